@@ -1,0 +1,77 @@
+"""Certified robustness for text classifiers.
+
+Wrap any classifier, and every prediction comes with a number that is proved: change any
+``radius`` words of the text, to anything, and the label stays.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from ranmask.classifiers.base import BaseClassifier
+    from ranmask.classifiers.function import FunctionClassifier
+    from ranmask.classifiers.huggingface import HuggingFaceClassifier
+    from ranmask.errors import (
+        ClassifierError,
+        DataError,
+        MissingDependencyError,
+        ModelError,
+        OptionError,
+        OutputError,
+        RanmaskError,
+        TextError,
+    )
+    from ranmask.results import Certificate, Prediction
+    from ranmask.smoothing import SmoothedClassifier, SmoothingOptions
+
+__version__ = "0.1.0"
+
+# Where each public name lives; imported on first use, so `import ranmask` costs nothing.
+_HOMES = {
+    "BaseClassifier": "ranmask.classifiers.base",
+    "Certificate": "ranmask.results",
+    "ClassifierError": "ranmask.errors",
+    "DataError": "ranmask.errors",
+    "FunctionClassifier": "ranmask.classifiers.function",
+    "HuggingFaceClassifier": "ranmask.classifiers.huggingface",
+    "MissingDependencyError": "ranmask.errors",
+    "ModelError": "ranmask.errors",
+    "OptionError": "ranmask.errors",
+    "OutputError": "ranmask.errors",
+    "Prediction": "ranmask.results",
+    "RanmaskError": "ranmask.errors",
+    "SmoothedClassifier": "ranmask.smoothing",
+    "SmoothingOptions": "ranmask.smoothing",
+    "TextError": "ranmask.errors",
+}
+
+__all__ = [
+    "BaseClassifier",
+    "Certificate",
+    "ClassifierError",
+    "DataError",
+    "FunctionClassifier",
+    "HuggingFaceClassifier",
+    "MissingDependencyError",
+    "ModelError",
+    "OptionError",
+    "OutputError",
+    "Prediction",
+    "RanmaskError",
+    "SmoothedClassifier",
+    "SmoothingOptions",
+    "TextError",
+    "__version__",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name in _HOMES:
+        return getattr(importlib.import_module(_HOMES[name]), name)
+    raise AttributeError(f"module 'ranmask' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -1,0 +1,38 @@
+"""From votes to a proved radius: integers and fractions, no torch, no text.
+
+`exact`     a proof over a fixed family of kept sets (the default)
+`ablation`  Levine & Feizi's bound on a random sample, right with probability 1 - alpha
+`paper`     the published algorithms, for comparison; no guarantee
+"""
+
+from ranmask.certificates.ablation import (
+    ablation_radius,
+    delta,
+    lower_bound,
+    runner_up_radius,
+    upper_bound,
+)
+from ranmask.certificates.exact import exact_radius, sets_met, vote_differences
+from ranmask.certificates.paper import (
+    estimated_beta,
+    paper_radius,
+    printed_radius,
+    risk_probability,
+)
+from ranmask.certificates.radius import Radius
+
+__all__ = [
+    "Radius",
+    "ablation_radius",
+    "delta",
+    "estimated_beta",
+    "exact_radius",
+    "lower_bound",
+    "paper_radius",
+    "printed_radius",
+    "risk_probability",
+    "runner_up_radius",
+    "sets_met",
+    "upper_bound",
+    "vote_differences",
+]

@@ -1,0 +1,20 @@
+"""What every certificate answers with."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Radius:
+    """``words``: the largest number of changed words that is certified.
+
+    ``None`` means that not even the unchanged text is certified: a tie, or a confidence bound
+    that fails.  ``tight`` is False when a larger number might be provable too.  ``worst`` are
+    positions that reach ``words + 1`` changes at the greatest known cost: *these are the words
+    that the label hangs on*.
+    """
+
+    words: int | None
+    tight: bool = True
+    worst: tuple[int, ...] = ()

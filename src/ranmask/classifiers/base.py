@@ -1,0 +1,108 @@
+"""The seam between smoothing and models: texts and kept sets in, a row of scores a copy out.
+
+A base classifier is anything that implements `BaseClassifier`.  It owns how a hidden word is
+hidden.  **Its one duty: what it says of a copy is a function of the kept words and their
+positions alone.**  Every guarantee rests on that.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal, TypeAlias, get_args
+
+import numpy as np
+import numpy.typing as npt
+
+from ranmask.errors import ClassifierError, OptionError
+from ranmask.families import KeptSets
+from ranmask.words import Document
+
+Scores: TypeAlias = npt.NDArray[np.float64]
+Hiding: TypeAlias = Literal["mask", "drop"]
+Outputs: TypeAlias = Literal["scores", "logits"]
+
+
+@dataclass(frozen=True, eq=False)
+class MaskedCopies:
+    """Copies of one text.  Row i of ``kept`` lists the word positions that copy i shows.
+
+    Positions run over the first ``words_read`` words; later words are shown in no copy.
+    """
+
+    document: Document
+    words_read: int
+    kept: KeptSets
+
+    def __len__(self) -> int:
+        return int(self.kept.shape[0])
+
+
+class BaseClassifier(ABC):
+    """What smoothing needs of a model."""
+
+    outputs: Outputs = "scores"
+    """Whether rows are probabilities in [0, 1] or logits; a vote does not need to know."""
+
+    labels: tuple[str, ...] | None = None
+    """Names of the classes, where the model knows them."""
+
+    @abstractmethod
+    def score(self, copies: Sequence[MaskedCopies]) -> list[Scores]:
+        """Scores of every copy, shape (copies, classes), for each text of ``copies``."""
+
+    @abstractmethod
+    def configured(
+        self, *, hide: Hiding | None = None, mask_token: str | None = None
+    ) -> BaseClassifier:
+        """This classifier with another way of hiding words; None leaves a setting as it is."""
+
+    def words_read(self, document: Document) -> int:
+        """How many of the document's words can be shown at all.  Must not depend on the words.
+
+        It may depend on their number and on the premise, which is assumed unchanged.
+        """
+        return len(document.words)
+
+    @property
+    def tolerance(self) -> float:
+        """How far the difference of two outputs may move between computations of one copy."""
+        return 0.0
+
+    def description(self) -> dict[str, object]:
+        """What identifies this classifier in a run's record: plain JSON values."""
+        return {"kind": type(self).__name__}
+
+
+def check_hiding(hide: str) -> None:
+    """Refuse a way of hiding that does not exist."""
+    if hide not in get_args(Hiding):
+        raise OptionError(f"hide must be 'mask' or 'drop', not {hide!r}")
+
+
+def checked_scores(raw: object, rows: int, classes: int | None) -> Scores:
+    """``raw`` as a finite table of ``rows`` rows and, if given, ``classes`` columns."""
+    try:
+        scores = np.asarray(raw, dtype=np.float64)
+    except (TypeError, ValueError, RuntimeError) as error:
+        raise ClassifierError(
+            f"the base classifier must return a table of numbers, one row a text, not "
+            f"{type(raw).__name__} ({error})"
+        ) from error
+    if scores.ndim != 2 or scores.shape[0] != rows or scores.shape[1] < 2:
+        raise ClassifierError(
+            f"the base classifier returned shape {scores.shape} for {rows} texts; expected "
+            f"({rows}, classes) with at least 2 classes"
+        )
+    if classes is not None and scores.shape[1] != classes:
+        raise ClassifierError(
+            f"the base classifier returned {scores.shape[1]} classes, expected {classes}"
+        )
+    if not np.isfinite(scores).all():
+        place = int(np.flatnonzero(~np.isfinite(scores).all(axis=1))[0])
+        raise ClassifierError(
+            f"the base classifier returned {scores[place].tolist()} for one masked copy: a score "
+            "that is not a finite number cannot be counted"
+        )
+    return scores

@@ -1,0 +1,274 @@
+"""From kept sets to rows of tokens, without tokenising a masked text even once.
+
+Guarantee: **a hidden word leaves no trace.**  A row is a function of the kept words, their
+positions and the number of words.  To that end
+
+* each word is tokenised by itself, once; a hidden word stands for exactly one token, whatever its
+  own tokens are;
+* only the first `words_read` words are read, a number that does not depend on any word;
+* a kept word gives at most ``TOKENS_PER_WORD`` tokens of its first ``CHARACTERS_PER_WORD``
+  characters, so that it cannot push the others out; rows too long for the model are cut *after*
+  hiding;
+* text that spells a special token (``[SEP]``, ``<s>``, ``[MASK]``) is read as plain characters.
+
+With ``hide="mask"`` a hidden word is one mask token.  With ``hide="drop"`` its mask token is left
+out, and the others keep the positions that they have in the masked row.
+
+This module knows tokens but no model, and does not import torch.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from ranmask.classifiers.base import Hiding, MaskedCopies
+from ranmask.errors import ModelError
+from ranmask.families import KeptSets
+from ranmask.words import Document
+
+Ids: TypeAlias = npt.NDArray[np.int64]
+
+TOKENS_PER_WORD = 16
+CHARACTERS_PER_WORD = 256
+
+_CACHED_WORDS = 100_000
+_PROBE = "a"
+
+
+@dataclass(frozen=True, eq=False)
+class TokenRows:
+    """Rows of one text's copies, padded on the right to a common width.
+
+    ``ids`` and ``positions`` have shape (copies, width); row i uses its first ``lengths[i]``
+    places.  From ``first_body_place`` on, tokens are of type ``body_type``; before it, of type 0.
+    """
+
+    ids: Ids
+    positions: Ids
+    lengths: Ids
+    first_body_place: int
+    body_type: int
+
+
+@dataclass(frozen=True)
+class _Frame:
+    """The tokens around the body of a row: special tokens, and the premise of a pair."""
+
+    before: tuple[int, ...]
+    after: tuple[int, ...]
+    body_type: int
+
+
+class WordEncoder:
+    """Turns a text and its kept sets into token rows.
+
+    Args:
+        tokenizer: A Hugging Face tokenizer.
+        longest: The longest row that the model takes, in tokens.
+        hide: ``mask`` or ``drop``.
+        mask_token: Another token to stand for a hidden word than the tokenizer's own.
+    """
+
+    def __init__(
+        self, tokenizer: Any, longest: int, hide: Hiding, mask_token: str | None = None
+    ) -> None:
+        self.tokenizer = tokenizer
+        self.longest = longest
+        self.hide = hide
+        self.mask_token = mask_token
+        self.mask_id = _mask_id(tokenizer, mask_token)
+        pad = tokenizer.pad_token_id
+        self.pad_id = 0 if pad is None else int(pad)
+        self._single = _single_frame(tokenizer)
+        self._pair: tuple[_Frame, tuple[int, ...]] | None = None
+        self._known: dict[str, tuple[int, ...]] = {}
+        if self.longest < len(self._single.before) + len(self._single.after) + 1:
+            raise ModelError(f"the model takes rows of {longest} tokens only: no word fits in")
+
+    def words_read(self, document: Document) -> int:
+        """How many words fit when each is one token; nothing of the words themselves counts."""
+        return min(len(document.words), self.most_words(pair=document.premise is not None))
+
+    def most_words(self, pair: bool = False) -> int:
+        """The most words of a text, or of a hypothesis, that are read."""
+        if not pair:
+            return self.longest - len(self._single.before) - len(self._single.after)
+        frame, middle = self._pair_frame()
+        special = len(frame.before) + len(middle) + len(frame.after)
+        return self.longest - special - self._most_premise_tokens()
+
+    def rows(self, copies: MaskedCopies) -> TokenRows:
+        """Token rows of all copies of one text."""
+        words = self._tokenise(copies.document.words[: copies.words_read])
+        return self.lay_out(words, copies.kept, self._frame(copies.document))
+
+    def lay_out(
+        self, words: Sequence[tuple[int, ...]], kept: KeptSets, frame: _Frame | None = None
+    ) -> TokenRows:
+        """Rows for words whose tokens are known; by default those of a single text."""
+        return _lay_out(
+            words,
+            kept,
+            frame or self._single,
+            self.longest,
+            self.mask_id,
+            self.pad_id,
+            self.hide,
+        )
+
+    def _frame(self, document: Document) -> _Frame:
+        if document.premise is None:
+            return self._single
+        frame, middle = self._pair_frame()
+        premise = self._plain_ids([document.premise])[0][: self._most_premise_tokens()]
+        return _Frame((*frame.before, *premise, *middle), frame.after, frame.body_type)
+
+    def _pair_frame(self) -> tuple[_Frame, tuple[int, ...]]:
+        if self._pair is None:
+            self._pair = _pair_frame(self.tokenizer)
+        return self._pair
+
+    def _most_premise_tokens(self) -> int:
+        return self.longest // 2
+
+    def _tokenise(self, words: Sequence[str]) -> list[tuple[int, ...]]:
+        # A word inside a text follows a blank, which byte-level tokenizers read as part of it.
+        spelt = [
+            (" " if place else "") + word[:CHARACTERS_PER_WORD] for place, word in enumerate(words)
+        ]
+        new = [word for word in dict.fromkeys(spelt) if word not in self._known]
+        if new:
+            if len(self._known) + len(new) > _CACHED_WORDS:
+                self._known.clear()
+                new = list(dict.fromkeys(spelt))
+            for word, ids in zip(new, self._plain_ids(new), strict=True):
+                self._known[word] = ids[:TOKENS_PER_WORD]
+        return [self._known[word] for word in spelt]
+
+    def _plain_ids(self, texts: list[str]) -> list[tuple[int, ...]]:
+        encoded = self.tokenizer(
+            texts, add_special_tokens=False, split_special_tokens=True, verbose=False
+        )
+        return [tuple(ids) for ids in encoded["input_ids"]]
+
+
+def _lay_out(
+    words: Sequence[tuple[int, ...]],
+    kept: KeptSets,
+    frame: _Frame,
+    longest: int,
+    mask_id: int,
+    pad_id: int,
+    hide: Hiding,
+) -> TokenRows:
+    copies, visible = kept.shape
+    before = np.array(frame.before, dtype=np.int64)
+    after = np.array(frame.after, dtype=np.int64)
+    room = longest - len(after)  # the first position that no word's token may take
+
+    sizes = np.array([len(ids) for ids in words], dtype=np.int64)
+    tokens = np.array([token for ids in words for token in ids], dtype=np.int64)
+    offsets = np.cumsum(sizes) - sizes
+
+    # Where each kept word starts in the masked row: one place for each hidden word before it,
+    # and the tokens of the kept words before it.
+    kept_sizes = sizes[kept]
+    kept_before = np.cumsum(kept_sizes, axis=1) - kept_sizes
+    starts = len(before) + (kept - np.arange(visible)) + kept_before
+    ends = np.minimum(len(before) + len(words) - visible + kept_sizes.sum(axis=1), room)
+
+    # All tokens of all kept words, flat: their row, position and id.
+    flat_sizes = kept_sizes.ravel()
+    within = np.arange(int(flat_sizes.sum())) - np.repeat(
+        np.cumsum(flat_sizes) - flat_sizes, flat_sizes
+    )
+    row = np.repeat(np.repeat(np.arange(copies), visible), flat_sizes)
+    position = np.repeat(starts.ravel(), flat_sizes) + within
+    token = tokens[np.repeat(offsets[kept].ravel(), flat_sizes) + within]
+    fits = position < room
+    row, position, token = row[fits], position[fits], token[fits]
+
+    if hide == "mask":
+        lengths, place = ends + len(after), position
+    else:
+        per_row = np.bincount(row, minlength=copies)
+        lengths = len(before) + per_row + len(after)
+        first = np.cumsum(per_row) - per_row
+        place = len(before) + np.arange(len(row)) - first[row]
+
+    width = int(lengths.max())
+    ids = np.full((copies, width), mask_id if hide == "mask" else pad_id, dtype=np.int64)
+    positions = np.broadcast_to(np.arange(width), (copies, width)).copy()
+    ids[:, : len(before)] = before
+    ids[row, place] = token
+    positions[row, place] = position
+    everyone = np.arange(copies)[:, None]
+    tail = (lengths - len(after))[:, None] + np.arange(len(after))
+    ids[everyone, tail] = after
+    positions[everyone, tail] = ends[:, None] + np.arange(len(after))
+    beyond = np.arange(width) >= lengths[:, None]
+    ids[beyond] = pad_id
+    positions[beyond] = 0
+    return TokenRows(ids, positions, lengths, len(before), frame.body_type)
+
+
+def _mask_id(tokenizer: Any, mask_token: str | None) -> int:
+    if mask_token is None:
+        if tokenizer.mask_token_id is None:
+            raise ModelError(
+                f"{type(tokenizer).__name__} has no mask token: name a token of its vocabulary "
+                "that stands for a hidden word with mask_token=..."
+            )
+        return int(tokenizer.mask_token_id)
+    found = tokenizer.convert_tokens_to_ids(mask_token)
+    if found is None or (found == tokenizer.unk_token_id and mask_token != tokenizer.unk_token):
+        raise ModelError(f"mask_token {mask_token!r} is not a token of the model's vocabulary")
+    return int(found)
+
+
+def _single_frame(tokenizer: Any) -> _Frame:
+    probe = _probe_ids(tokenizer)
+    encoded = tokenizer(_PROBE, return_token_type_ids=True)
+    ids, types = encoded["input_ids"], encoded["token_type_ids"]
+    start = _find(ids, probe, 0)
+    return _checked_frame(ids[:start], ids[start + len(probe) :], types[:start], types[start:])
+
+
+def _pair_frame(tokenizer: Any) -> tuple[_Frame, tuple[int, ...]]:
+    """What comes before the premise and after the hypothesis; what stands between them."""
+    probe = _probe_ids(tokenizer)
+    encoded = tokenizer(_PROBE, _PROBE, return_token_type_ids=True)
+    ids, types = encoded["input_ids"], encoded["token_type_ids"]
+    first = _find(ids, probe, 0)
+    second = _find(ids, probe, first + len(probe))
+    middle = ids[first + len(probe) : second]
+    frame = _checked_frame(ids[:first], ids[second + len(probe) :], types[:second], types[second:])
+    return frame, tuple(middle)
+
+
+def _checked_frame(
+    before: list[int], after: list[int], types_before: list[int], types_after: list[int]
+) -> _Frame:
+    if any(types_before) or len(set(types_after)) > 1:
+        raise ModelError(
+            "the tokenizer gives token types that ranmask does not know how to lay out: "
+            f"{types_before} before and {types_after} from the text on"
+        )
+    return _Frame(tuple(before), tuple(after), int(types_after[0]))
+
+
+def _probe_ids(tokenizer: Any) -> list[int]:
+    ids: list[int] = tokenizer(_PROBE, add_special_tokens=False)["input_ids"]
+    return ids
+
+
+def _find(ids: list[int], part: list[int], start: int) -> int:
+    for place in range(start, len(ids) - len(part) + 1):
+        if ids[place : place + len(part)] == part:
+            return place
+    raise ModelError("cannot tell which special tokens the tokenizer puts around a text")

@@ -1,0 +1,213 @@
+"""Hugging Face sequence classifiers as base classifiers.
+
+The fast path: words are tokenised once, kept sets become token rows directly (`encoding`), rows
+are batched by length (`batching`), and nothing is padded that need not be.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ranmask.classifiers import numerics
+from ranmask.classifiers.base import (
+    BaseClassifier,
+    Hiding,
+    MaskedCopies,
+    Scores,
+    check_hiding,
+    checked_scores,
+)
+from ranmask.classifiers.batching import Batch, batches
+from ranmask.classifiers.encoding import TokenRows, WordEncoder
+from ranmask.errors import ClassifierError, MissingDependencyError, ModelError
+from ranmask.words import Document
+
+try:
+    import torch
+except ImportError as error:
+    raise MissingDependencyError("PyTorch", "hf") from error
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedModel, PreTrainedTokenizerBase
+
+DEFAULT_LONGEST = 512
+"""Longest row where neither model nor tokenizer names a limit."""
+
+_CPU_TOKENS, _CPU_LEAST_ROWS = 1536, 32  # measured: smaller and larger batches are slower
+_GPU_TOKENS, _GPU_LEAST_ROWS = 1 << 17, 2048
+
+
+class HuggingFaceClassifier(BaseClassifier):
+    """A sequence classification model with its tokenizer.
+
+    A hidden word leaves no trace in what the model is given (see `encoding`).  What a copy is
+    given does not depend on other copies; that its logits hardly do either is measured
+    (`tolerance`).
+
+    Args:
+        model: A ``...ForSequenceClassification`` model, on the device and in the dtype to run in.
+        tokenizer: Its tokenizer.
+        hide: ``mask`` puts one mask token for a whole hidden word.  ``drop`` leaves hidden words
+            out and keeps the positions of the others; refused unless it equals hiding them from
+            attention, which is checked here by running the model.
+        mask_token: A token of the vocabulary to use where the tokenizer has no mask token.
+        batch_tokens: Most tokens in one forward pass; a default for the device otherwise.
+    """
+
+    outputs = "logits"
+
+    def __init__(
+        self,
+        model: PreTrainedModel,
+        tokenizer: PreTrainedTokenizerBase,
+        *,
+        hide: Hiding = "mask",
+        mask_token: str | None = None,
+        batch_tokens: int | None = None,
+        source: str | None = None,
+    ) -> None:
+        check_hiding(hide)
+        self.model: Any = model
+        self.model.eval()
+        self.tokenizer: Any = tokenizer
+        self.source = source
+        self.labels = _label_names(self.model.config)
+        on_cpu = self.model.device.type == "cpu"
+        self._batch_tokens = batch_tokens or (_CPU_TOKENS if on_cpu else _GPU_TOKENS)
+        self._least_rows = _CPU_LEAST_ROWS if on_cpu else _GPU_LEAST_ROWS
+        self._takes = frozenset(inspect.signature(self.model.forward).parameters)
+        self._tolerance: float | None = None
+        self._first_position = _first_position(self.model)
+        longest = _longest_row(self.model.config, tokenizer, self._first_position)
+        self.encoder = WordEncoder(tokenizer, longest, hide, mask_token)
+        if hide == "drop":
+            self._check_dropping()
+
+    def configured(
+        self, *, hide: Hiding | None = None, mask_token: str | None = None
+    ) -> HuggingFaceClassifier:
+        return HuggingFaceClassifier(
+            self.model,
+            self.tokenizer,
+            hide=self.encoder.hide if hide is None else hide,
+            mask_token=self.encoder.mask_token if mask_token is None else mask_token,
+            batch_tokens=self._batch_tokens,
+            source=self.source,
+        )
+
+    def description(self) -> dict[str, object]:
+        return {
+            "kind": "huggingface",
+            "model": self.source or self.model.config.name_or_path,
+            "hide": self.encoder.hide,
+            "mask_id": self.encoder.mask_id,
+            "dtype": str(self.model.dtype).removeprefix("torch."),
+            "device": self.model.device.type,
+        }
+
+    def words_read(self, document: Document) -> int:
+        return self.encoder.words_read(document)
+
+    @property
+    def tolerance(self) -> float:
+        """Measured once, on first use, for this model, dtype and device; see `numerics`."""
+        if self._tolerance is None:
+            self._tolerance = numerics.measure_tolerance(
+                self.score_rows, self.encoder, torch.finfo(self.model.dtype).eps
+            )
+        return self._tolerance
+
+    def score(self, copies: Sequence[MaskedCopies]) -> list[Scores]:
+        rows = [self.encoder.rows(one) for one in copies]
+        logits = self.score_rows(rows)
+        ends = np.cumsum([len(one) for one in copies])[:-1]
+        return np.split(logits, ends)
+
+    def score_rows(
+        self, rows: Sequence[TokenRows], *, tokens: int | None = None, least_rows: int | None = None
+    ) -> Scores:
+        """Logits of token rows, in their order, whatever batches they are computed in."""
+        total = sum(len(text.lengths) for text in rows)
+        logits: Scores | None = None
+        plan = batches(
+            rows,
+            tokens=tokens or self._batch_tokens,
+            least_rows=least_rows or self._least_rows,
+            pad_id=self.encoder.pad_id,
+        )
+        for batch in plan:
+            part = checked_scores(self.forward(batch), len(batch.places), None)
+            if logits is None:
+                logits = np.empty((total, part.shape[1]))
+            logits[batch.places] = part
+        if logits is None:
+            raise ClassifierError("no copies to score")
+        return logits
+
+    def forward(self, batch: Batch, *, positions: bool | None = None) -> Scores:
+        """Logits of one batch, as doubles; ``positions``: whether to pass them explicitly."""
+        if positions is None:
+            positions = self.encoder.hide == "drop"
+        device = self.model.device
+        inputs = {"input_ids": torch.from_numpy(batch.ids)}
+        if batch.visible is not None:
+            inputs["attention_mask"] = torch.from_numpy(batch.visible)
+        if positions:
+            inputs["position_ids"] = torch.from_numpy(batch.positions + self._first_position)
+        if "token_type_ids" in self._takes and batch.types.any():
+            inputs["token_type_ids"] = torch.from_numpy(batch.types)
+        with torch.inference_mode():
+            output = self.model(**{name: value.to(device) for name, value in inputs.items()})
+        logits: Scores = output.logits.float().cpu().numpy().astype(np.float64)
+        return logits
+
+    def _check_dropping(self) -> None:
+        name = type(self.model).__name__
+        if "position_ids" not in self._takes:
+            raise ModelError(f"{name} takes no position_ids, so hide='drop' is not possible")
+        dtype = self.model.dtype
+        self.model.float()  # rounding would hide what is looked for; exact both ways
+        try:
+            difference = numerics.dropping_difference(self.forward, self.encoder)
+        finally:
+            self.model.to(dtype)
+        if difference > numerics.DROPPING_LIMIT:
+            raise ModelError(
+                f"hide='drop' is not exact for {name}: leaving hidden words out moves its logits "
+                f"by {difference:.1e} of their size, where hiding them from attention would not. "
+                "Its positions are probably relative. Use hide='mask'"
+            )
+
+
+def _label_names(config: Any) -> tuple[str, ...]:
+    names = tuple(str(config.id2label[index]) for index in range(config.num_labels))
+    if config.num_labels < 2:
+        raise ModelError(
+            f"the model has {config.num_labels} output: a classifier needs at least two classes"
+        )
+    return names
+
+
+def _first_position(model: Any) -> int:
+    """The position of a row's first token: not 0 where the table keeps rows for padding.
+
+    RoBERTa and its kin give padding the position ``padding_idx`` and count on from there.
+    """
+    for name, module in model.named_modules():
+        if name.endswith("position_embeddings") and isinstance(module, torch.nn.Embedding):
+            return 0 if module.padding_idx is None else module.padding_idx + 1
+    return 0
+
+
+def _longest_row(config: Any, tokenizer: Any, first_position: int) -> int:
+    limits = [DEFAULT_LONGEST]
+    positions = getattr(config, "max_position_embeddings", None)
+    if isinstance(positions, int) and positions > 0:
+        limits = [positions - first_position]
+    if isinstance(tokenizer.model_max_length, int) and tokenizer.model_max_length < 10**6:
+        limits.append(tokenizer.model_max_length)
+    return min(limits)

@@ -1,0 +1,114 @@
+"""What floating point does to a model: measured, because a proof needs one fixed function.
+
+The logits of a copy move in their last bits with the batch that it is computed in.  A vote
+between nearly equal classes could then differ between two texts that look the same through a
+kept set.  `measure_tolerance` recomputes copies in other company and bounds the movement; votes
+closer than that are counted as uncertain, against the label.  The measured maximum, times a
+safety factor, is an assumption of the guarantee, and results name it.
+
+`dropping_difference` checks that leaving hidden tokens out equals hiding them from attention.
+
+This module knows no framework: it is handed functions from token rows to logits.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from typing import Protocol
+
+import numpy as np
+
+from ranmask.classifiers.base import Scores
+from ranmask.classifiers.batching import Batch
+from ranmask.classifiers.encoding import TokenRows, WordEncoder
+from ranmask.families import kept_count, sampled_sets
+
+SAFETY_FACTOR = 4
+"""How many times the largest movement that was seen is allowed for."""
+
+DROPPING_LIMIT = 1e-4
+"""Largest relative difference between dropping and hiding from attention that is rounding."""
+
+
+class _RowScorer(Protocol):
+    def __call__(
+        self, rows: list[TokenRows], *, tokens: int | None = None, least_rows: int | None = None
+    ) -> Scores: ...
+
+
+def measure_tolerance(score_rows: _RowScorer, encoder: WordEncoder, epsilon: float) -> float:
+    """How far the difference of two logits of one copy may move between computations.
+
+    Random copies of several lengths are computed one by one, all in one padded batch, and in
+    ordinary batches.  A difference moves by at most twice what a logit does.  Never below the
+    rounding step ``epsilon`` of the model's numbers, and rounded up to a power of two, so that
+    small chance variations between runs do not show.
+    """
+    rows = list(_random_rows(encoder))
+    total = sum(text.ids.size for text in rows)
+    ways = [
+        score_rows(rows),
+        score_rows(rows, tokens=1, least_rows=1),
+        score_rows(rows, tokens=10 * total, least_rows=total),
+    ]
+    moved = max(float(np.abs(ways[0] - other).max()) for other in ways[1:])
+    step = epsilon * float(np.abs(ways[0]).max())
+    return 2.0 ** math.ceil(math.log2(2 * max(SAFETY_FACTOR * moved, step)))
+
+
+def dropping_difference(
+    forward: Callable[..., Scores], encoder: WordEncoder, seed: int = 0
+) -> float:
+    """Relative difference between rows without hidden tokens and rows that only hide them.
+
+    Compared on rows up to the longest that the model takes: with a window of attention, the
+    difference shows in long rows only.
+    """
+    random = np.random.default_rng(seed)
+    frame = encoder.lay_out([(encoder.mask_id,)], np.zeros((1, 1), dtype=np.int32))
+    special = int(frame.lengths[0]) - 1
+    largest, scale = 0.0, 0.0
+    for length in (24, 96, encoder.longest):
+        size = min(length, encoder.longest)
+        body = _random_tokens(encoder, size - special, random)
+        first = frame.first_body_place
+        ids = np.concatenate([frame.ids[0, :first], body, frame.ids[0, first + 1 :]])
+        shown = random.random(size) < 0.15
+        shown[:first] = True
+        shown[size - (special - first) :] = True
+        shown[first] = True
+        whole = _batch(ids, np.arange(size))
+        hidden = Batch(whole.places, whole.ids, whole.positions, whole.types, shown[None] * 1)
+        dropped = _batch(ids[shown], np.flatnonzero(shown))
+        reference = forward(hidden, positions=False)
+        for other in (forward(hidden, positions=True), forward(dropped, positions=True)):
+            largest = max(largest, float(np.abs(other - reference).max()))
+        scale = max(scale, float(np.abs(reference).max()))
+    return largest / max(scale, 1e-30)
+
+
+def _batch(ids: np.ndarray, positions: np.ndarray) -> Batch:
+    return Batch(
+        np.zeros(1, dtype=np.intp),
+        ids[None].astype(np.int64),
+        positions[None].astype(np.int64),
+        np.zeros((1, len(ids)), dtype=np.int64),
+        None,
+    )
+
+
+def _random_rows(encoder: WordEncoder, seed: int = 0) -> Iterator[TokenRows]:
+    random = np.random.default_rng(seed)
+    for words in (3, 25, 60):
+        count = min(words, encoder.most_words())
+        tokens = _random_tokens(encoder, 2 * count, random)
+        pieces = [tuple(tokens[2 * i : 2 * i + 1 + i % 2].tolist()) for i in range(count)]
+        for kept in sorted({1, min(2, count), kept_count(count, mask_rate=0.9)}):
+            yield encoder.lay_out(pieces, sampled_sets(count, kept, 4, seed))
+
+
+def _random_tokens(encoder: WordEncoder, count: int, random: np.random.Generator) -> np.ndarray:
+    special = set(encoder.tokenizer.all_special_ids)
+    ordinary = [token for token in range(len(encoder.tokenizer)) if token not in special]
+    return random.choice(np.array(ordinary, dtype=np.int64), size=count)

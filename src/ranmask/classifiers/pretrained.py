@@ -1,0 +1,176 @@
+"""Models on disk or on the hub, with ``ranmask.json`` beside them.
+
+``ranmask.json`` keeps how a model is smoothed: how many words it was trained to see, how hidden
+words are hidden, how copies vote.  It is versioned JSON; weights are safetensors; nothing is
+unpickled and no code that comes with a model is run.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from ranmask.classifiers.base import BaseClassifier, Hiding
+from ranmask.errors import MissingDependencyError, ModelError, OptionError
+
+FILE_NAME = "ranmask.json"
+FILE_VERSION = 1
+
+_OPTIONS = {
+    "keep",
+    "mask_rate",
+    "family",
+    "masks",
+    "selection_masks",
+    "ensemble",
+    "certificate",
+    "alpha",
+    "seed",
+    "labels",
+    "hide",
+    "mask_token",
+    "tolerance",
+}
+
+
+def load(
+    folder_or_id: str,
+    *,
+    hide: Hiding = "mask",
+    device: str | None = None,
+    dtype: str | None = None,
+    revision: str | None = None,
+) -> BaseClassifier:
+    """A sequence classification model and its tokenizer: bf16 on a GPU, fp32 on a CPU."""
+    try:
+        import torch
+        import transformers
+    except ImportError as error:
+        raise MissingDependencyError("PyTorch or transformers", "hf") from error
+    from ranmask.classifiers.huggingface import HuggingFaceClassifier
+
+    where = _device(torch, device)
+    number = _dtype(torch, dtype, where)
+    _check_folder(folder_or_id)
+    try:
+        tokenizer = transformers.AutoTokenizer.from_pretrained(folder_or_id, revision=revision)
+        model, report = transformers.AutoModelForSequenceClassification.from_pretrained(
+            folder_or_id,
+            revision=revision,
+            use_safetensors=True,
+            dtype=number,
+            output_loading_info=True,
+        )
+    except (OSError, ValueError, ImportError) as error:
+        raise ModelError(f"cannot load {folder_or_id!r}: {_first_line(error)}") from error
+    missing = sorted(report["missing_keys"])
+    if missing:
+        raise ModelError(
+            f"{folder_or_id!r} is not a trained classifier: it has no weights for "
+            f"{', '.join(missing[:4])}{' ...' if len(missing) > 4 else ''}. "
+            "Fine-tune it for sequence classification first"
+        )
+    return HuggingFaceClassifier(model.to(where), tokenizer, hide=hide, source=folder_or_id)
+
+
+def save(
+    base: BaseClassifier,
+    folder: str,
+    *,
+    options: Mapping[str, Any],
+    labels: tuple[str, ...] | None,
+) -> None:
+    """Write model, tokenizer and ``ranmask.json`` into ``folder``."""
+    model = getattr(base, "model", None)
+    tokenizer = getattr(base, "tokenizer", None)
+    if model is None or tokenizer is None:
+        raise ModelError(
+            f"a {type(base).__name__} cannot be saved: save_pretrained keeps Hugging Face models"
+        )
+    if labels is not None:
+        model.config.id2label = dict(enumerate(labels))
+        model.config.label2id = {label: index for index, label in enumerate(labels)}
+    path = Path(folder)
+    path.mkdir(parents=True, exist_ok=True)
+    model.save_pretrained(path)
+    tokenizer.save_pretrained(path)
+    kept = {key: value for key, value in options.items() if value is not None}
+    kept["hide"] = base.description()["hide"]
+    record = {"format": "ranmask", "version": FILE_VERSION, "smoothing": kept}
+    (path / FILE_NAME).write_text(json.dumps(record, indent=2) + "\n", encoding="utf-8")
+
+
+def saved_options(folder_or_id: str, revision: str | None = None) -> dict[str, Any]:
+    """The options in a model's ``ranmask.json``; empty where it has none."""
+    found = _find_record(folder_or_id, revision)
+    if found is None:
+        return {}
+    try:
+        record = json.loads(found.read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError, json.JSONDecodeError) as error:
+        raise ModelError(f"cannot read {found}: {error}") from error
+    if not isinstance(record, dict) or record.get("format") != "ranmask":
+        raise ModelError(f"{found} is not a ranmask record")
+    if record.get("version") != FILE_VERSION:
+        raise ModelError(
+            f"{found} has version {record.get('version')!r}; this ranmask reads {FILE_VERSION}"
+        )
+    options = record.get("smoothing")
+    if not isinstance(options, dict) or not set(options) <= _OPTIONS:
+        raise ModelError(f"{found} has options that this ranmask does not know: {options!r}")
+    return options
+
+
+def _find_record(folder_or_id: str, revision: str | None) -> Path | None:
+    path = Path(folder_or_id)
+    if path.is_dir():
+        return path / FILE_NAME if (path / FILE_NAME).is_file() else None
+    try:
+        from transformers.utils.hub import cached_file
+    except ImportError as error:
+        raise MissingDependencyError("transformers", "hf") from error
+    _check_folder(folder_or_id)
+    try:
+        found = cached_file(
+            folder_or_id,
+            FILE_NAME,
+            revision=revision,
+            _raise_exceptions_for_missing_entries=False,
+        )
+    except (OSError, ValueError) as error:
+        raise ModelError(f"cannot load {folder_or_id!r}: {_first_line(error)}") from error
+    return None if found is None else Path(found)
+
+
+def _check_folder(folder_or_id: str) -> None:
+    """A path that does not exist must not be looked up on the hub by its name."""
+    looks_like_a_path = folder_or_id.startswith((".", "/", "~")) or folder_or_id.count("/") > 1
+    if not folder_or_id or (looks_like_a_path and not Path(folder_or_id).is_dir()):
+        raise ModelError(f"there is no model folder {folder_or_id!r}")
+
+
+def _device(torch: Any, device: str | None) -> Any:
+    if device is None:
+        return torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    try:
+        where = torch.device(device)
+        torch.empty(0, device=where)
+    except (RuntimeError, AssertionError) as error:
+        raise OptionError(f"device {device!r} cannot be used: {_first_line(error)}") from error
+    return where
+
+
+def _dtype(torch: Any, dtype: str | None, device: Any) -> Any:
+    allowed = ("float32", "bfloat16", "float16")
+    if dtype is None:
+        return torch.bfloat16 if device.type == "cuda" else torch.float32
+    if dtype not in allowed:
+        raise OptionError(f"dtype must be one of {', '.join(allowed)}; not {dtype!r}")
+    return getattr(torch, dtype)
+
+
+def _first_line(error: BaseException) -> str:
+    lines = str(error).strip().splitlines()
+    return lines[0] if lines else type(error).__name__

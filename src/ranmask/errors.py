@@ -1,0 +1,61 @@
+"""Every error that ranmask raises on purpose.
+
+    RanmaskError
+    ├── OptionError              an option is wrong, or two options mean nothing together
+    ├── TextError                a text cannot be classified (no words, not a string, ...)
+    ├── ClassifierError          the base classifier failed, or its answer is not usable
+    ├── ModelError               a model cannot be loaded, or cannot hide words as asked
+    ├── DataError                an input file or one of its rows cannot be read
+    ├── OutputError              results cannot be written, or belong to another run
+    └── MissingDependencyError   an optional part is not installed
+
+Each message says what was wrong, with the value, and what to do about it.  Bugs in ranmask
+itself are never wrapped: they surface as ordinary Python exceptions.
+"""
+
+from __future__ import annotations
+
+
+class RanmaskError(Exception):
+    """Base of the tree: catch this to catch everything that ranmask raises on purpose."""
+
+
+class OptionError(RanmaskError, ValueError):
+    """An option has a wrong value, or does not go with another option."""
+
+
+class TextError(RanmaskError, ValueError):
+    """A text cannot be used.  ``index`` is its place in the sequence that was passed in."""
+
+    def __init__(self, message: str, index: int | None = None) -> None:
+        super().__init__(message if index is None else f"text {index}: {message}")
+        self.reason = message
+        self.index = index
+
+
+class ClassifierError(RanmaskError, RuntimeError):
+    """The base classifier raised, or returned something that is not a table of scores."""
+
+
+class ModelError(RanmaskError):
+    """A model cannot be loaded, or cannot be used the way it was asked to be."""
+
+
+class DataError(RanmaskError, ValueError):
+    """An input file, or one row of it, cannot be read.  ``row`` counts from 1."""
+
+    def __init__(self, message: str, row: int | None = None) -> None:
+        super().__init__(message if row is None else f"row {row}: {message}")
+        self.reason = message
+        self.row = row
+
+
+class OutputError(RanmaskError, OSError):
+    """Results cannot be written, or the file there belongs to a different run."""
+
+
+class MissingDependencyError(RanmaskError, ImportError):
+    """An optional part of ranmask is not installed; the message has the command."""
+
+    def __init__(self, what: str, extra: str) -> None:
+        super().__init__(f"{what} is not installed: pip install 'ranmask[{extra}]'")

@@ -1,0 +1,211 @@
+"""Which words stay visible: the families of kept sets that a smoothed classifier votes over.
+
+A *kept set* is the set of word positions left visible; every other word is hidden.  A *family*
+is a finite list of kept sets.  Every certificate rests on one property, which this module
+keeps: **a family depends on the number of words only**, never on the words.  An attacker who
+changes words therefore cannot change which copies are voted on.
+
+This module knows nothing of texts, classifiers or votes.  It is the only place that computes
+``k``, the number of kept words: sampling, training and certification all call `kept_count`.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import lru_cache
+from typing import Literal, TypeAlias, get_args
+
+import numpy as np
+import numpy.typing as npt
+
+from ranmask.errors import OptionError
+
+KeptSets: TypeAlias = npt.NDArray[np.int32]
+"""A family as an array of shape (sets, k): each row the kept positions in rising order."""
+
+FamilyKind: TypeAlias = Literal["all", "sampled", "windows"]
+FamilyChoice: TypeAlias = Literal["auto", "all", "sampled", "windows"]
+FAMILY_CHOICES: tuple[str, ...] = get_args(FamilyChoice)
+
+Stream: TypeAlias = Literal["family", "selection"]
+_STREAMS: dict[Stream, int] = {"family": 0, "selection": 1}
+
+_CHUNK = 1 << 22  # random keys drawn at a time: bounds memory for texts of many words
+
+
+@dataclass(frozen=True)
+class Retention:
+    """How many words stay visible: a fixed number, or a share of the text.
+
+    Exactly one of the two is given.  ``keep`` words are kept of every text (all of them, where
+    the text is shorter); or a share ``mask_rate`` is hidden, as in the paper.
+    """
+
+    keep: int | None = None
+    mask_rate: float | None = None
+
+    def __post_init__(self) -> None:
+        if (self.keep is None) == (self.mask_rate is None):
+            raise OptionError(
+                f"give exactly one of keep and mask_rate, not keep={self.keep!r} and "
+                f"mask_rate={self.mask_rate!r}"
+            )
+        if self.keep is not None and not (_is_integer(self.keep) and self.keep >= 1):
+            raise OptionError(f"keep must be a whole number of at least 1, not {self.keep!r}")
+        if self.mask_rate is not None and not (
+            isinstance(self.mask_rate, int | float | Fraction)
+            and not isinstance(self.mask_rate, bool)
+            and 0 <= self.mask_rate < 1
+        ):
+            raise OptionError(
+                f"mask_rate must be a number from 0 up to, but not including, 1; "
+                f"not {self.mask_rate!r}"
+            )
+
+    def count(self, words: int) -> int:
+        """``k`` for a text of ``words`` words; see `kept_count`."""
+        return kept_count(words, keep=self.keep, mask_rate=self.mask_rate)
+
+
+def kept_count(words: int, *, keep: int | None = None, mask_rate: float | None = None) -> int:
+    """``k``: how many of ``words`` words stay visible.  At least 1, at most ``words``.
+
+    With ``mask_rate`` (the paper's rho) it is the integer nearest to ``words - rho * words``,
+    and **a half is rounded up**, towards one more visible word.  The rate is taken as the
+    decimal number that was written (0.9 is nine tenths), so that no binary rounding decides
+    a half.
+    """
+    if words < 1:
+        raise OptionError(f"a text of {words} words has no word to keep")
+    if keep is not None:
+        return min(keep, words)
+    if mask_rate is None:
+        raise OptionError("give keep or mask_rate")
+    visible = (1 - _as_written(mask_rate)) * words
+    return min(words, max(1, round_half_up(visible)))
+
+
+def round_half_up(value: Fraction) -> int:
+    """The nearest integer; a half goes up.  The one rounding rule of this package."""
+    return math.floor(value + Fraction(1, 2))
+
+
+def _as_written(number: float) -> Fraction:
+    return number if isinstance(number, Fraction) else Fraction(str(number))
+
+
+@dataclass(frozen=True, eq=False)
+class Family:
+    """A fixed list of kept sets for texts of ``words`` words."""
+
+    kind: FamilyKind
+    words: int
+    sets: KeptSets
+
+    @property
+    def kept(self) -> int:
+        """How many words each copy shows."""
+        return int(self.sets.shape[1])
+
+    def __len__(self) -> int:
+        return int(self.sets.shape[0])
+
+
+def family(
+    words: int,
+    kept: int,
+    *,
+    choice: FamilyChoice = "auto",
+    masks: int = 1000,
+    seed: int = 0,
+) -> Family:
+    """The family that is voted over for texts of ``words`` words: at most ``masks`` sets.
+
+    ``all``      every set of ``kept`` positions; refused where there are more than ``masks``.
+    ``sampled``  ``masks`` sets drawn once, from ``seed``; the same list for every text of that
+                 length, so nothing is left to chance when a text is certified.
+    ``windows``  the cyclic runs of ``kept`` neighbouring words: one for each start, or
+                 ``masks`` evenly spaced starts where the text has more words than that.
+    ``auto``     ``all`` where it fits, else ``sampled``.
+    """
+    _check_sizes(words, kept, masks)
+    if choice not in FAMILY_CHOICES:
+        raise OptionError(f"family must be one of {', '.join(FAMILY_CHOICES)}; not {choice!r}")
+    return _family(words, kept, choice, masks, seed)
+
+
+@lru_cache(maxsize=128)
+def _family(words: int, kept: int, choice: FamilyChoice, masks: int, seed: int) -> Family:
+    # One set keeps everything where nothing is hidden, so every kind is the same there.
+    if choice == "windows" and kept < words:
+        return Family("windows", words, windows(words, kept, masks))
+    total = math.comb(words, kept)
+    if choice == "all" and total > masks:
+        raise OptionError(
+            f"family='all' needs {total} kept sets ({kept} of {words} words), more than "
+            f"masks={masks}: raise masks, or use family='auto' or 'sampled'"
+        )
+    if choice == "sampled" or total > masks:
+        return Family("sampled", words, sampled_sets(words, kept, masks, seed))
+    return Family("all", words, all_sets(words, kept))
+
+
+def all_sets(words: int, kept: int) -> KeptSets:
+    """Every set of ``kept`` out of ``words`` positions, in lexicographic order."""
+    flat = np.fromiter(
+        itertools.chain.from_iterable(itertools.combinations(range(words), kept)),
+        dtype=np.int32,
+        count=math.comb(words, kept) * kept,
+    )
+    return _frozen(flat.reshape(-1, kept))
+
+
+def windows(words: int, kept: int, masks: int) -> KeptSets:
+    """Cyclic runs of ``kept`` neighbours: ``min(words, masks)`` evenly spaced starts."""
+    count = min(words, masks)
+    starts = np.arange(count, dtype=np.int64) * words // count
+    runs = (starts[:, None] + np.arange(kept)) % words
+    return _frozen(np.sort(runs, axis=1).astype(np.int32))
+
+
+def sampled_sets(
+    words: int, kept: int, masks: int, seed: int, stream: Stream = "family"
+) -> KeptSets:
+    """``masks`` independent uniform draws of ``kept`` out of ``words`` positions.
+
+    A pure function of its arguments, pinned by a test: it uses only numpy's raw bit stream
+    (whose values numpy promises to keep) and its own selection rule, so a certificate of today
+    can be checked in ten years.  The first sets of a longer sample are those of a shorter one.
+    """
+    _check_sizes(words, kept, masks)
+    if not (_is_integer(seed) and seed >= 0):
+        raise OptionError(f"seed must be a whole number of at least 0, not {seed!r}")
+    bits = np.random.PCG64(np.random.SeedSequence([seed, _STREAMS[stream], words, kept]))
+    sets = np.empty((masks, kept), dtype=np.int32)
+    step = max(1, _CHUNK // words)
+    for start in range(0, masks, step):
+        rows = min(step, masks - start)
+        keys = bits.random_raw(rows * words).reshape(rows, words)
+        # The positions of the `kept` smallest of independent 64-bit keys: a uniform set.
+        chosen = np.argpartition(keys, kept - 1, axis=1)[:, :kept]
+        sets[start : start + rows] = np.sort(chosen, axis=1)
+    return _frozen(sets)
+
+
+def _check_sizes(words: int, kept: int, masks: int) -> None:
+    if not 1 <= kept <= words:
+        raise OptionError(f"cannot keep {kept} of {words} words")
+    if not (_is_integer(masks) and masks >= 1):
+        raise OptionError(f"masks must be a whole number of at least 1, not {masks!r}")
+
+
+def _is_integer(value: object) -> bool:
+    return isinstance(value, int | np.integer) and not isinstance(value, bool)
+
+
+def _frozen(sets: KeptSets) -> KeptSets:
+    sets.setflags(write=False)
+    return sets

@@ -1,0 +1,83 @@
+"""What ranmask answers with: frozen records, to and from versioned JSON."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, fields
+from typing import Any, Self
+
+from ranmask.errors import DataError
+
+RESULT_VERSION = 1
+
+
+@dataclass(frozen=True)
+class _Result:
+    """Fields that every result has.
+
+    ``label`` and ``label_id``: the smoothed classifier's answer; a tie goes to the lowest id.
+    ``votes``: copies that named each class.  ``scores``: average score of each class, only for
+    score and logit ensembles.  ``words``: words of the text (of the hypothesis, for a pair);
+    ``words_read``: how many of them the model reads, the later ones being cut off.  ``kept``:
+    visible words in each copy.  ``masks``: number of copies.
+    """
+
+    label: str
+    label_id: int
+    votes: tuple[int, ...]
+    scores: tuple[float, ...] | None
+    words: int
+    words_read: int
+    kept: int
+    masks: int
+    family: str
+    ensemble: str
+
+    def to_dict(self) -> dict[str, Any]:
+        """A JSON-ready mapping with a version number."""
+        values = {
+            key: list(value) if isinstance(value, tuple) else value
+            for key, value in asdict(self).items()
+        }
+        return {"version": RESULT_VERSION, **values}
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> Self:
+        """The record that `to_dict` wrote; keys that are not its own are left alone."""
+        version = data.get("version")
+        if version != RESULT_VERSION:
+            raise DataError(
+                f"result version {version!r} is not {RESULT_VERSION}, the one this ranmask reads"
+            )
+        missing = [field.name for field in fields(cls) if field.name not in data]
+        if missing:
+            raise DataError(f"not a {cls.__name__}: no {', '.join(missing)}")
+        values: dict[str, Any] = {field.name: data[field.name] for field in fields(cls)}
+        return cls(**{k: tuple(v) if isinstance(v, list) else v for k, v in values.items()})
+
+
+@dataclass(frozen=True)
+class Prediction(_Result):
+    """The smoothed label of a text.  Carries no guarantee; see `Certificate`."""
+
+
+@dataclass(frozen=True)
+class Certificate(_Result):
+    """A smoothed label, and how many words can be changed, to anything, without changing it.
+
+    If ``guarantee`` is True: every text with the same number of words that differs from this one
+    in at most ``radius`` words gets ``label`` too, under the conditions in ``assumes``; with
+    certainty if ``alpha`` is None, else with probability at least ``1 - alpha`` over the masks.
+    ``radius`` None: not certified even unchanged.  ``tight`` False: more might be provable.
+    ``uncertain``: near-tied votes, all counted against the label.  ``critical_words``: positions
+    (from 0) of a worst choice of ``radius + 1`` words.
+    """
+
+    radius: int | None
+    uncertain: int
+    certificate: str
+    guarantee: bool
+    alpha: float | None
+    tight: bool
+    critical_words: tuple[int, ...]
+    assumes: tuple[str, ...]

@@ -1,0 +1,483 @@
+"""`SmoothedClassifier`: any classifier, made provable by voting over masked copies.
+
+The path of one text:
+
+    words -> family of kept sets -> scores of the copies -> ballots -> certificate -> result
+
+Each arrow is one call in one direction.  This module knows no model, no tokens and no files.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict, dataclass, replace
+from functools import partial
+from typing import Any, Literal, TypeAlias, get_args
+
+from ranmask import certificates, families
+from ranmask.classifiers.base import BaseClassifier, Hiding, MaskedCopies
+from ranmask.classifiers.function import FunctionClassifier
+from ranmask.errors import OptionError
+from ranmask.families import Family, FamilyChoice, Retention
+from ranmask.results import Certificate, Prediction
+from ranmask.voting import ENSEMBLES, Ballots, Ensemble, count_ballots
+from ranmask.words import Document, Text, documents
+
+CertificateKind: TypeAlias = Literal[
+    "exact",
+    "ablation",
+    "ablation-runner-up",
+    "paper",
+    "paper-as-printed",
+    "paper-estimated-beta",
+]
+CERTIFICATES: tuple[CertificateKind, ...] = get_args(CertificateKind)
+SAMPLED_CERTIFICATES = CERTIFICATES[1:]
+
+DEFAULT_MASKS = 1000
+DEFAULT_ESTIMATION_MASKS = 5000
+DEFAULT_SELECTION_MASKS = 1000
+DEFAULT_ALPHA = 0.05
+
+_COPIES_AT_ONCE = 1 << 15  # copies of several texts that are scored together
+
+_SUBSTITUTION = "words are replaced one for one; none is inserted, deleted, split or joined"
+_PREMISE = "the premise does not change"
+_TOLERANCE = "recomputing a copy moves no difference of two model outputs by more than {:.3g}"
+
+
+@dataclass(frozen=True)
+class SmoothingOptions:
+    """How a smoothed classifier votes and certifies.  Checked when built.
+
+    None stands for the default; `resolved` fills it in.  Options that mean nothing together are
+    refused: a ``family`` with a certificate that samples at random, or ``selection_masks`` and
+    ``alpha`` with the exact one.
+    """
+
+    keep: int | None = None
+    mask_rate: float | None = None
+    family: FamilyChoice | None = None
+    masks: int | None = None
+    selection_masks: int | None = None
+    ensemble: Ensemble = "vote"
+    certificate: CertificateKind = "exact"
+    alpha: float | None = None
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        Retention(self.keep, self.mask_rate)
+        _choice("certificate", self.certificate, CERTIFICATES)
+        _choice("ensemble", self.ensemble, ENSEMBLES)
+        if self.family is not None:
+            _choice("family", self.family, families.FAMILY_CHOICES)
+        for name in ("masks", "selection_masks"):
+            _whole(name, getattr(self, name), least=1)
+        _whole("seed", self.seed, least=0)
+        if self.alpha is not None and not (
+            isinstance(self.alpha, int | float) and 0 < self.alpha < 1
+        ):
+            raise OptionError(f"alpha must lie between 0 and 1, not {self.alpha!r}")
+        if self.certificate == "exact":
+            for name in ("selection_masks", "alpha"):
+                if getattr(self, name) is not None:
+                    raise OptionError(
+                        f"{name}={getattr(self, name)!r} means nothing with certificate='exact', "
+                        "which draws no samples: leave it out, or use certificate='ablation'"
+                    )
+        else:
+            if self.family is not None:
+                raise OptionError(
+                    f"family={self.family!r} means nothing with certificate="
+                    f"{self.certificate!r}, which draws random kept sets: leave it out, or use "
+                    "certificate='exact'"
+                )
+            if self.ensemble != "vote":
+                raise OptionError(
+                    f"certificate={self.certificate!r} counts votes; ensemble="
+                    f"{self.ensemble!r} goes with certificate='exact' only"
+                )
+
+    def resolved(self) -> SmoothingOptions:
+        """These options with every default filled in, as a run's record shows them."""
+        if self.certificate == "exact":
+            return replace(self, family=self.family or "auto", masks=self.masks or DEFAULT_MASKS)
+        return replace(
+            self,
+            masks=self.masks or DEFAULT_ESTIMATION_MASKS,
+            selection_masks=self.selection_masks or DEFAULT_SELECTION_MASKS,
+            alpha=self.alpha or DEFAULT_ALPHA,
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain JSON values."""
+        return asdict(self)
+
+
+@dataclass(frozen=True, eq=False)
+class _Counted:
+    """One text after its copies were scored."""
+
+    document: Document
+    words_read: int
+    family: Family
+    ballots: Ballots
+
+
+class SmoothedClassifier:
+    """Wraps a base classifier; its label survives any change of ``radius`` words.
+
+    Guarantee (``certificate="exact"``, the default): every text with the same number of words
+    that differs in at most ``radius`` of them gets the same label from `predict`.  It is a
+    statement about this smoothed classifier, not about the base classifier, and covers
+    substitutions of words only.  ``Certificate.assumes`` lists what it rests on.
+
+    Use:
+
+    1. Build it from a function (below), or `from_pretrained` from a Hugging Face model.
+    2. `certify` texts for labels with radii; `predict` for labels alone.
+    3. `save_pretrained` keeps a model together with how it is smoothed.
+
+    Args:
+        base: A function ``list of texts -> scores (texts, classes)``, or a `BaseClassifier`.
+        keep: How many words each copy shows; or ``mask_rate``, the share that it hides.
+        family: Which kept sets vote: ``auto`` (the default), ``all``, ``sampled``, ``windows``.
+        masks: Largest family (exact, 1,000), or size of the estimation sample (others, 5,000).
+        selection_masks: Size of the sample that selects the label (not for exact; 1,000).
+        ensemble: ``vote`` (default), ``score`` or ``logit``.
+        certificate: ``exact`` (default), ``ablation``, ``ablation-runner-up``; and, without any
+            guarantee, ``paper``, ``paper-as-printed``, ``paper-estimated-beta``.
+        alpha: Probability of error that ablation may have (0.05); exact has none.
+        seed: Fixes the sampled family, or the random samples.
+        labels: Names of the classes; the model's own by default, else their numbers.
+        mask_token: What a function sees in place of a hidden word (``[MASK]``).
+        hide: ``mask`` shows the mask token for a hidden word, ``drop`` leaves it out.
+        tolerance: How far the difference of two outputs for one copy may move between
+            computations.  Default: 0 for functions, measured for models.
+
+    >>> def classify(texts):
+    ...     return [[("good" in text), not ("good" in text)] for text in texts]
+    >>> smoothed = SmoothedClassifier(classify, keep=1, labels=["positive", "negative"])
+    >>> [result] = smoothed.certify(["good good good good bad"])
+    >>> result.label, result.radius, result.critical_words
+    ('positive', 1, (0, 1))
+    """
+
+    def __init__(
+        self,
+        base: BaseClassifier | Callable[[list[Any]], Any],
+        *,
+        keep: int | None = None,
+        mask_rate: float | None = None,
+        family: FamilyChoice | None = None,
+        masks: int | None = None,
+        selection_masks: int | None = None,
+        ensemble: Ensemble = "vote",
+        certificate: CertificateKind = "exact",
+        alpha: float | None = None,
+        seed: int = 0,
+        labels: Sequence[str] | None = None,
+        mask_token: str | None = None,
+        hide: Hiding | None = None,
+        tolerance: float | None = None,
+    ) -> None:
+        self.options = SmoothingOptions(
+            keep=keep,
+            mask_rate=mask_rate,
+            family=family,
+            masks=masks,
+            selection_masks=selection_masks,
+            ensemble=ensemble,
+            certificate=certificate,
+            alpha=alpha,
+            seed=seed,
+        )
+        self._retention = Retention(keep, mask_rate)
+        self._base = _as_base(base, hide, mask_token)
+        self._labels = _checked_labels(labels, self._base.labels)
+        if tolerance is not None and not (
+            isinstance(tolerance, int | float) and 0 <= tolerance < float("inf")
+        ):
+            raise OptionError(f"tolerance must be a number of at least 0, not {tolerance!r}")
+        self._tolerance = tolerance
+
+    @classmethod
+    def from_pretrained(
+        cls,
+        folder_or_id: str,
+        *,
+        keep: int | None = None,
+        mask_rate: float | None = None,
+        hide: Hiding | None = None,
+        device: str | None = None,
+        dtype: str | None = None,
+        revision: str | None = None,
+        **options: Any,
+    ) -> SmoothedClassifier:
+        """Load a Hugging Face sequence classifier from a folder or a hub id.
+
+        How it was trained to be smoothed (``ranmask.json`` beside the model) gives the defaults;
+        arguments override them.  Weights are read from safetensors only and no code that comes
+        with a model is run.  ``options`` are those of `SmoothedClassifier`.
+        """
+        from ranmask.classifiers import pretrained
+
+        saved = pretrained.saved_options(str(folder_or_id), revision)
+        if keep is not None or mask_rate is not None:
+            saved = {k: v for k, v in saved.items() if k not in ("keep", "mask_rate")}
+        merged = {**saved, **options}
+        hide = hide or merged.pop("hide", None) or "mask"
+        merged.pop("hide", None)
+        base = pretrained.load(
+            str(folder_or_id), hide=hide, device=device, dtype=dtype, revision=revision
+        )
+        if keep is not None or mask_rate is not None:
+            merged.update(keep=keep, mask_rate=mask_rate)
+        return cls(base, **merged)
+
+    def save_pretrained(self, folder: str) -> None:
+        """Save model, tokenizer and smoothing options; `from_pretrained` loads them again."""
+        from ranmask.classifiers import pretrained
+
+        pretrained.save(self._base, folder, options=self.options.to_dict(), labels=self._labels)
+
+    @property
+    def base(self) -> BaseClassifier:
+        """The base classifier that every copy is shown to."""
+        return self._base
+
+    @property
+    def tolerance(self) -> float:
+        """The tolerance in force: what was given, else what the base classifier measured."""
+        return self._base.tolerance if self._tolerance is None else self._tolerance
+
+    def description(self) -> dict[str, Any]:
+        """What determines the results of this classifier, as plain JSON values."""
+        return {
+            "base": self._base.description(),
+            "options": self.options.resolved().to_dict(),
+            "labels": None if self._labels is None else list(self._labels),
+            "tolerance": self.tolerance,
+        }
+
+    def predict(self, texts: Sequence[Text]) -> list[Prediction]:
+        """The label of each text: a plain vote, without a certificate."""
+        options = self.options.resolved()
+        choose = self._voting_family if options.certificate == "exact" else self._selection
+        return [self._prediction(one) for one in self._count(documents(texts), choose)]
+
+    def certify(self, texts: Sequence[Text]) -> list[Certificate]:
+        """The label of each text, and how many of its words can be changed without changing it.
+
+        All texts are checked before the first is classified; one that cannot be used raises
+        `TextError` with its index.
+        """
+        kind = self.options.certificate
+        if kind == "exact":
+            voted = self._count(documents(texts), self._voting_family)
+            return [self._exact(one) for one in voted]
+        return [one[kind] for one in self._sampled(documents(texts), (kind,))]
+
+    def compare(
+        self, texts: Sequence[Text], kinds: Sequence[CertificateKind] = CERTIFICATES
+    ) -> list[dict[CertificateKind, Certificate]]:
+        """Several certificates from the same votes, for comparison.
+
+        All read one sample of ``masks`` kept sets that depends on the number of words and the
+        seed only: the exact certificate takes it as its fixed family, the others as their
+        estimation sample.
+        """
+        for kind in kinds:
+            _choice("certificate", kind, CERTIFICATES)
+        if self.options.ensemble != "vote":
+            raise OptionError("compare counts votes: use ensemble='vote'")
+        return list(self._sampled(documents(texts), tuple(kinds)))
+
+    # -- from words to ballots -----------------------------------------------------------------
+
+    def _count(
+        self, texts: Sequence[Document], choose: Callable[[int, int], Family]
+    ) -> Iterator[_Counted]:
+        """Score the copies of each text, several texts together, in their order."""
+        waiting: list[tuple[MaskedCopies, Family]] = []
+        copies = 0
+        for text in texts:
+            read = self._base.words_read(text)
+            chosen = choose(read, self._retention.count(read))
+            waiting.append((MaskedCopies(text, read, chosen.sets), chosen))
+            copies += len(chosen)
+            if copies >= _COPIES_AT_ONCE:
+                yield from self._ballots(waiting)
+                waiting, copies = [], 0
+        if waiting:
+            yield from self._ballots(waiting)
+
+    def _ballots(self, waiting: list[tuple[MaskedCopies, Family]]) -> Iterator[_Counted]:
+        tolerance = self.tolerance
+        scored = self._base.score([copies for copies, _ in waiting])
+        for (copies, chosen), scores in zip(waiting, scored, strict=True):
+            ballots = count_ballots(scores, self.options.ensemble, self._base.outputs, tolerance)
+            if self._labels is not None and len(self._labels) != ballots.classes:
+                raise OptionError(
+                    f"labels names {len(self._labels)} classes ({', '.join(self._labels)}), but "
+                    f"the base classifier scores {ballots.classes}"
+                )
+            yield _Counted(copies.document, copies.words_read, chosen, ballots)
+
+    def _voting_family(self, words: int, kept: int) -> Family:
+        options = self.options.resolved()
+        return families.family(
+            words,
+            kept,
+            choice=options.family or "auto",
+            masks=options.masks or DEFAULT_MASKS,
+            seed=options.seed,
+        )
+
+    def _estimation(self, words: int, kept: int) -> Family:
+        masks = self.options.masks or DEFAULT_ESTIMATION_MASKS
+        return families.family(words, kept, choice="sampled", masks=masks, seed=self.options.seed)
+
+    def _selection(self, words: int, kept: int) -> Family:
+        masks = self.options.selection_masks or DEFAULT_SELECTION_MASKS
+        sets = families.sampled_sets(words, kept, masks, self.options.seed, stream="selection")
+        return Family("sampled", words, sets)
+
+    # -- from ballots to results ---------------------------------------------------------------
+
+    def _exact(self, text: _Counted) -> Certificate:
+        ballots, chosen = text.ballots, text.family
+        label = ballots.winner
+        radius = certificates.exact_radius(
+            chosen.sets,
+            ballots.differences(label),
+            text.words_read,
+            bound=ballots.bound,
+            complete=chosen.kind == "all",
+        )
+        return self._certificate(text, "exact", label, radius)
+
+    def _sampled(
+        self, texts: Sequence[Document], kinds: tuple[CertificateKind, ...]
+    ) -> Iterator[dict[CertificateKind, Certificate]]:
+        """Certificates from one estimation sample, the label selected by another."""
+        selections = self._count(texts, self._selection)
+        estimations = self._count(texts, self._estimation)
+        for selected, estimated in zip(selections, estimations, strict=True):
+            yield {
+                kind: self._exact(estimated)
+                if kind == "exact"
+                else self._from_sample(estimated, kind, selected.ballots.winner)
+                for kind in kinds
+            }
+
+    def _from_sample(self, text: _Counted, kind: CertificateKind, label: int) -> Certificate:
+        ballots = text.ballots
+        samples, words, kept = len(text.family), text.words_read, text.family.kept
+        alpha = self.options.alpha or DEFAULT_ALPHA
+        for_label = (ballots.votes == label) & ~ballots.uncertain
+        sure = int(for_label.sum())
+        counts = ballots.counts
+        if kind == "ablation":
+            radius = certificates.ablation_radius(sure, samples, words, kept, alpha=alpha)
+        elif kind == "ablation-runner-up":
+            against = [
+                sure
+                if rival == label
+                else int(((ballots.votes == rival) | ballots.uncertain).sum())
+                for rival in range(ballots.classes)
+            ]
+            radius = certificates.runner_up_radius(
+                against, label, samples, words, kept, alpha=alpha
+            )
+        elif kind == "paper":
+            radius = certificates.paper_radius(counts[label], samples, words, kept, alpha=alpha)
+        elif kind == "paper-as-printed":
+            radius = certificates.printed_radius(counts[label], samples, words, kept, alpha=alpha)
+        else:
+            beta = partial(
+                certificates.estimated_beta,
+                text.family.sets,
+                ballots.votes == label,
+                words,
+                seed=self.options.seed,
+            )
+            radius = certificates.paper_radius(
+                counts[label], samples, words, kept, alpha=alpha, beta=beta
+            )
+        return self._certificate(text, kind, label, radius, alpha=alpha)
+
+    def _certificate(
+        self,
+        text: _Counted,
+        kind: CertificateKind,
+        label: int,
+        radius: certificates.Radius,
+        alpha: float | None = None,
+    ) -> Certificate:
+        guarantee = not kind.startswith("paper")
+        assumes = [_SUBSTITUTION]
+        if text.document.premise is not None:
+            assumes.append(_PREMISE)
+        if self.tolerance > 0:
+            assumes.append(_TOLERANCE.format(self.tolerance))
+        return Certificate(
+            **self._common(text, label),
+            radius=radius.words,
+            uncertain=int(text.ballots.uncertain.sum()),
+            certificate=kind,
+            guarantee=guarantee,
+            alpha=alpha,
+            tight=radius.tight,
+            critical_words=radius.worst,
+            assumes=tuple(assumes) if guarantee else (),
+        )
+
+    def _prediction(self, text: _Counted) -> Prediction:
+        return Prediction(**self._common(text, text.ballots.winner))
+
+    def _common(self, text: _Counted, label: int) -> dict[str, Any]:
+        return {
+            "label": str(label) if self._labels is None else self._labels[label],
+            "label_id": label,
+            "votes": text.ballots.counts,
+            "scores": text.ballots.means(),
+            "words": len(text.document.words),
+            "words_read": text.words_read,
+            "kept": text.family.kept,
+            "masks": len(text.family),
+            "family": text.family.kind,
+            "ensemble": self.options.ensemble,
+        }
+
+
+def _as_base(base: object, hide: Hiding | None, mask_token: str | None) -> BaseClassifier:
+    if isinstance(base, str):
+        raise OptionError(f"a model is loaded by SmoothedClassifier.from_pretrained({base!r}, ...)")
+    if not isinstance(base, BaseClassifier):
+        base = FunctionClassifier(base)  # type: ignore[arg-type]  # checked there
+    return base.configured(hide=hide, mask_token=mask_token) if hide or mask_token else base
+
+
+def _checked_labels(
+    labels: Sequence[str] | None, default: tuple[str, ...] | None
+) -> tuple[str, ...] | None:
+    if labels is None:
+        return default
+    if isinstance(labels, str) or not all(isinstance(label, str) for label in labels):
+        raise OptionError(f"labels must be a list of names, not {labels!r}")
+    if len(set(labels)) != len(labels) or len(labels) < 2:
+        raise OptionError(f"labels must be at least two different names, not {list(labels)!r}")
+    return tuple(labels)
+
+
+def _choice(name: str, value: str, allowed: Sequence[str]) -> None:
+    if value not in allowed:
+        raise OptionError(f"{name} must be one of {', '.join(allowed)}; not {value!r}")
+
+
+def _whole(name: str, value: object, least: int) -> None:
+    if value is not None and not (
+        isinstance(value, int) and not isinstance(value, bool) and value >= least
+    ):
+        raise OptionError(f"{name} must be a whole number of at least {least}, not {value!r}")

@@ -1,0 +1,88 @@
+"""What a word is.  Every count, kept set, distance and radius in ranmask means these words.
+
+A word is one item of ``str.split()``.  A substitution puts any non-empty string without
+whitespace in a word's place.  A text that classifies a pair (premise and hypothesis) has the
+words of its hypothesis; the premise is context that is never hidden.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from ranmask.errors import TextError
+
+Text: TypeAlias = str | tuple[str, str]
+"""One text, or a pair of premise and hypothesis."""
+
+
+def split(text: str) -> tuple[str, ...]:
+    """The words of a text."""
+    return tuple(text.split())
+
+
+def join(words: Iterable[str]) -> str:
+    """A text with these words."""
+    return " ".join(words)
+
+
+def distance(first: str, second: str) -> int | None:
+    """In how many words two texts differ; None where their numbers of words differ."""
+    one, other = split(first), split(second)
+    if len(one) != len(other):
+        return None
+    return sum(a != b for a, b in zip(one, other, strict=True))
+
+
+@dataclass(frozen=True)
+class Document:
+    """A text as ranmask sees it: its words, and the premise of a pair."""
+
+    words: tuple[str, ...]
+    premise: str | None = None
+
+
+def document(text: object, index: int | None = None) -> Document:
+    """Read one text or pair; ``index`` is named in the error if it cannot be used."""
+    if isinstance(text, str):
+        return Document(_usable_words(text, "text", index))
+    if isinstance(text, tuple | list) and len(text) == 2:
+        premise, hypothesis = text
+        if isinstance(premise, str) and isinstance(hypothesis, str):
+            _check_unicode(premise, "premise", index)
+            return Document(_usable_words(hypothesis, "hypothesis", index), premise)
+    raise TextError(
+        f"expected a string, or a pair of strings (premise, hypothesis), not {_shown(text)}", index
+    )
+
+
+def documents(texts: Sequence[Text]) -> list[Document]:
+    """Read texts; nothing is classified before all of them are known to be usable."""
+    if isinstance(texts, str):
+        raise TextError(f"expected a list of texts, not one string; write [{_shown(texts)}]")
+    return [document(text, index) for index, text in enumerate(texts)]
+
+
+def _usable_words(text: str, name: str, index: int | None) -> tuple[str, ...]:
+    _check_unicode(text, name, index)
+    words = split(text)
+    if not words:
+        raise TextError(f"the {name} has no words: {_shown(text)}", index)
+    return words
+
+
+def _check_unicode(text: str, name: str, index: int | None) -> None:
+    try:
+        text.encode("utf-8")
+    except UnicodeEncodeError as error:
+        raise TextError(
+            f"the {name} holds half a surrogate pair at character {error.start}, which is not "
+            "valid Unicode: decode it again with the right encoding",
+            index,
+        ) from None
+
+
+def _shown(value: object) -> str:
+    shown = repr(value)
+    return shown if len(shown) <= 60 else shown[:57] + "..."
