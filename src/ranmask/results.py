@@ -52,8 +52,11 @@ class _Result:
         missing = [field.name for field in fields(cls) if field.name not in data]
         if missing:
             raise DataError(f"not a {cls.__name__}: no {', '.join(missing)}")
-        values: dict[str, Any] = {field.name: data[field.name] for field in fields(cls)}
-        return cls(**{k: tuple(v) if isinstance(v, list) else v for k, v in values.items()})
+        values: dict[str, Any] = {}
+        for field in fields(cls):
+            value = data[field.name]
+            values[field.name] = tuple(value) if isinstance(value, list) else value
+        return cls(**values)
 
 
 @dataclass(frozen=True)

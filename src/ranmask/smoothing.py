@@ -247,6 +247,11 @@ class SmoothedClassifier:
         return self._base
 
     @property
+    def labels(self) -> tuple[str, ...] | None:
+        """Names of the classes, where they are known."""
+        return self._labels
+
+    @property
     def tolerance(self) -> float:
         """The tolerance in force: what was given, else what the base classifier measured."""
         return self._base.tolerance if self._tolerance is None else self._tolerance

@@ -6,6 +6,7 @@ are batched by length (`batching`), and nothing is padded that need not be.
 
 from __future__ import annotations
 
+import hashlib
 import inspect
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
@@ -72,7 +73,7 @@ class HuggingFaceClassifier(BaseClassifier):
     ) -> None:
         check_hiding(hide)
         self.model: Any = model
-        self.model.eval()
+        self.model.train(False)
         self.tokenizer: Any = tokenizer
         self.source = source
         self.labels = _label_names(self.model.config)
@@ -103,11 +104,20 @@ class HuggingFaceClassifier(BaseClassifier):
         return {
             "kind": "huggingface",
             "model": self.source or self.model.config.name_or_path,
+            "weights": self._weights_digest(),
             "hide": self.encoder.hide,
             "mask_id": self.encoder.mask_id,
             "dtype": str(self.model.dtype).removeprefix("torch."),
             "device": self.model.device.type,
         }
+
+    def _weights_digest(self) -> str:
+        """SHA-256 of all weights: a retrained model is another one, whatever its folder."""
+        digest = hashlib.sha256()
+        for name, tensor in sorted(self.model.state_dict().items()):
+            digest.update(name.encode())
+            digest.update(tensor.cpu().contiguous().view(-1).view(torch.uint8).numpy())
+        return digest.hexdigest()
 
     def words_read(self, document: Document) -> int:
         return self.encoder.words_read(document)

@@ -128,20 +128,22 @@ def _find_record(folder_or_id: str, revision: str | None) -> Path | None:
     if path.is_dir():
         return path / FILE_NAME if (path / FILE_NAME).is_file() else None
     try:
-        from transformers.utils.hub import cached_file
+        from huggingface_hub import hf_hub_download
+        from huggingface_hub.errors import EntryNotFoundError, LocalEntryNotFoundError
     except ImportError as error:
         raise MissingDependencyError("transformers", "hf") from error
     _check_folder(folder_or_id)
     try:
-        found = cached_file(
-            folder_or_id,
-            FILE_NAME,
-            revision=revision,
-            _raise_exceptions_for_missing_entries=False,
-        )
+        return Path(hf_hub_download(folder_or_id, FILE_NAME, revision=revision))
+    except LocalEntryNotFoundError as error:
+        raise ModelError(
+            f"there is no folder {folder_or_id!r}, and the hub cannot be reached to look for a "
+            "model of that name"
+        ) from error
+    except EntryNotFoundError:
+        return None  # an ordinary model, never smoothed before
     except (OSError, ValueError) as error:
         raise ModelError(f"cannot load {folder_or_id!r}: {_first_line(error)}") from error
-    return None if found is None else Path(found)
 
 
 def _check_folder(folder_or_id: str) -> None:

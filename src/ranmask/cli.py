@@ -1,0 +1,424 @@
+"""The command line: parse, call, print.
+
+Exit codes: 0 all rows done; 1 the run could not be done or finished; 2 wrong usage or options;
+3 finished, but some rows have errors; 130 interrupted.  Heavy libraries are imported when a
+command needs them, so that ``ranmask --help`` answers at once.
+"""
+
+from __future__ import annotations
+
+import itertools
+import json
+import os
+import sys
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from ranmask import __version__
+from ranmask.errors import OptionError, RanmaskError
+
+if TYPE_CHECKING:
+    from ranmask.data import Columns, Row, Source
+    from ranmask.runs import Classify, Outcome
+    from ranmask.smoothing import SmoothedClassifier
+
+FAILED, WRONG_USAGE, SOME_ROWS_FAILED, INTERRUPTED = 1, 2, 3, 130
+
+app = typer.Typer(
+    add_completion=False,
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    help="Certified robustness for text classifiers: labels with a proved radius, in words.",
+    epilog="Exit codes: 0 done, 1 failed, 2 wrong usage, 3 some rows have errors, 130 interrupted.",
+)
+
+Texts = Annotated[list[str] | None, typer.Argument(help="Texts to classify.", show_default=False)]
+Model = Annotated[
+    str | None,
+    typer.Option(
+        "--model",
+        "-m",
+        help="A model folder, a hub id, or module:function.",
+        envvar="RANMASK_MODEL",
+        show_default=False,
+    ),
+]
+Input = Annotated[
+    Path | None,
+    typer.Option(help="A txt, csv, tsv, jsonl or parquet file.", show_default=False),
+]
+Output = Annotated[
+    Path | None,
+    typer.Option(help="JSONL file for the results; resumed if it exists.", show_default=False),
+]
+TextColumn = Annotated[
+    str | None, typer.Option(help="Column that holds the text.", show_default="text")
+]
+LabelColumn = Annotated[
+    str | None, typer.Option(help="Column that holds the true label.", show_default=False)
+]
+PairColumns = Annotated[
+    str | None,
+    typer.Option(
+        help="Two columns, premise,hypothesis; only the hypothesis is masked.", show_default=False
+    ),
+]
+Keep = Annotated[int | None, typer.Option(help="Words that each copy shows.", show_default=False)]
+MaskRate = Annotated[
+    float | None, typer.Option(help="Or: share of words that is hidden.", show_default=False)
+]
+Family = Annotated[
+    str | None, typer.Option(help="auto, all, sampled or windows.", show_default="auto")
+]
+Masks = Annotated[
+    int | None,
+    typer.Option(help="Most copies a text.", show_default="1000, or 5000 to estimate from"),
+]
+SelectionMasks = Annotated[
+    int | None, typer.Option(help="Copies that select the label (not exact).", show_default="1000")
+]
+Ensemble = Annotated[str | None, typer.Option(help="vote, score or logit.", show_default="vote")]
+CertificateOption = Annotated[
+    str | None,
+    typer.Option(
+        help="exact, ablation, ablation-runner-up; without guarantee: paper, paper-as-printed, "
+        "paper-estimated-beta.",
+        show_default="exact",
+    ),
+]
+Alpha = Annotated[
+    float | None, typer.Option(help="Chance of error (not exact).", show_default="0.05")
+]
+Seed = Annotated[int | None, typer.Option(help="Fixes sampled kept sets.", show_default="0")]
+Labels = Annotated[
+    str | None,
+    typer.Option(help="Names of the classes, separated by commas.", show_default="the model's"),
+]
+MaskToken = Annotated[
+    str | None, typer.Option(help="What stands for a hidden word.", show_default="the model's")
+]
+Hide = Annotated[
+    str | None, typer.Option(help="mask or drop.", show_default="as trained, else mask")
+]
+Tolerance = Annotated[
+    float | None,
+    typer.Option(help="How far outputs may move when recomputed.", show_default="measured"),
+]
+Device = Annotated[
+    str | None, typer.Option(help="cpu, cuda, ...", show_default="a GPU if there is one")
+]
+Dtype = Annotated[
+    str | None,
+    typer.Option(help="float32, bfloat16 or float16.", show_default="by device"),
+]
+AsJson = Annotated[
+    bool, typer.Option("--json", help="JSON lines, also on a terminal.", show_default=False)
+]
+
+
+@app.callback(invoke_without_command=True)
+def _top(
+    context: typer.Context,
+    version: Annotated[
+        bool, typer.Option("--version", help="Print the version.", show_default=False)
+    ] = False,
+) -> None:
+    if version:
+        typer.echo(f"ranmask {__version__}")
+        raise typer.Exit
+    del context
+
+
+@app.command()
+def certify(
+    texts: Texts = None,
+    model: Model = None,
+    keep: Keep = None,
+    mask_rate: MaskRate = None,
+    input: Input = None,
+    output: Output = None,
+    text_column: TextColumn = None,
+    label_column: LabelColumn = None,
+    pair_columns: PairColumns = None,
+    family: Family = None,
+    masks: Masks = None,
+    selection_masks: SelectionMasks = None,
+    ensemble: Ensemble = None,
+    certificate: CertificateOption = None,
+    alpha: Alpha = None,
+    seed: Seed = None,
+    labels: Labels = None,
+    mask_token: MaskToken = None,
+    hide: Hide = None,
+    tolerance: Tolerance = None,
+    device: Device = None,
+    dtype: Dtype = None,
+    as_json: AsJson = False,
+) -> None:
+    """Label texts, and prove how many words can be changed, to anything, without effect.
+
+    With --input and --output, results are appended as they come; the same command again resumes.
+    """
+    options = {
+        "keep": keep,
+        "mask_rate": mask_rate,
+        "family": family,
+        "masks": masks,
+        "selection_masks": selection_masks,
+        "ensemble": ensemble,
+        "certificate": certificate,
+        "alpha": alpha,
+        "seed": seed,
+        "labels": _names(labels),
+        "mask_token": mask_token,
+        "hide": hide,
+        "tolerance": tolerance,
+        "device": device,
+        "dtype": dtype,
+    }
+    columns = (text_column, pair_columns, label_column)
+    with _errors_as_exit_codes():
+        _command("certify", texts, model, options, input, output, columns, as_json)
+
+
+@app.command()
+def predict(
+    texts: Texts = None,
+    model: Model = None,
+    keep: Keep = None,
+    mask_rate: MaskRate = None,
+    input: Input = None,
+    output: Output = None,
+    text_column: TextColumn = None,
+    label_column: LabelColumn = None,
+    pair_columns: PairColumns = None,
+    family: Family = None,
+    masks: Masks = None,
+    ensemble: Ensemble = None,
+    seed: Seed = None,
+    labels: Labels = None,
+    mask_token: MaskToken = None,
+    hide: Hide = None,
+    device: Device = None,
+    dtype: Dtype = None,
+    as_json: AsJson = False,
+) -> None:
+    """Label texts by the vote of their masked copies, without a certificate."""
+    options = {
+        "keep": keep,
+        "mask_rate": mask_rate,
+        "family": family,
+        "masks": masks,
+        "ensemble": ensemble,
+        "seed": seed,
+        "labels": _names(labels),
+        "mask_token": mask_token,
+        "hide": hide,
+        "device": device,
+        "dtype": dtype,
+    }
+    columns = (text_column, pair_columns, label_column)
+    with _errors_as_exit_codes():
+        _command("predict", texts, model, options, input, output, columns, as_json)
+
+
+def _command(
+    command: str,
+    texts: list[str] | None,
+    model: str | None,
+    options: dict[str, Any],
+    input_path: Path | None,
+    output: Path | None,
+    column_names: tuple[str | None, str | None, str | None],
+    as_json: bool,
+) -> None:
+    if bool(texts) == (input_path is not None):
+        raise OptionError("give texts, or a file with --input, and not both")
+    if output is not None and input_path is None:
+        raise OptionError("--output goes with --input; texts given here are printed")
+    if model is None:
+        raise OptionError(
+            "no model: name a folder, a hub id or module:function with --model; to try the "
+            "command, --model ranmask.classifiers.testing:keyword_classifier --keep 1"
+        )
+    columns = _columns(*column_names)
+    if input_path is None:
+        if columns.wanted:
+            raise OptionError("columns go with --input")
+        from ranmask.data import Row
+
+        rows: Iterable[Row] = [Row(number, text) for number, text in enumerate(texts or [], 1)]
+        failed = _show(rows, *_load(model, options, command), command, as_json, total=None)
+    else:
+        failed = _over_file(command, model, options, input_path, output, columns, as_json)
+    if failed:
+        raise typer.Exit(SOME_ROWS_FAILED)
+
+
+def _over_file(
+    command: str,
+    model: str,
+    options: dict[str, Any],
+    input_path: Path,
+    output: Path | None,
+    columns: Columns,
+    as_json: bool,
+) -> bool:
+    from ranmask.data import open_source, read_rows
+
+    source = open_source(input_path)
+    rows = read_rows(source, columns)
+    # The first row is read before the model is loaded: a wrong column is told at once.
+    first = next(iter(rows), None)
+    rows = itertools.chain([] if first is None else [first], rows)
+    classifier, classify = _load(model, options, command)
+    if output is None:
+        return _show(rows, classifier, classify, command, as_json, total=source.rows)
+    return _write(rows, classifier, classify, command, source, columns, output)
+
+
+def _show(
+    rows: Iterable[Row],
+    classifier: SmoothedClassifier,
+    classify: Classify,
+    command: str,
+    as_json: bool,
+    total: int | None,
+) -> bool:
+    """Print results: a table on a terminal, else JSON lines.  Returns whether a row failed."""
+    from rich.console import Console
+
+    from ranmask import rendering, runs
+
+    certified = command == "certify"
+    labels = classifier.labels
+    lines: list[dict[str, Any]] = []
+
+    def outcomes() -> Iterator[tuple[Outcome, dict[str, Any]]]:
+        for outcome in runs.classify_rows(rows, classify):
+            line = outcome.to_dict(labels)
+            lines.append({key: line[key] for key in _SUMMARISED if key in line})
+            yield outcome, line
+
+    if as_json or not sys.stdout.isatty():
+        for _, line in outcomes():
+            sys.stdout.write(json.dumps(line) + "\n")
+            sys.stdout.flush()
+    else:
+        console = Console()
+        table = rendering.result_table(certified)
+        example = None
+        with _progress(total) as advance:
+            for outcome, _ in outcomes():
+                rendering.add_outcome(table, outcome, certified)
+                example = outcome.result or example
+                advance(1)
+        console.print(table)
+        if certified and example is not None:
+            rendering.explain(console, example)  # type: ignore[arg-type]
+    summary, counts = runs.summarise(lines)
+    if counts["labelled"]:
+        rendering.print_summary(Console(stderr=True), summary, counts, certified)
+    return counts["errors"] > 0
+
+
+_SUMMARISED = ("error", "correct", "radius", "words")
+
+
+def _write(
+    rows: Iterable[Row],
+    classifier: SmoothedClassifier,
+    classify: Classify,
+    command: str,
+    source: Source,
+    columns: Columns,
+    output: Path,
+) -> bool:
+    """Append results to a file and resume it.  Returns whether a row failed."""
+    from rich.console import Console
+
+    from ranmask import rendering, runs
+
+    where = {"path": str(source.path), "sha256": source.sha256, "columns": columns.wanted}
+    description = runs.run_description(command, where, classifier.description(), __version__)
+    console = Console(stderr=True)
+    with runs.ResultFile(output, description) as results:
+        todo = (row for row in rows if row.number > results.done)
+        if results.done:
+            console.print(f"resuming {output} after row {results.done}")
+        try:
+            with _progress(source.rows, done=results.done) as advance:
+                for outcome in runs.classify_rows(todo, classify):
+                    results.write([outcome.to_dict(classifier.labels)])
+                    advance(1)
+        except KeyboardInterrupt:
+            console.print(f"interrupted: the same command resumes {output}")
+            raise
+        summary, counts = runs.summarise(results.lines())
+        certified = command == "certify"
+        results.finish(rendering.summary_values(summary, counts, certified))
+        rendering.print_summary(console, summary, counts, certified)
+    return counts["errors"] > 0
+
+
+def _load(model: str, options: dict[str, Any], command: str) -> tuple[SmoothedClassifier, Classify]:
+    from ranmask.loading import load_classifier
+
+    if not sys.flags.interactive:
+        os.environ.setdefault("TRANSFORMERS_VERBOSITY", "error")
+        os.environ.setdefault("HF_HUB_DISABLE_PROGRESS_BARS", "1")
+        os.environ.setdefault("TQDM_DISABLE", "1")
+    classifier = load_classifier(model, **options)
+    return classifier, classifier.certify if command == "certify" else classifier.predict
+
+
+def _progress(total: int | None, done: int = 0) -> Any:
+    from ranmask.progress import progress
+
+    return progress(total, done)
+
+
+def _columns(text: str | None, pair: str | None, label: str | None) -> Columns:
+    from ranmask.data import Columns
+
+    parts: tuple[str, str] | None = None
+    if pair is not None:
+        names = [name.strip() for name in pair.split(",")]
+        if len(names) != 2 or not all(names):
+            raise OptionError(f"--pair-columns takes two names, premise,hypothesis; not {pair!r}")
+        parts = (names[0], names[1])
+    return Columns(text, parts, label)
+
+
+def _names(labels: str | None) -> list[str] | None:
+    return None if labels is None else [name.strip() for name in labels.split(",")]
+
+
+@contextmanager
+def _errors_as_exit_codes() -> Iterator[None]:
+    """Every error on purpose becomes one line on standard error and an exit code."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        raise typer.Exit(INTERRUPTED) from None
+    except BrokenPipeError:
+        # The reader went away, as `head` does.  Nothing more can be printed.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        raise typer.Exit(FAILED) from None
+    except RanmaskError as error:
+        typer.echo(f"error: {error}", err=True)
+        code = WRONG_USAGE if isinstance(error, OptionError) else FAILED
+        raise typer.Exit(code) from None
+
+
+def main() -> None:
+    """The ``ranmask`` command."""
+    app()
+
+
+if __name__ == "__main__":
+    main()

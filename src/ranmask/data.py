@@ -1,0 +1,240 @@
+"""Rows of texts from local files: txt, csv, tsv, jsonl and parquet, streamed.
+
+Nothing is lost silently.  A row that cannot be used comes out as a `Row` with an ``error`` that
+says why; a file that cannot be used raises `DataError` before any work is done.  Text files are
+UTF-8; a row with other bytes is such an error.
+"""
+
+from __future__ import annotations
+
+import csv
+import hashlib
+import json
+import math
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from ranmask.errors import DataError
+from ranmask.words import Text
+
+FORMATS = ("txt", "csv", "tsv", "jsonl", "parquet")
+_SUFFIXES = {f".{name}": name for name in FORMATS} | {".ndjson": "jsonl", ".pq": "parquet"}
+_ROWS_AT_ONCE = 1024
+
+
+@dataclass(frozen=True)
+class Row:
+    """One row of input, numbered from 1; either a text or an error."""
+
+    number: int
+    text: Text | None
+    label: object = None
+    error: str | None = None
+
+
+@dataclass(frozen=True)
+class Columns:
+    """Which columns hold the text (or the pair) and the label; None: find the text."""
+
+    text: str | None = None
+    pair: tuple[str, str] | None = None
+    label: str | None = None
+
+    def __post_init__(self) -> None:
+        if self.text is not None and self.pair is not None:
+            raise DataError(
+                f"give a text column ({self.text!r}) or two pair columns "
+                f"({', '.join(self.pair)}), not both"
+            )
+
+    @property
+    def wanted(self) -> list[str]:
+        """The columns to read."""
+        texts = list(self.pair) if self.pair else [self.text] if self.text else []
+        return texts + ([self.label] if self.label is not None else [])
+
+    def found_in(self, names: list[str], where: str) -> Columns:
+        """These columns, checked against those that there are."""
+        missing = [name for name in self.wanted if name not in names]
+        if missing:
+            raise DataError(f"{where} has no column {missing[0]!r}; it has {', '.join(names)}")
+        if self.text is not None or self.pair is not None:
+            return self
+        others = [name for name in names if name != self.label]
+        text = "text" if "text" in others else others[0] if len(others) == 1 else None
+        if text is None:
+            raise DataError(
+                f"{where} has columns {', '.join(names)}: say which one holds the text with "
+                "--text-column, or a pair with --pair-columns"
+            )
+        return Columns(text, None, self.label)
+
+
+@dataclass(frozen=True)
+class Source:
+    """An input file: what identifies it, and how many lines or rows it has at most."""
+
+    path: Path
+    kind: str
+    sha256: str
+    rows: int
+
+
+def open_source(path: Path) -> Source:
+    """Look at a file once: its format, its digest and its size.  Raises if it cannot be used."""
+    kind = _SUFFIXES.get(path.suffix.lower())
+    if kind is None:
+        raise DataError(
+            f"cannot tell the format of {path}: its name must end in one of {', '.join(_SUFFIXES)}"
+        )
+    digest, lines, last = hashlib.sha256(), 0, b"\n"
+    try:
+        with path.open("rb") as file:
+            start = file.read(4)
+            file.seek(0)
+            while block := file.read(1 << 20):
+                digest.update(block)
+                lines += block.count(b"\n")
+                last = block[-1:]
+    except OSError as error:
+        raise DataError(f"cannot read {path}: {error.strerror}") from error
+    if kind != "parquet" and start.startswith((b"\xff\xfe", b"\xfe\xff")):
+        raise DataError(f"{path} is UTF-16: convert it to UTF-8 first")
+    if kind == "parquet":
+        rows = int(_open_parquet(path).metadata.num_rows)
+    else:
+        rows = lines + (last != b"\n") - (kind in ("csv", "tsv"))
+    return Source(path, kind, digest.hexdigest(), max(rows, 0))
+
+
+def read_rows(source: Source, columns: Columns) -> Iterator[Row]:
+    """The rows of a file in their order.  Checks the columns before the first row."""
+    if source.kind == "parquet":
+        return _read_parquet(source.path, columns)
+    if source.kind == "jsonl":
+        return _read_jsonl(source.path, columns)
+    if source.kind == "txt":
+        if columns.wanted:
+            raise DataError(f"{source.path} is plain text, one text a line: it has no columns")
+        return _read_txt(source.path)
+    return _read_table(source.path, columns, "\t" if source.kind == "tsv" else ",")
+
+
+def _read_txt(path: Path) -> Iterator[Row]:
+    for number, line in enumerate(_lines(path), 1):
+        yield _row(number, {"text": line}, Columns("text"))
+
+
+def _read_jsonl(path: Path, columns: Columns) -> Iterator[Row]:
+    for number, line in enumerate(_lines(path), 1):
+        if not line.strip():
+            continue  # by the habits of the format, not a row
+        try:
+            value = json.loads(line)
+        except json.JSONDecodeError as error:
+            yield Row(number, None, error=f"not valid JSON: {error}")
+            continue
+        except RecursionError:
+            yield Row(number, None, error="not valid JSON: nested too deeply")
+            continue
+        if isinstance(value, str) and not columns.wanted:
+            yield _row(number, {"text": value}, Columns("text"))
+        elif isinstance(value, dict):
+            try:
+                found = columns.found_in(list(value), "the row")
+            except DataError as error:
+                yield Row(number, None, error=error.reason)
+            else:
+                yield _row(number, value, found)
+        else:
+            yield Row(number, None, error=f"expected a JSON object, not {_shown(value)}")
+
+
+def _read_table(path: Path, columns: Columns, delimiter: str) -> Iterator[Row]:
+    csv.field_size_limit(sys.maxsize)
+    with path.open(encoding="utf-8-sig", errors="surrogateescape", newline="") as file:
+        reader = csv.reader(file, delimiter=delimiter, strict=True)
+        try:
+            names = next(reader, None)
+            if not names:
+                raise DataError(f"{path} is empty: expected a first line with column names")
+            columns = columns.found_in(names, str(path))
+            number = 0
+            for fields in reader:
+                if not fields:
+                    continue
+                number += 1
+                if len(fields) != len(names):
+                    problem = f"{len(fields)} fields where the first line names {len(names)}"
+                    yield Row(number, None, error=problem)
+                else:
+                    yield _row(number, dict(zip(names, fields, strict=True)), columns)
+        except csv.Error as error:
+            raise DataError(f"{path}, line {reader.line_num}: {error}") from error
+        except OSError as error:
+            raise DataError(f"cannot read {path}: {error.strerror}") from error
+
+
+def _read_parquet(path: Path, columns: Columns) -> Iterator[Row]:
+    import pyarrow
+
+    file = _open_parquet(path)
+    columns = columns.found_in(list(file.schema_arrow.names), str(path))
+    number = 0
+    try:
+        for batch in file.iter_batches(_ROWS_AT_ONCE, columns=columns.wanted):
+            for values in batch.to_pylist():
+                number += 1
+                yield _row(number, values, columns)
+    except (pyarrow.ArrowException, OSError, UnicodeDecodeError) as error:
+        raise DataError(f"{path} is damaged after row {number}: {error}") from error
+
+
+def _open_parquet(path: Path) -> Any:
+    import pyarrow
+    from pyarrow import parquet
+
+    try:
+        return parquet.ParquetFile(path)
+    except (pyarrow.ArrowException, OSError) as error:
+        raise DataError(f"cannot read {path} as parquet: {error}") from error
+
+
+def _lines(path: Path) -> Iterator[str]:
+    try:
+        with path.open("rb") as file:
+            for number, line in enumerate(file):
+                text = line.decode("utf-8", errors="surrogateescape").rstrip("\r\n")
+                yield text.removeprefix("\ufeff") if number == 0 else text
+    except OSError as error:
+        raise DataError(f"cannot read {path}: {error.strerror}") from error
+
+
+def _row(number: int, values: dict[str, Any], columns: Columns) -> Row:
+    parts = []
+    for name in columns.pair or (columns.text or "text",):
+        value = values[name]
+        if value is None or (isinstance(value, float) and math.isnan(value)):
+            return Row(number, None, error=f"column {name!r} is missing a value")
+        if not isinstance(value, str):
+            kind = type(value).__name__
+            return Row(
+                number, None, error=f"column {name!r} holds {_shown(value)} ({kind}), not text"
+            )
+        foreign = next((c for c in value if "\udc80" <= c <= "\udcff"), None)
+        if foreign is not None:
+            byte = ord(foreign) - 0xDC00
+            problem = f"column {name!r} is not valid UTF-8 (byte 0x{byte:02x}): convert the file"
+            return Row(number, None, error=problem)
+        parts.append(value)
+    text: Text = (parts[0], parts[1]) if columns.pair else parts[0]
+    label = values[columns.label] if columns.label is not None else None
+    return Row(number, text, label)
+
+
+def _shown(value: object) -> str:
+    shown = repr(value)
+    return shown if len(shown) <= 40 else shown[:37] + "..."

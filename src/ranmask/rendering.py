@@ -1,0 +1,119 @@
+"""Results as people read them on a terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text as RichText
+
+from ranmask.metrics import CertifiedSummary
+from ranmask.results import Certificate
+from ranmask.runs import Outcome
+from ranmask.words import split
+
+_CRITICAL = "bold underline"
+_MOST_SHOWN_RADII = 10
+
+
+def result_table(certified: bool) -> Table:
+    """An empty table for results."""
+    table = Table(show_edge=False, pad_edge=False, expand=False)
+    table.add_column("row", justify="right", style="dim")
+    table.add_column("label", style="bold")
+    table.add_column("votes", justify="right")
+    if certified:
+        table.add_column("radius", justify="right")
+    table.add_column("text", overflow="fold")
+    return table
+
+
+def add_outcome(table: Table, outcome: Outcome, certified: bool) -> None:
+    """One row of the table: the label, its votes, the radius and the words it hangs on."""
+    number = str(outcome.row.number)
+    result = outcome.result
+    if result is None:
+        cells = [number, "", "", *([""] if certified else [])]
+        table.add_row(*cells, RichText(f"error: {outcome.error}", style="red"))
+        return
+    votes = f"{result.votes[result.label_id]}/{result.masks}"
+    text = outcome.row.text
+    shown = RichText()
+    if isinstance(text, tuple):
+        shown.append(text[0] + " / ", style="dim")
+        text = text[1]
+    critical = set(result.critical_words) if isinstance(result, Certificate) else set()
+    for position, word in enumerate(split(text or "")):
+        shown.append(" " if position else "")
+        shown.append(word, style=_CRITICAL if position in critical else "")
+    cells = [number, result.label, votes]
+    if isinstance(result, Certificate):
+        cells.append(radius_text(result))
+    table.add_row(*cells, shown)
+
+
+def radius_text(result: Certificate) -> str:
+    """The radius in a few characters: ``-`` not certified, ``*`` no guarantee, ``+`` or more."""
+    if result.radius is None:
+        return "-"
+    if not result.guarantee:
+        return f"{result.radius}*"
+    return str(result.radius) if result.tight else f"{result.radius}+"
+
+
+def explain(console: Console, example: Certificate) -> None:
+    """One or two sentences that say what the table means."""
+    if not example.guarantee:
+        console.print(
+            "[yellow]* not a guarantee:[/] the certificate of the paper is unsound; "
+            "use --certificate exact"
+        )
+        return
+    chance = "" if example.alpha is None else f", with probability {1 - example.alpha:g}"
+    console.print(
+        "[dim]radius: change any that many words, to anything, and the label stays"
+        f"{chance}; underlined: one more word than that, and these could break it[/]"
+        if not example.tight or example.critical_words
+        else f"[dim]radius: change any that many words, to anything, and the label stays{chance}[/]"
+    )
+
+
+def print_summary(
+    console: Console, summary: CertifiedSummary, counts: Mapping[str, int], certified: bool
+) -> None:
+    """Accuracy, MCB, MCR and CR@d of the labelled rows."""
+    console.print(
+        f"{counts['rows']} rows, {counts['errors']} with errors, {counts['labelled']} with labels"
+    )
+    if not counts["labelled"]:
+        return
+    figures = [f"accuracy {float(summary.accuracy):.3f}"]
+    if certified:
+        radius, rate = summary.median_radius, summary.median_rate
+        figures.append("MCB N/A" if radius is None else f"MCB {radius}")
+        figures.append("MCR N/A" if rate is None else f"MCR {float(100 * rate):.1f}%")
+        figures += [
+            f"CR@{changed} {float(summary.certified_accuracy(changed)):.3f}"
+            for changed in range(1, min(summary.largest_radius, _MOST_SHOWN_RADII) + 1)
+        ]
+    console.print("  ".join(figures), highlight=False)
+
+
+def summary_values(
+    summary: CertifiedSummary, counts: Mapping[str, int], certified: bool
+) -> dict[str, Any]:
+    """The same figures as plain JSON values."""
+    values: dict[str, Any] = dict(counts)
+    if counts["labelled"]:
+        values["accuracy"] = float(summary.accuracy)
+        if certified:
+            rate = summary.median_rate
+            values["MCB"] = summary.median_radius
+            values["MCR"] = None if rate is None else float(rate)
+            values["CR"] = [
+                float(summary.certified_accuracy(changed))
+                for changed in range(summary.largest_radius + 1)
+            ]
+    return values

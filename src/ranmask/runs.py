@@ -1,0 +1,329 @@
+"""Runs over files: results written as they come, resumed where they stopped, never twice.
+
+A run writes one JSON line for each input row to OUTPUT, in input order, and a record of what it
+did to ``OUTPUT.run.json``.  The same command again goes on after the last complete line; other
+options, another model or another input are refused.  A killed run loses at most the few texts
+that were being worked on.
+
+A row that cannot be classified becomes a line with an ``error``, and the run goes on.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import json
+import os
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import IO, Any, TypeAlias
+
+from ranmask.data import Row
+from ranmask.errors import ClassifierError, OutputError, RanmaskError, TextError
+from ranmask.metrics import CertifiedSummary
+from ranmask.results import Certificate, Prediction
+from ranmask.words import Text, document
+
+RUN_VERSION = 1
+
+Result: TypeAlias = Prediction | Certificate
+Classify: TypeAlias = Callable[[Sequence[Text]], Sequence[Result]]
+
+_SECONDS_AT_ONCE = 2.0  # how much work a killed run may lose
+_MOST_AT_ONCE = 512
+_FAILURES_IN_A_ROW = 20
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """One row with what became of it: a result, or an error."""
+
+    row: Row
+    result: Result | None = None
+    error: str | None = None
+
+    def to_dict(self, labels: tuple[str, ...] | None) -> dict[str, Any]:
+        """The JSON line of this row."""
+        line: dict[str, Any] = {"row": self.row.number}
+        if isinstance(self.row.text, tuple):
+            line["premise"], line["hypothesis"] = self.row.text
+        elif self.row.text is not None:
+            line["text"] = self.row.text
+        if self.result is not None:
+            line |= self.result.to_dict()
+            if self.row.label is not None:
+                line |= _judged(self.row.label, self.result, labels)
+        if self.error is not None:
+            line["error"] = self.error
+        return line
+
+
+def _judged(label: object, result: Result, labels: tuple[str, ...] | None) -> dict[str, Any]:
+    expected = label_id(label, labels, len(result.votes))
+    if expected is None:
+        names = ", ".join(labels) if labels else f"0 to {len(result.votes) - 1}"
+        return {"expected_id": None, "error": f"unknown label {label!r}: the classes are {names}"}
+    return {"expected_id": expected, "correct": expected == result.label_id}
+
+
+def label_id(label: object, labels: tuple[str, ...] | None, classes: int) -> int | None:
+    """The class that a label in a file means: its name, or its number; None if neither."""
+    if isinstance(label, str):
+        if labels is not None:
+            if label in labels:
+                return labels.index(label)
+            folded = [name.casefold() for name in labels]
+            if folded.count(label.strip().casefold()) == 1:
+                return folded.index(label.strip().casefold())
+        if not label.strip().isdecimal():
+            return None
+        label = int(label)
+    if isinstance(label, float) and label.is_integer():
+        label = int(label)
+    if isinstance(label, int) and not isinstance(label, bool) and 0 <= label < classes:
+        return label
+    return None
+
+
+def classify_rows(rows: Iterable[Row], classify: Classify) -> Iterator[Outcome]:
+    """Classify rows a few at a time, in their order; rows that fail do not stop the others.
+
+    Stops with `ClassifierError` when the classifier fails on many rows in a row: then it is
+    broken, not the rows.
+    """
+    failures = 0
+    for group in _groups(rows, classify):
+        for outcome, fault in group:
+            failures = failures + 1 if fault is not None else 0
+            yield outcome
+            if fault is not None and failures >= _FAILURES_IN_A_ROW:
+                raise ClassifierError(
+                    f"stopped at row {outcome.row.number}: the classifier failed on "
+                    f"{failures} rows in a row, last with: {fault}"
+                ) from fault
+
+
+def _groups(
+    rows: Iterable[Row], classify: Classify
+) -> Iterator[list[tuple[Outcome, ClassifierError | None]]]:
+    """Groups of rows that take about `_SECONDS_AT_ONCE` together."""
+    size = 1
+    waiting: list[Row] = []
+    for row in rows:
+        waiting.append(row)
+        if len(waiting) >= size:
+            start = time.monotonic()
+            yield _classify_group(waiting, classify)
+            each = max(time.monotonic() - start, 1e-9) / len(waiting)
+            size = max(1, min(_MOST_AT_ONCE, int(_SECONDS_AT_ONCE / each), 4 * size))
+            waiting = []
+    if waiting:
+        yield _classify_group(waiting, classify)
+
+
+def _classify_group(
+    rows: list[Row], classify: Classify
+) -> list[tuple[Outcome, ClassifierError | None]]:
+    answers: dict[int, Outcome] = {}
+    usable = []
+    for row in rows:
+        problem = row.error
+        if problem is None:
+            try:
+                document(row.text)
+            except TextError as error:
+                problem = error.reason
+        if problem is None:
+            usable.append(row)
+        else:
+            answers[row.number] = Outcome(row, error=problem)
+    faults: dict[int, ClassifierError] = {}
+    try:
+        results = classify([row.text for row in usable if row.text is not None]) if usable else []
+        answers |= {
+            row.number: Outcome(row, result) for row, result in zip(usable, results, strict=True)
+        }
+    except RanmaskError:
+        # One of them cannot be classified.  One by one, only that one is lost.
+        for row in usable:
+            try:
+                answers[row.number] = Outcome(row, classify([row.text])[0])  # type: ignore[list-item]
+            except RanmaskError as error:
+                answers[row.number] = Outcome(row, error=str(error))
+                if isinstance(error, ClassifierError):
+                    faults[row.number] = error
+    return [(answers[row.number], faults.get(row.number)) for row in rows]
+
+
+class ResultFile:
+    """The output of a run: opened for one writer, resumed after its last complete line.
+
+    Use as a context manager.  ``done`` is the number of the last input row that is in the file.
+    """
+
+    def __init__(self, path: Path, description: Mapping[str, Any]) -> None:
+        self.path = path
+        self.record = path.with_name(path.name + ".run.json")
+        self.done = 0
+        self._description = json.loads(json.dumps(description))
+        self._file: IO[bytes] | None = None
+
+    def __enter__(self) -> ResultFile:
+        with _reported(self.path):
+            self._file = self.path.open("a+b")
+        try:
+            self._lock()
+            self._check_record()
+            self._find_end()
+        except BaseException:
+            self._file.close()
+            raise
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        value: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if self._file is not None:
+            with contextlib.suppress(OSError):  # reported when it was written
+                self._file.close()
+
+    def write(self, lines: Sequence[Mapping[str, Any]]) -> None:
+        """Append lines and hand them to the operating system at once."""
+        if self._file is None:
+            raise ValueError("the result file is not open")
+        data = "".join(_line(line) for line in lines).encode("utf-8")
+        with _reported(self.path):
+            written = 0
+            while written < len(data):
+                written += os.write(self._file.fileno(), data[written:])
+
+    def finish(self, summary: Mapping[str, Any]) -> None:
+        """Record that every input row is in the file."""
+        self._write_record({**self._description, "finished": dict(summary)})
+
+    def lines(self) -> Iterator[dict[str, Any]]:
+        """All lines in the file, in their order."""
+        with _reported(self.path), self.path.open("rb") as file:
+            for line in file:
+                yield json.loads(line)
+
+    def _lock(self) -> None:
+        assert self._file is not None
+        try:
+            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as error:
+            raise OutputError(f"another run is writing {self.path}") from error
+
+    def _check_record(self) -> None:
+        if not self.record.exists():
+            if self.path.stat().st_size:
+                raise OutputError(
+                    f"{self.path} exists and was not written by ranmask: "
+                    "choose another output, or delete it"
+                )
+            self._write_record(self._description)
+            return
+        try:
+            recorded = json.loads(self.record.read_text(encoding="utf-8"))
+        except (OSError, ValueError) as error:
+            raise OutputError(f"cannot read {self.record}: {error}") from error
+        differing = sorted(_differences(recorded, self._description))
+        if differing:
+            raise OutputError(
+                f"{self.path} belongs to a run with another {', '.join(differing)}: "
+                "give the same options to resume it, or choose another output"
+            )
+
+    def _find_end(self) -> None:
+        """Cut an unfinished last line off and find the last row that is complete."""
+        assert self._file is not None
+        self._file.seek(0)
+        end = 0
+        for line in self._file:
+            if not line.endswith(b"\n"):
+                break
+            try:
+                self.done = int(json.loads(line)["row"])
+            except (ValueError, KeyError, TypeError) as error:
+                raise OutputError(
+                    f"{self.path} has a broken line after row {self.done}: repair or delete it"
+                ) from error
+            end += len(line)
+        with _reported(self.path):
+            self._file.truncate(end)
+
+    def _write_record(self, record: Mapping[str, Any]) -> None:
+        with _reported(self.record):
+            draft = self.record.with_name(self.record.name + ".tmp")
+            draft.write_text(json.dumps(record, indent=2) + "\n", encoding="utf-8")
+            draft.replace(self.record)
+
+
+def run_description(
+    command: str, source: Mapping[str, Any], classifier: Mapping[str, Any], ranmask: str
+) -> dict[str, Any]:
+    """What a run's record holds: everything that its results depend on."""
+    return {
+        "format": "ranmask-run",
+        "version": RUN_VERSION,
+        "ranmask": ranmask,
+        "command": command,
+        "input": dict(source),
+        "classifier": dict(classifier),
+    }
+
+
+def summarise(lines: Iterable[Mapping[str, Any]]) -> tuple[CertifiedSummary, dict[str, int]]:
+    """Certified accuracy over the labelled lines, and how many lines there are of each sort."""
+    summary = CertifiedSummary()
+    counts = {"rows": 0, "errors": 0, "labelled": 0}
+    for line in lines:
+        counts["rows"] += 1
+        counts["errors"] += "error" in line
+        if "correct" in line:
+            counts["labelled"] += 1
+            summary.add(correct=line["correct"], radius=line.get("radius"), words=line["words"])
+    return summary, counts
+
+
+def _line(values: Mapping[str, Any]) -> str:
+    # A text read from a file can hold half a surrogate pair; ASCII escapes keep it as it was.
+    return json.dumps(values, ensure_ascii=_has_surrogates(values)) + "\n"
+
+
+def _has_surrogates(values: Mapping[str, Any]) -> bool:
+    return any(
+        "\ud800" <= character <= "\udfff"
+        for value in values.values()
+        if isinstance(value, str) and not value.isascii()
+        for character in value
+    )
+
+
+def _differences(one: object, other: object, path: str = "") -> Iterator[str]:
+    """Names of the settings in which two records differ."""
+    if isinstance(one, dict) and isinstance(other, dict):
+        for key in one.keys() | other.keys():
+            # The measured tolerance may vary between runs, and each result names its own.
+            if key not in ("finished", "tolerance", "path"):
+                yield from _differences(one.get(key), other.get(key), key)
+    elif one != other:
+        yield path
+
+
+@contextlib.contextmanager
+def _reported(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        reason = error.strerror or str(error)
+        raise OutputError(
+            f"cannot write {path}: {reason}. What was written before is complete; "
+            "the same command resumes"
+        ) from error

@@ -1,0 +1,298 @@
+"""The command as a user runs it: in a process of its own, on real files."""
+
+import json
+import os
+import resource
+import signal
+import subprocess
+import sys
+import time
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+FAKE = "ranmask.classifiers.testing:keyword_classifier"
+COMMAND = [sys.executable, "-m", "ranmask.cli"]
+
+
+def ranmask(*arguments, cwd=None, **options):
+    return subprocess.run(
+        [*COMMAND, *map(str, arguments)], capture_output=True, text=True, cwd=cwd, **options
+    )
+
+
+def certify(*arguments, **options):
+    return ranmask("certify", "--model", FAKE, "--keep", 1, *arguments, **options)
+
+
+def lines(text):
+    return [json.loads(line) for line in text.splitlines()]
+
+
+@pytest.fixture
+def reviews(tmp_path):
+    path = tmp_path / "reviews.csv"
+    path.write_text(
+        "text,label\ngood good good good,1\nbad bad film,0\n,1\ngood bad,0\ngood fine,spam\n"
+    )
+    return path
+
+
+class TestTexts:
+    def test_json_lines_when_piped(self):
+        done = certify("good good bad", "bad bad bad bad bad")
+        assert done.returncode == 0 and done.stderr == ""
+        first, second = lines(done.stdout)
+        assert (first["label_id"], first["radius"], first["row"]) == (1, 0, 1)
+        assert (second["label_id"], second["radius"], second["guarantee"]) == (0, 2, True)
+
+    def test_table_on_a_terminal_marks_critical_words(self):
+        done = on_terminal("certify", "--model", FAKE, "--keep", "1", "good fine film best great")
+        assert "radius" in done and "4/5" in done
+        assert "\x1b[1;4mgood" in done and "\x1b[1;4mfilm" not in done
+        assert "change any that many words" in done
+
+    def test_paper_certificate_is_marked_on_a_terminal(self):
+        done = on_terminal(
+            "certify", "--model", FAKE, "--keep", "1", "--certificate", "paper", "good " * 9
+        )
+        assert "not a guarantee" in done
+
+    def test_predict(self):
+        done = ranmask("predict", "--model", FAKE, "--keep", 1, "good good bad")
+        [line] = lines(done.stdout)
+        assert line["label_id"] == 1 and "radius" not in line
+
+    def test_a_text_without_words_is_reported_and_the_others_done(self):
+        done = certify("", "good")
+        bad, good = lines(done.stdout)
+        assert done.returncode == 3
+        assert "no words" in bad["error"] and good["label_id"] == 1
+
+    def test_labels_and_options(self):
+        done = certify(
+            "--labels", "neg,pos", "--certificate", "ablation", "--alpha", 0.01, "good good good"
+        )
+        [line] = lines(done.stdout)
+        assert (line["label"], line["alpha"], line["masks"]) == ("pos", 0.01, 5000)
+
+
+class TestFiles:
+    def test_summary_and_exit_code(self, reviews, tmp_path):
+        out = tmp_path / "out.jsonl"
+        done = certify("--input", reviews, "--output", out, "--label-column", "label")
+        assert done.returncode == 3
+        assert "5 rows, 2 with errors, 3 with labels" in done.stderr
+        assert "accuracy 1.000" in done.stderr and "MCB 1  MCR 25.0%" in done.stderr
+        rows = lines(out.read_text())
+        assert [row["row"] for row in rows] == [1, 2, 3, 4, 5]
+        assert "no words" in rows[2]["error"]
+        assert "unknown label 'spam'" in rows[4]["error"] and rows[4]["label_id"] == 1
+        record = json.loads((tmp_path / "out.jsonl.run.json").read_text())
+        assert record["finished"]["labelled"] == 3
+
+    def test_the_same_command_again_changes_nothing(self, reviews, tmp_path):
+        out = tmp_path / "out.jsonl"
+        arguments = ("--input", reviews, "--output", out)
+        certify(*arguments)
+        before = out.read_bytes()
+        done = certify(*arguments)
+        assert "resuming" in done.stderr and out.read_bytes() == before
+
+    def test_other_options_are_refused(self, reviews, tmp_path):
+        out = tmp_path / "out.jsonl"
+        certify("--input", reviews, "--output", out)
+        for other in (["--seed", "5"], ["--label-column", "label"], ["--mask-token", "<m>"]):
+            done = certify("--input", reviews, "--output", out, *other)
+            assert done.returncode == 1 and "belongs to a run with another" in done.stderr
+        reviews.write_text("text\nother\n")
+        done = certify("--input", reviews, "--output", out)
+        assert done.returncode == 1 and "sha256" in done.stderr
+
+    def test_formats_agree(self, tmp_path):
+        texts = ["good good", "bad", "fine film"]
+        (tmp_path / "a.txt").write_text("\n".join(texts) + "\n")
+        (tmp_path / "a.jsonl").write_text("".join(json.dumps({"text": t}) + "\n" for t in texts))
+        (tmp_path / "a.tsv").write_text("text\n" + "\n".join(texts) + "\n")
+        pq.write_table(pa.table({"text": texts}), tmp_path / "a.parquet")
+        outputs = {certify("--input", path).stdout for path in sorted(tmp_path.glob("a.*"))}
+        assert len(outputs) == 1 and len(lines(outputs.pop())) == 3
+
+    def test_pairs(self, tmp_path):
+        path = tmp_path / "pairs.jsonl"
+        path.write_text('{"p": "good", "h": "bad bad"}\n')
+        (tmp_path / "mine.py").write_text(
+            "from ranmask.classifiers.testing import keyword_classifier\n"
+            "def judge(pairs):\n    return keyword_classifier([h for _, h in pairs])\n"
+        )
+        done = ranmask(
+            *("certify", "--model", "mine:judge", "--keep", 1, "--input", path),
+            *("--pair-columns", "p,h"),
+            cwd=tmp_path,
+        )
+        [line] = lines(done.stdout)
+        assert (line["premise"], line["hypothesis"], line["label_id"]) == ("good", "bad bad", 0)
+
+    def test_killed_runs_lose_and_double_nothing(self, tmp_path):
+        """SIGKILL at several moments; the finished file equals that of a quiet run."""
+        source = tmp_path / "in.txt"
+        source.write_text("".join(f"good film {i} bad best\n" for i in range(400)))
+        (tmp_path / "slow.py").write_text(
+            "import time\nfrom ranmask.classifiers.testing import keyword_classifier\n"
+            "def judge(texts):\n    time.sleep(0.002 * len(texts))\n"
+            "    return keyword_classifier(texts)\n"
+        )
+        out = tmp_path / "out.jsonl"
+        command = [*COMMAND, "certify", "--model", "slow:judge", "--keep", "1"]
+        command += ["--input", str(source), "--output", str(out)]
+        kills = 0
+        for delay in (0.6, 0.9, 1.3, 0.8):
+            process = subprocess.Popen(command, cwd=tmp_path, stderr=subprocess.DEVNULL)
+            time.sleep(delay)
+            process.kill()
+            kills += process.wait() == -signal.SIGKILL
+        assert kills >= 2
+        assert out.read_text().splitlines()
+        finished = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
+        assert finished.returncode == 0, finished.stderr
+        assert [row["row"] for row in lines(out.read_text())] == list(range(1, 401))
+        quiet = certify("--input", source)
+        assert out.read_text() == quiet.stdout
+
+    def test_interrupt_stops_cleanly(self, tmp_path):
+        source = tmp_path / "in.txt"
+        source.write_text("good film\n" * 2000)
+        (tmp_path / "slow.py").write_text(
+            "import time\n"
+            "def judge(texts):\n    time.sleep(0.05)\n    return [[1, 0]] * len(texts)\n"
+        )
+        out = tmp_path / "out.jsonl"
+        process = subprocess.Popen(
+            [
+                *(*COMMAND, "certify", "--model", "slow:judge", "--keep", "1"),
+                *("--input", str(source), "--output", str(out)),
+            ],
+            cwd=tmp_path,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        while not out.exists() or not out.stat().st_size:
+            time.sleep(0.05)
+        process.send_signal(signal.SIGINT)
+        _, errors = process.communicate(timeout=30)
+        assert process.returncode == 130
+        assert "the same command resumes" in errors and "Traceback" not in errors
+        assert all(row["row"] for row in lines(out.read_text()))
+
+    def test_full_disk_stops_cleanly_and_resumes(self, tmp_path):
+        source = tmp_path / "in.txt"
+        source.write_text("good film with a few more words in it\n" * 200)
+        out = tmp_path / "out.jsonl"
+
+        def small_disk():
+            resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, 20_000))
+
+        done = certify("--input", source, "--output", out, preexec_fn=small_disk)
+        assert done.returncode == 1
+        assert "cannot write" in done.stderr and "File too large" in done.stderr
+        assert "Traceback" not in done.stderr
+        again = certify("--input", source, "--output", out)
+        assert again.returncode == 0
+        assert [row["row"] for row in lines(out.read_text())] == list(range(1, 201))
+
+    def test_a_failing_classifier_is_reported(self, tmp_path):
+        source = tmp_path / "in.txt"
+        source.write_text("good\n" * 10 + "poison\n" + "good\n" * 10)
+        (tmp_path / "flaky.py").write_text(
+            "def judge(texts):\n"
+            "    if any('poison' in t for t in texts):\n        raise RuntimeError('choked')\n"
+            "    return [[0, 1]] * len(texts)\n"
+        )
+        done = ranmask(
+            *("certify", "--model", "flaky:judge", "--keep", 1, "--input", source), cwd=tmp_path
+        )
+        rows = lines(done.stdout)
+        assert done.returncode == 3 and len(rows) == 21
+        assert "RuntimeError: choked" in rows[10]["error"] and "Traceback" not in done.stderr
+
+
+class TestUsage:
+    @pytest.mark.parametrize(
+        ("arguments", "code", "message"),
+        [
+            (["certify"], 2, "give texts, or a file"),
+            (["certify", "a"], 2, "no model"),
+            (["certify", "-m", FAKE, "a"], 2, "exactly one of keep and mask_rate"),
+            (["certify", "-m", FAKE, "--keep", "0", "a"], 2, "at least 1, not 0"),
+            (["certify", "-m", FAKE, "--keep", "x", "a"], 2, "valid integer"),
+            (["certify", "-m", FAKE, "--keep", "1", "--family", "some", "a"], 2, "'some'"),
+            (["certify", "-m", FAKE, "--keep", "1", "--alpha", ".1", "a"], 2, "means nothing"),
+            (["certify", "-m", FAKE, "--keep", "1", "--output", "o", "a"], 2, "--output goes with"),
+            (["certify", "-m", FAKE, "--keep", "1", "--device", "cpu", "a"], 2, "Python function"),
+            (["certify", "-m", "no.module:f", "--keep", "1", "a"], 1, "cannot import 'no.module'"),
+            (["certify", "-m", "json:nothing", "--keep", "1", "a"], 1, "has no 'nothing'"),
+            (["certify", "-m", "./absent", "--keep", "1", "a"], 1, "no model folder"),
+            (["certify", "-m", FAKE, "--keep", "1", "--input", "absent.txt"], 1, "No such file"),
+            (["certify", "--wrong"], 2, "No such option"),
+        ],
+    )
+    def test_messages_and_exit_codes(self, arguments, code, message, tmp_path):
+        done = ranmask(*arguments, cwd=tmp_path)
+        assert done.returncode == code
+        assert message in " ".join(done.stderr.replace("│", " ").split())
+        assert "Traceback" not in done.stderr and done.stdout == ""
+
+    def test_output_not_writable(self, reviews):
+        done = certify("--input", reviews, "--output", "/proc/nowhere/out.jsonl")
+        assert done.returncode == 1 and "cannot write" in done.stderr
+
+    def test_a_reader_that_goes_away(self, tmp_path):
+        source = tmp_path / "in.txt"
+        source.write_text("good film\n" * 3000)
+        done = subprocess.run(
+            f"{' '.join(COMMAND)} certify -m {FAKE} --keep 1 --input {source} | head -1",
+            shell=True,
+            capture_output=True,
+            text=True,
+        )
+        assert done.stdout.count("\n") == 1 and done.stderr == ""
+
+    def test_help_and_version(self):
+        assert "certify" in ranmask("--help").stdout
+        assert ranmask("--version").stdout.startswith("ranmask ")
+
+    def test_help_imports_nothing_heavy(self):
+        code = (
+            "import sys, ranmask.cli\n"
+            "from typer.testing import CliRunner\n"
+            "assert CliRunner().invoke(ranmask.cli.app, ['--help']).exit_code == 0\n"
+            "heavy = {'torch', 'transformers', 'scipy', 'numpy', 'pyarrow'} & set(sys.modules)\n"
+            "assert not heavy, heavy\n"
+        )
+        subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def on_terminal(*arguments):
+    """Run under a pseudo-terminal and return what it shows."""
+    import pty
+
+    leader, follower = pty.openpty()
+    environment = {**os.environ, "TERM": "xterm", "COLUMNS": "100"}
+    environment.pop("NO_COLOR", None)
+    process = subprocess.Popen(
+        [*COMMAND, *arguments], stdin=follower, stdout=follower, stderr=follower, env=environment
+    )
+    os.close(follower)
+    shown = b""
+    while True:
+        try:
+            block = os.read(leader, 4096)
+        except OSError:
+            break
+        if not block:
+            break
+        shown += block
+    process.wait()
+    os.close(leader)
+    return shown.decode()

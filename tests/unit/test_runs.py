@@ -1,0 +1,153 @@
+"""Runs: resumed, never doubled, and one bad row costs one row."""
+
+import json
+
+import pytest
+
+from ranmask import ClassifierError, OutputError, SmoothedClassifier
+from ranmask.classifiers.testing import keyword_classifier
+from ranmask.data import Row
+from ranmask.runs import ResultFile, classify_rows, label_id, summarise
+
+DESCRIPTION = {"options": {"keep": 1}, "classifier": {"tolerance": 0.1}}
+
+
+def certify(texts):
+    return SmoothedClassifier(keyword_classifier, keep=1).certify(texts)
+
+
+def rows(*texts):
+    return [Row(number, text) for number, text in enumerate(texts, 1)]
+
+
+class TestClassifyRows:
+    def test_order_and_errors(self):
+        bad = Row(2, None, error="broken line")
+        given = [Row(1, "good"), bad, Row(3, " "), Row(4, "bad bad"), Row(5, 3)]
+        outcomes = list(classify_rows(given, certify))
+        assert [outcome.row.number for outcome in outcomes] == [1, 2, 3, 4, 5]
+        assert [outcome.error for outcome in outcomes][1] == "broken line"
+        assert "no words" in outcomes[2].error and "expected a string" in outcomes[4].error
+        assert outcomes[0].result.label_id == 1 and outcomes[3].result.label_id == 0
+
+    def test_one_poison_row_costs_one_row(self):
+        def poisoned(texts):
+            if any("poison" in text for text in texts):
+                raise ClassifierError("choked")
+            return certify(texts)
+
+        texts = ["good"] * 30 + ["poison"] + ["bad"] * 30
+        outcomes = list(classify_rows(rows(*texts), poisoned))
+        failed = [outcome.row.number for outcome in outcomes if outcome.error]
+        assert failed == [31] and len(outcomes) == 61
+
+    def test_a_broken_classifier_stops_the_run(self):
+        def broken(texts):
+            raise ClassifierError("out of memory")
+
+        seen = []
+        with pytest.raises(ClassifierError, match=r"20 rows in a row.*out of memory"):
+            seen.extend(classify_rows(rows(*["good"] * 1000), broken))
+        assert len(seen) == 20
+
+    def test_bad_rows_do_not_stop_the_run(self):
+        outcomes = list(classify_rows([Row(n, None, error="x") for n in range(1, 200)], certify))
+        assert len(outcomes) == 199
+
+
+class TestResultFile:
+    def test_resumes_after_the_last_complete_line(self, tmp_path):
+        path = tmp_path / "out.jsonl"
+        with ResultFile(path, DESCRIPTION) as results:
+            assert results.done == 0
+            results.write([{"row": 1}, {"row": 2}])
+        with path.open("ab") as file:
+            file.write(b'{"row": 3, "te')  # killed in the middle of a line
+        with ResultFile(path, DESCRIPTION) as results:
+            assert results.done == 2
+            results.write([{"row": 3}])
+        assert [json.loads(line)["row"] for line in path.read_text().splitlines()] == [1, 2, 3]
+
+    def test_refuses_other_options(self, tmp_path):
+        path = tmp_path / "out.jsonl"
+        with ResultFile(path, DESCRIPTION):
+            pass
+        other = {"options": {"keep": 2}, "classifier": {"tolerance": 0.1}}
+        with pytest.raises(OutputError, match="another keep"), ResultFile(path, other):
+            pass
+
+    def test_measured_tolerance_may_differ(self, tmp_path):
+        path = tmp_path / "out.jsonl"
+        with ResultFile(path, DESCRIPTION):
+            pass
+        with ResultFile(path, {**DESCRIPTION, "classifier": {"tolerance": 0.2}}) as results:
+            assert results.done == 0
+
+    def test_refuses_a_foreign_file(self, tmp_path):
+        path = tmp_path / "out.jsonl"
+        path.write_text("precious\n")
+        with pytest.raises(OutputError, match="not written by ranmask"):
+            ResultFile(path, DESCRIPTION).__enter__()
+        assert path.read_text() == "precious\n"
+
+    def test_refuses_a_second_writer(self, tmp_path):
+        path = tmp_path / "out.jsonl"
+        with (
+            ResultFile(path, DESCRIPTION),
+            pytest.raises(OutputError, match="another run"),
+            ResultFile(path, DESCRIPTION),
+        ):
+            pass
+
+    def test_refuses_a_damaged_file(self, tmp_path):
+        path = tmp_path / "out.jsonl"
+        with ResultFile(path, DESCRIPTION) as results:
+            results.write([{"row": 1}])
+        path.write_text('{"row": 1}\ngarbage\n{"row": 3}\n')
+        with pytest.raises(OutputError, match="broken line after row 1"):
+            ResultFile(path, DESCRIPTION).__enter__()
+
+    def test_not_writable(self, tmp_path):
+        with pytest.raises(OutputError, match="cannot write"):
+            ResultFile(tmp_path / "absent" / "out.jsonl", DESCRIPTION).__enter__()
+
+    def test_half_a_surrogate_pair_is_kept(self, tmp_path):
+        path = tmp_path / "out.jsonl"
+        with ResultFile(path, DESCRIPTION) as results:
+            results.write([{"row": 1, "text": "a \ud83d b"}, {"row": 2, "text": "schön"}])
+            assert [line["text"] for line in results.lines()] == ["a \ud83d b", "schön"]
+        assert "schön" in path.read_text()
+
+
+class TestLabels:
+    names = ("World", "Sports", "Sci/Tech")
+
+    @pytest.mark.parametrize(
+        ("label", "expected"),
+        [
+            *[("Sports", 1), ("sports ", 1), (2, 2), ("2", 2), (2.0, 2)],
+            *[(3, None), ("x", None), (None, None), (True, None), (-1, None), (1.5, None)],
+        ],
+    )
+    def test_names_and_numbers(self, label, expected):
+        assert label_id(label, self.names, 3) == expected
+
+    def test_numbers_without_names(self):
+        assert label_id("1", None, 2) == 1
+        assert label_id("pos", None, 2) is None
+
+    def test_a_name_that_is_a_number_wins_over_the_number(self):
+        assert label_id("1", ("1", "0"), 2) == 0
+
+    def test_unknown_label_keeps_the_result(self):
+        [outcome] = classify_rows([Row(1, "good", "maybe")], certify)
+        line = outcome.to_dict(("neg", "pos"))
+        assert line["label_id"] == 1 and "unknown label 'maybe'" in line["error"]
+        assert "correct" not in line
+
+    def test_summary_counts_labelled_rows_only(self):
+        given = [Row(1, "good good good", 1), Row(2, "bad", 1), Row(3, ""), Row(4, "bad", "?")]
+        lines = [outcome.to_dict(None) for outcome in classify_rows(given, certify)]
+        summary, counts = summarise(lines)
+        assert counts == {"rows": 4, "errors": 2, "labelled": 2}
+        assert float(summary.accuracy) == 0.5 and float(summary.certified_accuracy(1)) == 0.5
