@@ -23,7 +23,7 @@ def result_table(certified: bool) -> Table:
     table = Table(show_edge=False, pad_edge=False, expand=False)
     table.add_column("row", justify="right", style="dim")
     table.add_column("label", style="bold")
-    table.add_column("votes", justify="right")
+    table.add_column("support", justify="right")
     if certified:
         table.add_column("radius", justify="right")
     table.add_column("text", overflow="fold")
@@ -31,14 +31,17 @@ def result_table(certified: bool) -> Table:
 
 
 def add_outcome(table: Table, outcome: Outcome, certified: bool) -> None:
-    """One row of the table: the label, its votes, the radius and the words it hangs on."""
+    """One row of the table: the label, its votes or mean score, the radius, the critical words."""
     number = str(outcome.row.number)
     result = outcome.result
     if result is None:
         cells = [number, "", "", *([""] if certified else [])]
         table.add_row(*cells, RichText(f"error: {outcome.error}", style="red"))
         return
-    votes = f"{result.votes[result.label_id]}/{result.masks}"
+    if result.scores is None:
+        support = f"{result.votes[result.label_id]}/{result.masks}"
+    else:
+        support = f"{result.scores[result.label_id]:.2f}"
     text = outcome.row.text
     shown = RichText()
     if isinstance(text, tuple):
@@ -48,7 +51,7 @@ def add_outcome(table: Table, outcome: Outcome, certified: bool) -> None:
     for position, word in enumerate(split(text or "")):
         shown.append(" " if position else "")
         shown.append(word, style=_CRITICAL if position in critical else "")
-    cells = [number, result.label, votes]
+    cells = [number, result.label, support]
     if isinstance(result, Certificate):
         cells.append(radius_text(result))
     table.add_row(*cells, shown)

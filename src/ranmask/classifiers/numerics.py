@@ -6,7 +6,8 @@ kept set.  `measure_tolerance` recomputes copies in other company and bounds the
 closer than that are counted as uncertain, against the label.  The measured maximum, times a
 safety factor, is an assumption of the guarantee, and results name it.
 
-`dropping_difference` checks that leaving hidden tokens out equals hiding them from attention.
+`dropping_difference` checks that leaving hidden tokens out equals hiding them from attention;
+`relative_difference` of `probe_logits` checks that a shortcut computes the same function.
 
 This module knows no framework: it is handed functions from token rows to logits.
 """
@@ -20,15 +21,15 @@ from typing import Protocol
 import numpy as np
 
 from ranmask.classifiers.base import Scores
-from ranmask.classifiers.batching import Batch
+from ranmask.classifiers.batching import Batch, batches
 from ranmask.classifiers.encoding import TokenRows, WordEncoder
 from ranmask.families import kept_count, sampled_sets
 
 SAFETY_FACTOR = 4
 """How many times the largest movement that was seen is allowed for."""
 
-DROPPING_LIMIT = 1e-4
-"""Largest relative difference between dropping and hiding from attention that is rounding."""
+SAME_LIMIT = 1e-4
+"""Largest relative difference between two ways to compute one thing that is rounding."""
 
 
 class _RowScorer(Protocol):
@@ -57,6 +58,21 @@ def measure_tolerance(score_rows: _RowScorer, encoder: WordEncoder, epsilon: flo
     return 2.0 ** math.ceil(math.log2(2 * max(SAFETY_FACTOR * moved, step)))
 
 
+def probe_logits(forward: Callable[..., Scores], encoder: WordEncoder) -> Scores:
+    """Logits of random rows, in one padded batch: to compare two ways of computing them."""
+    [batch] = batches(
+        list(_random_rows(encoder)), tokens=1 << 30, least_rows=1 << 30, pad_id=encoder.pad_id
+    )
+    return forward(batch)
+
+
+def relative_difference(one: Scores, other: Scores) -> float:
+    """The largest difference, as a share of the largest logit."""
+    if one.shape != other.shape:
+        return math.inf
+    return float(np.abs(one - other).max()) / max(float(np.abs(other).max()), 1e-30)
+
+
 def dropping_difference(
     forward: Callable[..., Scores], encoder: WordEncoder, seed: int = 0
 ) -> float:
@@ -68,7 +84,7 @@ def dropping_difference(
     random = np.random.default_rng(seed)
     frame = encoder.lay_out([(encoder.mask_id,)], np.zeros((1, 1), dtype=np.int32))
     special = int(frame.lengths[0]) - 1
-    largest, scale = 0.0, 0.0
+    references, others = [], []
     for length in (24, 96, encoder.longest):
         size = min(length, encoder.longest)
         body = _random_tokens(encoder, size - special, random)
@@ -83,9 +99,9 @@ def dropping_difference(
         dropped = _batch(ids[shown], np.flatnonzero(shown))
         reference = forward(hidden, positions=False)
         for other in (forward(hidden, positions=True), forward(dropped, positions=True)):
-            largest = max(largest, float(np.abs(other - reference).max()))
-        scale = max(scale, float(np.abs(reference).max()))
-    return largest / max(scale, 1e-30)
+            references.append(reference)
+            others.append(other)
+    return relative_difference(np.concatenate(others), np.concatenate(references))
 
 
 def _batch(ids: np.ndarray, positions: np.ndarray) -> Batch:

@@ -1,0 +1,58 @@
+"""Run all measurements and write docs/performance.md: ``make bench``.
+
+``python -m benchmarks --quick`` takes fewer texts and writes nothing.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import platform
+from typing import Any
+
+from benchmarks import encoder, search, streaming
+from benchmarks.report import performance_page
+from benchmarks.settings import REPOSITORY, Skipped, machine
+
+PARTS = {"search": search, "streaming": streaming, "encoder": encoder}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="benchmarks", description=__doc__)
+    parser.add_argument("--quick", action="store_true", help="fewer texts; writes nothing")
+    parser.add_argument("--only", choices=PARTS, action="append", help="run only this part")
+    arguments = parser.parse_args()
+    results: dict[str, Any] = {"machine": machine(), "versions": _versions()}
+    for name in arguments.only or PARTS:
+        print(name, flush=True)
+        try:
+            results[name] = PARTS[name].run(arguments.quick)
+        except Skipped as reason:
+            print(f"  skipped: {reason}")
+            results[name] = {"skipped": str(reason)}
+    print(json.dumps(results, indent=2))
+    if not arguments.quick and not arguments.only:
+        (REPOSITORY / "benchmarks" / "results.json").write_text(
+            json.dumps(results, indent=2) + "\n"
+        )
+        (REPOSITORY / "docs" / "performance.md").write_text(performance_page(results))
+
+
+def _versions() -> dict[str, str]:
+    import numpy
+    import torch
+    import transformers
+
+    import ranmask
+
+    return {
+        "python": platform.python_version(),
+        "ranmask": ranmask.__version__,
+        "numpy": numpy.__version__,
+        "torch": torch.__version__,
+        "transformers": transformers.__version__,
+    }
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,27 @@
+"""What the measurements share."""
+
+from __future__ import annotations
+
+import os
+import platform
+from pathlib import Path
+
+REPOSITORY = Path(__file__).resolve().parent.parent
+
+
+class Skipped(Exception):  # noqa: N818  # not an error: what it measures is not there
+    """Something that a measurement needs is absent; the message says what."""
+
+
+def data_folder() -> Path:
+    """The datasets: RANMASK_DATA, else the folder beside the project."""
+    given = os.environ.get("RANMASK_DATA")
+    return Path(given) if given else REPOSITORY.parent / "shared" / "data"
+
+
+def machine() -> str:
+    """The processor in words."""
+    for line in Path("/proc/cpuinfo").read_text().splitlines():
+        if line.startswith("model name"):
+            return f"{line.split(':', 1)[1].strip()}, {os.cpu_count()} cores"
+    return f"{platform.processor()}, {os.cpu_count()} cores"
