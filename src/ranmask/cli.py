@@ -113,7 +113,7 @@ Device = Annotated[
 ]
 Dtype = Annotated[
     str | None,
-    typer.Option(help="float32, bfloat16 or float16.", show_default="by device"),
+    typer.Option(help="float32, bfloat16 or float16.", show_default="float32"),
 ]
 AsJson = Annotated[
     bool, typer.Option("--json", help="JSON lines, also on a terminal.", show_default=False)

@@ -1,0 +1,466 @@
+"""The Hugging Face path against slow, plain ways of doing the same, on real (tiny) models."""
+
+import contextlib
+import copy
+import itertools
+
+import numpy as np
+import pytest
+import tiny_models
+import torch
+
+from ranmask import SmoothedClassifier
+from ranmask.classifiers.base import BaseClassifier, MaskedCopies
+from ranmask.classifiers.encoding import CHARACTERS_PER_WORD, TOKENS_PER_WORD
+from ranmask.classifiers.huggingface import HuggingFaceClassifier
+from ranmask.errors import ModelError, RanmaskError
+from ranmask.families import all_sets, sampled_sets
+from ranmask.words import Document
+
+pytestmark = pytest.mark.usefixtures("one_thread")
+
+LONGEST = tiny_models.LONGEST
+ROUNDING = 1e-4  # logits are of size 10, and their last bit is 1e-6
+
+ABSOLUTE_POSITIONS = ("bert", "roberta", "distilbert", "electra", "albert")
+RELATIVE_POSITIONS = ("deberta", "mpnet", "modernbert")
+
+WORDS = ("The", "film", "was", "unbelievable,", "good")
+PREMISE = "A dull story - not good"
+
+
+def copies_of(base, words, kept, premise=None):
+    document = Document(tuple(words), premise)
+    return MaskedCopies(document, base.words_read(document), kept)
+
+
+def logits_of(base, words, kept, premise=None):
+    [logits] = base.score([copies_of(base, words, kept, premise)])
+    return logits
+
+
+def run(model, inputs):
+    with torch.inference_mode():
+        return model(**inputs).logits.double().numpy()
+
+
+def logits_of_masked_strings(base, words, kept, premise=None, truncation="only_first"):
+    """The plain way: write mask tokens into the text and tokenise all of it anew."""
+    mask = base.tokenizer.mask_token
+    texts = [
+        " ".join(word if place in shown else mask for place, word in enumerate(words))
+        for shown in kept.tolist()
+    ]
+    pairs = [texts] if premise is None else [[premise] * len(texts), texts]
+    inputs = base.tokenizer(
+        *pairs, truncation=truncation, max_length=LONGEST, padding=True, return_tensors="pt"
+    )
+    return run(base.model, inputs)
+
+
+def shuffled_scores(base, copies, random):
+    """Scores in the order of ``copies``, computed in another one."""
+    order = random.permutation(len(copies))
+    rows = [random.permutation(len(copies[index])) for index in order]
+    shuffled = base.score(
+        [
+            MaskedCopies(copies[index].document, copies[index].words_read, copies[index].kept[row])
+            for index, row in zip(order, rows, strict=True)
+        ]
+    )
+    scores = [None] * len(copies)
+    for index, row, part in zip(order, rows, shuffled, strict=True):
+        scores[index] = np.empty_like(part)
+        scores[index][row] = part
+    return np.concatenate(scores)
+
+
+@pytest.mark.parametrize("name", ["bert", "roberta"])
+class TestMaskedText:
+    """``hide="mask"`` equals masking the string and tokenising it."""
+
+    @pytest.mark.parametrize("premise", [None, PREMISE], ids=["single", "pair"])
+    @pytest.mark.parametrize("keep", [1, 2, 3, 4, 5])
+    def test_short_texts(self, classifier, name, premise, keep):
+        base, kept = classifier(name), all_sets(len(WORDS), keep)
+        fast = logits_of(base, WORDS, kept, premise)
+        plain = logits_of_masked_strings(base, WORDS, kept, premise)
+        assert np.abs(fast - plain).max() < ROUNDING
+
+    def test_texts_longer_than_the_model_takes(self, classifier, name):
+        base, words = classifier(name), WORDS * 20
+        kept = sampled_sets(base.words_read(Document(words)), 9, 40, seed=0)
+        fast = logits_of(base, words, kept)
+        plain = logits_of_masked_strings(base, words, kept)
+        assert np.abs(fast - plain).max() < ROUNDING
+
+    def test_pairs_longer_than_the_model_takes(self, classifier, name):
+        """The premise fills the half of the row that is its own."""
+        base, words = classifier(name), WORDS * 20
+        premise = " ".join(["good"] * (LONGEST // 2))
+        kept = sampled_sets(base.words_read(Document(words, premise)), 5, 40, seed=0)
+        fast = logits_of(base, words, kept, premise)
+        plain = logits_of_masked_strings(base, words, kept, premise, "only_second")
+        assert np.abs(fast - plain).max() < ROUNDING
+
+    def test_a_premise_is_cut_at_half_the_row(self, classifier, name):
+        """Where the tokenizer would cut depends on the hypothesis, so it is not asked."""
+        base, kept = classifier(name), all_sets(len(WORDS), 2)
+        long, cut = (" ".join(["good"] * count) for count in (LONGEST, LONGEST // 2))
+        fast = logits_of(base, WORDS, kept, long)
+        assert np.abs(fast - logits_of_masked_strings(base, WORDS, kept, cut)).max() < ROUNDING
+
+    def test_a_hypothesis_is_cut_at_the_other_half(self, classifier, name):
+        """Also after a short premise, where the tokenizer would read on."""
+        base, words = classifier(name), WORDS * 20
+        read = base.words_read(Document(words, PREMISE))
+        assert LONGEST // 2 - 4 <= read <= LONGEST // 2
+        kept = all_sets(read, 1)
+        fast = logits_of(base, words, kept, PREMISE)
+        plain = logits_of_masked_strings(base, words[:read], kept, PREMISE)
+        assert np.abs(fast - plain).max() < ROUNDING
+
+    def test_a_word_of_many_tokens_is_cut_where_the_tokenizer_would_read_on(self, classifier, name):
+        """So that one shown word cannot push the others out of the row."""
+        base, kept = classifier(name), np.array([[0, 1]], dtype=np.int32)
+        words = ["!" * 40, "good", "film"]
+        fast = logits_of(base, words, kept)
+        cut = ["!" * TOKENS_PER_WORD, "good", "film"]
+        assert np.abs(fast - logits_of_masked_strings(base, cut, kept)).max() < ROUNDING
+        assert np.abs(fast - logits_of_masked_strings(base, words, kept)).max() > 0.01
+
+    def test_a_word_that_spells_a_special_token_is_read_as_characters(self, classifier, name):
+        """Where the tokenizer would take ``[SEP]`` for the end of the text."""
+        base, tokenizer = classifier(name), classifier(name).tokenizer
+        for token in tokenizer.all_special_tokens:
+            rows = base.encoder.rows(copies_of(base, [token, "good"], all_sets(2, 2)))
+            [ids] = rows.ids.tolist()
+            frame = {tokenizer.cls_token_id, tokenizer.sep_token_id}
+            assert not set(ids[1:-1]) & (set(tokenizer.all_special_ids) - {tokenizer.unk_token_id})
+            assert {ids[0], ids[-1]} == frame
+            assert len(ids) > 4
+
+
+def test_special_tokens_that_a_unigram_vocabulary_holds_are_read_as_characters(classifier):
+    base = classifier("albert")
+    special = set(base.tokenizer.all_special_ids) - {base.tokenizer.unk_token_id}
+    for token in base.tokenizer.all_special_tokens:
+        rows = base.encoder.rows(copies_of(base, [token, "good"], all_sets(2, 2)))
+        assert not set(rows.ids[0, 1:-1].tolist()) & special, token
+
+
+def test_a_shown_word_is_read_up_to_a_number_of_characters(classifier):
+    base = classifier("roberta")
+    long = copies_of(base, ["ab" * CHARACTERS_PER_WORD, "good"], all_sets(2, 2))
+    rows = base.encoder.rows(long)
+    assert rows.lengths.tolist() == [1 + TOKENS_PER_WORD + 1 + 1]
+
+
+@pytest.mark.parametrize("name", ABSOLUTE_POSITIONS)
+class TestDropping:
+    """``hide="drop"`` equals the masked row with the hidden words out of attention's sight."""
+
+    def reference(self, base, copies):
+        rows = base.encoder.rows(copies)
+        columns = np.arange(rows.ids.shape[1])
+        shown = (columns < rows.lengths[:, None]) & (rows.ids != base.encoder.mask_id)
+        inputs = {
+            "input_ids": torch.from_numpy(rows.ids),
+            "attention_mask": torch.from_numpy(shown.astype(np.int64)),
+        }
+        if base.model.config.model_type != "distilbert":
+            types = np.broadcast_to(
+                (columns >= rows.first_body_place) * rows.body_type, shown.shape
+            )
+            inputs["token_type_ids"] = torch.from_numpy(types.copy())
+        return run(base.model, inputs)
+
+    @pytest.mark.parametrize("premise", [None, PREMISE], ids=["single", "pair"])
+    def test_short_texts(self, classifier, name, premise):
+        for keep in (1, 2, 4):
+            kept = all_sets(len(WORDS), keep)
+            dropped = logits_of(classifier(name, "drop"), WORDS, kept, premise)
+            masked = copies_of(classifier(name), WORDS, kept, premise)
+            assert np.abs(dropped - self.reference(classifier(name), masked)).max() < ROUNDING
+            assert np.abs(dropped - logits_of(classifier(name), WORDS, kept, premise)).max() > 0.01
+
+    def test_texts_longer_than_the_model_takes(self, classifier, name):
+        words = WORDS * 20
+        kept = sampled_sets(classifier(name).words_read(Document(words)), 9, 40, seed=0)
+        dropped = logits_of(classifier(name, "drop"), words, kept)
+        masked = self.reference(classifier(name), copies_of(classifier(name), words, kept))
+        assert np.abs(dropped - masked).max() < ROUNDING
+
+    def test_rows_hold_the_shown_words_alone(self, classifier, name):
+        base = classifier(name, "drop")
+        rows = base.encoder.rows(copies_of(base, ["good"] * 40, all_sets(40, 1)))
+        assert set(rows.lengths.tolist()) == {3}
+
+
+class TestDroppingIsRefused:
+    @pytest.mark.parametrize("name", RELATIVE_POSITIONS)
+    def test_where_positions_are_relative(self, classifier, name):
+        with pytest.raises(ModelError, match=r"hide='drop' is not exact for .*hide='mask'"):
+            classifier(name, "drop")
+
+    @pytest.mark.parametrize("name", RELATIVE_POSITIONS)
+    def test_where_masking_works(self, classifier, name):
+        [certificate] = SmoothedClassifier(classifier(name), keep=1).certify([" ".join(WORDS)])
+        assert certificate.masks == len(WORDS)
+
+    @pytest.mark.parametrize("name", RELATIVE_POSITIONS)
+    def test_when_a_loaded_classifier_is_configured_anew(self, classifier, name):
+        with pytest.raises(ModelError):
+            SmoothedClassifier(classifier(name), keep=1, hide="drop")
+
+
+@pytest.mark.parametrize("hide", ["mask", "drop"])
+@pytest.mark.parametrize("name", [*ABSOLUTE_POSITIONS, *RELATIVE_POSITIONS])
+def test_the_checks_leave_the_model_as_it_was(name, hide):
+    """They run in full precision; buffers that a bf16 model keeps in fp32 must stay there."""
+    model, tokenizer = getattr(tiny_models, name)()
+    model = copy.deepcopy(model)
+    for parameter in model.parameters():
+        parameter.data = parameter.data.bfloat16()
+    before = {key: value.clone() for key, value in state(model).items()}
+    with contextlib.suppress(ModelError):
+        HuggingFaceClassifier(model, tokenizer, hide=hide)
+    for key, value in state(model).items():
+        assert value.dtype == before[key].dtype, key
+        assert torch.equal(value, before[key]), key
+
+
+def state(model):
+    """All numbers of a model, also those that are not saved with it."""
+    return {k: v.detach() for k, v in [*model.named_parameters(), *model.named_buffers()]}
+
+
+class TestTolerance:
+    """Floating point moves logits with the batch; the tolerance bounds by how much."""
+
+    def copies(self, base, random):
+        vocabulary = [*tiny_models.KNOWN_WORDS, "unbelievable", "rebuilding", "x-ray"]
+        copies = []
+        for length in (2, 3, 5, 8, 12, 20, 30, 45, 62, 80):
+            words = random.choice(vocabulary, size=length).tolist()
+            for keep in (1, 2, 4):
+                read = base.words_read(Document(tuple(words)))
+                kept = sampled_sets(read, min(keep, read), 30, seed=length)
+                copies.append(copies_of(base, words, kept))
+        return copies
+
+    @pytest.mark.parametrize("hide", ["mask", "drop"])
+    @pytest.mark.parametrize("name", ["bert", "roberta", "electra"])
+    @pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
+    def test_no_computation_moves_a_difference_farther(self, name, hide, dtype):
+        random = np.random.default_rng(0)
+        model, tokenizer = getattr(tiny_models, name)()
+        model = copy.deepcopy(model).to(getattr(torch, dtype))
+        base = HuggingFaceClassifier(model, tokenizer, hide=hide)
+        copies = self.copies(base, random)
+        first = np.concatenate(base.score(copies))
+        gaps = first[:, :, None] - first[:, None, :]
+        top_two = np.sort(first, axis=1)[:, -2:]
+        sure = top_two[:, 1] - top_two[:, 0] > base.tolerance
+        moved = 0.0
+        for batch_tokens in (40, 300, 10**6):
+            other = HuggingFaceClassifier(model, tokenizer, hide=hide, batch_tokens=batch_tokens)
+            again = shuffled_scores(other, copies, random)
+            moved = max(moved, np.abs(again[:, :, None] - again[:, None, :] - gaps).max())
+            assert (again.argmax(axis=1) == first.argmax(axis=1))[sure].all()
+        assert moved > 0, "nothing moved, so nothing was tested"
+        assert moved <= base.tolerance
+
+    def test_it_is_small_in_full_precision(self, classifier):
+        for name, hide in itertools.product(("bert", "roberta"), ("mask", "drop")):
+            assert 0 < classifier(name, hide).tolerance < 1e-3
+
+    def test_it_can_be_measured_on_a_model_that_says_nothing(self):
+        """All logits zero: every vote is a tie, and the certificate says so."""
+        model, tokenizer = tiny_models.bert()
+        model = copy.deepcopy(model)
+        torch.nn.init.zeros_(model.classifier.weight)
+        torch.nn.init.zeros_(model.classifier.bias)
+        smoothed = SmoothedClassifier(HuggingFaceClassifier(model, tokenizer), keep=1)
+        [certificate] = smoothed.certify(["good film"])
+        assert (certificate.radius, certificate.uncertain) == (None, 2)
+
+    def test_certificates_name_it(self, classifier):
+        smoothed = SmoothedClassifier(classifier("bert"), keep=1)
+        [certificate] = smoothed.certify(["good film"])
+        assert any(f"{smoothed.tolerance:.3g}" in line for line in certificate.assumes)
+
+
+class Wobbling(BaseClassifier):
+    """A tiny model whose logits move between computations, within a declared tolerance.
+
+    Each logit stays within a quarter of the tolerance of one fixed value, so the difference of
+    two logits moves by at most the tolerance from any computation to any other.  ``toward``
+    moves every copy as far towards one class as that allows; None moves at random.
+    """
+
+    outputs = "logits"
+    labels = tiny_models.LABELS
+
+    def __init__(self, inner, tolerance):
+        self.inner = inner
+        self.toward = None
+        self._tolerance = tolerance
+        self._random = np.random.default_rng(0)
+
+    @property
+    def tolerance(self):
+        return self._tolerance
+
+    def configured(self, *, hide=None, mask_token=None):
+        raise NotImplementedError
+
+    def score(self, copies):
+        reach = 0.249 * self._tolerance  # leaves room for the model's own rounding
+        scores = []
+        for logits in self.inner.score(copies):
+            if self.toward is None:
+                push = self._random.choice([-1.0, 1.0], size=logits.shape)
+            else:
+                push = np.where(np.arange(logits.shape[1]) == self.toward, 1.0, -1.0)
+            scores.append(logits + reach * push)
+        return scores
+
+
+def all_texts(vocabulary, length):
+    return list(itertools.product(vocabulary, repeat=length))
+
+
+def distances(texts):
+    numbers = {word: index for index, word in enumerate(sorted({w for t in texts for w in t}))}
+    table = np.array([[numbers[word] for word in text] for text in texts])
+    return (table[:, None, :] != table[None, :, :]).sum(axis=2)
+
+
+def broken_promises(certificates, labels, apart):
+    """Pairs of a certified text and a text within its radius that has another label."""
+    radius = np.array([-1 if one.radius is None else one.radius for one in certificates])
+    label = np.array([one.label_id for one in certificates])
+    return int(((apart <= radius[:, None]) & (labels[None, :] != label[:, None])).sum())
+
+
+class TestWobblingModels:
+    """Worst-case movement towards every class, over all texts of a small vocabulary."""
+
+    TEXTS = all_texts(("awful", "great", "[SEP]"), 5)
+
+    def wobbling(self, classifier, ensemble="vote"):
+        """Scores move at once, votes only where they are near-ties."""
+        return Wobbling(classifier("roberta", "drop"), 1.0 if ensemble == "vote" else 0.3)
+
+    def promises(self, base, **options):
+        """Certify under random movement; label under the worst towards each class."""
+        smoothed = SmoothedClassifier(base, keep=1, **options)
+        texts = [" ".join(text) for text in self.TEXTS]
+        base.toward = None
+        certificates = smoothed.certify(texts)
+        apart = distances(self.TEXTS)
+        broken = 0
+        for toward in range(3):
+            base.toward = toward
+            labels = np.array([one.label_id for one in smoothed.predict(texts)])
+            broken += broken_promises(certificates, labels, apart)
+        return certificates, broken
+
+    @pytest.mark.parametrize("ensemble", ["vote", "score", "logit"])
+    def test_radii_hold(self, classifier, ensemble):
+        base = self.wobbling(classifier, ensemble)
+        certificates, broken = self.promises(base, ensemble=ensemble)
+        assert max(one.radius or 0 for one in certificates) >= 1
+        assert broken == 0
+
+    @pytest.mark.parametrize("ensemble", ["vote", "score", "logit"])
+    def test_radii_would_not_hold_without_the_tolerance(self, classifier, ensemble):
+        """So the test above can fail."""
+        base = self.wobbling(classifier, ensemble)
+        _, broken = self.promises(base, ensemble=ensemble, tolerance=0.0)
+        assert broken > 0
+
+    def test_near_ties_are_counted_as_uncertain(self, classifier):
+        base = self.wobbling(classifier)
+        base.toward = 0
+        smoothed = SmoothedClassifier(base, keep=1)
+        seen = 0
+        for text in self.TEXTS[::7]:
+            top_two = np.sort(logits_of(base, text, all_sets(5, 1)), axis=1)[:, -2:]
+            near = int((top_two[:, 1] - top_two[:, 0] <= base.tolerance).sum())
+            [certificate] = smoothed.certify([" ".join(text)])
+            assert certificate.uncertain == near
+            seen += near
+        assert seen > 0
+
+
+VOCABULARIES = {  # chosen so that no case is empty: some radii above 0, several labels
+    ("bert", "mask"): ("awful", "x-ray", "story"),
+    ("bert", "drop"): ("plot", "believer", "film"),
+    ("roberta", "mask"): ("is", "unbelievable", "awful"),
+    ("roberta", "drop"): ("[SEP]", "great", "awful"),
+}
+
+
+class TestGuarantee:
+    """End to end: every substitution of up to ``radius`` words keeps the label."""
+
+    @pytest.mark.parametrize("ensemble", ["vote", "score", "logit"])
+    @pytest.mark.parametrize("hide", ["mask", "drop"])
+    @pytest.mark.parametrize(("keep", "length"), [(1, 5), (2, 6)])
+    @pytest.mark.parametrize("name", ["bert", "roberta"])
+    def test_over_all_texts_of_a_small_vocabulary(
+        self, classifier, name, keep, length, hide, ensemble
+    ):
+        texts = all_texts(VOCABULARIES[name, hide], length)
+        smoothed = SmoothedClassifier(classifier(name, hide), keep=keep, ensemble=ensemble)
+        joined = [" ".join(text) for text in texts]
+        certificates = smoothed.certify(joined)
+        # Labels from another call, in another order: other batches.
+        order = np.random.default_rng(0).permutation(len(texts))
+        labels = np.empty(len(texts), dtype=np.int64)
+        labels[order] = [one.label_id for one in smoothed.predict([joined[i] for i in order])]
+        assert broken_promises(certificates, labels, distances(texts)) == 0
+        assert max(one.radius or 0 for one in certificates) >= 1
+        assert broken_promises(certificates, labels, distances(texts) - 1) > 0, "cannot fail"
+
+
+class TestLongTexts:
+    @pytest.mark.parametrize("hide", ["mask", "drop"])
+    @pytest.mark.parametrize("name", ["bert", "roberta"])
+    def test_of_20000_words_are_read_as_far_as_the_model_reads(self, classifier, name, hide):
+        smoothed = SmoothedClassifier(classifier(name, hide), keep=2, masks=50)
+        [certificate] = smoothed.certify([" ".join(WORDS * 4000)])
+        assert (certificate.words, certificate.words_read) == (20_000, LONGEST - 2)
+        assert max(certificate.critical_words, default=0) < LONGEST - 2
+
+    def test_a_hypothesis_of_20000_words(self, classifier):
+        smoothed = SmoothedClassifier(classifier("bert"), keep=2, masks=50)
+        [certificate] = smoothed.certify([(PREMISE, " ".join(WORDS * 4000))])
+        assert (certificate.words, certificate.words_read) == (20_000, LONGEST // 2 - 3)
+
+    def test_words_beyond_the_limit_are_never_shown(self, classifier):
+        """Nor do they cost time: only words that are read are tokenised."""
+        base = classifier("bert")
+        read, unread = ["good"] * (LONGEST - 2), ["awful"] * 100
+        kept = all_sets(len(read), 1)
+        assert np.array_equal(logits_of(base, read, kept), logits_of(base, [*read, *unread], kept))
+
+
+def test_a_pair_that_leaves_no_room_for_the_hypothesis_is_a_model_error():
+    model, tokenizer = tiny_models.bert()
+    tokenizer = copy.deepcopy(tokenizer)
+    tokenizer.model_max_length = 5
+    smoothed = SmoothedClassifier(HuggingFaceClassifier(model, tokenizer), keep=1)
+    assert smoothed.certify(["good film was dull"])[0].words_read == 3
+    with pytest.raises(ModelError):
+        smoothed.certify([("good film", "bad plot")])
+
+
+def test_a_token_that_the_model_has_no_embedding_for_is_no_bare_crash():
+    model, tokenizer = tiny_models.bert()
+    tokenizer = copy.deepcopy(tokenizer)
+    tokenizer.add_tokens(["newtoken"])
+    with pytest.raises(RanmaskError):
+        SmoothedClassifier(HuggingFaceClassifier(model, tokenizer), keep=1).certify(["newtoken a"])

@@ -1,0 +1,199 @@
+"""Tiny real models with random weights and real tokenizers, built offline from their configs.
+
+The weights are drawn ten times larger than usual, so that every token and every position moves
+the logits: with the usual ones a test that looks for a trace could not find any.
+"""
+
+import functools
+import string
+import warnings
+
+import torch
+import transformers
+from tokenizers import AddedToken, pre_tokenizers
+
+LONGEST = 64
+LABELS = ("negative", "neutral", "positive")
+
+KNOWN_WORDS = (
+    *("the", "a", "film", "plot", "was", "is", "not", "good", "bad", "fine", "dull", "story"),
+    *("very", "great", "awful", "and", "but", "acting"),
+)
+PIECES = ("un", "believ", "able", "ly", "ing", "ed", "er", "ness", "re")
+
+_SIZES = {
+    "num_hidden_layers": 2,
+    "hidden_size": 32,
+    "num_attention_heads": 2,
+    "intermediate_size": 64,
+    "initializer_range": 0.4,
+    "id2label": dict(enumerate(LABELS)),
+    "label2id": {label: index for index, label in enumerate(LABELS)},
+}
+_BERT_SPECIAL = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
+_ROBERTA_SPECIAL = ("<s>", "<pad>", "</s>", "<unk>")
+
+
+@functools.cache
+def wordpiece_tokenizer():
+    """BERT's: ``[CLS] A [SEP] B [SEP]`` with token types 0 and 1."""
+    characters = string.ascii_lowercase + string.digits + string.punctuation
+    entries = [*_BERT_SPECIAL, *characters, *(f"##{c}" for c in characters)]
+    entries += [word for word in KNOWN_WORDS if len(word) > 1]
+    entries += ["un", "re", *(f"##{piece}" for piece in PIECES)]
+    vocabulary = {entry: index for index, entry in enumerate(entries)}
+    return transformers.BertTokenizerFast(vocab=vocabulary, model_max_length=LONGEST)
+
+
+@functools.cache
+def byte_tokenizer():
+    """RoBERTa's: ``<s> A </s></s> B </s>``, and a mask token that swallows the blank before it."""
+    entries = [*_ROBERTA_SPECIAL, *sorted(pre_tokenizers.ByteLevel.alphabet())]
+    merges = []
+    for word in [*(f"Ġ{word}" for word in KNOWN_WORDS), *KNOWN_WORDS, *PIECES]:
+        for end in range(2, len(word) + 1):  # letter by letter, from the left
+            if word[:end] not in entries:
+                entries.append(word[:end])
+                merges.append((word[: end - 1], word[end - 1]))
+    vocabulary = {entry: index for index, entry in enumerate([*entries, "<mask>"])}
+    return transformers.RobertaTokenizerFast(
+        vocab=vocabulary,
+        merges=merges,
+        mask_token=AddedToken("<mask>", lstrip=True, special=True),
+        model_max_length=LONGEST,
+    )
+
+
+@functools.cache
+def unigram_tokenizer():
+    """ALBERT's: the special tokens are pieces of the vocabulary like any other."""
+    special = [(token, 0.0) for token in ("<pad>", "<unk>", "[CLS]", "[SEP]", "[MASK]")]
+    characters = string.ascii_lowercase + string.digits + string.punctuation + "▁"
+    pieces = [(character, -8.0) for character in characters]
+    pieces += [(f"▁{word}", -4.0) for word in KNOWN_WORDS]
+    pieces += [(piece, -5.0) for piece in PIECES]
+    return transformers.AlbertTokenizer(vocab=special + pieces, model_max_length=LONGEST)
+
+
+def _build(model_class, config_class, tokenizer, **changes):
+    padding = tokenizer.pad_token_id
+    sizes = _SIZES | {"vocab_size": len(tokenizer), "pad_token_id": padding} | changes
+    with torch.random.fork_rng():
+        torch.manual_seed(7)
+        model = model_class(config_class(**sizes)).eval()
+    with torch.no_grad():
+        for name, parameter in model.named_parameters():
+            if name.endswith("bias") and parameter.dim() == 1:
+                parameter.copy_(torch.linspace(-0.2, 0.2, len(parameter)))
+        model.get_input_embeddings().weight *= 3  # words say more than positions
+        _balance(model, tokenizer)
+    return model, tokenizer
+
+
+def _balance(model, tokenizer):
+    """Sharpen the last layer, and let every class win about as many words as the others."""
+    words = tokenizer(list(KNOWN_WORDS), return_tensors="pt", padding=True)
+    *_, last = (module for module in model.modules() if isinstance(module, torch.nn.Linear))
+    last.weight *= 3
+    last.bias -= model(**words).logits.mean(dim=0)
+
+
+@functools.cache
+def bert():
+    return _build(
+        transformers.BertForSequenceClassification,
+        transformers.BertConfig,
+        wordpiece_tokenizer(),
+        max_position_embeddings=LONGEST,
+    )
+
+
+@functools.cache
+def roberta():
+    return _build(
+        transformers.RobertaForSequenceClassification,
+        transformers.RobertaConfig,
+        byte_tokenizer(),
+        max_position_embeddings=LONGEST + 2,
+        type_vocab_size=1,
+    )
+
+
+@functools.cache
+def distilbert():
+    return _build(
+        transformers.DistilBertForSequenceClassification,
+        transformers.DistilBertConfig,
+        wordpiece_tokenizer(),
+        max_position_embeddings=LONGEST,
+        hidden_dim=64,
+    )
+
+
+@functools.cache
+def electra():
+    return _build(
+        transformers.ElectraForSequenceClassification,
+        transformers.ElectraConfig,
+        wordpiece_tokenizer(),
+        max_position_embeddings=LONGEST,
+        embedding_size=16,
+    )
+
+
+@functools.cache
+def albert():
+    return _build(
+        transformers.AlbertForSequenceClassification,
+        transformers.AlbertConfig,
+        unigram_tokenizer(),
+        max_position_embeddings=LONGEST,
+        embedding_size=16,
+    )
+
+
+@functools.cache
+def deberta():
+    """Relative positions in the attention."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)  # torch.jit.script, on import
+        model_class = transformers.DebertaV2ForSequenceClassification
+    return _build(
+        model_class,
+        transformers.DebertaV2Config,
+        wordpiece_tokenizer(),
+        max_position_embeddings=LONGEST,
+        relative_attention=True,
+        pos_att_type=["p2c", "c2p"],
+        position_buckets=16,
+        norm_rel_ebd="layer_norm",
+        share_att_key=True,
+    )
+
+
+@functools.cache
+def mpnet():
+    """Absolute positions, and a bias for relative ones."""
+    return _build(
+        transformers.MPNetForSequenceClassification,
+        transformers.MPNetConfig,
+        byte_tokenizer(),
+        max_position_embeddings=LONGEST + 2,
+    )
+
+
+@functools.cache
+def modernbert():
+    """Rotary positions, and a window of attention in every second layer."""
+    return _build(
+        transformers.ModernBertForSequenceClassification,
+        transformers.ModernBertConfig,
+        wordpiece_tokenizer(),
+        max_position_embeddings=LONGEST,
+        local_attention=8,
+        global_attn_every_n_layers=2,
+        cls_token_id=2,
+        sep_token_id=3,
+        bos_token_id=2,
+        eos_token_id=3,
+    )
