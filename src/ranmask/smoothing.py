@@ -43,7 +43,7 @@ _COPIES_AT_ONCE = 1 << 15  # copies of several texts that are scored together
 
 _SUBSTITUTION = "words are replaced one for one; none is inserted, deleted, split or joined"
 _PREMISE = "the premise does not change"
-_TOLERANCE = "recomputing a copy moves no difference of two model outputs by more than {:.3g}"
+_TOLERANCE = "recomputing a copy moves no output of the model by more than {:.3g}"
 
 
 @dataclass(frozen=True)
@@ -153,7 +153,8 @@ class SmoothedClassifier:
         mask_token: What a function sees in place of a hidden word (``[MASK]``).
         hide: ``mask`` shows the mask token for a hidden word, ``drop`` leaves it out.
         tolerance: How far the difference of two outputs for one copy may move between
-            computations.  Default: 0 for functions, measured for models.
+            computations, each output by half of it.  Default: 0 for functions, measured for
+            models.
 
     >>> def classify(texts):
     ...     return [[("good" in text), not ("good" in text)] for text in texts]
@@ -225,21 +226,27 @@ class SmoothedClassifier:
         saved = pretrained.saved_options(str(folder_or_id), revision)
         if keep is not None or mask_rate is not None:
             saved = {k: v for k, v in saved.items() if k not in ("keep", "mask_rate")}
-        merged = {**saved, **options}
-        hide = hide or merged.pop("hide", None) or "mask"
-        merged.pop("hide", None)
-        base = pretrained.load(
-            str(folder_or_id), hide=hide, device=device, dtype=dtype, revision=revision
-        )
+        merged = {"hide": "mask", "mask_token": None, **saved, **options}
+        if hide is not None:
+            merged["hide"] = hide
         if keep is not None or mask_rate is not None:
             merged.update(keep=keep, mask_rate=mask_rate)
+        base = pretrained.load(
+            str(folder_or_id),
+            hide=merged.pop("hide"),
+            mask_token=merged.pop("mask_token"),
+            device=device,
+            dtype=dtype,
+            revision=revision,
+        )
         return cls(base, **merged)
 
     def save_pretrained(self, folder: str) -> None:
         """Save model, tokenizer and smoothing options; `from_pretrained` loads them again."""
         from ranmask.classifiers import pretrained
 
-        pretrained.save(self._base, folder, options=self.options.to_dict(), labels=self._labels)
+        options = {**self.options.to_dict(), "tolerance": self._tolerance}
+        pretrained.save(self._base, folder, options=options, labels=self._labels)
 
     @property
     def base(self) -> BaseClassifier:
@@ -425,7 +432,7 @@ class SmoothedClassifier:
         if text.document.premise is not None:
             assumes.append(_PREMISE)
         if self.tolerance > 0:
-            assumes.append(_TOLERANCE.format(self.tolerance))
+            assumes.append(_TOLERANCE.format(self.tolerance / 2))
         return Certificate(
             **self._common(text, label),
             radius=radius.words,
@@ -469,7 +476,11 @@ def _checked_labels(
 ) -> tuple[str, ...] | None:
     if labels is None:
         return default
-    if isinstance(labels, str) or not all(isinstance(label, str) for label in labels):
+    if (
+        isinstance(labels, str)
+        or not isinstance(labels, Sequence)
+        or not all(isinstance(label, str) for label in labels)
+    ):
         raise OptionError(f"labels must be a list of names, not {labels!r}")
     if len(set(labels)) != len(labels) or len(labels) < 2:
         raise OptionError(f"labels must be at least two different names, not {list(labels)!r}")

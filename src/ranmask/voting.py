@@ -90,7 +90,8 @@ def count_ballots(
         ensemble: How copies are combined.
         outputs: Whether ``scores`` are probabilities or logits.
         tolerance: How far the difference of two outputs of a copy may move when the copy is
-            computed again in other company.  0 says that it never does.
+            computed again in other company, each output by at most half of it.  0 says that
+            nothing ever moves.
     """
     best = scores.argmax(axis=1).astype(np.int64)
     top_two = np.partition(scores, -2, axis=1)[:, -2:]
@@ -126,7 +127,7 @@ def _probability_points(
                 f"{float(scores.min()):g} to {float(scores.max()):g}. Return probabilities, or "
                 "wrap it with outputs='logits', or use ensemble='vote'"
             )
-        move = tolerance
+        move = tolerance / 2
     points = np.rint(scores * SCALE).astype(np.int64)
     return points, np.full(len(scores), move * SCALE), SCALE
 

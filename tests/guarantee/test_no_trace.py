@@ -5,17 +5,12 @@ replaced by strings that are made to leak: through their length, their number of
 special tokens that they spell, or the characters that tokenizers remove.
 """
 
-import sys
 from dataclasses import dataclass
-from pathlib import Path
 
 import numpy as np
 import pytest
-import torch
-
-sys.path.insert(0, str(Path(__file__).parents[1] / "integration"))
-
 import tiny_models
+import torch
 
 from ranmask import SmoothedClassifier
 from ranmask.classifiers.base import MaskedCopies

@@ -314,8 +314,8 @@ class TestRecordsThatAreRefused:
             ('{"version": 1, "smoothing": {"keep": 2}}', "not a ranmask record"),
             ('{"format": "ranmask", "version": 2, "smoothing": {"keep": 2}}', "version 2"),
             ('{"format": "ranmask", "smoothing": {"keep": 2}}', "version None"),
-            ('{"format": "ranmask", "version": 1}', "options that this ranmask does not know"),
-            (record(keep=2, kep=3), "options that this ranmask does not know"),
+            ('{"format": "ranmask", "version": 1}', "no table of options"),
+            (record(keep=2, kep=3), "option 'kep', which this ranmask does not know"),
         ],
     )
     def test_broken_or_of_another_version(self, folder, content, message):

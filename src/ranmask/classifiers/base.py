@@ -67,7 +67,10 @@ class BaseClassifier(ABC):
 
     @property
     def tolerance(self) -> float:
-        """How far the difference of two outputs may move between computations of one copy."""
+        """How far the difference of two outputs of one copy may move between computations.
+
+        Each output moves by at most half of it.  0 says that the classifier is exact.
+        """
         return 0.0
 
     def description(self) -> dict[str, object]:

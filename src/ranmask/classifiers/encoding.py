@@ -9,7 +9,8 @@ positions and the number of words.  To that end
 * a kept word gives at most ``TOKENS_PER_WORD`` tokens of its first ``CHARACTERS_PER_WORD``
   characters, so that it cannot push the others out; rows too long for the model are cut *after*
   hiding;
-* text that spells a special token (``[SEP]``, ``<s>``, ``[MASK]``) is read as plain characters.
+* text that spells a special token (``[SEP]``, ``<s>``, ``[MASK]``) is read as plain characters,
+  or as the unknown token: nobody can write a hidden word.
 
 With ``hide="mask"`` a hidden word is one mask token.  With ``hide="drop"`` its mask token is left
 out, and the others keep the positions that they have in the masked row.
@@ -84,6 +85,9 @@ class WordEncoder:
         self.mask_id = _mask_id(tokenizer, mask_token)
         pad = tokenizer.pad_token_id
         self.pad_id = 0 if pad is None else int(pad)
+        unknown = tokenizer.unk_token_id
+        self._unknown = self.pad_id if unknown is None else int(unknown)
+        self._special = set(tokenizer.all_special_ids) - {self._unknown}
         self._single = _single_frame(tokenizer)
         self._pair: tuple[_Frame, tuple[int, ...]] | None = None
         self._known: dict[str, tuple[int, ...]] = {}
@@ -100,7 +104,10 @@ class WordEncoder:
             return self.longest - len(self._single.before) - len(self._single.after)
         frame, middle = self._pair_frame()
         special = len(frame.before) + len(middle) + len(frame.after)
-        return self.longest - special - self._most_premise_tokens()
+        room = self.longest - special - self._most_premise_tokens()
+        if room < 1:
+            raise ModelError(f"the model takes rows of {self.longest} tokens only: no pair fits in")
+        return room
 
     def rows(self, copies: MaskedCopies) -> TokenRows:
         """Token rows of all copies of one text."""
@@ -154,7 +161,11 @@ class WordEncoder:
         encoded = self.tokenizer(
             texts, add_special_tokens=False, split_special_tokens=True, verbose=False
         )
-        return [tuple(ids) for ids in encoded["input_ids"]]
+        # Some vocabularies hold special tokens as ordinary pieces too.
+        return [
+            tuple(self._unknown if token in self._special else token for token in ids)
+            for ids in encoded["input_ids"]
+        ]
 
 
 def _lay_out(

@@ -42,7 +42,7 @@ class FunctionClassifier(BaseClassifier):
     ) -> None:
         if not callable(function):
             raise OptionError(f"the base classifier must be callable, not {function!r}")
-        if len(mask_token.split()) != 1 or mask_token != mask_token.strip():
+        if not isinstance(mask_token, str) or [mask_token] != mask_token.split():
             raise OptionError(f"mask_token must be one word without blanks, not {mask_token!r}")
         check_hiding(hide)
         if outputs not in ("scores", "logits"):

@@ -6,10 +6,12 @@ are batched by length (`batching`), and nothing is padded that need not be.
 
 from __future__ import annotations
 
+import copy
 import hashlib
 import inspect
 from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -87,6 +89,13 @@ class HuggingFaceClassifier(BaseClassifier):
         self._least_rows = _CPU_LEAST_ROWS if on_cpu else _GPU_LEAST_ROWS
         self._takes = frozenset(inspect.signature(self.model.forward).parameters)
         self._tolerance: float | None = None
+        embeddings: Any = self.model.get_input_embeddings()
+        if len(tokenizer) > embeddings.num_embeddings:
+            raise ModelError(
+                f"the tokenizer knows {len(tokenizer)} tokens, the model only "
+                f"{embeddings.num_embeddings}: they "
+                "do not belong together"
+            )
         self._first_position = _first_position(self.model)
         longest = _longest_row(self.model.config, tokenizer, self._first_position)
         self.encoder = WordEncoder(tokenizer, longest, hide, mask_token)
@@ -163,11 +172,15 @@ class HuggingFaceClassifier(BaseClassifier):
             raise ClassifierError("no copies to score")
         return logits
 
-    def forward(self, batch: Batch, *, positions: bool | None = None) -> Scores:
-        """Logits of one batch, as doubles; ``positions``: whether to pass them explicitly."""
+    def forward(self, batch: Batch) -> Scores:
+        """Logits of one batch, as doubles."""
+        return self._run(self.model if self._fast is None else self._fast, batch)
+
+    def _run(self, model: Any, batch: Batch, *, positions: bool | None = None) -> Scores:
+        """Logits from one model; ``positions``: whether to pass them explicitly."""
         if positions is None:
             positions = self.encoder.hide == "drop"
-        device = self.model.device
+        device = model.device
         inputs = {"input_ids": torch.from_numpy(batch.ids)}
         if batch.visible is not None:
             inputs["attention_mask"] = torch.from_numpy(batch.visible)
@@ -175,53 +188,41 @@ class HuggingFaceClassifier(BaseClassifier):
             inputs["position_ids"] = torch.from_numpy(batch.positions + self._first_position)
         if "token_type_ids" in self._takes and batch.types.any():
             inputs["token_type_ids"] = torch.from_numpy(batch.types)
-        model = self.model if self._fast is None else self._fast
-        with torch.inference_mode(), self._attention(batch.ids.shape[1]):
+        with torch.inference_mode(), _attention(model, batch.ids.shape[1]):
             output = model(**{name: value.to(device) for name, value in inputs.items()})
         logits: Scores = output.logits.float().cpu().numpy().astype(np.float64)
         return logits
 
-    def _attention(self, width: int) -> AbstractContextManager[None]:
-        """On a CPU, plain matrix products are faster than fused attention for short rows."""
-        if self.model.device.type == "cpu" and width <= _SHORT_ROW:
-            return sdpa_kernel(SDPBackend.MATH)
-        return nullcontext()
-
     def _prepare(self) -> None:
         """Check what the fast path relies on, by running the model in single precision.
 
-        Rounding in a smaller dtype would hide what is looked for; going up and back is exact.
+        Rounding in a smaller dtype would hide what is looked for, so a copy is checked then.
         """
-        dtype = self.model.dtype
-        self.model.float()
-        try:
-            if self.encoder.hide == "drop":
-                self._check_dropping()
-            self._use_first_row_only()
-        finally:
-            self.model.to(dtype)
+        checked = self.model
+        if self.model.dtype != torch.float32:
+            checked = copy.deepcopy(self.model).float()
+        if self.encoder.hide == "drop":
+            self._check_dropping(checked)
+        if self._first_row_is_enough(checked):
+            self._fast = first_row_model(self.model)
 
-    def _use_first_row_only(self) -> None:
-        """Skip work that the head never reads, where the model's structure is known."""
-        fast = first_row_model(self.model)
+    def _first_row_is_enough(self, model: Any) -> bool:
+        """Whether the head reads the first row alone, where the model's structure is known."""
+        fast = first_row_model(model)
         if fast is None:
-            return
-        plain = numerics.probe_logits(self.forward, self.encoder)
-        self._fast = fast
+            return False
+        plain = numerics.probe_logits(partial(self._run, model), self.encoder)
         try:
-            difference = numerics.relative_difference(
-                numerics.probe_logits(self.forward, self.encoder), plain
-            )
+            other = numerics.probe_logits(partial(self._run, fast), self.encoder)
         except Exception:  # whatever the unknown structure does: the plain path stays right
-            difference = float("inf")
-        if difference > numerics.SAME_LIMIT:
-            self._fast = None
+            return False
+        return numerics.relative_difference(other, plain) <= numerics.SAME_LIMIT
 
-    def _check_dropping(self) -> None:
-        name = type(self.model).__name__
+    def _check_dropping(self, model: Any) -> None:
+        name = type(model).__name__
         if "position_ids" not in self._takes:
             raise ModelError(f"{name} takes no position_ids, so hide='drop' is not possible")
-        difference = numerics.dropping_difference(self.forward, self.encoder)
+        difference = numerics.dropping_difference(partial(self._run, model), self.encoder)
         if difference > numerics.SAME_LIMIT:
             raise ModelError(
                 f"hide='drop' is not exact for {name}: leaving hidden words out moves its logits "
@@ -230,13 +231,24 @@ class HuggingFaceClassifier(BaseClassifier):
             )
 
 
+def _attention(model: Any, width: int) -> AbstractContextManager[None]:
+    """On a CPU, plain matrix products are faster than fused attention for short rows."""
+    if width <= _SHORT_ROW and model.device.type == "cpu" and model.dtype == torch.float32:
+        return sdpa_kernel(SDPBackend.MATH)
+    return nullcontext()
+
+
 def _label_names(config: Any) -> tuple[str, ...]:
-    names = tuple(str(config.id2label[index]) for index in range(config.num_labels))
     if config.num_labels < 2:
         raise ModelError(
             f"the model has {config.num_labels} output: a classifier needs at least two classes"
         )
-    return names
+    names = config.id2label
+    if set(names) != set(range(config.num_labels)):
+        raise ModelError(
+            f"the model's id2label names classes {sorted(names)}, not 0 to {config.num_labels - 1}"
+        )
+    return tuple(str(names[index]) for index in range(config.num_labels))
 
 
 def _first_position(model: Any) -> int:

@@ -25,11 +25,14 @@ from ranmask.classifiers.batching import Batch, batches
 from ranmask.classifiers.encoding import TokenRows, WordEncoder
 from ranmask.families import kept_count, sampled_sets
 
-SAFETY_FACTOR = 4
+SAFETY_FACTOR = 8
 """How many times the largest movement that was seen is allowed for."""
 
 SAME_LIMIT = 1e-4
 """Largest relative difference between two ways to compute one thing that is rounding."""
+
+
+_SMALLEST_SCALE = 1e-3  # for a model whose logits are all zero
 
 
 class _RowScorer(Protocol):
@@ -41,20 +44,21 @@ class _RowScorer(Protocol):
 def measure_tolerance(score_rows: _RowScorer, encoder: WordEncoder, epsilon: float) -> float:
     """How far the difference of two logits of one copy may move between computations.
 
-    Random copies of several lengths are computed one by one, all in one padded batch, and in
-    ordinary batches.  A difference moves by at most twice what a logit does.  Never below the
-    rounding step ``epsilon`` of the model's numbers, and rounded up to a power of two, so that
-    small chance variations between runs do not show.
+    Random copies of several lengths are computed one by one, in small batches with and without
+    padding, all in one padded batch, and in ordinary batches.  A difference moves by at most
+    twice what a logit does.  Never below the rounding step ``epsilon`` of the model's numbers,
+    and rounded up to a power of two, so that small chance variations between runs do not show.
     """
     rows = list(_random_rows(encoder))
-    total = sum(text.ids.size for text in rows)
     ways = [
         score_rows(rows),
         score_rows(rows, tokens=1, least_rows=1),
-        score_rows(rows, tokens=10 * total, least_rows=total),
+        score_rows(rows, tokens=200, least_rows=1),
+        score_rows(rows, tokens=500, least_rows=7),
+        score_rows(rows, tokens=1 << 30, least_rows=1 << 30),
     ]
-    moved = max(float(np.abs(ways[0] - other).max()) for other in ways[1:])
-    step = epsilon * float(np.abs(ways[0]).max())
+    moved = float(np.ptp(np.stack(ways), axis=0).max())
+    step = epsilon * max(float(np.abs(ways[0]).max()), _SMALLEST_SCALE)
     return 2.0 ** math.ceil(math.log2(2 * max(SAFETY_FACTOR * moved, step)))
 
 
@@ -116,7 +120,7 @@ def _batch(ids: np.ndarray, positions: np.ndarray) -> Batch:
 
 def _random_rows(encoder: WordEncoder, seed: int = 0) -> Iterator[TokenRows]:
     random = np.random.default_rng(seed)
-    for words in (3, 25, 60):
+    for words in (3, 10, 25, 50):
         count = min(words, encoder.most_words())
         tokens = _random_tokens(encoder, 2 * count, random)
         pieces = [tuple(tokens[2 * i : 2 * i + 1 + i % 2].tolist()) for i in range(count)]

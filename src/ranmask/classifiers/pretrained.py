@@ -18,20 +18,20 @@ from ranmask.errors import MissingDependencyError, ModelError, OptionError
 FILE_NAME = "ranmask.json"
 FILE_VERSION = 1
 
-_OPTIONS = {
-    "keep",
-    "mask_rate",
-    "family",
-    "masks",
-    "selection_masks",
-    "ensemble",
-    "certificate",
-    "alpha",
-    "seed",
-    "labels",
-    "hide",
-    "mask_token",
-    "tolerance",
+_OPTIONS: dict[str, type | tuple[type, ...]] = {
+    "keep": int,
+    "mask_rate": (int, float),
+    "family": str,
+    "masks": int,
+    "selection_masks": int,
+    "ensemble": str,
+    "certificate": str,
+    "alpha": (int, float),
+    "seed": int,
+    "labels": list,
+    "hide": str,
+    "mask_token": str,
+    "tolerance": (int, float),
 }
 
 
@@ -39,6 +39,7 @@ def load(
     folder_or_id: str,
     *,
     hide: Hiding = "mask",
+    mask_token: str | None = None,
     device: str | None = None,
     dtype: str | None = None,
     revision: str | None = None,
@@ -60,16 +61,21 @@ def load(
     number = _dtype(torch, dtype)
     _check_folder(folder_or_id)
     try:
-        tokenizer = transformers.AutoTokenizer.from_pretrained(folder_or_id, revision=revision)
+        tokenizer = transformers.AutoTokenizer.from_pretrained(
+            folder_or_id, revision=revision, trust_remote_code=False
+        )
         model, report = transformers.AutoModelForSequenceClassification.from_pretrained(
             folder_or_id,
             revision=revision,
             use_safetensors=True,
+            trust_remote_code=False,
             dtype=number,
             output_loading_info=True,
         )
-    except (OSError, ValueError, ImportError) as error:
+    except Exception as error:  # loaders raise all sorts of things over a damaged folder
         raise ModelError(f"cannot load {folder_or_id!r}: {_first_line(error)}") from error
+    if set(range(len(tokenizer))) <= set(tokenizer.all_special_ids):
+        raise ModelError(f"{folder_or_id!r} has no tokenizer files: save the tokenizer there too")
     missing = sorted(report["missing_keys"])
     if missing:
         raise ModelError(
@@ -77,7 +83,9 @@ def load(
             f"{', '.join(missing[:4])}{' ...' if len(missing) > 4 else ''}. "
             "Fine-tune it for sequence classification first"
         )
-    return HuggingFaceClassifier(model.to(where), tokenizer, hide=hide, source=folder_or_id)
+    return HuggingFaceClassifier(
+        model.to(where), tokenizer, hide=hide, mask_token=mask_token, source=folder_or_id
+    )
 
 
 def save(
@@ -89,8 +97,8 @@ def save(
 ) -> None:
     """Write model, tokenizer and ``ranmask.json`` into ``folder``."""
     model = getattr(base, "model", None)
-    tokenizer = getattr(base, "tokenizer", None)
-    if model is None or tokenizer is None:
+    encoder = getattr(base, "encoder", None)
+    if model is None or encoder is None:
         raise ModelError(
             f"a {type(base).__name__} cannot be saved: save_pretrained keeps Hugging Face models"
         )
@@ -100,9 +108,9 @@ def save(
     path = Path(folder)
     path.mkdir(parents=True, exist_ok=True)
     model.save_pretrained(path)
-    tokenizer.save_pretrained(path)
-    kept = {key: value for key, value in options.items() if value is not None}
-    kept["hide"] = base.description()["hide"]
+    encoder.tokenizer.save_pretrained(path)
+    hiding = {"hide": encoder.hide, "mask_token": encoder.mask_token}
+    kept = {key: value for key, value in {**options, **hiding}.items() if value is not None}
     record = {"format": "ranmask", "version": FILE_VERSION, "smoothing": kept}
     (path / FILE_NAME).write_text(json.dumps(record, indent=2) + "\n", encoding="utf-8")
 
@@ -123,8 +131,13 @@ def saved_options(folder_or_id: str, revision: str | None = None) -> dict[str, A
             f"{found} has version {record.get('version')!r}; this ranmask reads {FILE_VERSION}"
         )
     options = record.get("smoothing")
-    if not isinstance(options, dict) or not set(options) <= _OPTIONS:
-        raise ModelError(f"{found} has options that this ranmask does not know: {options!r}")
+    if not isinstance(options, dict):
+        raise ModelError(f"{found} has no table of options under 'smoothing'")
+    for key, value in options.items():
+        if key not in _OPTIONS:
+            raise ModelError(f"{found} has the option {key!r}, which this ranmask does not know")
+        if not isinstance(value, _OPTIONS[key]):
+            raise ModelError(f"{found} has {key}={value!r}, which is of the wrong type")
     return options
 
 
@@ -133,7 +146,7 @@ def _find_record(folder_or_id: str, revision: str | None) -> Path | None:
     if path.is_dir():
         return path / FILE_NAME if (path / FILE_NAME).is_file() else None
     try:
-        from huggingface_hub import hf_hub_download
+        from huggingface_hub import hf_hub_download, try_to_load_from_cache
         from huggingface_hub.errors import EntryNotFoundError, LocalEntryNotFoundError
     except ImportError as error:
         raise MissingDependencyError("transformers", "hf") from error
@@ -141,6 +154,9 @@ def _find_record(folder_or_id: str, revision: str | None) -> Path | None:
     try:
         return Path(hf_hub_download(folder_or_id, FILE_NAME, revision=revision))
     except LocalEntryNotFoundError as error:
+        # Offline.  A model in the cache that was never smoothed before has no record there.
+        if isinstance(try_to_load_from_cache(folder_or_id, "config.json", revision=revision), str):
+            return None
         raise ModelError(
             f"there is no folder {folder_or_id!r}, and the hub cannot be reached to look for a "
             "model of that name"
@@ -163,8 +179,8 @@ def _device(torch: Any, device: str | None) -> Any:
         return torch.device("cuda" if torch.cuda.is_available() else "cpu")
     try:
         where = torch.device(device)
-        torch.empty(0, device=where)
-    except (RuntimeError, AssertionError) as error:
+        torch.zeros(1, device=where).item()
+    except (RuntimeError, AssertionError, NotImplementedError) as error:
         raise OptionError(f"device {device!r} cannot be used: {_first_line(error)}") from error
     return where
 
