@@ -72,8 +72,9 @@ class Certificate(_Result):
     in at most ``radius`` words gets ``label`` too, under the conditions in ``assumes``; with
     certainty if ``alpha`` is None, else with probability at least ``1 - alpha`` over the masks.
     ``radius`` None: not certified even unchanged.  ``tight`` False: more might be provable.
-    ``uncertain``: near-tied votes, all counted against the label.  ``critical_words``: positions
-    (from 0) of a worst choice of ``radius + 1`` words.
+    ``uncertain``: near-tied votes, all counted against the label by a vote ensemble (the others
+    lower every score instead).  ``critical_words``: positions (from 0) of a worst choice of
+    ``radius + 1`` words.
     """
 
     radius: int | None

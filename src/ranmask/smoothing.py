@@ -43,6 +43,8 @@ _COPIES_AT_ONCE = 1 << 15  # copies of several texts that are scored together
 
 _SUBSTITUTION = "words are replaced one for one; none is inserted, deleted, split or joined"
 _PREMISE = "the premise does not change"
+_DETERMINISTIC = "the base classifier always says the same of the same visible words"
+_IDEAL_VOTE = "the label is that of a vote over all kept sets, of which predict() takes a sample"
 _TOLERANCE = "recomputing a copy moves no output of the model by more than {:.3g}"
 
 
@@ -431,8 +433,12 @@ class SmoothedClassifier:
         assumes = [_SUBSTITUTION]
         if text.document.premise is not None:
             assumes.append(_PREMISE)
+        if kind != "exact":
+            assumes.append(_IDEAL_VOTE)
         if self.tolerance > 0:
             assumes.append(_TOLERANCE.format(self.tolerance / 2))
+        else:
+            assumes.append(_DETERMINISTIC)
         return Certificate(
             **self._common(text, label),
             radius=radius.words,

@@ -1,8 +1,9 @@
 """From scores to integers: what each copy of a text says, and by how much that may move.
 
 Three ensembles.  ``vote`` counts each copy's best class; ``score`` adds probabilities; ``logit``
-adds L2-normalised logits (the paper's).  Scores are rounded to fixed-point numbers *before* they
-are added, and the smoothed classifier is defined on those, so sums and comparisons are exact.
+adds L2-normalised logits, as the paper's code does.  Scores are rounded to fixed-point numbers
+*before* they are added, and the smoothed classifier is defined on those, so sums and comparisons
+are exact.
 
 Raw logits are unbounded: one copy could outweigh all others, so there is no ensemble of them.
 """
@@ -133,9 +134,13 @@ def _probability_points(
 
 
 def _normalised_points(scores: Scores, tolerance: float) -> tuple[Ints, Scores, int]:
-    norms = np.sqrt((scores * scores).sum(axis=1, keepdims=True))
+    # Scaled by the largest first: squares of tiny or huge numbers would underflow or overflow.
+    largest = np.abs(scores).max(axis=1, keepdims=True)
+    scaled = scores / np.where(largest > 0, largest, 1.0)
+    length = np.sqrt((scaled * scaled).sum(axis=1, keepdims=True))
+    points = np.rint(scaled / np.where(length > 0, length, 1.0) * SCALE).astype(np.int64)
+    norms = largest * length
     safe = np.where(norms > 0, norms, 1.0)
-    points = np.rint(scores / safe * SCALE).astype(np.int64)
     # Each logit moves by at most tolerance / 2, so the vector by sqrt(classes) times that;
     # |u/|u| - v/|v|| <= 2 |u - v| / (|u| + |v|) <= 2 |u - v| / |u|.
     moved = math.sqrt(scores.shape[1]) * tolerance * SCALE / safe[:, 0]

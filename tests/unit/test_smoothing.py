@@ -80,7 +80,10 @@ class TestResults:
             alpha=None,
             tight=True,
             critical_words=(0, 1),
-            assumes=("words are replaced one for one; none is inserted, deleted, split or joined",),
+            assumes=(
+                "words are replaced one for one; none is inserted, deleted, split or joined",
+                "the base classifier always says the same of the same visible words",
+            ),
         )
 
     def test_pairs_say_that_the_premise_is_assumed(self):

@@ -28,6 +28,7 @@ from ranmask.certificates.radius import Radius
 from ranmask.errors import OptionError
 
 _HALF = Fraction(1, 2)
+_ROUNDING = 1e-12  # far more than the quantile function is off by, far less than matters
 
 
 def delta(words: int, kept: int, changed: int) -> Fraction:
@@ -42,16 +43,16 @@ def lower_bound(successes: int, trials: int, alpha: float) -> float:
         return 0.0
     from scipy.special import betainc, betaincinv
 
-    low = float(betaincinv(successes, trials - successes + 1, alpha))
+    low = float(betaincinv(successes, trials - successes + 1, alpha)) * (1 - _ROUNDING)
     # P(at least `successes` | low) = betainc(successes, trials - successes + 1, low) <= alpha
     while low > 0 and float(betainc(successes, trials - successes + 1, low)) > alpha:
-        low *= 1 - 1e-12
+        low *= 1 - _ROUNDING
     return low
 
 
 def upper_bound(successes: int, trials: int, alpha: float) -> float:
     """Clopper-Pearson: with probability at least ``1 - alpha``, not below the true chance."""
-    return 1.0 - lower_bound(trials - successes, trials, alpha)
+    return min(1.0, (1.0 - lower_bound(trials - successes, trials, alpha)) * (1 + _ROUNDING))
 
 
 def ablation_radius(

@@ -33,7 +33,8 @@ from ranmask.families import KeptSets
 Ints: TypeAlias = npt.NDArray[np.int64]
 
 DEFAULT_WORK = 100_000_000
-"""Elementary steps a search may take: about a second on one core, and the same everywhere."""
+"""Elementary steps a search may take: about a second on one core.  Counted, not timed, so that
+the same text gets the same answer on every machine."""
 
 _LEAST_WORK = 2_000_000  # what each search may still take when earlier ones spent the rest
 _EXACT_IN_DOUBLE = 2**53

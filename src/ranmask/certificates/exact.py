@@ -114,23 +114,31 @@ def _radius_against_one(
 ) -> Radius | None:
     """The radius against one rival, or None where it is ``ceiling`` or more."""
     worst, cost = problem.greedy(margin, ceiling)
-    broken = cost >= margin
-    # `worst` breaks the label with `len(worst)` words, or does not with `ceiling` words.
-    tight = True
-    for changed in range(len(worst) - 1 if broken else ceiling, 0, -1):
+    attack = worst if cost >= margin else None  # the smallest choice known to break the label
+    proved, open_or_broken = 0, len(worst) if attack else ceiling + 1
+    step_down = True
+    changed = open_or_broken - 1
+    while open_or_broken - proved > 1:
         if cheap is not None and cheap.cost(changed) < margin:
             answer = Answer(None, proved=True)
         else:
             answer = problem.search(changed, margin)
         if answer.proved:
-            return None if changed == ceiling else Radius(changed, tight, tuple(sorted(worst)))
-        if answer.positions is not None:
-            worst = _filled(answer.positions, worst, changed)
-            tight = True
+            proved = changed
         else:
-            worst = worst[:changed]
-            tight = False
-    return None if ceiling == 0 else Radius(0, tight, tuple(sorted(worst)))
+            open_or_broken = changed
+            if answer.positions is not None:
+                attack = _filled(answer.positions, worst, changed)
+            else:
+                step_down = False
+        # Greedy is nearly always best, so its size less one is tried first.  Once the work is
+        # spent, what is left is a bound that only grows with the number of words: bisect.
+        changed = open_or_broken - 1 if step_down else (proved + open_or_broken) // 2
+    if proved == ceiling:
+        return None
+    if attack is not None and len(attack) == proved + 1:
+        return Radius(proved, True, tuple(sorted(attack)))
+    return Radius(proved, False, tuple(sorted(worst[: proved + 1])))
 
 
 def _filled(found: tuple[int, ...], spare: list[int], size: int) -> list[int]:

@@ -94,7 +94,7 @@ def estimated_beta(
 
 
 def risk_probability(words: int, mask_rate: float, perturbed_rate: float) -> Fraction:
-    """Eq. (6) of the paper: the chance that a masked copy still shows *every* perturbed word.
+    """The paper's eq. (10): the chance that a masked copy still shows *every* perturbed word.
 
     The binomials of the paper take real arguments; here the number of kept words is that of
     `ranmask.families.kept_count`, and the number of perturbed words is rounded by the same rule.

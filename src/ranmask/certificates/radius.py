@@ -10,9 +10,10 @@ class Radius:
     """``words``: the largest number of changed words that is certified.
 
     ``None`` means that not even the unchanged text is certified: a tie, or a confidence bound
-    that fails.  ``tight`` is False when a larger number might be provable too.  ``worst`` are
-    positions that reach ``words + 1`` changes at the greatest known cost: *these are the words
-    that the label hangs on*.
+    that fails.  ``tight`` is False when a larger number might be provable too; when it is True,
+    some classifier with these votes loses its only winner (a tie counts as lost) at
+    ``words + 1``.  ``worst`` are ``words + 1`` positions of the greatest known cost: *these are
+    the words that the label hangs on*.
     """
 
     words: int | None

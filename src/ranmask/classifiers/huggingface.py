@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 DEFAULT_LONGEST = 512
 """Longest row where neither model nor tokenizer names a limit."""
 
-_CPU_TOKENS, _CPU_LEAST_ROWS = 1536, 32  # measured: smaller and larger batches are slower
+_CPU_TOKENS, _CPU_LEAST_ROWS = 2304, 32  # measured: smaller and larger batches are slower
 _SHORT_ROW = 24
 _GPU_TOKENS, _GPU_LEAST_ROWS = 1 << 17, 2048
 
@@ -141,7 +141,10 @@ class HuggingFaceClassifier(BaseClassifier):
         """Measured once, on first use, for this model, dtype and device; see `numerics`."""
         if self._tolerance is None:
             self._tolerance = numerics.measure_tolerance(
-                self.score_rows, self.encoder, torch.finfo(self.model.dtype).eps
+                self.score_rows,
+                self.encoder,
+                torch.finfo(self.model.dtype).eps,
+                self._batch_tokens,
             )
         return self._tolerance
 

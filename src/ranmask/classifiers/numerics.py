@@ -32,6 +32,7 @@ SAME_LIMIT = 1e-4
 """Largest relative difference between two ways to compute one thing that is rounding."""
 
 
+_NO_LIMIT = 1 << 30
 _SMALLEST_SCALE = 1e-3  # for a model whose logits are all zero
 
 
@@ -41,23 +42,32 @@ class _RowScorer(Protocol):
     ) -> Scores: ...
 
 
-def measure_tolerance(score_rows: _RowScorer, encoder: WordEncoder, epsilon: float) -> float:
+def measure_tolerance(
+    score_rows: _RowScorer, encoder: WordEncoder, epsilon: float, batch_tokens: int
+) -> float:
     """How far the difference of two logits of one copy may move between computations.
 
     Random copies of several lengths are computed one by one, in small batches with and without
-    padding, all in one padded batch, and in ordinary batches.  A difference moves by at most
-    twice what a logit does.  Never below the rounding step ``epsilon`` of the model's numbers,
-    and rounded up to a power of two, so that small chance variations between runs do not show.
+    padding, all in one padded batch, in ordinary batches, in batches as full as they get, and a
+    few of them beside a row as long as the model takes.  A difference moves by at most twice
+    what a logit does.  Never below the rounding step ``epsilon`` of the model's numbers, and
+    rounded up to a power of two, so that small chance variations between runs do not show.
     """
     rows = list(_random_rows(encoder))
+    count = sum(len(text.lengths) for text in rows)
+    crowd = rows * (1 + batch_tokens // sum(int(text.lengths.sum()) for text in rows))
     ways = [
         score_rows(rows),
         score_rows(rows, tokens=1, least_rows=1),
         score_rows(rows, tokens=200, least_rows=1),
         score_rows(rows, tokens=500, least_rows=7),
-        score_rows(rows, tokens=1 << 30, least_rows=1 << 30),
+        score_rows(rows, tokens=_NO_LIMIT, least_rows=_NO_LIMIT),
+        score_rows(crowd)[:count],
     ]
     moved = float(np.ptp(np.stack(ways), axis=0).max())
+    beside = [rows[0], _longest_row(encoder)]
+    wide = score_rows(beside, tokens=_NO_LIMIT, least_rows=_NO_LIMIT)[:-1]
+    moved = max(moved, float(np.abs(wide - ways[0][: len(wide)]).max()))
     step = epsilon * max(float(np.abs(ways[0]).max()), _SMALLEST_SCALE)
     return 2.0 ** math.ceil(math.log2(2 * max(SAFETY_FACTOR * moved, step)))
 
@@ -65,7 +75,7 @@ def measure_tolerance(score_rows: _RowScorer, encoder: WordEncoder, epsilon: flo
 def probe_logits(forward: Callable[..., Scores], encoder: WordEncoder) -> Scores:
     """Logits of random rows, in one padded batch: to compare two ways of computing them."""
     [batch] = batches(
-        list(_random_rows(encoder)), tokens=1 << 30, least_rows=1 << 30, pad_id=encoder.pad_id
+        list(_random_rows(encoder)), tokens=_NO_LIMIT, least_rows=_NO_LIMIT, pad_id=encoder.pad_id
     )
     return forward(batch)
 
@@ -125,7 +135,14 @@ def _random_rows(encoder: WordEncoder, seed: int = 0) -> Iterator[TokenRows]:
         tokens = _random_tokens(encoder, 2 * count, random)
         pieces = [tuple(tokens[2 * i : 2 * i + 1 + i % 2].tolist()) for i in range(count)]
         for kept in sorted({1, min(2, count), kept_count(count, mask_rate=0.9)}):
-            yield encoder.lay_out(pieces, sampled_sets(count, kept, 4, seed))
+            yield encoder.lay_out(pieces, sampled_sets(count, kept, 3, seed))
+
+
+def _longest_row(encoder: WordEncoder, seed: int = 0) -> TokenRows:
+    words = encoder.most_words()
+    tokens = _random_tokens(encoder, words, np.random.default_rng(seed))
+    everything = np.arange(words, dtype=np.int32)[None]
+    return encoder.lay_out([(token,) for token in tokens.tolist()], everything)
 
 
 def _random_tokens(encoder: WordEncoder, count: int, random: np.random.Generator) -> np.ndarray:
