@@ -54,10 +54,15 @@ def _encoder(figures: dict[str, Any]) -> str:
     ]
     lines += [
         f"| {row['text']} | {row['words']} | {row['published_s']:.1f} | {row['exact_s']:.2f} | "
-        f"{row['published_s'] / row['exact_s']:.0f} | {row['drop_s']:.1f} | {row['mask_s']:.1f} |"
+        f"{row['published_s'] / row['exact_s']:.0f} | {_optional(row, 'drop_s')} | "
+        f"{_optional(row, 'mask_s')} |"
         for row in rows
     ]
     return "\n".join(lines) + "\n"
+
+
+def _optional(row: dict[str, Any], key: str) -> str:
+    return f"{row[key]:.1f}" if key in row else ""
 
 
 def _search(figures: dict[str, Any]) -> str:
