@@ -11,8 +11,8 @@ import platform
 from typing import Any
 
 from benchmarks import encoder, search, streaming
-from benchmarks.report import performance_page
-from benchmarks.settings import REPOSITORY, Skipped, machine
+from benchmarks.report import PAGE, RESULTS, performance_page
+from benchmarks.settings import Skipped, machine
 
 PARTS = {"search": search, "streaming": streaming, "encoder": encoder}
 
@@ -32,10 +32,8 @@ def main() -> None:
             results[name] = {"skipped": str(reason)}
     print(json.dumps(results, indent=2))
     if not arguments.quick and not arguments.only:
-        (REPOSITORY / "benchmarks" / "results.json").write_text(
-            json.dumps(results, indent=2) + "\n"
-        )
-        (REPOSITORY / "docs" / "performance.md").write_text(performance_page(results))
+        RESULTS.write_text(json.dumps(results, indent=2) + "\n")
+        PAGE.write_text(performance_page(results))
 
 
 def _versions() -> dict[str, str]:

@@ -18,10 +18,12 @@ FLOORS = [
     {"words"},
     {"classifiers", "results"},
     {"voting"},
+    {"options"},
+    {"certifying"},
     {"smoothing"},
     {"data", "loading"},
     {"runs"},
-    {"rendering", "progress"},
+    {"rendering", "progress", "cli_options"},
     {"cli"},
 ]
 FLOOR_OF = {room: floor for floor, rooms in enumerate(FLOORS) for room in rooms}

@@ -23,8 +23,9 @@ if TYPE_CHECKING:
         RanmaskError,
         TextError,
     )
+    from ranmask.options import SmoothingOptions
     from ranmask.results import Certificate, Prediction
-    from ranmask.smoothing import SmoothedClassifier, SmoothingOptions
+    from ranmask.smoothing import SmoothedClassifier
 
 __version__ = "0.1.0"
 
@@ -43,7 +44,7 @@ _HOMES = {
     "Prediction": "ranmask.results",
     "RanmaskError": "ranmask.errors",
     "SmoothedClassifier": "ranmask.smoothing",
-    "SmoothingOptions": "ranmask.smoothing",
+    "SmoothingOptions": "ranmask.options",
     "TextError": "ranmask.errors",
 }
 

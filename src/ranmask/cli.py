@@ -19,6 +19,31 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ranmask import __version__
+from ranmask.cli_options import (
+    Alpha,
+    AsJson,
+    CertificateOption,
+    Device,
+    Dtype,
+    Ensemble,
+    Family,
+    Hide,
+    Input,
+    Keep,
+    LabelColumn,
+    Labels,
+    MaskRate,
+    Masks,
+    MaskToken,
+    Model,
+    Output,
+    PairColumns,
+    Seed,
+    SelectionMasks,
+    TextColumn,
+    Texts,
+    Tolerance,
+)
 from ranmask.errors import OptionError, RanmaskError
 
 if TYPE_CHECKING:
@@ -35,89 +60,6 @@ app = typer.Typer(
     help="Certified robustness for text classifiers: labels with a proved radius, in words.",
     epilog="Exit codes: 0 done, 1 failed, 2 wrong usage, 3 some rows have errors, 130 interrupted.",
 )
-
-Texts = Annotated[list[str] | None, typer.Argument(help="Texts to classify.", show_default=False)]
-Model = Annotated[
-    str | None,
-    typer.Option(
-        "--model",
-        "-m",
-        help="A model folder, a hub id, or module:function.",
-        envvar="RANMASK_MODEL",
-        show_default=False,
-    ),
-]
-Input = Annotated[
-    Path | None,
-    typer.Option(help="A txt, csv, tsv, jsonl or parquet file.", show_default=False),
-]
-Output = Annotated[
-    Path | None,
-    typer.Option(help="JSONL file for the results; resumed if it exists.", show_default=False),
-]
-TextColumn = Annotated[
-    str | None, typer.Option(help="Column that holds the text.", show_default="text")
-]
-LabelColumn = Annotated[
-    str | None, typer.Option(help="Column that holds the true label.", show_default=False)
-]
-PairColumns = Annotated[
-    str | None,
-    typer.Option(
-        help="Two columns, premise,hypothesis; only the hypothesis is masked.", show_default=False
-    ),
-]
-Keep = Annotated[int | None, typer.Option(help="Words that each copy shows.", show_default=False)]
-MaskRate = Annotated[
-    float | None, typer.Option(help="Or: share of words that is hidden.", show_default=False)
-]
-Family = Annotated[
-    str | None, typer.Option(help="auto, all, sampled or windows.", show_default="auto")
-]
-Masks = Annotated[
-    int | None,
-    typer.Option(help="Most copies a text.", show_default="1000, or 5000 to estimate from"),
-]
-SelectionMasks = Annotated[
-    int | None, typer.Option(help="Copies that select the label (not exact).", show_default="1000")
-]
-Ensemble = Annotated[str | None, typer.Option(help="vote, score or logit.", show_default="vote")]
-CertificateOption = Annotated[
-    str | None,
-    typer.Option(
-        help="exact, ablation, ablation-runner-up; without guarantee: paper, paper-as-printed, "
-        "paper-estimated-beta.",
-        show_default="exact",
-    ),
-]
-Alpha = Annotated[
-    float | None, typer.Option(help="Chance of error (not exact).", show_default="0.05")
-]
-Seed = Annotated[int | None, typer.Option(help="Fixes sampled kept sets.", show_default="0")]
-Labels = Annotated[
-    str | None,
-    typer.Option(help="Names of the classes, separated by commas.", show_default="the model's"),
-]
-MaskToken = Annotated[
-    str | None, typer.Option(help="What stands for a hidden word.", show_default="the model's")
-]
-Hide = Annotated[
-    str | None, typer.Option(help="mask or drop.", show_default="as trained, else mask")
-]
-Tolerance = Annotated[
-    float | None,
-    typer.Option(help="How far outputs may move when recomputed.", show_default="measured"),
-]
-Device = Annotated[
-    str | None, typer.Option(help="cpu, cuda, ...", show_default="a GPU if there is one")
-]
-Dtype = Annotated[
-    str | None,
-    typer.Option(help="float32, bfloat16 or float16.", show_default="float32"),
-]
-AsJson = Annotated[
-    bool, typer.Option("--json", help="JSON lines, also on a terminal.", show_default=False)
-]
 
 
 @app.callback(invoke_without_command=True)

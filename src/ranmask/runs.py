@@ -11,7 +11,6 @@ A row that cannot be classified becomes a line with an ``error``, and the run go
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import json
 import os
 import time
@@ -215,6 +214,10 @@ class ResultFile:
 
     def _lock(self) -> None:
         assert self._file is not None
+        try:
+            import fcntl
+        except ImportError:
+            return  # not a POSIX system: two writers are not noticed there
         try:
             fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError as error:

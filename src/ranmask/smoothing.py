@@ -10,34 +10,28 @@ Each arrow is one call in one direction.  This module knows no model, no tokens 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import asdict, dataclass, replace
-from functools import partial
-from typing import Any, Literal, TypeAlias, get_args
+from dataclasses import dataclass
+from typing import Any
 
-from ranmask import certificates, families
+from ranmask import certifying, families
+from ranmask.certificates import Radius
 from ranmask.classifiers.base import BaseClassifier, Hiding, MaskedCopies
 from ranmask.classifiers.function import FunctionClassifier
 from ranmask.errors import OptionError
 from ranmask.families import Family, FamilyChoice, Retention
+from ranmask.options import (
+    CERTIFICATES,
+    DEFAULT_ALPHA,
+    DEFAULT_ESTIMATION_MASKS,
+    DEFAULT_MASKS,
+    DEFAULT_SELECTION_MASKS,
+    CertificateKind,
+    SmoothingOptions,
+    check_choice,
+)
 from ranmask.results import Certificate, Prediction
-from ranmask.voting import ENSEMBLES, Ballots, Ensemble, count_ballots
+from ranmask.voting import Ballots, Ensemble, count_ballots
 from ranmask.words import Document, Text, documents
-
-CertificateKind: TypeAlias = Literal[
-    "exact",
-    "ablation",
-    "ablation-runner-up",
-    "paper",
-    "paper-as-printed",
-    "paper-estimated-beta",
-]
-CERTIFICATES: tuple[CertificateKind, ...] = get_args(CertificateKind)
-SAMPLED_CERTIFICATES = CERTIFICATES[1:]
-
-DEFAULT_MASKS = 1000
-DEFAULT_ESTIMATION_MASKS = 5000
-DEFAULT_SELECTION_MASKS = 1000
-DEFAULT_ALPHA = 0.05
 
 _COPIES_AT_ONCE = 1 << 15  # copies of several texts that are scored together
 
@@ -46,74 +40,6 @@ _PREMISE = "the premise does not change"
 _DETERMINISTIC = "the base classifier always says the same of the same visible words"
 _IDEAL_VOTE = "the label is that of a vote over all kept sets, of which predict() takes a sample"
 _TOLERANCE = "recomputing a copy moves no output of the model by more than {:.3g}"
-
-
-@dataclass(frozen=True)
-class SmoothingOptions:
-    """How a smoothed classifier votes and certifies.  Checked when built.
-
-    None stands for the default; `resolved` fills it in.  Options that mean nothing together are
-    refused: a ``family`` with a certificate that samples at random, or ``selection_masks`` and
-    ``alpha`` with the exact one.
-    """
-
-    keep: int | None = None
-    mask_rate: float | None = None
-    family: FamilyChoice | None = None
-    masks: int | None = None
-    selection_masks: int | None = None
-    ensemble: Ensemble = "vote"
-    certificate: CertificateKind = "exact"
-    alpha: float | None = None
-    seed: int = 0
-
-    def __post_init__(self) -> None:
-        Retention(self.keep, self.mask_rate)
-        _choice("certificate", self.certificate, CERTIFICATES)
-        _choice("ensemble", self.ensemble, ENSEMBLES)
-        if self.family is not None:
-            _choice("family", self.family, families.FAMILY_CHOICES)
-        for name in ("masks", "selection_masks"):
-            _whole(name, getattr(self, name), least=1)
-        _whole("seed", self.seed, least=0)
-        if self.alpha is not None and not (
-            isinstance(self.alpha, int | float) and 0 < self.alpha < 1
-        ):
-            raise OptionError(f"alpha must lie between 0 and 1, not {self.alpha!r}")
-        if self.certificate == "exact":
-            for name in ("selection_masks", "alpha"):
-                if getattr(self, name) is not None:
-                    raise OptionError(
-                        f"{name}={getattr(self, name)!r} means nothing with certificate='exact', "
-                        "which draws no samples: leave it out, or use certificate='ablation'"
-                    )
-        else:
-            if self.family is not None:
-                raise OptionError(
-                    f"family={self.family!r} means nothing with certificate="
-                    f"{self.certificate!r}, which draws random kept sets: leave it out, or use "
-                    "certificate='exact'"
-                )
-            if self.ensemble != "vote":
-                raise OptionError(
-                    f"certificate={self.certificate!r} counts votes; ensemble="
-                    f"{self.ensemble!r} goes with certificate='exact' only"
-                )
-
-    def resolved(self) -> SmoothingOptions:
-        """These options with every default filled in, as a run's record shows them."""
-        if self.certificate == "exact":
-            return replace(self, family=self.family or "auto", masks=self.masks or DEFAULT_MASKS)
-        return replace(
-            self,
-            masks=self.masks or DEFAULT_ESTIMATION_MASKS,
-            selection_masks=self.selection_masks or DEFAULT_SELECTION_MASKS,
-            alpha=self.alpha or DEFAULT_ALPHA,
-        )
-
-    def to_dict(self) -> dict[str, Any]:
-        """Plain JSON values."""
-        return asdict(self)
 
 
 @dataclass(frozen=True, eq=False)
@@ -302,7 +228,7 @@ class SmoothedClassifier:
         estimation sample.
         """
         for kind in kinds:
-            _choice("certificate", kind, CERTIFICATES)
+            check_choice("certificate", kind, CERTIFICATES)
         if self.options.ensemble != "vote":
             raise OptionError("compare counts votes: use ensemble='vote'")
         return list(self._sampled(documents(texts), tuple(kinds)))
@@ -360,16 +286,8 @@ class SmoothedClassifier:
     # -- from ballots to results ---------------------------------------------------------------
 
     def _exact(self, text: _Counted) -> Certificate:
-        ballots, chosen = text.ballots, text.family
-        label = ballots.winner
-        radius = certificates.exact_radius(
-            chosen.sets,
-            ballots.differences(label),
-            text.words_read,
-            bound=ballots.bound,
-            complete=chosen.kind == "all",
-        )
-        return self._certificate(text, "exact", label, radius)
+        radius = certifying.exact_radius(text.ballots, text.family)
+        return self._certificate(text, "exact", text.ballots.winner, radius)
 
     def _sampled(
         self, texts: Sequence[Document], kinds: tuple[CertificateKind, ...]
@@ -386,39 +304,10 @@ class SmoothedClassifier:
             }
 
     def _from_sample(self, text: _Counted, kind: CertificateKind, label: int) -> Certificate:
-        ballots = text.ballots
-        samples, words, kept = len(text.family), text.words_read, text.family.kept
         alpha = self.options.alpha or DEFAULT_ALPHA
-        for_label = (ballots.votes == label) & ~ballots.uncertain
-        sure = int(for_label.sum())
-        counts = ballots.counts
-        if kind == "ablation":
-            radius = certificates.ablation_radius(sure, samples, words, kept, alpha=alpha)
-        elif kind == "ablation-runner-up":
-            against = [
-                sure
-                if rival == label
-                else int(((ballots.votes == rival) | ballots.uncertain).sum())
-                for rival in range(ballots.classes)
-            ]
-            radius = certificates.runner_up_radius(
-                against, label, samples, words, kept, alpha=alpha
-            )
-        elif kind == "paper":
-            radius = certificates.paper_radius(counts[label], samples, words, kept, alpha=alpha)
-        elif kind == "paper-as-printed":
-            radius = certificates.printed_radius(counts[label], samples, words, kept, alpha=alpha)
-        else:
-            beta = partial(
-                certificates.estimated_beta,
-                text.family.sets,
-                ballots.votes == label,
-                words,
-                seed=self.options.seed,
-            )
-            radius = certificates.paper_radius(
-                counts[label], samples, words, kept, alpha=alpha, beta=beta
-            )
+        radius = certifying.sampled_radius(
+            kind, text.ballots, text.family, label, alpha=alpha, seed=self.options.seed
+        )
         return self._certificate(text, kind, label, radius, alpha=alpha)
 
     def _certificate(
@@ -426,7 +315,7 @@ class SmoothedClassifier:
         text: _Counted,
         kind: CertificateKind,
         label: int,
-        radius: certificates.Radius,
+        radius: Radius,
         alpha: float | None = None,
     ) -> Certificate:
         guarantee = not kind.startswith("paper")
@@ -491,15 +380,3 @@ def _checked_labels(
     if len(set(labels)) != len(labels) or len(labels) < 2:
         raise OptionError(f"labels must be at least two different names, not {list(labels)!r}")
     return tuple(labels)
-
-
-def _choice(name: str, value: str, allowed: Sequence[str]) -> None:
-    if value not in allowed:
-        raise OptionError(f"{name} must be one of {', '.join(allowed)}; not {value!r}")
-
-
-def _whole(name: str, value: object, least: int) -> None:
-    if value is not None and not (
-        isinstance(value, int) and not isinstance(value, bool) and value >= least
-    ):
-        raise OptionError(f"{name} must be a whole number of at least {least}, not {value!r}")

@@ -469,3 +469,38 @@ def test_a_token_that_the_model_has_no_embedding_for_is_no_bare_crash():
     tokenizer.add_tokens(["newtoken"])
     with pytest.raises(RanmaskError):
         SmoothedClassifier(HuggingFaceClassifier(model, tokenizer), keep=1).certify(["newtoken a"])
+
+
+class TestFirstRowShortcut:
+    """The last layer is computed for the row that the head reads, and for no other."""
+
+    @pytest.mark.parametrize("name", ["bert", "roberta", "electra"])
+    def test_is_used_and_gives_the_same_logits(self, name, classifier):
+        base = classifier(name)
+        assert base._fast is not None
+        copies = copies_of(base, ["good", "film", "was", "not", "bad"], all_sets(5, 2))
+        quick = base.score([copies])[0]
+        shortcut, base._fast = base._fast, None
+        try:
+            plain = base.score([copies])[0]
+        finally:
+            base._fast = shortcut
+        assert np.abs(quick - plain).max() < 1e-4 * np.abs(plain).max()
+
+    @pytest.mark.parametrize("name", ["distilbert", "albert"])
+    def test_is_not_used_where_the_structure_is_unknown(self, name, classifier):
+        assert classifier(name)._fast is None
+
+    def test_leaves_the_model_alone(self, classifier):
+        base = classifier("bert")
+        names = {type(layer).__name__ for layer in base.model.bert.encoder.layer}
+        assert names == {"BertLayer"}
+        weights = base._fast.bert.encoder.layer[0].attention.self.query.weight
+        assert weights is base.model.bert.encoder.layer[0].attention.self.query.weight
+
+    def test_is_refused_where_the_head_reads_other_rows(self, classifier):
+        """A head that averages all rows would see one row only: the check must notice."""
+        base = classifier("bert")
+        model = copy.deepcopy(base.model)
+        model.bert.pooler.forward = lambda hidden: hidden.mean(dim=1)
+        assert HuggingFaceClassifier(model, base.tokenizer)._fast is None

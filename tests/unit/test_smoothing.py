@@ -12,7 +12,7 @@ from ranmask import (
     TextError,
 )
 from ranmask.classifiers.testing import hashing_classifier, keyword_classifier
-from ranmask.smoothing import CERTIFICATES
+from ranmask.options import CERTIFICATES
 
 
 def shown_to(function_calls):

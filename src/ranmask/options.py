@@ -1,0 +1,107 @@
+"""How a smoothed classifier votes and certifies: names, defaults, and which go together."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, replace
+from typing import Any, Literal, TypeAlias, get_args
+
+from ranmask.errors import OptionError
+from ranmask.families import FAMILY_CHOICES, FamilyChoice, Retention
+from ranmask.voting import ENSEMBLES, Ensemble
+
+CertificateKind: TypeAlias = Literal[
+    "exact",
+    "ablation",
+    "ablation-runner-up",
+    "paper",
+    "paper-as-printed",
+    "paper-estimated-beta",
+]
+CERTIFICATES: tuple[CertificateKind, ...] = get_args(CertificateKind)
+
+DEFAULT_MASKS = 1000
+DEFAULT_ESTIMATION_MASKS = 5000
+DEFAULT_SELECTION_MASKS = 1000
+DEFAULT_ALPHA = 0.05
+
+
+@dataclass(frozen=True)
+class SmoothingOptions:
+    """How a smoothed classifier votes and certifies.  Checked when built.
+
+    None stands for the default; `resolved` fills it in.  Options that mean nothing together are
+    refused: a ``family`` with a certificate that samples at random, or ``selection_masks`` and
+    ``alpha`` with the exact one.
+    """
+
+    keep: int | None = None
+    mask_rate: float | None = None
+    family: FamilyChoice | None = None
+    masks: int | None = None
+    selection_masks: int | None = None
+    ensemble: Ensemble = "vote"
+    certificate: CertificateKind = "exact"
+    alpha: float | None = None
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        Retention(self.keep, self.mask_rate)
+        check_choice("certificate", self.certificate, CERTIFICATES)
+        check_choice("ensemble", self.ensemble, ENSEMBLES)
+        if self.family is not None:
+            check_choice("family", self.family, FAMILY_CHOICES)
+        for name in ("masks", "selection_masks"):
+            _whole(name, getattr(self, name), least=1)
+        _whole("seed", self.seed, least=0)
+        if self.alpha is not None and not (
+            isinstance(self.alpha, int | float) and 0 < self.alpha < 1
+        ):
+            raise OptionError(f"alpha must lie between 0 and 1, not {self.alpha!r}")
+        if self.certificate == "exact":
+            for name in ("selection_masks", "alpha"):
+                if getattr(self, name) is not None:
+                    raise OptionError(
+                        f"{name}={getattr(self, name)!r} means nothing with certificate='exact', "
+                        "which draws no samples: leave it out, or use certificate='ablation'"
+                    )
+        else:
+            if self.family is not None:
+                raise OptionError(
+                    f"family={self.family!r} means nothing with certificate="
+                    f"{self.certificate!r}, which draws random kept sets: leave it out, or use "
+                    "certificate='exact'"
+                )
+            if self.ensemble != "vote":
+                raise OptionError(
+                    f"certificate={self.certificate!r} counts votes; ensemble="
+                    f"{self.ensemble!r} goes with certificate='exact' only"
+                )
+
+    def resolved(self) -> SmoothingOptions:
+        """These options with every default filled in, as a run's record shows them."""
+        if self.certificate == "exact":
+            return replace(self, family=self.family or "auto", masks=self.masks or DEFAULT_MASKS)
+        return replace(
+            self,
+            masks=self.masks or DEFAULT_ESTIMATION_MASKS,
+            selection_masks=self.selection_masks or DEFAULT_SELECTION_MASKS,
+            alpha=self.alpha or DEFAULT_ALPHA,
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain JSON values."""
+        return asdict(self)
+
+
+def check_choice(name: str, value: str, allowed: Sequence[str]) -> None:
+    """Refuse a value that is not one of those allowed."""
+    if value not in allowed:
+        raise OptionError(f"{name} must be one of {', '.join(allowed)}; not {value!r}")
+
+
+def _whole(name: str, value: object, least: int) -> None:
+    if value is not None and not (
+        isinstance(value, int) and not isinstance(value, bool) and value >= least
+    ):
+        raise OptionError(f"{name} must be a whole number of at least {least}, not {value!r}")
