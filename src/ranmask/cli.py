@@ -235,6 +235,7 @@ def _show(
     from rich.console import Console
 
     from ranmask import rendering, runs
+    from ranmask.results import Certificate
 
     certified = command == "certify"
     labels = classifier.labels
@@ -257,11 +258,12 @@ def _show(
         with _progress(total) as advance:
             for outcome, _ in outcomes():
                 rendering.add_outcome(table, outcome, certified)
-                example = outcome.result or example
+                if isinstance(outcome.result, Certificate):
+                    example = outcome.result
                 advance(1)
         console.print(table)
-        if certified and example is not None:
-            rendering.explain(console, example)  # type: ignore[arg-type]
+        if example is not None:
+            rendering.explain(console, example)
     summary, counts = runs.summarise(lines)
     if counts["labelled"]:
         rendering.print_summary(Console(stderr=True), summary, counts, certified)

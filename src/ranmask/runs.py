@@ -127,7 +127,7 @@ def _classify_group(
     rows: list[Row], classify: Classify
 ) -> list[tuple[Outcome, ClassifierError | None]]:
     answers: dict[int, Outcome] = {}
-    usable = []
+    usable: list[tuple[Row, Text]] = []
     for row in rows:
         problem = row.error
         if problem is None:
@@ -135,21 +135,20 @@ def _classify_group(
                 document(row.text)
             except TextError as error:
                 problem = error.reason
-        if problem is None:
-            usable.append(row)
+        if problem is None and row.text is not None:
+            usable.append((row, row.text))
         else:
             answers[row.number] = Outcome(row, error=problem)
     faults: dict[int, ClassifierError] = {}
     try:
-        results = classify([row.text for row in usable if row.text is not None]) if usable else []
-        answers |= {
-            row.number: Outcome(row, result) for row, result in zip(usable, results, strict=True)
-        }
+        results = classify([text for _, text in usable]) if usable else []
+        for (row, _), result in zip(usable, results, strict=True):
+            answers[row.number] = Outcome(row, result)
     except RanmaskError:
         # One of them cannot be classified.  One by one, only that one is lost.
-        for row in usable:
+        for row, text in usable:
             try:
-                answers[row.number] = Outcome(row, classify([row.text])[0])  # type: ignore[list-item]
+                answers[row.number] = Outcome(row, classify([text])[0])
             except RanmaskError as error:
                 answers[row.number] = Outcome(row, error=str(error))
                 if isinstance(error, ClassifierError):

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 from ranmask import certifying, families
 from ranmask.certificates import Radius
@@ -362,7 +362,7 @@ def _as_base(base: object, hide: Hiding | None, mask_token: str | None) -> BaseC
     if isinstance(base, str):
         raise OptionError(f"a model is loaded by SmoothedClassifier.from_pretrained({base!r}, ...)")
     if not isinstance(base, BaseClassifier):
-        base = FunctionClassifier(base)  # type: ignore[arg-type]  # checked there
+        base = FunctionClassifier(cast("Callable[[list[Any]], Any]", base))  # checked there
     return base.configured(hide=hide, mask_token=mask_token) if hide or mask_token else base
 
 
