@@ -139,11 +139,12 @@ def _normalised_points(scores: Scores, tolerance: float) -> tuple[Ints, Scores, 
     scaled = scores / np.where(largest > 0, largest, 1.0)
     length = np.sqrt((scaled * scaled).sum(axis=1, keepdims=True))
     points = np.rint(scaled / np.where(length > 0, length, 1.0) * SCALE).astype(np.int64)
-    norms = largest * length
-    safe = np.where(norms > 0, norms, 1.0)
+    norms = (largest * length)[:, 0]
     # Each logit moves by at most tolerance / 2, so the vector by sqrt(classes) times that;
     # |u/|u| - v/|v|| <= 2 |u - v| / (|u| + |v|) <= 2 |u - v| / |u|.
-    moved = math.sqrt(scores.shape[1]) * tolerance * SCALE / safe[:, 0]
-    moved = np.where(norms[:, 0] > 0, moved, _FARTHEST)
+    # Where the norm is (nearly) zero that is without bound; the caller caps it.
+    with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
+        moved = math.sqrt(scores.shape[1]) * tolerance * SCALE / norms
+    moved = np.where(norms > 0, moved, _FARTHEST)
     # Two components of a unit vector differ by at most sqrt(2); one more for the two roundings.
     return points, moved, math.isqrt(2 * SCALE * SCALE) + 2
