@@ -194,7 +194,9 @@ def _command(
         from ranmask.data import Row
 
         rows: Iterable[Row] = [Row(number, text) for number, text in enumerate(texts or [], 1)]
-        failed = _show(rows, *_load(model, options, command), command, as_json, total=None)
+        failed = _show(
+            rows, *_load(model, options, command), command, as_json, total=len(texts or [])
+        )
     else:
         failed = _over_file(command, model, options, input_path, output, columns, as_json)
     if failed:
@@ -229,7 +231,7 @@ def _show(
     classify: Classify,
     command: str,
     as_json: bool,
-    total: int | None,
+    total: int,
 ) -> bool:
     """Print results: a table on a terminal, else JSON lines.  Returns whether a row failed."""
     from rich.console import Console
@@ -320,7 +322,7 @@ def _load(model: str, options: dict[str, Any], command: str) -> tuple[SmoothedCl
     return classifier, classifier.certify if command == "certify" else classifier.predict
 
 
-def _progress(total: int | None, done: int = 0) -> Any:
+def _progress(total: int, done: int = 0) -> Any:
     from ranmask.progress import progress
 
     return progress(total, done)

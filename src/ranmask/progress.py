@@ -7,7 +7,7 @@ from contextlib import contextmanager
 
 
 @contextmanager
-def progress(total: int | None, done: int = 0) -> Iterator[Callable[[int], None]]:
+def progress(total: int, done: int = 0) -> Iterator[Callable[[int], None]]:
     """Yields a function that moves the bar on; silent where standard error is not a terminal."""
     from rich.console import Console
     from rich.progress import (
