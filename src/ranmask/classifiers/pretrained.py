@@ -180,7 +180,7 @@ def _device(torch: Any, device: str | None) -> Any:
     try:
         where = torch.device(device)
         torch.zeros(1, device=where).item()
-    except (RuntimeError, AssertionError, NotImplementedError) as error:
+    except (RuntimeError, AssertionError) as error:
         raise OptionError(f"device {device!r} cannot be used: {_first_line(error)}") from error
     return where
 
