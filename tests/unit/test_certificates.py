@@ -255,6 +255,18 @@ class TestAblation:
         assert ablation_radius(counts[0], 5000, 40, 1).words is None
         assert runner_up_radius(counts, 0, 5000, 40, 1).words >= 3
 
+    def test_runner_up_form_splits_alpha_over_all_its_bounds(self):
+        counts, samples, words, kept = [640, 200, 160], 1000, 40, 1
+
+        def radius_at(share):
+            low = Fraction(lower_bound(counts[0], samples, share))
+            high = Fraction(upper_bound(counts[1], samples, share))
+            return max(d for d in range(words) if low - high > 2 * delta(words, kept, d))
+
+        assert radius_at(0.9) > radius_at(0.9 / 3)  # so that the split shows
+        answer = runner_up_radius(counts, 0, samples, words, kept, alpha=0.9)
+        assert answer.words == radius_at(0.9 / 3)
+
     def test_radius_is_the_last_that_passes(self):
         low = Fraction(lower_bound(4900, 5000, 0.05))
         radius = ablation_radius(4900, 5000, 43, 4).words

@@ -178,6 +178,18 @@ class TestSampledCertificates:
         assert doubtful.uncertain > 0 == sure.uncertain
         assert doubtful.radius < sure.radius
 
+    def test_selection_and_estimation_draw_other_sets(self):
+        calls = []
+
+        def classify(texts):
+            calls.append(list(texts))
+            return [[1.0, 0.0]] * len(texts)
+
+        options = {"certificate": "ablation", "masks": 30, "selection_masks": 30}
+        SmoothedClassifier(classify, keep=2, **options).certify(["a b c d e f g h"])
+        selection, estimation = calls
+        assert len(selection) == len(estimation) == 30 and selection != estimation
+
     def test_selection_and_estimation_are_separate(self):
         """The label comes from the selection sample even where estimation disagrees."""
         calls = []

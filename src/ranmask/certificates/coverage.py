@@ -237,9 +237,7 @@ def _possible(falling: Ints, free: int, need: int) -> npt.NDArray[np.intp]:
     """Places in ``falling`` bounds that can be part of ``free`` values with sum >= ``need``."""
     if int(falling[:free].sum()) < need:
         return np.empty(0, dtype=np.intp)
-    fits = falling + int(falling[: free - 1].sum()) >= need
-    fits[:free] = True
-    return np.flatnonzero(fits)
+    return np.flatnonzero(falling + int(falling[: free - 1].sum()) >= need)
 
 
 def _strike_out(candidates: Ints, gains: Ints, free: int, need: int) -> tuple[Ints, Ints]:
