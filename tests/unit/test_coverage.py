@@ -31,7 +31,7 @@ def cost(sets, weights, positions):
     return int(weights[np.isin(sets, list(positions)).any(axis=1)].sum())
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=400)
 @given(problems(), st.integers(1, 6), st.integers(-2, 3))
 def test_search_agrees_with_brute_force(problem, size, offset):
     words, sets, weights = problem
@@ -46,7 +46,7 @@ def test_search_agrees_with_brute_force(problem, size, offset):
         assert cost(sets, weights, answer.positions) >= target
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(problems(), st.integers(1, 6))
 def test_greedy_tells_its_true_cost(problem, most):
     words, sets, weights = problem

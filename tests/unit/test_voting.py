@@ -30,7 +30,7 @@ def test_votes_within_the_tolerance_are_uncertain():
     assert ballots.uncertain.tolist() == [True, False, True]
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(tables, st.sampled_from(["vote", "score", "logit"]), st.data())
 def test_no_movement_within_the_tolerance_undercuts_the_differences(scores, ensemble, data):
     """Move every logit by up to half the tolerance: no copy falls below what was promised."""
