@@ -314,10 +314,10 @@ def _write(
 def _load(model: str, options: dict[str, Any], command: str) -> tuple[SmoothedClassifier, Classify]:
     from ranmask.loading import load_classifier
 
-    if not sys.flags.interactive:
-        os.environ.setdefault("TRANSFORMERS_VERBOSITY", "error")
-        os.environ.setdefault("HF_HUB_DISABLE_PROGRESS_BARS", "1")
-        os.environ.setdefault("TQDM_DISABLE", "1")
+    # Our own progress and messages are enough.
+    os.environ.setdefault("TRANSFORMERS_VERBOSITY", "error")
+    os.environ.setdefault("HF_HUB_DISABLE_PROGRESS_BARS", "1")
+    os.environ.setdefault("TQDM_DISABLE", "1")
     classifier = load_classifier(model, **options)
     return classifier, classifier.certify if command == "certify" else classifier.predict
 

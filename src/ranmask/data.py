@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ranmask.errors import DataError
+from ranmask.errors import DataError, OptionError
 from ranmask.words import Text
 
 FORMATS = ("txt", "csv", "tsv", "jsonl", "parquet")
@@ -45,7 +45,7 @@ class Columns:
 
     def __post_init__(self) -> None:
         if self.text is not None and self.pair is not None:
-            raise DataError(
+            raise OptionError(
                 f"give a text column ({self.text!r}) or two pair columns "
                 f"({', '.join(self.pair)}), not both"
             )

@@ -152,8 +152,6 @@ class SmoothedClassifier:
         from ranmask.classifiers import pretrained
 
         saved = pretrained.saved_options(str(folder_or_id), revision)
-        if keep is not None or mask_rate is not None:
-            saved = {k: v for k, v in saved.items() if k not in ("keep", "mask_rate")}
         merged = {"hide": "mask", "mask_token": None, **saved, **options}
         if hide is not None:
             merged["hide"] = hide
@@ -197,13 +195,14 @@ class SmoothedClassifier:
             "base": self._base.description(),
             "options": self.options.resolved().to_dict(),
             "labels": None if self._labels is None else list(self._labels),
+            "given_tolerance": self._tolerance,
             "tolerance": self.tolerance,
         }
 
     def predict(self, texts: Sequence[Text]) -> list[Prediction]:
         """The label of each text: a plain vote, without a certificate."""
-        options = self.options.resolved()
-        choose = self._voting_family if options.certificate == "exact" else self._selection
+        exact = self.options.certificate == "exact"
+        choose = self._voting_family if exact else self._selection
         return [self._prediction(one) for one in self._count(documents(texts), choose)]
 
     def certify(self, texts: Sequence[Text]) -> list[Certificate]:
@@ -265,13 +264,12 @@ class SmoothedClassifier:
             yield _Counted(copies.document, copies.words_read, chosen, ballots)
 
     def _voting_family(self, words: int, kept: int) -> Family:
-        options = self.options.resolved()
         return families.family(
             words,
             kept,
-            choice=options.family or "auto",
-            masks=options.masks or DEFAULT_MASKS,
-            seed=options.seed,
+            choice=self.options.family or "auto",
+            masks=self.options.masks or DEFAULT_MASKS,
+            seed=self.options.seed,
         )
 
     def _estimation(self, words: int, kept: int) -> Family:

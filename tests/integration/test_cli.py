@@ -103,7 +103,10 @@ class TestFiles:
     def test_other_options_are_refused(self, reviews, tmp_path):
         out = tmp_path / "out.jsonl"
         certify("--input", reviews, "--output", out)
-        for other in (["--seed", "5"], ["--label-column", "label"], ["--mask-token", "<m>"]):
+        for other in (
+            *(["--seed", "5"], ["--label-column", "label"], ["--mask-token", "<m>"]),
+            *(["--tolerance", "0.1"], ["--labels", "no,yes"], ["--masks", "7"]),
+        ):
             done = certify("--input", reviews, "--output", out, *other)
             assert done.returncode == 1 and "belongs to a run with another" in done.stderr
         reviews.write_text("text\nother\n")

@@ -504,3 +504,15 @@ class TestFirstRowShortcut:
         model = copy.deepcopy(base.model)
         model.bert.pooler.forward = lambda hidden: hidden.mean(dim=1)
         assert HuggingFaceClassifier(model, base.tokenizer)._fast is None
+
+
+def test_a_retrained_model_is_another_one(classifier):
+    """Runs are resumed by this description: the same folder with other weights must show."""
+    base = classifier("bert")
+    model = copy.deepcopy(base.model)
+    same = HuggingFaceClassifier(model, base.tokenizer, source=base.source)
+    assert same.description()["sha256"] == base.description()["sha256"]
+    with torch.no_grad():
+        model.classifier.bias[0] += 1e-3
+    other = HuggingFaceClassifier(model, base.tokenizer, source=base.source)
+    assert other.description()["sha256"] != base.description()["sha256"]

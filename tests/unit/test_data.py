@@ -6,7 +6,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from ranmask.data import Columns, Row, open_source, read_rows
-from ranmask.errors import DataError
+from ranmask.errors import DataError, OptionError
 
 
 def rows_of(path, **columns):
@@ -157,5 +157,5 @@ def test_plain_text_has_no_columns(tmp_path):
 
 
 def test_text_and_pair_columns_exclude_each_other():
-    with pytest.raises(DataError, match="not both"):
+    with pytest.raises(OptionError, match="not both"):
         Columns(text="a", pair=("b", "c"))

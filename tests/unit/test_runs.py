@@ -76,7 +76,7 @@ class TestResultFile:
         with pytest.raises(OutputError, match="another keep"), ResultFile(path, other):
             pass
 
-    def test_measured_tolerance_may_differ(self, tmp_path):
+    def test_a_measured_tolerance_may_differ(self, tmp_path):
         path = tmp_path / "out.jsonl"
         with ResultFile(path, DESCRIPTION):
             pass

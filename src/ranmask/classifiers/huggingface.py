@@ -93,8 +93,7 @@ class HuggingFaceClassifier(BaseClassifier):
         if len(tokenizer) > embeddings.num_embeddings:
             raise ModelError(
                 f"the tokenizer knows {len(tokenizer)} tokens, the model only "
-                f"{embeddings.num_embeddings}: they "
-                "do not belong together"
+                f"{embeddings.num_embeddings}: they do not belong together"
             )
         self._first_position = _first_position(self.model)
         longest = _longest_row(self.model.config, tokenizer, self._first_position)
@@ -118,16 +117,16 @@ class HuggingFaceClassifier(BaseClassifier):
         return {
             "kind": "huggingface",
             "model": self.source or self.model.config.name_or_path,
-            "weights": self._weights_digest(),
+            "sha256": self._digest(),
             "hide": self.encoder.hide,
             "mask_id": self.encoder.mask_id,
             "dtype": str(self.model.dtype).removeprefix("torch."),
             "device": self.model.device.type,
         }
 
-    def _weights_digest(self) -> str:
-        """SHA-256 of all weights: a retrained model is another one, whatever its folder."""
-        digest = hashlib.sha256()
+    def _digest(self) -> str:
+        """Of weights and vocabulary: a retrained model is another one, whatever its folder."""
+        digest = hashlib.sha256(repr(sorted(self.tokenizer.get_vocab().items())).encode())
         for name, tensor in sorted(self.model.state_dict().items()):
             digest.update(name.encode())
             digest.update(tensor.cpu().contiguous().view(-1).view(torch.uint8).numpy())
