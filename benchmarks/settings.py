@@ -6,6 +6,8 @@ import os
 import platform
 from pathlib import Path
 
+from ranmask import corpora
+
 REPOSITORY = Path(__file__).resolve().parent.parent
 
 
@@ -14,9 +16,11 @@ class Skipped(Exception):  # noqa: N818  # not an error: what it measures is not
 
 
 def data_folder() -> Path:
-    """The datasets: RANMASK_DATA, else the folder beside the project."""
-    given = os.environ.get("RANMASK_DATA")
-    return Path(given) if given else REPOSITORY.parent / "shared" / "data"
+    """The datasets, where `ranmask.corpora` finds them."""
+    folder = corpora.data_folder()
+    if folder is None:
+        raise Skipped("there are no datasets: set RANMASK_DATA to the folder that holds them")
+    return folder
 
 
 def machine() -> str:

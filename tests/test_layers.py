@@ -22,8 +22,10 @@ FLOORS = [
     {"certifying"},
     {"smoothing"},
     {"data", "loading"},
-    {"runs"},
-    {"rendering", "progress", "cli_options"},
+    {"corpora"},
+    {"runs", "training"},
+    {"rendering", "progress", "cli_options", "cli_training_options"},
+    {"cli_training"},
     {"cli"},
 ]
 FLOOR_OF = {room: floor for floor, rooms in enumerate(FLOORS) for room in rooms}

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from ranmask.classifiers.base import BaseClassifier
     from ranmask.classifiers.function import FunctionClassifier
     from ranmask.classifiers.huggingface import HuggingFaceClassifier
+    from ranmask.classifiers.word_table import WordTable
     from ranmask.errors import (
         ClassifierError,
         DataError,
@@ -46,6 +47,7 @@ _HOMES = {
     "SmoothedClassifier": "ranmask.smoothing",
     "SmoothingOptions": "ranmask.options",
     "TextError": "ranmask.errors",
+    "WordTable": "ranmask.classifiers.word_table",
 }
 
 __all__ = [
@@ -64,6 +66,7 @@ __all__ = [
     "SmoothedClassifier",
     "SmoothingOptions",
     "TextError",
+    "WordTable",
     "__version__",
 ]
 

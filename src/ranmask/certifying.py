@@ -10,15 +10,23 @@ from functools import partial
 from ranmask import certificates
 from ranmask.certificates import Radius
 from ranmask.families import Family
-from ranmask.options import CertificateKind
+from ranmask.options import CertificateKind, Threat
 from ranmask.voting import Ballots
 
 
-def exact_radius(ballots: Ballots, family: Family) -> Radius:
+def exact_radius(ballots: Ballots, family: Family, threat: Threat = "substitutions") -> Radius:
     """The exact certificate of the ballots' winner over a fixed family."""
+    differences = ballots.differences(ballots.winner)
+    single = family.kept == 1 and family.kind == "all"
+    if threat == "edits":
+        if not single:
+            raise ValueError("edits are certified over the family of all single words only")
+        return certificates.edit_radius(differences, ballots.bound)
+    if single:
+        return certificates.single_word_radius(differences, ballots.bound)
     return certificates.exact_radius(
         family.sets,
-        ballots.differences(ballots.winner),
+        differences,
         family.words,
         bound=ballots.bound,
         complete=family.kind == "all",

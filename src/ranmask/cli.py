@@ -7,12 +7,14 @@ command needs them, so that ``ranmask --help`` answers at once.
 
 from __future__ import annotations
 
+import functools
 import itertools
 import json
 import os
 import sys
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -23,10 +25,12 @@ from ranmask.cli_options import (
     Alpha,
     AsJson,
     CertificateOption,
+    DataName,
     Device,
     Dtype,
     Ensemble,
     Family,
+    FirstRows,
     Hide,
     Input,
     Keep,
@@ -40,16 +44,22 @@ from ranmask.cli_options import (
     PairColumns,
     Seed,
     SelectionMasks,
+    Split,
     TextColumn,
     Texts,
     Tolerance,
+    columns_from,
+    quiet_libraries,
 )
+from ranmask.cli_training import train
 from ranmask.errors import OptionError, RanmaskError
 
 if TYPE_CHECKING:
-    from ranmask.data import Columns, Row, Source
+    from ranmask.data import Columns, Row
     from ranmask.runs import Classify, Outcome
     from ranmask.smoothing import SmoothedClassifier
+
+DEFAULT_MODEL = "news"
 
 FAILED, WRONG_USAGE, SOME_ROWS_FAILED, INTERRUPTED = 1, 2, 3, 130
 
@@ -82,6 +92,9 @@ def certify(
     keep: Keep = None,
     mask_rate: MaskRate = None,
     input: Input = None,
+    data: DataName = None,
+    split: Split = None,
+    rows: FirstRows = None,
     output: Output = None,
     text_column: TextColumn = None,
     label_column: LabelColumn = None,
@@ -122,9 +135,10 @@ def certify(
         "device": device,
         "dtype": dtype,
     }
-    columns = (text_column, pair_columns, label_column)
     with _errors_as_exit_codes():
-        _command("certify", texts, model, options, input, output, columns, as_json)
+        columns = columns_from(text_column, pair_columns, label_column)
+        source = _source(texts, input, data, split, rows, columns)
+        _command("certify", source, model, options, output, as_json)
 
 
 @app.command()
@@ -134,6 +148,9 @@ def predict(
     keep: Keep = None,
     mask_rate: MaskRate = None,
     input: Input = None,
+    data: DataName = None,
+    split: Split = None,
+    rows: FirstRows = None,
     output: Output = None,
     text_column: TextColumn = None,
     label_column: LabelColumn = None,
@@ -163,66 +180,83 @@ def predict(
         "device": device,
         "dtype": dtype,
     }
-    columns = (text_column, pair_columns, label_column)
     with _errors_as_exit_codes():
-        _command("predict", texts, model, options, input, output, columns, as_json)
+        columns = columns_from(text_column, pair_columns, label_column)
+        source = _source(texts, input, data, split, rows, columns)
+        _command("predict", source, model, options, output, as_json)
+
+
+@dataclass(frozen=True)
+class _Rows:
+    """What is classified: the rows, how many at most, and what a run's record says of them.
+
+    ``origin`` is None for texts given on the command line.
+    """
+
+    rows: Iterable[Row]
+    total: int
+    origin: dict[str, Any] | None
+
+
+def _source(
+    texts: list[str] | None,
+    input_path: Path | None,
+    data: str | None,
+    split: str | None,
+    rows: int | None,
+    columns: Columns,
+) -> _Rows:
+    if sum((bool(texts), input_path is not None, data is not None)) != 1:
+        raise OptionError(
+            "give texts, or a file with --input, or a corpus with --data: one of them"
+        )
+    if data is None and (split is not None or rows is not None):
+        raise OptionError("--split and --rows go with --data")
+    if input_path is None and columns.wanted:
+        raise OptionError("columns go with --input")
+    from ranmask.data import Row
+
+    if data is not None:
+        from ranmask.corpora import load_corpus
+
+        corpus = load_corpus(data, split or "test").take(rows)
+        labelled = enumerate(zip(corpus.texts, corpus.labels, strict=True), 1)
+        return _Rows(
+            [Row(number, text, corpus.label_names[label]) for number, (text, label) in labelled],
+            len(corpus.texts),
+            corpus.description(),
+        )
+    if input_path is None:
+        given = [Row(number, text) for number, text in enumerate(texts or [], 1)]
+        return _Rows(given, len(given), None)
+    from ranmask.data import open_source, read_rows
+
+    source = open_source(input_path)
+    read = read_rows(source, columns)
+    # The first row is read before the model is loaded: a wrong column is told at once.
+    first = next(iter(read), None)
+    read = itertools.chain([] if first is None else [first], read)
+    origin = {"path": str(source.path), "sha256": source.sha256, "columns": columns.wanted}
+    return _Rows(read, source.rows, origin)
 
 
 def _command(
     command: str,
-    texts: list[str] | None,
+    source: _Rows,
     model: str | None,
     options: dict[str, Any],
-    input_path: Path | None,
     output: Path | None,
-    column_names: tuple[str | None, str | None, str | None],
     as_json: bool,
 ) -> None:
-    if bool(texts) == (input_path is not None):
-        raise OptionError("give texts, or a file with --input, and not both")
-    if output is not None and input_path is None:
-        raise OptionError("--output goes with --input; texts given here are printed")
-    if model is None:
-        raise OptionError(
-            "no model: name a folder, a hub id or module:function with --model; to try the "
-            "command, --model ranmask.classifiers.testing:keyword_classifier --keep 1"
-        )
-    columns = _columns(*column_names)
-    if input_path is None:
-        if columns.wanted:
-            raise OptionError("columns go with --input")
-        from ranmask.data import Row
-
-        rows: Iterable[Row] = [Row(number, text) for number, text in enumerate(texts or [], 1)]
-        failed = _show(
-            rows, *_load(model, options, command), command, as_json, total=len(texts or [])
-        )
+    if output is not None and source.origin is None:
+        raise OptionError("--output goes with --input or --data; texts given here are printed")
+    classifier, classify = _load(model or DEFAULT_MODEL, options, command)
+    if output is None or source.origin is None:
+        failed = _show(source.rows, classifier, classify, command, as_json, total=source.total)
     else:
-        failed = _over_file(command, model, options, input_path, output, columns, as_json)
+        failed = _write(source, classifier, classify, command, output)
     if failed:
         raise typer.Exit(SOME_ROWS_FAILED)
-
-
-def _over_file(
-    command: str,
-    model: str,
-    options: dict[str, Any],
-    input_path: Path,
-    output: Path | None,
-    columns: Columns,
-    as_json: bool,
-) -> bool:
-    from ranmask.data import open_source, read_rows
-
-    source = open_source(input_path)
-    rows = read_rows(source, columns)
-    # The first row is read before the model is loaded: a wrong column is told at once.
-    first = next(iter(rows), None)
-    rows = itertools.chain([] if first is None else [first], rows)
-    classifier, classify = _load(model, options, command)
-    if output is None:
-        return _show(rows, classifier, classify, command, as_json, total=source.rows)
-    return _write(rows, classifier, classify, command, source, columns, output)
 
 
 def _show(
@@ -276,12 +310,10 @@ _SUMMARISED = ("error", "correct", "radius", "words")
 
 
 def _write(
-    rows: Iterable[Row],
+    source: _Rows,
     classifier: SmoothedClassifier,
     classify: Classify,
     command: str,
-    source: Source,
-    columns: Columns,
     output: Path,
 ) -> bool:
     """Append results to a file and resume it.  Returns whether a row failed."""
@@ -289,15 +321,15 @@ def _write(
 
     from ranmask import rendering, runs
 
-    where = {"path": str(source.path), "sha256": source.sha256, "columns": columns.wanted}
-    description = runs.run_description(command, where, classifier.description(), __version__)
+    origin = source.origin or {}
+    description = runs.run_description(command, origin, classifier.description(), __version__)
     console = Console(stderr=True)
     with runs.ResultFile(output, description) as results:
-        todo = (row for row in rows if row.number > results.done)
+        todo = (row for row in source.rows if row.number > results.done)
         if results.done:
             console.print(f"resuming {output} after row {results.done}")
         try:
-            with _progress(source.rows, done=results.done) as advance:
+            with _progress(source.total, done=results.done) as advance:
                 for outcome in runs.classify_rows(todo, classify):
                     results.write([outcome.to_dict(classifier.labels)])
                     advance(1)
@@ -314,10 +346,7 @@ def _write(
 def _load(model: str, options: dict[str, Any], command: str) -> tuple[SmoothedClassifier, Classify]:
     from ranmask.loading import load_classifier
 
-    # Our own progress and messages are enough.
-    os.environ.setdefault("TRANSFORMERS_VERBOSITY", "error")
-    os.environ.setdefault("HF_HUB_DISABLE_PROGRESS_BARS", "1")
-    os.environ.setdefault("TQDM_DISABLE", "1")
+    quiet_libraries()
     classifier = load_classifier(model, **options)
     return classifier, classifier.certify if command == "certify" else classifier.predict
 
@@ -328,20 +357,15 @@ def _progress(total: int, done: int = 0) -> Any:
     return progress(total, done)
 
 
-def _columns(text: str | None, pair: str | None, label: str | None) -> Columns:
-    from ranmask.data import Columns
-
-    parts: tuple[str, str] | None = None
-    if pair is not None:
-        names = [name.strip() for name in pair.split(",")]
-        if len(names) != 2 or not all(names):
-            raise OptionError(f"--pair-columns takes two names, premise,hypothesis; not {pair!r}")
-        parts = (names[0], names[1])
-    return Columns(text, parts, label)
-
-
 def _names(labels: str | None) -> list[str] | None:
     return None if labels is None else [name.strip() for name in labels.split(",")]
+
+
+@app.command("train", help=train.__doc__)
+@functools.wraps(train)
+def _train(*args: Any, **kwargs: Any) -> None:
+    with _errors_as_exit_codes():
+        train(*args, **kwargs)
 
 
 @contextmanager

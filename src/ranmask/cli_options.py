@@ -1,11 +1,17 @@
-"""The options of the commands, written once."""
+"""The options of the commands, written once, and how they are read."""
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
+
+from ranmask.errors import OptionError
+
+if TYPE_CHECKING:
+    from ranmask.data import Columns
 
 Texts = Annotated[list[str] | None, typer.Argument(help="Texts to classify.", show_default=False)]
 Model = Annotated[
@@ -21,6 +27,21 @@ Model = Annotated[
 Input = Annotated[
     Path | None,
     typer.Option(help="A txt, csv, tsv, jsonl or parquet file.", show_default=False),
+]
+DataName = Annotated[
+    str | None,
+    typer.Option(
+        "--data",
+        help="Or a corpus by name (agnews, sst2, imdb, snli, hate, sms_spam), with its labels.",
+        show_default=False,
+    ),
+]
+Split = Annotated[
+    str | None, typer.Option(help="Part of the corpus.", show_default="test, with --data")
+]
+FirstRows = Annotated[
+    int | None,
+    typer.Option("--rows", help="Only the first rows of the corpus.", show_default="all"),
 ]
 Output = Annotated[
     Path | None,
@@ -89,3 +110,24 @@ Dtype = Annotated[
 AsJson = Annotated[
     bool, typer.Option("--json", help="JSON lines, also on a terminal.", show_default=False)
 ]
+
+
+def columns_from(text: str | None, pair: str | None, label: str | None) -> Columns:
+    """The columns that were named."""
+    from ranmask.data import Columns
+
+    parts: tuple[str, str] | None = None
+    if pair is not None:
+        names = [name.strip() for name in pair.split(",")]
+        if len(names) != 2 or not all(names):
+            raise OptionError(f"--pair-columns takes two names, premise,hypothesis; not {pair!r}")
+        parts = (names[0], names[1])
+    return Columns(text, parts, label)
+
+
+def quiet_libraries() -> None:
+    """Our own progress and messages are enough.  Call it before the libraries are imported."""
+    os.environ.setdefault("TRANSFORMERS_VERBOSITY", "error")
+    os.environ.setdefault("HF_HUB_DISABLE_PROGRESS_BARS", "1")
+    os.environ.setdefault("TQDM_DISABLE", "1")
+    os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")  # training forks workers

@@ -88,6 +88,11 @@ def kept_count(words: int, *, keep: int | None = None, mask_rate: float | None =
     return min(words, max(1, round_half_up(visible)))
 
 
+def ramped_count(words: int, kept: int, share: Fraction) -> int:
+    """How many words stay visible when only a ``share`` of those to hide is hidden yet."""
+    return words - round_half_up(share * (words - kept))
+
+
 def round_half_up(value: Fraction) -> int:
     """The nearest integer; a half goes up.  The one rounding rule of this package."""
     return math.floor(value + Fraction(1, 2))

@@ -20,6 +20,9 @@ CertificateKind: TypeAlias = Literal[
 ]
 CERTIFICATES: tuple[CertificateKind, ...] = get_args(CertificateKind)
 
+Threat: TypeAlias = Literal["substitutions", "edits"]
+THREATS: tuple[Threat, ...] = get_args(Threat)
+
 DEFAULT_MASKS = 1000
 DEFAULT_ESTIMATION_MASKS = 5000
 DEFAULT_SELECTION_MASKS = 1000
@@ -32,7 +35,10 @@ class SmoothingOptions:
 
     None stands for the default; `resolved` fills it in.  Options that mean nothing together are
     refused: a ``family`` with a certificate that samples at random, or ``selection_masks`` and
-    ``alpha`` with the exact one.
+    ``alpha`` with the exact one.  ``threat="edits"`` goes with the exact certificate, ``keep=1``
+    and ``family="all"`` (its default) only: edits change the number of words, and a longer text
+    must be voted on by all of its words too.  Where those are more than ``masks`` it is refused,
+    not sampled.
     """
 
     keep: int | None = None
@@ -44,11 +50,13 @@ class SmoothingOptions:
     certificate: CertificateKind = "exact"
     alpha: float | None = None
     seed: int = 0
+    threat: Threat = "substitutions"
 
     def __post_init__(self) -> None:
         Retention(self.keep, self.mask_rate)
         check_choice("certificate", self.certificate, CERTIFICATES)
         check_choice("ensemble", self.ensemble, ENSEMBLES)
+        check_choice("threat", self.threat, THREATS)
         if self.family is not None:
             check_choice("family", self.family, FAMILY_CHOICES)
         for name in ("masks", "selection_masks"):
@@ -78,10 +86,30 @@ class SmoothingOptions:
                     f"{self.ensemble!r} goes with certificate='exact' only"
                 )
 
+        if self.threat == "edits":
+            self._check_edits()
+
+    def _check_edits(self) -> None:
+        for name, value, needed in (
+            ("certificate", self.certificate, "exact"),
+            ("keep", self.keep, 1),
+            ("family", self.family or "all", "all"),
+        ):
+            if value != needed:
+                raise OptionError(
+                    f"threat='edits' needs {name}={needed!r}, not {value!r}: use that, or "
+                    "threat='substitutions'"
+                )
+
+    @property
+    def voting_family(self) -> FamilyChoice:
+        """The choice of family for the exact certificate, with the default filled in."""
+        return self.family or ("all" if self.threat == "edits" else "auto")
+
     def resolved(self) -> SmoothingOptions:
         """These options with every default filled in, as a run's record shows them."""
         if self.certificate == "exact":
-            return replace(self, family=self.family or "auto", masks=self.masks or DEFAULT_MASKS)
+            return replace(self, family=self.voting_family, masks=self.masks or DEFAULT_MASKS)
         return replace(
             self,
             masks=self.masks or DEFAULT_ESTIMATION_MASKS,

@@ -8,7 +8,7 @@ from typing import Any, Self
 
 from ranmask.errors import DataError
 
-RESULT_VERSION = 1
+RESULT_VERSION = 2
 
 
 @dataclass(frozen=True)
@@ -68,9 +68,12 @@ class Prediction(_Result):
 class Certificate(_Result):
     """A smoothed label, and how many words can be changed, to anything, without changing it.
 
-    If ``guarantee`` is True: every text with the same number of words that differs from this one
-    in at most ``radius`` words gets ``label`` too, under the conditions in ``assumes``; with
-    certainty if ``alpha`` is None, else with probability at least ``1 - alpha`` over the masks.
+    If ``guarantee`` is True: every text within ``radius`` of this one gets ``label`` too, under
+    the conditions in ``assumes``; with certainty if ``alpha`` is None, else with probability at
+    least ``1 - alpha`` over the masks.  What is within ``radius`` is said by ``threat``:
+    ``substitutions``, texts with the same number of words that differ in at most that many; or
+    ``edits``, texts that come of replacing, inserting or deleting at most that many words, in
+    any order of the words.
     ``radius`` None: not certified even unchanged.  ``tight`` False: more might be provable.
     ``uncertain``: near-tied votes, all counted against the label by a vote ensemble (the others
     lower every score instead).  ``critical_words``: positions (from 0) of a worst choice of
@@ -78,6 +81,7 @@ class Certificate(_Result):
     """
 
     radius: int | None
+    threat: str
     uncertain: int
     certificate: str
     guarantee: bool

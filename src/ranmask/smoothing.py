@@ -17,7 +17,7 @@ from ranmask import certifying, families
 from ranmask.certificates import Radius
 from ranmask.classifiers.base import BaseClassifier, Hiding, MaskedCopies
 from ranmask.classifiers.function import FunctionClassifier
-from ranmask.errors import OptionError
+from ranmask.errors import ClassifierError, OptionError
 from ranmask.families import Family, FamilyChoice, Retention
 from ranmask.options import (
     CERTIFICATES,
@@ -27,6 +27,7 @@ from ranmask.options import (
     DEFAULT_SELECTION_MASKS,
     CertificateKind,
     SmoothingOptions,
+    Threat,
     check_choice,
 )
 from ranmask.results import Certificate, Prediction
@@ -36,6 +37,8 @@ from ranmask.words import Document, Text, documents
 _COPIES_AT_ONCE = 1 << 15  # copies of several texts that are scored together
 
 _SUBSTITUTION = "words are replaced one for one; none is inserted, deleted, split or joined"
+_EDITS = "each edit replaces, inserts or deletes one word; reordering the words is free"
+_LONGER = "a text that grows beyond {} words is refused, not classified"
 _PREMISE = "the premise does not change"
 _DETERMINISTIC = "the base classifier always says the same of the same visible words"
 _IDEAL_VOTE = "the label is that of a vote over all kept sets, of which predict() takes a sample"
@@ -56,13 +59,15 @@ class SmoothedClassifier:
     """Wraps a base classifier; its label survives any change of ``radius`` words.
 
     Guarantee (``certificate="exact"``, the default): every text with the same number of words
-    that differs in at most ``radius`` of them gets the same label from `predict`.  It is a
-    statement about this smoothed classifier, not about the base classifier, and covers
-    substitutions of words only.  ``Certificate.assumes`` lists what it rests on.
+    that differs in at most ``radius`` of them gets the same label from `predict`.  With
+    ``threat="edits"`` that holds for every text that ``radius`` words replaced, inserted or
+    deleted make of it.  It is a statement about this smoothed classifier, not about the base
+    classifier.  ``Certificate.assumes`` lists what it rests on.
 
     Use:
 
-    1. Build it from a function (below), or `from_pretrained` from a Hugging Face model.
+    1. Build it from a function (below), or `from_pretrained` from a Hugging Face model or a
+       word table.
     2. `certify` texts for labels with radii; `predict` for labels alone.
     3. `save_pretrained` keeps a model together with how it is smoothed.
 
@@ -77,6 +82,9 @@ class SmoothedClassifier:
             guarantee, ``paper``, ``paper-as-printed``, ``paper-estimated-beta``.
         alpha: Probability of error that ablation may have (0.05); exact has none.
         seed: Fixes the sampled family, or the random samples.
+        threat: ``substitutions`` (default) or ``edits``, which also inserts and deletes words;
+            for ``keep=1`` and base classifiers that are blind to order only (`WordTable`, or
+            functions with ``hide="drop"``).
         labels: Names of the classes; the model's own by default, else their numbers.
         mask_token: What a function sees in place of a hidden word (``[MASK]``).
         hide: ``mask`` shows the mask token for a hidden word, ``drop`` leaves it out.
@@ -105,6 +113,7 @@ class SmoothedClassifier:
         certificate: CertificateKind = "exact",
         alpha: float | None = None,
         seed: int = 0,
+        threat: Threat = "substitutions",
         labels: Sequence[str] | None = None,
         mask_token: str | None = None,
         hide: Hiding | None = None,
@@ -120,9 +129,16 @@ class SmoothedClassifier:
             certificate=certificate,
             alpha=alpha,
             seed=seed,
+            threat=threat,
         )
         self._retention = Retention(keep, mask_rate)
         self._base = _as_base(base, hide, mask_token)
+        if threat == "edits" and not self._base.order_free:
+            raise OptionError(
+                f"threat='edits' needs a base classifier that is blind to the order and number of "
+                f"words, which this {type(self._base).__name__} is not: use a word table, or a "
+                "function with hide='drop'; or threat='substitutions'"
+            )
         self._labels = _checked_labels(labels, self._base.labels)
         if tolerance is not None and not (
             isinstance(tolerance, int | float) and 0 <= tolerance < float("inf")
@@ -143,7 +159,7 @@ class SmoothedClassifier:
         revision: str | None = None,
         **options: Any,
     ) -> SmoothedClassifier:
-        """Load a Hugging Face sequence classifier from a folder or a hub id.
+        """Load a word table from a folder, or a Hugging Face model from a folder or a hub id.
 
         How it was trained to be smoothed (``ranmask.json`` beside the model) gives the defaults;
         arguments override them.  Weights are read from safetensors only and no code that comes
@@ -152,15 +168,15 @@ class SmoothedClassifier:
         from ranmask.classifiers import pretrained
 
         saved = pretrained.saved_options(str(folder_or_id), revision)
-        merged = {"hide": "mask", "mask_token": None, **saved, **options}
+        merged = {**saved, **options}
         if hide is not None:
             merged["hide"] = hide
         if keep is not None or mask_rate is not None:
             merged.update(keep=keep, mask_rate=mask_rate)
         base = pretrained.load(
             str(folder_or_id),
-            hide=merged.pop("hide"),
-            mask_token=merged.pop("mask_token"),
+            hide=merged.pop("hide", None),
+            mask_token=merged.pop("mask_token", None),
             device=device,
             dtype=dtype,
             revision=revision,
@@ -168,7 +184,7 @@ class SmoothedClassifier:
         return cls(base, **merged)
 
     def save_pretrained(self, folder: str) -> None:
-        """Save model, tokenizer and smoothing options; `from_pretrained` loads them again."""
+        """Save the model and how it is smoothed; `from_pretrained` loads them again."""
         from ranmask.classifiers import pretrained
 
         options = {**self.options.to_dict(), "tolerance": self._tolerance}
@@ -230,6 +246,8 @@ class SmoothedClassifier:
             check_choice("certificate", kind, CERTIFICATES)
         if self.options.ensemble != "vote":
             raise OptionError("compare counts votes: use ensemble='vote'")
+        if self.options.threat != "substitutions":
+            raise OptionError("compare draws samples of kept sets: use threat='substitutions'")
         return list(self._sampled(documents(texts), tuple(kinds)))
 
     # -- from words to ballots -----------------------------------------------------------------
@@ -267,7 +285,7 @@ class SmoothedClassifier:
         return families.family(
             words,
             kept,
-            choice=self.options.family or "auto",
+            choice=self.options.voting_family,
             masks=self.options.masks or DEFAULT_MASKS,
             seed=self.options.seed,
         )
@@ -284,7 +302,14 @@ class SmoothedClassifier:
     # -- from ballots to results ---------------------------------------------------------------
 
     def _exact(self, text: _Counted) -> Certificate:
-        radius = certifying.exact_radius(text.ballots, text.family)
+        threat = self.options.threat
+        if threat == "edits" and text.words_read != len(text.document.words):
+            raise ClassifierError(
+                f"the base classifier says that it is blind to the number of words, but reads "
+                f"{text.words_read} of {len(text.document.words)}: an insertion could push words "
+                "out of sight"
+            )
+        radius = certifying.exact_radius(text.ballots, text.family, threat)
         return self._certificate(text, "exact", text.ballots.winner, radius)
 
     def _sampled(
@@ -317,7 +342,10 @@ class SmoothedClassifier:
         alpha: float | None = None,
     ) -> Certificate:
         guarantee = not kind.startswith("paper")
-        assumes = [_SUBSTITUTION]
+        if self.options.threat == "edits":
+            assumes = [_EDITS, _LONGER.format(self.options.masks or DEFAULT_MASKS)]
+        else:
+            assumes = [_SUBSTITUTION]
         if text.document.premise is not None:
             assumes.append(_PREMISE)
         if kind != "exact":
@@ -329,6 +357,7 @@ class SmoothedClassifier:
         return Certificate(
             **self._common(text, label),
             radius=radius.words,
+            threat=self.options.threat,
             uncertain=int(text.ballots.uncertain.sum()),
             certificate=kind,
             guarantee=guarantee,

@@ -89,7 +89,7 @@ def count_ballots(
     Args:
         scores: Shape (copies, classes), finite.
         ensemble: How copies are combined.
-        outputs: Whether ``scores`` are probabilities or logits.
+        outputs: Whether ``scores`` are scores in [0, 1], logits or approvals.
         tolerance: How far the difference of two outputs of a copy may move when the copy is
             computed again in other company, each output by at most half of it.  0 says that
             nothing ever moves.
@@ -121,6 +121,10 @@ def _probability_points(
         scores = powers / powers.sum(axis=1, keepdims=True)
         # Log-odds against all rivals move by at most the tolerance; a sigmoid's slope is 1/4.
         move = tolerance / 4
+    elif outputs == "approvals":
+        scores = _sigmoid(scores)
+        # Here each logit stands alone and moves by at most half the tolerance.
+        move = tolerance / 8
     else:
         if float(scores.min()) < 0 or float(scores.max()) > 1:
             raise ClassifierError(
@@ -131,6 +135,12 @@ def _probability_points(
         move = tolerance / 2
     points = np.rint(scores * SCALE).astype(np.int64)
     return points, np.full(len(scores), move * SCALE), SCALE
+
+
+def _sigmoid(logits: Scores) -> Scores:
+    small = np.exp(-np.abs(logits))  # never overflows
+    values: Scores = np.where(logits >= 0, 1, small) / (1 + small)
+    return values
 
 
 def _normalised_points(scores: Scores, tolerance: float) -> tuple[Ints, Scores, int]:

@@ -1,23 +1,19 @@
 """The exact certificate under fire on real sentences; skipped where the data is not there."""
 
-import os
-from pathlib import Path
-
 import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
 from ranmask import FunctionClassifier, SmoothedClassifier
+from ranmask.corpora import data_folder
 from ranmask.families import family, kept_count
-
-DATA = Path(os.environ.get("RANMASK_DATA", Path(__file__).parents[3] / "shared" / "data"))
 
 
 def columns(part, rows):
-    path = DATA / "sst2" / f"{part}.parquet"
-    if not path.is_file():
-        pytest.skip(f"no {path}: set RANMASK_DATA to the folder that holds sst2/")
-    table = pq.read_table(path).slice(0, rows)
+    folder = data_folder()
+    if folder is None or not (folder / "sst2").is_dir():
+        pytest.skip("no data: set RANMASK_DATA to the folder that holds sst2/")
+    table = pq.read_table(folder / "sst2" / f"{part}.parquet").slice(0, rows)
     return table.column("text").to_pylist(), table.column("label").to_pylist()
 
 

@@ -74,6 +74,7 @@ class TestResults:
             family="all",
             ensemble="vote",
             radius=1,
+            threat="substitutions",
             uncertain=0,
             certificate="exact",
             guarantee=True,
@@ -231,6 +232,15 @@ class TestOptions:
             {"keep": 2, "mask_token": "two words"},
             {"keep": 2, "tolerance": -1},
             {"keep": 2, "tolerance": float("nan")},
+            {"keep": 1, "threat": "typos"},
+            {"keep": 1, "threat": "edits"},  # this function sees where a word stands
+            {"keep": 1, "threat": "edits", "hide": "mask"},
+            {"keep": 2, "threat": "edits", "hide": "drop"},
+            {"mask_rate": 0.9, "threat": "edits", "hide": "drop"},
+            {"keep": 1, "threat": "edits", "hide": "drop", "family": "auto"},
+            {"keep": 1, "threat": "edits", "hide": "drop", "family": "windows"},
+            {"keep": 1, "threat": "edits", "hide": "drop", "certificate": "ablation"},
+            {"keep": 1, "threat": "edits", "hide": "drop", "certificate": "paper"},
         ],
         ids=str,
     )

@@ -1,6 +1,7 @@
 """From votes to a proved radius: integers and fractions, no torch, no text.
 
 `exact`     a proof over a fixed family of kept sets (the default)
+`single`    the same by a sort, where each copy shows one word; covers insertions and deletions
 `ablation`  Levine & Feizi's bound on a random sample, right with probability 1 - alpha
 `paper`     the published algorithms, for comparison; no guarantee
 """
@@ -20,11 +21,13 @@ from ranmask.certificates.paper import (
     risk_probability,
 )
 from ranmask.certificates.radius import Radius
+from ranmask.certificates.single import edit_radius, single_word_radius
 
 __all__ = [
     "Radius",
     "ablation_radius",
     "delta",
+    "edit_radius",
     "estimated_beta",
     "exact_radius",
     "lower_bound",
@@ -33,6 +36,7 @@ __all__ = [
     "risk_probability",
     "runner_up_radius",
     "sets_met",
+    "single_word_radius",
     "upper_bound",
     "vote_differences",
 ]

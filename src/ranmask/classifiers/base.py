@@ -21,7 +21,7 @@ from ranmask.words import Document
 
 Scores: TypeAlias = npt.NDArray[np.float64]
 Hiding: TypeAlias = Literal["mask", "drop"]
-Outputs: TypeAlias = Literal["scores", "logits"]
+Outputs: TypeAlias = Literal["scores", "logits", "approvals"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,10 +43,16 @@ class BaseClassifier(ABC):
     """What smoothing needs of a model."""
 
     outputs: Outputs = "scores"
-    """Whether rows are probabilities in [0, 1] or logits; a vote does not need to know."""
+    """Whether rows are scores in [0, 1], logits of one choice among the classes (softmax), or
+    approvals: logits that judge each class by itself (sigmoid).  A vote does not need to know."""
 
     labels: tuple[str, ...] | None = None
     """Names of the classes, where the model knows them."""
+
+    order_free: bool = False
+    """True promises: what this classifier says of a copy that shows one word depends on that
+    word alone, neither on its position nor on the number of words; and all words are read.
+    Certificates for inserted, deleted and reordered words rest on it."""
 
     @abstractmethod
     def score(self, copies: Sequence[MaskedCopies]) -> list[Scores]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 
@@ -45,8 +45,10 @@ class FunctionClassifier(BaseClassifier):
         if not isinstance(mask_token, str) or [mask_token] != mask_token.split():
             raise OptionError(f"mask_token must be one word without blanks, not {mask_token!r}")
         check_hiding(hide)
-        if outputs not in ("scores", "logits"):
-            raise OptionError(f"outputs must be 'scores' or 'logits', not {outputs!r}")
+        if outputs not in get_args(Outputs):
+            raise OptionError(
+                f"outputs must be one of {', '.join(get_args(Outputs))}; not {outputs!r}"
+            )
         if batch_size < 1:
             raise OptionError(f"batch_size must be at least 1, not {batch_size!r}")
         self.outputs = outputs
@@ -54,6 +56,8 @@ class FunctionClassifier(BaseClassifier):
         self._function = function
         self._mask_token = mask_token
         self._hide = hide
+        # Where hidden words are left out, a copy of one word is that word and nothing else.
+        self.order_free = hide == "drop"
         self._batch_size = batch_size
         self._classes = len(self.labels) if self.labels is not None else None
 

@@ -66,8 +66,6 @@ class HuggingFaceClassifier(BaseClassifier):
         batch_tokens: Most tokens in one forward pass; a default for the device otherwise.
     """
 
-    outputs = "logits"
-
     def __init__(
         self,
         model: PreTrainedModel,
@@ -84,6 +82,9 @@ class HuggingFaceClassifier(BaseClassifier):
         self.tokenizer: Any = tokenizer
         self.source = source
         self.labels = _label_names(self.model.config)
+        # A model of several labels judges each class by itself.
+        several = self.model.config.problem_type == "multi_label_classification"
+        self.outputs = "approvals" if several else "logits"
         on_cpu = self.model.device.type == "cpu"
         self._batch_tokens = batch_tokens or (_CPU_TOKENS if on_cpu else _GPU_TOKENS)
         self._least_rows = _CPU_LEAST_ROWS if on_cpu else _GPU_LEAST_ROWS
@@ -180,20 +181,22 @@ class HuggingFaceClassifier(BaseClassifier):
 
     def _run(self, model: Any, batch: Batch, *, positions: bool | None = None) -> Scores:
         """Logits from one model; ``positions``: whether to pass them explicitly."""
-        if positions is None:
-            positions = self.encoder.hide == "drop"
-        device = model.device
+        inputs = self.inputs(batch, positions=positions)
+        with torch.inference_mode(), _attention(model, batch.ids.shape[1]):
+            output = model(**{name: value.to(model.device) for name, value in inputs.items()})
+        logits: Scores = output.logits.float().cpu().numpy().astype(np.float64)
+        return logits
+
+    def inputs(self, batch: Batch, *, positions: bool | None = None) -> dict[str, torch.Tensor]:
+        """What the model's forward takes for a batch; training and inference share it."""
         inputs = {"input_ids": torch.from_numpy(batch.ids)}
         if batch.visible is not None:
             inputs["attention_mask"] = torch.from_numpy(batch.visible)
-        if positions:
+        if positions if positions is not None else self.encoder.hide == "drop":
             inputs["position_ids"] = torch.from_numpy(batch.positions + self._first_position)
         if "token_type_ids" in self._takes and batch.types.any():
             inputs["token_type_ids"] = torch.from_numpy(batch.types)
-        with torch.inference_mode(), _attention(model, batch.ids.shape[1]):
-            output = model(**{name: value.to(device) for name, value in inputs.items()})
-        logits: Scores = output.logits.float().cpu().numpy().astype(np.float64)
-        return logits
+        return inputs
 
     def _prepare(self) -> None:
         """Check what the fast path relies on, by running the model in single precision.

@@ -1,55 +1,71 @@
-"""Models on disk or on the hub, with ``ranmask.json`` beside them.
+"""Models on disk or on the hub, with ``ranmask.json`` (`record`) beside them.
 
-``ranmask.json`` keeps how a model is smoothed: how many words it was trained to see, how hidden
-words are hidden, how copies vote.  It is versioned JSON; weights are safetensors; nothing is
-unpickled and no code that comes with a model is run.
+Two kinds: encoders, which are Hugging Face sequence classifiers, and word tables, which need
+neither torch nor transformers.  Weights are safetensors; nothing is unpickled and no code that
+comes with a model is run.
 """
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from ranmask.classifiers import record
 from ranmask.classifiers.base import BaseClassifier, Hiding
 from ranmask.errors import MissingDependencyError, ModelError, OptionError
-
-FILE_NAME = "ranmask.json"
-FILE_VERSION = 1
-
-_OPTIONS: dict[str, type | tuple[type, ...]] = {
-    "keep": int,
-    "mask_rate": (int, float),
-    "family": str,
-    "masks": int,
-    "selection_masks": int,
-    "ensemble": str,
-    "certificate": str,
-    "alpha": (int, float),
-    "seed": int,
-    "labels": list,
-    "hide": str,
-    "mask_token": str,
-    "tolerance": (int, float),
-}
 
 
 def load(
     folder_or_id: str,
     *,
-    hide: Hiding = "mask",
+    hide: Hiding | None = None,
     mask_token: str | None = None,
     device: str | None = None,
     dtype: str | None = None,
     revision: str | None = None,
 ) -> BaseClassifier:
-    """A sequence classification model and its tokenizer, on a GPU if there is one.
+    """A model by its folder or hub id: a word table, or a sequence classifier with its tokenizer.
+
+    An encoder runs on a GPU if there is one, and hides words by ``hide="mask"`` if nothing else
+    is said.  A word table has none of these options, and is loaded from a folder only.
 
     Single precision by default, on a GPU too: in bfloat16 a recomputed logit moves thousands of
     times farther, so that one vote in ten is too close to call and counts against the label
     (docs/performance.md has the figures).  ``dtype="bfloat16"`` is there for those who need it.
     """
+    found = _find_record(folder_or_id, revision)
+    if found is not None and record.read(found).kind == record.WORDS:
+        refused = {"hide": hide, "mask_token": mask_token, "device": device, "dtype": dtype}
+        return _load_words(folder_or_id, refused | {"revision": revision})
+    hiding: Hiding = "mask" if hide is None else hide
+    return _load_encoder(folder_or_id, hiding, mask_token, device, dtype, revision)
+
+
+def _load_words(folder: str, refused: Mapping[str, str | None]) -> BaseClassifier:
+    from ranmask.classifiers.word_table import WordTable
+
+    for name, value in refused.items():
+        if value is not None:
+            raise OptionError(
+                f"{name}={value!r} means nothing for {folder!r}, which is a word table: leave it "
+                "out"
+            )
+    if not Path(folder).is_dir():
+        raise ModelError(
+            f"{folder!r} is a word table on the hub: download its folder first, and load that"
+        )
+    return WordTable.load(folder)
+
+
+def _load_encoder(
+    folder_or_id: str,
+    hide: Hiding,
+    mask_token: str | None,
+    device: str | None,
+    dtype: str | None,
+    revision: str | None,
+) -> BaseClassifier:
     try:
         import torch
         import transformers
@@ -95,12 +111,18 @@ def save(
     options: Mapping[str, Any],
     labels: tuple[str, ...] | None,
 ) -> None:
-    """Write model, tokenizer and ``ranmask.json`` into ``folder``."""
+    """Write model (with its tokenizer) and ``ranmask.json`` into ``folder``."""
+    from ranmask.classifiers.word_table import WordTable
+
+    if isinstance(base, WordTable):
+        (base if labels is None else base.renamed(labels)).save(folder, options)
+        return
     model = getattr(base, "model", None)
     encoder = getattr(base, "encoder", None)
     if model is None or encoder is None:
         raise ModelError(
-            f"a {type(base).__name__} cannot be saved: save_pretrained keeps Hugging Face models"
+            f"a {type(base).__name__} cannot be saved: save_pretrained keeps word tables "
+            "and Hugging Face models"
         )
     if labels is not None:
         model.config.id2label = dict(enumerate(labels))
@@ -110,9 +132,7 @@ def save(
     model.save_pretrained(path)
     encoder.tokenizer.save_pretrained(path)
     hiding = {"hide": encoder.hide, "mask_token": encoder.mask_token}
-    kept = {key: value for key, value in {**options, **hiding}.items() if value is not None}
-    record = {"format": "ranmask", "version": FILE_VERSION, "smoothing": kept}
-    (path / FILE_NAME).write_text(json.dumps(record, indent=2) + "\n", encoding="utf-8")
+    record.write(path, record.ENCODER, {**options, **hiding})
 
 
 def saved_options(folder_or_id: str, revision: str | None = None) -> dict[str, Any]:
@@ -120,31 +140,13 @@ def saved_options(folder_or_id: str, revision: str | None = None) -> dict[str, A
     found = _find_record(folder_or_id, revision)
     if found is None:
         return {}
-    try:
-        record = json.loads(found.read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError, json.JSONDecodeError) as error:
-        raise ModelError(f"cannot read {found}: {error}") from error
-    if not isinstance(record, dict) or record.get("format") != "ranmask":
-        raise ModelError(f"{found} is not a ranmask record")
-    if record.get("version") != FILE_VERSION:
-        raise ModelError(
-            f"{found} has version {record.get('version')!r}; this ranmask reads {FILE_VERSION}"
-        )
-    options = record.get("smoothing")
-    if not isinstance(options, dict):
-        raise ModelError(f"{found} has no table of options under 'smoothing'")
-    for key, value in options.items():
-        if key not in _OPTIONS:
-            raise ModelError(f"{found} has the option {key!r}, which this ranmask does not know")
-        if not isinstance(value, _OPTIONS[key]):
-            raise ModelError(f"{found} has {key}={value!r}, which is of the wrong type")
-    return options
+    return record.read(found).smoothing
 
 
 def _find_record(folder_or_id: str, revision: str | None) -> Path | None:
     path = Path(folder_or_id)
     if path.is_dir():
-        return path / FILE_NAME if (path / FILE_NAME).is_file() else None
+        return path / record.FILE_NAME if (path / record.FILE_NAME).is_file() else None
     try:
         from huggingface_hub import hf_hub_download, try_to_load_from_cache
         from huggingface_hub.errors import EntryNotFoundError, LocalEntryNotFoundError
@@ -152,7 +154,7 @@ def _find_record(folder_or_id: str, revision: str | None) -> Path | None:
         raise MissingDependencyError("transformers", "hf") from error
     _check_folder(folder_or_id)
     try:
-        return Path(hf_hub_download(folder_or_id, FILE_NAME, revision=revision))
+        return Path(hf_hub_download(folder_or_id, record.FILE_NAME, revision=revision))
     except LocalEntryNotFoundError as error:
         # Offline.  A model in the cache that was never smoothed before has no record there.
         if isinstance(try_to_load_from_cache(folder_or_id, "config.json", revision=revision), str):

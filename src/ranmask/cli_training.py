@@ -1,0 +1,186 @@
+"""``ranmask train``: parse, call, print."""
+
+from __future__ import annotations
+
+from dataclasses import fields
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ranmask import cli_training_options as option
+from ranmask.cli_options import (
+    Device,
+    Ensemble,
+    LabelColumn,
+    MaskRate,
+    Masks,
+    PairColumns,
+    Seed,
+    TextColumn,
+    columns_from,
+    quiet_libraries,
+)
+from ranmask.errors import OptionError
+
+if TYPE_CHECKING:
+    from ranmask.corpora import Corpus
+
+_NOT_TRAINING = {
+    *("data", "output", "kind", "base", "validation", "also", "rows"),
+    *("text_column", "label_column", "pair_columns", "device"),
+}
+
+
+def train(
+    data: option.Data,
+    output: option.ModelFolder,
+    kind: option.Kind = "encoder",
+    base: option.Base = None,
+    keep: option.Keeps = None,
+    mask_rate: MaskRate = None,
+    validation: option.ValidationData = None,
+    also: option.Also = None,
+    rows: option.Rows = None,
+    text_column: TextColumn = None,
+    label_column: LabelColumn = None,
+    pair_columns: PairColumns = None,
+    hide: option.TrainHide = None,
+    family: option.TrainFamily = None,
+    head: option.Head = None,
+    epochs: option.Epochs = None,
+    copies: option.Copies = None,
+    ramp: option.Ramp = None,
+    patience: option.Patience = None,
+    vote_epochs: option.VoteEpochs = None,
+    vote_copies: option.VoteCopies = None,
+    vote_loss: option.VoteLossName = None,
+    target_words: option.TargetWords = None,
+    temperature: option.Temperature = None,
+    accuracy_weight: option.AccuracyWeight = None,
+    margin: option.Margin = None,
+    warm_epochs: option.WarmEpochs = None,
+    feature_dropout: option.FeatureDropout = None,
+    buckets: option.Buckets = None,
+    learning_rate: option.LearningRate = None,
+    vote_learning_rate: option.VoteLearningRate = None,
+    weight_decay: option.WeightDecay = None,
+    batch_size: option.BatchSize = None,
+    gradient_clip: option.GradientClip = None,
+    layers: option.Layers = None,
+    vocabulary: option.Vocabulary = None,
+    weights: option.Weights = None,
+    evaluate_every: option.EvaluateEvery = None,
+    validation_rows: option.ValidationRows = None,
+    ensemble: Ensemble = None,
+    masks: Masks = None,
+    seed: Seed = None,
+    device: Device = None,
+) -> None:
+    """Train a classifier whose labels can be certified.
+
+    The best checkpoint is the one with the best certified accuracy on validation.  The same
+    command again resumes.
+    """
+    given = {
+        name: value
+        for name, value in locals().items()
+        if value is not None and name not in _NOT_TRAINING
+    }
+    if kind not in ("encoder", "words"):
+        raise OptionError(f"--kind must be encoder or words, not {kind!r}")
+    columns = columns_from(text_column, pair_columns, label_column)
+    quiet_libraries()
+    if kind == "words":
+        from ranmask.training.word_table import WordTableOptions
+
+        table_options = _built(WordTableOptions, given, kind)
+        learned, held_out = _corpora(data, validation, also or [], rows, columns)
+        _train_words(learned, held_out, output, table_options)
+        return
+    if base is None:
+        raise OptionError(
+            "an encoder needs a base to start from: name a folder or a hub id with --base, or "
+            "train a word table with --kind words"
+        )
+    from ranmask.training.options import TrainingOptions
+
+    options = _built(TrainingOptions, {**given, "keep": _numbers(keep)}, kind)
+    learned, held_out = _corpora(data, validation, also or [], rows, columns)
+    _train_encoder(base, learned, held_out, output, options, device)
+
+
+def _built(options: Any, given: dict[str, Any], kind: str) -> Any:
+    """The options of one kind; those of the other are refused by name."""
+    known = {field.name for field in fields(options)}
+    for name in given:
+        if name not in known:
+            flag = "--" + name.replace("_", "-")
+            raise OptionError(f"{flag} means nothing with --kind {kind}: leave it out")
+    return options(**given)
+
+
+def _corpora(
+    data: str, validation: str | None, also: list[str], rows: int | None, columns: Any
+) -> tuple[Corpus, Corpus]:
+    from ranmask import corpora
+
+    wanted = columns if columns.wanted else None
+    learned, held_out = corpora.load_splits(data, validation=validation, columns=wanted)
+    for name in also:
+        more = corpora.load_corpus(name, "train", label_names=learned.label_names)
+        learned = corpora.joined(learned, more, without=held_out)
+    return learned.take(rows), held_out
+
+
+def _train_words(learned: Corpus, held_out: Corpus, output: Path, options: Any) -> None:
+    from ranmask.training.words_run import train_words
+
+    with _Log(output) as log:
+        train_words(learned, held_out, output, options, report=log)
+
+
+def _train_encoder(
+    base: str, learned: Corpus, held_out: Corpus, output: Path, options: Any, device: str | None
+) -> None:
+    from ranmask.training.encoder import train_encoder
+
+    with _Log(output) as log:
+        train_encoder(base, learned, held_out, output, options, report=log, device=device)
+
+
+class _Log:
+    """Prints the lines of a training log as they come, each on one line."""
+
+    def __init__(self, output: Path) -> None:
+        from rich.console import Console
+
+        self._console = Console(stderr=True)
+        self._output = output
+
+    def __enter__(self) -> _Log:
+        return self
+
+    def __exit__(self, kind: Any, *_: object) -> None:
+        if kind is KeyboardInterrupt:
+            self._console.print(f"interrupted: the same command resumes {self._output}")
+
+    def __call__(self, line: dict[str, Any]) -> None:
+        if line["phase"] == "complete":
+            shown = f"{self._output}: validation {_figures(line)}"
+        elif "score" in line:
+            shown = f"{line['phase']} epoch {line['epoch']:g}: validation {_figures(line)}"
+        else:
+            place = f"step {line['step']} of {line['steps']}" if "step" in line else ""
+            shown = f"{line['phase']} epoch {line['epoch']:g} {place}: loss {line['loss']:.4f}"
+        self._console.print(shown, highlight=False)
+
+
+def _figures(line: dict[str, Any]) -> str:
+    certified = " ".join(f"{value:.3f}" for value in line["certified_accuracy"][1:9])
+    return f"accuracy {line['accuracy']:.3f}, CR@1... {certified}"
+
+
+def _numbers(keep: str | None) -> tuple[int, ...]:
+    try:
+        return () if keep is None else tuple(int(part) for part in keep.split(","))
+    except ValueError:
+        raise OptionError(f"--keep takes whole numbers, as 2 or 1,2,3; not {keep!r}") from None

@@ -1,0 +1,118 @@
+"""The options of ``ranmask train``, written once."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+Data = Annotated[
+    str,
+    typer.Option(
+        help="Labelled texts: agnews, sst2, imdb, snli, hate, sms_spam; a file or folder; or a "
+        "dataset on the hub.",
+        show_default=False,
+    ),
+]
+ValidationData = Annotated[
+    str | None,
+    typer.Option("--validation", help="Texts to choose by.", show_default="its own, or carved"),
+]
+Also = Annotated[
+    list[str] | None,
+    typer.Option(help="More training texts, of the same classes.", show_default=False),
+]
+ModelFolder = Annotated[
+    Path, typer.Option(help="Folder for the model; resumed if it exists.", show_default=False)
+]
+Kind = Annotated[str, typer.Option(help="encoder, or words: a table of word scores.")]
+Base = Annotated[
+    str | None,
+    typer.Option(help="Folder or hub id of the encoder to start from.", show_default=False),
+]
+Keeps = Annotated[
+    str | None,
+    typer.Option(help="Words that copies show; several, as 1,2,3, are mixed.", show_default=False),
+]
+Rows = Annotated[int | None, typer.Option(help="Use only so many rows.", show_default="all")]
+TrainHide = Annotated[str | None, typer.Option(help="drop or mask.", show_default="drop")]
+TrainFamily = Annotated[
+    str | None, typer.Option(help="auto (random words) or windows.", show_default="auto")
+]
+Head = Annotated[
+    str | None,
+    typer.Option(
+        help="choice (softmax) or approval (a sigmoid for each class).", show_default="choice"
+    ),
+]
+Epochs = Annotated[
+    int | None, typer.Option(help="Most epochs of (masked) training.", show_default="20; words: 8")
+]
+Copies = Annotated[
+    int | None, typer.Option(help="Masked copies of a text in a step.", show_default="1")
+]
+Ramp = Annotated[
+    float | None,
+    typer.Option(help="Share of masked training in which masking rises.", show_default="0"),
+]
+Patience = Annotated[
+    int | None, typer.Option(help="Evaluations without gain before it stops.", show_default="3")
+]
+VoteEpochs = Annotated[
+    int | None, typer.Option(help="Epochs of vote training after it.", show_default="0")
+]
+VoteCopies = Annotated[
+    int | None, typer.Option(help="Most copies of a text in a vote.", show_default="64")
+]
+VoteLossName = Annotated[
+    str | None, typer.Option(help="certified or margin.", show_default="certified")
+]
+TargetWords = Annotated[
+    int | None, typer.Option(help="Changed words to be certified against.", show_default="5")
+]
+Temperature = Annotated[
+    float | None,
+    typer.Option(help="Width of the certified loss, in words.", show_default="target / 2.5"),
+]
+AccuracyWeight = Annotated[
+    float | None,
+    typer.Option(help="Weight of plain accuracy in the loss.", show_default="1; words: 0"),
+]
+Margin = Annotated[
+    float | None, typer.Option(help="Margin to reach.", show_default="0.55; words: 0.3")
+]
+LearningRate = Annotated[
+    float | None, typer.Option(help="Peak of the schedule.", show_default="5e-5; words: 0.05")
+]
+VoteLearningRate = Annotated[
+    float | None, typer.Option(help="The same for vote training.", show_default="the same")
+]
+WeightDecay = Annotated[float | None, typer.Option(help="AdamW's.", show_default="1e-6")]
+BatchSize = Annotated[
+    int | None, typer.Option(help="Texts in a step.", show_default="32; words: 512")
+]
+GradientClip = Annotated[
+    float | None, typer.Option(help="Largest norm of the gradient.", show_default="1")
+]
+Layers = Annotated[
+    int | None, typer.Option(help="Keep only the first layers of the base.", show_default="all")
+]
+Vocabulary = Annotated[
+    int | None, typer.Option(help="Keep only the most frequent tokens.", show_default="all")
+]
+Weights = Annotated[
+    str | None, typer.Option(help="Stored as float32 or float16.", show_default="float32")
+]
+EvaluateEvery = Annotated[
+    int | None, typer.Option(help="Steps between evaluations.", show_default="an epoch")
+]
+ValidationRows = Annotated[
+    int | None, typer.Option(help="Texts that an evaluation certifies.", show_default="500")
+]
+Buckets = Annotated[int | None, typer.Option(help="Size of a word table.", show_default="262144")]
+FeatureDropout = Annotated[float | None, typer.Option(help="Of a word table.", show_default="0.1")]
+WarmEpochs = Annotated[
+    int | None,
+    typer.Option(help="Epochs on the margin before the certified loss (words).", show_default="2"),
+]

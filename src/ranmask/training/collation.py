@@ -1,0 +1,73 @@
+"""From turns to tensors: the masked copies of a batch of texts, in few parts of similar length."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import torch
+
+from ranmask.classifiers.base import MaskedCopies
+from ranmask.classifiers.batching import batches
+from ranmask.classifiers.huggingface import HuggingFaceClassifier
+from ranmask.training.masking import MaskingPlan, Turn
+from ranmask.words import Document
+
+_PARTS = 3  # forward passes a step: more waste less padding, and take more launches
+_NO_LIMIT = 1 << 40
+
+
+class Collator:
+    """Builds the batch of a training step.
+
+    A batch holds ``parts`` (inputs of the model's forward), and for the rows of all parts in
+    their order ``text`` and ``copy``; for each text its ``classes`` (not ``labels``: the trainer
+    must not count them), ``present``, ``met`` and ``words_per_copy``, as `losses` takes them.
+    """
+
+    def __init__(
+        self,
+        base: HuggingFaceClassifier,
+        documents: Sequence[Document],
+        labels: Sequence[int],
+        plan: MaskingPlan,
+        target_words: int,
+    ) -> None:
+        self._base = base
+        self._documents = documents
+        self._labels = labels
+        self._plan = plan
+        self._target_words = target_words
+
+    def __call__(self, turns: Sequence[Turn]) -> dict[str, Any]:
+        """The batch of these texts' turns."""
+        draws, rows = [], []
+        for turn in turns:
+            document = self._documents[turn.row]
+            words = self._base.words_read(document)
+            draw = self._plan.draw(words, turn)
+            draws.append(draw)
+            rows.append(self._base.encoder.rows(MaskedCopies(document, words, draw.sets)))
+        sizes = np.array([len(draw.sets) for draw in draws])
+        plan = list(
+            batches(
+                rows,
+                tokens=_NO_LIMIT,
+                least_rows=-(-int(sizes.sum()) // _PARTS),
+                pad_id=self._base.encoder.pad_id,
+            )
+        )
+        order = np.concatenate([batch.places for batch in plan])
+        text = np.repeat(np.arange(len(turns)), sizes)
+        copy = np.arange(len(text)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+        met = [[draw.met(changed) for changed in range(self._target_words + 1)] for draw in draws]
+        return {
+            "parts": [self._base.inputs(batch) for batch in plan],
+            "text": torch.from_numpy(text[order]),
+            "copy": torch.from_numpy(copy[order]),
+            "classes": torch.tensor([self._labels[turn.row] for turn in turns]),
+            "present": torch.from_numpy(np.arange(sizes.max()) < sizes[:, None]),
+            "met": torch.tensor(met),
+            "words_per_copy": torch.tensor([draw.words_per_copy for draw in draws]),
+        }

@@ -1,0 +1,298 @@
+"""Training a word table: `train_word_table`, seconds on two cores.
+
+The loss is the certificate itself: with one word a copy, the cost of ``d`` changed words is a sum
+of the ``d`` largest weights, which has a gradient (`certified_loss`).  Trained on that from
+nothing, a table for two classes ends as the constant classifier, which certifies half of the
+texts at any ``d``; so the first epochs push the mean margin past a target instead
+(`margin_loss`), and the certificate is trained from there.
+
+What was learned is then rounded to the small integers of a `WordTable`.  Nothing is claimed for
+the floats: figures are those of the rounded table.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from ranmask.classifiers.word_table import CURVE_STEPS, WHOLE, WordTable, features
+from ranmask.errors import DataError, MissingDependencyError, OptionError
+from ranmask.metrics import CertifiedSummary
+from ranmask.smoothing import SmoothedClassifier
+from ranmask.words import document
+
+try:
+    import torch
+    from torch import Tensor
+
+    from ranmask.training.losses import certified_loss, margin_loss
+except ImportError as error:
+    raise MissingDependencyError("PyTorch", "train") from error
+
+Progress: TypeAlias = Callable[[int, int, float], None]
+"""Called after every epoch: epochs done, epochs in all, mean loss of the last."""
+
+_MARGIN_WIDTH = 0.1  # of the margin loss's hinge
+_SMALL_STEPS = (3, 4, 5)  # binary places of int8 entries that are tried
+_FINE_STEPS = 11  # of int16 entries
+_ROUNDING_TEXTS = 2000
+_ROUNDING_LOSS = 0.003  # certified accuracy that int8 may cost
+
+
+@dataclass(frozen=True)
+class WordTableOptions:
+    """How a word table is trained.  Checked when built.
+
+    ``target_words``: the largest number of changed words that training tries to certify; larger
+    ones trade accuracy for radius.  ``temperature``: width of the step that stands in for
+    *certified or not*, in words; by default ``target_words / 2.5``.  ``warm_epochs``: how many of
+    the ``epochs`` push the mean margin past ``margin`` first.  ``feature_dropout``: share of the
+    features that is silent in a step, so that the others learn too.  ``buckets``: rows of the
+    table.  ``most_words``: words of a text that are trained on, which bounds memory.
+    """
+
+    target_words: int = 5
+    temperature: float | None = None
+    epochs: int = 8
+    warm_epochs: int = 2
+    learning_rate: float = 0.05
+    batch: int = 512
+    feature_dropout: float = 0.1
+    margin: float = 0.3
+    buckets: int = 1 << 18
+    most_words: int = 800
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        for name, least in (
+            ("target_words", 0),
+            ("epochs", 1),
+            ("warm_epochs", 0),
+            ("batch", 1),
+            ("buckets", 1),
+            ("most_words", 1),
+            ("seed", 0),
+        ):
+            value = getattr(self, name)
+            if not isinstance(value, int) or isinstance(value, bool) or value < least:
+                raise OptionError(
+                    f"{name} must be a whole number of at least {least}, not {value!r}"
+                )
+        if self.warm_epochs > self.epochs:
+            raise OptionError(
+                f"warm_epochs={self.warm_epochs} is more than epochs={self.epochs}: the warm "
+                "epochs are the first of them"
+            )
+        for name, usable, what in (
+            ("temperature", self.temperature is None or self.temperature > 0, "above 0"),
+            ("learning_rate", 0 < self.learning_rate < float("inf"), "above 0"),
+            ("feature_dropout", 0 <= self.feature_dropout < 1, "from 0 up to, not including, 1"),
+            ("margin", 0 < self.margin < 1, "between 0 and 1"),
+        ):
+            if not usable:
+                raise OptionError(f"{name} must be a number {what}, not {getattr(self, name)!r}")
+
+    @property
+    def step_width(self) -> float:
+        """The temperature in force."""
+        return self.temperature or max(self.target_words, 1) / 2.5
+
+
+def train_word_table(
+    texts: Sequence[str],
+    labels: Sequence[int],
+    label_names: Sequence[str],
+    *,
+    options: WordTableOptions | None = None,
+    progress: Progress | None = None,
+) -> WordTable:
+    """A word table that certifies as many of ``texts`` as it can.
+
+    The same texts and options give the same table, byte for byte.  One thread computes it: steps
+    are so short that a second would gain little, and lose much where other work shares the cores.
+
+    Args:
+        texts: Single texts; a word table reads no pairs.
+        labels: The class of each, an index into ``label_names``.
+        label_names: Names of the classes.
+        options: How it is trained.
+        progress: Called after every epoch.
+    """
+    options = options or WordTableOptions()
+    corpus = _Corpus(texts, labels, len(label_names), options)
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        weights, bias = _trained(corpus, len(label_names), options, progress)
+    finally:
+        torch.set_num_threads(threads)
+    return _rounded(weights, bias, texts, labels, label_names, options)
+
+
+class _Corpus:
+    """Texts as numbers of their distinct words, and the features of those, all in flat arrays."""
+
+    def __init__(
+        self, texts: Sequence[str], labels: Sequence[int], classes: int, options: WordTableOptions
+    ) -> None:
+        if not len(texts) or len(texts) != len(labels):
+            raise DataError(f"{len(texts)} texts and {len(labels)} labels cannot be trained on")
+        numbers: dict[str, int] = {}
+        flat: list[npt.NDArray[np.int32]] = []
+        for row, (text, label) in enumerate(zip(texts, labels, strict=True), 1):
+            if not isinstance(text, str):
+                raise DataError(f"a word table reads single texts, not {type(text).__name__}", row)
+            if not 0 <= label < classes:
+                raise DataError(f"label {label!r} is none of the {classes} classes", row)
+            words = document(text, row - 1).words[: options.most_words]
+            flat.append(
+                np.array([numbers.setdefault(word, len(numbers)) for word in words], dtype=np.int32)
+            )
+        self.labels = torch.tensor([int(label) for label in labels])
+        self._lengths = np.array([len(one) for one in flat])
+        self._starts = np.concatenate([[0], np.cumsum(self._lengths)[:-1]])
+        self._words = np.concatenate(flat)
+        hashes, weights, starts = features(numbers)
+        self._buckets = (hashes % options.buckets).astype(np.int32)
+        self._weights = (weights / WHOLE).astype(np.float32)
+        self._feature_starts = np.append(starts, len(hashes))
+        self._place = np.zeros(len(numbers), dtype=np.int64)
+
+    def __len__(self) -> int:
+        return len(self.labels)
+
+    def batch(self, rows: npt.NDArray[np.int64]) -> _Batch:
+        lengths = self._lengths[rows]
+        words = self._words[_runs(self._starts[rows], lengths)]
+        seen = np.zeros(len(self._place), dtype=bool)
+        seen[words] = True
+        distinct = np.flatnonzero(seen)
+        self._place[distinct] = np.arange(len(distinct))
+        present = np.arange(lengths.max()) < lengths[:, None]
+        places = np.zeros(present.shape, dtype=np.int64)
+        places[present] = self._place[words]
+        first = self._feature_starts[distinct]
+        counts = self._feature_starts[distinct + 1] - first
+        of_words = _runs(first, counts)
+        return _Batch(
+            torch.from_numpy(self._buckets[of_words]),
+            torch.from_numpy(self._weights[of_words]),
+            torch.from_numpy((np.cumsum(counts) - counts).astype(np.int32)),
+            torch.from_numpy(places),
+            torch.from_numpy(present),
+            torch.from_numpy(lengths),
+            self.labels[torch.from_numpy(rows)],
+        )
+
+
+def _runs(starts: npt.NDArray[np.int64], lengths: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+    """Indices of several runs of neighbours, one after the other."""
+    before = np.cumsum(lengths) - lengths
+    return np.repeat(starts - before, lengths) + np.arange(int(lengths.sum()))
+
+
+@dataclass(frozen=True, eq=False)
+class _Batch:
+    """Some texts: features of their distinct words, and where in the texts those stand."""
+
+    buckets: Tensor
+    weights: Tensor
+    starts: Tensor
+    places: Tensor
+    present: Tensor
+    lengths: Tensor
+    labels: Tensor
+
+
+def _trained(
+    corpus: _Corpus, classes: int, options: WordTableOptions, progress: Progress | None
+) -> tuple[Tensor, Tensor]:
+    rng = np.random.default_rng(options.seed)
+    weights = torch.zeros(options.buckets, classes, requires_grad=True)
+    bias = torch.zeros(classes, requires_grad=True)
+    optimiser = torch.optim.Adam([weights, bias], lr=options.learning_rate, fused=True)
+    steps = options.epochs * -(-len(corpus) // options.batch)
+    schedule = torch.optim.lr_scheduler.CosineAnnealingLR(optimiser, steps)
+    for epoch in range(options.epochs):
+        order = rng.permutation(len(corpus))
+        losses = []
+        for start in range(0, len(order), options.batch):
+            batch = corpus.batch(order[start : start + options.batch])
+            heard = _heard(rng, options)
+            scores = _scores(weights, bias, batch, heard)
+            loss = _loss(scores, batch, options, warm=epoch < options.warm_epochs)
+            optimiser.zero_grad()
+            loss.backward()  # type: ignore[no-untyped-call]
+            optimiser.step()
+            schedule.step()
+            losses.append(loss.item())
+        if progress is not None:
+            progress(epoch + 1, options.epochs, float(np.mean(losses)))
+    return weights.detach(), bias.detach()
+
+
+def _heard(rng: np.random.Generator, options: WordTableOptions) -> Tensor:
+    """What each feature is multiplied by: 0 where it is dropped."""
+    kept = rng.random(options.buckets, dtype=np.float32) >= options.feature_dropout
+    return torch.from_numpy(kept.astype(np.float32) / (1 - options.feature_dropout))
+
+
+def _scores(weights: Tensor, bias: Tensor, batch: _Batch, heard: Tensor) -> Tensor:
+    sums = torch.nn.functional.embedding_bag(
+        batch.buckets,
+        weights,
+        batch.starts,
+        mode="sum",
+        per_sample_weights=batch.weights * heard[batch.buckets],
+    )
+    return torch.nn.functional.embedding(batch.places, torch.sigmoid(sums + bias))
+
+
+def _loss(scores: Tensor, batch: _Batch, options: WordTableOptions, *, warm: bool) -> Tensor:
+    if warm:
+        return margin_loss(scores, batch.present, batch.labels, options.margin, _MARGIN_WIDTH)
+    changed = torch.arange(options.target_words + 1)
+    met = torch.minimum(changed, batch.lengths[:, None])  # a word is one copy
+    every = torch.ones(len(batch.labels))
+    return certified_loss(scores, batch.present, batch.labels, met, every, options.step_width)
+
+
+def _rounded(
+    weights: Tensor,
+    bias: Tensor,
+    texts: Sequence[str],
+    labels: Sequence[int],
+    label_names: Sequence[str],
+    options: WordTableOptions,
+) -> WordTable:
+    """The smallest integers that certify about as much: int8, or int16 where that is not enough."""
+    rows = np.random.default_rng(options.seed).permutation(len(texts))[:_ROUNDING_TEXTS]
+    sample = [texts[row] for row in rows], [labels[row] for row in rows]
+
+    def table(places: int, kind: type[np.int8] | type[np.int16]) -> tuple[float, WordTable]:
+        limit = np.iinfo(kind).max
+        fitted = np.clip(np.rint(weights.numpy() * 2.0**places), -limit, limit)
+        entries: npt.NDArray[np.integer] = fitted.astype(kind)
+        sums = np.rint(bias.numpy().astype(np.float64) * 2.0**places * WHOLE).astype(np.int64)
+        # Entries count 2**-places and weights 1 / WHOLE; so many sums make one step of the curve.
+        shift = (2**places * WHOLE // CURVE_STEPS).bit_length() - 1
+        made = WordTable(entries, sums, labels=label_names, shift=shift)
+        return _certified(made, *sample, options.target_words), made
+
+    fine, best = table(_FINE_STEPS, np.int16)
+    smallest = max((table(places, np.int8) for places in _SMALL_STEPS), key=lambda one: one[0])
+    return smallest[1] if fine - smallest[0] < _ROUNDING_LOSS else best
+
+
+def _certified(table: WordTable, texts: list[str], labels: list[int], most: int) -> float:
+    """Share of texts that are right and certified, averaged over 0 to ``most`` words."""
+    summary = CertifiedSummary()
+    results = SmoothedClassifier(table, **table.smoothing).certify(texts)
+    for one, label in zip(results, labels, strict=True):
+        summary.add(correct=one.label_id == label, radius=one.radius, words=one.words)
+    shares = [summary.certified_accuracy(changed) for changed in range(most + 1)]
+    return float(sum(shares) / len(shares))

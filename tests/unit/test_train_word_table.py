@@ -1,0 +1,256 @@
+"""Training word tables: made-up data is learned, and the same data gives the same bytes."""
+
+import numpy as np
+import pytest
+import torch
+
+from ranmask import SmoothedClassifier
+from ranmask.errors import DataError, OptionError, TextError
+from ranmask.metrics import CertifiedSummary
+from ranmask.training import word_table as training
+from ranmask.training.losses import certified_margins
+from ranmask.training.word_table import WordTableOptions, train_word_table
+
+NAMES = ("river", "mountain", "desert")
+SMALL = {"epochs": 6, "warm_epochs": 2, "batch": 32, "buckets": 4096, "target_words": 3}
+
+
+def made_up(rows, classes=3, seed=0, length=12, telling=0.5):
+    """Texts in which some words tell the class and the others do not."""
+    rng = np.random.default_rng(seed)
+    labels = rng.integers(0, classes, rows)
+    texts = []
+    for label in labels:
+        words = [
+            f"{NAMES[label]}{rng.integers(0, 30)}"
+            if rng.random() < telling
+            else f"word{rng.integers(0, 200)}"
+            for _ in range(int(rng.integers(length // 2, length + 1)))
+        ]
+        texts.append(" ".join(words))
+    return texts, labels.tolist()
+
+
+def trained(rows=400, classes=3, seed=0, **options):
+    texts, labels = made_up(rows, classes)
+    chosen = WordTableOptions(**{**SMALL, "seed": seed, **options})
+    return train_word_table(texts, labels, NAMES[:classes], options=chosen)
+
+
+def measured(table, texts, labels):
+    summary = CertifiedSummary()
+    results = SmoothedClassifier(table, **table.smoothing).certify(texts)
+    for one, label in zip(results, labels, strict=True):
+        summary.add(correct=one.label_id == label, radius=one.radius, words=one.words)
+    return summary
+
+
+class TestLearning:
+    @pytest.mark.parametrize("classes", [2, 3])
+    def test_what_can_be_learned_is_learned_and_certified(self, classes):
+        summary = measured(trained(classes=classes), *made_up(300, classes, seed=1))
+        assert summary.accuracy > 0.97
+        assert summary.certified_accuracy(1) > 0.8
+        assert summary.certified_accuracy(2) > 0.3
+
+    def test_new_words_are_read_by_their_n_grams(self):
+        table = trained()
+        scores = table.word_scores("mountain9999")
+        assert scores[1] > 0.8 > 0.2 > max(scores[0], scores[2])
+
+    def test_a_larger_target_gives_larger_radii(self):
+        held_out = made_up(300, seed=1, telling=0.4)
+        small, large = (trained(target_words=target, epochs=10) for target in (0, 4))
+        assert measured(large, *held_out).certified_accuracy(2) > (
+            measured(small, *held_out).certified_accuracy(2)
+        )
+
+    def test_a_warm_start_keeps_two_classes_from_collapsing(self):
+        """Few telling words: always to say the same certifies half of the texts for good."""
+        weak = {"classes": 2, "telling": 0.2, "length": 16}
+        held_out = made_up(300, seed=1, **weak)
+        texts, labels = made_up(600, **weak)
+        cold, warm = (
+            train_word_table(
+                texts,
+                labels,
+                NAMES[:2],
+                options=WordTableOptions(**{**SMALL, "warm_epochs": epochs}),
+            )
+            for epochs in (0, 3)
+        )
+        assert measured(cold, *held_out).accuracy < 0.6 < 0.7 < measured(warm, *held_out).accuracy
+
+    def test_which_loss_when(self, monkeypatch):
+        calls = []
+        for name in ("margin_loss", "certified_loss"):
+            loss = getattr(training, name)
+            monkeypatch.setattr(
+                training, name, lambda *a, name=name, loss=loss: (calls.append(name), loss(*a))[1]
+            )
+        trained(rows=64, epochs=5, warm_epochs=2)  # two steps an epoch
+        assert calls == ["margin_loss"] * 4 + ["certified_loss"] * 6
+
+    @pytest.mark.parametrize(
+        "change",
+        [
+            {"feature_dropout": 0.5},
+            {"temperature": 0.3},
+            {"margin": 0.8},
+            {"learning_rate": 0.01},
+            {"target_words": 1, "temperature": 1.2},
+        ],
+        ids=str,
+    )
+    def test_every_option_matters(self, change):
+        assert trained(rows=64, **change).digest != trained(rows=64).digest
+
+    def test_the_loss_is_the_certificate(self):
+        """A margin is left after d words exactly where the radius is d or more."""
+        table = trained()
+        texts, labels = made_up(100, seed=2)
+        results = SmoothedClassifier(table, **table.smoothing).certify(texts)
+        checked = 0
+        for text, label, result in zip(texts, labels, results, strict=True):
+            scores = torch.tensor([[table.word_scores(word) for word in text.split()]]).double()
+            met = torch.arange(4)[None]
+            everywhere = torch.ones(scores.shape[:2], dtype=torch.bool)
+            left = certified_margins(scores, everywhere, torch.tensor([label]), met)[0]
+            radius = result.radius if result.label_id == label else None
+            for changed, margin in enumerate(left.tolist()):
+                certified = radius is not None and radius >= changed
+                assert certified == (margin > 1e-9), (text, changed, margin, radius)
+                checked += certified
+        assert checked > 100
+
+    def test_progress(self):
+        texts, labels = made_up(50)
+        seen = []
+        options = WordTableOptions(**{**SMALL, "epochs": 3})
+        train_word_table(
+            texts, labels, NAMES, options=options, progress=lambda *one: seen.append(one)
+        )
+        assert [one[:2] for one in seen] == [(1, 3), (2, 3), (3, 3)]
+        assert all(0 < loss < 1 for *_, loss in seen)
+
+
+class TestSameSeed:
+    def test_same_bytes_whatever_torch_did_before(self, tmp_path):
+        before = torch.get_num_threads()
+        for name, threads in (("one", 1), ("other", 2)):
+            torch.manual_seed(threads)
+            torch.rand(threads)
+            torch.set_num_threads(threads)
+            try:
+                trained().save(tmp_path / name)
+                assert torch.get_num_threads() == threads
+            finally:
+                torch.set_num_threads(before)
+        one, other = (tmp_path / name / "words.safetensors" for name in ("one", "other"))
+        assert one.read_bytes() == other.read_bytes()
+
+    def test_other_seeds_give_other_tables(self):
+        assert trained(seed=1).digest != trained(seed=0).digest
+
+    def test_the_random_state_of_torch_is_left_alone(self):
+        torch.manual_seed(7)
+        expected = torch.rand(3)
+        torch.manual_seed(7)
+        trained(rows=40)
+        assert torch.equal(torch.rand(3), expected)
+
+
+class TestRounding:
+    def test_bytes_are_enough_as_a_rule(self):
+        assert trained()._arrays()["entries"].dtype == np.int8
+
+    def test_where_they_are_not_two_are_taken(self, monkeypatch):
+        monkeypatch.setattr(training, "_ROUNDING_LOSS", -1.0)
+        assert trained()._arrays()["entries"].dtype == np.int16
+
+    @pytest.mark.parametrize("loss", [-1.0, 1.0])
+    def test_the_integers_say_what_the_floats_said(self, monkeypatch, loss):
+        kept = {}
+        learn = training._trained
+
+        def spy(*args):
+            kept["weights"], kept["bias"] = learn(*args)
+            return kept["weights"], kept["bias"]
+
+        monkeypatch.setattr(training, "_trained", spy)
+        monkeypatch.setattr(training, "_ROUNDING_LOSS", loss)
+        table = trained()
+        for word in ("river3", "Desert!", "word77", "new"):
+            hashes, weights, _ = training.features([word])
+            rows = kept["weights"][torch.from_numpy(hashes % SMALL["buckets"])]
+            sums = (rows * torch.from_numpy(weights)[:, None] / 256).sum(0) + kept["bias"]
+            far = np.abs(np.array(table.word_scores(word)) - torch.sigmoid(sums).numpy()).max()
+            assert far < (0.003 if loss < 0 else 0.1), word
+
+
+class TestRefused:
+    @pytest.mark.parametrize(
+        "options",
+        [
+            {"target_words": -1},
+            {"target_words": 1.5},
+            {"temperature": 0},
+            {"temperature": -1.0},
+            {"temperature": float("nan")},
+            {"epochs": 0},
+            {"warm_epochs": -1},
+            {"warm_epochs": 9},
+            {"learning_rate": 0},
+            {"learning_rate": float("inf")},
+            {"batch": 0},
+            {"batch": True},
+            {"feature_dropout": 1.0},
+            {"feature_dropout": -0.1},
+            {"margin": 0},
+            {"margin": 1.0},
+            {"buckets": 0},
+            {"most_words": 0},
+            {"seed": -1},
+        ],
+        ids=str,
+    )
+    def test_options(self, options):
+        [name] = options
+        with pytest.raises(OptionError, match=name):
+            WordTableOptions(**options)
+
+    def test_temperature_follows_the_target(self):
+        assert WordTableOptions(target_words=5).step_width == 2
+        assert WordTableOptions(target_words=0).step_width > 0
+        assert WordTableOptions(target_words=5, temperature=0.7).step_width == 0.7
+
+    @pytest.mark.parametrize(
+        ("texts", "labels", "message"),
+        [
+            ([], [], "0 texts"),
+            (["a"], [0, 1], "1 texts and 2 labels"),
+            (["a", "b"], [0, 3], "row 2: label 3"),
+            (["a", "b"], [0, -1], "row 2: label -1"),
+            (["a", ("b", "c")], [0, 1], "row 2: .*single texts"),
+        ],
+    )
+    def test_data(self, texts, labels, message):
+        with pytest.raises(DataError, match=message):
+            train_word_table(texts, labels, NAMES)
+
+    def test_an_empty_text(self):
+        with pytest.raises(TextError, match="text 1"):
+            train_word_table(["a", " "], [0, 1], NAMES)
+
+
+class TestTexts:
+    def test_one_text_of_one_word(self):
+        options = WordTableOptions(**{**SMALL, "target_words": 5})
+        table = train_word_table(["a"], [1], NAMES, options=options)
+        assert np.argmax(table.word_scores("a")) == 1
+
+    def test_words_beyond_the_limit_are_not_trained_on(self):
+        options = WordTableOptions(**{**SMALL, "most_words": 2})
+        short = train_word_table(["a b", "c d"], [0, 1], NAMES, options=options)
+        long = train_word_table(["a b e e e", "c d f"], [0, 1], NAMES, options=options)
+        assert long.digest == short.digest
