@@ -1,33 +1,33 @@
 """On a GPU, with trained models: what each number type costs, and all certificates side by side.
 
-    python -m benchmarks.gpu KEEP_MODEL RATE_MODEL TEST.jsonl.gz RESULTS.json
+    python -m benchmarks.gpu KEEP_MODEL RATE_MODEL RESULTS.json
 
-The models come from `benchmarks.train_masked` (``--keep 2 --hide drop`` and ``--mask-rate 0.9``).
-TEST has one JSON list [text, label] a line; 500 rows are drawn with a fixed seed.
+The models come from ``ranmask train --data agnews`` (``--keep 2`` and ``--mask-rate 0.9 --hide
+mask``); the first rows of AG News test are certified.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
-import random
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
 
-from benchmarks.train_masked import read
 from ranmask import Certificate, SmoothedClassifier
+from ranmask.corpora import load_corpus
 from ranmask.metrics import CertifiedSummary
-from ranmask.words import join
+from ranmask.words import Text
 
 TEXTS = 500
 DTYPES = ("float32", "bfloat16", "float16")
 
 
-def number_types(model: str, texts: list[str], labels: list[int]) -> list[dict[str, Any]]:
+def number_types(model: str, texts: Sequence[Text], labels: Sequence[int]) -> list[dict[str, Any]]:
     """The exact certificate in each dtype: tolerance, uncertain votes, certified accuracy."""
     rows = []
     for dtype in DTYPES:
@@ -51,7 +51,7 @@ def number_types(model: str, texts: list[str], labels: list[int]) -> list[dict[s
     return rows
 
 
-def certificates(model: str, texts: list[str], labels: list[int]) -> list[dict[str, Any]]:
+def certificates(model: str, texts: Sequence[Text], labels: Sequence[int]) -> list[dict[str, Any]]:
     """Every certificate on the same 5,000 votes a text."""
     smoothed = SmoothedClassifier.from_pretrained(model, masks=5000)
     compared = smoothed.compare(texts)
@@ -63,7 +63,7 @@ def certificates(model: str, texts: list[str], labels: list[int]) -> list[dict[s
     return rows
 
 
-def _figures(results: list[Certificate], labels: list[int]) -> dict[str, Any]:
+def _figures(results: list[Certificate], labels: Sequence[int]) -> dict[str, Any]:
     summary = CertifiedSummary()
     for result, label in zip(results, labels, strict=True):
         summary.add(correct=result.label_id == label, radius=result.radius, words=result.words)
@@ -78,14 +78,11 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("keep_model")
     parser.add_argument("rate_model")
-    parser.add_argument("test", type=Path)
     parser.add_argument("results", type=Path)
     parser.add_argument("--texts", type=int, default=TEXTS)
     options = parser.parse_args()
-    rows = read(options.test)
-    random.Random(0).shuffle(rows)
-    texts = [join(text.words) for text, _ in rows[: options.texts]]
-    labels = [label for _, label in rows[: options.texts]]
+    corpus = load_corpus("agnews", "test").take(options.texts)
+    texts, labels = corpus.texts, corpus.labels
     where = torch.cuda.get_device_name() if torch.cuda.is_available() else "CPU"
     results: dict[str, Any] = {"machine": where, "torch": torch.__version__, "texts": len(texts)}
     for name, work, model in (

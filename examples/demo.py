@@ -1,133 +1,90 @@
 """A first certificate, offline, in seconds: `make demo`.
 
-Until a trained model ships with ranmask, this trains a small word-score classifier (naive Bayes)
-on a few hundred sentences that it writes itself from templates.  It then certifies sentences it
-has not seen, and shoots at one of them: any words within the radius, then beyond it.
+Certifies headlines with the model that comes with ranmask (a compact encoder and a word table,
+trained on AG News), and then shoots at one of them with the most hostile words that the model
+itself knows: within the radius nothing happens, beyond it the label falls.
 """
 
 from __future__ import annotations
 
 import itertools
-import random
+import os
+import time
 
-import numpy as np
+os.environ.setdefault("TRANSFORMERS_VERBOSITY", "error")
+os.environ.setdefault("TQDM_DISABLE", "1")
+
 from rich.console import Console
 
-from ranmask import FunctionClassifier, SmoothedClassifier
+from ranmask import Certificate, SmoothedClassifier, load_default
 from ranmask.data import Row
 from ranmask.rendering import add_outcome, explain, result_table
 from ranmask.runs import Outcome
-from ranmask.words import distance
+from ranmask.words import distance, join, split
 
-LABELS = ("sports", "business", "science")
-TEMPLATES = (
-    "the {a} and the {b} after a {c} week",
-    "{b} says the {a} could {d} by {c} morning",
-    "why every {a} now talks about {b} and {c}",
-    "{c} {a} set to {d} as {b} grows",
+HEADLINES = (
+    "Striker scores twice as the home side wins the cup final after extra time , and the coach "
+    "praises his players and the goalkeeper for a season of hard work",
+    "Oil prices soared to a record high on Monday as traders feared supply cuts by OPEC producers "
+    "and shares of airlines fell on the stock exchange",
+    "NASA scientists say the spacecraft will send images of Saturn and its moons back to Earth "
+    "after a seven year journey through the solar system",
+    "The prime minister met rebel leaders for peace talks as troops patrolled the capital after "
+    "a bomb killed at least twelve people near the embassy",
+    "Microsoft bought a football club",
 )
-WORDS = {
-    "sports": (
-        ["team", "coach", "striker", "goalkeeper", "champion", "squad"],
-        ["league", "stadium", "tournament", "season", "penalty", "playoff"],
-        ["winning", "injured", "olympic", "unbeaten", "home", "final"],
-        ["score", "win", "train", "defend"],
-    ),
-    "business": (
-        ["bank", "company", "investor", "retailer", "airline", "trader"],
-        ["profit", "market", "merger", "inflation", "debt", "shares"],
-        ["quarterly", "record", "bankrupt", "corporate", "fiscal", "private"],
-        ["invest", "sell", "borrow", "hire"],
-    ),
-    "science": (
-        ["telescope", "physicist", "laboratory", "satellite", "astronaut", "researcher"],
-        ["gene", "planet", "molecule", "virus", "climate", "particle"],
-        ["lunar", "quantum", "genetic", "solar", "marine", "neural"],
-        ["orbit", "measure", "evolve", "discover"],
-    ),
-}
-NEW_SENTENCES = (
-    "coach of the unbeaten squad says the striker could win the league final",
-    "investor fears grow as the bankrupt airline could sell shares to a private bank",
-    "the lunar satellite and the solar telescope could measure every planet in orbit",
-    "the company and the team talk about the stadium",
-)
+VOLLEYS = 300
 
 
-def written_sentences(seed: int = 0) -> list[tuple[str, int]]:
-    """450 sentences, 150 a class."""
-    draw = random.Random(seed)  # noqa: S311  # not for secrets
-    sentences = []
-    for label, name in enumerate(LABELS):
-        a, b, c, d = WORDS[name]
-        for template in itertools.islice(itertools.cycle(TEMPLATES), 150):
-            words = {"a": draw.choice(a), "b": draw.choice(b), "c": draw.choice(c)}
-            sentences.append((template.format(**words, d=draw.choice(d)), label))
-    return sentences
+def most_hostile_word(smoothed: SmoothedClassifier, text: str, label: int) -> str:
+    """The word of the other headlines that speaks loudest against the label, and for a rival."""
+    others = sorted({word for line in HEADLINES if line != text for word in split(line)})
+    scores = [one.scores or () for one in smoothed.predict(others)]
+    against = {w: max(s) - s[label] for w, s in zip(others, scores, strict=True)}
+    return max(against, key=against.__getitem__)
 
 
-class NaiveBayes:
-    """Scores of a text: how much more often each class uses its words.  Unknown words: nothing."""
-
-    def __init__(self, sentences: list[tuple[str, int]]) -> None:
-        vocabulary = sorted({word for text, _ in sentences for word in text.split()})
-        self.index = {word: i for i, word in enumerate(vocabulary)}
-        counts = np.full((len(vocabulary), len(LABELS)), 0.5)
-        for text, label in sentences:
-            for word in text.split():
-                counts[self.index[word], label] += 1
-        self.log_odds = np.log(counts / counts.sum(axis=0))
-        self.log_odds -= self.log_odds.mean(axis=1, keepdims=True)
-
-    def __call__(self, texts: list[str]) -> np.ndarray:
-        """Scores of shape (texts, classes)."""
-        rows = [
-            sum(
-                (self.log_odds[self.index[w]] for w in text.split() if w in self.index), np.zeros(3)
-            )
-            for text in texts
-        ]
-        return np.array(rows)
-
-
-def attacked(words: list[str], positions: tuple[int, ...], label: int, model: NaiveBayes) -> str:
-    """The words at ``positions`` replaced by those that speak loudest against the label."""
-    against = int(np.argmin(model.log_odds[:, label]))
-    loudest = next(word for word, i in model.index.items() if i == against)
-    changed = list(words)
+def planted(text: str, positions: tuple[int, ...], word: str) -> str:
+    words = list(split(text))
     for position in positions:
-        changed[position] = loudest
-    return " ".join(changed)
+        words[position] = word
+    return join(words)
+
+
+def shoot(console: Console, smoothed: SmoothedClassifier, text: str, result: Certificate) -> None:
+    radius = result.radius or 0
+    word = most_hostile_word(smoothed, text, result.label_id)
+    choices = itertools.combinations(range(result.words), radius)
+    step = max(1, -(-sum(1 for _ in choices) // VOLLEYS))
+    chosen = itertools.islice(itertools.combinations(range(result.words), radius), 0, None, step)
+    edits = [planted(text, positions, word) for positions in chosen]
+    labels = {one.label for one in smoothed.predict(edits)}
+    console.print(f"\nshooting at text 1 ({result.label}, radius {radius}) with the word {word!r}:")
+    console.print(f"  {len(edits)} ways to plant it {radius} times: label {', '.join(labels)}")
+    order = [*result.critical_words, *range(result.words)]
+    for changed in range(radius + 1, result.words + 1):
+        beyond = planted(text, tuple(dict.fromkeys(order))[:changed], word)
+        [broken] = smoothed.predict([beyond])
+        if broken.label != result.label:
+            console.print(f"  planted {distance(text, beyond)} times: label {broken.label}")
+            console.print(f"  [dim]{beyond}[/]")
+            break
 
 
 def main() -> None:
     console = Console(width=100)
-    model = NaiveBayes(written_sentences())
-    console.print(f"trained on {len(written_sentences())} sentences that this file writes itself\n")
-
-    # Each copy shows one word; the copies' probabilities are averaged.
-    base = FunctionClassifier(model, outputs="logits")
-    smoothed = SmoothedClassifier(base, keep=1, ensemble="score", labels=LABELS)
-    results = smoothed.certify(NEW_SENTENCES)
+    smoothed = load_default()
+    _ = smoothed.tolerance  # measured once, for this machine
+    started = time.perf_counter()
+    results = smoothed.certify(HEADLINES)
+    seconds = (time.perf_counter() - started) / len(HEADLINES)
     table = result_table(certified=True)
-    for number, (text, result) in enumerate(zip(NEW_SENTENCES, results, strict=True), 1):
+    for number, (text, result) in enumerate(zip(HEADLINES, results, strict=True), 1):
         add_outcome(table, Outcome(Row(number, text), result), certified=True)
     console.print(table)
+    console.print(f"{1000 * seconds:.0f} ms a text, on this machine")
     explain(console, results[0])
-
-    text, result = NEW_SENTENCES[0], results[0]
-    words, radius = text.split(), result.radius or 0
-    console.print(f"\nshooting at sentence 1 ({result.label}, radius {radius}):")
-    edits = [
-        attacked(words, positions, result.label_id, model)
-        for positions in itertools.combinations(range(len(words)), radius)
-    ]
-    labels = {one.label for one in smoothed.predict(edits)}
-    console.print(f"  {len(edits)} ways to plant {radius} hostile words: label {labels}")
-    beyond = attacked(words, result.critical_words, result.label_id, model)
-    [broken] = smoothed.predict([beyond])
-    console.print(f"  {distance(text, beyond)} critical words replaced: label {broken.label!r}")
-    console.print(f"  [dim]{beyond}[/]")
+    shoot(console, smoothed, HEADLINES[0], results[0])
 
 
 if __name__ == "__main__":

@@ -24,8 +24,10 @@ FLOORS = [
     {"data", "loading"},
     {"corpora"},
     {"runs", "training"},
+    {"tuning"},
+    {"tuning_file", "frontier_plot"},
     {"rendering", "progress", "cli_options", "cli_training_options"},
-    {"cli_training"},
+    {"cli_training", "cli_tuning"},
     {"cli"},
 ]
 FLOOR_OF = {room: floor for floor, rooms in enumerate(FLOORS) for room in rooms}

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from ranmask.classifiers.base import BaseClassifier
+    from ranmask.classifiers.blend import Blend
     from ranmask.classifiers.function import FunctionClassifier
     from ranmask.classifiers.huggingface import HuggingFaceClassifier
     from ranmask.classifiers.word_table import WordTable
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
         RanmaskError,
         TextError,
     )
+    from ranmask.loading import load_default
     from ranmask.options import SmoothingOptions
     from ranmask.results import Certificate, Prediction
     from ranmask.smoothing import SmoothedClassifier
@@ -33,6 +35,7 @@ __version__ = "0.1.0"
 # Where each public name lives; imported on first use, so `import ranmask` costs nothing.
 _HOMES = {
     "BaseClassifier": "ranmask.classifiers.base",
+    "Blend": "ranmask.classifiers.blend",
     "Certificate": "ranmask.results",
     "ClassifierError": "ranmask.errors",
     "DataError": "ranmask.errors",
@@ -48,10 +51,12 @@ _HOMES = {
     "SmoothingOptions": "ranmask.options",
     "TextError": "ranmask.errors",
     "WordTable": "ranmask.classifiers.word_table",
+    "load_default": "ranmask.loading",
 }
 
 __all__ = [
     "BaseClassifier",
+    "Blend",
     "Certificate",
     "ClassifierError",
     "DataError",
@@ -68,6 +73,7 @@ __all__ = [
     "TextError",
     "WordTable",
     "__version__",
+    "load_default",
 ]
 
 

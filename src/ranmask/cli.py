@@ -47,19 +47,19 @@ from ranmask.cli_options import (
     Split,
     TextColumn,
     Texts,
+    Threat,
     Tolerance,
     columns_from,
     quiet_libraries,
 )
 from ranmask.cli_training import train
+from ranmask.cli_tuning import tune
 from ranmask.errors import OptionError, RanmaskError
 
 if TYPE_CHECKING:
     from ranmask.data import Columns, Row
     from ranmask.runs import Classify, Outcome
     from ranmask.smoothing import SmoothedClassifier
-
-DEFAULT_MODEL = "news"
 
 FAILED, WRONG_USAGE, SOME_ROWS_FAILED, INTERRUPTED = 1, 2, 3, 130
 
@@ -104,6 +104,7 @@ def certify(
     selection_masks: SelectionMasks = None,
     ensemble: Ensemble = None,
     certificate: CertificateOption = None,
+    threat: Threat = None,
     alpha: Alpha = None,
     seed: Seed = None,
     labels: Labels = None,
@@ -126,6 +127,7 @@ def certify(
         "selection_masks": selection_masks,
         "ensemble": ensemble,
         "certificate": certificate,
+        "threat": threat,
         "alpha": alpha,
         "seed": seed,
         "labels": _names(labels),
@@ -250,7 +252,7 @@ def _command(
 ) -> None:
     if output is not None and source.origin is None:
         raise OptionError("--output goes with --input or --data; texts given here are printed")
-    classifier, classify = _load(model or DEFAULT_MODEL, options, command)
+    classifier, classify = _load(model, options, command)
     if output is None or source.origin is None:
         failed = _show(source.rows, classifier, classify, command, as_json, total=source.total)
     else:
@@ -343,11 +345,13 @@ def _write(
     return counts["errors"] > 0
 
 
-def _load(model: str, options: dict[str, Any], command: str) -> tuple[SmoothedClassifier, Classify]:
-    from ranmask.loading import load_classifier
+def _load(
+    model: str | None, options: dict[str, Any], command: str
+) -> tuple[SmoothedClassifier, Classify]:
+    from ranmask.loading import DEFAULT_MODEL, load_classifier
 
     quiet_libraries()
-    classifier = load_classifier(model, **options)
+    classifier = load_classifier(model or DEFAULT_MODEL, **options)
     return classifier, classifier.certify if command == "certify" else classifier.predict
 
 
@@ -361,11 +365,34 @@ def _names(labels: str | None) -> list[str] | None:
     return None if labels is None else [name.strip() for name in labels.split(",")]
 
 
+@app.command()
+def blend(
+    parts: Annotated[
+        list[str], typer.Argument(help="Folders of two or more models of the same classes.")
+    ],
+    output: Annotated[Path, typer.Option(help="Folder for the blend.", show_default=False)],
+) -> None:
+    """Make one classifier of several: the mean of their scores, certified as one."""
+    with _errors_as_exit_codes():
+        quiet_libraries()
+        from ranmask.loading import blend_folders
+
+        blend_folders(parts, output)
+        typer.echo(f"{output}: {len(parts)} parts", err=True)
+
+
 @app.command("train", help=train.__doc__)
 @functools.wraps(train)
 def _train(*args: Any, **kwargs: Any) -> None:
     with _errors_as_exit_codes():
         train(*args, **kwargs)
+
+
+@app.command("tune", help=tune.__doc__)
+@functools.wraps(tune)
+def _tune(*args: Any, **kwargs: Any) -> None:
+    with _errors_as_exit_codes():
+        tune(*args, **kwargs)
 
 
 @contextmanager

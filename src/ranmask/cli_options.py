@@ -19,9 +19,10 @@ Model = Annotated[
     typer.Option(
         "--model",
         "-m",
-        help="A model folder, a hub id, or module:function.",
+        help="news, news-words or reviews-words (they come with ranmask), a model folder, a hub "
+        "id, or module:function.",
         envvar="RANMASK_MODEL",
-        show_default=False,
+        show_default="news",
     ),
 ]
 Input = Annotated[
@@ -80,6 +81,14 @@ CertificateOption = Annotated[
         help="exact, ablation, ablation-runner-up; without guarantee: paper, paper-as-printed, "
         "paper-estimated-beta.",
         show_default="exact",
+    ),
+]
+Threat = Annotated[
+    str | None,
+    typer.Option(
+        help="substitutions; or edits (insertions, deletions and reordering too), for classifiers "
+        "of single words.",
+        show_default="substitutions",
     ),
 ]
 Alpha = Annotated[

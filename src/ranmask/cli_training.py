@@ -92,6 +92,8 @@ def train(
     if kind == "words":
         from ranmask.training.word_table import WordTableOptions
 
+        refused = {"base": base, "device": device}
+        given |= {name: value for name, value in refused.items() if value is not None}
         table_options = _built(WordTableOptions, given, kind)
         learned, held_out = _corpora(data, validation, also or [], rows, columns)
         _train_words(learned, held_out, output, table_options)
@@ -161,7 +163,8 @@ class _Log:
 
     def __exit__(self, kind: Any, *_: object) -> None:
         if kind is KeyboardInterrupt:
-            self._console.print(f"interrupted: the same command resumes {self._output}")
+            shown = f"interrupted: the same command resumes {self._output}"
+            self._console.print(shown, highlight=False, markup=False, soft_wrap=True)
 
     def __call__(self, line: dict[str, Any]) -> None:
         if line["phase"] == "complete":
@@ -169,9 +172,9 @@ class _Log:
         elif "score" in line:
             shown = f"{line['phase']} epoch {line['epoch']:g}: validation {_figures(line)}"
         else:
-            place = f"step {line['step']} of {line['steps']}" if "step" in line else ""
-            shown = f"{line['phase']} epoch {line['epoch']:g} {place}: loss {line['loss']:.4f}"
-        self._console.print(shown, highlight=False)
+            place = f", step {line['step']} of {line['steps']}" if "step" in line else ""
+            shown = f"{line['phase']} epoch {line['epoch']:g}{place}: loss {line['loss']:.4f}"
+        self._console.print(shown, highlight=False, markup=False, soft_wrap=True)
 
 
 def _figures(line: dict[str, Any]) -> str:

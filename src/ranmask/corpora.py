@@ -69,8 +69,14 @@ class Corpus:
             "rows": len(self.texts),
             "label_names": list(self.label_names),
             "note": self.note,
+            "terms": self.terms,
             "sha256": self.sha256,
         }
+
+    @property
+    def terms(self) -> str | None:
+        """What is known of the terms that the data is offered on."""
+        return " ".join(TERMS[name] for name in self.name.split("+") if name in TERMS) or None
 
     def take(self, rows: int | None) -> Corpus:
         """The first ``rows`` rows, or all where there are not that many; None: all."""
@@ -172,6 +178,17 @@ _KNOWN = {
 }
 NAMES = tuple(_KNOWN)
 """The corpora that are known by name."""
+
+TERMS = {
+    "agnews": "AG News (Zhang, Zhao and LeCun 2015, from A. Gulli's corpus) is offered for "
+    "research and non-commercial use.",
+    "sst2": "No licence is stated for SST2 (Socher et al. 2013).",
+    "sst2_glue": "No licence is stated for the GLUE phrases of SST2 (Socher et al. 2013).",
+    "imdb": "No licence is stated for the IMDB reviews (Maas et al. 2011).",
+    "snli": "SNLI is offered under CC BY-SA 4.0 (Bowman et al. 2015).",
+    "hate": "The tweets are offered under the MIT licence (Davidson et al. 2017).",
+}
+"""What is known of the terms that the data is offered on; a model's card repeats it."""
 
 
 def load_corpus(

@@ -20,7 +20,8 @@ import numpy.typing as npt
 from ranmask.certificates import vote_differences
 from ranmask.certificates.coverage import Ints
 from ranmask.classifiers.base import Outputs, Scores
-from ranmask.errors import ClassifierError, OptionError
+from ranmask.classifiers.outputs import as_scores, largest_move
+from ranmask.errors import OptionError
 
 Ensemble: TypeAlias = Literal["vote", "score", "logit"]
 ENSEMBLES: tuple[str, ...] = get_args(Ensemble)
@@ -116,31 +117,8 @@ def count_ballots(
 def _probability_points(
     scores: Scores, outputs: Outputs, tolerance: float
 ) -> tuple[Ints, Scores, int]:
-    if outputs == "logits":
-        powers = np.exp(scores - scores.max(axis=1, keepdims=True))
-        scores = powers / powers.sum(axis=1, keepdims=True)
-        # Log-odds against all rivals move by at most the tolerance; a sigmoid's slope is 1/4.
-        move = tolerance / 4
-    elif outputs == "approvals":
-        scores = _sigmoid(scores)
-        # Here each logit stands alone and moves by at most half the tolerance.
-        move = tolerance / 8
-    else:
-        if float(scores.min()) < 0 or float(scores.max()) > 1:
-            raise ClassifierError(
-                f"ensemble='score' adds scores between 0 and 1; the base classifier returned "
-                f"{float(scores.min()):g} to {float(scores.max()):g}. Return probabilities, or "
-                "wrap it with outputs='logits', or use ensemble='vote'"
-            )
-        move = tolerance / 2
-    points = np.rint(scores * SCALE).astype(np.int64)
-    return points, np.full(len(scores), move * SCALE), SCALE
-
-
-def _sigmoid(logits: Scores) -> Scores:
-    small = np.exp(-np.abs(logits))  # never overflows
-    values: Scores = np.where(logits >= 0, 1, small) / (1 + small)
-    return values
+    points = np.rint(as_scores(scores, outputs) * SCALE).astype(np.int64)
+    return points, np.full(len(scores), largest_move(tolerance, outputs) * SCALE), SCALE
 
 
 def _normalised_points(scores: Scores, tolerance: float) -> tuple[Ints, Scores, int]:

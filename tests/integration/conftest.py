@@ -45,3 +45,15 @@ def model_folder(one_thread, tmp_path_factory):
     model.save_pretrained(folder)
     tokenizer.save_pretrained(folder)
     return folder
+
+
+@pytest.fixture(scope="session")
+def base_folder(one_thread, tmp_path_factory):
+    """A tiny encoder to be trained: its words differ, it knows no classes, and it has dropout."""
+    import tiny_models
+
+    folder = tmp_path_factory.mktemp("bases") / "base"
+    model, tokenizer = tiny_models.untrained_bert()
+    model.save_pretrained(folder)
+    tokenizer.save_pretrained(folder)
+    return folder

@@ -109,6 +109,23 @@ def bert():
 
 
 @functools.cache
+def untrained_bert():
+    """To be trained: ordinary weights, but words that stand out from their positions."""
+    tokenizer = wordpiece_tokenizer()
+    config = transformers.BertConfig(
+        **_SIZES
+        | {"initializer_range": 0.1, "id2label": None, "label2id": None}
+        | {"vocab_size": len(tokenizer), "max_position_embeddings": LONGEST}
+    )
+    with torch.random.fork_rng():
+        torch.manual_seed(0)
+        model = transformers.BertForSequenceClassification(config)
+    with torch.no_grad():
+        model.get_input_embeddings().weight *= 10
+    return model, tokenizer
+
+
+@functools.cache
 def roberta():
     return _build(
         transformers.RobertaForSequenceClassification,

@@ -12,7 +12,7 @@ from ranmask.training.losses import certified_margins
 from ranmask.training.word_table import WordTableOptions, train_word_table
 
 NAMES = ("river", "mountain", "desert")
-SMALL = {"epochs": 6, "warm_epochs": 2, "batch": 32, "buckets": 4096, "target_words": 3}
+SMALL = {"epochs": 6, "warm_epochs": 2, "batch_size": 32, "buckets": 4096, "target_words": 3}
 
 
 def made_up(rows, classes=3, seed=0, length=12, telling=0.5):
@@ -99,6 +99,8 @@ class TestLearning:
             {"margin": 0.8},
             {"learning_rate": 0.01},
             {"target_words": 1, "temperature": 1.2},
+            {"accuracy_weight": 1.0},
+            {"batch_size": 16},
         ],
         ids=str,
     )
@@ -202,12 +204,14 @@ class TestRefused:
             {"warm_epochs": 9},
             {"learning_rate": 0},
             {"learning_rate": float("inf")},
-            {"batch": 0},
-            {"batch": True},
+            {"batch_size": 0},
+            {"batch_size": True},
             {"feature_dropout": 1.0},
             {"feature_dropout": -0.1},
             {"margin": 0},
             {"margin": 1.0},
+            {"accuracy_weight": -0.5},
+            {"accuracy_weight": float("nan")},
             {"buckets": 0},
             {"most_words": 0},
             {"seed": -1},

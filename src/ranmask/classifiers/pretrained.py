@@ -1,19 +1,22 @@
 """Models on disk or on the hub, with ``ranmask.json`` (`record`) beside them.
 
-Two kinds: encoders, which are Hugging Face sequence classifiers, and word tables, which need
-neither torch nor transformers.  Weights are safetensors; nothing is unpickled and no code that
-comes with a model is run.
+Three kinds: encoders, which are Hugging Face sequence classifiers; word tables, which need
+neither torch nor transformers; and blends of such models.  Weights are safetensors; nothing is
+unpickled and no code that comes with a model is run.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ranmask.classifiers import record
 from ranmask.classifiers.base import BaseClassifier, Hiding
 from ranmask.errors import MissingDependencyError, ModelError, OptionError
+
+if TYPE_CHECKING:
+    from ranmask.classifiers.blend import Blend
 
 
 def load(
@@ -35,9 +38,13 @@ def load(
     (docs/performance.md has the figures).  ``dtype="bfloat16"`` is there for those who need it.
     """
     found = _find_record(folder_or_id, revision)
-    if found is not None and record.read(found).kind == record.WORDS:
+    known = record.read(found) if found is not None else None
+    if known is not None and known.kind == record.WORDS:
         refused = {"hide": hide, "mask_token": mask_token, "device": device, "dtype": dtype}
         return _load_words(folder_or_id, refused | {"revision": revision})
+    if known is not None and known.kind == record.BLEND:
+        refused = {"hide": hide, "mask_token": mask_token, "revision": revision}
+        return _load_blend(folder_or_id, known.parts, refused, device, dtype)
     hiding: Hiding = "mask" if hide is None else hide
     return _load_encoder(folder_or_id, hiding, mask_token, device, dtype, revision)
 
@@ -56,6 +63,38 @@ def _load_words(folder: str, refused: Mapping[str, str | None]) -> BaseClassifie
             f"{folder!r} is a word table on the hub: download its folder first, and load that"
         )
     return WordTable.load(folder)
+
+
+def _load_blend(
+    folder: str,
+    parts: Sequence[str],
+    refused: Mapping[str, str | None],
+    device: str | None,
+    dtype: str | None,
+) -> BaseClassifier:
+    from ranmask.classifiers.blend import Blend
+
+    for name, value in refused.items():
+        if value is not None:
+            raise OptionError(
+                f"{name}={value!r} means nothing for {folder!r}, which is a blend: leave it out"
+            )
+    if not Path(folder).is_dir():
+        raise ModelError(
+            f"{folder!r} is a blend on the hub: download its folder first, and load that"
+        )
+    loaded = []
+    for part in parts:
+        inside = Path(folder) / part / record.FILE_NAME
+        if not inside.is_file():
+            raise ModelError(f"{folder!r} has no part {part!r} with its {record.FILE_NAME}")
+        own = record.read(inside)
+        if own.kind == record.WORDS:
+            loaded.append(load(str(inside.parent)))
+        else:
+            hiding = {key: own.smoothing.get(key) for key in ("hide", "mask_token")}
+            loaded.append(load(str(inside.parent), **hiding, device=device, dtype=dtype))
+    return Blend(loaded)
 
 
 def _load_encoder(
@@ -112,17 +151,21 @@ def save(
     labels: tuple[str, ...] | None,
 ) -> None:
     """Write model (with its tokenizer) and ``ranmask.json`` into ``folder``."""
+    from ranmask.classifiers.blend import Blend
     from ranmask.classifiers.word_table import WordTable
 
     if isinstance(base, WordTable):
         (base if labels is None else base.renamed(labels)).save(folder, options)
         return
+    if isinstance(base, Blend):
+        _save_blend(base, Path(folder), options, labels)
+        return
     model = getattr(base, "model", None)
     encoder = getattr(base, "encoder", None)
     if model is None or encoder is None:
         raise ModelError(
-            f"a {type(base).__name__} cannot be saved: save_pretrained keeps word tables "
-            "and Hugging Face models"
+            f"a {type(base).__name__} cannot be saved: save_pretrained keeps word tables, "
+            "Hugging Face models and blends of them"
         )
     if labels is not None:
         model.config.id2label = dict(enumerate(labels))
@@ -133,6 +176,16 @@ def save(
     encoder.tokenizer.save_pretrained(path)
     hiding = {"hide": encoder.hide, "mask_token": encoder.mask_token}
     record.write(path, record.ENCODER, {**options, **hiding})
+
+
+def _save_blend(
+    blend: Blend, folder: Path, options: Mapping[str, Any], labels: tuple[str, ...] | None
+) -> None:
+    names = []
+    for number, part in enumerate(blend.parts, 1):
+        names.append(f"part{number}")
+        save(part, str(folder / names[-1]), options=options, labels=labels)
+    record.write(folder, record.BLEND, options, names)
 
 
 def saved_options(folder_or_id: str, revision: str | None = None) -> dict[str, Any]:

@@ -7,7 +7,7 @@ Versioned JSON; nothing in it is code.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -17,8 +17,8 @@ from ranmask.errors import ModelError
 FILE_NAME = "ranmask.json"
 FILE_VERSION = 1
 
-ENCODER, WORDS = "encoder", "words"
-KINDS = (ENCODER, WORDS)
+ENCODER, WORDS, BLEND = "encoder", "words", "blend"
+KINDS = (ENCODER, WORDS, BLEND)
 
 _OPTIONS: dict[str, type | tuple[type, ...]] = {
     "keep": int,
@@ -40,16 +40,23 @@ _OPTIONS: dict[str, type | tuple[type, ...]] = {
 
 @dataclass(frozen=True)
 class Record:
-    """``kind`` of the model (`ENCODER`, or `WORDS` for a word table) and smoothing options."""
+    """``kind`` of the model (`ENCODER`, `WORDS` for a word table, `BLEND`) and its smoothing.
+
+    ``parts`` names the folders inside that hold the parts of a blend.
+    """
 
     kind: str
     smoothing: dict[str, Any]
+    parts: tuple[str, ...] = ()
 
 
-def write(folder: Path, kind: str, smoothing: Mapping[str, Any]) -> None:
+def write(folder: Path, kind: str, smoothing: Mapping[str, Any], parts: Sequence[str] = ()) -> None:
     """Write the record of a model into ``folder``; options that are None are left out."""
     given = {key: value for key, value in smoothing.items() if value is not None}
-    record = {"format": "ranmask", "version": FILE_VERSION, "kind": kind, "smoothing": given}
+    record: dict[str, Any] = {"format": "ranmask", "version": FILE_VERSION, "kind": kind}
+    if parts:
+        record["parts"] = list(parts)
+    record["smoothing"] = given
     (folder / FILE_NAME).write_text(json.dumps(record, indent=2) + "\n", encoding="utf-8")
 
 
@@ -67,7 +74,7 @@ def read(path: Path) -> Record:
         )
     kind = record.get("kind", ENCODER)
     if kind not in KINDS:
-        raise ModelError(f"{path} has kind {kind!r}; this ranmask knows {' and '.join(KINDS)}")
+        raise ModelError(f"{path} has kind {kind!r}; this ranmask knows {', '.join(KINDS)}")
     options = record.get("smoothing")
     if not isinstance(options, dict):
         raise ModelError(f"{path} has no table of options under 'smoothing'")
@@ -76,4 +83,16 @@ def read(path: Path) -> Record:
             raise ModelError(f"{path} has the option {key!r}, which this ranmask does not know")
         if not isinstance(value, _OPTIONS[key]):
             raise ModelError(f"{path} has {key}={value!r}, which is of the wrong type")
-    return Record(kind, options)
+    return Record(kind, options, _parts(record.get("parts", []), kind, path))
+
+
+def _parts(parts: object, kind: str, path: Path) -> tuple[str, ...]:
+    if kind != BLEND:
+        return ()
+    if (
+        not isinstance(parts, list)
+        or len(parts) < 2
+        or not all(isinstance(one, str) and Path(one).name == one != ".." for one in parts)
+    ):
+        raise ModelError(f"{path} has parts={parts!r}, not two or more folders inside it")
+    return tuple(parts)

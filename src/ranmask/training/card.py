@@ -25,13 +25,13 @@ def model_card(run: Mapping[str, Any], measured: Mapping[str, Any]) -> str:
         f"- Classes: {', '.join(train['label_names'])}",
         f"- Trained on: {_data(train)}",
         f"- Validation: {_data(validation)}",
+        *([f"- Terms of the data: {train['terms']}"] if train.get("terms") else []),
         f"- Kind: {run['kind']}" + (f", from {run['base']}" if run.get("base") else ""),
         "",
         "## Measured on validation",
         "",
-        f"{measured['texts']:,} texts that training did not see, exact certificate. CR@d is the",
-        "share of all texts whose label is right and certified at d changed words; the best",
-        "checkpoint was chosen on part of them.",
+        f"{measured['texts']:,} texts of the validation rows above, exact certificate. CR@d is the",
+        "share of all texts whose label is right and certified at d changed words." + _chosen(run),
         "",
         *_table(measured),
         "",
@@ -49,6 +49,11 @@ def model_card(run: Mapping[str, Any], measured: Mapping[str, Any]) -> str:
 
 def _title(run: Mapping[str, Any]) -> str:
     return f"{run['train']['name']}, {run['kind']}"
+
+
+def _chosen(run: Mapping[str, Any]) -> str:
+    rows = run["options"].get("validation_rows")
+    return f" The best\ncheckpoint was chosen by the first {rows:,} of them." if rows else ""
 
 
 def _data(corpus: Mapping[str, Any]) -> str:

@@ -1,16 +1,21 @@
 """Making a base encoder smaller before it is trained: fewer layers, fewer tokens.
 
 At one to three visible words an encoder needs its word knowledge more than its depth.  Tokens
-that are left out are spelt with shorter pieces, which all stay, so every word can still be read.
+that are left out are spelt with shorter pieces: single characters all stay, so every word whose
+characters are known can still be read.
 """
 
 from __future__ import annotations
 
+import json
+import tempfile
 from collections import Counter
 from collections.abc import Iterable
+from pathlib import Path
 from typing import Any
 
 import torch
+import transformers
 
 from ranmask.errors import OptionError
 
@@ -33,45 +38,28 @@ def keep_tokens(model: Any, tokenizer: Any, words: Iterable[str], size: int) -> 
     """Leave only ``size`` tokens of a WordPiece vocabulary; returns the new tokenizer.
 
     Kept are the special tokens, every single character (alone and as a continuation), and then
-    the most frequent tokens of ``words``.
+    the most frequent tokens of ``words``.  Everything else of the tokenizer stays as it is.
     """
-    kind = type(tokenizer.backend_tokenizer.model).__name__
+    backend = getattr(tokenizer, "backend_tokenizer", None)
+    kind = type(getattr(backend, "model", tokenizer)).__name__
     if kind != "WordPiece":
         raise OptionError(
             f"vocabulary={size} needs a WordPiece tokenizer, as BERT's; this one is {kind}"
         )
     vocabulary: dict[str, int] = tokenizer.get_vocab()
-    counts = _token_counts(tokenizer, words)
-    special = set(tokenizer.all_special_tokens)
-    needed = [t for t in vocabulary if t in special or len(t.removeprefix("##")) == 1]
-    if len(needed) > size:
+    added = {*tokenizer.all_special_tokens, *tokenizer.get_added_vocab()}
+    chosen = {t for t in vocabulary if t in added or len(t.removeprefix("##")) == 1}
+    if len(chosen) > size:
         raise OptionError(
             f"vocabulary={size} is too small: special tokens and single characters are "
-            f"{len(needed)}"
+            f"{len(chosen)}"
         )
-    by_count = sorted(vocabulary, key=lambda t: (-counts[vocabulary[t]], vocabulary[t]))
-    chosen = set(needed)
-    for token in by_count:
-        if len(chosen) == size:
-            break
-        chosen.add(token)
+    counts = _token_counts(tokenizer, words)
+    rest = sorted(vocabulary.keys() - chosen, key=lambda t: (-counts[vocabulary[t]], vocabulary[t]))
+    chosen.update(rest[: size - len(chosen)])
     kept = sorted(chosen, key=vocabulary.__getitem__)
-    embeddings = model.get_input_embeddings()
-    rows = embeddings.weight.detach()[[vocabulary[token] for token in kept]].clone()
-    small = torch.nn.Embedding(len(kept), rows.shape[1])
-    small.weight = torch.nn.Parameter(rows)
-    model.set_input_embeddings(small)
-    model.config.vocab_size = len(kept)
-    lower = bool(getattr(tokenizer, "do_lower_case", True))
-    reduced = type(tokenizer)(
-        vocab={token: index for index, token in enumerate(kept)},
-        do_lower_case=lower,
-        model_max_length=tokenizer.model_max_length,
-    )
-    padding = reduced.pad_token_id
-    model.config.pad_token_id = padding
-    small.padding_idx = padding
-    return reduced
+    _cut_embeddings(model, [vocabulary[token] for token in kept])
+    return _reduced(tokenizer, {token: index for index, token in enumerate(kept)})
 
 
 def _token_counts(tokenizer: Any, words: Iterable[str]) -> Counter[int]:
@@ -83,3 +71,41 @@ def _token_counts(tokenizer: Any, words: Iterable[str]) -> Counter[int]:
         for token in ids:
             counts[token] += counted[word]
     return counts
+
+
+def _cut_embeddings(model: Any, kept: list[int]) -> None:
+    """Leave only these rows of the embeddings, and renumber the tokens that the config names."""
+    place = {old: new for new, old in enumerate(kept)}
+    embeddings = model.get_input_embeddings()
+    small = torch.nn.Embedding.from_pretrained(  # type: ignore[no-untyped-call]
+        embeddings.weight.detach()[kept].clone(),
+        freeze=False,
+        padding_idx=place.get(embeddings.padding_idx),
+    )
+    model.set_input_embeddings(small)
+    model.config.vocab_size = len(kept)
+    for name, value in list(vars(model.config).items()):
+        if name.endswith("_token_id") and value is not None:
+            setattr(model.config, name, place.get(value))
+
+
+def _reduced(tokenizer: Any, ids: dict[str, int]) -> Any:
+    """The same tokenizer with other ids, by way of its file: only that form of it is public."""
+    with tempfile.TemporaryDirectory() as folder:
+        tokenizer.save_pretrained(folder)
+        path = Path(folder) / "tokenizer.json"
+        saved = json.loads(path.read_text(encoding="utf-8"))
+        saved["model"]["vocab"] = ids
+        for token in saved["added_tokens"]:
+            token["id"] = ids[token["content"]]
+        if saved.get("padding"):
+            saved["padding"]["pad_id"] = ids[saved["padding"]["pad_token"]]
+        frame = saved.get("post_processor") or {}
+        for token in frame.get("special_tokens", {}).values():
+            token["ids"] = [ids[name] for name in token["tokens"]]
+        for end in ("cls", "sep"):  # another form of the same
+            if end in frame:
+                frame[end][1] = ids[frame[end][0]]
+        path.write_text(json.dumps(saved), encoding="utf-8")
+        (Path(folder) / "vocab.txt").unlink(missing_ok=True)
+        return transformers.AutoTokenizer.from_pretrained(folder, trust_remote_code=False)

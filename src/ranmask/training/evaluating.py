@@ -17,3 +17,9 @@ def certified_summary(
     for result, label in zip(classifier.certify(texts), labels, strict=True):
         summary.add(correct=result.label_id == label, radius=result.radius, words=result.words)
     return summary
+
+
+def certified_score(summary: CertifiedSummary, most: int) -> float:
+    """Share of texts that are right and certified, averaged over 0 to ``most`` changed words."""
+    shares = [summary.certified_accuracy(changed) for changed in range(most + 1)]
+    return float(sum(shares) / len(shares))

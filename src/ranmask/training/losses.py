@@ -12,7 +12,10 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-NO_RIVAL = 1e9
+MARGIN_WIDTH = 0.1
+"""Width of the margin loss's hinge, in scores."""
+
+_NO_RIVAL = 1e9
 
 
 def certified_loss(
@@ -66,7 +69,7 @@ def certified_margins(scores: Tensor, present: Tensor, labels: Tensor, met: Tens
     at = met.clamp(max=most)[..., None].expand(-1, -1, classes)
     left = differences.sum(1)[:, None, :] - costs.gather(1, at)
     own = torch.nn.functional.one_hot(labels, classes).bool()[:, None, :]
-    return left.masked_fill(own, NO_RIVAL).amin(2)
+    return left.masked_fill(own, _NO_RIVAL).amin(2)
 
 
 def margin_loss(
@@ -76,7 +79,7 @@ def margin_loss(
     shown = present.sum(1).clamp(min=1)[:, None]
     means = (scores * present[..., None]).sum(1) / shown
     own = torch.nn.functional.one_hot(labels, means.shape[1]).bool()
-    rival = means.masked_fill(own, -NO_RIVAL).amax(1)
+    rival = means.masked_fill(own, -_NO_RIVAL).amax(1)
     margin = means.gather(1, labels[:, None])[:, 0] - rival
     loss = torch.nn.functional.softplus((target - margin) / temperature) * temperature
     return loss.mean()

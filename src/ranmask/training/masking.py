@@ -1,6 +1,8 @@
-"""Which words each text shows in each epoch: a pure function of seed, epoch and row.
+"""Which words each text shows in each epoch: a pure function of seed, phase, epoch and row.
 
-Nothing here remembers anything, so a run that was killed draws the same masks again.
+Nothing here remembers anything, so a run that was killed draws the same masks again.  Pinned by
+a test: only numpy's raw bit stream (whose values numpy promises to keep) and our own selection
+rules are used.
 """
 
 from __future__ import annotations
@@ -10,6 +12,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
+import numpy.typing as npt
 
 from ranmask import families
 from ranmask.certificates.exact import sets_met
@@ -27,7 +30,7 @@ class Turn:
 
 @dataclass(frozen=True, eq=False)
 class Draw:
-    """Kept sets of one text, and how many of all sets each stands for."""
+    """The kept sets that were drawn for one text of ``words`` words."""
 
     words: int
     sets: KeptSets
@@ -39,14 +42,17 @@ class Draw:
         return int(self.sets.shape[1])
 
     def met(self, changed: int) -> int:
-        """How many of the drawn copies ``changed`` words meet, at most (expected, if sampled)."""
+        """How many of the drawn copies ``changed`` words meet, at most.
+
+        Where not all sets were drawn, their share of all sets, rounded up.
+        """
         drawn = len(self.sets)
         if self.family == "windows":
             most = Fraction(min(changed * self.kept, self.words), self.words)
         else:
             total = math.comb(self.words, self.kept)
-            most = Fraction(sets_met(self.words, self.kept, min(changed, self.words)), total)
-        return min(drawn, math.ceil(most * drawn))
+            most = Fraction(sets_met(self.words, self.kept, changed), total)
+        return math.ceil(most * drawn)
 
     @property
     def words_per_copy(self) -> float:
@@ -56,17 +62,22 @@ class Draw:
 
 @dataclass(frozen=True)
 class MaskingPlan:
-    """How copies are drawn in one phase of training."""
+    """How copies are drawn in one phase of training; phases draw independently."""
 
     retentions: tuple[Retention, ...]
     family: FamilyChoice
     copies: int
     ramp: float
     seed: int
+    phase: int = 0
 
     def draw(self, words: int, turn: Turn) -> Draw:
-        """The kept sets of a text of ``words`` words: all there are, or ``copies`` random ones."""
-        bits = np.random.PCG64(np.random.SeedSequence([self.seed, turn.epoch, turn.row]))
+        """The kept sets of a text of ``words`` words: all there are, or ``copies`` random ones.
+
+        Of several retentions, one is drawn for all copies.  During the ramp fewer words are
+        hidden: from none, at the start of the phase, to all that are to be hidden.
+        """
+        bits = _bits(self.seed, 2 * self.phase + 1, turn.epoch, turn.row)
         retention = self.retentions[int(bits.random_raw()) % len(self.retentions)]
         kept = retention.count(words)
         if self.ramp > 0:
@@ -74,14 +85,14 @@ class MaskingPlan:
             kept = families.ramped_count(words, kept, hidden_share)
         if self.family == "windows" and kept < words:
             sets = families.windows(words, kept, words)
+            if len(sets) > self.copies:
+                sets = sets[np.sort(_order(bits, len(sets))[: self.copies])]
         elif math.comb(words, kept) <= self.copies:
             sets = families.all_sets(words, kept)
         else:
             keys = bits.random_raw(self.copies * words).reshape(self.copies, words)
             chosen = np.argpartition(keys, kept - 1, axis=1)[:, :kept]
-            return Draw(words, np.sort(chosen, axis=1).astype(np.int32), self.family)
-        if len(sets) > self.copies:
-            sets = sets[np.sort(np.argsort(bits.random_raw(len(sets)))[: self.copies])]
+            sets = np.sort(chosen, axis=1).astype(np.int32)
         return Draw(words, sets, self.family)
 
 
@@ -92,21 +103,36 @@ class Turns:
     rows than a batch, rows repeat.
     """
 
-    def __init__(self, rows: int, epochs: int, batch: int, seed: int) -> None:
+    def __init__(self, rows: int, epochs: int, batch: int, seed: int, phase: int = 0) -> None:
         self.steps_per_epoch = max(1, rows // batch)
         self._per_epoch = self.steps_per_epoch * batch
         self._rows = rows
         self._epochs = epochs
         self._seed = seed
-        self._order: tuple[int, np.ndarray] | None = None
+        self._phase = phase
+        self._latest: tuple[int, npt.NDArray[np.intp]] | None = None
 
     def __len__(self) -> int:
         return self._per_epoch * self._epochs
 
     def __getitem__(self, index: int) -> Turn:
+        if not 0 <= index < len(self):
+            raise IndexError(index)
         epoch, place = divmod(index, self._per_epoch)
-        if self._order is None or self._order[0] != epoch:
-            bits = np.random.PCG64(np.random.SeedSequence([self._seed, epoch]))
-            self._order = epoch, np.argsort(bits.random_raw(self._rows), kind="stable")
-        row = int(self._order[1][place % self._rows])
+        row = int(self._permutation(epoch)[place % self._rows])
         return Turn(row, epoch, index / len(self))
+
+    def _permutation(self, epoch: int) -> npt.NDArray[np.intp]:
+        if self._latest is None or self._latest[0] != epoch:
+            self._latest = epoch, _order(_bits(self._seed, 2 * self._phase, epoch), self._rows)
+        return self._latest[1]
+
+
+def _bits(*key: int) -> np.random.PCG64:
+    """A stream of its own for each key.  Numpy pads keys with zeros: ``(1,)`` is ``(1, 0)``."""
+    return np.random.PCG64(np.random.SeedSequence(key))
+
+
+def _order(bits: np.random.PCG64, size: int) -> npt.NDArray[np.intp]:
+    """A random permutation of the numbers below ``size``."""
+    return np.argsort(bits.random_raw(size), kind="stable")

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import asdict, dataclass
-from typing import Any, Literal, TypeAlias, get_args
+from typing import Any, Literal, TypeAlias, TypeGuard, get_args
 
 from ranmask.classifiers.base import Hiding, check_hiding
 from ranmask.errors import OptionError
@@ -14,6 +15,8 @@ from ranmask.voting import ENSEMBLES, Ensemble
 Head: TypeAlias = Literal["choice", "approval"]
 VoteLoss: TypeAlias = Literal["certified", "margin"]
 WeightType: TypeAlias = Literal["float32", "float16"]
+
+_SEEDS = 2**32  # what numpy and torch take alike
 
 
 @dataclass(frozen=True)
@@ -105,19 +108,27 @@ class TrainingOptions:
             _at_least(name, getattr(self, name), 0, whole=True)
         for name in ("copies", "vote_copies", "target_words", "batch_size", "validation_rows"):
             _at_least(name, getattr(self, name), 1, whole=True)
-        for name in ("patience", "layers", "evaluate_every", "masks"):
+        for name, least in (
+            ("patience", 1),
+            ("layers", 1),
+            ("evaluate_every", 1),
+            ("masks", 1),
+            ("vocabulary", 100),
+        ):
             if getattr(self, name) is not None:
-                _at_least(name, getattr(self, name), 1, whole=True)
-        if self.vocabulary is not None:
-            _at_least("vocabulary", self.vocabulary, 100, whole=True)
+                _at_least(name, getattr(self, name), least, whole=True)
         for name in ("weight_decay", "ramp", "margin", "accuracy_weight"):
             _at_least(name, getattr(self, name), 0)
         for name in ("learning_rate", "gradient_clip", "vote_learning_rate", "temperature"):
             value = getattr(self, name)
-            if value is not None and not (_is_number(value) and value > 0):
+            if value is None and name in ("vote_learning_rate", "temperature"):
+                continue
+            if not _is_number(value) or value <= 0:
                 raise OptionError(f"{name} must be a number above 0, not {value!r}")
         if self.ramp > 1:
             raise OptionError(f"ramp is a share of masked training, at most 1; not {self.ramp!r}")
+        if self.seed >= _SEEDS:
+            raise OptionError(f"seed must be a whole number below 2**32, not {self.seed!r}")
         if self.epochs + self.vote_epochs == 0:
             raise OptionError("epochs and vote_epochs are both 0: nothing would be trained")
 
@@ -152,10 +163,10 @@ class TrainingOptions:
 
 
 def _at_least(name: str, value: object, least: int, whole: bool = False) -> None:
-    if not _is_number(value) or (whole and not isinstance(value, int)) or value < least:  # type: ignore[operator]
+    if not _is_number(value) or (whole and not isinstance(value, int)) or value < least:
         kind = "whole number" if whole else "number"
         raise OptionError(f"{name} must be a {kind} of at least {least}, not {value!r}")
 
 
-def _is_number(value: object) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and value == value
+def _is_number(value: object) -> TypeGuard[int | float]:
+    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)

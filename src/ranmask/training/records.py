@@ -1,27 +1,31 @@
 """The folder of a training run: what it is, how far it got, its log and its card.
 
 ``training.json`` describes the run and, once it is complete, what was measured; the same run is
-resumed, another one is refused.  ``training.jsonl`` is the log.  ``checkpoints/`` is the Trainer's
-own and goes away at the end.
+resumed, another one is refused.  ``training.jsonl`` is the log: that of one run, however often it
+was interrupted.  ``checkpoints/`` is the Trainer's own and goes away at the end.
 """
 
 from __future__ import annotations
 
 import json
-import os
 import shutil
-import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from ranmask import __version__
-from ranmask.errors import OutputError
+from ranmask.errors import DataError, OptionError, OutputError
 from ranmask.metrics import CertifiedSummary
 from ranmask.training.card import model_card
 
+if TYPE_CHECKING:
+    from ranmask.corpora import Corpus
+
 RECORD, LOG, CHECKPOINTS, CARD = "training.json", "training.jsonl", "checkpoints", "README.md"
 RECORD_VERSION = 1
+COMPLETE = "complete"
+"""The phase of the log's last line; and a file that marks a checkpoint as wholly written."""
 
 Report: TypeAlias = Callable[[dict[str, Any]], None]
 """Called with every line of a training log as it is written."""
@@ -40,8 +44,20 @@ def figures(summary: CertifiedSummary) -> dict[str, Any]:
     }
 
 
+def check_corpora(train: Corpus, validation: Corpus) -> None:
+    """Refuse corpora that cannot be trained on and validated by."""
+    for one in (train, validation):
+        if not one.texts:
+            raise DataError(f"{one.name} {one.split} has no rows")
+    if train.label_names != validation.label_names:
+        raise OptionError(
+            f"train has the classes {', '.join(train.label_names)}, validation "
+            f"{', '.join(validation.label_names)}: they must be the same"
+        )
+
+
 class RunFolder:
-    """Keeps a training run in a folder.  In a run of several processes, the first one writes."""
+    """Keeps a training run in a folder.  Of several processes that train, one may write."""
 
     def __init__(
         self,
@@ -50,29 +66,39 @@ class RunFolder:
         report: Report | None = None,
     ) -> None:
         self.folder = folder
-        self.is_main_process = os.environ.get("RANK", "0") == "0"
         self._description = json.loads(json.dumps(dict(description)))
         self._report = report
 
-    def start(self) -> None:
-        """Begin or resume; raises where the folder holds something else."""
+    def check(self) -> None:
+        """Raise where the folder holds something else than this run; nothing is written."""
         record = self.folder / RECORD
         if record.is_file():
             self._check_same(record)
-            return
-        if self.folder.exists() and (not self.folder.is_dir() or any(self.folder.iterdir())):
+        elif self.folder.exists() and not self._is_empty():
             raise OutputError(
                 f"{self.folder} exists and holds no training run: name another folder"
             )
-        if self.is_main_process:
+
+    def _is_empty(self) -> bool:
+        begun = _partial(self.folder / RECORD)  # by a run that was killed at its first line
+        return self.folder.is_dir() and all(path == begun for path in self.folder.iterdir())
+
+    def begin(self) -> None:
+        """Begin or resume.  From here on the folder belongs to this run."""
+        self.check()
+        with _output_errors(self.folder):
             self.folder.mkdir(parents=True, exist_ok=True)
-            self._write({"run": self._description, "complete": False})
+            if not (self.folder / RECORD).is_file():
+                self._write({"run": self._description, "complete": False})
+            self._keep_log(lambda line: line["phase"] != COMPLETE)
 
     def _check_same(self, path: Path) -> None:
         try:
             record = json.loads(path.read_text(encoding="utf-8"))
         except (OSError, ValueError) as error:
             raise OutputError(f"cannot read {path}: {error}") from error
+        if not isinstance(record, dict) or record.get("format") != "ranmask-training":
+            raise OutputError(f"{path} is not the record of a training run: name another folder")
         if record.get("version") != RECORD_VERSION:
             raise OutputError(f"{path} has version {record.get('version')!r}, not {RECORD_VERSION}")
         if record.get("complete"):
@@ -90,65 +116,73 @@ class RunFolder:
         """Where the Trainer keeps the checkpoints of a phase."""
         return self.folder / CHECKPOINTS / phase
 
-    def phase_folder(self, phase: str, partial: bool = False) -> Path:
-        """Where the best model of a finished phase is; ``partial`` while it is being written."""
-        return self.folder / CHECKPOINTS / (f"{phase}-best" + (".partial" if partial else ""))
+    def last_checkpoint(self, phase: str) -> Path | None:
+        """The last checkpoint of a phase; those that were not wholly written are removed."""
+        whole = {}
+        for path in self.checkpoints(phase).glob("checkpoint-*"):
+            if (path / COMPLETE).is_file():
+                whole[int(path.name.rpartition("-")[2])] = path
+            else:
+                shutil.rmtree(path)
+        return whole[max(whole)] if whole else None
+
+    def phase_folder(self, phase: str) -> Path:
+        """Where the best model of a finished phase is."""
+        return self.folder / CHECKPOINTS / f"{phase}-best"
 
     def finished(self, phase: str) -> bool:
         """Whether a phase is over."""
         return self.phase_folder(phase).is_dir()
 
-    def finish_phase(self, phase: str) -> None:
-        """Turn what was written into a finished phase, in one step."""
-        self.phase_folder(phase, partial=True).rename(self.phase_folder(phase))
+    def finish_phase(self, phase: str, save: Callable[[Path], None]) -> None:
+        """Keep what ``save`` writes as the outcome of a phase: all of it, or nothing."""
+        final = self.phase_folder(phase)
+        partial = _partial(final)
+        shutil.rmtree(partial, ignore_errors=True)
+        save(partial)
+        partial.rename(final)
         shutil.rmtree(self.checkpoints(phase), ignore_errors=True)
 
     def log(self, line: Mapping[str, Any]) -> None:
         """Append a line to the log and report it."""
-        if not self.is_main_process:
-            return
         full = dict(line)
-        with (self.folder / LOG).open("a", encoding="utf-8") as file:
+        with _output_errors(self.folder), (self.folder / LOG).open("a", encoding="utf-8") as file:
             file.write(json.dumps(full) + "\n")
         if self._report is not None:
             self._report(full)
 
-    def callback(self, phase: str, steps_per_epoch: int) -> Any:
-        """A Trainer callback that logs here."""
-        from transformers import TrainerCallback
+    def rewind(self, phase: str, step: int) -> float:
+        """Drop what the log says of a phase beyond ``step``; returns the seconds up to there.
 
-        run = self
-        started = time.monotonic()
+        A phase that counts no steps, as a word table's, counts epochs.
+        """
+        lines = self._keep_log(
+            lambda line: line["phase"] != phase or line.get("step", line["epoch"]) <= step
+        )
+        return max((line["seconds"] for line in lines if line["phase"] == phase), default=0.0)
 
-        class _Log(TrainerCallback):
-            def on_log(self, args: Any, state: Any, control: Any, **given: Any) -> None:
-                kept = {
-                    key.removeprefix("eval_"): value
-                    for key, value in given["logs"].items()
-                    if key not in ("epoch", "total_flos") and not key.startswith("train_")
-                }
-                if kept and state.is_world_process_zero:
-                    run.log(
-                        {
-                            "phase": phase,
-                            "step": state.global_step,
-                            "steps": state.max_steps,
-                            "epoch": round(state.global_step / steps_per_epoch, 3),
-                            "seconds": round(time.monotonic() - started, 1),
-                            **kept,
-                        }
-                    )
-
-        return _Log()
+    def _keep_log(self, wanted: Callable[[dict[str, Any]], bool]) -> list[dict[str, Any]]:
+        """Drop lines of the log that are not wanted, and one that a killed run wrote half of."""
+        path = self.folder / LOG
+        text = path.read_text(encoding="utf-8") if path.is_file() else ""
+        whole = [line for line in text.splitlines(keepends=True) if line.endswith("\n")]
+        lines = [(line, json.loads(line)) for line in whole]
+        kept = [(line, parsed) for line, parsed in lines if wanted(parsed)]
+        shorter = "".join(line for line, _ in kept)
+        if shorter != text:
+            _replace(path, shorter)
+        return [parsed for _, parsed in kept]
 
     def complete(self, measured: Mapping[str, Any], **more: Any) -> None:
-        """Record what was measured, write the card, and remove the checkpoints."""
-        self._write(
-            {"run": self._description, "complete": True, "validation": dict(measured), **more}
-        )
-        card = model_card(self._description, measured)
-        (self.folder / CARD).write_text(card, encoding="utf-8")
-        self.log({"phase": "complete", **measured})
+        """Write the card, record what was measured, and remove the checkpoints."""
+        with _output_errors(self.folder):
+            card = model_card(self._description, measured)
+            (self.folder / CARD).write_text(card, encoding="utf-8")
+            self.log({"phase": COMPLETE, **measured})
+            # Last: a folder whose record says so lacks nothing.
+            self._write(
+                {"run": self._description, "complete": True, "validation": dict(measured), **more}
+            )
         shutil.rmtree(self.folder / CHECKPOINTS, ignore_errors=True)
 
     def _write(self, record: Mapping[str, Any]) -> None:
@@ -158,10 +192,28 @@ class RunFolder:
             "ranmask": __version__,
             **record,
         }
-        path = self.folder / RECORD
-        partial = path.with_suffix(".partial")
-        partial.write_text(json.dumps(full, indent=2) + "\n", encoding="utf-8")
-        partial.replace(path)
+        _replace(self.folder / RECORD, json.dumps(full, indent=2) + "\n")
+
+
+def _replace(path: Path, text: str) -> None:
+    """Write a file in one step."""
+    partial = _partial(path)
+    partial.write_text(text, encoding="utf-8")
+    partial.replace(path)
+
+
+def _partial(path: Path) -> Path:
+    return path.with_name(path.name + ".partial")
+
+
+@contextmanager
+def _output_errors(folder: Path) -> Iterator[None]:
+    try:
+        yield
+    except OutputError:
+        raise
+    except OSError as error:
+        raise OutputError(f"cannot write {folder}: {error}") from error
 
 
 def _differences(one: Any, other: Any, name: str = "") -> list[str]:

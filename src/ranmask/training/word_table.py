@@ -21,22 +21,21 @@ import numpy.typing as npt
 
 from ranmask.classifiers.word_table import CURVE_STEPS, WHOLE, WordTable, features
 from ranmask.errors import DataError, MissingDependencyError, OptionError
-from ranmask.metrics import CertifiedSummary
 from ranmask.smoothing import SmoothedClassifier
+from ranmask.training.evaluating import certified_score, certified_summary
 from ranmask.words import document
 
 try:
     import torch
     from torch import Tensor
 
-    from ranmask.training.losses import certified_loss, margin_loss
+    from ranmask.training.losses import MARGIN_WIDTH, certified_loss, margin_loss
 except ImportError as error:
     raise MissingDependencyError("PyTorch", "train") from error
 
 Progress: TypeAlias = Callable[[int, int, float], None]
 """Called after every epoch: epochs done, epochs in all, mean loss of the last."""
 
-_MARGIN_WIDTH = 0.1  # of the margin loss's hinge
 _SMALL_STEPS = (3, 4, 5)  # binary places of int8 entries that are tried
 _FINE_STEPS = 11  # of int16 entries
 _ROUNDING_TEXTS = 2000
@@ -51,7 +50,8 @@ class WordTableOptions:
     ones trade accuracy for radius.  ``temperature``: width of the step that stands in for
     *certified or not*, in words; by default ``target_words / 2.5``.  ``warm_epochs``: how many of
     the ``epochs`` push the mean margin past ``margin`` first.  ``feature_dropout``: share of the
-    features that is silent in a step, so that the others learn too.  ``buckets``: rows of the
+    features that is silent in a step, so that the others learn too.  ``accuracy_weight``: of plain
+    accuracy in the certified loss; 0 counts certified texts only.  ``buckets``: rows of the
     table.  ``most_words``: words of a text that are trained on, which bounds memory.
     """
 
@@ -60,9 +60,10 @@ class WordTableOptions:
     epochs: int = 8
     warm_epochs: int = 2
     learning_rate: float = 0.05
-    batch: int = 512
+    batch_size: int = 512
     feature_dropout: float = 0.1
     margin: float = 0.3
+    accuracy_weight: float = 0.0
     buckets: int = 1 << 18
     most_words: int = 800
     seed: int = 0
@@ -72,7 +73,7 @@ class WordTableOptions:
             ("target_words", 0),
             ("epochs", 1),
             ("warm_epochs", 0),
-            ("batch", 1),
+            ("batch_size", 1),
             ("buckets", 1),
             ("most_words", 1),
             ("seed", 0),
@@ -92,6 +93,7 @@ class WordTableOptions:
             ("learning_rate", 0 < self.learning_rate < float("inf"), "above 0"),
             ("feature_dropout", 0 <= self.feature_dropout < 1, "from 0 up to, not including, 1"),
             ("margin", 0 < self.margin < 1, "between 0 and 1"),
+            ("accuracy_weight", 0 <= self.accuracy_weight < float("inf"), "of at least 0"),
         ):
             if not usable:
                 raise OptionError(f"{name} must be a number {what}, not {getattr(self, name)!r}")
@@ -215,13 +217,13 @@ def _trained(
     weights = torch.zeros(options.buckets, classes, requires_grad=True)
     bias = torch.zeros(classes, requires_grad=True)
     optimiser = torch.optim.Adam([weights, bias], lr=options.learning_rate, fused=True)
-    steps = options.epochs * -(-len(corpus) // options.batch)
+    steps = options.epochs * -(-len(corpus) // options.batch_size)
     schedule = torch.optim.lr_scheduler.CosineAnnealingLR(optimiser, steps)
     for epoch in range(options.epochs):
         order = rng.permutation(len(corpus))
         losses = []
-        for start in range(0, len(order), options.batch):
-            batch = corpus.batch(order[start : start + options.batch])
+        for start in range(0, len(order), options.batch_size):
+            batch = corpus.batch(order[start : start + options.batch_size])
             heard = _heard(rng, options)
             scores = _scores(weights, bias, batch, heard)
             loss = _loss(scores, batch, options, warm=epoch < options.warm_epochs)
@@ -254,11 +256,19 @@ def _scores(weights: Tensor, bias: Tensor, batch: _Batch, heard: Tensor) -> Tens
 
 def _loss(scores: Tensor, batch: _Batch, options: WordTableOptions, *, warm: bool) -> Tensor:
     if warm:
-        return margin_loss(scores, batch.present, batch.labels, options.margin, _MARGIN_WIDTH)
+        return margin_loss(scores, batch.present, batch.labels, options.margin, MARGIN_WIDTH)
     changed = torch.arange(options.target_words + 1)
     met = torch.minimum(changed, batch.lengths[:, None])  # a word is one copy
     every = torch.ones(len(batch.labels))
-    return certified_loss(scores, batch.present, batch.labels, met, every, options.step_width)
+    return certified_loss(
+        scores,
+        batch.present,
+        batch.labels,
+        met,
+        every,
+        options.step_width,
+        options.accuracy_weight,
+    )
 
 
 def _rounded(
@@ -290,9 +300,5 @@ def _rounded(
 
 def _certified(table: WordTable, texts: list[str], labels: list[int], most: int) -> float:
     """Share of texts that are right and certified, averaged over 0 to ``most`` words."""
-    summary = CertifiedSummary()
-    results = SmoothedClassifier(table, **table.smoothing).certify(texts)
-    for one, label in zip(results, labels, strict=True):
-        summary.add(correct=one.label_id == label, radius=one.radius, words=one.words)
-    shares = [summary.certified_accuracy(changed) for changed in range(most + 1)]
-    return float(sum(shares) / len(shares))
+    classifier = SmoothedClassifier(table, **table.smoothing)
+    return certified_score(certified_summary(classifier, texts, labels), most)

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import os
 import time
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from ranmask.errors import DataError
+from ranmask.errors import DataError, OptionError
 from ranmask.smoothing import SmoothedClassifier
 from ranmask.training.evaluating import certified_summary
-from ranmask.training.records import Report, RunFolder, figures
+from ranmask.training.records import Report, RunFolder, check_corpora, figures
 from ranmask.training.word_table import WordTableOptions, train_word_table
 
 if TYPE_CHECKING:
@@ -25,10 +26,18 @@ def train_words(
     *,
     report: Report | None = None,
 ) -> SmoothedClassifier:
-    """Train a word table on ``train`` and save it, smoothed, in the folder ``output``."""
+    """Train a word table on ``train`` and save it, smoothed, in the folder ``output``.
+
+    The same call again, after an interruption, begins anew; a folder that holds another run is
+    refused.  ``output`` ends with the table, ``ranmask.json``, a model card (README.md),
+    ``training.json`` and the log ``training.jsonl``.
+    """
+    check_corpora(train, validation)
     texts = [text for text in train.texts if isinstance(text, str)]
     if len(texts) < len(train.texts):
         raise DataError(f"{train.name} holds pairs; a word table reads single texts only")
+    if int(os.environ.get("WORLD_SIZE", "1")) > 1:
+        raise OptionError("a word table is trained by one process: start it without torchrun")
     run = RunFolder(
         output,
         {
@@ -40,7 +49,8 @@ def train_words(
         },
         report,
     )
-    run.start()
+    run.begin()
+    run.rewind("words", 0)
     started = time.monotonic()
 
     def told(done: int, total: int, loss: float) -> None:
@@ -51,9 +61,7 @@ def train_words(
 
     table = train_word_table(texts, train.labels, train.label_names, options=options, progress=told)
     classifier = SmoothedClassifier(table, **table.smoothing)
-    measured: dict[str, Any] = figures(
-        certified_summary(classifier, validation.texts, validation.labels)
-    )
+    measured = figures(certified_summary(classifier, validation.texts, validation.labels))
     classifier.save_pretrained(str(output))
     run.complete(measured)
     return classifier

@@ -1,0 +1,91 @@
+"""A committed result from a finished run: ``results/NAME.json``.
+
+    python -m benchmarks.collect NAME RUN.jsonl MODEL_FOLDER --title T --command C --hardware H
+
+RUN.jsonl is what ``ranmask certify --data ... --output RUN.jsonl`` wrote (its record lies beside
+it), MODEL_FOLDER what ``ranmask train`` wrote.  Paths of the machine are left out.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+from pathlib import Path
+from typing import Any
+
+from benchmarks.settings import REPOSITORY
+
+RESULTS = REPOSITORY / "results"
+VERSION = 1
+
+
+def result(
+    run: dict[str, Any],
+    training: dict[str, Any],
+    *,
+    title: str,
+    commands: list[str],
+    hardware: str,
+) -> dict[str, Any]:
+    """One result: what was trained, on what it was measured, and the figures."""
+    finished = run["finished"]
+    if not finished or finished["labelled"] != finished["rows"]:
+        raise SystemExit("the run is not finished, or has rows without a label")
+    classifier = {**run["classifier"], "base": _without_paths(run["classifier"]["base"])}
+    return {
+        "format": "ranmask-result",
+        "version": VERSION,
+        "title": title,
+        "commands": commands,
+        "hardware": hardware,
+        "training": {key: training[key] for key in ("run", "validation")},
+        "data": run["input"],
+        "classifier": classifier,
+        "figures": {
+            "texts": finished["labelled"],
+            "accuracy": finished["accuracy"],
+            "median_radius": finished["MCB"],
+            "certified_accuracy": finished["CR"],
+        },
+    }
+
+
+def _without_paths(base: dict[str, Any]) -> dict[str, Any]:
+    kept = {key: value for key, value in base.items() if key != "model"}
+    if "parts" in kept:
+        kept["parts"] = [_without_paths(part) for part in kept["parts"]]
+    return kept
+
+
+def write(name: str, value: dict[str, Any]) -> Path:
+    path = RESULTS / f"{name}.json"
+    path.parent.mkdir(exist_ok=True)
+    path.write_text(json.dumps(value, indent=1) + "\n", encoding="utf-8")
+    return path
+
+
+def _training_record(folder: Path) -> Path:
+    """Of a model, or of the first part of a blend."""
+    own = folder / "training.json"
+    return own if own.is_file() else folder / "part1" / "training.json"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("name")
+    parser.add_argument("run", type=Path)
+    parser.add_argument("model", type=Path)
+    parser.add_argument("--title", required=True)
+    parser.add_argument("--command", action="append", required=True)
+    parser.add_argument("--hardware", required=True)
+    given = parser.parse_args()
+    record = json.loads(given.run.with_name(given.run.name + ".run.json").read_text())
+    training = json.loads(_training_record(given.model).read_text())
+    made = result(
+        record, training, title=given.title, commands=given.command, hardware=given.hardware
+    )
+    print(write(given.name, made))
+
+
+if __name__ == "__main__":
+    main()

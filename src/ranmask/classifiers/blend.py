@@ -1,0 +1,66 @@
+"""Several base classifiers as one: the mean of their scores.
+
+What each part says of a copy depends on the kept words and their positions alone, so their mean
+does too, and it stays in [0, 1]: every certificate of a score ensemble holds for a blend as it
+does for one classifier.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from ranmask.classifiers.base import BaseClassifier, Hiding, MaskedCopies, Scores
+from ranmask.classifiers.outputs import as_scores, largest_move
+from ranmask.errors import ModelError, OptionError
+from ranmask.words import Document
+
+
+class Blend(BaseClassifier):
+    """The mean of the scores of two or more classifiers of the same classes.
+
+    An encoder that understands words it has never seen, and a word table that knows those it has,
+    are together more accurate than each (docs/results.md).  Its rows are scores: use
+    ``ensemble="score"``.
+    """
+
+    outputs = "scores"
+
+    def __init__(self, parts: Sequence[BaseClassifier]) -> None:
+        if len(parts) < 2:
+            raise OptionError(f"a blend needs at least two classifiers, not {len(parts)}")
+        names = {part.labels for part in parts}
+        if len(names) > 1:
+            shown = "; ".join(", ".join(labels or ["unnamed"]) for labels in names)
+            raise ModelError(f"the parts of a blend must have the same classes, not {shown}")
+        self.parts = tuple(parts)
+        self.labels = self.parts[0].labels
+        self.order_free = all(part.order_free for part in self.parts)
+
+    def configured(self, *, hide: Hiding | None = None, mask_token: str | None = None) -> Blend:
+        raise OptionError(
+            f"hide={hide!r} and mask_token={mask_token!r} belong to the parts of a blend: "
+            "configure those"
+        )
+
+    def words_read(self, document: Document) -> int:
+        return min(part.words_read(document) for part in self.parts)
+
+    @property
+    def tolerance(self) -> float:
+        moves = [largest_move(part.tolerance, part.outputs) for part in self.parts]
+        return 2 * sum(moves) / len(moves)  # of a difference of two scores
+
+    def description(self) -> dict[str, object]:
+        return {"kind": "blend", "parts": [part.description() for part in self.parts]}
+
+    def score(self, copies: Sequence[MaskedCopies]) -> list[Scores]:
+        said = [part.score(copies) for part in self.parts]
+        return [
+            np.mean(
+                [as_scores(rows, part.outputs) for rows, part in zip(one, self.parts, strict=True)],
+                axis=0,
+            )
+            for one in zip(*said, strict=True)
+        ]

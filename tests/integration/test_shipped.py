@@ -1,0 +1,136 @@
+"""The models that come with ranmask: there, small, offline, and as good as recorded.
+
+``tests/data/shipped.json`` holds labels and radii of a dozen sentences for each; run this file as a
+script to record them again after a model was replaced on purpose.
+"""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import ranmask
+from ranmask import SmoothedClassifier, load_default
+from ranmask.errors import ModelError, OptionError
+from ranmask.loading import DEFAULT_MODEL, SHIPPED, load_classifier, shipped_folder
+
+RECORDED = Path(__file__).parents[1] / "data" / "shipped.json"
+MOST_BYTES = {"news": 16_000_000, "news-words": 2_000_000, "reviews-words": 2_000_000}
+
+NEWS = [
+    "Oil prices soared to a record high on Monday as traders feared supply cuts by producers",
+    "Striker scores twice as the home side wins the cup final after extra time",
+    "NASA says the spacecraft will send images of Saturn and its moons back to Earth",
+    "The prime minister met rebel leaders for peace talks as troops patrolled the capital",
+    "Microsoft bought a football club",
+    "Shares of the airline fell after it reported a quarterly loss and cut its forecast",
+    "The striker , the goalkeeper and the coach were all sent off in the second half",
+    "Scientists find a gene that may explain why some mice live longer",
+    "At least twelve people were killed when a bomb exploded near the embassy in Baghdad",
+    "New software flaw lets hackers read files on millions of computers , researchers say",
+    "He won the gold medal in the 200 metres at the Olympic Games in Athens",
+    "zxqv blorp ( ) 12:30",
+]
+REVIEWS = [
+    "A wonderful film , superb acting and a moving , perfect story . I loved every minute .",
+    "Dull , badly written and far too long . A complete waste of time and money .",
+    "The worst movie I have ever seen . Awful script , terrible acting , boring plot .",
+    "One of the best comedies of the decade ; brilliant , funny and surprisingly touching .",
+    "It was fine , I suppose .",
+    "Great cast , great music , and the ending is simply unforgettable .",
+    "I fell asleep twice and left before the end .",
+    "Not bad at all , though the second half drags a little .",
+    "Poorly directed and pointless ; the dialogue is laughable and the effects are cheap .",
+    "A masterpiece .",
+    "The book was better . The film is a disappointing mess with no heart at all .",
+    "Highly recommended for the whole family : charming , beautifully shot and very well acted .",
+]
+SENTENCES = {"news": NEWS, "news-words": NEWS, "reviews-words": REVIEWS}
+
+
+def certified(name):
+    results = load_default(name).certify(SENTENCES[name])
+    return [{"label": result.label, "radius": result.radius} for result in results]
+
+
+@pytest.mark.parametrize("name", SHIPPED)
+class TestEach:
+    def test_certifies_as_recorded(self, name):
+        assert certified(name) == json.loads(RECORDED.read_text())[name]
+
+    def test_size(self, name):
+        weights = shipped_folder(name).rglob("*.safetensors")
+        assert 0 < sum(path.stat().st_size for path in weights) <= MOST_BYTES[name]
+
+    def test_has_a_card_that_names_its_data_and_terms(self, name):
+        card = (shipped_folder(name) / "README.md").read_text()
+        assert ("imdb" if "reviews" in name else "66,733") in card
+        assert "licence" in card or "non-commercial" in card
+
+    def test_holds_no_code_and_no_pickle(self, name):
+        suffixes = {p.suffix for p in shipped_folder(name).rglob("*") if p.is_file()}
+        assert suffixes <= {".json", ".md", ".safetensors"}
+
+
+def test_the_recorded_sentences_are_worth_recording():
+    recorded = json.loads(RECORDED.read_text())
+    for name in SHIPPED:
+        assert len(recorded[name]) == 12
+        assert len({row["radius"] for row in recorded[name]}) >= 3
+
+
+def test_names():
+    assert load_classifier(DEFAULT_MODEL).labels == ("World", "Sports", "Business", "Sci/Tech")
+    with pytest.raises(OptionError, match="news-words"):
+        load_default("weather")
+
+
+def test_a_damaged_installation_is_named(monkeypatch, tmp_path):
+    monkeypatch.setattr("ranmask.loading.__file__", str(tmp_path / "loading.py"))
+    with pytest.raises(ModelError, match="missing from this installation"):
+        load_default("news")
+
+
+def test_tables_prove_against_edits():
+    [result] = load_default("news-words", threat="edits").certify(NEWS[:1])
+    assert result.threat == "edits"
+    assert result.radius is not None
+    assert result.radius >= 1
+
+
+@pytest.mark.parametrize("arguments", [[], ["--model", "reviews-words"]])
+def test_command_line_offline(arguments, tmp_path):
+    """No network, no cache, another working folder: it works at once."""
+    environment = os.environ | {
+        "HF_HUB_OFFLINE": "1",
+        "HF_HOME": str(tmp_path / "cache"),
+        "HTTPS_PROXY": "http://127.0.0.1:9",
+    }
+    environment.pop("RANMASK_MODEL", None)
+    command = [sys.executable, "-m", "ranmask.cli", "certify", NEWS[1], *arguments]
+    done = subprocess.run(
+        command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=True
+    )
+    [line] = done.stdout.splitlines()
+    assert json.loads(line)["guarantee"] is True
+
+
+def test_a_table_needs_no_torch():
+    code = (
+        "import sys\nfrom ranmask import load_default\n"
+        "load_default('news-words').certify(['shares fell on the stock exchange'])\n"
+        "assert not {'torch', 'transformers'} & set(sys.modules)\n"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_is_exported():
+    assert ranmask.load_default is load_default
+    assert isinstance(load_default("news-words"), SmoothedClassifier)
+
+
+if __name__ == "__main__":
+    RECORDED.write_text(json.dumps({name: certified(name) for name in SHIPPED}, indent=1) + "\n")

@@ -1,0 +1,316 @@
+"""``ranmask train`` as a user runs it: what it says, where it stops, that it can be repeated."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import made_up
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from typer.testing import CliRunner
+
+from ranmask.cli import app
+
+ENCODER = ("--keep", "1", "--epochs", "1", "--batch-size", "8", "--target-words", "1")
+WORDS = ("--kind", "words", "--epochs", "3", "--warm-epochs", "1", "--buckets", "4096")
+
+
+@pytest.fixture(autouse=True)
+def quiet(monkeypatch):
+    """What the command sets for its own process must not outlive a test."""
+    for name in ("TRANSFORMERS_VERBOSITY", "HF_HUB_DISABLE_PROGRESS_BARS", "TQDM_DISABLE"):
+        monkeypatch.setenv(name, os.environ.get(name, "1" if "_DISABLE" in name else "error"))
+    monkeypatch.setenv("TOKENIZERS_PARALLELISM", "false")
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+
+
+@pytest.fixture
+def data(tmp_path):
+    """A folder with train and validation."""
+    folder = tmp_path / "data"
+    folder.mkdir()
+    made_up.write_csv(folder / "train.csv", 48)
+    made_up.write_csv(folder / "validation.csv", 15, seed=1)
+    return folder
+
+
+def train(*arguments):
+    return CliRunner().invoke(app, ["train", *map(str, arguments)])
+
+
+def refused(done, code, message):
+    """One line on standard error, and nothing else."""
+    assert not done.exception or isinstance(done.exception, SystemExit), done.exception
+    assert done.exit_code == code, done.output
+    assert done.stdout == "" and message in done.stderr
+    assert done.stderr.startswith("error: ") and done.stderr.count("\n") == 1
+    return True
+
+
+class TestWords:
+    def test_trains_saves_and_certifies(self, data, tmp_path):
+        done = train("--data", data, "--output", tmp_path / "table", *WORDS)
+        assert done.exit_code == 0, done.stderr
+        assert "words epoch 3: loss" in done.stderr and "validation accuracy" in done.stderr
+        record = json.loads((tmp_path / "table" / "training.json").read_text())
+        assert record["complete"] and record["run"]["kind"] == "words"
+        assert record["validation"]["accuracy"] > 0.8
+        card = (tmp_path / "table" / "README.md").read_text()
+        assert "train, 48 rows" in card and "checkpoint" not in card
+
+        given = ("certify", "-m", str(tmp_path / "table"), "--json", "good great fine good the")
+        plain = CliRunner().invoke(app, given)
+        [line] = [json.loads(line) for line in plain.stdout.splitlines()]
+        assert line["label"] == "praise" and line["radius"] >= 1
+        edits = CliRunner().invoke(app, [*given, "--threat", "edits"])
+        [edited] = [json.loads(line) for line in edits.stdout.splitlines()]
+        assert edited["threat"] == "edits" and edited["radius"] == line["radius"]
+
+    def test_all_options_reach_it(self, data, tmp_path):
+        done = train(
+            *("--data", data, "--output", tmp_path / "table", *WORDS),
+            *("--batch-size", 16, "--accuracy-weight", 0.5, "--target-words", 2, "--margin", 0.4),
+            *("--temperature", 0.5, "--feature-dropout", 0.2, "--learning-rate", 0.1, "--seed", 3),
+        )
+        assert done.exit_code == 0, done.stderr
+        options = json.loads((tmp_path / "table" / "training.json").read_text())["run"]["options"]
+        assert options == {
+            "target_words": 2,
+            "temperature": 0.5,
+            "epochs": 3,
+            "warm_epochs": 1,
+            "learning_rate": 0.1,
+            "batch_size": 16,
+            "feature_dropout": 0.2,
+            "margin": 0.4,
+            "accuracy_weight": 0.5,
+            "buckets": 4096,
+            "most_words": 800,
+            "seed": 3,
+        }
+
+    def test_interrupted_it_begins_anew(self, data, tmp_path, monkeypatch):
+        from ranmask.training import words_run
+
+        trained = words_run.train_word_table
+
+        def interrupted(*args, progress, **given):
+            progress(1, 3, 0.5)
+            raise KeyboardInterrupt
+
+        arguments = ("--data", data, "--output", tmp_path / "table", *WORDS)
+        monkeypatch.setattr(words_run, "train_word_table", interrupted)
+        done = train(*arguments)
+        assert done.exit_code == 130 and "the same command resumes" in done.stderr
+        monkeypatch.setattr(words_run, "train_word_table", trained)
+        assert train(*arguments).exit_code == 0
+        log = (tmp_path / "table" / "training.jsonl").read_text().splitlines()
+        assert [json.loads(line).get("epoch") for line in log] == [1, 2, 3, None]
+
+    def test_several_processes_are_refused(self, data, tmp_path, monkeypatch):
+        monkeypatch.setenv("WORLD_SIZE", "2")
+        done = train("--data", data, "--output", tmp_path / "table", *WORDS)
+        assert refused(done, 2, "without torchrun") and not (tmp_path / "table").exists()
+
+
+class TestEncoder:
+    def test_trains_saves_and_certifies(self, data, base_folder, tmp_path):
+        arguments = ("--data", data, "--output", tmp_path / "model", "--base", base_folder)
+        done = train(*arguments, *ENCODER, "--vote-epochs", 1, "--head", "approval")
+        assert done.exit_code == 0, done.stderr
+        assert done.stdout == ""
+        lines = done.stderr.splitlines()
+        assert lines[0].startswith("masked epoch 1, step 6 of 6: loss ")
+        assert lines[1].startswith("masked epoch 1: validation accuracy ")
+        assert lines[-1].startswith(f"{tmp_path}/model: validation accuracy ")
+        certified = CliRunner().invoke(app, ["certify", "-m", str(tmp_path / "model"), "good film"])
+        [line] = [json.loads(line) for line in certified.stdout.splitlines()]
+        assert line["label"] in made_up.CLASSES and line["ensemble"] == "score"
+
+    def test_options_reach_it(self, data, base_folder, tmp_path):
+        done = train(
+            *("--data", data, "--output", tmp_path / "model", "--base", base_folder),
+            *("--keep", "2,1", "--hide", "mask", "--epochs", 1, "--rows", 16, "--layers", 1),
+            *("--vocabulary", 150, "--weights", "float16", "--validation-rows", 5, "--masks", 9),
+        )
+        assert done.exit_code == 0, done.stderr
+        record = json.loads((tmp_path / "model" / "training.json").read_text())
+        options = record["run"]["options"]
+        assert record["run"]["train"]["rows"] == 16
+        assert (options["keep"], options["hide"], options["epochs"]) == ([2, 1], "mask", 1)
+        assert (options["layers"], options["vocabulary"]) == (1, 150)
+        assert (options["weights"], options["validation_rows"]) == ("float16", 5)
+        assert options["patience"] == 3  # a default
+
+    @pytest.mark.slow
+    def test_killed_in_a_process_of_its_own(self, data, base_folder, tmp_path):
+        """SIGKILL once there is a checkpoint; the same command ends as if nothing had happened."""
+
+        def arguments(output):
+            given = ("--data", data, "--output", output, "--base", base_folder, "--device", "cpu")
+            more = ("--epochs", "6", "--evaluate-every", "2", "--patience", "99")
+            return [str(one) for one in (*given, *ENCODER, *more)]
+
+        process = subprocess.Popen(
+            [sys.executable, "-m", "ranmask.cli", "train", *arguments(tmp_path / "killed")],
+            env={**os.environ, "OMP_NUM_THREADS": "1"},
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        checkpoints = tmp_path / "killed" / "checkpoints" / "masked"
+        while process.poll() is None and not list(checkpoints.glob("checkpoint-*/complete")):
+            time.sleep(0.01)
+        process.kill()
+        _, errors = process.communicate()
+        assert process.returncode == -signal.SIGKILL, errors
+        assert "Warning" not in errors and "Traceback" not in errors
+        assert not json.loads((tmp_path / "killed" / "training.json").read_text())["complete"]
+        for name in ("killed", "quiet"):
+            done = train(*arguments(tmp_path / name))
+            assert done.exit_code == 0, done.stderr
+        assert done.stderr.count("\n") > 35  # the quiet one: 36 steps, 18 evaluations
+        one, other = (tmp_path / name / "model.safetensors" for name in ("killed", "quiet"))
+        assert one.read_bytes() == other.read_bytes()
+
+
+class TestRefused:
+    def test_help_imports_nothing_heavy(self):
+        code = (
+            "import sys, ranmask.cli\n"
+            "from typer.testing import CliRunner\n"
+            "done = CliRunner().invoke(ranmask.cli.app, ['train', '--help'])\n"
+            "assert done.exit_code == 0 and 'vote-epochs' in done.output, done.output\n"
+            "heavy = {'torch', 'transformers', 'scipy', 'numpy', 'pyarrow'} & set(sys.modules)\n"
+            "assert not heavy, heavy\n"
+        )
+        environment = {**os.environ, "COLUMNS": "200", "TERM": "dumb"}
+        subprocess.run([sys.executable, "-c", code], check=True, env=environment)
+
+    @pytest.mark.parametrize(
+        ("arguments", "message"),
+        [
+            (ENCODER, "name a folder or a hub id with --base, or train a word table"),
+            (("--base", "b", "--kind", "forest"), "--kind must be encoder or words, not 'forest'"),
+            (("--base", "b"), "give exactly one of keep and mask_rate"),
+            (("--base", "b", "--keep", "one"), "--keep takes whole numbers, as 2 or 1,2,3; not 'o"),
+            (("--base", "b", "--keep", "1,"), "--keep takes whole numbers"),
+            (("--base", "b", "--keep", "0"), "keep must be a whole number of at least 1, not 0"),
+            (
+                ("--base", "b", "--keep", "1", "--mask-rate", "0.5"),
+                "exactly one of keep and mask_r",
+            ),
+            (("--base", "b", "--mask-rate", "1.5"), "mask_rate must be a number from 0"),
+            (("--base", "b", *ENCODER, "--warm-epochs", "1"), "--warm-epochs means nothing with"),
+            (("--base", "b", *ENCODER, "--buckets", "64"), "--buckets means nothing with --kind e"),
+            (("--base", "b", *ENCODER, "--head", "two"), "head must be one of choice, approval"),
+            (
+                ("--base", "b", *ENCODER, "--learning-rate", "0"),
+                "learning_rate must be a number ab",
+            ),
+            (("--base", "b", *ENCODER, "--device", "tpu"), "device must be cpu or cuda"),
+            (("--base", "b", *ENCODER, "--pair-columns", "one"), "--pair-columns takes two names"),
+            (("--base", "b", *ENCODER, "--rows", "0"), "rows must be a whole number of at least 1"),
+            ((*WORDS, "--keep", "1"), "--keep means nothing with --kind words: leave it out"),
+            ((*WORDS, "--base", "b"), "--base means nothing with --kind words"),
+            ((*WORDS, "--device", "cpu"), "--device means nothing with --kind words"),
+            ((*WORDS, "--vote-epochs", "1"), "--vote-epochs means nothing with --kind words"),
+            ((*WORDS, "--margin", "2"), "margin must be a number between 0 and 1"),
+        ],
+    )
+    def test_options(self, arguments, message, data, tmp_path):
+        done = train("--data", data, "--output", tmp_path / "out", *arguments)
+        assert refused(done, 2, message)
+        assert not (tmp_path / "out").exists()
+
+    def test_usage(self, tmp_path):
+        for arguments in (("--output", tmp_path), ("--data", "d"), ("--wrong",)):
+            done = train(*arguments)
+            assert done.exit_code == 2 and "Usage" in done.stderr
+
+    @pytest.mark.parametrize("kind", ["encoder", "words"])
+    @pytest.mark.parametrize(
+        ("content", "message"),
+        [
+            (None, "there is no file or folder"),
+            ("text,label\ngood film,1\nbad film,1\n", "has one class only, '1'"),
+            ("text,label\ngood film,0\nbad film,2\n", "an empty class"),
+            ("text,label\ngood film,0\n ,1\n", "row 2: "),
+            ("text,label\ngood film,0\nbad film,\n", "row 2: "),
+            ("text\ngood film\n", "label"),
+            ("a,b,label\ngood,c,0\nbad,d,1\n", "text"),
+            ("text,label\n", "has no rows"),
+        ],
+        ids=str,
+    )
+    def test_data(self, kind, content, message, base_folder, tmp_path):
+        source = tmp_path / "data.csv"
+        if content is not None:
+            source.write_text(content)
+        chosen = ("--base", base_folder, *ENCODER) if kind == "encoder" else WORDS
+        done = train("--data", source, "--output", tmp_path / "out", *chosen)
+        assert refused(done, 1, message) and str(source) in done.stderr
+        assert not (tmp_path / "out").exists()
+
+    def test_labels_of_validation(self, data, base_folder, tmp_path):
+        other = tmp_path / "other.csv"
+        other.write_text("text,label\ngood film,praise\nbad film,neutral\n")
+        given = ("--data", data, "--output", tmp_path / "out", "--base", base_folder, *ENCODER)
+        done = train(*given, "--validation", other)
+        assert refused(done, 1, "its label 'neutral' is none of blame, praise, report")
+        assert not (tmp_path / "out").exists()
+
+    def test_damaged_parquet(self, base_folder, tmp_path):
+        whole = tmp_path / "whole.parquet"
+        pq.write_table(pa.table({"text": ["good film"] * 50, "label": [0] * 50}), whole)
+        damaged = tmp_path / "damaged.parquet"
+        damaged.write_bytes(whole.read_bytes()[:-20])
+        for source in (damaged, tmp_path / "absent.parquet"):
+            done = train("--data", source, "--output", tmp_path / "out", *WORDS)
+            assert refused(done, 1, str(source))
+        assert not (tmp_path / "out").exists()
+
+    def test_pairs_and_a_word_table(self, tmp_path):
+        source = tmp_path / "pairs.csv"
+        lines = [f"the film,{text},{label}" for text, label in made_up.texts(30, 0)]
+        source.write_text("\n".join(["a,b,label", *lines]))
+        given = ("--data", source, "--output", tmp_path / "out", "--pair-columns", "a,b")
+        assert refused(train(*given, *WORDS), 1, "a word table reads single texts only")
+        assert not (tmp_path / "out").exists()
+
+    def test_a_folder_with_something_else(self, data, base_folder, tmp_path):
+        taken = tmp_path / "taken"
+        taken.mkdir()
+        (taken / "thesis.txt").write_text("precious")
+        for chosen in (("--base", base_folder, *ENCODER), WORDS):
+            done = train("--data", data, "--output", taken, *chosen)
+            assert refused(done, 1, "holds no training run: name another folder")
+        assert [path.name for path in taken.iterdir()] == ["thesis.txt"]
+
+    def test_the_folder_of_another_run(self, data, tmp_path):
+        given = ("--data", data, "--output", tmp_path / "out", *WORDS)
+        assert train(*given).exit_code == 0
+        assert refused(train(*given), 1, "holds a finished training run")
+        record = json.loads((tmp_path / "out" / "training.json").read_text())
+        (tmp_path / "out" / "training.json").write_text(json.dumps(record | {"complete": False}))
+        assert refused(train(*given, "--seed", 9), 1, "options.seed (0 there, 9 here)")
+
+    def test_a_base_that_is_no_model(self, data, base_folder, tmp_path):
+        """And a corrected command then uses the same folder."""
+        damaged = tmp_path / "damaged"
+        damaged.mkdir()
+        (damaged / "config.json").write_text('{"model_type": "bert"}')
+        given = ("--data", data, "--output", tmp_path / "out", *ENCODER)
+        for base, message in (
+            (data, f"the base folder '{data}' holds no model: it has no config.json"),
+            (tmp_path / "absent", f"there is no base folder '{tmp_path}/absent'"),
+            ("./absent", "there is no base folder './absent'"),
+            (damaged, f"cannot load the base encoder '{damaged}': "),
+        ):
+            assert refused(train(*given, "--base", base), 1, message)
+            assert not (tmp_path / "out").exists()
+        assert refused(train(*given, "--base", base_folder, "--layers", 7), 2, "has only 2")
+        assert train(*given, "--base", base_folder).exit_code == 0

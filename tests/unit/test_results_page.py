@@ -1,0 +1,66 @@
+"""docs/results.md says what the committed result files say, and nothing else."""
+
+import json
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+sys.path.insert(0, str(ROOT))
+
+from benchmarks import results_page  # noqa: E402
+
+RECORDS = sorted((ROOT / "results").glob("*.json"))
+
+
+def test_the_page_is_what_the_command_writes():
+    assert results_page.PAGE.read_text() == results_page.results_page(), (
+        "run python -m benchmarks.results_page"
+    )
+
+
+@pytest.mark.parametrize("path", RECORDS, ids=lambda path: path.stem)
+def test_records_are_versioned_and_name_no_machine(path):
+    text = path.read_text()
+    record = json.loads(text)
+    assert record["version"] == 1
+    assert record["format"].startswith("ranmask-")
+    assert "/root" not in text
+    assert "/tmp" not in text
+
+
+@pytest.mark.parametrize("path", RECORDS, ids=lambda path: path.stem)
+def test_results_say_what_was_run_on_what(path):
+    record = json.loads(path.read_text())
+    if record["format"] == "ranmask-trials":
+        return
+    assert record["commands"]
+    assert record["hardware"]
+    assert record["data"]["split"] == "test"
+    assert record["training"]["run"]["train"]["rows"] > 1000
+    if record["format"] == "ranmask-result":
+        figures = record["figures"]
+        assert figures["texts"] == record["data"]["rows"]
+        shares = figures["certified_accuracy"]
+        assert figures["accuracy"] >= shares[0]
+        assert shares == sorted(shares, reverse=True)
+
+
+def test_a_changed_figure_changes_the_page(monkeypatch, tmp_path):
+    for path in RECORDS:
+        (tmp_path / path.name).write_text(path.read_text())
+    record = json.loads((tmp_path / "agnews-words.json").read_text())
+    record["figures"]["accuracy"] = 0.123
+    (tmp_path / "agnews-words.json").write_text(json.dumps(record))
+    monkeypatch.setattr(results_page, "RESULTS", tmp_path)
+    assert ".123" in results_page.results_page()
+
+
+def test_the_readme_shows_the_same_figures():
+    readme = (ROOT / "README.md").read_text()
+    for name in ("agnews-default", "agnews-words", "agnews-encoder"):
+        figures = json.loads((ROOT / "results" / f"{name}.json").read_text())["figures"]
+        shown = " ".join(f"{v:.2f}"[1:] for v in figures["certified_accuracy"][1:6])
+        accuracy = f"{figures['accuracy']:.3f}"[1:]
+        assert f"| {accuracy} | {figures['median_radius']} | {shown} |" in readme
