@@ -69,7 +69,8 @@ VoteLossName = Annotated[
     str | None, typer.Option(help="certified or margin.", show_default="certified")
 ]
 TargetWords = Annotated[
-    int | None, typer.Option(help="Changed words to be certified against.", show_default="5")
+    int | None,
+    typer.Option(help="Changed words to be certified against.", show_default="5; words: by length"),
 ]
 Temperature = Annotated[
     float | None,
@@ -90,7 +91,7 @@ VoteLearningRate = Annotated[
 ]
 WeightDecay = Annotated[float | None, typer.Option(help="AdamW's.", show_default="1e-6")]
 BatchSize = Annotated[
-    int | None, typer.Option(help="Texts in a step.", show_default="32; words: 512")
+    int | None, typer.Option(help="Texts in a step.", show_default="32; words: up to 512")
 ]
 GradientClip = Annotated[
     float | None, typer.Option(help="Largest norm of the gradient.", show_default="1")

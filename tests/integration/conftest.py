@@ -3,6 +3,8 @@
 PyTorch is imported where it is needed: other tests of this folder do without.
 """
 
+import gc
+
 import pytest
 
 
@@ -57,3 +59,19 @@ def base_folder(one_thread, tmp_path_factory):
     model.save_pretrained(folder)
     tokenizer.save_pretrained(folder)
     return folder
+
+
+@pytest.fixture(scope="module")
+def quiet():
+    """No bars and hints of the libraries, as on the command line; and fast collections."""
+    from transformers import logging
+
+    verbosity, bars = logging.get_verbosity(), logging.is_progress_bar_enabled()
+    logging.set_verbosity_error()
+    logging.disable_progress_bar()
+    gc.freeze()  # every training run collects garbage, among all that was ever imported
+    yield
+    gc.unfreeze()
+    logging.set_verbosity(verbosity)
+    if bars:
+        logging.enable_progress_bar()

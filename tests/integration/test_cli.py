@@ -226,7 +226,9 @@ class TestUsage:
         ("arguments", "code", "message"),
         [
             (["certify"], 2, "give texts, or a file"),
-            (["certify", "a"], 2, "no model"),
+            (["certify", "--threat", "edits", "a"], 2, "threat='edits'"),
+            (["certify", "--split", "test", "a"], 2, "go with --data"),
+            (["certify", "--data", "nothing/here", "a"], 2, "one of them"),
             (["certify", "-m", FAKE, "a"], 2, "exactly one of keep and mask_rate"),
             (["certify", "-m", FAKE, "--keep", "0", "a"], 2, "at least 1, not 0"),
             (["certify", "-m", FAKE, "--keep", "x", "a"], 2, "valid integer"),

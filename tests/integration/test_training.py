@@ -1,6 +1,5 @@
 """Training a tiny encoder: it learns, the same seed gives the same bytes, and kills do no harm."""
 
-import gc
 import itertools
 import json
 import os
@@ -47,19 +46,6 @@ QUICK = TrainingOptions(
     target_words=1,
     patience=None,
 )
-
-
-@pytest.fixture(scope="module")
-def quiet():
-    """No bars and hints of the libraries, as on the command line; and fast collections."""
-    before = transformers.logging.get_verbosity()
-    transformers.logging.set_verbosity_error()
-    transformers.logging.disable_progress_bar()
-    gc.freeze()  # every run collects garbage, among all that was ever imported
-    yield
-    gc.unfreeze()
-    transformers.logging.enable_progress_bar()
-    transformers.logging.set_verbosity(before)
 
 
 @pytest.fixture(scope="module")

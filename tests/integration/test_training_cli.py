@@ -15,17 +15,18 @@ from typer.testing import CliRunner
 
 from ranmask.cli import app
 
+pytestmark = pytest.mark.usefixtures("quiet")
+
 ENCODER = ("--keep", "1", "--epochs", "1", "--batch-size", "8", "--target-words", "1")
 WORDS = ("--kind", "words", "--epochs", "3", "--warm-epochs", "1", "--buckets", "4096")
 
 
 @pytest.fixture(autouse=True)
-def quiet(monkeypatch):
+def environment(monkeypatch):
     """What the command sets for its own process must not outlive a test."""
     for name in ("TRANSFORMERS_VERBOSITY", "HF_HUB_DISABLE_PROGRESS_BARS", "TQDM_DISABLE"):
         monkeypatch.setenv(name, os.environ.get(name, "1" if "_DISABLE" in name else "error"))
     monkeypatch.setenv("TOKENIZERS_PARALLELISM", "false")
-    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
 
 
 @pytest.fixture

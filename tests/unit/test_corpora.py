@@ -13,7 +13,15 @@ import pyarrow.parquet as pq
 import pytest
 
 from ranmask import corpora
-from ranmask.corpora import Corpus, data_folder, load_corpus, load_splits, permutation
+from ranmask.corpora import (
+    Corpus,
+    data_folder,
+    joined,
+    load_corpus,
+    load_splits,
+    origins,
+    permutation,
+)
 from ranmask.data import Columns
 from ranmask.errors import DataError, MissingDependencyError, OptionError
 
@@ -24,7 +32,8 @@ GOLDEN_10_000 = "fa0e3fb19d7770e5055077973fafedd7192e282aca66b31570d54f26549b0b3
 @pytest.fixture(autouse=True)
 def no_data_folder(monkeypatch, tmp_path):
     """Nothing here reads the real datasets, or the hub."""
-    monkeypatch.setattr(corpora, "__file__", str(tmp_path / "a" / "b" / "c" / "corpora.py"))
+    here = tmp_path / "a" / "src" / "ranmask" / "corpora" / "origins.py"
+    monkeypatch.setattr(origins, "__file__", str(here))
     monkeypatch.delenv("RANMASK_DATA", raising=False)
     monkeypatch.chdir(tmp_path)
     monkeypatch.setitem(sys.modules, "datasets", None)
@@ -410,6 +419,7 @@ def test_take_and_description(tmp_path):
         "rows": 5,
         "label_names": ["0", "1"],
         "note": short.note,
+        "terms": None,
         "sha256": short.sha256,
     }
 
@@ -423,6 +433,124 @@ def test_the_digest_names_texts_labels_and_their_order():
     assert Corpus("m", "test", ("a", "b"), (0, 1), ("p", "q")).sha256 == digests[0]
 
 
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("agnews", ["AG News", "research and non-commercial use"]),
+        ("sst2", ["No licence is stated for SST2"]),
+        ("sst2_glue", ["No licence is stated for the GLUE phrases"]),
+        ("imdb", ["No licence is stated for the IMDB reviews"]),
+        ("snli", ["SNLI", "CC BY-SA 4.0"]),
+        ("hate", ["The tweets", "MIT licence"]),
+    ],
+)
+def test_terms_of_known_corpora(name, words):
+    corpus = Corpus(name, "train", ("a", "b"), (0, 1), ("x", "y"))
+    assert all(some in corpus.terms for some in words)
+    assert corpus.description()["terms"] == corpus.take(1).terms == corpus.terms
+
+
+@pytest.mark.parametrize("name", ["sms_spam", "mine.csv", "./sst2", "owner/sst2", "", "a+b"])
+def test_terms_that_are_not_known(name):
+    corpus = Corpus(name, "train", ("a",), (0,), ("x", "y"))
+    assert corpus.terms is None and corpus.description()["terms"] is None
+
+
+@pytest.mark.parametrize(
+    ("first", "more", "known"),
+    [
+        ("sst2", "imdb", ["sst2", "imdb"]),
+        ("imdb", "sst2", ["imdb", "sst2"]),
+        ("sst2", "mine.csv", ["sst2"]),
+        ("mine.csv", "sst2", ["sst2"]),
+        ("sms_spam", "sst2", ["sst2"]),
+        ("mine.csv", "sms_spam", []),
+    ],
+)
+def test_terms_of_joined_corpora(first, more, known):
+    one, other = (Corpus(name, "train", (name,), (0,), ("x", "y")) for name in (first, more))
+    alone = [Corpus(name, "train", ("a",), (0,), ("x", "y")).terms for name in known]
+    both = joined(one, other, without=Corpus("", "validation", (), (), ("x", "y")))
+    assert both.terms == (" ".join(alone) or None)
+
+
+# Two corpora as one
+
+
+def made(name, rows, note=None):
+    texts = tuple(f"{name} {i}" for i in range(rows))
+    return Corpus(name, "train", texts, tuple(i % 2 for i in range(rows)), ("x", "y"), note)
+
+
+NOTHING = Corpus("held out", "validation", (), (), ("x", "y"))
+
+
+def test_joined_rows_are_in_the_fixed_order():
+    first, more = made("one", 7), made("two", 5)
+    both = joined(first, more, without=NOTHING)
+    rows = pairs(first) + pairs(more)
+    assert pairs(both) == [rows[place] for place in GOLDEN_12]
+    assert (both.name, both.split, both.label_names) == ("one+two", "train", ("x", "y"))
+    assert joined(both, made("three", 2), without=NOTHING).name == "one+two+three"
+
+
+def test_joined_without_the_texts_held_out():
+    first, more = made("one", 7), made("two", 7)
+    held_out = Corpus("one", "validation", ("two 2", "two 5", "no 1"), (1, 0, 1), ("x", "y"))
+    both = joined(first, more, without=held_out)  # "two 2" is held out whatever its label
+    rows = pairs(first) + [row for row in pairs(more) if row[0] not in held_out.texts]
+    assert len(rows) == 12 and pairs(both) == [rows[place] for place in GOLDEN_12]
+    assert both.note == "with 5 rows of two"
+
+
+def test_joined_leaves_the_first_whole():
+    """What it shares with its validation was told when the two were loaded."""
+    first, more = made("one", 3), made("two", 2)
+    held_out = Corpus("one", "validation", (*first.texts, *more.texts), (0,) * 5, ("x", "y"))
+    both = joined(first, more, without=held_out)
+    assert sorted(pairs(both)) == pairs(first) and both.note == "with 0 rows of two"
+
+
+def test_joined_pairs_of_texts_are_held_out_as_pairs():
+    texts = (("p", "h"), ("p", "i"))
+    more = Corpus("two", "train", texts, (0, 1), ("x", "y"))
+    held_out = Corpus("one", "validation", (("p", "i"), ("h", "p")), (0, 0), ("x", "y"))
+    both = joined(made("one", 1), more, without=held_out)
+    assert set(both.texts) == {"one 0", ("p", "h")}
+
+
+@pytest.mark.parametrize(
+    ("notes", "expected"),
+    [
+        ((None, None), "with 5 rows of two"),
+        (("half of it", None), "half of it; with 5 rows of two"),
+        ((None, "partial"), "with 5 rows of two; partial"),
+        (("half of it", "partial"), "half of it; with 5 rows of two; partial"),
+    ],
+)
+def test_joined_notes(notes, expected):
+    both = joined(made("one", 7, notes[0]), made("two", 5, notes[1]), without=NOTHING)
+    assert both.note == expected
+
+
+def test_joined_digest_is_that_of_its_rows():
+    first, more = made("one", 7), made("two", 5)
+    both = joined(first, more, without=NOTHING)
+    assert both.sha256 == Corpus("", "", both.texts, both.labels, ()).sha256
+    assert both.sha256 not in (first.sha256, more.sha256)
+    assert both.sha256 == "fd526aa8dea3adab5c759867e2efffd727e60666ba72e1c181c731b5840fe9fa"
+    assert both.sha256 != joined(more, first, without=NOTHING).sha256
+    assert (first.name, first.sha256) == ("one", made("one", 7).sha256)  # left as it was
+
+
+@pytest.mark.parametrize("names", [("y", "x"), ("x", "z"), ("x", "y", "z")])
+def test_joined_corpora_have_the_same_classes(names):
+    more = Corpus("two", "train", ("a", "b"), (0, 1), names)
+    message = f"one has the classes x, y, two {', '.join(names)}: they must be the same"
+    with pytest.raises(DataError, match=message):
+        joined(made("one", 2), more, without=NOTHING)
+
+
 def test_importing_is_light():
     code = "import sys, ranmask.corpora; assert not {'numpy', 'pyarrow'} & set(sys.modules)"
     subprocess.run([sys.executable, "-c", code], check=True)
@@ -433,7 +561,7 @@ def test_importing_is_light():
 
 def test_data_folder(tmp_path, monkeypatch):
     assert data_folder() is None
-    beside_project = tmp_path / "shared" / "data"  # the module is in tmp_path/a/b/c
+    beside_project = tmp_path / "shared" / "data"  # the project is tmp_path/a
     beside_current = tmp_path / "elsewhere" / "shared" / "data"
     (tmp_path / "elsewhere" / "work").mkdir(parents=True)
     monkeypatch.chdir(tmp_path / "elsewhere" / "work")

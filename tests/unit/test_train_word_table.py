@@ -1,5 +1,7 @@
 """Training word tables: made-up data is learned, and the same data gives the same bytes."""
 
+import random
+
 import numpy as np
 import pytest
 import torch
@@ -224,9 +226,9 @@ class TestRefused:
             WordTableOptions(**options)
 
     def test_temperature_follows_the_target(self):
-        assert WordTableOptions(target_words=5).step_width == 2
-        assert WordTableOptions(target_words=0).step_width > 0
-        assert WordTableOptions(target_words=5, temperature=0.7).step_width == 0.7
+        assert WordTableOptions(target_words=5).resolved(["a"]).temperature == 2
+        assert WordTableOptions(target_words=0).resolved(["a"]).temperature == 0.4
+        assert WordTableOptions(target_words=5, temperature=3.0).resolved(["a"]).temperature == 3
 
     @pytest.mark.parametrize(
         ("texts", "labels", "message"),
@@ -258,3 +260,31 @@ class TestTexts:
         short = train_word_table(["a b", "c d"], [0, 1], NAMES, options=options)
         long = train_word_table(["a b e e e", "c d f"], [0, 1], NAMES, options=options)
         assert long.digest == short.digest
+
+
+def test_a_small_file_is_learned_too():
+    """Few texts would be few steps in batches of 512: batches shrink with the data."""
+    draw = random.Random(3)
+    said = {0: ["thanks", "friday", "mom"], 1: ["free", "cash", "prize"]}
+    labels = [number % 2 for number in range(120)]
+    texts = [
+        " ".join([*draw.choices(["see", "you", "at", "lunch"], k=4), *draw.choices(said[y], k=4)])
+        for y in labels
+    ]
+    table = train_word_table(texts[:90], labels[:90], ("ham", "spam"))
+    smoothed = SmoothedClassifier(table, **table.smoothing)
+    results = smoothed.certify(texts[90:])
+    right = [one.label_id == y for one, y in zip(results, labels[90:], strict=True)]
+    assert sum(right) >= 29
+    assert sum((one.radius or 0) >= 1 for one in results) >= 20
+
+
+@pytest.mark.parametrize(
+    ("words", "texts", "target", "batch"),
+    [(38, 64_000, 5, 512), (3, 100, 1, 3), (230, 3200, 8, 100), (19, 10, 2, 1)],
+)
+def test_defaults_follow_the_data(words, texts, target, batch):
+    options = WordTableOptions().resolved(["w " * words] * texts)
+    assert (options.target_words, options.batch_size) == (target, batch)
+    assert options.temperature == target / 2.5
+    assert options.resolved(["w"]) == options

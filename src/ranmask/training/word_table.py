@@ -13,8 +13,8 @@ the floats: figures are those of the rounded table.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import TypeAlias
+from dataclasses import dataclass, replace
+from typing import TypeAlias, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -23,7 +23,7 @@ from ranmask.classifiers.word_table import CURVE_STEPS, WHOLE, WordTable, featur
 from ranmask.errors import DataError, MissingDependencyError, OptionError
 from ranmask.smoothing import SmoothedClassifier
 from ranmask.training.evaluating import certified_score, certified_summary
-from ranmask.words import document
+from ranmask.words import document, split
 
 try:
     import torch
@@ -33,11 +33,15 @@ try:
 except ImportError as error:
     raise MissingDependencyError("PyTorch", "train") from error
 
+_Number = TypeVar("_Number", int, float)
+
 Progress: TypeAlias = Callable[[int, int, float], None]
 """Called after every epoch: epochs done, epochs in all, mean loss of the last."""
 
 _SMALL_STEPS = (3, 4, 5)  # binary places of int8 entries that are tried
 _FINE_STEPS = 11  # of int16 entries
+_LARGEST_BATCH, _STEPS_AN_EPOCH = 512, 32  # by default; few texts make smaller batches
+_WORDS_A_TARGET, _LARGEST_TARGET = 8, 8  # by default, of the median text
 _ROUNDING_TEXTS = 2000
 _ROUNDING_LOSS = 0.003  # certified accuracy that int8 may cost
 
@@ -47,20 +51,23 @@ class WordTableOptions:
     """How a word table is trained.  Checked when built.
 
     ``target_words``: the largest number of changed words that training tries to certify; larger
-    ones trade accuracy for radius.  ``temperature``: width of the step that stands in for
-    *certified or not*, in words; by default ``target_words / 2.5``.  ``warm_epochs``: how many of
-    the ``epochs`` push the mean margin past ``margin`` first.  ``feature_dropout``: share of the
-    features that is silent in a step, so that the others learn too.  ``accuracy_weight``: of plain
-    accuracy in the certified loss; 0 counts certified texts only.  ``buckets``: rows of the
-    table.  ``most_words``: words of a text that are trained on, which bounds memory.
+    ones trade accuracy for radius.  By default an eighth of the median number of words, from 1 to
+    8: a target out of reach only teaches the table to say always the same.  ``temperature``: width
+    of the step that stands in for *certified or not*, in words; by default ``target_words / 2.5``.
+    ``warm_epochs``: how many of the ``epochs`` push the mean margin past ``margin`` first.
+    ``batch_size``: texts in a step, by default 512 or fewer, for at least 32 steps an epoch.
+    ``feature_dropout``: share of the features that is silent in a step, so that the others learn
+    too.  ``accuracy_weight``: of plain accuracy in the certified loss; 0 counts certified texts
+    only.  ``buckets``: rows of the table.  ``most_words``: words of a text that are trained on,
+    which bounds memory.
     """
 
-    target_words: int = 5
+    target_words: int | None = None
     temperature: float | None = None
     epochs: int = 8
     warm_epochs: int = 2
     learning_rate: float = 0.05
-    batch_size: int = 512
+    batch_size: int | None = None
     feature_dropout: float = 0.1
     margin: float = 0.3
     accuracy_weight: float = 0.0
@@ -79,6 +86,8 @@ class WordTableOptions:
             ("seed", 0),
         ):
             value = getattr(self, name)
+            if value is None and name in ("target_words", "batch_size"):
+                continue
             if not isinstance(value, int) or isinstance(value, bool) or value < least:
                 raise OptionError(
                     f"{name} must be a whole number of at least {least}, not {value!r}"
@@ -98,10 +107,19 @@ class WordTableOptions:
             if not usable:
                 raise OptionError(f"{name} must be a number {what}, not {getattr(self, name)!r}")
 
-    @property
-    def step_width(self) -> float:
-        """The temperature in force."""
-        return self.temperature or max(self.target_words, 1) / 2.5
+    def resolved(self, texts: Sequence[str]) -> WordTableOptions:
+        """These options with every default filled in, for these texts."""
+        target = self.target_words
+        if target is None:
+            median = float(np.median([len(split(text)) for text in texts])) if texts else 0
+            target = min(max(round(median / _WORDS_A_TARGET), 1), _LARGEST_TARGET)
+        batch = min(_LARGEST_BATCH, max(1, len(texts) // _STEPS_AN_EPOCH))
+        return replace(
+            self,
+            target_words=target,
+            batch_size=self.batch_size or batch,
+            temperature=self.temperature or max(target, 1) / 2.5,
+        )
 
 
 def train_word_table(
@@ -124,8 +142,9 @@ def train_word_table(
         options: How it is trained.
         progress: Called after every epoch.
     """
-    options = options or WordTableOptions()
-    corpus = _Corpus(texts, labels, len(label_names), options)
+    given = options or WordTableOptions()
+    corpus = _Corpus(texts, labels, len(label_names), given)
+    options = given.resolved(texts)
     threads = torch.get_num_threads()
     torch.set_num_threads(1)
     try:
@@ -217,13 +236,14 @@ def _trained(
     weights = torch.zeros(options.buckets, classes, requires_grad=True)
     bias = torch.zeros(classes, requires_grad=True)
     optimiser = torch.optim.Adam([weights, bias], lr=options.learning_rate, fused=True)
-    steps = options.epochs * -(-len(corpus) // options.batch_size)
+    size = _set(options.batch_size)
+    steps = options.epochs * -(-len(corpus) // size)
     schedule = torch.optim.lr_scheduler.CosineAnnealingLR(optimiser, steps)
     for epoch in range(options.epochs):
         order = rng.permutation(len(corpus))
         losses = []
-        for start in range(0, len(order), options.batch_size):
-            batch = corpus.batch(order[start : start + options.batch_size])
+        for start in range(0, len(order), size):
+            batch = corpus.batch(order[start : start + size])
             heard = _heard(rng, options)
             scores = _scores(weights, bias, batch, heard)
             loss = _loss(scores, batch, options, warm=epoch < options.warm_epochs)
@@ -235,6 +255,12 @@ def _trained(
         if progress is not None:
             progress(epoch + 1, options.epochs, float(np.mean(losses)))
     return weights.detach(), bias.detach()
+
+
+def _set(value: _Number | None) -> _Number:
+    """A resolved option, which is never None."""
+    assert value is not None
+    return value
 
 
 def _heard(rng: np.random.Generator, options: WordTableOptions) -> Tensor:
@@ -257,7 +283,7 @@ def _scores(weights: Tensor, bias: Tensor, batch: _Batch, heard: Tensor) -> Tens
 def _loss(scores: Tensor, batch: _Batch, options: WordTableOptions, *, warm: bool) -> Tensor:
     if warm:
         return margin_loss(scores, batch.present, batch.labels, options.margin, MARGIN_WIDTH)
-    changed = torch.arange(options.target_words + 1)
+    changed = torch.arange(_set(options.target_words) + 1)
     met = torch.minimum(changed, batch.lengths[:, None])  # a word is one copy
     every = torch.ones(len(batch.labels))
     return certified_loss(
@@ -266,7 +292,7 @@ def _loss(scores: Tensor, batch: _Batch, options: WordTableOptions, *, warm: boo
         batch.labels,
         met,
         every,
-        options.step_width,
+        _set(options.temperature),
         options.accuracy_weight,
     )
 
@@ -291,7 +317,7 @@ def _rounded(
         # Entries count 2**-places and weights 1 / WHOLE; so many sums make one step of the curve.
         shift = (2**places * WHOLE // CURVE_STEPS).bit_length() - 1
         made = WordTable(entries, sums, labels=label_names, shift=shift)
-        return _certified(made, *sample, options.target_words), made
+        return _certified(made, *sample, _set(options.target_words)), made
 
     fine, best = table(_FINE_STEPS, np.int16)
     smallest = max((table(places, np.int8) for places in _SMALL_STEPS), key=lambda one: one[0])

@@ -38,6 +38,7 @@ def train_words(
         raise DataError(f"{train.name} holds pairs; a word table reads single texts only")
     if int(os.environ.get("WORLD_SIZE", "1")) > 1:
         raise OptionError("a word table is trained by one process: start it without torchrun")
+    options = options.resolved(texts)
     run = RunFolder(
         output,
         {
