@@ -15,7 +15,7 @@ from ranmask.training.encoder import train_encoder
 from ranmask.training.options import TrainingOptions
 from ranmask.training.records import RunFolder
 
-RANK = os.environ["RANK"]
+RANK = os.environ.get("RANK")  # pytest looks for doctests here, and has none
 # Texts of two lengths: in a step, one process may run the model once and the other twice.
 TRAIN = made_up.corpus(48, varied=True)
 HELD_OUT = made_up.corpus(12, "validation", seed=1)
@@ -93,4 +93,5 @@ def main(base, folder):
         raise AssertionError("the folder was not refused")
 
 
-main(sys.argv[1], Path(sys.argv[2]))
+if __name__ == "__main__":
+    main(sys.argv[1], Path(sys.argv[2]))

@@ -449,7 +449,7 @@ class TestDamagedFiles:
     def test_a_kind_that_is_unknown(self, folder, kind):
         record = json.loads((folder / "ranmask.json").read_text())
         (folder / "ranmask.json").write_text(json.dumps({**record, "kind": kind}))
-        self.refused(folder, "this ranmask knows encoder and words")
+        self.refused(folder, "this ranmask knows encoder, words, blend")
 
     def test_on_the_hub(self, folder, tmp_path, monkeypatch):
         """Known by its record; its weights are not fetched."""
