@@ -5,6 +5,7 @@ import string
 
 import pytest
 import tiny_models
+import tokenizers
 import torch
 import transformers
 
@@ -109,6 +110,33 @@ class TestTokens:
         assert reduced.tokenize("ABBA") == ["<u>"]  # capitals were no characters of their own
         assert reduced.model_max_length == 17
         assert {name: getattr(reduced, f"{name}_token") for name in special} == special
+        self.saved_and_loaded(reduced, tmp_path)
+
+    @pytest.mark.parametrize("form", ["template", "bert"])
+    def test_a_tokenizer_that_is_all_file(self, form, tmp_path):
+        """Without a class that builds the frame of a row anew from the names of its tokens."""
+        plain = tiny_models.wordpiece_tokenizer().get_vocab()
+        entries = [f"[unused{place}]" for place in range(9)] + sorted(plain, key=plain.get)
+        ids = {entry: place for place, entry in enumerate(entries)}
+        backend = tokenizers.Tokenizer(tokenizers.models.WordPiece(ids, unk_token="[UNK]"))
+        backend.pre_tokenizer = tokenizers.pre_tokenizers.Whitespace()
+        ends = [("[CLS]", ids["[CLS]"]), ("[SEP]", ids["[SEP]"])]
+        processors = tokenizers.processors
+        backend.post_processor = (
+            processors.TemplateProcessing("[CLS] $A [SEP]", None, special_tokens=ends)
+            if form == "template"
+            else processors.BertProcessing(cls=ends[0], sep=ends[1])
+        )
+        special = ("pad", "unk", "cls", "sep", "mask")
+        tokenizer = transformers.PreTrainedTokenizerFast(
+            tokenizer_object=backend,
+            **{f"{name}_token": f"[{name.upper()}]" for name in special},
+        )
+        model, _ = bert(tokenizer)
+        reduced = keep_tokens(model, tokenizer, WORDS, NEEDED + 2)
+        shown = reduced.convert_ids_to_tokens(reduced("good the")["input_ids"])
+        assert shown == ["[CLS]", "good", "the", "[SEP]"]
+        assert reduced.cls_token_id == tokenizer.cls_token_id - 9
         self.saved_and_loaded(reduced, tmp_path)
 
     def saved_and_loaded(self, tokenizer, folder):

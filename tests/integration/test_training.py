@@ -8,6 +8,7 @@ import subprocess
 import sys
 from dataclasses import replace
 from pathlib import Path
+from types import MappingProxyType, SimpleNamespace
 
 import made_up
 import numpy as np
@@ -23,13 +24,13 @@ from ranmask.classifiers.huggingface import HuggingFaceClassifier
 from ranmask.errors import DataError, ModelError, OptionError, OutputError
 from ranmask.families import all_sets
 from ranmask.metrics import CertifiedSummary
-from ranmask.training import encoder, trainer
+from ranmask.training import encoder, losses, trainer
 from ranmask.training.encoder import train_encoder
 from ranmask.training.evaluating import certified_summary
 from ranmask.training.options import TrainingOptions
 from ranmask.training.records import RunFolder, figures
 from ranmask.voting import SCALE, count_ballots
-from ranmask.words import document
+from ranmask.words import document, documents
 
 pytestmark = pytest.mark.usefixtures("quiet")
 
@@ -190,12 +191,70 @@ class TestSameSeed:
         train(tmp_path / "other", replace(options, **change))
         assert weights(tmp_path / "other") != expected
 
+    def test_dropout_has_the_seed_too(self, train, tmp_path, monkeypatch):
+        seeds = []
+        begin = trainer._Watcher.on_train_begin
+
+        def spy(self, *args, **given):
+            seeds.append(torch.initial_seed())
+            return begin(self, *args, **given)
+
+        monkeypatch.setattr(trainer._Watcher, "on_train_begin", spy)
+        train(tmp_path / "out", replace(QUICK, epochs=1, seed=11))
+        assert seeds == [11, 11]
+
     def test_looking_changes_nothing(self, train, scored, tmp_path):
         """However often it is evaluated, training takes the same steps."""
         scored(lambda step: step / 100)  # so that the last checkpoint is the best
         for every in (2, 3):
             train(tmp_path / str(every), replace(QUICK, evaluate_every=every))
         assert weights(tmp_path / "2") == weights(tmp_path / "3")
+
+
+class TestLoss:
+    """Of one step, by hand: two texts with two copies and one."""
+
+    LOGITS = torch.tensor([[2.0, -1.0, 0.5], [0.1, 0.3, -2.0], [-1.0, 0.0, 3.0]])
+    BATCH = MappingProxyType(
+        {
+            "parts": [{"rows": [2]}, {"rows": [0, 1]}],
+            "text": torch.tensor([1, 0, 0]),
+            "copy": torch.tensor([0, 1, 0]),
+            "classes": torch.tensor([0, 2]),
+            "present": torch.tensor([[True, True], [True, False]]),
+            "met": torch.tensor([[0, 1], [0, 1]]),
+            "words_per_copy": torch.tensor([0.5, 2.0], dtype=torch.float64),
+        }
+    )
+
+    def loss(self, *, votes, **options):
+        chosen = replace(QUICK, **options)
+        [phase] = [one for one in trainer.phases(chosen) if one.votes == votes]
+        fake = SimpleNamespace(_phase=phase, _options=chosen)
+        model = lambda rows: SimpleNamespace(logits=self.LOGITS[rows])  # noqa: E731
+        return trainer._MaskedTrainer.compute_loss(fake, model, self.BATCH)
+
+    def test_of_copies(self):
+        """Rows come as the parts have them: the second text's copy first."""
+        order, classes = [2, 0, 1], torch.tensor([2, 0, 0])
+        expected = torch.nn.functional.cross_entropy(self.LOGITS[order], classes)
+        assert torch.equal(self.loss(votes=False), expected)
+        wanted = torch.tensor([[0.0, 0, 1], [1, 0, 0], [1, 0, 0]])
+        expected = torch.nn.functional.binary_cross_entropy_with_logits(self.LOGITS[order], wanted)
+        assert torch.equal(self.loss(votes=False, head="approval"), expected)
+
+    @pytest.mark.parametrize("head", ["choice", "approval"])
+    def test_of_votes(self, head):
+        scores = self.LOGITS.softmax(-1) if head == "choice" else self.LOGITS.sigmoid()
+        table = torch.stack([scores[[1, 0]], torch.stack([scores[2], torch.zeros(3)])])
+        given = (table, self.BATCH["present"], self.BATCH["classes"])
+        expected = losses.margin_loss(*given, 0.7, losses.MARGIN_WIDTH)
+        found = self.loss(votes=True, head=head, vote_loss="margin", margin=0.7)
+        assert torch.equal(found, expected)
+        words = self.BATCH["words_per_copy"].float()
+        expected = losses.certified_loss(*given, self.BATCH["met"], words, 0.3, 0.6)
+        found = self.loss(votes=True, head=head, temperature=0.3, accuracy_weight=0.6)
+        assert torch.equal(found, expected)
 
 
 class Killed(Exception):  # noqa: N818
@@ -603,8 +662,18 @@ class TestFolder:
         [result] = loaded.certify(["a good film was very dull and awful"])
         assert sum(result.scores) != pytest.approx(1, abs=1e-3)  # each class by itself
 
-    def test_half_precision_is_measured_as_it_is_stored(self, train, finished, tmp_path):
+    def test_half_precision_is_measured_as_it_is_stored(
+        self, train, finished, tmp_path, monkeypatch
+    ):
         folder = tmp_path / "half"
+        halves = []
+
+        def spy(classifier, *data):
+            weights = classifier.base.model.state_dict().values()
+            halves.append(all(torch.equal(one, one.half().float()) for one in weights))
+            return certified_summary(classifier, *data)
+
+        monkeypatch.setattr(encoder, "certified_summary", spy)
         classifier = train(folder, replace(QUICK, weights="float16"))
         whole, half = ((one / "model.safetensors").stat().st_size for one in (finished[0], folder))
         assert 0.4 < half / whole < 0.6
@@ -615,6 +684,7 @@ class TestFolder:
         assert {one.dtype for one in mine.values()} == {torch.float32}
         assert same_weights(mine, theirs)
         assert not same_weights(mine, finished[1].base.model.state_dict())
+        assert halves == [False] * 5 + [True]  # five evaluations, and the last word
         found = certified_summary(loaded, HELD_OUT.texts, HELD_OUT.labels)
         assert figures(found) == record(folder)["validation"]
 
@@ -626,6 +696,13 @@ class TestFolder:
         assert len(loaded.base.tokenizer) == 145
         texts = ["unbelievable acting", "good film"]
         assert loaded.certify(texts) == classifier.certify(texts)
+
+    def test_a_smaller_vocabulary_knows_the_premises(self, base_folder):
+        pairs = documents(made_up.corpus(24, pairs=True).texts)
+        options = replace(QUICK, vocabulary=144)
+        _, tokenizer = encoder._new_model(str(base_folder), pairs, made_up.CLASSES, options)
+        assert {"the", "film", "was"} <= set(tokenizer.get_vocab())
+        assert len(tokenizer) == 144  # special tokens, characters, and these
 
     def test_log(self, finished):
         lines = log(finished[0])

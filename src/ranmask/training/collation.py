@@ -14,7 +14,7 @@ from ranmask.classifiers.huggingface import HuggingFaceClassifier
 from ranmask.training.masking import MaskingPlan, Turn
 from ranmask.words import Document
 
-_PARTS = 3  # forward passes a step: more waste less padding, and take more launches
+_PARTS = 6  # most forward passes a step: more waste less padding, and take more launches
 _NO_LIMIT = 1 << 40
 
 
