@@ -74,17 +74,32 @@ def blend_folders(parts: Sequence[str], output: Path) -> SmoothedClassifier:
     The blend is smoothed as the first part is, by the mean of the scores.  Files are copied as
     they are, so that weights keep the type they are stored in.
     """
-    first = SmoothedClassifier.from_pretrained(str(parts[0]))
-    loaded = [SmoothedClassifier.from_pretrained(str(part)).base for part in parts]
-    blended = SmoothedClassifier(
-        Blend(loaded), keep=first.options.keep, mask_rate=first.options.mask_rate, ensemble="score"
-    )
+    folders = [shipped_folder(part) if part in SHIPPED else Path(part) for part in parts]
+    for folder in folders:
+        if not folder.is_dir():
+            raise ModelError(f"there is no model folder {str(folder)!r}")
+        if output.resolve().is_relative_to(folder.resolve()):
+            raise OutputError(f"{output} lies inside {folder}: name another folder")
     if output.exists() and (not output.is_dir() or any(output.iterdir())):
         raise OutputError(f"{output} exists and is not an empty folder: name another one")
+    loaded = [SmoothedClassifier.from_pretrained(str(folder)) for folder in folders]
+    first = loaded[0].options
+    blended = SmoothedClassifier(
+        Blend([one.base for one in loaded]),
+        keep=first.keep,
+        mask_rate=first.mask_rate,
+        ensemble="score",
+    )
     names = [f"part{number}" for number in range(1, len(parts) + 1)]
-    for name, part in zip(names, parts, strict=True):
-        shutil.copytree(part, output / name)
-    record.write(output, record.BLEND, blended.options.to_dict(), names)
+    partial = output.with_name(output.name + ".partial")
+    try:
+        shutil.rmtree(partial, ignore_errors=True)
+        for name, folder in zip(names, folders, strict=True):
+            shutil.copytree(folder, partial / name)
+        record.write(partial, record.BLEND, blended.options.to_dict(), names)
+        partial.replace(output)
+    except OSError as error:
+        raise OutputError(f"cannot write {output}: {error}") from error
     return blended
 
 

@@ -168,6 +168,14 @@ class SmoothedClassifier:
         from ranmask.classifiers import pretrained
 
         saved = pretrained.saved_options(str(folder_or_id), revision)
+        before = saved.get("keep"), saved.get("mask_rate"), saved.get("certificate", "exact")
+        now = (keep, mask_rate) if keep is not None or mask_rate is not None else before[:2]
+        if (*now, options.get("certificate", before[2])) != before:
+            # They were chosen for that certificate and that number of words.
+            for name in ("family", "masks", "selection_masks", "alpha", "threat"):
+                saved.pop(name, None)
+        if device is not None or dtype is not None or hide is not None:
+            saved.pop("tolerance", None)  # it was given for another computation
         merged = {**saved, **options}
         if hide is not None:
             merged["hide"] = hide

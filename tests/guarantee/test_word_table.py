@@ -1,6 +1,7 @@
 """Word tables under attack: every substitution and every edit of short texts, hostile words too."""
 
 import itertools
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -270,3 +271,21 @@ class TestWhatResultsSay:
         smoothed = SmoothedClassifier(table, keep=1, threat="edits")
         with pytest.raises(OptionError, match="threat='substitutions'"):
             smoothed.compare(["good bad"])
+
+
+def test_threads_may_share_a_table():
+    """A race in what the table has looked up would give one word the scores of another."""
+    draw = np.random.default_rng(0)
+    entries = draw.integers(-127, 128, (4096, 2)).astype(np.int8)
+    texts = [" ".join(f"w{number}" for number in draw.integers(0, 20_000, 40)) for _ in range(600)]
+
+    def smoothed():
+        table = WordTable(entries, np.zeros(2, dtype=np.int64), labels=("a", "b"), shift=6)
+        return SmoothedClassifier(table, **table.smoothing)
+
+    alone = smoothed().certify(texts)
+    shared = smoothed()
+    with ThreadPoolExecutor(8) as threads:
+        together = [one for [one] in threads.map(lambda text: shared.certify([text]), texts)]
+    assert together == alone
+    assert shared.certify(texts) == alone

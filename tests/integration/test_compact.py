@@ -125,7 +125,7 @@ class TestTokens:
         backend.post_processor = (
             processors.TemplateProcessing("[CLS] $A [SEP]", None, special_tokens=ends)
             if form == "template"
-            else processors.BertProcessing(cls=ends[0], sep=ends[1])
+            else processors.BertProcessing(ends[1], ends[0])
         )
         special = ("pad", "unk", "cls", "sep", "mask")
         tokenizer = transformers.PreTrainedTokenizerFast(

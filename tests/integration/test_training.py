@@ -22,11 +22,12 @@ from ranmask import SmoothedClassifier
 from ranmask.classifiers.base import MaskedCopies
 from ranmask.classifiers.huggingface import HuggingFaceClassifier
 from ranmask.errors import DataError, ModelError, OptionError, OutputError
-from ranmask.families import all_sets
+from ranmask.families import Retention, all_sets
 from ranmask.metrics import CertifiedSummary
 from ranmask.training import encoder, losses, trainer
 from ranmask.training.encoder import train_encoder
 from ranmask.training.evaluating import certified_summary
+from ranmask.training.masking import MaskingPlan, Turns
 from ranmask.training.options import TrainingOptions
 from ranmask.training.records import RunFolder, figures
 from ranmask.voting import SCALE, count_ballots
@@ -191,6 +192,24 @@ class TestSameSeed:
         train(tmp_path / "other", replace(options, **change))
         assert weights(tmp_path / "other") != expected
 
+    def test_order_and_masks_follow_seed_and_phase(self, train, tmp_path, monkeypatch):
+        seen = []
+        collate = trainer.Collator.__call__
+
+        def spy(self, turns):
+            seen.append((self._plan, [turn.row for turn in turns]))
+            return collate(self, turns)
+
+        monkeypatch.setattr(trainer.Collator, "__call__", spy)
+        train(tmp_path / "out", replace(QUICK, epochs=1, seed=5, ramp=0.5, copies=3))
+        keep = (Retention(1),)
+        masked, votes = (seen[start : start + 3] for start in (0, 3))
+        assert {plan for plan, _ in masked} == {MaskingPlan(keep, "auto", 3, 0.5, 5, 0)}
+        assert {plan for plan, _ in votes} == {MaskingPlan(keep, "auto", 4, 0.0, 5, 1)}
+        for phase, steps in enumerate((masked, votes)):
+            expected = [turn.row for turn in Turns(24, 1, 8, 5, phase)]
+            assert [row for _, rows in steps for row in rows] == expected
+
     def test_dropout_has_the_seed_too(self, train, tmp_path, monkeypatch):
         seeds = []
         begin = trainer._Watcher.on_train_begin
@@ -306,6 +325,8 @@ def kill(monkeypatch):
                 patch(RunFolder, "finish_phase", lambda self, name, _: name == phase, after=True)
             case "before the end":
                 patch(RunFolder, "complete", lambda *_: True, after=False)
+            case "before the last line":
+                patch(RunFolder, "_write", lambda _, line: line["complete"], after=False)
 
     return at
 
@@ -350,6 +371,7 @@ class TestResume:
             ("after a checkpoint", "votes", 2),
             ("after a phase is finished", "votes"),
             ("before the end",),
+            ("before the last line",),
         ],
         ids=lambda where: " ".join(map(str, where)),
     )
@@ -740,7 +762,7 @@ class TestFolder:
             "Validation: made-up validation, 12 rows (12 rows were made up)",
             "Classes: praise, blame, report",
             "12 texts",
-            "first 500 of them",
+            "checkpoint was chosen by them.",
             f"| {measured['accuracy']:.3f} | {measured['median_radius']} | "
             f"{measured['certified_accuracy'][1]:.3f} |",
             "- `learning_rate`: 0.001",
@@ -760,7 +782,7 @@ class TestFolder:
         options = replace(QUICK, epochs=1, vote_epochs=0, evaluate_every=None, validation_rows=5)
         train(tmp_path / "out", options)
         assert sizes == [(5, 5), (12, 12)]
-        assert "first 5 of them" in (tmp_path / "out" / "README.md").read_text()
+        assert "chosen by the first 5 of them" in (tmp_path / "out" / "README.md").read_text()
 
 
 @pytest.mark.slow

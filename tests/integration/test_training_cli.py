@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 import time
+from dataclasses import replace
 
 import made_up
 import pyarrow as pa
@@ -14,6 +15,7 @@ import pytest
 from typer.testing import CliRunner
 
 from ranmask.cli import app
+from ranmask.errors import OptionError
 
 pytestmark = pytest.mark.usefixtures("quiet")
 
@@ -111,6 +113,15 @@ class TestWords:
         assert train(*arguments).exit_code == 0
         log = (tmp_path / "table" / "training.jsonl").read_text().splitlines()
         assert [json.loads(line).get("epoch") for line in log] == [1, 2, 3, None]
+
+    def test_classes_that_differ(self, tmp_path):
+        from ranmask.training.word_table import WordTableOptions
+        from ranmask.training.words_run import train_words
+
+        held_out = replace(made_up.corpus(6, "validation"), label_names=("a", "b", "c"))
+        with pytest.raises(OptionError, match="they must be the same"):
+            train_words(made_up.corpus(6), held_out, tmp_path / "table", WordTableOptions())
+        assert not (tmp_path / "table").exists()
 
     def test_several_processes_are_refused(self, data, tmp_path, monkeypatch):
         monkeypatch.setenv("WORLD_SIZE", "2")

@@ -128,8 +128,35 @@ class TestFolders:
 
     def test_an_existing_folder_is_left_alone(self, tmp_path):
         parts = self.saved(tmp_path)
+        (tmp_path / "mine").mkdir()
+        (tmp_path / "mine" / "file").touch()
         with pytest.raises(OutputError, match="exists"):
-            blend_folders(parts, tmp_path / "table1")
+            blend_folders(parts, tmp_path / "mine")
+        with pytest.raises(OutputError, match="lies inside"):
+            blend_folders(parts, tmp_path / "table1" / "blend")
+        assert not list((tmp_path / "table1").glob("blend*"))
+
+    def test_what_cannot_be_read_or_written_is_named(self, tmp_path):
+        parts = self.saved(tmp_path)
+        with pytest.raises(ModelError, match="no model folder"):
+            blend_folders([parts[0], "absent"], tmp_path / "blend")
+        (tmp_path / "file").touch()
+        with pytest.raises(OutputError, match="cannot write"):
+            blend_folders(parts, tmp_path / "file" / "blend")
+
+    def test_shipped_models_by_name(self, tmp_path):
+        made = blend_folders(["news-words", "news-words"], tmp_path / "blend")
+        assert made.labels == ("World", "Sports", "Business", "Sci/Tech")
+
+    def test_parts_keep_their_own_smoothing_and_no_tolerance(self, tmp_path):
+        blend = SmoothedClassifier(
+            Blend([table(1), table(2)]), **WordTable.smoothing, tolerance=1e-3
+        )
+        blend.save_pretrained(str(tmp_path / "blend"))
+        part = SmoothedClassifier.from_pretrained(str(tmp_path / "blend" / "part1"))
+        assert part.tolerance == 0
+        assert part.options.family == "all"
+        assert SmoothedClassifier.from_pretrained(str(tmp_path / "blend")).tolerance == 1e-3
 
     @pytest.mark.parametrize("option", [{"hide": "drop"}, {"revision": "x"}])
     def test_options_without_meaning_are_refused(self, tmp_path, option):

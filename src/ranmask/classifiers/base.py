@@ -93,7 +93,8 @@ def check_hiding(hide: str) -> None:
 def checked_scores(raw: object, rows: int, classes: int | None) -> Scores:
     """``raw`` as a finite table of ``rows`` rows and, if given, ``classes`` columns."""
     try:
-        scores = np.asarray(raw, dtype=np.float64)
+        # In one layout, for numpy's sums take another order in another one.
+        scores = np.ascontiguousarray(raw, dtype=np.float64)
     except (TypeError, ValueError, RuntimeError) as error:
         raise ClassifierError(
             f"the base classifier must return a table of numbers, one row a text, not "

@@ -20,9 +20,7 @@ from ranmask.words import Document
 class Blend(BaseClassifier):
     """The mean of the scores of two or more classifiers of the same classes.
 
-    An encoder that understands words it has never seen, and a word table that knows those it has,
-    are together more accurate than each (docs/results.md).  Its rows are scores: use
-    ``ensemble="score"``.
+    Its rows are scores: use ``ensemble="score"``.
     """
 
     outputs = "scores"
@@ -57,6 +55,9 @@ class Blend(BaseClassifier):
 
     def score(self, copies: Sequence[MaskedCopies]) -> list[Scores]:
         said = [part.score(copies) for part in self.parts]
+        classes = {rows[0].shape[1] for rows in said}
+        if len(classes) > 1:
+            raise ModelError(f"the parts of a blend score {sorted(classes)} classes, not the same")
         return [
             np.mean(
                 [as_scores(rows, part.outputs) for rows, part in zip(one, self.parts, strict=True)],

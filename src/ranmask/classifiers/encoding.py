@@ -148,14 +148,15 @@ class WordEncoder:
         spelt = [
             (" " if place else "") + word[:CHARACTERS_PER_WORD] for place, word in enumerate(words)
         ]
-        new = [word for word in dict.fromkeys(spelt) if word not in self._known]
+        # Looked up once and kept at hand: another thread may empty the cache meanwhile.
+        known = {word: self._known.get(word) for word in spelt}
+        new = [word for word, ids in known.items() if ids is None]
         if new:
             if len(self._known) + len(new) > _CACHED_WORDS:
                 self._known.clear()
-                new = list(dict.fromkeys(spelt))
-            for word, ids in zip(new, self._plain_ids(new), strict=True):
-                self._known[word] = ids[:TOKENS_PER_WORD]
-        return [self._known[word] for word in spelt]
+            for word, read in zip(new, self._plain_ids(new), strict=True):
+                known[word] = self._known[word] = read[:TOKENS_PER_WORD]
+        return [ids for word in spelt if (ids := known[word]) is not None]
 
     def _plain_ids(self, texts: list[str]) -> list[tuple[int, ...]]:
         encoded = self.tokenizer(

@@ -81,6 +81,7 @@ class FunctionClassifier(BaseClassifier):
             "function": f"{module}:{name}",
             "hide": self._hide,
             "mask_token": self._mask_token,
+            "outputs": self.outputs,
         }
 
     def score(self, copies: Sequence[MaskedCopies]) -> list[Scores]:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from ranmask.classifiers import record
 from ranmask.classifiers.base import BaseClassifier, Hiding
-from ranmask.errors import MissingDependencyError, ModelError, OptionError
+from ranmask.errors import MissingDependencyError, ModelError, OptionError, OutputError
 
 if TYPE_CHECKING:
     from ranmask.classifiers.blend import Blend
@@ -171,20 +171,28 @@ def save(
         model.config.id2label = dict(enumerate(labels))
         model.config.label2id = {label: index for index, label in enumerate(labels)}
     path = Path(folder)
-    path.mkdir(parents=True, exist_ok=True)
-    model.save_pretrained(path)
-    encoder.tokenizer.save_pretrained(path)
     hiding = {"hide": encoder.hide, "mask_token": encoder.mask_token}
-    record.write(path, record.ENCODER, {**options, **hiding})
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+        model.save_pretrained(path)
+        encoder.tokenizer.save_pretrained(path)
+        record.write(path, record.ENCODER, {**options, **hiding})
+    except OSError as error:
+        raise OutputError(f"cannot write a model to {path}: {error}") from error
 
 
 def _save_blend(
     blend: Blend, folder: Path, options: Mapping[str, Any], labels: tuple[str, ...] | None
 ) -> None:
+    from ranmask.classifiers.word_table import WordTable
+
+    # A family, a tolerance or a threat is the blend's: in a part it would mean something else.
+    shared = {key: options.get(key) for key in ("keep", "mask_rate", "ensemble")}
     names = []
     for number, part in enumerate(blend.parts, 1):
         names.append(f"part{number}")
-        save(part, str(folder / names[-1]), options=options, labels=labels)
+        own = part.smoothing if isinstance(part, WordTable) else shared
+        save(part, str(folder / names[-1]), options=own, labels=labels)
     record.write(folder, record.BLEND, options, names)
 
 

@@ -1,4 +1,4 @@
-"""A classifier of single words: integers in a table, no neural network, under a megabyte.
+"""A classifier of single words: integers in a table, no neural network, about a megabyte.
 
 Guarantee.  What a `WordTable` says of a word is a pure function of the word's characters and of
 the integers in its file.  Everything is integer arithmetic and a lookup, so the same word gets
@@ -17,11 +17,13 @@ seen before still has n-grams.
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import itertools
 import json
 import math
 import string
+import threading
 import zlib
 from array import array
 from collections.abc import Iterable, Mapping, Sequence
@@ -173,6 +175,7 @@ class WordTable(BaseClassifier):
             )
         if max(map(abs, self._bias.tolist())) >= _BIAS_LIMIT:
             raise ModelError(f"a word table's bias of {self._bias.tolist()} is too large")
+        self._lock = threading.Lock()  # of the three below: threads may share a table
         self._places: dict[str, int] = {}
         self._rows = np.empty((_MOST_WORDS_KEPT, len(self.labels)), dtype=np.int32)
         self._characters = 0
@@ -215,6 +218,11 @@ class WordTable(BaseClassifier):
             record.write(path, record.WORDS, self.smoothing if smoothing is None else smoothing)
         except OSError as error:
             raise OutputError(f"cannot write a word table to {path}: {error}") from error
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Copies and other processes get the table without what it has looked up."""
+        make = functools.partial(WordTable, labels=self.labels, shift=self._shift)
+        return functools.partial(make, **self._arrays()), ()
 
     def renamed(self, labels: Sequence[str]) -> WordTable:
         """This table with other names for its classes."""
@@ -266,6 +274,10 @@ class WordTable(BaseClassifier):
 
     def _points(self, words: Sequence[str]) -> npt.NDArray[np.int32]:
         """Fixed-point scores of each word, shape (words, classes); known words are looked up."""
+        with self._lock:
+            return self._looked_up(words)
+
+    def _looked_up(self, words: Sequence[str]) -> npt.NDArray[np.int32]:
         distinct = dict.fromkeys(words)
         fresh = [word for word in distinct if word not in self._places]
         full = len(self._places) + len(fresh) > _MOST_WORDS_KEPT

@@ -53,7 +53,10 @@ def _title(run: Mapping[str, Any]) -> str:
 
 def _chosen(run: Mapping[str, Any]) -> str:
     rows = run["options"].get("validation_rows")
-    return f" The best\ncheckpoint was chosen by the first {rows:,} of them." if rows else ""
+    if rows is None:
+        return ""  # a word table has no checkpoints to choose from
+    some = f"the first {rows:,} of " if rows < run["validation"]["rows"] else ""
+    return f" The best\ncheckpoint was chosen by {some}them."
 
 
 def _data(corpus: Mapping[str, Any]) -> str:
