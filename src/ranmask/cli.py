@@ -50,6 +50,7 @@ from ranmask.cli_options import (
     Threat,
     Tolerance,
     columns_from,
+    names_from,
     quiet_libraries,
 )
 from ranmask.cli_training import train
@@ -130,7 +131,7 @@ def certify(
         "threat": threat,
         "alpha": alpha,
         "seed": seed,
-        "labels": _names(labels),
+        "labels": names_from(labels),
         "mask_token": mask_token,
         "hide": hide,
         "tolerance": tolerance,
@@ -176,7 +177,7 @@ def predict(
         "masks": masks,
         "ensemble": ensemble,
         "seed": seed,
-        "labels": _names(labels),
+        "labels": names_from(labels),
         "mask_token": mask_token,
         "hide": hide,
         "device": device,
@@ -253,6 +254,10 @@ def _command(
     if output is not None and source.origin is None:
         raise OptionError("--output goes with --input or --data; texts given here are printed")
     classifier, classify = _load(model, options, command)
+    if source.origin is not None and source.origin.get("label_names"):
+        from ranmask.runs import class_ids
+
+        class_ids(source.origin["label_names"], classifier.labels)  # told before the first row
     if output is None or source.origin is None:
         failed = _show(source.rows, classifier, classify, command, as_json, total=source.total)
     else:
@@ -359,10 +364,6 @@ def _progress(total: int, done: int = 0) -> Any:
     from ranmask.progress import progress
 
     return progress(total, done)
-
-
-def _names(labels: str | None) -> list[str] | None:
-    return None if labels is None else [name.strip() for name in labels.split(",")]
 
 
 @app.command()

@@ -134,6 +134,11 @@ def columns_from(text: str | None, pair: str | None, label: str | None) -> Colum
     return Columns(text, parts, label)
 
 
+def names_from(labels: str | None) -> list[str] | None:
+    """The names of the classes that were given."""
+    return None if labels is None else [name.strip() for name in labels.split(",")]
+
+
 def quiet_libraries() -> None:
     """Our own progress and messages are enough.  Call it before the libraries are imported."""
     os.environ.setdefault("TRANSFORMERS_VERBOSITY", "error")

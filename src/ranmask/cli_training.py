@@ -11,12 +11,14 @@ from ranmask.cli_options import (
     Device,
     Ensemble,
     LabelColumn,
+    Labels,
     MaskRate,
     Masks,
     PairColumns,
     Seed,
     TextColumn,
     columns_from,
+    names_from,
     quiet_libraries,
 )
 from ranmask.errors import OptionError
@@ -26,7 +28,7 @@ if TYPE_CHECKING:
 
 _NOT_TRAINING = {
     *("data", "output", "kind", "base", "validation", "also", "rows"),
-    *("text_column", "label_column", "pair_columns", "device"),
+    *("text_column", "label_column", "pair_columns", "labels", "device"),
 }
 
 
@@ -43,6 +45,7 @@ def train(
     text_column: TextColumn = None,
     label_column: LabelColumn = None,
     pair_columns: PairColumns = None,
+    labels: Labels = None,
     hide: option.TrainHide = None,
     family: option.TrainFamily = None,
     head: option.Head = None,
@@ -95,7 +98,9 @@ def train(
         refused = {"base": base, "device": device}
         given |= {name: value for name, value in refused.items() if value is not None}
         table_options = _built(WordTableOptions, given, kind)
-        learned, held_out = _corpora(data, validation, also or [], rows, columns)
+        learned, held_out = _corpora(
+            data, validation, also or [], rows, columns, names_from(labels)
+        )
         _train_words(learned, held_out, output, table_options)
         return
     if base is None:
@@ -106,7 +111,7 @@ def train(
     from ranmask.training.options import TrainingOptions
 
     options = _built(TrainingOptions, {**given, "keep": _numbers(keep)}, kind)
-    learned, held_out = _corpora(data, validation, also or [], rows, columns)
+    learned, held_out = _corpora(data, validation, also or [], rows, columns, names_from(labels))
     _train_encoder(base, learned, held_out, output, options, device)
 
 
@@ -121,15 +126,26 @@ def _built(options: Any, given: dict[str, Any], kind: str) -> Any:
 
 
 def _corpora(
-    data: str, validation: str | None, also: list[str], rows: int | None, columns: Any
+    data: str,
+    validation: str | None,
+    also: list[str],
+    rows: int | None,
+    columns: Any,
+    names: list[str] | None,
 ) -> tuple[Corpus, Corpus]:
     from ranmask import corpora
 
     wanted = columns if columns.wanted else None
-    learned, held_out = corpora.load_splits(data, validation=validation, columns=wanted)
+    learned, held_out = corpora.load_splits(
+        data, validation=validation, columns=wanted, label_names=names
+    )
     for name in also:
-        more = corpora.load_corpus(name, "train", label_names=learned.label_names)
-        learned = corpora.joined(learned, more, without=held_out)
+        known = learned.label_names
+        of_file = wanted if Path(name).exists() else None
+        parts = ["train", "validation"] if Path(name).is_file() else ["train"]  # all of a file
+        for part in parts:
+            more = corpora.load_corpus(name, part, columns=of_file, label_names=known)
+            learned = corpora.joined(learned, more, without=held_out)
     return learned.take(rows), held_out
 
 

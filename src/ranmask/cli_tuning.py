@@ -281,20 +281,9 @@ def _measure(
 
 def _class_ids(corpus: Corpus, classifier: SmoothedClassifier) -> list[int]:
     """The labels of the corpus as numbers of the model's classes."""
-    from ranmask.runs import label_id
+    from ranmask.runs import class_ids
 
-    names = classifier.labels
-    if names is None:
-        return list(corpus.labels)
-    found: list[int] = []
-    for label in corpus.label_names:
-        place = label_id(label, names, len(names))
-        if place is None:
-            raise OptionError(
-                f"the data have the class {label!r}, the model has {', '.join(names)}: if they "
-                "are the same classes, give --labels in the model's order"
-            )
-        found.append(place)
+    found = class_ids(corpus.label_names, classifier.labels)
     return [found[label] for label in corpus.labels]
 
 

@@ -21,7 +21,7 @@ from types import TracebackType
 from typing import IO, Any, TypeAlias
 
 from ranmask.data import Row
-from ranmask.errors import ClassifierError, OutputError, RanmaskError, TextError
+from ranmask.errors import ClassifierError, OptionError, OutputError, RanmaskError, TextError
 from ranmask.metrics import CertifiedSummary
 from ranmask.results import Certificate, Prediction
 from ranmask.words import Text, document
@@ -265,6 +265,22 @@ class ResultFile:
             draft = self.record.with_name(self.record.name + ".tmp")
             draft.write_text(json.dumps(record, indent=2) + "\n", encoding="utf-8")
             draft.replace(self.record)
+
+
+def class_ids(names: Sequence[str], labels: tuple[str, ...] | None) -> list[int]:
+    """The classes of a corpus as numbers of the model's classes; raises where one is unknown."""
+    if labels is None:
+        return list(range(len(names)))
+    found = []
+    for name in names:
+        place = label_id(name, labels, len(labels))
+        if place is None:
+            raise OptionError(
+                f"the data have the class {name!r}, the model has {', '.join(labels)}: if they "
+                "are the same classes, give --labels in the model's order"
+            )
+        found.append(place)
+    return found
 
 
 def run_description(

@@ -229,6 +229,7 @@ class TestUsage:
             (["certify", "--threat", "edits", "a"], 2, "threat='edits'"),
             (["certify", "--split", "test", "a"], 2, "go with --data"),
             (["certify", "--data", "nothing/here", "a"], 2, "one of them"),
+            (["blend", "news-words", "./absent", "--output", "o"], 1, "no model folder"),
             (["certify", "-m", FAKE, "a"], 2, "exactly one of keep and mask_rate"),
             (["certify", "-m", FAKE, "--keep", "0", "a"], 2, "at least 1, not 0"),
             (["certify", "-m", FAKE, "--keep", "x", "a"], 2, "valid integer"),

@@ -326,3 +326,33 @@ class TestRefused:
             assert not (tmp_path / "out").exists()
         assert refused(train(*given, "--base", base_folder, "--layers", 7), 2, "has only 2")
         assert train(*given, "--base", base_folder).exit_code == 0
+
+
+class TestMoreData:
+    def test_columns_and_all_rows_of_another_file(self, tmp_path):
+        for name, rows in (("one.csv", 60), ("two.csv", 10)):
+            made_up.write_csv(tmp_path / name, rows, seed=len(name) + rows)
+            text = (tmp_path / name).read_text().replace("text,label", "title,topic", 1)
+            (tmp_path / name).write_text(text)
+        done = train(
+            *("--data", tmp_path / "one.csv", "--also", tmp_path / "two.csv", "--rows", 1000),
+            *("--text-column", "title", "--label-column", "topic"),
+            *("--output", tmp_path / "table", *WORDS),
+        )
+        assert done.exit_code == 0, done.stderr
+        record = json.loads((tmp_path / "table" / "training.json").read_text())["run"]
+        assert record["train"]["rows"] + record["validation"]["rows"] == 70
+
+    def test_rows_that_leave_a_class_empty(self, data, tmp_path):
+        done = train("--data", data, "--rows", 1, "--output", tmp_path / "table", *WORDS)
+        assert refused(done, 1, "use more rows")
+        assert not (tmp_path / "table").exists()
+
+    def test_names_for_numbers(self, tmp_path):
+        made_up.write_csv(tmp_path / "in.csv", 60)
+        done = train(
+            *("--data", tmp_path / "in.csv", "--labels", "only-one"),
+            *("--output", tmp_path / "table", *WORDS),
+        )
+        assert done.exit_code != 0
+        assert "error: " in done.stderr

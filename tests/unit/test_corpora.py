@@ -832,3 +832,17 @@ def test_a_folder_named_datasets_is_not_the_library(monkeypatch):
     monkeypatch.setitem(sys.modules, "datasets", SimpleNamespace())
     with pytest.raises(MissingDependencyError):
         load_corpus("owner/name")
+
+
+@pytest.mark.parametrize("numbers", [(1, 2), (-1, 1), (1, 2, 3)])
+def test_other_habits_of_counting_are_names(tmp_path, numbers):
+    path = tmp_path / "in.csv"
+    rows = [f"text number {i} word,{numbers[i % len(numbers)]}" for i in range(60)]
+    path.write_text("text,label\n" + "\n".join(rows) + "\n")
+    corpus = load_corpus(str(path))
+    assert corpus.label_names == tuple(str(number) for number in numbers)
+    spoken = {
+        int(text.split()[2]) % len(numbers): label
+        for text, label in zip(corpus.texts, corpus.labels, strict=True)
+    }
+    assert spoken == {place: place for place in range(len(numbers))}

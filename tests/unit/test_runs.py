@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from ranmask import ClassifierError, OutputError, SmoothedClassifier
+from ranmask import ClassifierError, OptionError, OutputError, SmoothedClassifier, runs
 from ranmask.classifiers.testing import keyword_classifier
 from ranmask.data import Row
 from ranmask.runs import ResultFile, classify_rows, label_id, summarise
@@ -151,3 +151,10 @@ class TestLabels:
         summary, counts = summarise(lines)
         assert counts == {"rows": 4, "errors": 2, "labelled": 2}
         assert float(summary.accuracy) == 0.5 and float(summary.certified_accuracy(1)) == 0.5
+
+
+def test_classes_of_a_corpus_by_the_model():
+    assert runs.class_ids(["spam", "Ham"], ("ham", "spam")) == [1, 0]
+    assert runs.class_ids(["x", "y"], None) == [0, 1]
+    with pytest.raises(OptionError, match="class 'eggs', the model has ham, spam"):
+        runs.class_ids(["ham", "eggs"], ("ham", "spam"))

@@ -94,14 +94,17 @@ def labels_of(rows: Sequence[LabelledRow], given: tuple[str, ...] | None, where:
     if not whole:
         return Labels(tuple(sorted(values)), numbers=False)
     numbers = {int(value) for value in whole}
+    in_order = tuple(str(number) for number in sorted(numbers))
+    if numbers == {-1, 1} or numbers == set(range(1, len(numbers) + 1)):
+        return Labels(in_order, numbers=False)  # other habits of counting: names that are numbers
     if numbers != set(range(len(numbers))):
         first = next(number for number in range(len(numbers)) if number not in numbers)
         raise DataError(
             f"{where} has {len(numbers)} labels, from {min(numbers)} to {max(numbers)}, and none "
-            f"of its rows has the label {first}, an empty class: number them from 0 without gaps, "
-            "or give label_names"
+            f"of its rows has the label {first}, an empty class: number them from 0 or 1 without "
+            "gaps, or give label_names"
         )
-    return Labels(tuple(str(number) for number in sorted(numbers)), numbers=True)
+    return Labels(in_order, numbers=True)
 
 
 def class_ids(rows: Sequence[LabelledRow], labels: Labels, where: str) -> list[int]:

@@ -49,6 +49,13 @@ def check_corpora(train: Corpus, validation: Corpus) -> None:
     for one in (train, validation):
         if not one.texts:
             raise DataError(f"{one.name} {one.split} has no rows")
+    present = set(train.labels)
+    missing = [name for place, name in enumerate(train.label_names) if place not in present]
+    if missing:
+        raise DataError(
+            f"{train.name} {train.split} has no row of the class {missing[0]!r} among the "
+            f"{len(train.texts):,} that are used: use more rows"
+        )
     if train.label_names != validation.label_names:
         raise OptionError(
             f"train has the classes {', '.join(train.label_names)}, validation "
