@@ -132,8 +132,9 @@ def train_word_table(
 ) -> WordTable:
     """A word table that certifies as many of ``texts`` as it can.
 
-    The same texts and options give the same table, byte for byte.  One thread computes it: steps
-    are so short that a second would gain little, and lose much where other work shares the cores.
+    On one machine the same texts and options give the same table, byte for byte.  One thread
+    computes it: steps are so short that a second would gain little, and lose much where other work
+    shares the cores.
 
     Args:
         texts: Single texts; a word table reads no pairs.
