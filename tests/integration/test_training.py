@@ -6,6 +6,7 @@ import os
 import shutil
 import subprocess
 import sys
+from collections import Counter
 from dataclasses import replace
 from pathlib import Path
 from types import MappingProxyType, SimpleNamespace
@@ -26,7 +27,7 @@ from ranmask.families import Retention, all_sets
 from ranmask.metrics import CertifiedSummary
 from ranmask.training import encoder, losses, trainer
 from ranmask.training.encoder import train_encoder
-from ranmask.training.evaluating import certified_summary
+from ranmask.training.evaluating import certified_score, certified_summary
 from ranmask.training.masking import MaskingPlan, Turns
 from ranmask.training.options import TrainingOptions
 from ranmask.training.records import RunFolder, figures
@@ -571,6 +572,26 @@ class TestBest:
         assert evaluations(tmp_path / "out") == [2, 4, 6]
         assert same_weights(classifier.base.model.state_dict(), seen[4])
         assert not same_weights(classifier.base.model.state_dict(), seen[2])
+
+    def test_always_the_same_class_is_never_the_best(self, train, tmp_path, monkeypatch):
+        """Certified at any number of words wherever it is right, and yet worth nothing."""
+        shares = Counter(HELD_OUT.labels)
+        commonest = max(shares.values()) / len(HELD_OUT.labels)
+        texts = len(HELD_OUT.labels)
+        constant, modest = CertifiedSummary(), CertifiedSummary()
+        for place in range(texts):
+            constant.add(correct=place < commonest * texts, radius=8, words=8)
+            modest.add(correct=place <= commonest * texts, radius=0, words=8)
+        assert certified_score(constant, 3) > certified_score(modest, 3)
+        found = {2: constant, 4: modest, 6: constant}
+        steps = iter([*found, 6])
+        monkeypatch.setattr(encoder, "certified_summary", lambda *_: found[next(steps)])
+        chosen, finish = [], encoder._finish_phase
+        monkeypatch.setattr(
+            encoder, "_finish_phase", lambda *given: (chosen.append(given[2]), finish(*given))[1]
+        )
+        train(tmp_path / "out", replace(QUICK, vote_epochs=0, patience=None))
+        assert [path.name for path in chosen] == ["checkpoint-4"]
 
     def test_votes_start_from_the_best_of_masked_training(self, train, scored, tmp_path):
         seen = scored({2: 0.5, 4: 0.8, 6: 0.1, 3: 0.1}.__getitem__)

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from ranmask.errors import MissingDependencyError, ModelError, OptionError
 from ranmask.metrics import CertifiedSummary
 from ranmask.smoothing import SmoothedClassifier
-from ranmask.training.evaluating import certified_summary
+from ranmask.training.evaluating import certified_summary, commonest_share
 from ranmask.training.options import TrainingOptions
 from ranmask.training.records import Report, RunFolder, check_corpora, figures
 from ranmask.words import Document, documents
@@ -81,15 +81,24 @@ def train_encoder(
     # Whatever can be refused was, so that a corrected run finds the folder free.
     processes.by_the_first(run.begin)
 
+    rows = slice(options.validation_rows)
+
     def measure(model: Any) -> CertifiedSummary:
-        rows = slice(options.validation_rows)
         # Near ties are not worth measuring a tolerance for at every evaluation.
         classifier = SmoothedClassifier(classifier_of(model), tolerance=0.0, **options.smoothing())
         return certified_summary(classifier, validation.texts[rows], validation.labels[rows])
 
     for phase in planned[done:]:
         best = best_checkpoint(
-            phase, learner, texts, train.labels, measure, run, options, on_gpu=on_gpu
+            phase,
+            learner,
+            texts,
+            train.labels,
+            measure,
+            run,
+            options,
+            commonest=commonest_share(validation.labels[rows]),
+            on_gpu=on_gpu,
         )
         _finish_phase(run, phase.name, best, tokenizer)
         learner = classifier_of(_model(run.phase_folder(phase.name)))

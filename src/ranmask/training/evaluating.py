@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
+from fractions import Fraction
 
 from ranmask.metrics import CertifiedSummary
 from ranmask.smoothing import SmoothedClassifier
@@ -19,7 +21,20 @@ def certified_summary(
     return summary
 
 
-def certified_score(summary: CertifiedSummary, most: int) -> float:
-    """Share of texts that are right and certified, averaged over 0 to ``most`` changed words."""
+def certified_score(
+    summary: CertifiedSummary, most: int, commonest: Fraction = Fraction(0)
+) -> float:
+    """Share of texts that are right and certified, averaged over 0 to ``most`` changed words.
+
+    A classifier that always says the same is certified at any number of words wherever it is
+    right.  One that is no more accurate than that (``commonest``: the share of the commonest
+    class) scores below zero, so that it is chosen only where there is nothing else.
+    """
     shares = [summary.certified_accuracy(changed) for changed in range(most + 1)]
-    return float(sum(shares) / len(shares))
+    score = float(sum(shares) / len(shares))
+    return score if summary.accuracy > commonest else score - 1
+
+
+def commonest_share(labels: Sequence[int]) -> Fraction:
+    """The accuracy of always naming the commonest class."""
+    return Fraction(max(Counter(labels).values()), len(labels))

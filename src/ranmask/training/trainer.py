@@ -12,6 +12,7 @@ import time
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -93,11 +94,13 @@ def best_checkpoint(
     run: RunFolder,
     options: TrainingOptions,
     *,
+    commonest: Fraction,
     on_gpu: bool,
 ) -> Path:
     """Train ``base`` through one phase, or the rest of it; returns its best checkpoint.
 
-    Best is what `measure` certifies most of.
+    Best is what `measure` certifies most of, among those that are more accurate than always
+    naming the commonest class, whose share is ``commonest``.
     """
     turns = Turns(
         len(texts), phase.epochs, options.batch_size * _devices(on_gpu), options.seed, phase.number
@@ -112,6 +115,7 @@ def best_checkpoint(
             phase,
             options,
             measure,
+            commonest,
             model=base.model,
             args=_arguments(phase, turns, run, options, on_gpu),
             train_dataset=turns,
@@ -133,12 +137,18 @@ class _MaskedTrainer(Trainer):
     """The Trainer with our order of rows, our losses and our measure of what is best."""
 
     def __init__(
-        self, phase: Phase, options: TrainingOptions, measure: Measure, **given: Any
+        self,
+        phase: Phase,
+        options: TrainingOptions,
+        measure: Measure,
+        commonest: Fraction,
+        **given: Any,
     ) -> None:
         super().__init__(**given)
         self._phase = phase
         self._options = options
         self._measure = measure
+        self._commonest = commonest
 
     def _get_train_sampler(self, *_: Any, **__: Any) -> Any:
         turns: Any = self.train_dataset
@@ -173,7 +183,7 @@ class _MaskedTrainer(Trainer):
         metrics = {
             f"eval_{name}": value
             for name, value in {
-                "score": certified_score(summary, self._options.target_words),
+                "score": certified_score(summary, self._options.target_words, self._commonest),
                 **figures(summary),
             }.items()
         }
