@@ -11,6 +11,7 @@ import sys
 from pathlib import Path
 
 import pytest
+import transformers
 
 import ranmask
 from ranmask import SmoothedClassifier, load_default
@@ -125,6 +126,18 @@ def test_a_table_needs_no_torch():
         "assert not {'torch', 'transformers'} & set(sys.modules)\n"
     )
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_loading_is_quiet_and_leaves_bars_as_they_were(capfd):
+    shown = transformers.utils.logging.is_progress_bar_enabled()
+    transformers.utils.logging.enable_progress_bar()
+    try:
+        load_default("news")
+        assert transformers.utils.logging.is_progress_bar_enabled()
+    finally:
+        if not shown:
+            transformers.utils.logging.disable_progress_bar()
+    assert "Loading weights" not in capfd.readouterr().err
 
 
 def test_is_exported():

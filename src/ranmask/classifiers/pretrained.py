@@ -7,7 +7,8 @@ unpickled and no code that comes with a model is run.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -116,17 +117,18 @@ def _load_encoder(
     number = _dtype(torch, dtype)
     _check_folder(folder_or_id)
     try:
-        tokenizer = transformers.AutoTokenizer.from_pretrained(
-            folder_or_id, revision=revision, trust_remote_code=False
-        )
-        model, report = transformers.AutoModelForSequenceClassification.from_pretrained(
-            folder_or_id,
-            revision=revision,
-            use_safetensors=True,
-            trust_remote_code=False,
-            dtype=number,
-            output_loading_info=True,
-        )
+        with _no_bars(transformers):
+            tokenizer = transformers.AutoTokenizer.from_pretrained(
+                folder_or_id, revision=revision, trust_remote_code=False
+            )
+            model, report = transformers.AutoModelForSequenceClassification.from_pretrained(
+                folder_or_id,
+                revision=revision,
+                use_safetensors=True,
+                trust_remote_code=False,
+                dtype=number,
+                output_loading_info=True,
+            )
     except Exception as error:  # loaders raise all sorts of things over a damaged folder
         raise ModelError(f"cannot load {folder_or_id!r}: {_first_line(error)}") from error
     if set(range(len(tokenizer))) <= set(tokenizer.all_special_ids):
@@ -235,6 +237,18 @@ def _check_folder(folder_or_id: str) -> None:
     looks_like_a_path = folder_or_id.startswith((".", "/", "~")) or folder_or_id.count("/") > 1
     if not folder_or_id or (looks_like_a_path and not Path(folder_or_id).is_dir()):
         raise ModelError(f"there is no model folder {folder_or_id!r}")
+
+
+@contextmanager
+def _no_bars(transformers: Any) -> Iterator[None]:
+    """No progress bar for reading a file; downloads have bars of their own."""
+    shown = transformers.utils.logging.is_progress_bar_enabled()
+    transformers.utils.logging.disable_progress_bar()
+    try:
+        yield
+    finally:
+        if shown:
+            transformers.utils.logging.enable_progress_bar()
 
 
 def _device(torch: Any, device: str | None) -> Any:
