@@ -78,6 +78,7 @@ def _corpus(name: str, results: list[dict[str, Any]]) -> str:
     data = results[0]["data"]
     lines += ["", f"- Test: {data['rows']:,} texts ({data['note'] or 'complete'})."]
     lines += sorted({f"- Trained on {_training(one)}." for one in results})
+    lines += [f"- {one['title']}: {one['note']}" for one in results if "note" in one]
     return "\n".join(lines) + "\n"
 
 

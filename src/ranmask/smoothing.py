@@ -159,10 +159,11 @@ class SmoothedClassifier:
         revision: str | None = None,
         **options: Any,
     ) -> SmoothedClassifier:
-        """Load a word table from a folder, or a Hugging Face model from a folder or a hub id.
+        """Load a word table or a blend from a folder, or a Hugging Face model from one or the hub.
 
         How it was trained to be smoothed (``ranmask.json`` beside the model) gives the defaults;
-        arguments override them.  Weights are read from safetensors only and no code that comes
+        arguments override them, and what was saved for another certificate, number of words or
+        computation is then left out.  Weights are read from safetensors only and no code that comes
         with a model is run.  ``options`` are those of `SmoothedClassifier`.
         """
         from ranmask.classifiers import pretrained
@@ -172,7 +173,7 @@ class SmoothedClassifier:
         now = (keep, mask_rate) if keep is not None or mask_rate is not None else before[:2]
         if (*now, options.get("certificate", before[2])) != before:
             # They were chosen for that certificate and that number of words.
-            for name in ("family", "masks", "selection_masks", "alpha", "threat"):
+            for name in ("family", "masks", "selection_masks", "alpha"):
                 saved.pop(name, None)
         if device is not None or dtype is not None or hide is not None:
             saved.pop("tolerance", None)  # it was given for another computation

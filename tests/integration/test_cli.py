@@ -303,3 +303,14 @@ def on_terminal(*arguments):
     process.wait()
     os.close(leader)
     return shown.decode()
+
+
+def test_another_corpus_than_the_model_knows_is_told_before_the_first_row(tmp_path):
+    (tmp_path / "data").mkdir()
+    for name in ("train", "test"):
+        rows = [f"text {i},{('x', 'y')[i % 2]}" for i in range(40)]
+        (tmp_path / "data" / f"{name}.csv").write_text("\n".join(["text,label", *rows]) + "\n")
+    done = ranmask("certify", "--data", "./data", "-m", "news-words", cwd=tmp_path)
+    assert done.returncode == 2
+    assert "the data have the class 'x', the model has World" in done.stderr
+    assert done.stdout == ""

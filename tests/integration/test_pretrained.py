@@ -372,3 +372,14 @@ def test_a_model_of_the_hubs_cache_loads_offline(model_folder, tmp_path, monkeyp
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(tmp_path))
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
     assert load("someone/tiny", keep=2).certify(TEXTS) == load(model_folder, keep=2).certify(TEXTS)
+
+
+def test_a_saved_tolerance_is_for_the_computation_it_was_given_for(model_folder, tmp_path):
+    given = SmoothedClassifier.from_pretrained(str(model_folder), keep=1, tolerance=1e-6)
+    given.save_pretrained(str(tmp_path / "saved"))
+    saved = str(tmp_path / "saved")
+    assert SmoothedClassifier.from_pretrained(saved).tolerance == 1e-6
+    assert SmoothedClassifier.from_pretrained(saved, dtype="bfloat16").tolerance > 1e-6
+    assert SmoothedClassifier.from_pretrained(saved, hide="drop").tolerance != 1e-6
+    again = SmoothedClassifier.from_pretrained(saved, dtype="bfloat16", tolerance=1e-5)
+    assert again.tolerance == 1e-5

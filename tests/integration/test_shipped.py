@@ -95,6 +95,32 @@ def test_a_damaged_installation_is_named(monkeypatch, tmp_path):
         load_default("news")
 
 
+@pytest.mark.parametrize(
+    "options",
+    [{"keep": 2}, {"certificate": "ablation", "ensemble": "vote", "masks": 50}, {"mask_rate": 0.9}],
+    ids=str,
+)
+def test_saved_options_give_way_to_those_they_do_not_go_with(options):
+    """A table's family of all words, and its million masks, are for one word and the proof."""
+    smoothed = load_default("news-words", **options)
+    assert smoothed.options.family is None
+    assert smoothed.options.masks in (None, 50)
+    [result] = smoothed.certify(NEWS[:1])
+    assert result.guarantee
+    assert result.masks <= 1000
+
+
+def test_a_saved_threat_is_never_weakened_in_silence(tmp_path):
+    load_default("news-words", threat="edits").save_pretrained(str(tmp_path / "edits"))
+    assert load_classifier(str(tmp_path / "edits")).options.threat == "edits"
+    with pytest.raises(OptionError, match="edits"):
+        load_classifier(str(tmp_path / "edits"), keep=2)
+
+
+def test_the_same_keep_leaves_them_alone():
+    assert load_default("news-words", keep=1).options == load_default("news-words").options
+
+
 def test_tables_prove_against_edits():
     [result] = load_default("news-words", threat="edits").certify(NEWS[:1])
     assert result.threat == "edits"
