@@ -10,6 +10,8 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from ranmask.attacks.attacking import attack
+    from ranmask.attacks.outcome import AttackOutcome
     from ranmask.classifiers.base import BaseClassifier
     from ranmask.classifiers.blend import Blend
     from ranmask.classifiers.function import FunctionClassifier
@@ -34,6 +36,7 @@ __version__ = "0.1.0"
 
 # Where each public name lives; imported on first use, so `import ranmask` costs nothing.
 _HOMES = {
+    "AttackOutcome": "ranmask.attacks.outcome",
     "BaseClassifier": "ranmask.classifiers.base",
     "Blend": "ranmask.classifiers.blend",
     "Certificate": "ranmask.results",
@@ -51,10 +54,12 @@ _HOMES = {
     "SmoothingOptions": "ranmask.options",
     "TextError": "ranmask.errors",
     "WordTable": "ranmask.classifiers.word_table",
+    "attack": "ranmask.attacks.attacking",
     "load_default": "ranmask.loading",
 }
 
 __all__ = [
+    "AttackOutcome",
     "BaseClassifier",
     "Blend",
     "Certificate",
@@ -73,6 +78,7 @@ __all__ = [
     "TextError",
     "WordTable",
     "__version__",
+    "attack",
     "load_default",
 ]
 

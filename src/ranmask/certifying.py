@@ -1,5 +1,6 @@
-"""From ballots to a radius: how each certificate reads the votes of one text.
+"""From ballots to a radius: how each certificate reads the votes of one text, and what it assumes.
 
+Kept sets that depend on the words are refused here too, whoever asks: their votes prove nothing.
 Certificates that sample count an uncertain vote against the label; the paper's know of none.
 """
 
@@ -9,13 +10,22 @@ from functools import partial
 
 from ranmask import certificates
 from ranmask.certificates import Radius
-from ranmask.families import Family
-from ranmask.options import CertificateKind, Threat
+from ranmask.families import Family, check_fixed
+from ranmask.options import DEFAULT_MASKS, CertificateKind, SmoothingOptions, Threat
 from ranmask.voting import Ballots
+
+_SUBSTITUTION = "words are replaced one for one; none is inserted, deleted, split or joined"
+_EDITS = "each edit replaces, inserts or deletes one word; reordering the words is free"
+_LONGER = "a text that grows beyond {} words is refused, not classified"
+_PREMISE = "the premise does not change"
+_DETERMINISTIC = "the base classifier always says the same of the same visible words"
+_IDEAL_VOTE = "the label is that of a vote over all kept sets, of which predict() takes a sample"
+_TOLERANCE = "recomputing a copy moves no output of the model by more than {:.3g}"
 
 
 def exact_radius(ballots: Ballots, family: Family, threat: Threat = "substitutions") -> Radius:
     """The exact certificate of the ballots' winner over a fixed family."""
+    check_fixed(family.kind)
     differences = ballots.differences(ballots.winner)
     single = family.kept == 1 and family.kind == "all"
     if threat == "edits":
@@ -37,6 +47,7 @@ def sampled_radius(
     kind: CertificateKind, ballots: Ballots, family: Family, label: int, *, alpha: float, seed: int
 ) -> Radius:
     """A certificate of ``label`` from an estimation sample that did not select it."""
+    check_fixed(family.kind)
     samples, words, kept = len(family), family.words, family.kept
     for_label = ballots.votes == label
     votes, sure = int(for_label.sum()), int((for_label & ~ballots.uncertain).sum())
@@ -54,3 +65,20 @@ def sampled_radius(
     if kind == "paper-estimated-beta":
         beta = partial(certificates.estimated_beta, family.sets, for_label, words, seed=seed)
     return certificates.paper_radius(votes, samples, words, kept, alpha=alpha, beta=beta)
+
+
+def assumptions(
+    kind: CertificateKind, options: SmoothingOptions, tolerance: float, *, pair: bool
+) -> tuple[str, ...]:
+    """What a certificate rests on, in words; nothing where it is no guarantee."""
+    if kind.startswith("paper"):
+        return ()
+    assumes = [_SUBSTITUTION]
+    if options.threat == "edits":
+        assumes = [_EDITS, _LONGER.format(options.masks or DEFAULT_MASKS)]
+    if pair:
+        assumes.append(_PREMISE)
+    if kind != "exact":
+        assumes.append(_IDEAL_VOTE)
+    assumes.append(_TOLERANCE.format(tolerance / 2) if tolerance > 0 else _DETERMINISTIC)
+    return tuple(assumes)

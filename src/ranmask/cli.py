@@ -8,19 +8,19 @@ command needs them, so that ``ranmask --help`` answers at once.
 from __future__ import annotations
 
 import functools
-import itertools
 import json
 import os
 import sys
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from ranmask import __version__
+from ranmask.cli_attack import attack
+from ranmask.cli_inputs import Source, open_input
 from ranmask.cli_options import (
     Alpha,
     AsJson,
@@ -36,12 +36,14 @@ from ranmask.cli_options import (
     Keep,
     LabelColumn,
     Labels,
+    LanguageModel,
     MaskRate,
     Masks,
     MaskToken,
     Model,
     Output,
     PairColumns,
+    Sampling,
     Seed,
     SelectionMasks,
     Split,
@@ -52,13 +54,14 @@ from ranmask.cli_options import (
     columns_from,
     names_from,
     quiet_libraries,
+    word_losses_from,
 )
 from ranmask.cli_training import train
 from ranmask.cli_tuning import tune
 from ranmask.errors import OptionError, RanmaskError
 
 if TYPE_CHECKING:
-    from ranmask.data import Columns, Row
+    from ranmask.data import Row
     from ranmask.runs import Classify, Outcome
     from ranmask.smoothing import SmoothedClassifier
 
@@ -140,7 +143,7 @@ def certify(
     }
     with _errors_as_exit_codes():
         columns = columns_from(text_column, pair_columns, label_column)
-        source = _source(texts, input, data, split, rows, columns)
+        source = open_input(texts, input, data, split, rows, columns)
         _command("certify", source, model, options, output, as_json)
 
 
@@ -161,6 +164,8 @@ def predict(
     family: Family = None,
     masks: Masks = None,
     ensemble: Ensemble = None,
+    sampling: Sampling = None,
+    lm: LanguageModel = None,
     seed: Seed = None,
     labels: Labels = None,
     mask_token: MaskToken = None,
@@ -170,12 +175,13 @@ def predict(
     as_json: AsJson = False,
 ) -> None:
     """Label texts by the vote of their masked copies, without a certificate."""
-    options = {
+    options: dict[str, Any] = {
         "keep": keep,
         "mask_rate": mask_rate,
         "family": family,
         "masks": masks,
         "ensemble": ensemble,
+        "sampling": sampling,
         "seed": seed,
         "labels": names_from(labels),
         "mask_token": mask_token,
@@ -185,67 +191,14 @@ def predict(
     }
     with _errors_as_exit_codes():
         columns = columns_from(text_column, pair_columns, label_column)
-        source = _source(texts, input, data, split, rows, columns)
+        source = open_input(texts, input, data, split, rows, columns)
+        options["word_losses"] = word_losses_from(lm, sampling, device)
         _command("predict", source, model, options, output, as_json)
-
-
-@dataclass(frozen=True)
-class _Rows:
-    """What is classified: the rows, how many at most, and what a run's record says of them.
-
-    ``origin`` is None for texts given on the command line.
-    """
-
-    rows: Iterable[Row]
-    total: int
-    origin: dict[str, Any] | None
-
-
-def _source(
-    texts: list[str] | None,
-    input_path: Path | None,
-    data: str | None,
-    split: str | None,
-    rows: int | None,
-    columns: Columns,
-) -> _Rows:
-    if sum((bool(texts), input_path is not None, data is not None)) != 1:
-        raise OptionError(
-            "give texts, or a file with --input, or a corpus with --data: one of them"
-        )
-    if data is None and (split is not None or rows is not None):
-        raise OptionError("--split and --rows go with --data")
-    if input_path is None and columns.wanted:
-        raise OptionError("columns go with --input")
-    from ranmask.data import Row
-
-    if data is not None:
-        from ranmask.corpora import load_corpus
-
-        corpus = load_corpus(data, split or "test").take(rows)
-        labelled = enumerate(zip(corpus.texts, corpus.labels, strict=True), 1)
-        return _Rows(
-            [Row(number, text, corpus.label_names[label]) for number, (text, label) in labelled],
-            len(corpus.texts),
-            corpus.description(),
-        )
-    if input_path is None:
-        given = [Row(number, text) for number, text in enumerate(texts or [], 1)]
-        return _Rows(given, len(given), None)
-    from ranmask.data import open_source, read_rows
-
-    source = open_source(input_path)
-    read = read_rows(source, columns)
-    # The first row is read before the model is loaded: a wrong column is told at once.
-    first = next(iter(read), None)
-    read = itertools.chain([] if first is None else [first], read)
-    origin = {"path": str(source.path), "sha256": source.sha256, "columns": columns.wanted}
-    return _Rows(read, source.rows, origin)
 
 
 def _command(
     command: str,
-    source: _Rows,
+    source: Source,
     model: str | None,
     options: dict[str, Any],
     output: Path | None,
@@ -317,7 +270,7 @@ _SUMMARISED = ("error", "correct", "radius", "words")
 
 
 def _write(
-    source: _Rows,
+    source: Source,
     classifier: SmoothedClassifier,
     classify: Classify,
     command: str,
@@ -357,7 +310,10 @@ def _load(
 
     quiet_libraries()
     classifier = load_classifier(model or DEFAULT_MODEL, **options)
-    return classifier, classifier.certify if command == "certify" else classifier.predict
+    if command != "certify":
+        return classifier, classifier.predict
+    classifier.options.check_certifiable()  # told once, not for every row
+    return classifier, classifier.certify
 
 
 def _progress(total: int, done: int = 0) -> Any:
@@ -380,6 +336,14 @@ def blend(
 
         blend_folders(parts, output)
         typer.echo(f"{output}: {len(parts)} parts", err=True)
+
+
+@app.command("attack", help=attack.__doc__)
+@functools.wraps(attack)
+def _attack(*args: Any, **kwargs: Any) -> None:
+    with _errors_as_exit_codes():
+        if attack(*args, **kwargs):
+            raise typer.Exit(SOME_ROWS_FAILED)
 
 
 @app.command("train", help=train.__doc__)

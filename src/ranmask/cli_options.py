@@ -12,6 +12,7 @@ from ranmask.errors import OptionError
 
 if TYPE_CHECKING:
     from ranmask.data import Columns
+    from ranmask.voters import WordLosses
 
 Texts = Annotated[list[str] | None, typer.Argument(help="Texts to classify.", show_default=False)]
 Model = Annotated[
@@ -69,7 +70,10 @@ Family = Annotated[
 ]
 Masks = Annotated[
     int | None,
-    typer.Option(help="Most copies a text.", show_default="1000, or 5000 to estimate from"),
+    typer.Option(
+        help="Most copies a text.",
+        show_default="1000, or 5000 to estimate from; 100 of --sampling fresh or lm",
+    ),
 ]
 SelectionMasks = Annotated[
     int | None, typer.Option(help="Copies that select the label (not exact).", show_default="1000")
@@ -90,6 +94,18 @@ Threat = Annotated[
         "of single words.",
         show_default="substitutions",
     ),
+]
+Sampling = Annotated[
+    str | None,
+    typer.Option(
+        help="fixed; or, proving nothing, masks drawn for each text: fresh, or lm (words that "
+        "--lm predicts badly are hidden more often).",
+        show_default="fixed",
+    ),
+]
+LanguageModel = Annotated[
+    str | None,
+    typer.Option("--lm", help="Folder of a masked language model.", show_default=False),
 ]
 Alpha = Annotated[
     float | None, typer.Option(help="Chance of error (not exact).", show_default="0.05")
@@ -137,6 +153,22 @@ def columns_from(text: str | None, pair: str | None, label: str | None) -> Colum
 def names_from(labels: str | None) -> list[str] | None:
     """The names of the classes that were given."""
     return None if labels is None else [name.strip() for name in labels.split(",")]
+
+
+def word_losses_from(lm: str | None, sampling: str | None, device: str | None) -> WordLosses | None:
+    """The losses of the language model that was named; it is loaded only where it is needed."""
+    if (lm is not None) != (sampling == "lm"):
+        raise OptionError(
+            "--sampling lm needs a masked language model: name its folder with --lm"
+            if lm is None
+            else f"--lm {lm} goes with --sampling lm"
+        )
+    if lm is None:
+        return None
+    quiet_libraries()
+    from ranmask.resources.masked_lm import MaskedLM
+
+    return MaskedLM.from_pretrained(lm, device=device).word_losses
 
 
 def quiet_libraries() -> None:

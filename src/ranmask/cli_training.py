@@ -12,7 +12,6 @@ from ranmask.cli_options import (
     Ensemble,
     LabelColumn,
     Labels,
-    MaskRate,
     Masks,
     PairColumns,
     Seed,
@@ -38,7 +37,7 @@ def train(
     kind: option.Kind = "encoder",
     base: option.Base = None,
     keep: option.Keeps = None,
-    mask_rate: MaskRate = None,
+    mask_rate: option.TrainMaskRate = None,
     validation: option.ValidationData = None,
     also: option.Also = None,
     rows: option.Rows = None,
@@ -65,11 +64,13 @@ def train(
     buckets: option.Buckets = None,
     learning_rate: option.LearningRate = None,
     vote_learning_rate: option.VoteLearningRate = None,
+    warmup: option.Warmup = None,
     weight_decay: option.WeightDecay = None,
     batch_size: option.BatchSize = None,
     gradient_clip: option.GradientClip = None,
     layers: option.Layers = None,
     vocabulary: option.Vocabulary = None,
+    longest: option.Longest = None,
     weights: option.Weights = None,
     evaluate_every: option.EvaluateEvery = None,
     validation_rows: option.ValidationRows = None,
@@ -78,45 +79,48 @@ def train(
     seed: Seed = None,
     device: Device = None,
 ) -> None:
-    """Train a classifier whose labels can be certified.
+    """Train a classifier whose labels can be certified, or a masked language model.
 
-    The best checkpoint is the one with the best certified accuracy on validation.  The same
-    command again resumes.
+    The best checkpoint is the one with the best certified accuracy on validation; of a language
+    model, the one with the lowest loss.  The same command again resumes.
     """
     given = {
         name: value
         for name, value in locals().items()
         if value is not None and name not in _NOT_TRAINING
     }
-    if kind not in ("encoder", "words"):
-        raise OptionError(f"--kind must be encoder or words, not {kind!r}")
+    if kind not in ("encoder", "words", "mlm"):
+        raise OptionError(f"--kind must be encoder, words or mlm, not {kind!r}")
     columns = columns_from(text_column, pair_columns, label_column)
     quiet_libraries()
+    source = data, validation, also or [], rows, columns, names_from(labels)
     if kind == "words":
         from ranmask.training.word_table import WordTableOptions
 
         refused = {"base": base, "device": device}
         given |= {name: value for name, value in refused.items() if value is not None}
         table_options = _built(WordTableOptions, given, kind)
-        learned, held_out = _corpora(
-            data, validation, also or [], rows, columns, names_from(labels)
-        )
-        _train_words(learned, held_out, output, table_options)
+        _train_words(*_corpora(*source), output, table_options)
         return
     if base is None:
+        instead = ", or train a word table with --kind words" if kind == "encoder" else ""
         raise OptionError(
-            "an encoder needs a base to start from: name a folder or a hub id with --base, or "
-            "train a word table with --kind words"
+            f"an {kind} needs a base to start from: name a folder or a hub id with --base{instead}"
         )
+    if kind == "mlm":
+        from ranmask.training.mlm_options import MlmOptions
+
+        mlm_options = _built(MlmOptions, given, kind)
+        _train_mlm(base, *_corpora(*source), output, mlm_options, device)
+        return
     from ranmask.training.options import TrainingOptions
 
     options = _built(TrainingOptions, {**given, "keep": _numbers(keep)}, kind)
-    learned, held_out = _corpora(data, validation, also or [], rows, columns, names_from(labels))
-    _train_encoder(base, learned, held_out, output, options, device)
+    _train_encoder(base, *_corpora(*source), output, options, device)
 
 
 def _built(options: Any, given: dict[str, Any], kind: str) -> Any:
-    """The options of one kind; those of the other are refused by name."""
+    """The options of one kind; those of the others are refused by name."""
     known = {field.name for field in fields(options)}
     for name in given:
         if name not in known:
@@ -165,6 +169,15 @@ def _train_encoder(
         train_encoder(base, learned, held_out, output, options, report=log, device=device)
 
 
+def _train_mlm(
+    base: str, learned: Corpus, held_out: Corpus, output: Path, options: Any, device: str | None
+) -> None:
+    from ranmask.training.mlm import train_mlm
+
+    with _Log(output) as log:
+        train_mlm(base, learned, held_out, output, options, report=log, device=device)
+
+
 class _Log:
     """Prints the lines of a training log as they come, each on one line."""
 
@@ -185,7 +198,7 @@ class _Log:
     def __call__(self, line: dict[str, Any]) -> None:
         if line["phase"] == "complete":
             shown = f"{self._output}: validation {_figures(line)}"
-        elif "score" in line:
+        elif "score" in line or "perplexity" in line:
             shown = f"{line['phase']} epoch {line['epoch']:g}: validation {_figures(line)}"
         else:
             place = f", step {line['step']} of {line['steps']}" if "step" in line else ""
@@ -194,6 +207,8 @@ class _Log:
 
 
 def _figures(line: dict[str, Any]) -> str:
+    if "perplexity" in line:
+        return f"loss {line['validation_loss']:.4f}, perplexity {line['perplexity']:.2f}"
     certified = " ".join(f"{value:.3f}" for value in line["certified_accuracy"][1:9])
     return f"accuracy {line['accuracy']:.3f}, CR@1... {certified}"
 

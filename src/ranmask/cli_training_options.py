@@ -26,7 +26,12 @@ Also = Annotated[
 ModelFolder = Annotated[
     Path, typer.Option(help="Folder for the model; resumed if it exists.", show_default=False)
 ]
-Kind = Annotated[str, typer.Option(help="encoder, or words: a table of word scores.")]
+Kind = Annotated[
+    str,
+    typer.Option(
+        help="encoder; words: a table of word scores; or mlm: a masked language model, for attacks."
+    ),
+]
 Base = Annotated[
     str | None,
     typer.Option(help="Folder or hub id of the encoder to start from.", show_default=False),
@@ -34,6 +39,13 @@ Base = Annotated[
 Keeps = Annotated[
     str | None,
     typer.Option(help="Words that copies show; several, as 1,2,3, are mixed.", show_default=False),
+]
+TrainMaskRate = Annotated[
+    float | None,
+    typer.Option(
+        help="Or: share of words that is hidden; mlm: of tokens that are predicted.",
+        show_default="mlm: 0.15",
+    ),
 ]
 Rows = Annotated[int | None, typer.Option(help="Use only so many rows.", show_default="all")]
 TrainHide = Annotated[str | None, typer.Option(help="drop or mask.", show_default="drop")]
@@ -47,7 +59,8 @@ Head = Annotated[
     ),
 ]
 Epochs = Annotated[
-    int | None, typer.Option(help="Most epochs of (masked) training.", show_default="20; words: 8")
+    int | None,
+    typer.Option(help="Most epochs of (masked) training.", show_default="20; words: 8; mlm: 3"),
 ]
 Copies = Annotated[
     int | None, typer.Option(help="Masked copies of a text in a step.", show_default="1")
@@ -84,12 +97,17 @@ Margin = Annotated[
     float | None, typer.Option(help="Margin to reach.", show_default="0.55; words: 0.3")
 ]
 LearningRate = Annotated[
-    float | None, typer.Option(help="Peak of the schedule.", show_default="5e-5; words: 0.05")
+    float | None,
+    typer.Option(help="Peak of the schedule.", show_default="5e-5; words: 0.05; mlm: 5e-4"),
 ]
 VoteLearningRate = Annotated[
     float | None, typer.Option(help="The same for vote training.", show_default="the same")
 ]
-WeightDecay = Annotated[float | None, typer.Option(help="AdamW's.", show_default="1e-6")]
+Warmup = Annotated[
+    float | None,
+    typer.Option(help="Share of the steps in which it rises (mlm).", show_default="0.06"),
+]
+WeightDecay = Annotated[float | None, typer.Option(help="AdamW's.", show_default="1e-6; mlm: 0.01")]
 BatchSize = Annotated[
     int | None, typer.Option(help="Texts in a step.", show_default="32; words: up to 512")
 ]
@@ -102,6 +120,9 @@ Layers = Annotated[
 Vocabulary = Annotated[
     int | None, typer.Option(help="Keep only the most frequent tokens.", show_default="all")
 ]
+Longest = Annotated[
+    int | None, typer.Option(help="Most tokens of a text that are read (mlm).", show_default="128")
+]
 Weights = Annotated[
     str | None, typer.Option(help="Stored as float32 or float16.", show_default="float32")
 ]
@@ -109,7 +130,7 @@ EvaluateEvery = Annotated[
     int | None, typer.Option(help="Steps between evaluations.", show_default="an epoch")
 ]
 ValidationRows = Annotated[
-    int | None, typer.Option(help="Texts that an evaluation certifies.", show_default="500")
+    int | None, typer.Option(help="Texts that an evaluation reads.", show_default="500")
 ]
 Buckets = Annotated[int | None, typer.Option(help="Size of a word table.", show_default="262144")]
 FeatureDropout = Annotated[float | None, typer.Option(help="Of a word table.", show_default="0.1")]

@@ -130,6 +130,7 @@ def tune(
     # A model that was never smoothed has no keep of its own; which one it is loaded with does not
     # matter, since every setting brings its own.
     classifier = loading.load_classifier(name, keep=1, **given)
+    classifier.options.check_certifiable()  # certify would refuse whatever is advised here
     settings = wanted.settings(name, classifier, corpus)
     measured = _measure(classifier, corpus, settings, wanted, output)
     picked = wanted.picked(measured)

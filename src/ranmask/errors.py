@@ -3,7 +3,8 @@
     RanmaskError
     ├── OptionError              an option is wrong, or two options mean nothing together
     ├── TextError                a text cannot be classified (no words, not a string, ...)
-    ├── ClassifierError          the base classifier failed, or its answer is not usable
+    ├── ClassifierError          the base classifier, or a language model beside it, failed, or
+    │                            its answer is not usable
     ├── ModelError               a model cannot be loaded, or cannot hide words as asked
     ├── DataError                an input file or one of its rows cannot be read
     ├── OutputError              results cannot be written, or belong to another run
@@ -34,7 +35,10 @@ class TextError(RanmaskError, ValueError):
 
 
 class ClassifierError(RanmaskError, RuntimeError):
-    """The base classifier raised, or returned something that is not a table of scores."""
+    """The base classifier raised, or returned something that is not a table of scores.
+
+    Likewise a language model that weighs the words for it.
+    """
 
 
 class ModelError(RanmaskError):

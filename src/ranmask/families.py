@@ -5,6 +5,9 @@ is a finite list of kept sets.  Every certificate rests on one property, which t
 keeps: **a family depends on the number of words only**, never on the words.  An attacker who
 changes words therefore cannot change which copies are voted on.
 
+Two kinds break it on purpose, for measuring what an attack does and nothing else: ``fresh`` and
+``lm`` are drawn anew for every text.  `check_fixed` refuses to certify over them.
+
 This module knows nothing of texts, classifiers or votes.  It is the only place that computes
 ``k``, the number of kept words: sampling, training and certification all call `kept_count`.
 """
@@ -13,6 +16,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
@@ -26,14 +30,19 @@ from ranmask.errors import OptionError
 KeptSets: TypeAlias = npt.NDArray[np.int32]
 """A family as an array of shape (sets, k): each row the kept positions in rising order."""
 
-FamilyKind: TypeAlias = Literal["all", "sampled", "windows"]
+FamilyKind: TypeAlias = Literal["all", "sampled", "windows", "fresh", "lm"]
 FamilyChoice: TypeAlias = Literal["auto", "all", "sampled", "windows"]
 FAMILY_CHOICES: tuple[str, ...] = get_args(FamilyChoice)
 
-Stream: TypeAlias = Literal["family", "selection"]
-_STREAMS: dict[Stream, int] = {"family": 0, "selection": 1}
+Sampling: TypeAlias = Literal["fixed", "fresh", "lm"]
+"""Whether kept sets follow from the number of words, or are drawn for each text."""
+SAMPLINGS: tuple[Sampling, ...] = get_args(Sampling)
+
+Stream: TypeAlias = Literal["family", "selection", "fresh", "lm"]
+_STREAMS: dict[Stream, int] = {"family": 0, "selection": 1, "fresh": 2, "lm": 3}
 
 _CHUNK = 1 << 22  # random keys drawn at a time: bounds memory for texts of many words
+_BEYOND = 64.0  # two logarithms of exponential keys differ by less than 41
 
 
 @dataclass(frozen=True)
@@ -104,7 +113,11 @@ def _as_written(number: float) -> Fraction:
 
 @dataclass(frozen=True, eq=False)
 class Family:
-    """A fixed list of kept sets for texts of ``words`` words."""
+    """A list of kept sets for texts of ``words`` words.
+
+    It is the same list for every such text, unless ``kind`` is ``fresh`` or ``lm``: then it
+    belongs to one text, and `check_fixed` refuses its kind.
+    """
 
     kind: FamilyKind
     words: int
@@ -186,18 +199,84 @@ def sampled_sets(
     can be checked in ten years.  The first sets of a longer sample are those of a shorter one.
     """
     _check_sizes(words, kept, masks)
-    if not (_is_integer(seed) and seed >= 0):
-        raise OptionError(f"seed must be a whole number of at least 0, not {seed!r}")
-    bits = np.random.PCG64(np.random.SeedSequence([seed, _STREAMS[stream], words, kept]))
+    _check_seed(seed)
     sets = np.empty((masks, kept), dtype=np.int32)
+    done = 0
+    for keys in _raw_keys(words, kept, masks, seed, stream):
+        # The positions of the `kept` smallest of independent 64-bit keys: a uniform set.
+        chosen = np.argpartition(keys, kept - 1, axis=1)[:, :kept]
+        sets[done : done + len(keys)] = np.sort(chosen, axis=1)
+        done += len(keys)
+    return _frozen(sets)
+
+
+def weighted_sets(weights: npt.ArrayLike, kept: int, masks: int, seed: int) -> KeptSets:
+    """``masks`` independent draws that hide words by weight; they prove nothing (`check_fixed`).
+
+    Each draw hides one word after another, without replacement, until ``kept`` are left; the
+    chance of a word to be the next is its share of the weights that are left.  (As numpy's
+    ``choice(words, words - kept, replace=False, p=weights / sum)`` draws them.)  Only ratios
+    matter.  A word of weight 0 is hidden only when no other word is left to hide, and among
+    such words all are alike; so weights that are all 0 are weights that are all equal.
+
+    A pure function of its arguments, pinned by a test, as `sampled_sets` is (but for the last
+    bit of a logarithm).  The first sets of a longer sample are those of a shorter one.
+    """
+    given = np.asarray(weights, dtype=np.float64)
+    if given.ndim != 1 or not (np.isfinite(given) & (given >= 0)).all():
+        raise OptionError(
+            f"weights must be a list of finite numbers of at least 0, not {weights!r}"
+        )
+    words = len(given)
+    _check_sizes(words, kept, masks)
+    _check_seed(seed)
+    # In logarithms, for the largest weight may be 1e300 times the smallest.
+    logs = np.zeros(words)
+    positive = given > 0
+    if positive.any():
+        logs[positive] = np.log(given[positive])
+        logs[~positive] = logs[positive].min() - _BEYOND
+    sets = np.empty((masks, kept), dtype=np.int32)
+    done = 0
+    for raw in _raw_keys(words, kept, masks, seed, "lm"):
+        # An exponential variable over its weight: the smallest is word i with chance w_i / sum,
+        # and the others, having no memory, then race on as if for the first time.
+        uniform = ((raw >> np.uint64(12)).astype(np.float64) + 0.5) * 2.0**-52
+        keys = np.log(-np.log(uniform)) - logs
+        chosen = np.argpartition(keys, words - kept, axis=1)[:, words - kept :]
+        sets[done : done + len(keys)] = np.sort(chosen, axis=1)
+        done += len(keys)
+    return _frozen(sets)
+
+
+def check_fixed(kind: str) -> None:
+    """Refuse to certify over kept sets (a `FamilyKind` or `Sampling`) that depend on the words.
+
+    A certificate compares the votes on a text with those on a changed text, copy by copy.  Where
+    the words decide which copies there are, the changed text has others, and nothing follows.
+    """
+    if kind in ("fresh", "lm"):
+        raise OptionError(
+            f"sampling={kind!r} cannot be certified: its kept sets depend on the words, so whoever "
+            "changes words changes which copies vote, and the votes prove nothing. Use "
+            "sampling='fixed'; or predict, which claims nothing"
+        )
+
+
+def _raw_keys(
+    words: int, kept: int, masks: int, seed: int, stream: Stream
+) -> Iterator[npt.NDArray[np.uint64]]:
+    """Independent 64-bit keys: a row of ``words`` for each mask, some rows at a time."""
+    bits = np.random.PCG64(np.random.SeedSequence([seed, _STREAMS[stream], words, kept]))
     step = max(1, _CHUNK // words)
     for start in range(0, masks, step):
         rows = min(step, masks - start)
-        keys = bits.random_raw(rows * words).reshape(rows, words)
-        # The positions of the `kept` smallest of independent 64-bit keys: a uniform set.
-        chosen = np.argpartition(keys, kept - 1, axis=1)[:, :kept]
-        sets[start : start + rows] = np.sort(chosen, axis=1)
-    return _frozen(sets)
+        yield bits.random_raw(rows * words).reshape(rows, words)
+
+
+def _check_seed(seed: int) -> None:
+    if not (_is_integer(seed) and seed >= 0):
+        raise OptionError(f"seed must be a whole number of at least 0, not {seed!r}")
 
 
 def _check_sizes(words: int, kept: int, masks: int) -> None:

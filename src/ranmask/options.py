@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any, Literal, TypeAlias, get_args
 
 from ranmask.errors import OptionError
-from ranmask.families import FAMILY_CHOICES, FamilyChoice, Retention
+from ranmask.families import (
+    FAMILY_CHOICES,
+    SAMPLINGS,
+    FamilyChoice,
+    Retention,
+    Sampling,
+    check_fixed,
+)
 from ranmask.voting import ENSEMBLES, Ensemble
 
 CertificateKind: TypeAlias = Literal[
@@ -26,6 +33,7 @@ THREATS: tuple[Threat, ...] = get_args(Threat)
 DEFAULT_MASKS = 1000
 DEFAULT_ESTIMATION_MASKS = 5000
 DEFAULT_SELECTION_MASKS = 1000
+DEFAULT_FRESH_MASKS = 100
 DEFAULT_ALPHA = 0.05
 
 
@@ -39,6 +47,10 @@ class SmoothingOptions:
     and ``family="all"`` (its default) only: edits change the number of words, and a longer text
     must be voted on by all of its words too.  Where those are more than ``masks`` it is refused,
     not sampled.
+
+    ``sampling="fresh"`` and ``"lm"`` draw ``masks`` kept sets for each text (100, the paper's
+    ensemble; a set may repeat).  **They are never certified**, so that ``family``, another
+    ``certificate`` and ``threat="edits"`` mean nothing with them.
     """
 
     keep: int | None = None
@@ -51,12 +63,14 @@ class SmoothingOptions:
     alpha: float | None = None
     seed: int = 0
     threat: Threat = "substitutions"
+    sampling: Sampling = "fixed"
 
     def __post_init__(self) -> None:
         Retention(self.keep, self.mask_rate)
         check_choice("certificate", self.certificate, CERTIFICATES)
         check_choice("ensemble", self.ensemble, ENSEMBLES)
         check_choice("threat", self.threat, THREATS)
+        check_choice("sampling", self.sampling, SAMPLINGS)
         if self.family is not None:
             check_choice("family", self.family, FAMILY_CHOICES)
         for name in ("masks", "selection_masks"):
@@ -85,9 +99,23 @@ class SmoothingOptions:
                     f"certificate={self.certificate!r} counts votes; ensemble="
                     f"{self.ensemble!r} goes with certificate='exact' only"
                 )
-
+        if self.sampling != "fixed":
+            self._check_drawn()
         if self.threat == "edits":
             self._check_edits()
+
+    def _check_drawn(self) -> None:
+        for name, value, plain in (
+            ("family", self.family, None),
+            ("certificate", self.certificate, "exact"),
+            ("threat", self.threat, "substitutions"),
+        ):
+            if value != plain:
+                raise OptionError(
+                    f"{name}={value!r} means nothing with sampling={self.sampling!r}, which draws "
+                    "kept sets for each text and certifies none: leave it out, or use "
+                    "sampling='fixed'"
+                )
 
     def _check_edits(self) -> None:
         for name, value, needed in (
@@ -106,8 +134,14 @@ class SmoothingOptions:
         """The choice of family for the exact certificate, with the default filled in."""
         return self.family or ("all" if self.threat == "edits" else "auto")
 
+    def check_certifiable(self) -> None:
+        """Refuse to certify kept sets that are drawn for each text: they prove nothing."""
+        check_fixed(self.sampling)
+
     def resolved(self) -> SmoothingOptions:
         """These options with every default filled in, as a run's record shows them."""
+        if self.sampling != "fixed":
+            return replace(self, masks=self.masks or DEFAULT_FRESH_MASKS)
         if self.certificate == "exact":
             return replace(self, family=self.voting_family, masks=self.masks or DEFAULT_MASKS)
         return replace(
@@ -120,6 +154,26 @@ class SmoothingOptions:
     def to_dict(self) -> dict[str, Any]:
         """Plain JSON values."""
         return asdict(self)
+
+
+def overridden(saved: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str, Any]:
+    """Saved options with those given now in their place.
+
+    What was chosen for another certificate, another sampling or another number of words is left
+    out, unless it is given again.
+    """
+    merged = {**saved, **given}
+    left_out: list[str] = []
+    if _chosen_for(merged) != _chosen_for(saved):
+        left_out += ["family", "masks", "selection_masks", "alpha"]
+    if _chosen_for(merged)["sampling"] != _chosen_for(saved)["sampling"]:
+        left_out.append("certificate")
+    return {key: value for key, value in merged.items() if key in given or key not in left_out}
+
+
+def _chosen_for(options: Mapping[str, Any]) -> dict[str, Any]:
+    defaults = {"keep": None, "mask_rate": None, "certificate": "exact", "sampling": "fixed"}
+    return {name: options.get(name, default) for name, default in defaults.items()}
 
 
 def check_choice(name: str, value: str, allowed: Sequence[str]) -> None:

@@ -2,57 +2,37 @@
 
 The path of one text:
 
-    words -> family of kept sets -> scores of the copies -> ballots -> certificate -> result
+    words -> voters (kept sets) -> scores of the copies -> ballots -> certificate -> result
 
 Each arrow is one call in one direction.  This module knows no model, no tokens and no files.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, cast
 
-from ranmask import certifying, families
+from ranmask import certifying
 from ranmask.certificates import Radius
-from ranmask.classifiers.base import BaseClassifier, Hiding, MaskedCopies
+from ranmask.classifiers.base import BaseClassifier, Hiding, MaskedCopies, Scores
 from ranmask.classifiers.function import FunctionClassifier
 from ranmask.errors import ClassifierError, OptionError
-from ranmask.families import Family, FamilyChoice, Retention
+from ranmask.families import FamilyChoice, Sampling
 from ranmask.options import (
     CERTIFICATES,
     DEFAULT_ALPHA,
-    DEFAULT_ESTIMATION_MASKS,
-    DEFAULT_MASKS,
-    DEFAULT_SELECTION_MASKS,
     CertificateKind,
     SmoothingOptions,
     Threat,
     check_choice,
+    overridden,
 )
 from ranmask.results import Certificate, Prediction
+from ranmask.voters import Electorate, Poll, Voters, WordLosses
 from ranmask.voting import Ballots, Ensemble, count_ballots
 from ranmask.words import Document, Text, documents
 
 _COPIES_AT_ONCE = 1 << 15  # copies of several texts that are scored together
-
-_SUBSTITUTION = "words are replaced one for one; none is inserted, deleted, split or joined"
-_EDITS = "each edit replaces, inserts or deletes one word; reordering the words is free"
-_LONGER = "a text that grows beyond {} words is refused, not classified"
-_PREMISE = "the premise does not change"
-_DETERMINISTIC = "the base classifier always says the same of the same visible words"
-_IDEAL_VOTE = "the label is that of a vote over all kept sets, of which predict() takes a sample"
-_TOLERANCE = "recomputing a copy moves no output of the model by more than {:.3g}"
-
-
-@dataclass(frozen=True, eq=False)
-class _Counted:
-    """One text after its copies were scored."""
-
-    document: Document
-    words_read: int
-    family: Family
-    ballots: Ballots
 
 
 class SmoothedClassifier:
@@ -71,11 +51,15 @@ class SmoothedClassifier:
     2. `certify` texts for labels with radii; `predict` for labels alone.
     3. `save_pretrained` keeps a model together with how it is smoothed.
 
+    To score many variations of a text, as an attack does: `voters`, `base.score` and `count` are
+    the three steps of `predict`, and `ballots` is all of them at once.
+
     Args:
         base: A function ``list of texts -> scores (texts, classes)``, or a `BaseClassifier`.
         keep: How many words each copy shows; or ``mask_rate``, the share that it hides.
         family: Which kept sets vote: ``auto`` (the default), ``all``, ``sampled``, ``windows``.
-        masks: Largest family (exact, 1,000), or size of the estimation sample (others, 5,000).
+        masks: Largest family (exact, 1,000), or size of the estimation sample (others, 5,000); or
+            how many sets are drawn for each text (``sampling``, 100).
         selection_masks: Size of the sample that selects the label (not for exact; 1,000).
         ensemble: ``vote`` (default), ``score`` or ``logit``.
         certificate: ``exact`` (default), ``ablation``, ``ablation-runner-up``; and, without any
@@ -85,6 +69,11 @@ class SmoothedClassifier:
         threat: ``substitutions`` (default) or ``edits``, which also inserts and deletes words;
             for ``keep=1`` and base classifiers that are blind to order only (`WordTable`, or
             functions with ``hide="drop"``).
+        sampling: ``fixed`` (default), kept sets that depend on the number of words only.  Drawn
+            for each text, and **refused by every certificate**: ``fresh``, uniform; ``lm``, by
+            ``word_losses``, the likelier to hide a word the larger its loss.
+        word_losses: For ``sampling="lm"``: the ``word_losses`` of a `MaskedLM`, or any function
+            from documents to arrays of one loss a word.
         labels: Names of the classes; the model's own by default, else their numbers.
         mask_token: What a function sees in place of a hidden word (``[MASK]``).
         hide: ``mask`` shows the mask token for a hidden word, ``drop`` leaves it out.
@@ -114,6 +103,8 @@ class SmoothedClassifier:
         alpha: float | None = None,
         seed: int = 0,
         threat: Threat = "substitutions",
+        sampling: Sampling = "fixed",
+        word_losses: WordLosses | None = None,
         labels: Sequence[str] | None = None,
         mask_token: str | None = None,
         hide: Hiding | None = None,
@@ -130,9 +121,10 @@ class SmoothedClassifier:
             alpha=alpha,
             seed=seed,
             threat=threat,
+            sampling=sampling,
         )
-        self._retention = Retention(keep, mask_rate)
         self._base = _as_base(base, hide, mask_token)
+        self._electorate = Electorate(self.options, self._base, word_losses)
         if threat == "edits" and not self._base.order_free:
             raise OptionError(
                 f"threat='edits' needs a base classifier that is blind to the order and number of "
@@ -162,26 +154,18 @@ class SmoothedClassifier:
         """Load a word table or a blend from a folder, or a Hugging Face model from one or the hub.
 
         How it was trained to be smoothed (``ranmask.json`` beside the model) gives the defaults;
-        arguments override them, and what was saved for another certificate, number of words or
-        computation is then left out.  Weights are read from safetensors only and no code that comes
-        with a model is run.  ``options`` are those of `SmoothedClassifier`.
+        arguments override them, and what was saved for another certificate, sampling, number of
+        words or computation is then left out.  Weights are read from safetensors only and no code
+        that comes with a model is run.  ``options`` are those of `SmoothedClassifier`.
         """
         from ranmask.classifiers import pretrained
 
         saved = pretrained.saved_options(str(folder_or_id), revision)
-        before = saved.get("keep"), saved.get("mask_rate"), saved.get("certificate", "exact")
-        now = (keep, mask_rate) if keep is not None or mask_rate is not None else before[:2]
-        if (*now, options.get("certificate", before[2])) != before:
-            # They were chosen for that certificate and that number of words.
-            for name in ("family", "masks", "selection_masks", "alpha"):
-                saved.pop(name, None)
         if device is not None or dtype is not None or hide is not None:
             saved.pop("tolerance", None)  # it was given for another computation
-        merged = {**saved, **options}
-        if hide is not None:
-            merged["hide"] = hide
-        if keep is not None or mask_rate is not None:
-            merged.update(keep=keep, mask_rate=mask_rate)
+        shown = {"keep": keep, "mask_rate": mask_rate}
+        given = {**shown, **options} if keep is not None or mask_rate is not None else options
+        merged = overridden(saved, given if hide is None else {**given, "hide": hide})
         base = pretrained.load(
             str(folder_or_id),
             hide=merged.pop("hide", None),
@@ -196,6 +180,12 @@ class SmoothedClassifier:
         """Save the model and how it is smoothed; `from_pretrained` loads them again."""
         from ranmask.classifiers import pretrained
 
+        if self.options.sampling == "lm":
+            raise OptionError(
+                "sampling='lm' cannot be saved, for its language model is no part of this one: "
+                "save the classifier with sampling='fixed', and give sampling='lm' and "
+                "word_losses when loading"
+            )
         options = {**self.options.to_dict(), "tolerance": self._tolerance}
         pretrained.save(self._base, folder, options=options, labels=self._labels)
 
@@ -216,30 +206,41 @@ class SmoothedClassifier:
 
     def description(self) -> dict[str, Any]:
         """What determines the results of this classifier, as plain JSON values."""
-        return {
+        described: dict[str, Any] = {
             "base": self._base.description(),
             "options": self.options.resolved().to_dict(),
             "labels": None if self._labels is None else list(self._labels),
             "given_tolerance": self._tolerance,
             "tolerance": self.tolerance,
         }
+        if self.options.sampling == "lm":
+            described["language_model"] = self._electorate.language_model()
+        return described
+
+    def reseeded(self, seed: int) -> SmoothedClassifier:
+        """This classifier with kept sets from another seed, where they are drawn at random."""
+        return SmoothedClassifier(
+            self._base,
+            **{**self.options.to_dict(), "seed": seed},
+            word_losses=self._electorate.word_losses,
+            labels=self._labels,
+            tolerance=self._tolerance,
+        )
 
     def predict(self, texts: Sequence[Text]) -> list[Prediction]:
         """The label of each text: a plain vote, without a certificate."""
-        exact = self.options.certificate == "exact"
-        choose = self._voting_family if exact else self._selection
-        return [self._prediction(one) for one in self._count(documents(texts), choose)]
+        return [self._prediction(one) for one in self.ballots(texts)]
 
     def certify(self, texts: Sequence[Text]) -> list[Certificate]:
         """The label of each text, and how many of its words can be changed without changing it.
 
         All texts are checked before the first is classified; one that cannot be used raises
-        `TextError` with its index.
+        `TextError` with its index.  Refused unless ``sampling="fixed"``.
         """
+        self.options.check_certifiable()
         kind = self.options.certificate
         if kind == "exact":
-            voted = self._count(documents(texts), self._voting_family)
-            return [self._exact(one) for one in voted]
+            return [self._exact(one) for one in self.ballots(texts)]
         return [one[kind] for one in self._sampled(documents(texts), (kind,))]
 
     def compare(
@@ -251,6 +252,7 @@ class SmoothedClassifier:
         seed only: the exact certificate takes it as its fixed family, the others as their
         estimation sample.
         """
+        self.options.check_certifiable()
         for kind in kinds:
             check_choice("certificate", kind, CERTIFICATES)
         if self.options.ensemble != "vote":
@@ -261,56 +263,52 @@ class SmoothedClassifier:
 
     # -- from words to ballots -----------------------------------------------------------------
 
-    def _count(
-        self, texts: Sequence[Document], choose: Callable[[int, int], Family]
-    ) -> Iterator[_Counted]:
+    def voters(self, documents: Sequence[Document]) -> list[MaskedCopies]:
+        """The copies whose scores decide the label, for each document.
+
+        With ``sampling="fixed"`` the kept sets are the same for all documents of one length (and
+        one premise); otherwise they are those of this document, every time that it is asked for.
+        """
+        return [one.copies for one in self._electorate.voters(documents)]
+
+    def count(self, scores: Scores) -> Ballots:
+        """What all `voters` of one document say, from the base classifier's scores of them."""
+        ballots = count_ballots(scores, self.options.ensemble, self._base.outputs, self.tolerance)
+        if self._labels is not None and len(self._labels) != ballots.classes:
+            raise OptionError(
+                f"labels names {len(self._labels)} classes ({', '.join(self._labels)}), but "
+                f"the base classifier scores {ballots.classes}"
+            )
+        return ballots
+
+    def ballots(self, texts: Sequence[Text]) -> Iterator[Poll]:
+        """What the copies of each text say, in the order of the texts.
+
+        All texts are checked at once; they are scored as the results are asked for.
+        """
+        return self._count(self._electorate.voters(documents(texts)))
+
+    def _count(self, voters: Iterable[Voters]) -> Iterator[Poll]:
         """Score the copies of each text, several texts together, in their order."""
-        waiting: list[tuple[MaskedCopies, Family]] = []
+        waiting: list[Voters] = []
         copies = 0
-        for text in texts:
-            read = self._base.words_read(text)
-            chosen = choose(read, self._retention.count(read))
-            waiting.append((MaskedCopies(text, read, chosen.sets), chosen))
-            copies += len(chosen)
+        for one in voters:
+            waiting.append(one)
+            copies += len(one.family)
             if copies >= _COPIES_AT_ONCE:
-                yield from self._ballots(waiting)
+                yield from self._polled(waiting)
                 waiting, copies = [], 0
         if waiting:
-            yield from self._ballots(waiting)
+            yield from self._polled(waiting)
 
-    def _ballots(self, waiting: list[tuple[MaskedCopies, Family]]) -> Iterator[_Counted]:
-        tolerance = self.tolerance
-        scored = self._base.score([copies for copies, _ in waiting])
-        for (copies, chosen), scores in zip(waiting, scored, strict=True):
-            ballots = count_ballots(scores, self.options.ensemble, self._base.outputs, tolerance)
-            if self._labels is not None and len(self._labels) != ballots.classes:
-                raise OptionError(
-                    f"labels names {len(self._labels)} classes ({', '.join(self._labels)}), but "
-                    f"the base classifier scores {ballots.classes}"
-                )
-            yield _Counted(copies.document, copies.words_read, chosen, ballots)
-
-    def _voting_family(self, words: int, kept: int) -> Family:
-        return families.family(
-            words,
-            kept,
-            choice=self.options.voting_family,
-            masks=self.options.masks or DEFAULT_MASKS,
-            seed=self.options.seed,
-        )
-
-    def _estimation(self, words: int, kept: int) -> Family:
-        masks = self.options.masks or DEFAULT_ESTIMATION_MASKS
-        return families.family(words, kept, choice="sampled", masks=masks, seed=self.options.seed)
-
-    def _selection(self, words: int, kept: int) -> Family:
-        masks = self.options.selection_masks or DEFAULT_SELECTION_MASKS
-        sets = families.sampled_sets(words, kept, masks, self.options.seed, stream="selection")
-        return Family("sampled", words, sets)
+    def _polled(self, waiting: Sequence[Voters]) -> Iterator[Poll]:
+        scored = self._base.score([one.copies for one in waiting])
+        for one, scores in zip(waiting, scored, strict=True):
+            yield Poll(one.document, one.words_read, one.family, self.count(scores))
 
     # -- from ballots to results ---------------------------------------------------------------
 
-    def _exact(self, text: _Counted) -> Certificate:
+    def _exact(self, text: Poll) -> Certificate:
         threat = self.options.threat
         if threat == "edits" and text.words_read != len(text.document.words):
             raise ClassifierError(
@@ -325,8 +323,8 @@ class SmoothedClassifier:
         self, texts: Sequence[Document], kinds: tuple[CertificateKind, ...]
     ) -> Iterator[dict[CertificateKind, Certificate]]:
         """Certificates from one estimation sample, the label selected by another."""
-        selections = self._count(texts, self._selection)
-        estimations = self._count(texts, self._estimation)
+        selections = self._count(self._electorate.selection(texts))
+        estimations = self._count(self._electorate.estimation(texts))
         for selected, estimated in zip(selections, estimations, strict=True):
             yield {
                 kind: self._exact(estimated)
@@ -335,7 +333,7 @@ class SmoothedClassifier:
                 for kind in kinds
             }
 
-    def _from_sample(self, text: _Counted, kind: CertificateKind, label: int) -> Certificate:
+    def _from_sample(self, text: Poll, kind: CertificateKind, label: int) -> Certificate:
         alpha = self.options.alpha or DEFAULT_ALPHA
         radius = certifying.sampled_radius(
             kind, text.ballots, text.family, label, alpha=alpha, seed=self.options.seed
@@ -344,42 +342,30 @@ class SmoothedClassifier:
 
     def _certificate(
         self,
-        text: _Counted,
+        text: Poll,
         kind: CertificateKind,
         label: int,
         radius: Radius,
         alpha: float | None = None,
     ) -> Certificate:
-        guarantee = not kind.startswith("paper")
-        if self.options.threat == "edits":
-            assumes = [_EDITS, _LONGER.format(self.options.masks or DEFAULT_MASKS)]
-        else:
-            assumes = [_SUBSTITUTION]
-        if text.document.premise is not None:
-            assumes.append(_PREMISE)
-        if kind != "exact":
-            assumes.append(_IDEAL_VOTE)
-        if self.tolerance > 0:
-            assumes.append(_TOLERANCE.format(self.tolerance / 2))
-        else:
-            assumes.append(_DETERMINISTIC)
+        pair = text.document.premise is not None
         return Certificate(
             **self._common(text, label),
             radius=radius.words,
             threat=self.options.threat,
             uncertain=int(text.ballots.uncertain.sum()),
             certificate=kind,
-            guarantee=guarantee,
+            guarantee=not kind.startswith("paper"),
             alpha=alpha,
             tight=radius.tight,
             critical_words=radius.worst,
-            assumes=tuple(assumes) if guarantee else (),
+            assumes=certifying.assumptions(kind, self.options, self.tolerance, pair=pair),
         )
 
-    def _prediction(self, text: _Counted) -> Prediction:
+    def _prediction(self, text: Poll) -> Prediction:
         return Prediction(**self._common(text, text.ballots.winner))
 
-    def _common(self, text: _Counted, label: int) -> dict[str, Any]:
+    def _common(self, text: Poll, label: int) -> dict[str, Any]:
         return {
             "label": str(label) if self._labels is None else self._labels[label],
             "label_id": label,

@@ -11,7 +11,8 @@ Raw logits are unbounded: one copy could outweigh all others, so there is no ens
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias, get_args
 
 import numpy as np
@@ -48,6 +49,20 @@ class Ballots:
     points: Ints | None
     slack: Ints
     bound: int
+
+    def of_texts(self, sizes: Sequence[int]) -> Iterator[Ballots]:
+        """The ballots of several texts that were counted together, ``sizes`` copies each."""
+        start = 0
+        for size in sizes:
+            part = slice(start, start + size)
+            start += size
+            yield replace(
+                self,
+                votes=self.votes[part],
+                uncertain=self.uncertain[part],
+                points=None if self.points is None else self.points[part],
+                slack=self.slack[part],
+            )
 
     @property
     def counts(self) -> tuple[int, ...]:

@@ -7,10 +7,15 @@ import signal
 import subprocess
 import sys
 import time
+import types
+from unittest import mock
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from typer.testing import CliRunner
+
+from ranmask.cli import app
 
 FAKE = "ranmask.classifiers.testing:keyword_classifier"
 COMMAND = [sys.executable, "-m", "ranmask.cli"]
@@ -63,6 +68,16 @@ class TestTexts:
         done = ranmask("predict", "--model", FAKE, "--keep", 1, "good good bad")
         [line] = lines(done.stdout)
         assert line["label_id"] == 1 and "radius" not in line
+
+    def test_predict_with_masks_drawn_for_each_text(self):
+        fresh = ("predict", "--model", FAKE, "--keep", 2, "--sampling", "fresh")
+        done = ranmask(*fresh, "good film best bad", "good film best worst")
+        assert done.returncode == 0, done.stderr
+        first, second = lines(done.stdout)
+        assert (first["family"], first["masks"], sum(first["votes"])) == ("fresh", 100, 100)
+        assert first["votes"] != second["votes"] and "guarantee" not in first
+        [alone] = lines(ranmask(*fresh, "--masks", 100, "good film best worst").stdout)
+        assert alone["votes"] == second["votes"]
 
     def test_a_text_without_words_is_reported_and_the_others_done(self):
         done = certify("", "good")
@@ -230,6 +245,12 @@ class TestUsage:
             (["certify", "--split", "test", "a"], 2, "go with --data"),
             (["certify", "--data", "nothing/here", "a"], 2, "one of them"),
             (["blend", "news-words", "./absent", "--output", "o"], 1, "no model folder"),
+            (["certify", "-m", FAKE, "--sampling", "fresh", "a"], 2, "No such option"),
+            (["predict", "--sampling", "lm", "a"], 2, "name its folder with --lm"),
+            (["predict", "--lm", "./x", "a"], 2, "--lm ./x goes with --sampling lm"),
+            (["predict", "--lm", "./x", "--sampling", "fresh", "a"], 2, "goes with --sampling lm"),
+            (["predict", "--sampling", "luck", "a"], 2, "one of fixed, fresh, lm; not 'luck'"),
+            (["predict", "--sampling", "fresh", "--family", "all", "a"], 2, "family='all' means"),
             (["certify", "-m", FAKE, "a"], 2, "exactly one of keep and mask_rate"),
             (["certify", "-m", FAKE, "--keep", "0", "a"], 2, "at least 1, not 0"),
             (["certify", "-m", FAKE, "--keep", "x", "a"], 2, "valid integer"),
@@ -278,6 +299,62 @@ class TestUsage:
             "assert not heavy, heavy\n"
         )
         subprocess.run([sys.executable, "-c", code], check=True)
+
+
+class TestLanguageModel:
+    """--lm with a stand-in for the real thing, which tests of its own load from a folder."""
+
+    @pytest.fixture
+    def stand_in(self, monkeypatch):
+        loaded = []
+
+        class MaskedLM:
+            @classmethod
+            def from_pretrained(cls, folder, device=None):
+                loaded.append((folder, device))
+                return cls()
+
+            def word_losses(self, documents):
+                return [[float(word == "strange") for word in one.words] for one in documents]
+
+            def description(self):
+                return {"kind": "stand-in"}
+
+        module = types.ModuleType("ranmask.resources.masked_lm")
+        module.MaskedLM = MaskedLM
+        monkeypatch.setitem(sys.modules, "ranmask.resources.masked_lm", module)
+        with mock.patch.dict(os.environ):  # the command sets variables for its libraries
+            yield loaded
+
+    def predict(self, *arguments):
+        given = ["predict", "--sampling", "lm", "--lm", "some/folder", *map(str, arguments)]
+        return CliRunner().invoke(app, given)
+
+    def test_hides_what_the_model_did_not_expect(self, stand_in, tmp_path, monkeypatch):
+        (tmp_path / "sees_strange.py").write_text(
+            "def judge(texts):\n    return [['strange' in t, 'strange' not in t] for t in texts]\n"
+        )
+        monkeypatch.syspath_prepend(tmp_path)
+        text = "one strange word here"
+        done = self.predict("--model", "sees_strange:judge", "--keep", 3, text)
+        [line] = lines(done.stdout)
+        assert (line["votes"], line["family"]) == ([0, 100], "lm")
+        assert stand_in == [("some/folder", None)]
+
+    def test_device_and_record(self, stand_in, tmp_path):
+        """The model is a word table, which takes no device: that is told after both were loaded."""
+        done = self.predict("--model", "news-words", "--device", "cpu", "a b c")
+        assert done.exit_code == 2 and "device='cpu' means nothing" in done.stderr
+        assert stand_in == [("some/folder", "cpu")]
+        (tmp_path / "in.txt").write_text("oil prices soared\n")
+        out = tmp_path / "out.jsonl"
+        done = self.predict(
+            *("--model", "news-words", "--input", tmp_path / "in.txt", "--output", out)
+        )
+        assert done.exit_code == 0, done.output
+        record = json.loads((tmp_path / "out.jsonl.run.json").read_text())
+        assert '"language_model": {"kind": "stand-in"}' in json.dumps(record)
+        assert '"sampling": "lm"' in json.dumps(record)
 
 
 def on_terminal(*arguments):

@@ -152,6 +152,44 @@ class TestSaving:
         assert (loaded.options.keep, loaded.options.seed) == (1, 3)
         assert loaded.base.encoder.hide == "drop"
 
+    def test_masks_drawn_for_each_text_are_drawn_again(self, tmp_path):
+        saved = smoothed_bert(keep=1, sampling="fresh", masks=30, seed=2)
+        saved.save_pretrained(str(tmp_path))
+        loaded = load(tmp_path)
+        assert loaded.options == saved.options and loaded.options.sampling == "fresh"
+        assert loaded.predict(TEXTS) == saved.predict(TEXTS)
+        with pytest.raises(OptionError, match="cannot be certified"):
+            loaded.certify(TEXTS)
+
+    def test_masks_of_another_sampling_are_left_out(self, tmp_path):
+        smoothed_bert(keep=2, sampling="fresh", masks=7).save_pretrained(str(tmp_path / "fresh"))
+        fixed = load(tmp_path / "fresh", sampling="fixed")
+        assert (fixed.options.masks, fixed.options.sampling) == (None, "fixed")
+        assert fixed.certify(TEXTS) == smoothed_bert(keep=2).certify(TEXTS)
+        ablation = {"certificate": "ablation", "masks": 40, "selection_masks": 20, "alpha": 0.1}
+        for number, options in enumerate([{"family": "windows", "masks": 9}, ablation]):
+            smoothed_bert(keep=2, **options).save_pretrained(str(tmp_path / str(number)))
+            fresh = load(tmp_path / str(number), sampling="fresh")
+            assert fresh.options == smoothed_bert(keep=2, sampling="fresh").options
+            assert load(tmp_path / str(number), sampling="fresh", masks=5).options.masks == 5
+
+    def test_a_saved_threat_does_not_give_way_to_sampling(self, folder):
+        (folder / "ranmask.json").write_text(record(keep=1, threat="edits"))
+        with pytest.raises(OptionError, match="threat='edits' means nothing with sampling"):
+            load(folder, sampling="fresh")
+
+    def test_a_language_model_is_not_saved_but_given_when_loading(self, tmp_path):
+        def losses(documents):
+            return [[len(word) for word in one.words] for one in documents]
+
+        weighed = {"sampling": "lm", "word_losses": losses}
+        with pytest.raises(OptionError, match=r"'lm' cannot be saved.*when loading"):
+            smoothed_bert(keep=2, **weighed).save_pretrained(str(tmp_path / "saved"))
+        assert not (tmp_path / "saved").exists()
+        smoothed_bert(keep=2, masks=9).save_pretrained(str(tmp_path / "saved"))
+        loaded = load(tmp_path / "saved", **weighed)
+        assert loaded.predict(TEXTS) == smoothed_bert(keep=2, **weighed).predict(TEXTS)
+
     def test_over_an_earlier_one(self, tmp_path):
         smoothed_bert("drop", keep=2).save_pretrained(str(tmp_path))
         smoothed_bert("mask", keep=1).save_pretrained(str(tmp_path))

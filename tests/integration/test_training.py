@@ -25,7 +25,7 @@ from ranmask.classifiers.huggingface import HuggingFaceClassifier
 from ranmask.errors import DataError, ModelError, OptionError, OutputError
 from ranmask.families import Retention, all_sets
 from ranmask.metrics import CertifiedSummary
-from ranmask.training import encoder, losses, trainer
+from ranmask.training import encoder, losses, running, trainer
 from ranmask.training.encoder import train_encoder
 from ranmask.training.evaluating import certified_score, certified_summary
 from ranmask.training.masking import MaskingPlan, Turns
@@ -213,13 +213,13 @@ class TestSameSeed:
 
     def test_dropout_has_the_seed_too(self, train, tmp_path, monkeypatch):
         seeds = []
-        begin = trainer._Watcher.on_train_begin
+        begin = running.Watcher.on_train_begin
 
         def spy(self, *args, **given):
             seeds.append(torch.initial_seed())
             return begin(self, *args, **given)
 
-        monkeypatch.setattr(trainer._Watcher, "on_train_begin", spy)
+        monkeypatch.setattr(running.Watcher, "on_train_begin", spy)
         train(tmp_path / "out", replace(QUICK, epochs=1, seed=11))
         assert seeds == [11, 11]
 
@@ -304,9 +304,9 @@ def kill(monkeypatch):
 
         match where:
             case "in a step":
-                patch(trainer._Watcher, "on_step_begin", here, after=False)
+                patch(running.Watcher, "on_step_begin", here, after=False)
             case "before a checkpoint":
-                patch(trainer._Watcher, "on_step_end", here, after=False)
+                patch(running.Watcher, "on_step_end", here, after=False)
             case "in a checkpoint":
 
                 def tear(self, args, state, *_):
@@ -317,9 +317,9 @@ def kill(monkeypatch):
                     (folder / "model.safetensors").write_bytes(b"half")
                     return True
 
-                patch(trainer._Watcher, "on_save", tear, after=False)
+                patch(running.Watcher, "on_save", tear, after=False)
             case "after a checkpoint":
-                patch(trainer._Watcher, "on_save", here, after=True)
+                patch(running.Watcher, "on_save", here, after=True)
             case "before a phase is finished":
                 patch(RunFolder, "finish_phase", lambda self, name, _: name == phase, after=False)
             case "after a phase is finished":
@@ -462,7 +462,7 @@ def started(train, tmp_path_factory):
         raise Killed
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(trainer._Watcher, "on_save", killed)
+        patch.setattr(running.Watcher, "on_save", killed)
         with pytest.raises(Killed):
             train(folder)
     return folder
@@ -596,14 +596,14 @@ class TestBest:
     def test_votes_start_from_the_best_of_masked_training(self, train, scored, tmp_path):
         seen = scored({2: 0.5, 4: 0.8, 6: 0.1, 3: 0.1}.__getitem__)
         starts = []
-        begin = trainer._Watcher.on_train_begin
+        begin = running.Watcher.on_train_begin
 
         def spy(self, *args, model, **given):
             starts.append({name: one.clone() for name, one in model.state_dict().items()})
             return begin(self, *args, **given)
 
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(trainer._Watcher, "on_train_begin", spy)
+            patch.setattr(running.Watcher, "on_train_begin", spy)
             train(tmp_path / "out")
         assert same_weights(starts[1], seen[4])
 

@@ -206,7 +206,7 @@ class TestRefused:
         ("arguments", "message"),
         [
             (ENCODER, "name a folder or a hub id with --base, or train a word table"),
-            (("--base", "b", "--kind", "forest"), "--kind must be encoder or words, not 'forest'"),
+            (("--base", "b", "--kind", "forest"), "--kind must be encoder, words or mlm, not 'fo"),
             (("--base", "b"), "give exactly one of keep and mask_rate"),
             (("--base", "b", "--keep", "one"), "--keep takes whole numbers, as 2 or 1,2,3; not 'o"),
             (("--base", "b", "--keep", "1,"), "--keep takes whole numbers"),

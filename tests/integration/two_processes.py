@@ -10,7 +10,7 @@ import made_up
 import transformers
 
 from ranmask.errors import OutputError
-from ranmask.training import trainer
+from ranmask.training import running, trainer
 from ranmask.training.encoder import train_encoder
 from ranmask.training.options import TrainingOptions
 from ranmask.training.records import RunFolder
@@ -76,11 +76,11 @@ def main(base, folder):
         if self._phase.votes and state.global_step == 2:
             raise Killed
 
-    trainer._Watcher.on_step_begin = killed
+    running.Watcher.on_step_begin = killed
     try:
         train(folder / "killed")
     except Killed:
-        del trainer._Watcher.on_step_begin
+        del running.Watcher.on_step_begin
     else:
         raise AssertionError("it was not killed")
     train(folder / "killed")

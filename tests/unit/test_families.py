@@ -9,7 +9,15 @@ from hypothesis import strategies as st
 
 from ranmask import families
 from ranmask.errors import OptionError
-from ranmask.families import Retention, family, kept_count, sampled_sets
+from ranmask.families import (
+    Family,
+    Retention,
+    check_fixed,
+    family,
+    kept_count,
+    sampled_sets,
+    weighted_sets,
+)
 
 sizes = st.integers(1, 40).flatmap(lambda h: st.tuples(st.just(h), st.integers(1, h)))
 
@@ -133,5 +141,145 @@ class TestSampling:
         assert ((counts - expected) ** 2 / expected).sum() < 77.0
 
 
+def chances(weights, kept):
+    """How likely each kept set is, by going through every order in which words can be hidden."""
+    words = range(len(weights))
+    found = dict.fromkeys(itertools.combinations(words, kept), Fraction(0))
+    for hidden in itertools.permutations(words, len(weights) - kept):
+        chance, left = Fraction(1), sum(map(Fraction, weights))
+        for word in hidden:
+            chance *= Fraction(weights[word]) / left
+            left -= Fraction(weights[word])
+        found[tuple(sorted(set(words) - set(hidden)))] += chance
+    assert sum(found.values()) == 1
+    return found
+
+
+def chi_squared(sets, expected):
+    counts = dict.fromkeys(expected, 0)
+    for row in sets.tolist():
+        counts[tuple(row)] += 1
+    return sum(
+        (counts[one] - float(chance) * len(sets)) ** 2 / (float(chance) * len(sets))
+        for one, chance in expected.items()
+    )
+
+
+class TestWeightedSampling:
+    def test_golden(self):
+        """A result names its masks by seed and text alone, so these sets may never change."""
+        assert weighted_sets(range(1, 9), 3, 4, seed=0).tolist() == GOLDEN_WEIGHTED
+        assert weighted_sets([0.5] * 12, 2, 3, seed=7).tolist() == GOLDEN_EVEN
+
+    @pytest.mark.parametrize(("kept", "limit"), [(1, 21.1), (2, 25.7), (3, 21.1)])
+    @pytest.mark.parametrize("weights", [[1, 2, 3, 4], [5, 1, 1, 1], [1, 1, 1, 1], [1, 20, 3, 0.5]])
+    def test_hides_one_word_after_another_by_weight(self, weights, kept, limit):
+        """Chi-squared against the exact chances stays below its 99.99 % point."""
+        sets = weighted_sets(weights, kept, 60_000, seed=11)
+        assert chi_squared(sets, chances(weights, kept)) < limit
+
+    def test_equal_weights_are_uniform(self):
+        sets = weighted_sets([0.3] * 7, 3, 35_000, seed=3)
+        uniform = dict.fromkeys(itertools.combinations(range(7), 3), Fraction(1, 35))
+        assert chi_squared(sets, uniform) < 77.0
+
+    def test_draws_are_independent_of_each_other(self):
+        """Pairs of neighbouring draws, each of one of three words."""
+        sets = weighted_sets([1, 1, 1], 1, 60_000, seed=5)
+        pairs = sets.reshape(-1, 2)
+        even = dict.fromkeys(itertools.product(range(3), repeat=2), Fraction(1, 9))
+        assert chi_squared(pairs, even) < 31.9
+
+    def test_only_ratios_matter(self):
+        weights = np.array([3.0, 0.5, 7.0, 2.0, 1.0])
+        first = weighted_sets(weights, 2, 200, 1)
+        for factor in (2.0**-900, 2.0**900):
+            assert (weighted_sets(weights * factor, 2, 200, 1) == first).all()
+
+    def test_nothing_hidden(self):
+        assert weighted_sets([1, 0, 5], 3, 2, 0).tolist() == [[0, 1, 2]] * 2
+        assert weighted_sets([0.0], 1, 1, 0).tolist() == [[0]]
+
+    def test_extreme_weights(self):
+        """The heavy ones are hidden, the light ones stay, and no number overflows."""
+        sets = weighted_sets([1e308, 1e-308, 1e308, 5e-324], 2, 500, 0)
+        assert np.unique(sets, axis=0).tolist() == [[1, 3]]
+        sets = weighted_sets([1e308, 1e-308, 1e308, 1e-308], 1, 4000, 0)
+        assert set(sets[:, 0].tolist()) == {1, 3}
+
+    def test_a_word_without_weight_is_hidden_only_where_it_must_be(self):
+        sets = weighted_sets([0, 1, 0, 1e-9, 0], 3, 2000, 0)
+        assert np.unique(sets, axis=0).tolist() == [[0, 2, 4]]
+        sets = weighted_sets([0, 1, 0, 1e-9, 0], 4, 2000, 0)
+        kept = [row for row in np.unique(sets, axis=0).tolist()]
+        assert kept in ([[0, 2, 3, 4]], [[0, 1, 2, 4], [0, 2, 3, 4]])
+
+    def test_words_without_weight_are_alike(self):
+        sets = weighted_sets([0, 1, 0, 7, 0], 1, 30_000, 2)
+        third = {(0,): Fraction(1, 3), (2,): Fraction(1, 3), (4,): Fraction(1, 3)}
+        assert chi_squared(sets, third) < 18.5
+        even = dict.fromkeys(itertools.combinations(range(4), 2), Fraction(1, 6))
+        assert chi_squared(weighted_sets([0, 0, 0, 0], 2, 30_000, 4), even) < 25.7
+
+    @given(sizes, st.integers(0, 2**256), st.randoms(use_true_random=False))
+    def test_rows_are_rising_positions(self, size, seed, random):
+        words, kept = size
+        weights = [random.choice([0, 1e-9, 1, random.random(), 1e9]) for _ in range(words)]
+        sets = weighted_sets(weights, kept, 20, seed)
+        assert sets.shape == (20, kept) and sets.dtype == np.int32
+        assert sets.min() >= 0 and sets.max() < words
+        assert (np.diff(sets, axis=1) > 0).all()
+
+    def test_seeds_differ_and_a_shorter_sample_is_a_prefix(self):
+        first = weighted_sets(range(30), 3, 500, 1)
+        assert (first[:20] == weighted_sets(range(30), 3, 20, 1)).all()
+        assert (first != weighted_sets(range(30), 3, 500, 2)).any()
+        assert (first != weighted_sets(range(30), 3, 500, 1 + 2**200)).any()
+
+    def test_chunks_do_not_change_the_sample(self, monkeypatch):
+        whole = weighted_sets(range(30), 3, 50, 4)
+        monkeypatch.setattr(families, "_CHUNK", 64)
+        assert (weighted_sets(range(30), 3, 50, 4) == whole).all()
+
+    def test_cannot_be_changed_by_accident(self):
+        with pytest.raises(ValueError, match="read-only"):
+            weighted_sets([1, 2, 3], 2, 4, 0)[0, 0] = 5
+
+    @pytest.mark.parametrize(
+        "arguments",
+        [
+            ([1, -1, 1], 1, 5, 0),
+            ([1, np.nan, 1], 1, 5, 0),
+            ([1, np.inf, 1], 1, 5, 0),
+            ([[1, 1, 1]], 1, 5, 0),
+            (1.0, 1, 5, 0),
+            ([], 1, 5, 0),
+            ([1, 1, 1], 0, 5, 0),
+            ([1, 1, 1], 4, 5, 0),
+            ([1, 1, 1], 1, 0, 0),
+            ([1, 1, 1], 1, 5, -1),
+            ([1, 1, 1], 1, 5, 0.5),
+        ],
+        ids=str,
+    )
+    def test_refused(self, arguments):
+        with pytest.raises(OptionError):
+            weighted_sets(*arguments)
+
+
+class TestCheckFixed:
+    @pytest.mark.parametrize("kind", ["fresh", "lm"])
+    def test_kept_sets_of_one_text_are_refused(self, kind):
+        drawn = Family(kind, 3, weighted_sets([1, 1, 1], 1, 2, 0))
+        with pytest.raises(OptionError, match=f"'{kind}' cannot be certified.*depend on the words"):
+            check_fixed(drawn.kind)
+
+    @pytest.mark.parametrize("kind", ["all", "sampled", "windows", "fixed"])
+    def test_those_of_a_number_of_words_are_not(self, kind):
+        check_fixed(kind)
+
+
 GOLDEN = [[25, 33, 37, 38], [9, 22, 30, 40], [12, 14, 24, 40]]
+GOLDEN_WEIGHTED = [[0, 1, 4], [0, 5, 6], [0, 1, 2], [0, 1, 2]]
+GOLDEN_EVEN = [[2, 4], [9, 11], [3, 8]]
 GOLDEN_SELECTION = [[1, 10], [0, 5], [1, 2]]

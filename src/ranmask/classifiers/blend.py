@@ -54,14 +54,12 @@ class Blend(BaseClassifier):
         return {"kind": "blend", "parts": [part.description() for part in self.parts]}
 
     def score(self, copies: Sequence[MaskedCopies]) -> list[Scores]:
-        said = [part.score(copies) for part in self.parts]
-        classes = {rows[0].shape[1] for rows in said}
+        said = [np.concatenate(part.score(copies)) for part in self.parts]
+        classes = {rows.shape[1] for rows in said}
         if len(classes) > 1:
             raise ModelError(f"the parts of a blend score {sorted(classes)} classes, not the same")
-        return [
-            np.mean(
-                [as_scores(rows, part.outputs) for rows, part in zip(one, self.parts, strict=True)],
-                axis=0,
-            )
-            for one in zip(*said, strict=True)
+        scores = [
+            as_scores(rows, part.outputs) for rows, part in zip(said, self.parts, strict=True)
         ]
+        ends = np.cumsum([len(one) for one in copies])[:-1]
+        return np.split(np.mean(scores, axis=0), ends)

@@ -20,7 +20,7 @@ This module knows tokens but no model, and does not import torch.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
@@ -38,6 +38,7 @@ TOKENS_PER_WORD = 16
 CHARACTERS_PER_WORD = 256
 
 _CACHED_WORDS = 100_000
+_ROWS_LAID_OUT = 2048  # of several texts at once: they are as wide as the widest
 _PROBE = "a"
 
 
@@ -111,22 +112,35 @@ class WordEncoder:
 
     def rows(self, copies: MaskedCopies) -> TokenRows:
         """Token rows of all copies of one text."""
-        words = self._tokenise(copies.document.words[: copies.words_read])
-        return self.lay_out(words, copies.kept, self._frame(copies.document))
+        [words] = self._tokenise([_words_read(copies)])
+        return self._lay_out([words], [copies.kept], self._frame(copies.document))
 
-    def lay_out(
-        self, words: Sequence[tuple[int, ...]], kept: KeptSets, frame: _Frame | None = None
+    def rows_of_all(self, copies: Sequence[MaskedCopies]) -> list[TokenRows]:
+        """Token rows of all copies of many texts, in their order.
+
+        Texts of few copies, as an attack asks for by the thousand, are laid out together.
+        """
+        words = self._tokenise([_words_read(one) for one in copies])
+        return [
+            self._lay_out(
+                words[start:stop],
+                [one.kept for one in copies[start:stop]],
+                self._frame(copies[start].document),
+            )
+            for start, stop in _blocks(copies)
+        ]
+
+    def lay_out(self, words: Sequence[tuple[int, ...]], kept: KeptSets) -> TokenRows:
+        """Rows of a single text for words whose tokens are known."""
+        return self._lay_out([words], [kept], self._single)
+
+    def _lay_out(
+        self,
+        texts: Sequence[Sequence[tuple[int, ...]]],
+        kept: Sequence[KeptSets],
+        frame: _Frame,
     ) -> TokenRows:
-        """Rows for words whose tokens are known; by default those of a single text."""
-        return _lay_out(
-            words,
-            kept,
-            frame or self._single,
-            self.longest,
-            self.mask_id,
-            self.pad_id,
-            self.hide,
-        )
+        return _lay_out(texts, kept, frame, self.longest, self.mask_id, self.pad_id, self.hide)
 
     def _frame(self, document: Document) -> _Frame:
         if document.premise is None:
@@ -143,20 +157,25 @@ class WordEncoder:
     def _most_premise_tokens(self) -> int:
         return self.longest // 2
 
-    def _tokenise(self, words: Sequence[str]) -> list[tuple[int, ...]]:
+    def _tokenise(self, texts: Sequence[Sequence[str]]) -> list[list[tuple[int, ...]]]:
+        """The tokens of every word of every text; all new words in one call of the tokenizer."""
         # A word inside a text follows a blank, which byte-level tokenizers read as part of it.
         spelt = [
-            (" " if place else "") + word[:CHARACTERS_PER_WORD] for place, word in enumerate(words)
+            [
+                (" " if place else "") + word[:CHARACTERS_PER_WORD]
+                for place, word in enumerate(words)
+            ]
+            for words in texts
         ]
         # Looked up once and kept at hand: another thread may empty the cache meanwhile.
-        known = {word: self._known.get(word) for word in spelt}
+        known = {word: self._known.get(word) for words in spelt for word in words}
         new = [word for word, ids in known.items() if ids is None]
         if new:
             if len(self._known) + len(new) > _CACHED_WORDS:
                 self._known.clear()
             for word, read in zip(new, self._plain_ids(new), strict=True):
                 known[word] = self._known[word] = read[:TOKENS_PER_WORD]
-        return [ids for word in spelt if (ids := known[word]) is not None]
+        return [[ids for word in words if (ids := known[word]) is not None] for words in spelt]
 
     def _plain_ids(self, texts: list[str]) -> list[tuple[int, ...]]:
         encoded = self.tokenizer(
@@ -169,30 +188,60 @@ class WordEncoder:
         ]
 
 
+def _words_read(copies: MaskedCopies) -> tuple[str, ...]:
+    return copies.document.words[: copies.words_read]
+
+
+def _blocks(texts: Sequence[MaskedCopies]) -> Iterator[tuple[int, int]]:
+    """Runs of texts to lay out together: few copies each, of as many words, without a premise."""
+    start = rows = 0
+    for place, text in enumerate(texts):
+        first = texts[start]
+        alike = (
+            rows + len(text) <= _ROWS_LAID_OUT
+            and text.kept.shape[1] == first.kept.shape[1]
+            and text.document.premise is None
+            and first.document.premise is None
+        )
+        if place > start and not alike:
+            yield start, place
+            start, rows = place, 0
+        rows += len(text)
+    if texts:
+        yield start, len(texts)
+
+
 def _lay_out(
-    words: Sequence[tuple[int, ...]],
-    kept: KeptSets,
+    texts: Sequence[Sequence[tuple[int, ...]]],
+    kept_sets: Sequence[KeptSets],
     frame: _Frame,
     longest: int,
     mask_id: int,
     pad_id: int,
     hide: Hiding,
 ) -> TokenRows:
+    """Rows of the copies of texts, each a list of words' tokens with kept sets of its own."""
+    kept = np.concatenate(kept_sets)
     copies, visible = kept.shape
+    counts = np.array([len(words) for words in texts], dtype=np.int64)
+    repeats = [len(sets) for sets in kept_sets]
+    # Of each copy: how many words its text has, and where they begin among all words.
+    word_counts = np.repeat(counts, repeats)
+    kept_words = np.repeat(np.cumsum(counts) - counts, repeats)[:, None] + kept
     before = np.array(frame.before, dtype=np.int64)
     after = np.array(frame.after, dtype=np.int64)
     room = longest - len(after)  # the first position that no word's token may take
 
-    sizes = np.array([len(ids) for ids in words], dtype=np.int64)
-    tokens = np.array([token for ids in words for token in ids], dtype=np.int64)
+    sizes = np.array([len(ids) for words in texts for ids in words], dtype=np.int64)
+    tokens = np.array([token for words in texts for ids in words for token in ids], dtype=np.int64)
     offsets = np.cumsum(sizes) - sizes
 
     # Where each kept word starts in the masked row: one place for each hidden word before it,
     # and the tokens of the kept words before it.
-    kept_sizes = sizes[kept]
+    kept_sizes = sizes[kept_words]
     kept_before = np.cumsum(kept_sizes, axis=1) - kept_sizes
     starts = len(before) + (kept - np.arange(visible)) + kept_before
-    ends = np.minimum(len(before) + len(words) - visible + kept_sizes.sum(axis=1), room)
+    ends = np.minimum(len(before) + word_counts - visible + kept_sizes.sum(axis=1), room)
 
     # All tokens of all kept words, flat: their row, position and id.
     flat_sizes = kept_sizes.ravel()
@@ -201,7 +250,7 @@ def _lay_out(
     )
     row = np.repeat(np.repeat(np.arange(copies), visible), flat_sizes)
     position = np.repeat(starts.ravel(), flat_sizes) + within
-    token = tokens[np.repeat(offsets[kept].ravel(), flat_sizes) + within]
+    token = tokens[np.repeat(offsets[kept_words].ravel(), flat_sizes) + within]
     fits = position < room
     row, position, token = row[fits], position[fits], token[fits]
 

@@ -97,8 +97,7 @@ class HuggingFaceClassifier(BaseClassifier):
                 f"{embeddings.num_embeddings}: they do not belong together"
             )
         self._first_position = _first_position(self.model)
-        longest = _longest_row(self.model.config, tokenizer, self._first_position)
-        self.encoder = WordEncoder(tokenizer, longest, hide, mask_token)
+        self.encoder = WordEncoder(tokenizer, longest_row(self.model, tokenizer), hide, mask_token)
         self._fast: Any = None
         self._prepare()
 
@@ -149,8 +148,7 @@ class HuggingFaceClassifier(BaseClassifier):
         return self._tolerance
 
     def score(self, copies: Sequence[MaskedCopies]) -> list[Scores]:
-        rows = [self.encoder.rows(one) for one in copies]
-        logits = self.score_rows(rows)
+        logits = self.score_rows(self.encoder.rows_of_all(copies))
         ends = np.cumsum([len(one) for one in copies])[:-1]
         return np.split(logits, ends)
 
@@ -267,11 +265,12 @@ def _first_position(model: Any) -> int:
     return 0
 
 
-def _longest_row(config: Any, tokenizer: Any, first_position: int) -> int:
+def longest_row(model: Any, tokenizer: Any) -> int:
+    """The longest row that a model takes, in tokens, by its own word and its tokenizer's."""
     limits = [DEFAULT_LONGEST]
-    positions = getattr(config, "max_position_embeddings", None)
+    positions = getattr(model.config, "max_position_embeddings", None)
     if isinstance(positions, int) and positions > 0:
-        limits = [positions - first_position]
+        limits = [positions - _first_position(model)]
     if isinstance(tokenizer.model_max_length, int) and tokenizer.model_max_length < 10**6:
         limits.append(tokenizer.model_max_length)
     return min(limits)

@@ -23,9 +23,9 @@ def as_scores(rows: Scores, outputs: Outputs) -> Scores:
         return approvals
     if float(rows.min()) < 0 or float(rows.max()) > 1:
         raise ClassifierError(
-            f"ensemble='score' adds scores between 0 and 1; the base classifier returned "
-            f"{float(rows.min()):g} to {float(rows.max()):g}. Return probabilities, or "
-            "wrap it with outputs='logits', or use ensemble='vote'"
+            f"scores lie between 0 and 1, but the base classifier returned "
+            f"{float(rows.min()):g} to {float(rows.max()):g}. Return probabilities, or wrap it "
+            "in FunctionClassifier(..., outputs='logits'), or use ensemble='vote'"
         )
     return rows
 

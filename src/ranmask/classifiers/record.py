@@ -31,6 +31,7 @@ _OPTIONS: dict[str, type | tuple[type, ...]] = {
     "alpha": (int, float),
     "seed": int,
     "threat": str,
+    "sampling": str,
     "labels": list,
     "hide": str,
     "mask_token": str,

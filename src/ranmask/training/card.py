@@ -8,11 +8,12 @@ from typing import Any
 
 def model_card(run: Mapping[str, Any], measured: Mapping[str, Any]) -> str:
     """A README for the folder of a trained model, in Markdown."""
-    train, validation = run["train"], run["validation"]
-    options = run["options"]
-    lines = [
-        f"# {_title(run)}",
-        "",
+    body = _language_model if run["kind"] == "mlm" else _classifier
+    return "\n".join([f"# {run['train']['name']}, {run['kind']}", "", *body(run, measured)]) + "\n"
+
+
+def _classifier(run: Mapping[str, Any], measured: Mapping[str, Any]) -> list[str]:
+    return [
         "A text classifier to be smoothed with `ranmask`: its labels come with a proved radius.",
         "",
         "```python",
@@ -22,11 +23,8 @@ def model_card(run: Mapping[str, Any], measured: Mapping[str, Any]) -> str:
         'smoothed.certify(["..."])',
         "```",
         "",
-        f"- Classes: {', '.join(train['label_names'])}",
-        f"- Trained on: {_data(train)}",
-        f"- Validation: {_data(validation)}",
-        *([f"- Terms of the data: {train['terms']}"] if train.get("terms") else []),
-        f"- Kind: {run['kind']}" + (f", from {run['base']}" if run.get("base") else ""),
+        f"- Classes: {', '.join(run['train']['label_names'])}",
+        *_origin(run),
         "",
         "## Measured on validation",
         "",
@@ -35,20 +33,68 @@ def model_card(run: Mapping[str, Any], measured: Mapping[str, Any]) -> str:
         "",
         *_table(measured),
         "",
-        "## Options",
-        "",
-        *(f"- `{name}`: {value}" for name, value in options.items() if value is not None),
+        *_options(run),
         "",
         "## Limits",
         "",
         "The radius says that the label is stable, not that it is right. `Certificate.assumes`",
         "lists what it rests on.",
     ]
-    return "\n".join(lines) + "\n"
 
 
-def _title(run: Mapping[str, Any]) -> str:
-    return f"{run['train']['name']}, {run['kind']}"
+def _language_model(run: Mapping[str, Any], measured: Mapping[str, Any]) -> list[str]:
+    return [
+        "A masked language model: it says which tokens fit a masked place of a text. It is no",
+        "classifier. It was made with `ranmask` for attacks that look for words that fit, and for",
+        "masking that weighs words by a language model.",
+        "",
+        "```python",
+        "from transformers import AutoModelForMaskedLM, AutoTokenizer",
+        "",
+        'model = AutoModelForMaskedLM.from_pretrained("path/to/this/folder")',
+        'tokenizer = AutoTokenizer.from_pretrained("path/to/this/folder")',
+        "```",
+        "",
+        *_origin(run),
+        "",
+        "## Measured on validation",
+        "",
+        f"{measured['texts']:,} texts of the validation rows above, with {measured['tokens']:,} "
+        "tokens hidden, the same ones at",
+        "every evaluation. Loss is the mean of a hidden token, in nats; perplexity is its",
+        "exponential. Models of another vocabulary do not compare." + _chosen(run),
+        "",
+        "| loss | perplexity |",
+        "|---|---|",
+        f"| {measured['validation_loss']:.4f} | {measured['perplexity']:.2f} |",
+        "",
+        *_options(run),
+        "",
+        "## Limits",
+        "",
+        "It knows texts like those above. What it says fits may mean something else, and a text",
+        "that it finds unlikely may be perfectly good. No label was used to train it.",
+    ]
+
+
+def _origin(run: Mapping[str, Any]) -> list[str]:
+    """What it was made of."""
+    terms = run["train"].get("terms")
+    return [
+        f"- Trained on: {_data(run['train'])}",
+        f"- Validation: {_data(run['validation'])}",
+        *([f"- Terms of the data: {terms}"] if terms else []),
+        f"- Kind: {run['kind']}" + (f", from {run['base']}" if run.get("base") else ""),
+    ]
+
+
+def _options(run: Mapping[str, Any]) -> list[str]:
+    given = run["options"].items()
+    return [
+        "## Options",
+        "",
+        *(f"- `{name}`: {value}" for name, value in given if value is not None),
+    ]
 
 
 def _chosen(run: Mapping[str, Any]) -> str:

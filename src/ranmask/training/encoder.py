@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ranmask.errors import MissingDependencyError, ModelError, OptionError
+from ranmask.errors import MissingDependencyError
 from ranmask.metrics import CertifiedSummary
 from ranmask.smoothing import SmoothedClassifier
 from ranmask.training.evaluating import certified_summary, commonest_share
@@ -24,7 +24,7 @@ try:
     import transformers
 
     from ranmask.classifiers.huggingface import HuggingFaceClassifier
-    from ranmask.training import compact, processes
+    from ranmask.training import bases, compact, processes
     from ranmask.training.trainer import best_checkpoint, phases
 except ImportError as error:
     raise MissingDependencyError("PyTorch, transformers or accelerate", "train") from error
@@ -61,7 +61,7 @@ def train_encoder(
         device: ``cpu`` keeps it off a GPU.
     """
     check_corpora(train, validation)
-    on_gpu = _on_gpu(device)
+    on_gpu = bases.on_gpu(device)
     texts = documents(train.texts)
     processes.meet(cpu=not on_gpu)
     run = RunFolder(output, _description(base, train, validation, options), report)
@@ -131,42 +131,22 @@ def _new_model(
     base: str, texts: Sequence[Document], names: Sequence[str], options: TrainingOptions
 ) -> tuple[Any, Any]:
     """The base encoder with a new head, made smaller if asked for."""
-    _check_base(base)
     transformers.set_seed(options.seed)  # fixes the new head
     several = options.head == "approval"
-    try:
-        tokenizer = transformers.AutoTokenizer.from_pretrained(base, trust_remote_code=False)
-        model = transformers.AutoModelForSequenceClassification.from_pretrained(
-            base,
-            id2label=dict(enumerate(names)),
-            label2id={name: index for index, name in enumerate(names)},
-            problem_type="multi_label_classification" if several else "single_label_classification",
-            ignore_mismatched_sizes=True,
-            use_safetensors=True,
-            trust_remote_code=False,
-            dtype=torch.float32,
-        )
-    except Exception as error:  # loaders raise all sorts of things over a damaged folder
-        lines = str(error).strip().splitlines() or [type(error).__name__]
-        raise ModelError(f"cannot load the base encoder {base!r}: {lines[0]}") from error
-    if set(range(len(tokenizer))) <= set(tokenizer.all_special_ids):
-        raise ModelError(f"the base encoder {base!r} has no tokenizer files: save them there too")
+    model, tokenizer, _ = bases.load_base(
+        base,
+        transformers.AutoModelForSequenceClassification,
+        id2label=dict(enumerate(names)),
+        label2id={name: index for index, name in enumerate(names)},
+        problem_type="multi_label_classification" if several else "single_label_classification",
+        ignore_mismatched_sizes=True,
+    )
     if options.layers is not None:
         compact.keep_layers(model, options.layers)
     if options.vocabulary is not None:
         words = (word for text in texts for word in (*text.words, *(text.premise or "").split()))
         tokenizer = compact.keep_tokens(model, tokenizer, words, options.vocabulary)
     return model, tokenizer
-
-
-def _check_base(base: str) -> None:
-    """Say plainly what is wrong with a folder; what looks like none is a hub id."""
-    folder = Path(base)
-    if folder.is_dir():
-        if not (folder / "config.json").is_file():
-            raise ModelError(f"the base folder {base!r} holds no model: it has no config.json")
-    elif base.startswith((".", "/", "~")) or base.count("/") > 1 or not base:
-        raise ModelError(f"there is no base folder {base!r}")
 
 
 def _loaded(folder: Path) -> tuple[Any, Any]:
@@ -177,18 +157,6 @@ def _model(folder: Path) -> Any:
     return transformers.AutoModelForSequenceClassification.from_pretrained(
         folder, dtype=torch.float32
     )
-
-
-def _on_gpu(device: str | None) -> bool:
-    available = torch.cuda.is_available()
-    if device not in (None, "cpu", "cuda"):
-        raise OptionError(
-            f"device must be cpu or cuda to train on, not {device!r}; CUDA_VISIBLE_DEVICES chooses "
-            "among several GPUs"
-        )
-    if device == "cuda" and not available:
-        raise OptionError("device='cuda' cannot be used: PyTorch finds no GPU")
-    return available and device != "cpu"
 
 
 def _description(

@@ -77,8 +77,8 @@ class MaskingPlan:
         Of several retentions, one is drawn for all copies.  During the ramp fewer words are
         hidden: from none, at the start of the phase, to all that are to be hidden.
         """
-        bits = _bits(self.seed, 2 * self.phase + 1, turn.epoch, turn.row)
-        retention = self.retentions[int(bits.random_raw()) % len(self.retentions)]
+        draws = bits(self.seed, 2 * self.phase + 1, turn.epoch, turn.row)
+        retention = self.retentions[int(draws.random_raw()) % len(self.retentions)]
         kept = retention.count(words)
         if self.ramp > 0:
             hidden_share = min(Fraction(1), Fraction(turn.progress) / Fraction(self.ramp))
@@ -86,11 +86,11 @@ class MaskingPlan:
         if self.family == "windows" and kept < words:
             sets = families.windows(words, kept, words)
             if len(sets) > self.copies:
-                sets = sets[np.sort(_order(bits, len(sets))[: self.copies])]
+                sets = sets[np.sort(_order(draws, len(sets))[: self.copies])]
         elif math.comb(words, kept) <= self.copies:
             sets = families.all_sets(words, kept)
         else:
-            keys = bits.random_raw(self.copies * words).reshape(self.copies, words)
+            keys = draws.random_raw(self.copies * words).reshape(self.copies, words)
             chosen = np.argpartition(keys, kept - 1, axis=1)[:, :kept]
             sets = np.sort(chosen, axis=1).astype(np.int32)
         return Draw(words, sets, self.family)
@@ -124,15 +124,15 @@ class Turns:
 
     def _permutation(self, epoch: int) -> npt.NDArray[np.intp]:
         if self._latest is None or self._latest[0] != epoch:
-            self._latest = epoch, _order(_bits(self._seed, 2 * self._phase, epoch), self._rows)
+            self._latest = epoch, _order(bits(self._seed, 2 * self._phase, epoch), self._rows)
         return self._latest[1]
 
 
-def _bits(*key: int) -> np.random.PCG64:
+def bits(*key: int) -> np.random.PCG64:
     """A stream of its own for each key.  Numpy pads keys with zeros: ``(1,)`` is ``(1, 0)``."""
     return np.random.PCG64(np.random.SeedSequence(key))
 
 
-def _order(bits: np.random.PCG64, size: int) -> npt.NDArray[np.intp]:
+def _order(draws: np.random.PCG64, size: int) -> npt.NDArray[np.intp]:
     """A random permutation of the numbers below ``size``."""
-    return np.argsort(bits.random_raw(size), kind="stable")
+    return np.argsort(draws.random_raw(size), kind="stable")

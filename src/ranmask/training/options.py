@@ -104,10 +104,11 @@ class TrainingOptions:
         check_choice("weights", self.weights, get_args(WeightType))
         if self.ensemble is not None:
             check_choice("ensemble", self.ensemble, ENSEMBLES)
-        for name in ("epochs", "vote_epochs", "seed"):
-            _at_least(name, getattr(self, name), 0, whole=True)
+        check_seed(self.seed)
+        for name in ("epochs", "vote_epochs"):
+            check_at_least(name, getattr(self, name), 0, whole=True)
         for name in ("copies", "vote_copies", "target_words", "batch_size", "validation_rows"):
-            _at_least(name, getattr(self, name), 1, whole=True)
+            check_at_least(name, getattr(self, name), 1, whole=True)
         for name, least in (
             ("patience", 1),
             ("layers", 1),
@@ -116,19 +117,16 @@ class TrainingOptions:
             ("vocabulary", 100),
         ):
             if getattr(self, name) is not None:
-                _at_least(name, getattr(self, name), least, whole=True)
+                check_at_least(name, getattr(self, name), least, whole=True)
         for name in ("weight_decay", "ramp", "margin", "accuracy_weight"):
-            _at_least(name, getattr(self, name), 0)
+            check_at_least(name, getattr(self, name), 0)
         for name in ("learning_rate", "gradient_clip", "vote_learning_rate", "temperature"):
             value = getattr(self, name)
             if value is None and name in ("vote_learning_rate", "temperature"):
                 continue
-            if not _is_number(value) or value <= 0:
-                raise OptionError(f"{name} must be a number above 0, not {value!r}")
+            check_above_0(name, value)
         if self.ramp > 1:
             raise OptionError(f"ramp is a share of masked training, at most 1; not {self.ramp!r}")
-        if self.seed >= _SEEDS:
-            raise OptionError(f"seed must be a whole number below 2**32, not {self.seed!r}")
         if self.epochs + self.vote_epochs == 0:
             raise OptionError("epochs and vote_epochs are both 0: nothing would be trained")
 
@@ -162,10 +160,24 @@ class TrainingOptions:
         return {**asdict(self), "keep": list(self.keep)}
 
 
-def _at_least(name: str, value: object, least: int, whole: bool = False) -> None:
+def check_at_least(name: str, value: object, least: int, whole: bool = False) -> None:
+    """Refuse what is no number, or a smaller one."""
     if not _is_number(value) or (whole and not isinstance(value, int)) or value < least:
         kind = "whole number" if whole else "number"
         raise OptionError(f"{name} must be a {kind} of at least {least}, not {value!r}")
+
+
+def check_above_0(name: str, value: object) -> None:
+    """Refuse what is no number above 0."""
+    if not _is_number(value) or value <= 0:
+        raise OptionError(f"{name} must be a number above 0, not {value!r}")
+
+
+def check_seed(seed: object) -> None:
+    """Refuse what numpy and torch do not take alike."""
+    check_at_least("seed", seed, 0, whole=True)
+    if not isinstance(seed, int) or seed >= _SEEDS:
+        raise OptionError(f"seed must be a whole number below 2**32, not {seed!r}")
 
 
 def _is_number(value: object) -> TypeGuard[int | float]:

@@ -44,11 +44,16 @@ def figures(summary: CertifiedSummary) -> dict[str, Any]:
     }
 
 
-def check_corpora(train: Corpus, validation: Corpus) -> None:
-    """Refuse corpora that cannot be trained on and validated by."""
-    for one in (train, validation):
+def check_rows(*corpora: Corpus) -> None:
+    """Refuse corpora without a text."""
+    for one in corpora:
         if not one.texts:
             raise DataError(f"{one.name} {one.split} has no rows")
+
+
+def check_corpora(train: Corpus, validation: Corpus) -> None:
+    """Refuse corpora that no classifier can be trained on and validated by."""
+    check_rows(train, validation)
     present = set(train.labels)
     missing = [name for place, name in enumerate(train.label_names) if place not in present]
     if missing:
@@ -93,7 +98,7 @@ class RunFolder:
     def begin(self) -> None:
         """Begin or resume.  From here on the folder belongs to this run."""
         self.check()
-        with _output_errors(self.folder):
+        with output_errors(self.folder):
             self.folder.mkdir(parents=True, exist_ok=True)
             if not (self.folder / RECORD).is_file():
                 self._write({"run": self._description, "complete": False})
@@ -153,7 +158,7 @@ class RunFolder:
     def log(self, line: Mapping[str, Any]) -> None:
         """Append a line to the log and report it."""
         full = dict(line)
-        with _output_errors(self.folder), (self.folder / LOG).open("a", encoding="utf-8") as file:
+        with output_errors(self.folder), (self.folder / LOG).open("a", encoding="utf-8") as file:
             file.write(json.dumps(full) + "\n")
         if self._report is not None:
             self._report(full)
@@ -182,7 +187,7 @@ class RunFolder:
 
     def complete(self, measured: Mapping[str, Any], **more: Any) -> None:
         """Write the card, record what was measured, and remove the checkpoints."""
-        with _output_errors(self.folder):
+        with output_errors(self.folder):
             card = model_card(self._description, measured)
             (self.folder / CARD).write_text(card, encoding="utf-8")
             self.log({"phase": COMPLETE, **measured})
@@ -214,7 +219,8 @@ def _partial(path: Path) -> Path:
 
 
 @contextmanager
-def _output_errors(folder: Path) -> Iterator[None]:
+def output_errors(folder: Path) -> Iterator[None]:
+    """What cannot be written is an `OutputError`."""
     try:
         yield
     except OutputError:

@@ -1,0 +1,78 @@
+"""`attack`: a recipe against a victim, in one call."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ranmask.attacks.engine import Engine, Target
+from ranmask.attacks.outcome import AttackOutcome
+from ranmask.attacks.recipe import Budget, Recipe
+from ranmask.attacks.recipes import build_recipe
+from ranmask.attacks.supplies import Preset, Supplies
+from ranmask.attacks.victims import AnyVictim, as_victim
+from ranmask.errors import OptionError
+from ranmask.words import Text, documents
+
+
+def attack(
+    victim: AnyVictim,
+    texts: Sequence[Text],
+    labels: Sequence[int],
+    recipe: str | Recipe,
+    *,
+    supplies: Supplies | None = None,
+    preset: Preset = "ranmask-2021",
+    budget: Budget = None,
+    most_queries: int | None = None,
+    together: int = 64,
+    seed: int = 0,
+) -> list[AttackOutcome]:
+    """Try to make a victim say another label than the true one, by replacing words.
+
+    The outcome of a text depends on the text, its place in ``texts``, the victim, the recipe and
+    the seed, not on the other texts nor on ``together``.
+
+    Args:
+        victim: A `SmoothedClassifier`, a `BaseClassifier` or any function from a list of texts to
+            a table of scores (both read the whole text), or a `Victim`.
+        texts: Texts, or pairs of premise and hypothesis.
+        labels: Their true classes, by number.  Texts that the victim gets wrong are skipped.
+        recipe: One of ``textfooler``, ``bert-attack``, ``deepwordbug``, ``several-words``,
+            ``labels-only``, ``anywords``, ``critical``; or a `Recipe`.
+        supplies: Resources that the recipe needs.
+        preset: Settings of a recipe given by name: the paper's, or TextAttack's.
+        budget: Most words that may change: a number, ``radius`` (what the victim certifies for
+            the text; no attack succeeds within it) or ``radius+1``.
+        most_queries: Queries a text, after which its search ends.
+        together: How many texts are attacked in lock-step.
+        seed: Fixes every random choice.
+
+    >>> from ranmask.attacks.vocabulary import Vocabulary
+    >>> from ranmask.classifiers.testing import keyword_classifier
+    >>> words = Supplies(vocabulary=Vocabulary("made up", ("awful", "film", "poor")))
+    >>> [outcome] = attack(
+    ...     keyword_classifier, ["a good plot"], [1], "anywords", supplies=words, budget=2
+    ... )
+    >>> outcome.status, outcome.adversarial, outcome.words_changed
+    ('succeeded', 'a awful plot', 1)
+    """
+    documents(texts)
+    if len(texts) != len(labels):
+        raise OptionError(f"{len(texts)} texts, but {len(labels)} labels: give one for each")
+    supplies = supplies or Supplies()
+    built = build_recipe(recipe, supplies, preset) if isinstance(recipe, str) else recipe
+    engine = Engine(
+        as_victim(victim),
+        built,
+        budget=budget,
+        most_queries=most_queries,
+        together=together,
+        seed=seed,
+        sentence_encoder=supplies.sentence_encoder,
+        masked_lm=supplies.masked_lm,
+    )
+    targets = (
+        Target(number, text, label)
+        for number, (text, label) in enumerate(zip(texts, labels, strict=True), 1)
+    )
+    return list(engine.run(targets))

@@ -1,0 +1,159 @@
+"""A recipe: which words, in which order, replaced by what, within which limits, by which search.
+
+A recipe declares; the searches in `search` act.  To add one, write a file in `recipes` with a
+function that returns a `Recipe`, and name it there.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal, TypeAlias
+
+from ranmask.attacks.attempt import Attempt
+from ranmask.attacks.candidates import Candidates
+from ranmask.attacks.constraints import Constraint, Proposal
+from ranmask.attacks.cutting import CutText, Cutting
+from ranmask.attacks.requests import Dialogue, Judgement
+from ranmask.words import distance
+
+Budget: TypeAlias = int | Literal["radius", "radius+1"] | None
+"""Most words that may change: a number, the text's certified radius, one more, or any."""
+
+
+class Ranking(ABC):
+    """In which order words are attacked."""
+
+    needs_certificate: bool = False
+
+    @abstractmethod
+    def order(self, attempt: Attempt, positions: Sequence[int]) -> Dialogue[list[int]]:
+        """The positions of the original text, the most important one first."""
+
+
+class Search(ABC):
+    """How a recipe looks for a text that the victim gets wrong."""
+
+    @abstractmethod
+    def run(self, attempt: Attempt, recipe: Recipe, clean: Judgement) -> Dialogue[Judgement]:
+        """The text that was found, or the best one where none was; ``clean`` is the original."""
+
+    def description(self) -> dict[str, Any]:
+        """Plain JSON values."""
+        settings = {
+            name: value for name, value in vars(self).items() if isinstance(value, int | float)
+        }
+        return {"search": type(self).__name__, **settings}
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """A declared attack.
+
+    ``budget`` is its own limit of changed words, where none is given.
+    ``stop_words`` are never replaced, nor is a word twice; ``frozen_premise`` leaves the premise
+    of a pair alone.  ``resources`` describe what it was made with.
+    """
+
+    name: str
+    cutting: Cutting
+    ranking: Ranking
+    candidates: Candidates
+    search: Search
+    constraints: tuple[Constraint, ...] = ()
+    stop_words: frozenset[str] = frozenset()
+    frozen_premise: bool = True
+    preset: str | None = None
+    budget: Budget = None
+    resources: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def needs_certificate(self) -> bool:
+        """Whether it starts from the certificate of a text."""
+        return self.ranking.needs_certificate
+
+    def description(self) -> dict[str, Any]:
+        """What determines the course of an attack, as plain JSON values."""
+        return {
+            "name": self.name,
+            "preset": self.preset,
+            "cutting": self.cutting,
+            "ranking": type(self.ranking).__name__,
+            **self.candidates.description(),
+            "constraints": [constraint.description() for constraint in self.constraints],
+            "stop_words": len(self.stop_words),
+            "frozen_premise": self.frozen_premise,
+            **self.search.description(),
+            "resources": self.resources,
+        }
+
+    def positions(self, current: CutText) -> list[int]:
+        """Words that may be replaced now."""
+        frozen = self.frozen_premise and len(current.parts) > 1
+        return [
+            position
+            for position, word in enumerate(current.words)
+            if position not in current.modified
+            and word not in self.stop_words
+            and not (frozen and current.spans[position][0] == 0)
+        ]
+
+    def proposals(
+        self, attempt: Attempt, current: CutText, position: int
+    ) -> Dialogue[list[Proposal]]:
+        """Texts with another word at ``position``, all that the constraints allow."""
+        if position not in self.positions(current):
+            return []
+        words = yield from self.candidates.words(attempt, current, position)
+        made = [
+            Proposal(current.replaced(position, word), (position,))
+            for word in usable(words, current.words[position])
+        ]
+        return (yield from self.filtered(attempt, current, made))
+
+    def filtered(
+        self, attempt: Attempt, current: CutText, made: Iterable[Proposal]
+    ) -> Dialogue[list[Proposal]]:
+        """The proposals that may be tried, ordered by text, so that ties break alphabetically."""
+        left = [
+            proposal
+            for proposal in made
+            if proposal.text.parts != current.parts
+            and within_budget(proposal.text, attempt)
+            and _keeps_positions(proposal, current)
+        ]
+        for constraint in self.constraints:
+            if left:
+                left = yield from constraint.allowed(left, current, attempt.original)
+        return sorted(left, key=lambda proposal: proposal.text.whole)
+
+
+def usable(words: Iterable[str], old: str) -> list[str]:
+    """The candidates that are one word, and another one."""
+    return [
+        word
+        for word in words
+        if word and word != old and not any(character.isspace() for character in word)
+    ]
+
+
+def words_changed(text: CutText, original: CutText) -> int:
+    """In how many words, by `ranmask.words`, a text differs from the original."""
+    changed = 0
+    for part, before in zip(text.parts, original.parts, strict=True):
+        apart = distance(part, before)
+        if apart is None:
+            raise AssertionError("an attack changed the number of words")
+        changed += apart
+    return changed
+
+
+def within_budget(text: CutText, attempt: Attempt) -> bool:
+    """Whether a text differs from the original in no more words than the attempt may change."""
+    return attempt.budget is None or words_changed(text, attempt.original) <= attempt.budget
+
+
+def _keeps_positions(proposal: Proposal, current: CutText) -> bool:
+    """Whether every word is still where it was: a replacement can be cut in two, or to nothing."""
+    return len(proposal.text.words) == len(current.words)

@@ -1,0 +1,53 @@
+"""The recipes, one short file each; to add one, write a file and name it here.
+
+Plausible texts, as the field attacks (each with a preset):
+
+`textfooler`     synonyms of the same part of speech, similar sentences
+`bert-attack`    words that a masked language model finds likely
+`deepwordbug`    typing errors
+`several-words`  synonyms, several at a time: for victims whose votes move in steps
+`labels-only`    synonyms, found without seeing any score
+
+Any words, to test certificates:
+
+`anywords`       whatever does most harm, within a budget of words
+`critical`       the same, at the words that the certificate itself names as the worst
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from ranmask.attacks.recipe import Recipe
+from ranmask.attacks.recipes import (
+    anywords,
+    bert_attack,
+    critical,
+    deepwordbug,
+    labels_only,
+    several_words,
+    textfooler,
+)
+from ranmask.attacks.supplies import PRESETS, Preset, Supplies
+from ranmask.errors import OptionError
+
+RECIPES: dict[str, Callable[..., Recipe]] = {
+    "textfooler": textfooler.build,
+    "bert-attack": bert_attack.build,
+    "deepwordbug": deepwordbug.build,
+    "several-words": several_words.build,
+    "labels-only": labels_only.build,
+    "anywords": anywords.build,
+    "critical": critical.build,
+}
+
+
+def build_recipe(
+    name: str, supplies: Supplies | None = None, preset: Preset = "ranmask-2021"
+) -> Recipe:
+    """A recipe by name, made with these resources."""
+    if name not in RECIPES:
+        raise OptionError(f"recipe must be one of {', '.join(RECIPES)}; not {name!r}")
+    if preset not in PRESETS:
+        raise OptionError(f"preset must be one of {', '.join(PRESETS)}; not {preset!r}")
+    return RECIPES[name](supplies or Supplies(), preset)

@@ -1,0 +1,302 @@
+"""What is attacked: a classifier that answers for many texts at once, always the same.
+
+Scores are shares of the classes, rounded to a grid before anything is compared: the same copy
+computed in another batch moves by a rounding error, and must not change the course of an attack.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from ranmask.certificates.coverage import Ints
+from ranmask.classifiers.base import BaseClassifier, MaskedCopies, Scores
+from ranmask.classifiers.function import FunctionClassifier
+from ranmask.classifiers.outputs import as_scores
+from ranmask.errors import OptionError
+from ranmask.families import round_half_up, sampled_sets
+from ranmask.results import Certificate
+from ranmask.smoothing import SmoothedClassifier
+from ranmask.voting import Ballots
+from ranmask.words import Document, Text, document, documents
+
+GRID = 2.0**-16
+"""Shares are rounded to multiples of this."""
+
+_COPIES_AT_ONCE = 1 << 15
+
+
+@dataclass(frozen=True)
+class Question:
+    """One text to score for one attempt, and the text that it is a variation of."""
+
+    attempt: int
+    text: Text
+    near: Text
+
+
+@dataclass(frozen=True, eq=False)
+class Answers:
+    """What the victim says of texts: their labels, and a row of class shares each.
+
+    The label is the classifier's own; shares are rounded, so two may tie where it sees a winner.
+    """
+
+    labels: Ints
+    shares: Scores
+
+
+class Victim(ABC):
+    """What the engine needs of a classifier under attack.
+
+    **The same text always gets the same answer**, in whatever company it is asked.
+    """
+
+    copies_scored: int = 0
+    """How many masked copies were computed so far."""
+
+    @abstractmethod
+    def answer(self, questions: Sequence[Question]) -> Answers:
+        """The label and the class shares of each question's text."""
+
+    @property
+    @abstractmethod
+    def labels(self) -> tuple[str, ...] | None:
+        """Names of the classes, where they are known."""
+
+    @abstractmethod
+    def description(self) -> dict[str, Any]:
+        """What determines the answers, as plain JSON values."""
+
+    def forget(self, attempt: int) -> None:  # noqa: B027  most victims remember nothing
+        """The attempt is over."""
+
+    def certify(self, texts: Sequence[Text]) -> list[Certificate]:
+        """Certificates of texts; refused where the victim has none."""
+        raise OptionError(
+            "this victim proves nothing, so it has no radius: give the budget as a number, or "
+            "attack a smoothed classifier with certificate='exact' and fixed masks"
+        )
+
+    def again(self, seed: int) -> Victim | None:
+        """The same classifier with other random masks; None where nothing is random."""
+        return None
+
+
+class PlainVictim(Victim):
+    """A base classifier that reads the whole text."""
+
+    def __init__(self, base: BaseClassifier) -> None:
+        self.base = base
+
+    @property
+    def labels(self) -> tuple[str, ...] | None:
+        return self.base.labels
+
+    def description(self) -> dict[str, Any]:
+        return {"kind": "plain", "base": self.base.description()}
+
+    def answer(self, questions: Sequence[Question]) -> Answers:
+        self.copies_scored += len(questions)
+        read = documents([question.text for question in questions])
+        whole = [_shown_whole(one, self.base.words_read(one)) for one in read]
+        rows = np.concatenate(self.base.score(whole))
+        shares = _shares(as_scores(rows, self.base.outputs))
+        return Answers(rows.argmax(axis=1), _rounded(shares))
+
+    def under_masks(self, text: Text, share: Fraction, draws: int, seed: int) -> Ints | None:
+        """Labels of copies with a random ``share`` of the words hidden, but at least one.
+
+        None for a text of one word.
+        """
+        one = document(text)
+        words = self.base.words_read(one)
+        hidden = max(1, round_half_up(share * words))
+        if hidden >= words:
+            return None
+        self.copies_scored += draws
+        kept = sampled_sets(words, words - hidden, draws, seed)
+        [rows] = self.base.score([MaskedCopies(one, words, kept)])
+        labels: Ints = rows.argmax(axis=1)
+        return labels
+
+
+class SmoothedVictim(Victim):
+    """A smoothed classifier: the share of a class is its share of votes, or its mean score.
+
+    With a fixed family a copy that shows none of the words in which a text differs from its
+    neighbour is not computed again: what is said of a copy depends on its visible words alone.
+    """
+
+    def __init__(self, smoothed: SmoothedClassifier) -> None:
+        self.smoothed = smoothed
+        self._known: dict[int, _Known] = {}
+
+    @property
+    def labels(self) -> tuple[str, ...] | None:
+        return self.smoothed.labels
+
+    def description(self) -> dict[str, Any]:
+        return {"kind": "smoothed", **self.smoothed.description()}
+
+    def certify(self, texts: Sequence[Text]) -> list[Certificate]:
+        return self.smoothed.certify(texts)
+
+    def again(self, seed: int) -> Victim | None:
+        """None where the kept sets are all there are, or fixed for every text of a length."""
+        if self.smoothed.options.sampling == "fixed":
+            return None
+        return SmoothedVictim(self.smoothed.reseeded(seed))
+
+    def forget(self, attempt: int) -> None:
+        self._known.pop(attempt, None)
+
+    def answer(self, questions: Sequence[Question]) -> Answers:
+        if self.smoothed.options.sampling != "fixed":
+            return self._answered(self._whole([document(one.text) for one in questions]))
+        self._learn(questions)
+        return self._answered(
+            self._from_near([(self._known[one.attempt], document(one.text)) for one in questions])
+        )
+
+    def _learn(self, questions: Sequence[Question]) -> None:
+        """Score every copy of the texts that others are variations of."""
+        new: dict[int, Document] = {}
+        for question in questions:
+            near = document(question.near)
+            known = self._known.get(question.attempt)
+            if known is None or known.document != near:
+                new[question.attempt] = near
+        # From what is known of the text before: the new one usually differs by a word.
+        based = {attempt: near for attempt, near in new.items() if attempt in self._known}
+        jobs = [(self._known[attempt], near) for attempt, near in based.items()]
+        for attempt, known in zip(based, self._from_near(jobs), strict=True):
+            self._known[attempt] = known
+        rest = {attempt: near for attempt, near in new.items() if attempt not in based}
+        for attempt, known in zip(rest, self._whole(list(rest.values())), strict=True):
+            self._known[attempt] = known
+
+    def _whole(self, texts: Sequence[Document]) -> Iterator[_Known]:
+        """Texts with the scores of all their copies."""
+        voters = self.smoothed.voters(texts)
+        for copies, scores in zip(voters, self._scored(voters), strict=True):
+            yield _Known(copies.document, copies, scores)
+
+    def _from_near(self, jobs: Sequence[tuple[_Known, Document]]) -> Iterator[_Known]:
+        """Texts with the scores of all their copies, from texts that are near them."""
+        different: list[MaskedCopies] = []
+        plans: list[tuple[MaskedCopies, _Known | None, Any]] = []
+        for known, text in jobs:
+            if known.compares_to(text):
+                seen = known.copies_that_see(text)
+                copies = MaskedCopies(text, known.copies.words_read, known.copies.kept)
+                plans.append((copies, known, seen))
+                if len(seen):
+                    different.append(MaskedCopies(text, copies.words_read, copies.kept[seen]))
+            else:
+                [copies] = self.smoothed.voters([text])
+                plans.append((copies, None, None))
+                different.append(copies)
+        scored = self._scored(different)
+        for copies, near, seen in plans:
+            if near is None:
+                yield _Known(copies.document, copies, next(scored))
+                continue
+            scores = near.scores
+            if len(seen):
+                scores = scores.copy()
+                scores[seen] = next(scored)
+            yield _Known(copies.document, copies, scores)
+
+    def _scored(self, all_copies: Sequence[MaskedCopies]) -> Iterator[Scores]:
+        """Scores of each text's copies, many texts in one call."""
+        waiting: list[MaskedCopies] = []
+        size = 0
+        for copies in all_copies:
+            waiting.append(copies)
+            size += len(copies)
+            if size >= _COPIES_AT_ONCE:
+                yield from self._score(waiting, size)
+                waiting, size = [], 0
+        if waiting:
+            yield from self._score(waiting, size)
+
+    def _score(self, copies: Sequence[MaskedCopies], size: int) -> list[Scores]:
+        self.copies_scored += size
+        return self.smoothed.base.score(copies)
+
+    def _answered(self, texts: Iterator[_Known]) -> Answers:
+        scores = [known.scores for known in texts]
+        together = self.smoothed.count(np.concatenate(scores))
+        ballots = list(together.of_texts([len(one) for one in scores]))
+        labels = np.array([one.winner for one in ballots])
+        return Answers(labels, _rounded(np.array([self._shares(one) for one in ballots])))
+
+    def _shares(self, ballots: Ballots) -> Scores:
+        means = ballots.means()
+        if means is None:
+            return np.array(ballots.counts) / len(ballots.votes)
+        row = np.array([means])
+        if self.smoothed.options.ensemble == "logit":
+            row = as_scores(row, "logits")  # a softmax, as TextAttack takes it
+        shares: Scores = _shares(row)[0]
+        return shares
+
+
+@dataclass(frozen=True, eq=False)
+class _Known:
+    """A text with the scores of all its copies."""
+
+    document: Document
+    copies: MaskedCopies
+    scores: Scores
+
+    def compares_to(self, text: Document) -> bool:
+        """Whether the copies of a text show the same positions, before the same premise."""
+        return len(text.words) == len(self.document.words) and text.premise == self.document.premise
+
+    def copies_that_see(self, text: Document) -> Any:
+        """Which copies show a word in which the texts differ."""
+        pairs = zip(self.document.words, text.words, strict=True)
+        differs = np.fromiter((a != b for a, b in pairs), dtype=bool, count=len(text.words))
+        return np.flatnonzero(differs[self.copies.kept].any(axis=1))
+
+
+AnyVictim: TypeAlias = Victim | SmoothedClassifier | BaseClassifier | Callable[[list[Any]], Any]
+
+
+def as_victim(victim: AnyVictim) -> Victim:
+    """A victim as it is; a smoothed classifier; a base classifier or function, read whole."""
+    if isinstance(victim, Victim):
+        return victim
+    if isinstance(victim, SmoothedClassifier):
+        return SmoothedVictim(victim)
+    if isinstance(victim, BaseClassifier):
+        return PlainVictim(victim)
+    if callable(victim):
+        return PlainVictim(FunctionClassifier(victim))
+    raise OptionError(
+        f"cannot attack a {type(victim).__name__}: give a SmoothedClassifier, a BaseClassifier, "
+        "or a function from a list of texts to a table of scores"
+    )
+
+
+def _shown_whole(text: Document, words_read: int) -> MaskedCopies:
+    return MaskedCopies(text, words_read, np.arange(words_read, dtype=np.int32)[None, :])
+
+
+def _shares(scores: Scores) -> Scores:
+    """Scores in [0, 1] as shares that sum to 1."""
+    sums = scores.sum(axis=1, keepdims=True)
+    shares: Scores = np.where(sums > 0, scores / np.where(sums > 0, sums, 1), 1 / scores.shape[1])
+    return shares
+
+
+def _rounded(rows: Scores) -> Scores:
+    rounded: Scores = np.rint(rows / GRID) * GRID
+    return rounded

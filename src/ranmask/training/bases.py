@@ -1,0 +1,61 @@
+"""What training starts from: a base model with its tokenizer, and a device to run on."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from ranmask.errors import MissingDependencyError, ModelError, OptionError
+
+try:
+    import torch
+    import transformers
+except ImportError as error:
+    raise MissingDependencyError("PyTorch or transformers", "train") from error
+
+
+def load_base(base: str, kind: Any, **given: Any) -> tuple[Any, Any, dict[str, Any]]:
+    """A model of an ``AutoModelFor...`` kind, its tokenizer, and what was not in its files.
+
+    Where the base has no head of that kind, a new one is drawn from torch's generator.
+    """
+    _check_base(base)
+    try:
+        tokenizer = transformers.AutoTokenizer.from_pretrained(base, trust_remote_code=False)
+        model, report = kind.from_pretrained(
+            base,
+            use_safetensors=True,
+            trust_remote_code=False,
+            dtype=torch.float32,
+            output_loading_info=True,
+            **given,
+        )
+    except Exception as error:  # loaders raise all sorts of things over a damaged folder
+        lines = str(error).strip().splitlines() or [type(error).__name__]
+        raise ModelError(f"cannot load the base encoder {base!r}: {lines[0]}") from error
+    if set(range(len(tokenizer))) <= set(tokenizer.all_special_ids):
+        raise ModelError(f"the base encoder {base!r} has no tokenizer files: save them there too")
+    return model, tokenizer, report
+
+
+def _check_base(base: str) -> None:
+    """Say plainly what is wrong with a folder; what looks like none is a hub id."""
+    folder = Path(base)
+    if folder.is_dir():
+        if not (folder / "config.json").is_file():
+            raise ModelError(f"the base folder {base!r} holds no model: it has no config.json")
+    elif base.startswith((".", "/", "~")) or base.count("/") > 1 or not base:
+        raise ModelError(f"there is no base folder {base!r}")
+
+
+def on_gpu(device: str | None) -> bool:
+    """Whether to train on a GPU: where there is one, unless ``device`` is ``cpu``."""
+    available = torch.cuda.is_available()
+    if device not in (None, "cpu", "cuda"):
+        raise OptionError(
+            f"device must be cpu or cuda to train on, not {device!r}; CUDA_VISIBLE_DEVICES chooses "
+            "among several GPUs"
+        )
+    if device == "cuda" and not available:
+        raise OptionError("device='cuda' cannot be used: PyTorch finds no GPU")
+    return available and device != "cpu"

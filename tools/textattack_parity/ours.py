@@ -1,0 +1,245 @@
+"""What ranmask does, in the same terms as `theirs`."""
+
+from __future__ import annotations
+
+import random
+import string
+from collections import defaultdict
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, fields, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ranmask.attacks.attacking import attack
+from ranmask.attacks.attempt import Attempt
+from ranmask.attacks.candidates import TypingErrors, in_case_of
+from ranmask.attacks.constraints import Proposal
+from ranmask.attacks.cutting import CutText, cut
+from ranmask.attacks.recipe import Ranking, Recipe
+from ranmask.attacks.recipes import build_recipe
+from ranmask.attacks.requests import Dialogue, Judge
+from ranmask.attacks.supplies import Supplies
+from ranmask.resources import MaskedLM, StopWords, WordVectors, load_tagger
+from ranmask.words import split
+from tools.textattack_parity import common
+
+PRESET = "textattack-0.3.11"
+
+
+class MadeUpEncoder:
+    """`common.sentence_vectors`."""
+
+    def encode(self, sentences: Sequence[str]) -> Any:
+        """One unit row for each sentence."""
+        return common.sentence_vectors(sentences)
+
+    def description(self) -> dict[str, object]:
+        """What a result records."""
+        return {"kind": "made up"}
+
+
+class MadeUpTagger:
+    """`common.made_up_tags`."""
+
+    def tag(self, words: Sequence[str]) -> tuple[str, ...]:
+        """The tag of each word."""
+        return tuple(common.made_up_tags(words))
+
+    def description(self) -> dict[str, object]:
+        """What a result records."""
+        return {"kind": "made up"}
+
+
+class WordChance:
+    """What TextAttack's two generators give when they are seeded with the word."""
+
+    def __init__(self, attempt: Attempt, position: int, word: str, sort: str) -> None:
+        seed = common.chance_seed(word, sort)
+        self._numbers = np.random.RandomState(seed)
+        self._letters = random.Random(seed)  # noqa: S311  no secret
+
+    def below(self, count: int) -> int:
+        """As ``np.random.randint(0, count)``."""
+        return int(self._numbers.randint(0, count))
+
+    def one_of(self, letters: str) -> str:
+        """As ``random.choice(letters)``."""
+        assert letters == string.ascii_letters
+        return self._letters.choice(letters)
+
+
+@dataclass
+class Steps:
+    """What happened on the way."""
+
+    positions: Sequence[int] = ()
+    scores: dict[int, float | None] = field(default_factory=dict)
+    order: list[int] = field(default_factory=list)
+    visits: list[Any] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class TracedRanking(Ranking):
+    """A ranking, and what it asked."""
+
+    inner: Ranking
+    steps: defaultdict[int, Steps]
+
+    def order(self, attempt: Attempt, positions: Sequence[int]) -> Dialogue[list[int]]:
+        """The inner ranking's."""
+        steps = self.steps[attempt.number]
+        steps.positions = list(positions)
+        dialogue = self.inner.order(attempt, positions)
+        request = next(dialogue)
+        assert isinstance(request, Judge)
+        answer = yield request
+        judged = iter(answer)
+        for position in positions:  # a text without words is not asked about
+            text = self.inner.hidden(attempt.original, position)  # type: ignore[attr-defined]
+            if split(text.parts[-1]):
+                steps.scores[position] = next(judged).score
+        try:
+            dialogue.send(answer)
+        except StopIteration as stop:
+            steps.order = list(stop.value)
+            return steps.order
+        raise AssertionError("a ranking asked twice")
+
+
+@dataclass(frozen=True)
+class TracedRecipe(Recipe):
+    """A recipe, and what it proposed."""
+
+    steps: defaultdict[int, Steps] = field(default_factory=lambda: defaultdict(Steps))
+
+    def proposals(
+        self, attempt: Attempt, current: CutText, position: int
+    ) -> Dialogue[list[Proposal]]:
+        """The recipe's."""
+        made = yield from super().proposals(attempt, current, position)
+        shown = [_replacement(current, position, proposal.text) for proposal in made]
+        self.steps[attempt.number].visits.append([position, shown])
+        return made
+
+
+def _replacement(current: CutText, position: int, found: CutText) -> str:
+    part, start, stop = current.spans[position]
+    before, after = current.parts[part][:start], current.parts[part][stop:]
+    new = found.parts[part]
+    assert new.startswith(before)
+    assert new.endswith(after)
+    return new[start : len(new) - len(after)]
+
+
+@dataclass(frozen=True)
+class Resources:
+    """What ranmask's recipes are made with, the same as theirs."""
+
+    vectors: WordVectors
+    masked_lm: MaskedLM | None
+    tagger: Any
+    nltk_stop_words: StopWords | None = None
+    """Instead of NLTK's own list, where that is not there."""
+
+    def recipe(self, name: str) -> tuple[Recipe, Supplies]:
+        """A recipe with its resources; typing errors are drawn as theirs are."""
+        plain, _, encoder = name.partition(" with ")
+        supplies = Supplies(
+            neighbours=self.vectors,
+            tagger=self.tagger,
+            masked_lm=self.masked_lm,
+            sentence_encoder=MadeUpEncoder() if encoder else None,
+            stop_words=None if plain == "textfooler" else self.nltk_stop_words,
+        )
+        recipe = build_recipe(plain, supplies, PRESET)
+        if isinstance(recipe.candidates, TypingErrors):
+            recipe = replace(recipe, candidates=TypingErrors(WordChance))
+        return recipe, supplies
+
+
+def resources(group: dict[str, Any]) -> Resources:
+    """Those of a group of jobs."""
+    words = group["vectors"]
+    folder = group["language_model"]
+    return Resources(
+        WordVectors(words, common.vectors(words)),
+        None if folder is None else MaskedLM.from_pretrained(Path(folder), "cpu"),
+        load_tagger() if group["tagger"] == "nltk" else MadeUpTagger(),
+    )
+
+
+def traces(
+    given: Resources, name: str, jobs: Sequence[common.Job], salts: Sequence[int]
+) -> list[dict[str, Any]]:
+    """Attack the texts, those with the same victim in lock-step."""
+    together: dict[common.Victim, list[int]] = defaultdict(list)
+    for place, (job, salt) in enumerate(zip(jobs, salts, strict=True)):
+        together[job.victim(salt)].append(place)
+    found: dict[int, dict[str, Any]] = {}
+    for victim, places in together.items():
+        made = [(jobs[place], salts[place]) for place in places]
+        for place, trace in zip(places, _traced(given, name, victim, made), strict=True):
+            found[place] = trace
+    return [found[place] for place in range(len(jobs))]
+
+
+def _traced(
+    given: Resources, name: str, victim: common.Victim, jobs: Sequence[tuple[common.Job, int]]
+) -> list[dict[str, Any]]:
+    plain, supplies = given.recipe(name)
+    recipe = TracedRecipe(**{one.name: getattr(plain, one.name) for one in fields(Recipe)})
+    recipe = replace(recipe, ranking=TracedRanking(plain.ranking, recipe.steps))
+    texts = [tuple(job.text) if isinstance(job.text, list) else job.text for job, _ in jobs]
+    labels = [job.label(salt) for job, salt in jobs]
+    function: Callable[[list[Any]], Any] = victim.__call__
+    outcomes = attack(function, texts, labels, recipe, supplies=supplies)
+    return [
+        _trace(recipe, job, salt, outcome)
+        for (job, salt), outcome in zip(jobs, outcomes, strict=True)
+    ]
+
+
+def _trace(recipe: TracedRecipe, job: common.Job, salt: int, outcome: Any) -> dict[str, Any]:
+    assert outcome.status != "error", outcome.error
+    steps = recipe.steps[outcome.number]
+    final, share = outcome.adversarial, outcome.final_share
+    return {
+        "name": job.name,
+        "salt": salt,
+        "words": list(cut(outcome.text, recipe.cutting).words),
+        "positions": list(steps.positions),
+        "scores": [
+            None if steps.scores.get(at) is None else round((steps.scores[at] or 0) * common.GRID)
+            for at in steps.positions
+        ],
+        "order": steps.order,
+        "visits": steps.visits,
+        "queries": outcome.queries,
+        "status": outcome.status,
+        "final": list(final) if isinstance(final, tuple) else final,
+        "final_score": None if share is None else round((1 - share) * common.GRID),
+    }
+
+
+def cuts(strings: Sequence[Any], each: int) -> list[dict[str, Any]]:
+    """Words; and what is left without each, and the windows around it, for some strings."""
+    found = []
+    for place, text in enumerate(strings):
+        whole = cut(tuple(text) if isinstance(text, list) else text, PRESET)
+        one: dict[str, Any] = {"words": list(whole.words)}
+        if place % each == 0:
+            count = len(whole.words)
+            left = [whole.without(at).text for at in range(count)]
+            one["without"] = [list(one) if isinstance(one, tuple) else one for one in left]
+            one["windows"] = [
+                [whole.window(at, size) for size in common.WINDOWS] for at in range(count)
+            ]
+        found.append(one)
+    return found
+
+
+def cases(pairs: Sequence[Any]) -> list[str]:
+    """Words in the case of others."""
+    return [in_case_of(like, word) for word, like in pairs]

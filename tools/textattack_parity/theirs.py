@@ -1,0 +1,306 @@
+"""What TextAttack does: ``python -m tools.textattack_parity.theirs GIVEN.json OUT.json``.
+
+Runs in TextAttack's own environment.  Recipes come from ``AttackRecipe.build`` as they are; only
+resources that would be downloaded are replaced, and the generators of DeepWordBug are seeded by
+the word.  Steps are recorded by listening to what the search method calls.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import random
+import sys
+import tempfile
+from collections import OrderedDict
+from functools import partial
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+# TextAttack downloads at import unless this file is there.
+_CACHE = Path(os.environ.setdefault("TA_CACHE_DIR", tempfile.mkdtemp(prefix="textattack-")))
+_CACHE.mkdir(parents=True, exist_ok=True)
+(_CACHE / "post_install_check_3").touch()
+os.environ["HF_HUB_OFFLINE"] = "1"
+
+import nltk  # noqa: E402
+import textattack  # noqa: E402
+import torch  # noqa: E402
+from textattack.attack_recipes import (  # noqa: E402
+    BERTAttackLi2020,
+    DeepWordBugGao2018,
+    TextFoolerJin2019,
+    bert_attack_li_2020,
+)
+from textattack.constraints.pre_transformation import StopwordModification  # noqa: E402
+from textattack.constraints.semantics.sentence_encoders import SentenceEncoder  # noqa: E402
+from textattack.shared import AttackedText, WordEmbedding, utils  # noqa: E402
+from textattack.transformations import (  # noqa: E402
+    WordSwapMaskedLM,
+    WordSwapNeighboringCharacterSwap,
+    WordSwapRandomCharacterDeletion,
+    WordSwapRandomCharacterInsertion,
+    WordSwapRandomCharacterSubstitution,
+)
+from textattack.transformations.word_swaps.word_swap_embedding import (  # noqa: E402
+    recover_word_case,
+)
+
+from tools.textattack_parity import common  # noqa: E402
+
+RECIPES = {
+    "deepwordbug": DeepWordBugGao2018,
+    "textfooler": TextFoolerJin2019,
+    "bert-attack": BERTAttackLi2020,
+}
+SORTS = {
+    "swap": WordSwapNeighboringCharacterSwap,
+    "substitute": WordSwapRandomCharacterSubstitution,
+    "delete": WordSwapRandomCharacterDeletion,
+    "insert": WordSwapRandomCharacterInsertion,
+}
+_STATUS = {"Successful": "succeeded", "Failed": "failed", "Skipped": "skipped"}
+
+
+class Wrapper(textattack.models.wrappers.ModelWrapper):
+    """The victim of the job at hand."""
+
+    def __init__(self) -> None:
+        self.model = None
+        self.victim: Any = None
+
+    def __call__(self, text_input_list: Any, **_: Any) -> Any:
+        """Probabilities of the classes."""
+        return self.victim(text_input_list)
+
+
+class Traced:
+    """One of TextAttack's recipes, and what its search asked for."""
+
+    def __init__(self, name: str, given: dict[str, Any]) -> None:
+        self.wrapper = Wrapper()
+        recipe, _, encoder = name.partition(" with ")
+        self.attack = RECIPES[recipe].build(self.wrapper)
+        if encoder:
+            for constraint in self.attack.constraints:
+                if isinstance(constraint, SentenceEncoder):
+                    constraint.encode = common.sentence_vectors
+        else:
+            self.attack.constraints = [
+                constraint
+                for constraint in self.attack.constraints
+                if not isinstance(constraint, SentenceEncoder)
+            ]
+        [stop] = [
+            constraint.stopwords
+            for constraint in self.attack.pre_transformation_constraints
+            if isinstance(constraint, StopwordModification)
+        ]
+        self.stop_words = stop
+        self.listen()
+
+    def listen(self) -> None:
+        """Record what goes through the four functions that a search method is given."""
+        search = self.attack.search_method
+        order, transform = search._get_index_order, search.get_transformations
+        results, indices = search.get_goal_results, search.get_indices_to_order
+        self.ranking = False
+
+        def get_indices_to_order(text: Any, **more: Any) -> Any:
+            found = indices(text, **more)
+            self.indices = list(found[1])
+            return found
+
+        def get_goal_results(texts: Any) -> Any:
+            found = results(texts)
+            if self.ranking:
+                self.scores = [float(one.score) for one in found[0]]
+            return found
+
+        def get_index_order(text: Any, **more: Any) -> Any:
+            self.ranking = True
+            found = order(text, **more)
+            self.ranking = False
+            self.order = [int(index) for index in found[0]]
+            return found
+
+        def get_transformations(current: Any, **more: Any) -> Any:
+            found = transform(current, **more)
+            [index] = more["indices_to_modify"]
+            self.visits.append([int(index), [_replacement(current, index, t) for t in found]])
+            return found
+
+        search._get_index_order, search.get_transformations = get_index_order, get_transformations
+        search.get_goal_results, search.get_indices_to_order = (
+            get_goal_results,
+            get_indices_to_order,
+        )
+
+    def trace(self, job: common.Job) -> dict[str, Any]:
+        """Attack a text, with the first victim that gives no two words the same importance."""
+        for salt in range(common.SALTS):
+            found = self._trace(job, salt)
+            if len(set(found["scores"])) == len(found["scores"]):
+                return found
+        return self._trace(job, 0)
+
+    def _trace(self, job: common.Job, salt: int) -> dict[str, Any]:
+        self.wrapper.victim = job.victim(salt)
+        self.indices, self.scores, self.order, self.visits = [], [], [], []
+        self.attack.clear_cache()
+        text = _attacked(job.text)
+        result = self.attack.attack(text, job.label(salt))
+        status = _STATUS[type(result).__name__.removesuffix("AttackResult")]
+        final = result.perturbed_result
+        scores = dict(zip(self.indices, self.scores, strict=True))
+        return {
+            "name": job.name,
+            "salt": salt,
+            "words": list(text.words),
+            "positions": sorted(int(index) for index in self.indices),
+            "scores": [round(scores[at] * common.GRID) for at in sorted(self.indices)],
+            "order": self.order,
+            "visits": self.visits,
+            "queries": int(final.num_queries),
+            "status": status,
+            "final": None if status == "skipped" else final.attacked_text.tokenizer_input,
+            "final_score": None if status == "skipped" else round(float(final.score) * common.GRID),
+        }
+
+
+def _attacked(text: Any) -> Any:
+    if isinstance(text, str):
+        return AttackedText(text)
+    return AttackedText(OrderedDict(zip(("premise", "hypothesis"), text, strict=True)))
+
+
+def _replacement(current: Any, index: int, found: Any) -> Any:
+    """What stands in the word's place; the whole text where that cannot be told."""
+    before, after = current.text_until_word_index(index), current.text_after_word_index(index)
+    text = found.text
+    if text.startswith(before) and text.endswith(after) and len(before) + len(after) < len(text):
+        return text[len(before) : len(text) - len(after)]
+    return {"text": text}
+
+
+def _seed_typing_errors() -> None:
+    for sort, kind in SORTS.items():
+        kind._get_replacement_words = partial_method(kind._get_replacement_words, sort)
+
+
+def partial_method(plain: Any, sort: str) -> Any:
+    """The same, but both generators start from the word and the sort of the error."""
+
+    def get_replacement_words(self: Any, word: str) -> Any:
+        seed = common.chance_seed(word, sort)
+        np.random.seed(seed)
+        random.seed(seed)
+        return plain(self, word)
+
+    return get_replacement_words
+
+
+class _Gaps:
+    """How far the likeliest tokens of the language model are apart, at its visible places."""
+
+    def __init__(self) -> None:
+        self.smallest = float("inf")
+
+    def __call__(self, module: Any, args: Any, kwargs: Any, output: Any) -> None:
+        seen = output[0][0][kwargs["attention_mask"][0].bool()]
+        top = seen.topk(9).values
+        self.smallest = min(self.smallest, float((top[:, :-1] - top[:, 1:]).min()))
+
+
+def _use(group: dict[str, Any], gaps: _Gaps) -> None:
+    """Put resources where the recipes look for them."""
+    words = group["vectors"]
+    matrix = common.vectors(words)
+    embedding = WordEmbedding(
+        matrix,
+        {word: place for place, word in enumerate(words)},
+        dict(enumerate(words)),
+        common.nearest(matrix)[0],
+    )
+    utils.GLOBAL_OBJECTS["textattack_counterfitted_GLOVE_embedding"] = embedding
+
+    def masked_lm(*args: Any, **kwargs: Any) -> Any:
+        swap = WordSwapMaskedLM(*args, masked_language_model=group["language_model"], **kwargs)
+        swap._language_model.register_forward_hook(gaps, with_kwargs=True)
+        return swap
+
+    bert_attack_li_2020.WordSwapMaskedLM = masked_lm
+    nltk.pos_tag = _pos_tag if group["tagger"] == "nltk" else _made_up_pos_tag
+
+
+_pos_tag = nltk.pos_tag
+
+
+def _made_up_pos_tag(words: list[str], **_: Any) -> list[tuple[str, str]]:
+    return list(zip(words, common.made_up_tags(words), strict=True))
+
+
+def cuts(strings: list[Any], each: int) -> list[dict[str, Any]]:
+    """Words; and what is left without each, and the windows around it, for some strings."""
+    found = []
+    for place, text in enumerate(strings):
+        cut = _attacked(text)
+        one: dict[str, Any] = {"words": list(cut.words)}
+        if place % each == 0:
+            one["without"] = [
+                _given(cut.delete_word_at_index(at).tokenizer_input) for at in range(cut.num_words)
+            ]
+            one["windows"] = [
+                [
+                    cut.text_window_around_index(at, float("inf") if size is None else size)
+                    for size in common.WINDOWS
+                ]
+                for at in range(cut.num_words)
+            ]
+        found.append(one)
+    return found
+
+
+def _given(text: Any) -> Any:
+    return text if isinstance(text, str) else list(text)
+
+
+def run(given: dict[str, Any]) -> dict[str, Any]:
+    """All that was asked for."""
+    _seed_typing_errors()
+    packages = ("textattack", "torch", "transformers", "tokenizers", "numpy", "nltk", "jieba")
+    groups = {}
+    for name, group in given["groups"].items():
+        gaps = _Gaps()
+        _use(group, gaps)
+        jobs = [common.Job(**job) for job in group["jobs"]]
+        traces = {}
+        stop_words = {}
+        for recipe in group["recipes"]:
+            sys.stderr.write(f"theirs: {name}, {recipe}\n")
+            traced = Traced(recipe, group)
+            stop_words[recipe] = sorted(traced.stop_words)
+            traces[recipe] = [traced.trace(job) for job in jobs]
+        groups[name] = {"traces": traces, "stop_words": stop_words, "gap": gaps.smallest}
+    return {
+        "versions": {"python": platform.python_version(), **{p: version(p) for p in packages}},
+        "groups": groups,
+        "cuts": cuts(given["strings"], given["each"]),
+        "cases": [recover_word_case(word, like) for word, like in given["cases"]],
+    }
+
+
+def main() -> None:
+    """Read what is given, write what was found."""
+    torch.set_num_threads(1)
+    source, target = map(Path, sys.argv[1:3])
+    found = run(json.loads(source.read_text(encoding="utf-8")))
+    target.write_text(json.dumps(found), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
