@@ -10,11 +10,17 @@ import json
 import platform
 from typing import Any
 
-from benchmarks import encoder, search, shipped, streaming
+from benchmarks import attacks, encoder, search, shipped, streaming
 from benchmarks.report import PAGE, RESULTS, performance_page
 from benchmarks.settings import Skipped, machine
 
-PARTS = {"search": search, "streaming": streaming, "encoder": encoder, "shipped": shipped}
+PARTS = {
+    "search": search,
+    "streaming": streaming,
+    "encoder": encoder,
+    "shipped": shipped,
+    "attacks": attacks,
+}
 
 
 def main() -> None:

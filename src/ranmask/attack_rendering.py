@@ -85,8 +85,8 @@ def _there(values: dict[str, float | None], key: str) -> bool:
     return values[key] is not None
 
 
-def _heading(label: str, share: float | None) -> str:
-    return label if share is None else f"{label} (true class {share:.2f})"
+def _heading(label: str, share: float | None) -> RichText:
+    return RichText(label if share is None else f"{label} (true class {share:.2f})")
 
 
 def _name(label: int | None, labels: tuple[str, ...] | None) -> str:

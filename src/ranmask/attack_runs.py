@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import itertools
+import json
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +14,7 @@ from ranmask.attacks.engine import Engine, Target
 from ranmask.attacks.outcome import AttackOutcome
 from ranmask.attacks.summary import AttackSummary, summarise
 from ranmask.data import Row
-from ranmask.runs import ResultFile, label_id, run_description
+from ranmask.runs import ResultFile, fingerprint, label_id, reported, run_description
 
 _UNKNOWN_CLASSES = 10**6  # a function does not say how many classes it has before it is asked
 
@@ -53,20 +55,71 @@ def run_to_file(
     started: Callable[[int], None] = lambda done: None,
     advance: Callable[[AttackOutcome], None] = lambda outcome: None,
 ) -> AttackSummary:
-    """Attack rows and append each outcome to ``path``; the same call again goes on.
+    """Attack rows and append each outcome to ``path``, in their order; the same call again goes on.
 
-    ``started`` is told the last row that is in the file already, ``advance`` each new outcome.
+    Texts attacked together finish in any order: those that are early wait in a file beside
+    ``path``, so that a run that is killed loses only texts whose attack was not over.  ``started``
+    is told how many rows were done before, ``advance`` each new outcome.
     """
-    with ResultFile(path, attack_description(engine, source)) as results:
-        started(results.done)
+    description = attack_description(engine, source)
+    with ResultFile(path, description) as results:
+        early = _Early(path, description)
+        waiting = {row: one for row, one in early.read().items() if row > results.done}
         start = time.monotonic()
-        todo = (row for row in rows if row.number > results.done)
-        for outcome in engine.run(targets(todo, engine.victim.labels)):
-            results.write([outcome.to_dict()])
-            advance(outcome)
+        todo = [row for row in rows if row.number > results.done]
+        started(results.done + len(waiting))
+        order = iter([row.number for row in todo])
+        next_row = next(order, None)
+        left = (row for row in todo if row.number not in waiting)
+        fresh = engine.run(targets(left, engine.victim.labels), in_order=False)
+        for outcome in itertools.chain([None], fresh):
+            if outcome is not None:
+                waiting[outcome.number] = outcome
+                if outcome.number != next_row:
+                    early.write(outcome)
+                advance(outcome)
+            while next_row in waiting:
+                results.write([waiting.pop(next_row).to_dict()])
+                next_row = next(order, None)
         summary = summarise(AttackOutcome.from_dict(line) for line in results.lines())
         # The pace of this sitting, which may be the last of several.
         seconds = time.monotonic() - start
         pace = {"copies_scored": engine.victim.copies_scored, "seconds": round(seconds, 1)}
         results.finish({**summary.values(), **pace})
+        early.remove()
     return summary
+
+
+class _Early:
+    """Outcomes that came before their turn, kept until the run is over."""
+
+    def __init__(self, path: Path, description: Mapping[str, Any]) -> None:
+        self.path = path.with_name(path.name + ".early")
+        self._header = json.dumps({"run": fingerprint(description)}) + "\n"
+
+    def read(self) -> dict[int, AttackOutcome]:
+        """What an interrupted run left; nothing where it was another run's."""
+        if not self.path.exists():
+            return {}
+        with reported(self.path):
+            lines = self.path.read_text(encoding="utf-8").splitlines(keepends=True)
+            if lines[:1] != [self._header]:
+                self.path.unlink()
+                return {}
+            if not lines[-1].endswith("\n"):  # cut off with the run that wrote it
+                lines.pop()
+                self.path.write_text("".join(lines), encoding="utf-8")
+        found = [AttackOutcome.from_dict(json.loads(line)) for line in lines[1:]]
+        return {outcome.number: outcome for outcome in found}
+
+    def write(self, outcome: AttackOutcome) -> None:
+        """Append one, and hand it to the operating system at once."""
+        with reported(self.path):
+            new = not self.path.exists()
+            with self.path.open("a", encoding="utf-8") as file:
+                file.write((self._header if new else "") + json.dumps(outcome.to_dict()) + "\n")
+
+    def remove(self) -> None:
+        """Everything is in its place."""
+        with reported(self.path):
+            self.path.unlink(missing_ok=True)

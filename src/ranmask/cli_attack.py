@@ -108,8 +108,8 @@ EncoderSource = Annotated[
     ),
 ]
 TaggerSource = Annotated[
-    str,
-    typer.Option("--tagger", help="nltk, a folder with NLTK's data, or none."),
+    str | None,
+    typer.Option("--tagger", help="nltk, a folder with NLTK's data, or none.", show_default="nltk"),
 ]
 StopWordSource = Annotated[
     str | None,
@@ -155,7 +155,7 @@ def attack(
     most_queries: MostQueries = None,
     together: Together = 64,
     neighbours: NeighbourSource = None,
-    tagger: TaggerSource = "nltk",
+    tagger: TaggerSource = None,
     sentence_encoder: EncoderSource = None,
     attack_lm: AttackLm = None,
     stop_words: StopWordSource = None,
@@ -183,6 +183,10 @@ def attack(
 
     With --output, outcomes are appended as they come; the same command again resumes.
     """
+    from ranmask.attacks.recipes import build_recipe, check_names
+
+    check_names(recipe, preset)
+    most_words = _budget(budget)
     source = _source(
         input, data, split, texts, columns_from(text_column, pair_columns, label_column)
     )
@@ -199,7 +203,6 @@ def attack(
         device=device,
     )
     from ranmask.attacks.engine import Engine
-    from ranmask.attacks.recipes import build_recipe
 
     options = {
         "keep": keep,
@@ -219,7 +222,7 @@ def attack(
     engine = Engine(
         _victim(model, plain, options, lm),
         built,
-        budget=_budget(budget),
+        budget=most_words,
         most_queries=most_queries,
         together=together,
         seed=seed or 0,
@@ -270,7 +273,7 @@ def _victim(model: str | None, plain: bool, options: dict[str, Any], lm: str | N
         rest = {key: value for key, value in options.items() if key not in smoothing}
         # How it would be smoothed does not matter: the base classifier reads the whole text.
         loaded = load_classifier(name, **{**rest, "keep": 1})
-        return PlainVictim(loaded.base)
+        return PlainVictim(loaded.base, loaded.labels)
     losses = word_losses_from(lm, options["sampling"], options["device"])
     return SmoothedVictim(load_classifier(name, **options, word_losses=losses))
 
@@ -291,7 +294,7 @@ def _supplies(
     source: Source,
     *,
     neighbours: str | None,
-    tagger: str,
+    tagger: str | None,
     sentence_encoder: str | None,
     attack_lm: str | None,
     stop_words: str | None,
@@ -309,6 +312,7 @@ def _supplies(
     plausible = recipe not in _WORD_RECIPES
     for flag, value, used in (
         ("--neighbours", neighbours, synonyms),
+        ("--tagger", tagger, synonyms),
         ("--sentence-encoder", sentence_encoder, synonyms or recipe == "bert-attack"),
         ("--attack-lm", attack_lm, recipe == "bert-attack"),
         ("--stop-words", stop_words, plausible),
@@ -323,7 +327,7 @@ def _supplies(
         model = MaskedLM.from_pretrained(attack_lm, device=device)
     return Supplies(
         neighbours=load_neighbours(neighbours or DEFAULT_NEIGHBOURS) if synonyms else None,
-        tagger=load_tagger(None if tagger == "nltk" else tagger)
+        tagger=load_tagger(None if tagger in (None, "nltk") else tagger)
         if synonyms and tagger != "none"
         else None,
         sentence_encoder=None
@@ -337,10 +341,11 @@ def _supplies(
 
 def _vocabulary(source: Source, path: Path | None) -> Any:
     from ranmask.attacks.vocabulary import read_vocabulary, vocabulary_of
+    from ranmask.words import usable
 
     if path is not None:
         return read_vocabulary(path)
-    texts = (row.text for row in source.rows if row.text is not None)
+    texts = (row.text for row in source.rows if row.text is not None and usable(row.text))
     return vocabulary_of(texts, "the attacked texts")
 
 
@@ -349,6 +354,7 @@ def _run(engine: Engine, source: Source, output: Path | None, show: int, as_json
 
     from ranmask import attack_rendering, attack_runs
     from ranmask.attacks.summary import AttackSummary
+    from ranmask.attacks.victims import SmoothedVictim
     from ranmask.progress import progress
 
     notes = Console(stderr=True)
@@ -378,7 +384,9 @@ def _run(engine: Engine, source: Source, output: Path | None, show: int, as_json
         for outcome in examples:
             attack_rendering.print_outcome(console, outcome, labels)
     attack_rendering.print_attack_summary(notes, engine.recipe.name, summary)
-    attack_rendering.print_pace(notes, engine.victim.copies_scored, time.monotonic() - start)
+    if isinstance(engine.victim, SmoothedVictim):
+        seconds = time.monotonic() - start
+        attack_rendering.print_pace(notes, engine.victim.copies_scored, seconds)
     return summary.errors > 0
 
 
@@ -396,7 +404,7 @@ def _to_file(
 
         def started(done: int) -> None:
             if done:
-                notes.print(f"resuming {output} after row {done}")
+                notes.print(f"resuming {output}: {done} texts are done", highlight=False)
                 advance(done)
 
         def note(outcome: AttackOutcome) -> None:

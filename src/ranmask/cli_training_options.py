@@ -98,7 +98,7 @@ Margin = Annotated[
 ]
 LearningRate = Annotated[
     float | None,
-    typer.Option(help="Peak of the schedule.", show_default="5e-5; words: 0.05; mlm: 5e-4"),
+    typer.Option(help="Peak of the schedule.", show_default="5e-5; words: 0.05; mlm: 3e-4"),
 ]
 VoteLearningRate = Annotated[
     float | None, typer.Option(help="The same for vote training.", show_default="the same")

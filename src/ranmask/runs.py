@@ -11,6 +11,7 @@ A row that cannot be classified becomes a line with an ``error``, and the run go
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import json
 import os
 import time
@@ -34,6 +35,8 @@ Classify: TypeAlias = Callable[[Sequence[Text]], Sequence[Result]]
 _SECONDS_AT_ONCE = 2.0  # how much work a killed run may lose
 _MOST_AT_ONCE = 512
 _FAILURES_IN_A_ROW = 20
+# The measured tolerance may vary between runs, and each result names its own.
+_MAY_VARY = ("finished", "tolerance", "path")
 
 
 @dataclass(frozen=True)
@@ -170,7 +173,7 @@ class ResultFile:
         self._file: IO[bytes] | None = None
 
     def __enter__(self) -> ResultFile:
-        with _reported(self.path):
+        with reported(self.path):
             self._file = self.path.open("a+b")
         try:
             self._lock()
@@ -196,7 +199,7 @@ class ResultFile:
         if self._file is None:
             raise ValueError("the result file is not open")
         data = "".join(_line(line) for line in lines).encode("utf-8")
-        with _reported(self.path):
+        with reported(self.path):
             written = 0
             while written < len(data):
                 written += os.write(self._file.fileno(), data[written:])
@@ -207,7 +210,7 @@ class ResultFile:
 
     def lines(self) -> Iterator[dict[str, Any]]:
         """All lines in the file, in their order."""
-        with _reported(self.path), self.path.open("rb") as file:
+        with reported(self.path), self.path.open("rb") as file:
             for line in file:
                 yield json.loads(line)
 
@@ -257,11 +260,11 @@ class ResultFile:
                     f"{self.path} has a broken line after row {self.done}: repair or delete it"
                 ) from error
             end += len(line)
-        with _reported(self.path):
+        with reported(self.path):
             self._file.truncate(end)
 
     def _write_record(self, record: Mapping[str, Any]) -> None:
-        with _reported(self.record):
+        with reported(self.record):
             draft = self.record.with_name(self.record.name + ".tmp")
             draft.write_text(json.dumps(record, indent=2) + "\n", encoding="utf-8")
             draft.replace(self.record)
@@ -297,6 +300,18 @@ def run_description(
     }
 
 
+def fingerprint(description: Mapping[str, Any]) -> str:
+    """A digest that two descriptions share where one run may go on with the other's results."""
+    spelt = json.dumps(_settled(description), sort_keys=True)
+    return hashlib.sha256(spelt.encode()).hexdigest()
+
+
+def _settled(value: Any) -> Any:
+    if not isinstance(value, Mapping):
+        return value
+    return {key: _settled(one) for key, one in value.items() if key not in _MAY_VARY}
+
+
 def summarise(lines: Iterable[Mapping[str, Any]]) -> tuple[CertifiedSummary, dict[str, int]]:
     """Certified accuracy over the labelled lines, and how many lines there are of each sort."""
     summary = CertifiedSummary()
@@ -315,28 +330,27 @@ def _line(values: Mapping[str, Any]) -> str:
     return json.dumps(values, ensure_ascii=_has_surrogates(values)) + "\n"
 
 
-def _has_surrogates(values: Mapping[str, Any]) -> bool:
-    return any(
-        "\ud800" <= character <= "\udfff"
-        for value in values.values()
-        if isinstance(value, str) and not value.isascii()
-        for character in value
-    )
+def _has_surrogates(value: object) -> bool:
+    if isinstance(value, str):
+        return not value.isascii() and any("\ud800" <= one <= "\udfff" for one in value)
+    if isinstance(value, Mapping):
+        return any(map(_has_surrogates, value.values()))
+    return isinstance(value, list | tuple) and any(map(_has_surrogates, value))
 
 
 def _differences(one: object, other: object, path: str = "") -> Iterator[str]:
     """Names of the settings in which two records differ."""
     if isinstance(one, dict) and isinstance(other, dict):
         for key in one.keys() | other.keys():
-            # The measured tolerance may vary between runs, and each result names its own.
-            if key not in ("finished", "tolerance", "path"):
+            if key not in _MAY_VARY:
                 yield from _differences(one.get(key), other.get(key), key)
     elif one != other:
         yield path
 
 
 @contextlib.contextmanager
-def _reported(path: Path) -> Iterator[None]:
+def reported(path: Path) -> Iterator[None]:
+    """What goes wrong with a file, as an `OutputError`."""
     try:
         yield
     except OSError as error:

@@ -57,6 +57,15 @@ def document(text: object, index: int | None = None) -> Document:
     )
 
 
+def usable(text: object) -> bool:
+    """Whether a text can be classified at all."""
+    try:
+        document(text)
+    except TextError:
+        return False
+    return True
+
+
 def documents(texts: Sequence[Text]) -> list[Document]:
     """Read texts; nothing is classified before all of them are known to be usable."""
     if isinstance(texts, str):

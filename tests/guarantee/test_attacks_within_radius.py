@@ -129,9 +129,7 @@ def aimed_at(classifier, texts):
 def test_no_recipe_flips_a_label_within_the_radius(victims, supplies, victim, recipe):
     classifier = victims[victim]
     texts, labels = aimed_at(classifier, texts_for(victim))
-    outcomes = attack(
-        classifier, texts[:6], labels[:6], recipe, supplies=supplies, budget="radius"
-    )
+    outcomes = attack(classifier, texts[:6], labels[:6], recipe, supplies=supplies, budget="radius")
     assert {outcome.status for outcome in outcomes} == {"failed"}
     assert all(outcome.words_changed <= (outcome.radius or 0) for outcome in outcomes)
     # Shots were fired: not every radius is 0, and words were changed within them.

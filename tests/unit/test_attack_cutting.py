@@ -14,7 +14,7 @@ CUTTINGS = ("words", "textattack-2021", "textattack-0.3.11")
 
 # Letters, what TextAttack counts as part of a word, what it does not, and blanks of many sorts.
 LETTERS = "abZé9²中ß_"
-SIGNS = "'-*@`×˗.,!()/[]#\u0301"
+SIGNS = "'-*@`\u00d7\u02d7.,!()/[]#\u0301"
 BLANKS = " \t\n\u00a0\u2003\x1c"
 
 cuttings = st.sampled_from(CUTTINGS)

@@ -157,8 +157,12 @@ class TestDrawnForEachText:
             smoothed(sampling, never, **options).ballots(["fine", " "])
 
     def test_no_texts(self, sampling):
-        assert smoothed(sampling).predict([]) == []
-        assert smoothed(sampling).voters([]) == []
+        def never(documents):
+            raise AssertionError
+
+        options = {"word_losses": never} if sampling == "lm" else {}
+        assert smoothed(sampling, **options).predict([]) == []
+        assert smoothed(sampling, **options).voters([]) == []
 
 
 class TestFresh:
@@ -302,6 +306,11 @@ class TestSteps:
             assert (poll.family.sets == shown.kept).all() and poll.family.kind == result.family
             assert (poll.copies.kept == shown.kept).all()
             assert len(shown) == result.masks
+
+    def test_certificates_that_estimate_predict_by_their_selection(self):
+        options = {"certificate": "ablation", "masks": 50, "selection_masks": 30}
+        [copies] = smoothed("fixed", **options).voters([document(LETTERS)])
+        assert copies.kept.tolist() == sampled_sets(12, 3, 30, 0, stream="selection").tolist()
 
     def test_the_fixed_family_is_what_it_was(self):
         [copies] = smoothed("fixed").voters([document(LETTERS)])

@@ -5,6 +5,7 @@
 `theirs`    what TextAttack does: runs in an environment of its own and knows no ranmask
 `ours`      what ranmask does
 `compare`   where the two differ, and why
+`wrapped`   a smoothed classifier, attacked through the wrapper and by ranmask
 `__main__`  ``python -m tools.textattack_parity --theirs PYTHON``: the whole, and its record
 
 A *trace* of one attack holds the words, the words that may be attacked, their scores and order,

@@ -10,13 +10,13 @@ what TextAttack does with made-up texts, for the tests.
 from __future__ import annotations
 
 import argparse
-import hashlib
 import json
 import os
 import platform
 import subprocess
 import sys
 import tempfile
+from collections.abc import Sequence
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -28,8 +28,12 @@ ROOT = Path(__file__).parents[2]
 OUTCOME = Path(__file__).with_name("outcome.json")
 RECORDED = ROOT / "tests" / "data" / "textattack.json"
 EACH = 10
-"""Deletions and windows are compared for one in so many strings."""
-CORPORA = {"sst2": "sst2/test.parquet", "agnews": "agnews/test.parquet", "snli": "snli/test.parquet"}
+"""Deletions and windows are compared for all made-up texts, and one in so many other strings."""
+CORPORA = {
+    "sst2": "sst2/test.parquet",
+    "agnews": "agnews/test.parquet",
+    "snli": "snli/test.parquet",
+}
 
 
 def main() -> int:
@@ -41,7 +45,7 @@ def main() -> int:
     )
     parser.add_argument("--theirs", required=True, help="python of TextAttack's environment")
     parser.add_argument("--data", type=Path, help="data folder; else RANMASK_DATA; else ../shared")
-    parser.add_argument("--texts", type=int, default=80, help="texts of each corpus (80)")
+    parser.add_argument("--texts", type=int, default=90, help="texts of each corpus (90)")
     parser.add_argument("--strings", type=int, default=5000, help="strings of each to cut (5000)")
     parser.add_argument("--recipe", action="append", help="only this recipe; writes nothing")
     parser.add_argument("--record", action="store_true", help="record theirs for the tests")
@@ -67,37 +71,46 @@ def main() -> int:
 
 def inputs(arguments: argparse.Namespace, folder: Path) -> dict[str, Any]:
     """What both sides are given."""
-    made = [
-        *((f"made-up-{place}", text) for place, text in enumerate(made_up.TEXTS)),
-        *((f"made-up-pair-{place}", pair) for place, pair in enumerate(made_up.PAIRS)),
-    ]
+    made = made_up.named()
     real = corpora(arguments.data or data_folder())
     some = [one for texts in real.values() for one in _spread(texts, arguments.texts)]
+    made_up_strings = made_up.strings()
     strings = [
-        *made_up.NASTY,
+        *made_up_strings,
         *made_up.fuzz(5000, common.SEED),
-        *(text for _, text in made),
         *(text for texts in real.values() for _, text in _spread(texts, arguments.strings)),
     ]
     recipes = arguments.recipe or list(common.RECIPES)
     groups = {
         "texts": _group([*made, *some], "nltk", folder / "model", recipes),
         "recorded": _group(made, "made up", folder / "recorded-model", recipes),
+        "odd": _group(made_up.odd(), "made up", folder / "odd-model", ["textfooler"], made_up.ODD),
     }
-    return {"groups": groups, "strings": strings, "each": EACH, "cases": made_up.cases()}
+    return {
+        "groups": groups,
+        "strings": strings,
+        "whole": len(made_up_strings),
+        "each": EACH,
+        "cases": made_up.cases(),
+    }
 
 
 def _group(
-    named: list[tuple[str, Any]], tagger: str, model: Path, recipes: list[str]
+    named: list[tuple[str, Any]],
+    tagger: str,
+    model: Path,
+    recipes: list[str],
+    more: Sequence[str] = made_up.WORDS,
 ) -> dict[str, Any]:
-    words = common.vocabulary((text for _, text in named), made_up.WORDS)
+    words = common.vocabulary((text for _, text in named), more)
     common.write_language_model(model, words)
+    jobs = common.jobs(named)
     return {
-        "jobs": [vars(job) for job in common.jobs(named)],
+        "jobs": [vars(job) for job in jobs],
         "vectors": words,
         "tagger": tagger,
         "language_model": str(model),
-        "recipes": recipes,
+        "recipes": {recipe: common.fitting(recipe, jobs, words) for recipe in recipes},
     }
 
 
@@ -112,7 +125,10 @@ def corpora(folder: Path | None) -> dict[str, list[tuple[str, Any]]]:
             continue
         rows = parquet.read_table(folder / file).to_pylist()
         found[name] = [
-            (f"{name}-{number}", row["text"] if "text" in row else [row["premise"], row["hypothesis"]])
+            (
+                f"{name}-{number}",
+                row["text"] if "text" in row else [row["premise"], row["hypothesis"]],
+            )
             for number, row in enumerate(rows, 1)
         ]
     return found
@@ -127,7 +143,7 @@ def run_theirs(python: str, given: dict[str, Any], folder: Path) -> dict[str, An
     """TextAttack's side, in its own environment."""
     source, target = folder / "given.json", folder / "theirs.json"
     _write(source, given)
-    subprocess.run(
+    subprocess.run(  # noqa: S603  what the user named
         [python, "-m", "tools.textattack_parity.theirs", str(source), str(target)],
         check=True,
         cwd=ROOT,
@@ -155,7 +171,8 @@ def against(given: dict[str, Any], theirs: dict[str, Any], folder: Path) -> dict
         recipes = {}
         for recipe, their in found["traces"].items():
             sys.stderr.write(f"ours: {name}, {recipe}\n")
-            our = ours.traces(resources, recipe, jobs, [trace["salt"] for trace in their])
+            chosen = [jobs[place] for place in group["recipes"][recipe]]
+            our = ours.traces(resources, recipe, chosen, [trace["salt"] for trace in their])
             kept[f"{name}: {recipe}"] = our
             recipes[recipe], apart = compare.compared(their, our)
             stop_words = resources.recipe(recipe)[0].stop_words
@@ -169,7 +186,7 @@ def against(given: dict[str, Any], theirs: dict[str, Any], folder: Path) -> dict
             "recipes": recipes,
         }
     cuts, apart = compare.compared_cuts(
-        given["strings"], theirs["cuts"], ours.cuts(given["strings"], given["each"])
+        given["strings"], theirs["cuts"], ours.cuts(given["strings"], given["whole"], given["each"])
     )
     cases = ours.cases(given["cases"])
     same = sum(one == other for one, other in zip(theirs["cases"], cases, strict=True))
@@ -177,7 +194,7 @@ def against(given: dict[str, Any], theirs: dict[str, Any], folder: Path) -> dict
     return {
         "version": 1,
         "seed": common.SEED,
-        "texts_sha256": _digest([group["jobs"] for group in given["groups"].values()]),
+        "texts_sha256": common.digest([group["jobs"] for group in given["groups"].values()]),
         "versions": {
             "theirs": theirs["versions"],
             "ours": {
@@ -188,38 +205,43 @@ def against(given: dict[str, Any], theirs: dict[str, Any], folder: Path) -> dict
         },
         "groups": groups,
         "cuts": {**cuts, "cases": {"words": len(cases), "identical": same}},
+        "reasons": compare.REASONS,
         "differences": differences + [{"group": "cuts", **one} for one in apart],
     }
 
 
 def record(given: dict[str, Any], theirs: dict[str, Any]) -> None:
     """What the tests replay: theirs on made-up texts, without what ranmask has of its own."""
-    group, found = given["groups"]["recorded"], theirs["groups"]["recorded"]
-    words = {word for trace in found["traces"]["deepwordbug"] for word in trace["words"]}
-    lowered = {word.lower() for word in words}
-    count = len(made_up.NASTY)
+    found = theirs["groups"]["recorded"]
+    traces = found["traces"]
+    words = {word.lower() for trace in traces["deepwordbug"] for word in trace["words"]}
     _write(
         RECORDED,
         {
             "versions": theirs["versions"],
             "seed": common.SEED,
             "stop_words": {
-                "nltk": sorted(lowered.intersection(found["stop_words"]["deepwordbug"])),
-                "textfooler_sha256": _digest(found["stop_words"]["textfooler"]),
+                "nltk": sorted(words.intersection(found["stop_words"]["deepwordbug"])),
+                "textfooler_sha256": common.digest(found["stop_words"]["textfooler"]),
             },
-            "traces": found["traces"],
-            "cuts": theirs["cuts"][:count],
+            "traces": traces,
+            "odd": theirs["groups"]["odd"]["traces"]["textfooler"],
+            "cuts": [
+                {
+                    "words": one["words"],
+                    "without": one["without"],
+                    "windows": common.digest(one["windows"]),
+                }
+                for one in theirs["cuts"][: given["whole"]]
+            ],
             "cases": theirs["cases"],
         },
     )
 
 
-def _digest(values: Any) -> str:
-    return hashlib.sha256(json.dumps(values).encode()).hexdigest()
-
-
 def _write(path: Path, values: Any, indent: int | None = None) -> None:
-    path.write_text(json.dumps(values, indent=indent) + "\n", encoding="utf-8")
+    separators = None if indent else (",", ":")
+    path.write_text(json.dumps(values, indent=indent, separators=separators) + "\n", "utf-8")
 
 
 if __name__ == "__main__":

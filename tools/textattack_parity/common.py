@@ -1,5 +1,4 @@
-"""What both sides are given, each number of it fixed by `SEED`: exact, so that nothing can tie
-or differ by a rounding error that is not one of the engines' own.
+"""What both sides are given; every number of it follows from `SEED`, and is exact.
 
 Imports neither ranmask nor TextAttack.
 """
@@ -7,6 +6,7 @@ Imports neither ranmask nor TextAttack.
 from __future__ import annotations
 
 import hashlib
+import itertools
 import json
 import re
 from collections.abc import Iterable, Sequence
@@ -29,11 +29,14 @@ RECIPES = (
 )
 NEIGHBOURS = 50
 WINDOWS = (1, 2, 3, 4, 5, 15, 16, None)
-SALTS = 40
+SALTS = 1000
 """Victims that are tried for a text, until one gives no two of its words the same importance."""
 
 LEADS = (0, 500_000, 1_200_000, 2_500_000)
 """What victims favour a class by: from texts that one word flips to texts that none does."""
+
+STEPS = (0, 0, 64, 0, 256)
+"""Steps that probabilities move in."""
 
 _WORD = re.compile(r"[a-z0-9]+(?:['-][a-z0-9]+)*")
 
@@ -42,6 +45,11 @@ def number(*names: object) -> int:
     """64 bits that follow from the seed and names."""
     spelt = repr((SEED, *names)).encode("utf-8", "surrogatepass")
     return int.from_bytes(hashlib.blake2b(spelt, digest_size=8).digest(), "big")
+
+
+def digest(values: Any) -> str:
+    """SHA-256 of plain JSON values."""
+    return hashlib.sha256(json.dumps(values).encode()).hexdigest()
 
 
 def parts_of(text: Any) -> tuple[str, ...]:
@@ -65,12 +73,17 @@ class Victim:
     """A pure function of the words of a text and of their places.
 
     ``lead`` is what the class ``favoured`` has from the start: it makes texts harder to attack.
+    ``steps``: probabilities move in so many steps, as votes do, so that candidates tie; 0: they
+    are as fine as can be.  Texts that show ``[UNK]`` or have another number of words than ``words``
+    are always judged finely, since words that tie have no order that could be compared.
     """
 
     classes: int
     salt: int = 0
     favoured: int = 0
     lead: int = 0
+    steps: int = 0
+    words: int = 0
 
     def row(self, text: Any) -> list[int]:
         """Probabilities as multiples of 1 / GRID, no two of the largest alike."""
@@ -78,18 +91,23 @@ class Victim:
         sums[self.favoured] += self.lead
         for part, string in enumerate(parts_of(text)):
             for place, word in enumerate(string.split()):
-                factor = 64 + 13 * ((place * place + 7 * part) % 31)
+                factor = 64 + 2 * ((37 * place + 97 * part) % 211)
                 for label, weight in enumerate(_weights(self.salt, self.classes, word)):
                     sums[label] += weight * factor
         half = GRID // 2
         liked = [half + one * half // (abs(one) + 600_000) + 1 for one in sums]
-        row = [one * GRID // sum(liked) for one in liked]
+        step = GRID // self.steps if self.steps and self._in_steps(text) else 1
+        row = [one * GRID // sum(liked) // step * step for one in liked]
         row[-1] += GRID - sum(row)
         first, second = sorted(range(self.classes), key=lambda label: (-row[label], label))[:2]
         if row[first] == row[second]:
             row[first] += 1
             row[second] -= 1
         return row
+
+    def _in_steps(self, text: Any) -> bool:
+        whole = "\n".join(parts_of(text))
+        return "[UNK]" not in whole and count_words(text) == self.words
 
     def label(self, text: Any) -> int:
         """The likeliest class."""
@@ -101,6 +119,11 @@ class Victim:
         return [[one / GRID for one in self.row(text)] for text in texts]
 
 
+def count_words(text: Any) -> int:
+    """How many runs of letters and digits a text has."""
+    return sum(len(re.findall(r"[^\W_]+", part)) for part in parts_of(text))
+
+
 @lru_cache(maxsize=1 << 20)
 def _weights(salt: int, classes: int, word: str) -> tuple[int, ...]:
     return tuple(number("weight", salt, word, label) % 2001 - 1000 for label in range(classes))
@@ -108,18 +131,24 @@ def _weights(salt: int, classes: int, word: str) -> tuple[int, ...]:
 
 @dataclass(frozen=True)
 class Job:
-    """A text to attack; ``wrong``: its label is not what the victim says, so it is skipped."""
+    """A text to attack.
+
+    ``lead`` and ``steps`` are its victim's.  ``wrong``: its label is not what the victim says, so
+    that an attack is skipped.
+    """
 
     name: str
     text: Any
     classes: int
     lead: int
+    steps: int
     wrong: bool
 
     def victim(self, salt: int) -> Victim:
         """What is attacked."""
-        plain = Victim(self.classes, salt)
-        return Victim(self.classes, salt, plain.label(self.text), self.lead)
+        said = Victim(self.classes, salt).label(self.text)
+        words = count_words(self.text) if self.steps else 0
+        return Victim(self.classes, salt, said, self.lead, self.steps, words)
 
     def label(self, salt: int) -> int:
         """The text's label."""
@@ -130,7 +159,14 @@ class Job:
 def jobs(texts: Iterable[tuple[str, Any]]) -> list[Job]:
     """Named texts with all sorts of victims."""
     return [
-        Job(name, text, 2 + (place % 3 == 0), LEADS[place % 4], place % 14 == 9)
+        Job(
+            name,
+            text,
+            classes=2 + (place % 3 == 0),
+            lead=LEADS[place % 4] * max(1, count_words(text) // 12),
+            steps=STEPS[place % 5],
+            wrong=place % 14 == 12,
+        )
         for place, (name, text) in enumerate(texts)
     ]
 
@@ -221,7 +257,7 @@ def sentence_vectors(sentences: Sequence[str]) -> np.ndarray:
 
 @lru_cache(maxsize=1 << 16)
 def _direction(word: str) -> np.ndarray:
-    weight = (1, 2, 3, 4, 8)[number("weight", word) % 5]
+    weight = (1, 1, 2, 2, 3, 4, 6, 9)[number("weight", word) % 8]
     return weight * np.array([number("direction", word, at) % 101 - 50 for at in range(16)]) / 50
 
 
@@ -229,23 +265,40 @@ def _direction(word: str) -> np.ndarray:
 
 _SPECIAL = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
 _HIDDEN, _INNER, _LONGEST = 32, 64, 512
-MOST_PIECES = 3
-"""Pieces of a word at most, but for punctuation: TextAttack goes through all combinations."""
+MOST_PIECES = 4
+"""Pieces of a word, punctuation included, that BERT-Attack is compared on: TextAttack goes through
+all combinations, 8 to the power of the pieces, and keeps the first 8."""
 
 
 def wordpieces(words: Sequence[str]) -> list[str]:
     """A WordPiece vocabulary in which some words are whole and others two or three pieces."""
     plain = sorted({piece for word in words for piece in re.findall(r"[a-z0-9]+", word)})
-    found = set("abcdefghijklmnopqrstuvwxyz0123456789.,;:!?'\"-()*@_$%&/<>[]")
+    signs = ".,;:!?'\"-()*@_$%&/<>[]"
+    found = {*"abcdefghijklmnopqrstuvwxyz0123456789", *signs}
+    found.update(f"##{sign}" for sign in signs)
     for word in plain:
         cuts = {0: (), 1: (len(word) // 2,), 2: (len(word) // 3, 2 * len(word) // 3)}
         sort = (0, 0, 1, 1, 2)[number("pieces", word) % 5] if len(word) > 5 else 0
         ends = (0, *cuts[sort], len(word))
-        for start, stop in zip(ends, ends[1:], strict=False):
+        for start, stop in itertools.pairwise(ends):
             found.add(word[start:stop] if start == 0 else "##" + word[start:stop])
-    while long := [word for word in plain if _pieces(word, found) > MOST_PIECES]:
+    while long := [word for word in plain if _pieces(word, found) > 3]:
         found.update(long)
     return [*_SPECIAL, *sorted(found)]
+
+
+def fitting(recipe: str, all_jobs: Sequence[Job], words: Sequence[str]) -> list[int]:
+    """Which texts both can attack in reasonable time, see `MOST_PIECES`."""
+    known = set(wordpieces(words))
+    places = range(len(all_jobs))
+    if not recipe.startswith("bert"):
+        return list(places)
+    return [place for place in places if _most_pieces(all_jobs[place].text, known) <= MOST_PIECES]
+
+
+def _most_pieces(text: Any, known: set[str]) -> int:
+    runs = [run for part in parts_of(text) for run in re.findall(r"[\w'*@`-]+", part.lower())]
+    return max(sum(_pieces(one, known) for one in re.findall(r"[^\W_]+|.", run)) for run in runs)
 
 
 def _pieces(word: str, known: set[str]) -> int:

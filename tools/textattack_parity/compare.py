@@ -11,22 +11,40 @@ from typing import Any
 
 STEPS = ("words", "positions", "scores", "order", "visits", "queries", "outcome")
 
-TIED = (
-    "two words are equally important (deleting either of two equal neighbours leaves the same "
-    "text): TextAttack's order of them is that of an unstable sort over an unordered set, ours "
-    "takes the earlier first"
-)
-CHINESE = "TextAttack cuts texts with Chinese characters by jieba, we do not"
-LOWER = (
-    "TextAttack looks for words in the lower-cased text, which is longer than the text itself for "
-    "some letters, so that its windows are off by as much"
-)
+REASONS = {
+    "tied": (
+        "Two words are equally important, as when either of two equal neighbours is deleted. "
+        "TextAttack's order of the two is that of an unstable sort; ranmask takes the earlier one."
+    ),
+    "one word": (
+        "The only word of a text is deleted to rank it. TextAttack asks the victim about an empty "
+        "text, ranmask asks nothing: there is no order to find."
+    ),
+    "several words": (
+        "A candidate has whitespace in it, or is cut into several words or into none. TextAttack "
+        "tries it, ranmask drops it: to change the number of words is no substitution."
+    ),
+    "chinese": "TextAttack cuts strings with Chinese characters by jieba, ranmask does not.",
+    "lower case": (
+        "TextAttack looks for the places of words in the lower-cased text, which is longer than "
+        "the text for some letters; its windows are off by as much."
+    ),
+}
+"""Why results differ."""
 
 
 def steps(trace: dict[str, Any]) -> dict[str, Any]:
     """A trace by the steps that are compared."""
     outcome = (trace["status"], trace["final"], trace["final_score"])
     return {**{step: trace[step] for step in STEPS[:-1]}, "outcome": outcome}
+
+
+def difference(their: dict[str, Any], our: dict[str, Any]) -> tuple[list[str], str | None]:
+    """The steps in which two traces of a text differ, and why: a key of `REASONS`, or None."""
+    assert their["name"] == our["name"]
+    one, other = steps(their), steps(our)
+    apart = [step for step in STEPS if one[step] != other[step]]
+    return apart, _why(their, our, set(apart)) if apart else None
 
 
 def compared(
@@ -36,15 +54,11 @@ def compared(
     same = dict.fromkeys(STEPS, 0)
     differences = []
     for their, our in zip(theirs, ours, strict=True):
-        assert their["name"] == our["name"]
-        one, other = steps(their), steps(our)
-        apart = [step for step in STEPS if one[step] != other[step]]
+        apart, why = difference(their, our)
         for step in STEPS:
             same[step] += step not in apart
         if apart:
-            differences.append(
-                {"text": their["name"], "steps": apart, "why": _why(their, our, apart)}
-            )
+            differences.append({"text": their["name"], "steps": apart, "why": why})
     statuses = [trace["status"] for trace in theirs]
     counts = {
         "texts": len(theirs),
@@ -58,11 +72,30 @@ def compared(
     return counts, differences
 
 
-def _why(their: dict[str, Any], our: dict[str, Any], apart: Sequence[str]) -> str | None:
-    tied = len(set(their["scores"])) < len(their["scores"])
-    if tied and not set(apart) & {"words", "positions", "scores"}:
-        return TIED
+def _why(their: dict[str, Any], our: dict[str, Any], apart: set[str]) -> str | None:
+    if apart == {"scores", "queries"}:
+        unasked = our["scores"] == [None] and their["queries"] - our["queries"] == 1
+        return "one word" if unasked else None
+    if apart & {"words", "positions", "scores"}:
+        return None
+    if "order" in apart:
+        pairs = zip(their["order"], our["order"], strict=True)
+        one, other = next(pair for pair in pairs if pair[0] != pair[1])
+        scores = dict(zip(their["positions"], their["scores"], strict=True))
+        return "tied" if scores[one] == scores[other] else None
+    if "visits" in apart:
+        visits = zip(their["visits"], our["visits"], strict=False)
+        [_, one], [_, other] = next(pair for pair in visits if pair[0] != pair[1])
+        more = [word for word in one if word not in other]
+        less = [word for word in other if word not in one]
+        return "several words" if not less and not any(map(one_word, more)) else None
     return None
+
+
+def one_word(shown: Any) -> bool:
+    """Whether a replacement is one word; a whole text stands for one that could not be told."""
+    runs = re.findall(r"[\w'*@`-]+", shown) if isinstance(shown, str) else []
+    return len([run for run in runs if run.strip("'-_*@")]) == 1 and not re.search(r"\s", shown)
 
 
 def compared_cuts(
@@ -85,7 +118,7 @@ def compared_cuts(
 def _why_cut(text: Any, step: str) -> str | None:
     whole = text if isinstance(text, str) else "\n".join(text)
     if re.search("[\u4e00-\u9fff]", whole):
-        return CHINESE
+        return "chinese"
     if step == "windows" and len(whole.lower()) != len(whole):
-        return LOWER
+        return "lower case"
     return None

@@ -1,3 +1,4 @@
+# ruff: noqa: RUF001  letters that look like others are the point
 """Texts that nobody else wrote, so that what TextAttack does with them may be committed."""
 
 from __future__ import annotations
@@ -33,16 +34,31 @@ TEXTS = (
     "shares, but analysts warned that rising fuel costs could still hurt profits this winter.",
     "The team's captain scored twice in the final minutes and the visitors, who had led since the "
     "first half, went home with nothing but a long list of injured players.",
-    "Scientists in Norway say a small robot that swims like an eel can inspect pipelines deep "
-    "under the sea without any help from the surface, day and night.",
+    "Giant pandas chew bamboo shoots while tired keepers sweep muddy floors, count empty buckets, "
+    "scrub rusty doors, greet noisy school classes, answer silly questions, sell sticky sweets, "
+    "mend broken fences, chase hungry crows, warn careless drivers and hope tomorrow brings rain, "
+    "silence, sunshine, holidays, better shoes and warmer gloves.",
     "an  uneven   text with\ttabs and  double blanks ",
     "[UNK] and [MASK] are words here, too",
     "U.S. troops left at 5 a.m., the B.B.C. said",
-    "He, she, it: who, what, where?",
+    "Scientists in Norway say a small robot that swims like an eel can inspect pipelines deep "
+    "under the sea without any help from the surface, day and night.",
     "great great great acting",
     "rock-'n'-roll isn't dead - it's just resting",
     "ein Film über Liebe, Tod und Käse",
+    "Seven grey horses pulled heavy carts uphill while farmers sang cheerful songs, drank cider, "
+    "rested",
     "smart smart-alecks outsmart the smartest",
+    "She counts sixteen words in hers, which is just one more than there were in his.",
+    "Heavy rain flooded cellars across the northern valleys on Sunday, cutting power lines, "
+    "blocking roads and forcing several hundred families to spend the night in schools.",
+    "What begins as a light comedy about two rival bakers turns, slowly and without any warning, "
+    "into a bitter little play about money, pride and the price of flour.",
+    "The company said quarterly profit doubled because customers bought more expensive phones, "
+    "though it expects weaker sales once cheaper models reach shops in spring.",
+    "Young cooks, old waiters, loud guests, cold soup, burnt bread: nothing in this restaurant "
+    "comedy tastes fresh, yet its final course left me strangely satisfied.",
+    "He, she, it: who, what, where?",
 )
 """Single texts."""
 
@@ -60,16 +76,17 @@ PAIRS = (
 )
 """Premises and hypotheses."""
 
-WORDS = (
-    *"movie picture cinema flick feature tale yarn narrative saga fable comic amusing hilarious".split(),
-    *"tedious boring dreary lifeless bland sluggish lengthy brief short quick rapid swift".split(),
-    *"terrible awful dreadful horrid lousy poor weak fine superb splendid lovely marvellous".split(),
-    *"firm company business trader market stock share price cost fuel petrol energy profit".split(),
-    *"squad club player coach match contest win victory loss defeat goal".split(),
-    *"robot machine device engine ocean water river lake scientist expert researcher".split(),
-    *"male female lady gentleman child kid infant pet hound puppy guitarist musician".split(),
-    *"grin laugh weep sob sleep rest nap walk stroll sprint jog speak say tell utter".split(),
-)
+_MORE_WORDS = """
+movie picture cinema flick feature tale yarn narrative saga fable comic amusing hilarious
+tedious boring dreary lifeless bland sluggish lengthy brief short quick rapid swift terrible
+awful dreadful horrid lousy poor weak fine superb splendid lovely marvellous firm company
+business trader market stock share price cost fuel petrol energy profit squad club player coach
+match contest win victory loss defeat goal robot machine device engine ocean water river lake
+scientist expert researcher male female lady gentleman child kid infant pet hound puppy
+guitarist musician grin laugh weep sob sleep rest nap walk stroll sprint jog speak say tell
+utter
+"""
+WORDS = tuple(_MORE_WORDS.split())
 """Words that are in no text, to be neighbours and tokens."""
 
 NASTY = (
@@ -130,17 +147,52 @@ NASTY = (
     "The the THE tHe",
     "word  ,  word",
 )
-"""Strings that are hard to cut, none of them with Chinese characters (see `DIFFERENT`)."""
+"""Strings that are hard to cut, none of them with Chinese characters (see `UNLIKE`)."""
 
 _ALPHABET = "aB3é ßΩ  .,;!?'\"-_*@`×˗()[]<>/\t\u00a0\u2019"
+
+
+UNLIKE = (
+    "这部电影很好看",
+    "the film 电影 was good",
+    "İstanbul and Izmir, İzmir and Istanbul",
+)
+"""Strings that TextAttack and ranmask treat differently, see `compare`."""
+
+ODD = ("motion picture", "o.k", "--", "a/b")
+"""Neighbours that are several words or none: TextAttack tries them, ranmask does not."""
+
+ODD_TEXTS = (
+    "The film was dull",
+    "a good film, a fine picture",
+    "Cheap thrills: a film about trains",
+    "Old jokes make old films dull.",
+)
+"""Texts to meet them in."""
+
+
+def named() -> list[tuple[str, str | tuple[str, str]]]:
+    """Texts and pairs, with names."""
+    return [
+        *((f"made-up-{place}", text) for place, text in enumerate(TEXTS)),
+        *((f"made-up-pair-{place}", pair) for place, pair in enumerate(PAIRS)),
+    ]
+
+
+def odd() -> list[tuple[str, str]]:
+    """`ODD_TEXTS`, with names."""
+    return [(f"odd-{place}", text) for place, text in enumerate(ODD_TEXTS)]
+
+
+def strings() -> list[str | tuple[str, str]]:
+    """All strings to cut."""
+    return [*NASTY, *UNLIKE, *TEXTS, *PAIRS]
 
 
 def fuzz(count: int, seed: int) -> list[str]:
     """Strings without sense, short and long, mostly of the characters that decide a cut."""
     chance = random.Random(seed)  # noqa: S311  no secret
-    return [
-        "".join(chance.choices(_ALPHABET, k=chance.randrange(1, 40))) for _ in range(count)
-    ]
+    return ["".join(chance.choices(_ALPHABET, k=chance.randrange(1, 40))) for _ in range(count)]
 
 
 def cases() -> list[tuple[str, str]]:

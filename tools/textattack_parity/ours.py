@@ -180,8 +180,7 @@ def traces(
     found: dict[int, dict[str, Any]] = {}
     for victim, places in together.items():
         made = [(jobs[place], salts[place]) for place in places]
-        for place, trace in zip(places, _traced(given, name, victim, made), strict=True):
-            found[place] = trace
+        found |= zip(places, _traced(given, name, victim, made), strict=True)
     return [found[place] for place in range(len(jobs))]
 
 
@@ -223,18 +222,21 @@ def _trace(recipe: TracedRecipe, job: common.Job, salt: int, outcome: Any) -> di
     }
 
 
-def cuts(strings: Sequence[Any], each: int) -> list[dict[str, Any]]:
-    """Words; and what is left without each, and the windows around it, for some strings."""
+def cuts(strings: Sequence[Any], whole: int, each: int) -> list[dict[str, Any]]:
+    """Words; and what is left without each, and the windows around it.
+
+    The latter for the first ``whole`` strings, then for every ``each``-th.
+    """
     found = []
     for place, text in enumerate(strings):
-        whole = cut(tuple(text) if isinstance(text, list) else text, PRESET)
-        one: dict[str, Any] = {"words": list(whole.words)}
-        if place % each == 0:
-            count = len(whole.words)
-            left = [whole.without(at).text for at in range(count)]
+        shown = cut(tuple(text) if isinstance(text, list) else text, PRESET)
+        one: dict[str, Any] = {"words": list(shown.words)}
+        if place < whole or place % each == 0:
+            count = len(shown.words)
+            left = [shown.without(at).text for at in range(count)]
             one["without"] = [list(one) if isinstance(one, tuple) else one for one in left]
             one["windows"] = [
-                [whole.window(at, size) for size in common.WINDOWS] for at in range(count)
+                [shown.window(at, size) for size in common.WINDOWS] for at in range(count)
             ]
         found.append(one)
     return found

@@ -14,7 +14,7 @@ import random
 import sys
 import tempfile
 from collections import OrderedDict
-from functools import partial
+from contextlib import suppress
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -63,7 +63,7 @@ SORTS = {
     "delete": WordSwapRandomCharacterDeletion,
     "insert": WordSwapRandomCharacterInsertion,
 }
-_STATUS = {"Successful": "succeeded", "Failed": "failed", "Skipped": "skipped"}
+STATUS = {"Successful": "succeeded", "Failed": "failed", "Skipped": "skipped"}
 
 
 class Wrapper(textattack.models.wrappers.ModelWrapper):
@@ -78,10 +78,14 @@ class Wrapper(textattack.models.wrappers.ModelWrapper):
         return self.victim(text_input_list)
 
 
+class _TiedError(Exception):
+    """Two words are equally important."""
+
+
 class Traced:
     """One of TextAttack's recipes, and what its search asked for."""
 
-    def __init__(self, name: str, given: dict[str, Any]) -> None:
+    def __init__(self, name: str) -> None:
         self.wrapper = Wrapper()
         recipe, _, encoder = name.partition(" with ")
         self.attack = RECIPES[recipe].build(self.wrapper)
@@ -126,6 +130,8 @@ class Traced:
             found = order(text, **more)
             self.ranking = False
             self.order = [int(index) for index in found[0]]
+            if self.untied and len(set(self.scores)) < len(self.scores):
+                raise _TiedError
             return found
 
         def get_transformations(current: Any, **more: Any) -> Any:
@@ -143,18 +149,18 @@ class Traced:
     def trace(self, job: common.Job) -> dict[str, Any]:
         """Attack a text, with the first victim that gives no two words the same importance."""
         for salt in range(common.SALTS):
-            found = self._trace(job, salt)
-            if len(set(found["scores"])) == len(found["scores"]):
-                return found
-        return self._trace(job, 0)
+            with suppress(_TiedError):
+                return self._trace(job, salt, untied=True)
+        return self._trace(job, 0, untied=False)
 
-    def _trace(self, job: common.Job, salt: int) -> dict[str, Any]:
+    def _trace(self, job: common.Job, salt: int, untied: bool) -> dict[str, Any]:
+        self.untied = untied
         self.wrapper.victim = job.victim(salt)
         self.indices, self.scores, self.order, self.visits = [], [], [], []
         self.attack.clear_cache()
         text = _attacked(job.text)
         result = self.attack.attack(text, job.label(salt))
-        status = _STATUS[type(result).__name__.removesuffix("AttackResult")]
+        status = STATUS[type(result).__name__.removesuffix("AttackResult")]
         final = result.perturbed_result
         scores = dict(zip(self.indices, self.scores, strict=True))
         return {
@@ -187,12 +193,13 @@ def _replacement(current: Any, index: int, found: Any) -> Any:
     return {"text": text}
 
 
-def _seed_typing_errors() -> None:
+def seed_typing_errors() -> None:
+    """Let typing errors follow from the word, in this process."""
     for sort, kind in SORTS.items():
-        kind._get_replacement_words = partial_method(kind._get_replacement_words, sort)
+        kind._get_replacement_words = _seeded(kind._get_replacement_words, sort)
 
 
-def partial_method(plain: Any, sort: str) -> Any:
+def _seeded(plain: Any, sort: str) -> Any:
     """The same, but both generators start from the word and the sort of the error."""
 
     def get_replacement_words(self: Any, word: str) -> Any:
@@ -244,13 +251,16 @@ def _made_up_pos_tag(words: list[str], **_: Any) -> list[tuple[str, str]]:
     return list(zip(words, common.made_up_tags(words), strict=True))
 
 
-def cuts(strings: list[Any], each: int) -> list[dict[str, Any]]:
-    """Words; and what is left without each, and the windows around it, for some strings."""
+def cuts(strings: list[Any], whole: int, each: int) -> list[dict[str, Any]]:
+    """Words; and what is left without each, and the windows around it.
+
+    The latter for the first ``whole`` strings, then for every ``each``-th.
+    """
     found = []
     for place, text in enumerate(strings):
         cut = _attacked(text)
         one: dict[str, Any] = {"words": list(cut.words)}
-        if place % each == 0:
+        if place < whole or place % each == 0:
             one["without"] = [
                 _given(cut.delete_word_at_index(at).tokenizer_input) for at in range(cut.num_words)
             ]
@@ -271,7 +281,7 @@ def _given(text: Any) -> Any:
 
 def run(given: dict[str, Any]) -> dict[str, Any]:
     """All that was asked for."""
-    _seed_typing_errors()
+    seed_typing_errors()
     packages = ("textattack", "torch", "transformers", "tokenizers", "numpy", "nltk", "jieba")
     groups = {}
     for name, group in given["groups"].items():
@@ -280,16 +290,20 @@ def run(given: dict[str, Any]) -> dict[str, Any]:
         jobs = [common.Job(**job) for job in group["jobs"]]
         traces = {}
         stop_words = {}
-        for recipe in group["recipes"]:
+        for recipe, places in group["recipes"].items():
             sys.stderr.write(f"theirs: {name}, {recipe}\n")
-            traced = Traced(recipe, group)
+            traced = Traced(recipe)
             stop_words[recipe] = sorted(traced.stop_words)
-            traces[recipe] = [traced.trace(job) for job in jobs]
-        groups[name] = {"traces": traces, "stop_words": stop_words, "gap": gaps.smallest}
+            traces[recipe] = [traced.trace(jobs[place]) for place in places]
+        groups[name] = {
+            "traces": traces,
+            "stop_words": stop_words,
+            "gap": gaps.smallest if gaps.smallest < float("inf") else None,
+        }
     return {
         "versions": {"python": platform.python_version(), **{p: version(p) for p in packages}},
         "groups": groups,
-        "cuts": cuts(given["strings"], given["each"]),
+        "cuts": cuts(given["strings"], given["whole"], given["each"]),
         "cases": [recover_word_case(word, like) for word, like in given["cases"]],
     }
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Sequence
 
 from ranmask.attacks.engine import Engine, Target
@@ -72,7 +73,14 @@ def attack(
         masked_lm=supplies.masked_lm,
     )
     targets = (
-        Target(number, text, label)
+        Target(number, text, _class_number(label))
         for number, (text, label) in enumerate(zip(texts, labels, strict=True), 1)
     )
     return list(engine.run(targets))
+
+
+def _class_number(label: object) -> int:
+    try:
+        return operator.index(label)  # type: ignore[arg-type]  # it says so itself
+    except TypeError:
+        raise OptionError(f"labels are numbers of classes, not {label!r}") from None

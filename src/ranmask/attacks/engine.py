@@ -5,7 +5,7 @@ independent dialogues (`requests`); each draws from chances of its own; a victim
 answer to the same text.  So queries, changes and outcomes are the same for any number of texts
 at once.  (A model's rounding errors are the exception that `victims` makes small.)
 
-Outcomes come in the order of the texts.
+Outcomes come in the order of the texts, or as they finish.
 """
 
 from __future__ import annotations
@@ -13,20 +13,20 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ranmask.attacks.attempt import Attempt
-from ranmask.attacks.cutting import cut
+from ranmask.attacks.cutting import CutText, cut
 from ranmask.attacks.outcome import AttackOutcome, changes_between
 from ranmask.attacks.recipe import Budget, Recipe
 from ranmask.attacks.requests import Dialogue, Embed, Guess, Judge, Judgement, Request
 from ranmask.attacks.victims import Answers, PlainVictim, Question, Victim
 from ranmask.errors import ClassifierError, OptionError, RanmaskError
-from ranmask.words import Text, document
+from ranmask.words import Text, document, split
 
 if TYPE_CHECKING:
     from ranmask.resources.masked_lm import MaskedLM
@@ -80,7 +80,8 @@ class Engine:
     masked_lm: MaskedLM | None = None
     _running: dict[int, _Running] = field(default_factory=dict, init=False, repr=False)
     _finished: dict[int, AttackOutcome] = field(default_factory=dict, init=False, repr=False)
-    _faults: dict[int, ClassifierError] = field(default_factory=dict, init=False, repr=False)
+    # Texts that the victim failed on since it last answered for any, in that order.
+    _failed: dict[int, ClassifierError] = field(default_factory=dict, init=False, repr=False)
 
     def __post_init__(self) -> None:
         if self.budget is None:
@@ -96,13 +97,16 @@ class Engine:
             )
         if self._certifies:
             self.victim.certify([])  # says why not, where it cannot
+        if isinstance(self.budget, str):
+            # A radius counts words of the hypothesis, and assumes that the premise stays.
+            self.recipe = replace(self.recipe, frozen_premise=True)
 
     @property
     def _certifies(self) -> bool:
         return self.recipe.needs_certificate or isinstance(self.budget, str)
 
-    def run(self, targets: Iterable[Target]) -> Iterator[AttackOutcome]:
-        """Attack texts; outcomes come in their order, one for each.
+    def run(self, targets: Iterable[Target], *, in_order: bool = True) -> Iterator[AttackOutcome]:
+        """Attack texts; one outcome for each, in their order, or as they finish.
 
         A text that cannot be attacked gets an outcome with an error.  When the victim fails for
         many texts in a row it is broken, not they: `ClassifierError`, and none of those texts
@@ -110,35 +114,47 @@ class Engine:
         """
         waiting = iter(targets)
         order: list[int] = []
-        held: list[AttackOutcome] = []  # outcomes with errors, until another text goes well
+        self._running, self._finished, self._failed = {}, {}, {}
         while True:
-            room = min(self.together - len(self._running), _AHEAD * self.together - len(order))
+            room = self.together - len(self._running)
+            if self._running:  # not too many that wait for a slow one
+                room = min(room, _AHEAD * self.together - len(order) + len(self._failed))
             new = list(itertools.islice(waiting, max(0, room)))
-            order += [target.number for target in new]
-            self._start(new)
+            order += self._start(new)
             if not order:
                 break
             if self._running:
                 self._round()
-            while order and order[0] in self._finished:
-                outcome = self._finished.pop(order.pop(0))
-                held.append(outcome)
-                fault = self._faults.pop(outcome.number, None)
-                if fault is None:
-                    yield from held
-                    held = []
-                elif len(held) >= _FAILURES_IN_A_ROW:
-                    raise ClassifierError(
-                        f"stopped at text {outcome.number}: the victim failed on {len(held)} "
-                        f"texts in a row, last with: {fault}"
-                    ) from fault
-        yield from held
+            if len(self._failed) >= _FAILURES_IN_A_ROW:
+                number, fault = list(self._failed.items())[-1]
+                raise ClassifierError(
+                    f"stopped at text {number}: the victim failed on {len(self._failed)} texts in "
+                    f"a row, last with: {fault}"
+                ) from fault
+            if not self._running and room > len(new):
+                self._failed = {}  # no more texts: those few failures were the texts' own
+            for number in self._ready(order, in_order):
+                order.remove(number)
+                yield self._finished.pop(number)
+
+    def _ready(self, order: Sequence[int], in_order: bool) -> list[int]:
+        """The texts whose outcomes may be told now; a failure waits until another is answered."""
+
+        def told(number: int) -> bool:
+            return number in self._finished and number not in self._failed
+
+        return list(itertools.takewhile(told, order) if in_order else filter(told, order))
 
     # -- starting ------------------------------------------------------------------------------
 
-    def _start(self, targets: Sequence[Target]) -> None:
+    def _start(self, targets: Sequence[Target]) -> list[int]:
+        """Begin to attack; the numbers of the texts."""
         attempts = []
+        numbers = {*self._running, *self._finished}
         for target in targets:
+            if target.number in numbers:
+                raise OptionError(f"two texts have the number {target.number}: number them apart")
+            numbers.add(target.number)
             try:
                 attempts.append(self._attempt(target))
             except RanmaskError as error:
@@ -148,14 +164,15 @@ class Engine:
         for attempt in attempts:
             dialogue = self._course(attempt)
             self._running[attempt.number] = _Running(attempt, dialogue, next(dialogue))
+        return [target.number for target in targets]
 
     def _attempt(self, target: Target) -> Attempt:
         if target.error is not None or target.text is None or target.label is None:
-            raise RanmaskError(target.error or "no text, or no label")
+            raise OptionError(target.error or "no text, or no label")
         document(target.text)
         labels = self.victim.labels
-        if target.label < 0 or (labels is not None and target.label >= len(labels)):
-            raise RanmaskError(f"label {target.label} is not a class of the victim")
+        if labels is not None and not 0 <= target.label < len(labels):
+            raise OptionError(_no_such_class(target.label, len(labels or ())))
         budget = self.budget if isinstance(self.budget, int) else None
         text = cut(target.text, self.recipe.cutting)
         return Attempt(target.number, text, target.label, self.seed, budget)
@@ -179,7 +196,7 @@ class Engine:
 
     def _finish(self, target: Target, error: RanmaskError) -> None:
         if isinstance(error, ClassifierError):
-            self._faults[target.number] = error
+            self._failed[target.number] = error
         self._finished[target.number] = AttackOutcome(
             target.number, target.text, target.label, "error", error=str(error)
         )
@@ -210,7 +227,7 @@ class Engine:
             clean_label=clean.label,
             final_label=None if skipped else found.label,
             queries=attempt.queries,
-            words=len(document(before).words),
+            words=self._attackable_words(attempt.original),
             words_changed=len(changes),
             changes=changes,
             budget=attempt.budget,
@@ -222,8 +239,12 @@ class Engine:
             reverted=self._reverted(attempt, found) if succeeded else None,
         )
 
+    def _attackable_words(self, text: CutText) -> int:
+        parts = text.parts[-1:] if self.recipe.frozen_premise else text.parts
+        return sum(len(split(part)) for part in parts)
+
     def _rechecked(self, attempt: Attempt, found: Judgement) -> bool:
-        again = self.victim.again(self.seed + 1)
+        again = self.victim.again()
         if again is None:
             return True
         text = found.text.text
@@ -259,6 +280,7 @@ class Engine:
                 one.dialogue.close()
                 self._end(one.attempt, result)
             else:
+                self._failed = {}  # it works: failures so far were those texts' own
                 self._advance(one, result)
 
     def _advance(self, one: _Running, result: Any) -> None:
@@ -290,7 +312,7 @@ class Engine:
                     results.append(error)
         return zip(items, results, strict=True)
 
-    def _judge(self, running: Sequence[_Running]) -> list[list[Judgement]]:
+    def _judge(self, running: Sequence[_Running]) -> list[list[Judgement] | RanmaskError]:
         questions: list[Question] = []
         counts = []
         for one in running:
@@ -300,14 +322,18 @@ class Engine:
             near = one.pending.near.text
             questions += [Question(one.attempt.number, text.text, near) for text in texts]
         answers = self.victim.answer(questions) if questions else None
-        judged = []
+        judged: list[list[Judgement] | RanmaskError] = []
         place = 0
         for one, count in zip(running, counts, strict=True):
             assert isinstance(one.pending, Judge)
-            judged.append(_judgements(one.attempt, one.pending, count, answers, place))
+            attempt = one.attempt
+            if answers is not None and not 0 <= attempt.label < answers.shares.shape[1]:
+                judged.append(OptionError(_no_such_class(attempt.label, answers.shares.shape[1])))
+            else:
+                judged.append(_judgements(attempt, one.pending, count, answers, place))
             place += count
-            one.attempt.queries += count
-            one.attempt.exhausted = self._left(one.attempt) == 0
+            attempt.queries += count
+            attempt.exhausted = self._left(attempt) == 0
         return judged
 
     def _left(self, attempt: Attempt) -> int | None:
@@ -328,6 +354,10 @@ class Engine:
         return self.masked_lm.top_tokens([request.text for request in requests], count)
 
 
+def _no_such_class(label: int, classes: int) -> str:
+    return f"label {label} is not a class of the victim: they are 0 to {classes - 1}"
+
+
 def _judgements(
     attempt: Attempt, request: Judge, count: int, answers: Answers | None, place: int
 ) -> list[Judgement]:
@@ -335,10 +365,6 @@ def _judgements(
     for number in range(count):
         assert answers is not None
         label, shares = int(answers.labels[place + number]), answers.shares[place + number]
-        if attempt.label >= len(shares):
-            raise ClassifierError(
-                f"label {attempt.label} is not one of the victim's {len(shares)} classes"
-            )
         if not attempt.clean_shares:
             attempt.clean_shares = shares.tolist()
         score = None if request.labels_only else float(1 - shares[attempt.label])
@@ -351,4 +377,4 @@ def _share(judgement: Judgement) -> float | None:
 
 
 def _entropy(shares: Sequence[float]) -> float:
-    return -sum(share * math.log(share) for share in shares if share > 0)
+    return sum(-share * math.log(share) for share in shares if share > 0)

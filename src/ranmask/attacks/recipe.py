@@ -14,7 +14,7 @@ from typing import Any, Literal, TypeAlias
 from ranmask.attacks.attempt import Attempt
 from ranmask.attacks.candidates import Candidates
 from ranmask.attacks.constraints import Constraint, Proposal
-from ranmask.attacks.cutting import CutText, Cutting
+from ranmask.attacks.cutting import CutText, Cutting, count_words
 from ranmask.attacks.requests import Dialogue, Judgement
 from ranmask.words import distance
 
@@ -108,7 +108,7 @@ class Recipe:
         words = yield from self.candidates.words(attempt, current, position)
         made = [
             Proposal(current.replaced(position, word), (position,))
-            for word in usable(words, current.words[position])
+            for word in usable(words, current.words[position], self.cutting)
         ]
         return (yield from self.filtered(attempt, current, made))
 
@@ -129,12 +129,15 @@ class Recipe:
         return sorted(left, key=lambda proposal: proposal.text.whole)
 
 
-def usable(words: Iterable[str], old: str) -> list[str]:
-    """The candidates that are one word, and another one."""
+def usable(words: Iterable[str], old: str, cutting: Cutting) -> list[str]:
+    """The candidates that are one word, by `ranmask.words` and by the cut, and another one."""
     return [
         word
         for word in words
-        if word and word != old and not any(character.isspace() for character in word)
+        if word
+        and word != old
+        and not any(character.isspace() for character in word)
+        and count_words(word, cutting) == 1
     ]
 
 
@@ -155,5 +158,8 @@ def within_budget(text: CutText, attempt: Attempt) -> bool:
 
 
 def _keeps_positions(proposal: Proposal, current: CutText) -> bool:
-    """Whether every word is still where it was: a replacement can be cut in two, or to nothing."""
-    return len(proposal.text.words) == len(current.words)
+    """Whether every other word is where it was, beside the new ones."""
+    new, old = proposal.text.words, current.words
+    return len(new) == len(old) and all(
+        new[place] == word for place, word in enumerate(old) if place not in proposal.positions
+    )

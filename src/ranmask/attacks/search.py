@@ -85,7 +85,7 @@ class Together(Search):
         choices: dict[int, list[str]] = {}
         for position in group:
             found = yield from recipe.candidates.words(attempt, attempt.original, position)
-            words = usable(found, attempt.original.words[position])
+            words = usable(found, attempt.original.words[position], recipe.cutting)
             if words:
                 choices[position] = words
         chance = attempt.chance("together", turn, *group)
@@ -102,7 +102,8 @@ class LabelsOnly(Search):
     """Sees labels, never a score: random replacements until the label flips, then undoes most.
 
     ``starts`` texts with every attackable word replaced at random are tried; from the first that
-    is wrong for the victim, words are put back one by one as long as it stays wrong.
+    is wrong for the victim, words are put back one by one as long as it stays wrong.  Constraints
+    judge each replacement by itself, in the original text.
     """
 
     starts: int = 20
@@ -178,7 +179,7 @@ class AnyWords(Search):
             made = [
                 Proposal(found.text.replaced(place, word), (place,))
                 for place in places
-                for word in usable(words, found.text.words[place])
+                for word in usable(words, found.text.words[place], recipe.cutting)
             ]
             proposals = yield from recipe.filtered(attempt, found.text, made)
             if not proposals:

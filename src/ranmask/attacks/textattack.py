@@ -1,15 +1,15 @@
 """A `ModelWrapper` over a smoothed classifier, for those who live in TextAttack.
 
 TextAttack is no dependency of ranmask: it pins older libraries, so it needs an environment of its
-own, with ``pip install ranmask[hf] "transformers<5" textattack`` in it and, for a Hugging Face
-model, a function as the base classifier.  A word table, a blend of tables and any function work
-there as they are.
+own (docs/textattack.md says how to make one).  Word tables, blends of them and any function work
+there as they are; for a Hugging Face model, give a function that calls it.
 
-    from textattack.attack_recipes import TextFoolerJin2019
+    from textattack.attack_recipes import DeepWordBugGao2018
     from ranmask import load_default
     from ranmask.attacks.textattack import SmoothedModelWrapper
 
-    recipe = TextFoolerJin2019.build(SmoothedModelWrapper(load_default("news-words")))
+    attack = DeepWordBugGao2018.build(SmoothedModelWrapper(load_default("news-words")))
+    attack.attack("Stocks fell on Monday as oil prices rose", 2)
 
 Rows are shares of the votes, or mean scores, as the engine of ranmask sees them.
 """
@@ -17,16 +17,17 @@ Rows are shares of the votes, or mean scores, as the engine of ranmask sees them
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cached_property
 from typing import Any
 
-from ranmask.attacks.victims import AnyVictim, Question, as_victim
-from ranmask.errors import MissingDependencyError
+from ranmask.attacks.victims import GRID, AnyVictim, Question, as_victim
+from ranmask.classifiers.base import Scores
 from ranmask.words import Text, split
 
 try:
     from textattack.models.wrappers import ModelWrapper
-except ImportError as error:
-    raise MissingDependencyError("TextAttack", "textattack") from error
+except ImportError:  # it has nothing that is needed here but its name
+    ModelWrapper = object
 
 
 class SmoothedModelWrapper(ModelWrapper):  # type: ignore[misc]  # TextAttack has no types
@@ -36,24 +37,44 @@ class SmoothedModelWrapper(ModelWrapper):  # type: ignore[misc]  # TextAttack ha
         self.victim = as_victim(victim)
         self.model = victim  # TextAttack looks at its type
 
-    def __call__(self, text_input_list: Sequence[Any], **_: Any) -> Any:
+    def __call__(self, text_input_list: Sequence[Any], **_: Any) -> list[list[float]]:
         """Shares of the classes, a row a text; a text without words says nothing of any class."""
         texts = [_as_text(text) for text in text_input_list]
-        asked = [
-            Question(0, text, text)
-            for text in texts
-            if split(text if isinstance(text, str) else text[1])
-        ]
-        if not asked:
-            raise ValueError("no text has a word")
-        shares = iter(self.victim.answer(asked).shares)
-        rows = []
-        for text in texts:
-            known = split(text if isinstance(text, str) else text[1])
-            rows.append(next(shares) if known else None)
-        classes = len(next(row for row in rows if row is not None))
-        return [[1 / classes] * classes if row is None else row.tolist() for row in rows]
+        asked = {text: Question(0, text, text) for text in texts if _has_words(text)}
+        rows: dict[Text, list[float]] = {}
+        if asked:
+            answers = self.victim.answer(list(asked.values()))
+            for text, label, shares in zip(asked, answers.labels, answers.shares, strict=True):
+                rows[text] = _summing_to_one(shares, int(label))
+        return [rows[text] if _has_words(text) else self._unsure for text in texts]
+
+    @cached_property
+    def _unsure(self) -> list[float]:
+        labels = self.victim.labels
+        classes = len(self(["?"])[0]) if labels is None else len(labels)
+        return [1 / classes] * classes
 
 
 def _as_text(text: Any) -> Text:
     return text if isinstance(text, str) else (str(text[0]), str(text[1]))
+
+
+def _has_words(text: Text) -> bool:
+    return bool(split(text if isinstance(text, str) else text[1]))
+
+
+def _summing_to_one(shares: Scores, label: int) -> list[float]:
+    """Shares that sum to 1, or TextAttack takes the whole batch for logits, with the label first.
+
+    Rounded shares do not: what is missing goes to the least likely class, so that the others, and
+    so the scores of an attack, are those that ranmask sees.
+    """
+    row: list[float] = shares.tolist()
+    missing = 1 - sum(row)
+    others = [place for place, share in enumerate(row) if place != label and share + missing >= 0]
+    row[min(others, key=row.__getitem__, default=label)] += missing
+    first = row.index(max(row))
+    if first != label:  # the two are so close that rounding made them tie
+        row[first] -= GRID
+        row[label] += GRID
+    return row

@@ -83,7 +83,7 @@ class Victim(ABC):
             "attack a smoothed classifier with certificate='exact' and fixed masks"
         )
 
-    def again(self, seed: int) -> Victim | None:
+    def again(self) -> Victim | None:
         """The same classifier with other random masks; None where nothing is random."""
         return None
 
@@ -91,12 +91,13 @@ class Victim(ABC):
 class PlainVictim(Victim):
     """A base classifier that reads the whole text."""
 
-    def __init__(self, base: BaseClassifier) -> None:
+    def __init__(self, base: BaseClassifier, labels: tuple[str, ...] | None = None) -> None:
         self.base = base
+        self._labels = base.labels if labels is None else labels
 
     @property
     def labels(self) -> tuple[str, ...] | None:
-        return self.base.labels
+        return self._labels
 
     def description(self) -> dict[str, Any]:
         return {"kind": "plain", "base": self.base.description()}
@@ -147,11 +148,11 @@ class SmoothedVictim(Victim):
     def certify(self, texts: Sequence[Text]) -> list[Certificate]:
         return self.smoothed.certify(texts)
 
-    def again(self, seed: int) -> Victim | None:
+    def again(self) -> Victim | None:
         """None where the kept sets are all there are, or fixed for every text of a length."""
         if self.smoothed.options.sampling == "fixed":
             return None
-        return SmoothedVictim(self.smoothed.reseeded(seed))
+        return SmoothedVictim(self.smoothed.reseeded(self.smoothed.options.seed + 1))
 
     def forget(self, attempt: int) -> None:
         self._known.pop(attempt, None)
@@ -160,9 +161,8 @@ class SmoothedVictim(Victim):
         if self.smoothed.options.sampling != "fixed":
             return self._answered(self._whole([document(one.text) for one in questions]))
         self._learn(questions)
-        return self._answered(
-            self._from_near([(self._known[one.attempt], document(one.text)) for one in questions])
-        )
+        jobs = [_Job(one.attempt, document(one.text)) for one in questions]
+        return self._answered(self._from_near(jobs))
 
     def _learn(self, questions: Sequence[Question]) -> None:
         """Score every copy of the texts that others are variations of."""
@@ -170,48 +170,53 @@ class SmoothedVictim(Victim):
         for question in questions:
             near = document(question.near)
             known = self._known.get(question.attempt)
-            if known is None or known.document != near:
+            if known is None or known.copies.document != near:
                 new[question.attempt] = near
         # From what is known of the text before: the new one usually differs by a word.
-        based = {attempt: near for attempt, near in new.items() if attempt in self._known}
-        jobs = [(self._known[attempt], near) for attempt, near in based.items()]
-        for attempt, known in zip(based, self._from_near(jobs), strict=True):
-            self._known[attempt] = known
-        rest = {attempt: near for attempt, near in new.items() if attempt not in based}
-        for attempt, known in zip(rest, self._whole(list(rest.values())), strict=True):
-            self._known[attempt] = known
+        jobs = [_Job(attempt, near) for attempt, near in new.items()]
+        for job, known in zip(jobs, list(self._from_near(jobs)), strict=True):
+            self._known[job.attempt] = known
 
     def _whole(self, texts: Sequence[Document]) -> Iterator[_Known]:
         """Texts with the scores of all their copies."""
         voters = self.smoothed.voters(texts)
         for copies, scores in zip(voters, self._scored(voters), strict=True):
-            yield _Known(copies.document, copies, scores)
+            yield _Known(copies, scores)
 
-    def _from_near(self, jobs: Sequence[tuple[_Known, Document]]) -> Iterator[_Known]:
-        """Texts with the scores of all their copies, from texts that are near them."""
-        different: list[MaskedCopies] = []
-        plans: list[tuple[MaskedCopies, _Known | None, Any]] = []
-        for known, text in jobs:
-            if known.compares_to(text):
-                seen = known.copies_that_see(text)
-                copies = MaskedCopies(text, known.copies.words_read, known.copies.kept)
-                plans.append((copies, known, seen))
-                if len(seen):
-                    different.append(MaskedCopies(text, copies.words_read, copies.kept[seen]))
-            else:
-                [copies] = self.smoothed.voters([text])
-                plans.append((copies, None, None))
-                different.append(copies)
-        scored = self._scored(different)
-        for copies, near, seen in plans:
-            if near is None:
-                yield _Known(copies.document, copies, next(scored))
+    def _from_near(self, jobs: Sequence[_Job]) -> Iterator[_Known]:
+        """Texts with the scores of all their copies, from texts that are near them.
+
+        That is the attempt's known text; or, where it has another number of words, the text
+        before in these jobs: texts that lack a word each differ by a word from one to the next.
+        """
+        plans: list[_Plan] = []
+        before: dict[int, int] = {}
+        for place, job in enumerate(jobs):
+            known, last = self._known.get(job.attempt), before.get(job.attempt)
+            if known is not None and _same_places(known.copies, job.text):
+                plans.append(_Plan(_with_text(known.copies, job.text), known.copies, known))
                 continue
-            scores = near.scores
-            if len(seen):
-                scores = scores.copy()
-                scores[seen] = next(scored)
-            yield _Known(copies.document, copies, scores)
+            if last is not None and _same_places(plans[last].copies, job.text):
+                near = plans[last].copies
+                plans.append(_Plan(_with_text(near, job.text), near, last))
+            else:
+                [copies] = self.smoothed.voters([job.text])
+                plans.append(_Plan(copies, None, None))
+            before[job.attempt] = place
+        scored = self._scored([plan.different for plan in plans if len(plan.different)])
+        done: list[Scores] = []
+        for plan in plans:
+            if plan.source is None:
+                done.append(next(scored))
+            else:
+                near_scores = (
+                    done[plan.source] if isinstance(plan.source, int) else plan.source.scores
+                )
+                if len(plan.seen):
+                    near_scores = near_scores.copy()
+                    near_scores[plan.seen] = next(scored)
+                done.append(near_scores)
+            yield _Known(plan.copies, done[-1])
 
     def _scored(self, all_copies: Sequence[MaskedCopies]) -> Iterator[Scores]:
         """Scores of each text's copies, many texts in one call."""
@@ -248,23 +253,51 @@ class SmoothedVictim(Victim):
         return shares
 
 
+@dataclass(frozen=True)
+class _Job:
+    """A text to score for an attempt."""
+
+    attempt: int
+    text: Document
+
+
 @dataclass(frozen=True, eq=False)
 class _Known:
-    """A text with the scores of all its copies."""
+    """A text's copies with the scores of all of them."""
 
-    document: Document
     copies: MaskedCopies
     scores: Scores
 
-    def compares_to(self, text: Document) -> bool:
-        """Whether the copies of a text show the same positions, before the same premise."""
-        return len(text.words) == len(self.document.words) and text.premise == self.document.premise
 
-    def copies_that_see(self, text: Document) -> Any:
-        """Which copies show a word in which the texts differ."""
-        pairs = zip(self.document.words, text.words, strict=True)
-        differs = np.fromiter((a != b for a, b in pairs), dtype=bool, count=len(text.words))
-        return np.flatnonzero(differs[self.copies.kept].any(axis=1))
+class _Plan:
+    """How to score a text: all its copies, or those that see where it differs from a near one.
+
+    ``source`` has the scores of the near text: a known text, or the place of a plan before.
+    """
+
+    def __init__(
+        self, copies: MaskedCopies, near: MaskedCopies | None, source: _Known | int | None
+    ) -> None:
+        self.copies = copies
+        self.source = source
+        if near is None:
+            self.seen = np.arange(len(copies))
+            self.different = copies
+            return
+        pairs = zip(near.document.words, copies.document.words, strict=True)
+        differs = np.fromiter((a != b for a, b in pairs), dtype=bool)
+        self.seen = np.flatnonzero(differs[copies.kept].any(axis=1))
+        self.different = MaskedCopies(copies.document, copies.words_read, copies.kept[self.seen])
+
+
+def _same_places(copies: MaskedCopies, text: Document) -> bool:
+    """Whether the copies of a text show the same positions, after the same premise."""
+    known = copies.document
+    return len(text.words) == len(known.words) and text.premise == known.premise
+
+
+def _with_text(copies: MaskedCopies, text: Document) -> MaskedCopies:
+    return MaskedCopies(text, copies.words_read, copies.kept)
 
 
 AnyVictim: TypeAlias = Victim | SmoothedClassifier | BaseClassifier | Callable[[list[Any]], Any]

@@ -61,8 +61,9 @@ def _language_model(run: Mapping[str, Any], measured: Mapping[str, Any]) -> list
         "",
         f"{measured['texts']:,} texts of the validation rows above, with {measured['tokens']:,} "
         "tokens hidden, the same ones at",
-        "every evaluation. Loss is the mean of a hidden token, in nats; perplexity is its",
-        "exponential. Models of another vocabulary do not compare." + _chosen(run),
+        "every evaluation." + _chosen(run),
+        "Loss is the mean of a hidden token, in nats; perplexity is its exponential. Models of",
+        "another vocabulary do not compare.",
         "",
         "| loss | perplexity |",
         "|---|---|",

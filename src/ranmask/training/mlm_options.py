@@ -36,7 +36,7 @@ class MlmOptions:
 
     epochs: int = 3
     mask_rate: float = 0.15
-    learning_rate: float = 5e-4
+    learning_rate: float = 3e-4
     warmup: float = 0.06
     weight_decay: float = 0.01
     batch_size: int = 32

@@ -46,8 +46,13 @@ def build_recipe(
     name: str, supplies: Supplies | None = None, preset: Preset = "ranmask-2021"
 ) -> Recipe:
     """A recipe by name, made with these resources."""
+    check_names(name, preset)
+    return RECIPES[name](supplies or Supplies(), preset)
+
+
+def check_names(name: str, preset: str) -> None:
+    """Refuse a recipe or a preset that does not exist."""
     if name not in RECIPES:
         raise OptionError(f"recipe must be one of {', '.join(RECIPES)}; not {name!r}")
     if preset not in PRESETS:
         raise OptionError(f"preset must be one of {', '.join(PRESETS)}; not {preset!r}")
-    return RECIPES[name](supplies or Supplies(), preset)
