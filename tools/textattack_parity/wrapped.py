@@ -16,14 +16,11 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from tools.textattack_parity import theirs  # before anything else imports TextAttack
-
 import ranmask
 from ranmask import SmoothedClassifier, load_default
 from ranmask.attacks.attacking import attack
-from ranmask.attacks.textattack import SmoothedModelWrapper
 from ranmask.corpora import data_folder
-from tools.textattack_parity import ours
+from tools.textattack_parity import ours, theirs
 from tools.textattack_parity.__main__ import CORPORA
 
 OUTCOME = Path(__file__).with_name("wrapped.json")
@@ -81,6 +78,8 @@ def _traces(
     classifier: Any, texts: list[str], labels: list[int], earlier_first: bool
 ) -> list[tuple[str, int, str | None]]:
     """Status, queries and text of each attack of TextAttack."""
+    from ranmask.attacks.textattack import SmoothedModelWrapper  # `theirs` was first: no download
+
     traced = theirs.Traced("deepwordbug")
     traced.attack.goal_function.model = SmoothedModelWrapper(classifier)
     traced.untied = False
