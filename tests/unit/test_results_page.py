@@ -38,6 +38,15 @@ def test_results_say_what_was_run_on_what(path):
     assert record["commands"]
     assert record["hardware"]
     assert record["data"]["split"] == "test"
+    if record["format"] == "ranmask-attacks":
+        for model in record["models"].values():
+            assert model["run"]["train"]["rows"] > 1000
+        for run in record["runs"]:
+            figures = run["figures"]
+            assert figures["succeeded"] + figures["failed"] == figures["attempted"]
+            assert figures["attempted"] + figures["skipped"] == figures["texts"]
+            assert figures["Succ_fresh_masks"] <= figures["Succ"]
+        return
     assert record["training"]["run"]["train"]["rows"] > 1000
     if record["format"] == "ranmask-result":
         figures = record["figures"]
