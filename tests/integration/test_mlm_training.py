@@ -549,7 +549,7 @@ class TestBases:
         tokenizer.add_tokens(["blockbuster"])
         tokenizer.save_pretrained(narrow)
         for base, message in (
-            (tmp_path / "absent", "there is no base folder"),
+            (tmp_path / "absent", "there is no model folder"),
             (narrow, "they do not belong together"),
             (hollow, "is not a trained encoder: it has no weights for bert.embeddings"),
             (unmasked, "has no mask token: name another base"),

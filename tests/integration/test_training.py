@@ -539,7 +539,7 @@ class TestRefused:
         for path in mute.glob("tokenizer*"):
             path.unlink()
         cases = [
-            ({"base": tmp_path / "absent"}, ModelError, "there is no base folder"),
+            ({"base": tmp_path / "absent"}, ModelError, "there is no model folder"),
             ({"base": deberta}, ModelError, "hide='drop' is not exact"),
             ({"base": mute}, ModelError, "has no tokenizer files"),
             ({"options": replace(QUICK, layers=9)}, OptionError, "has only 2"),

@@ -318,8 +318,8 @@ class TestRefused:
         given = ("--data", data, "--output", tmp_path / "out", *ENCODER)
         for base, message in (
             (data, f"the base folder '{data}' holds no model: it has no config.json"),
-            (tmp_path / "absent", f"there is no base folder '{tmp_path}/absent'"),
-            ("./absent", "there is no base folder './absent'"),
+            (tmp_path / "absent", f"there is no model folder '{tmp_path}/absent'"),
+            ("./absent", "there is no model folder './absent'"),
             (damaged, f"cannot load the base encoder '{damaged}': "),
         ):
             assert refused(train(*given, "--base", base), 1, message)

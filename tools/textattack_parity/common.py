@@ -265,6 +265,8 @@ def _direction(word: str) -> np.ndarray:
 
 _SPECIAL = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
 _HIDDEN, _INNER, _LONGEST = 32, 64, 512
+MODEL = 4
+"""Which weights: those whose logits are nowhere so close that a rounding error could decide."""
 MOST_PIECES = 4
 """Pieces of a word, punctuation included, that BERT-Attack is compared on: TextAttack goes through
 all combinations, 8 to the power of the pieces, and keeps the first 8."""
@@ -378,7 +380,7 @@ def _shapes(tokens: int) -> dict[str, tuple[int, ...]]:
 
 def _weight(name: str, shape: tuple[int, ...]) -> np.ndarray:
     """Multiples of 1/256 up to a half, so large that every token and place matters."""
-    raw = np.random.PCG64(number("model", name)).random_raw(int(np.prod(shape)))
+    raw = np.random.PCG64(number("model", MODEL, name)).random_raw(int(np.prod(shape)))
     drawn = ((raw >> np.uint64(40)) % np.uint64(257)).astype(np.float32) / 256 - 0.5
     values = 1 + drawn if name.endswith("LayerNorm.weight") else drawn
     return values.astype(np.float32).reshape(shape)

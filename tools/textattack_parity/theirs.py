@@ -212,15 +212,28 @@ def _seeded(plain: Any, sort: str) -> Any:
 
 
 class _Gaps:
-    """How far the likeliest tokens of the language model are apart, at its visible places."""
+    """How far those logits of the language model are apart whose order decides."""
 
     def __init__(self) -> None:
         self.smallest = float("inf")
 
-    def __call__(self, module: Any, args: Any, kwargs: Any, output: Any) -> None:
-        seen = output[0][0][kwargs["attention_mask"][0].bool()]
-        top = seen.topk(9).values
-        self.smallest = min(self.smallest, float((top[:, :-1] - top[:, 1:]).min()))
+    def listen(self, swap: Any) -> None:
+        """Look at what BERT-Attack looks at: the places of the word's tokens."""
+        plain, tokenizer = swap._bert_attack_replacement_words, swap._lm_tokenizer
+
+        def replacement_words(current: Any, index: int, **more: Any) -> Any:
+            masked = current.replace_word_at_index(index, tokenizer.mask_token).text
+            ids = swap._encode_text(masked)["input_ids"][0].tolist()
+            start = ids.index(tokenizer.mask_token_id)
+            size = len(tokenizer.encode(current.words[index], add_special_tokens=False))
+            top = more["masked_lm_logits"][start : start + size].topk(swap.max_candidates + 1)
+            gaps = top.values[:, :-1] - top.values[:, 1:]
+            # The tokens of a whole word are sorted by text; those of pieces are combined in order.
+            deciding = gaps[:, -1] if size == 1 else gaps
+            self.smallest = min(self.smallest, float(deciding.min()))
+            return plain(current, index, **more)
+
+        swap._bert_attack_replacement_words = replacement_words
 
 
 def _use(group: dict[str, Any], gaps: _Gaps) -> None:
@@ -237,7 +250,7 @@ def _use(group: dict[str, Any], gaps: _Gaps) -> None:
 
     def masked_lm(*args: Any, **kwargs: Any) -> Any:
         swap = WordSwapMaskedLM(*args, masked_language_model=group["language_model"], **kwargs)
-        swap._language_model.register_forward_hook(gaps, with_kwargs=True)
+        gaps.listen(swap)
         return swap
 
     bert_attack_li_2020.WordSwapMaskedLM = masked_lm

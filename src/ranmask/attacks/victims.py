@@ -7,7 +7,7 @@ computed in another batch moves by a rounding error, and must not change the cou
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, TypeAlias
@@ -29,6 +29,7 @@ GRID = 2.0**-16
 """Shares are rounded to multiples of this."""
 
 _COPIES_AT_ONCE = 1 << 15
+_TEXTS_AT_ONCE = 256  # whose masks are drawn at once
 
 
 @dataclass(frozen=True)
@@ -179,9 +180,10 @@ class SmoothedVictim(Victim):
 
     def _whole(self, texts: Sequence[Document]) -> Iterator[_Known]:
         """Texts with the scores of all their copies."""
-        voters = self.smoothed.voters(texts)
-        for copies, scores in zip(voters, self._scored(voters), strict=True):
-            yield _Known(copies, scores)
+        for start in range(0, len(texts), _TEXTS_AT_ONCE):
+            voters = self.smoothed.voters(texts[start : start + _TEXTS_AT_ONCE])
+            for copies, scores in zip(voters, self._scored(voters), strict=True):
+                yield _Known(copies, scores)
 
     def _from_near(self, jobs: Sequence[_Job]) -> Iterator[_Known]:
         """Texts with the scores of all their copies, from texts that are near them.
@@ -190,33 +192,32 @@ class SmoothedVictim(Victim):
         before in these jobs: texts that lack a word each differ by a word from one to the next.
         """
         plans: list[_Plan] = []
-        before: dict[int, int] = {}
-        for place, job in enumerate(jobs):
+        before: dict[int, MaskedCopies] = {}
+        for job in jobs:
             known, last = self._known.get(job.attempt), before.get(job.attempt)
             if known is not None and _same_places(known.copies, job.text):
-                plans.append(_Plan(_with_text(known.copies, job.text), known.copies, known))
+                plans.append(_Plan(job, known.copies, known.scores))
                 continue
-            if last is not None and _same_places(plans[last].copies, job.text):
-                near = plans[last].copies
-                plans.append(_Plan(_with_text(near, job.text), near, last))
+            if last is not None and _same_places(last, job.text):
+                plans.append(_Plan(job, last, None))
             else:
                 [copies] = self.smoothed.voters([job.text])
-                plans.append(_Plan(copies, None, None))
-            before[job.attempt] = place
+                plans.append(_Plan(job, copies, None, whole=True))
+            before[job.attempt] = plans[-1].copies
         scored = self._scored([plan.different for plan in plans if len(plan.different)])
-        done: list[Scores] = []
+        latest: dict[int, Scores] = {}  # of each attempt, the scores of the text before
         for plan in plans:
-            if plan.source is None:
-                done.append(next(scored))
-            else:
-                near_scores = (
-                    done[plan.source] if isinstance(plan.source, int) else plan.source.scores
-                )
-                if len(plan.seen):
-                    near_scores = near_scores.copy()
-                    near_scores[plan.seen] = next(scored)
-                done.append(near_scores)
-            yield _Known(plan.copies, done[-1])
+            scores = plan.near_scores
+            if plan.whole:
+                scores = next(scored)
+            elif scores is None:
+                scores = latest[plan.attempt]
+            if not plan.whole and len(plan.seen):
+                scores = scores.copy()
+                scores[plan.seen] = next(scored)
+            if plan.near_scores is None:
+                latest[plan.attempt] = scores
+            yield _Known(plan.copies, scores)
 
     def _scored(self, all_copies: Sequence[MaskedCopies]) -> Iterator[Scores]:
         """Scores of each text's copies, many texts in one call."""
@@ -236,11 +237,14 @@ class SmoothedVictim(Victim):
         return self.smoothed.base.score(copies)
 
     def _answered(self, texts: Iterator[_Known]) -> Answers:
-        scores = [known.scores for known in texts]
-        together = self.smoothed.count(np.concatenate(scores))
-        ballots = list(together.of_texts([len(one) for one in scores]))
-        labels = np.array([one.winner for one in ballots])
-        return Answers(labels, _rounded(np.array([self._shares(one) for one in ballots])))
+        labels: list[int] = []
+        shares: list[Scores] = []
+        for scores in _groups(known.scores for known in texts):
+            together = self.smoothed.count(np.concatenate(scores))
+            for ballots in together.of_texts([len(one) for one in scores]):
+                labels.append(ballots.winner)
+                shares.append(self._shares(ballots))
+        return Answers(np.array(labels), _rounded(np.array(shares)))
 
     def _shares(self, ballots: Ballots) -> Scores:
         means = ballots.means()
@@ -272,32 +276,44 @@ class _Known:
 class _Plan:
     """How to score a text: all its copies, or those that see where it differs from a near one.
 
-    ``source`` has the scores of the near text: a known text, or the place of a plan before.
+    ``near_scores`` are those of the near text, where they are known already.
     """
 
     def __init__(
-        self, copies: MaskedCopies, near: MaskedCopies | None, source: _Known | int | None
+        self, job: _Job, near: MaskedCopies, near_scores: Scores | None, whole: bool = False
     ) -> None:
-        self.copies = copies
-        self.source = source
-        if near is None:
-            self.seen = np.arange(len(copies))
-            self.different = copies
+        self.attempt = job.attempt
+        self.whole = whole
+        self.near_scores = near_scores
+        self.copies = MaskedCopies(job.text, near.words_read, near.kept)
+        if whole:
+            self.seen = np.arange(len(near))
+            self.different = self.copies
             return
-        pairs = zip(near.document.words, copies.document.words, strict=True)
+        pairs = zip(near.document.words, job.text.words, strict=True)
         differs = np.fromiter((a != b for a, b in pairs), dtype=bool)
-        self.seen = np.flatnonzero(differs[copies.kept].any(axis=1))
-        self.different = MaskedCopies(copies.document, copies.words_read, copies.kept[self.seen])
+        self.seen = np.flatnonzero(differs[near.kept].any(axis=1))
+        self.different = MaskedCopies(job.text, near.words_read, near.kept[self.seen])
+
+
+def _groups(tables: Iterable[Scores]) -> Iterator[list[Scores]]:
+    """Tables a few at a time: all of a round's would fill the memory."""
+    group: list[Scores] = []
+    rows = 0
+    for table in tables:
+        group.append(table)
+        rows += len(table)
+        if rows >= _COPIES_AT_ONCE:
+            yield group
+            group, rows = [], 0
+    if group:
+        yield group
 
 
 def _same_places(copies: MaskedCopies, text: Document) -> bool:
     """Whether the copies of a text show the same positions, after the same premise."""
     known = copies.document
     return len(text.words) == len(known.words) and text.premise == known.premise
-
-
-def _with_text(copies: MaskedCopies, text: Document) -> MaskedCopies:
-    return MaskedCopies(text, copies.words_read, copies.kept)
 
 
 AnyVictim: TypeAlias = Victim | SmoothedClassifier | BaseClassifier | Callable[[list[Any]], Any]

@@ -7,7 +7,6 @@ are batched by length (`batching`), and nothing is padded that need not be.
 from __future__ import annotations
 
 import copy
-import hashlib
 import inspect
 from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
@@ -16,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ranmask.classifiers import numerics
+from ranmask.classifiers import numerics, opening
 from ranmask.classifiers.base import (
     BaseClassifier,
     Hiding,
@@ -117,20 +116,12 @@ class HuggingFaceClassifier(BaseClassifier):
         return {
             "kind": "huggingface",
             "model": self.source or self.model.config.name_or_path,
-            "sha256": self._digest(),
+            "sha256": opening.digest(self.model, self.tokenizer),
             "hide": self.encoder.hide,
             "mask_id": self.encoder.mask_id,
             "dtype": str(self.model.dtype).removeprefix("torch."),
             "device": self.model.device.type,
         }
-
-    def _digest(self) -> str:
-        """Of weights and vocabulary: a retrained model is another one, whatever its folder."""
-        digest = hashlib.sha256(repr(sorted(self.tokenizer.get_vocab().items())).encode())
-        for name, tensor in sorted(self.model.state_dict().items()):
-            digest.update(name.encode())
-            digest.update(tensor.cpu().contiguous().view(-1).view(torch.uint8).numpy())
-        return digest.hexdigest()
 
     def words_read(self, document: Document) -> int:
         return self.encoder.words_read(document)

@@ -7,12 +7,11 @@ unpickled and no code that comes with a model is run.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ranmask.classifiers import record
+from ranmask.classifiers import opening, record
 from ranmask.classifiers.base import BaseClassifier, Hiding
 from ranmask.errors import MissingDependencyError, ModelError, OptionError, OutputError
 
@@ -113,11 +112,11 @@ def _load_encoder(
         raise MissingDependencyError("PyTorch or transformers", "hf") from error
     from ranmask.classifiers.huggingface import HuggingFaceClassifier
 
-    where = _device(torch, device)
+    where = opening.usable_device(torch, device)
     number = _dtype(torch, dtype)
-    _check_folder(folder_or_id)
+    opening.check_folder(folder_or_id)
     try:
-        with _no_bars(transformers):
+        with opening.no_bars(transformers):
             tokenizer = transformers.AutoTokenizer.from_pretrained(
                 folder_or_id, revision=revision, trust_remote_code=False
             )
@@ -130,7 +129,7 @@ def _load_encoder(
                 output_loading_info=True,
             )
     except Exception as error:  # loaders raise all sorts of things over a damaged folder
-        raise ModelError(f"cannot load {folder_or_id!r}: {_first_line(error)}") from error
+        raise ModelError(f"cannot load {folder_or_id!r}: {opening.first_line(error)}") from error
     if set(range(len(tokenizer))) <= set(tokenizer.all_special_ids):
         raise ModelError(f"{folder_or_id!r} has no tokenizer files: save the tokenizer there too")
     missing = sorted(report["missing_keys"])
@@ -215,7 +214,7 @@ def _find_record(folder_or_id: str, revision: str | None) -> Path | None:
         from huggingface_hub.errors import EntryNotFoundError, LocalEntryNotFoundError
     except ImportError as error:
         raise MissingDependencyError("transformers", "hf") from error
-    _check_folder(folder_or_id)
+    opening.check_folder(folder_or_id)
     try:
         return Path(hf_hub_download(folder_or_id, record.FILE_NAME, revision=revision))
     except LocalEntryNotFoundError as error:
@@ -229,37 +228,7 @@ def _find_record(folder_or_id: str, revision: str | None) -> Path | None:
     except EntryNotFoundError:
         return None  # an ordinary model, never smoothed before
     except (OSError, ValueError) as error:
-        raise ModelError(f"cannot load {folder_or_id!r}: {_first_line(error)}") from error
-
-
-def _check_folder(folder_or_id: str) -> None:
-    """A path that does not exist must not be looked up on the hub by its name."""
-    looks_like_a_path = folder_or_id.startswith((".", "/", "~")) or folder_or_id.count("/") > 1
-    if not folder_or_id or (looks_like_a_path and not Path(folder_or_id).is_dir()):
-        raise ModelError(f"there is no model folder {folder_or_id!r}")
-
-
-@contextmanager
-def _no_bars(transformers: Any) -> Iterator[None]:
-    """No progress bar for reading a file; downloads have bars of their own."""
-    shown = transformers.utils.logging.is_progress_bar_enabled()
-    transformers.utils.logging.disable_progress_bar()
-    try:
-        yield
-    finally:
-        if shown:
-            transformers.utils.logging.enable_progress_bar()
-
-
-def _device(torch: Any, device: str | None) -> Any:
-    if device is None:
-        return torch.device("cuda" if torch.cuda.is_available() else "cpu")
-    try:
-        where = torch.device(device)
-        torch.zeros(1, device=where).item()
-    except (RuntimeError, AssertionError) as error:
-        raise OptionError(f"device {device!r} cannot be used: {_first_line(error)}") from error
-    return where
+        raise ModelError(f"cannot load {folder_or_id!r}: {opening.first_line(error)}") from error
 
 
 def _dtype(torch: Any, dtype: str | None) -> Any:
@@ -269,8 +238,3 @@ def _dtype(torch: Any, dtype: str | None) -> Any:
     if dtype not in allowed:
         raise OptionError(f"dtype must be one of {', '.join(allowed)}; not {dtype!r}")
     return getattr(torch, dtype)
-
-
-def _first_line(error: BaseException) -> str:
-    lines = str(error).strip().splitlines()
-    return lines[0] if lines else type(error).__name__

@@ -6,7 +6,6 @@ id goes through the ordinary ``from_pretrained``, which may download; a folder n
 
 from __future__ import annotations
 
-import hashlib
 import inspect
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -16,12 +15,13 @@ from typing import Any, Literal
 
 import numpy as np
 
+from ranmask.classifiers import opening
 from ranmask.classifiers.batching import Batch, batches
 from ranmask.classifiers.encoding import TokenRows
-from ranmask.errors import MissingDependencyError, ModelError, OptionError
+from ranmask.errors import MissingDependencyError, ModelError
 
-DEFAULT_LONGEST = 512
-"""Longest row where neither model nor tokenizer names a limit."""
+LONGEST = 512
+"""Longest row, whatever the model takes: what attacks read is sentences."""
 
 _CPU_LEAST_ROWS, _GPU_LEAST_ROWS = 32, 2048
 
@@ -54,7 +54,9 @@ class Checkpoint:
                 f"the tokenizer knows {len(tokenizer)} tokens, the model only "
                 f"{embeddings.num_embeddings}: they do not belong together"
             )
-        limits = [_longest_row(model, tokenizer), *([] if longest is None else [longest])]
+        from ranmask.classifiers.huggingface import longest_row
+
+        limits = [LONGEST, longest_row(model, tokenizer), *([] if longest is None else [longest])]
         self.longest = min(limits)
         pad = tokenizer.pad_token_id
         self.pad_id = 0 if pad is None else int(pad)
@@ -103,14 +105,7 @@ class Checkpoint:
 
     @cached_property
     def _digest(self) -> str:
-        """Of weights and vocabulary."""
-        import torch
-
-        digest = hashlib.sha256(repr(sorted(self.tokenizer.get_vocab().items())).encode())
-        for name, tensor in sorted(self.model.state_dict().items()):
-            digest.update(name.encode())
-            digest.update(tensor.cpu().contiguous().view(-1).view(torch.uint8).numpy())
-        return digest.hexdigest()
+        return opening.digest(self.model, self.tokenizer)
 
 
 def load(
@@ -129,7 +124,7 @@ def load(
     except ImportError as error:
         raise MissingDependencyError("PyTorch or transformers", "hf") from error
     source = existing(folder_or_id)
-    where = _device(torch, device)
+    where = opening.usable_device(torch, device)
     try:
         with _silence(transformers):
             tokenizer = transformers.AutoTokenizer.from_pretrained(source, trust_remote_code=False)
@@ -141,7 +136,7 @@ def load(
                 output_loading_info=True,
             )
     except Exception as error:  # loaders raise all sorts of things over a damaged folder
-        raise ModelError(f"cannot load {source!r}: {_first_line(error)}") from error
+        raise ModelError(f"cannot load {source!r}: {opening.first_line(error)}") from error
     if set(range(len(tokenizer))) <= set(tokenizer.all_special_ids):
         raise ModelError(f"{source!r} has no tokenizer files: save the tokenizer there too")
     return model.to(where), tokenizer, tuple(sorted(report["missing_keys"]))
@@ -155,9 +150,8 @@ def existing(folder_or_id: str | Path) -> str:
     name = str(folder_or_id)
     if name.startswith("~"):
         name = str(Path(name).expanduser())
-    looks_like_a_path = name.startswith((".", "/")) or name.count("/") > 1
-    is_a_path = looks_like_a_path or isinstance(folder_or_id, Path)
-    if not name or (is_a_path and not Path(name).is_dir()):
+    opening.check_folder(name)
+    if isinstance(folder_or_id, Path) and not folder_or_id.expanduser().is_dir():
         raise ModelError(f"there is no model folder {name!r}")
     return name
 
@@ -173,52 +167,14 @@ def _row(ids: Sequence[int]) -> TokenRows:
     return TokenRows(np.array([ids], dtype=np.int64), positions, np.array([size]), size, 0)
 
 
-def _longest_row(model: Any, tokenizer: Any) -> int:
-    limits = [DEFAULT_LONGEST]
-    positions = getattr(model.config, "max_position_embeddings", None)
-    if isinstance(positions, int) and positions > 0:
-        limits.append(positions - _first_position(model))
-    if isinstance(tokenizer.model_max_length, int):
-        limits.append(tokenizer.model_max_length)
-    return min(limits)
-
-
-def _first_position(model: Any) -> int:
-    """The position of a row's first token: RoBERTa and its kin count on from their padding."""
-    import torch
-
-    for name, module in model.named_modules():
-        if name.endswith("position_embeddings") and isinstance(module, torch.nn.Embedding):
-            return 0 if module.padding_idx is None else module.padding_idx + 1
-    return 0
-
-
 @contextmanager
 def _silence(transformers: Any) -> Iterator[None]:
     """No bar for reading a file, no table of the weights that it has too many or too few of."""
     logging = transformers.utils.logging
-    bars, verbosity = logging.is_progress_bar_enabled(), logging.get_verbosity()
-    logging.disable_progress_bar()
+    verbosity = logging.get_verbosity()
     logging.set_verbosity_error()
     try:
-        yield
+        with opening.no_bars(transformers):
+            yield
     finally:
         logging.set_verbosity(verbosity)
-        if bars:
-            logging.enable_progress_bar()
-
-
-def _device(torch: Any, device: str | None) -> Any:
-    if device is None:
-        return torch.device("cuda" if torch.cuda.is_available() else "cpu")
-    try:
-        where = torch.device(device)
-        torch.zeros(1, device=where).item()
-    except (RuntimeError, AssertionError) as error:
-        raise OptionError(f"device {device!r} cannot be used: {_first_line(error)}") from error
-    return where
-
-
-def _first_line(error: BaseException) -> str:
-    lines = str(error).strip().splitlines()
-    return lines[0] if lines else type(error).__name__

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from ranmask.classifiers import opening
 from ranmask.errors import MissingDependencyError, ModelError, OptionError
 
 try:
@@ -31,8 +32,8 @@ def load_base(base: str, kind: Any, **given: Any) -> tuple[Any, Any, dict[str, A
             **given,
         )
     except Exception as error:  # loaders raise all sorts of things over a damaged folder
-        lines = str(error).strip().splitlines() or [type(error).__name__]
-        raise ModelError(f"cannot load the base encoder {base!r}: {lines[0]}") from error
+        shown = opening.first_line(error)
+        raise ModelError(f"cannot load the base encoder {base!r}: {shown}") from error
     if set(range(len(tokenizer))) <= set(tokenizer.all_special_ids):
         raise ModelError(f"the base encoder {base!r} has no tokenizer files: save them there too")
     return model, tokenizer, report
@@ -41,11 +42,9 @@ def load_base(base: str, kind: Any, **given: Any) -> tuple[Any, Any, dict[str, A
 def _check_base(base: str) -> None:
     """Say plainly what is wrong with a folder; what looks like none is a hub id."""
     folder = Path(base)
-    if folder.is_dir():
-        if not (folder / "config.json").is_file():
-            raise ModelError(f"the base folder {base!r} holds no model: it has no config.json")
-    elif base.startswith((".", "/", "~")) or base.count("/") > 1 or not base:
-        raise ModelError(f"there is no base folder {base!r}")
+    opening.check_folder(base)
+    if folder.is_dir() and not (folder / "config.json").is_file():
+        raise ModelError(f"the base folder {base!r} holds no model: it has no config.json")
 
 
 def on_gpu(device: str | None) -> bool:

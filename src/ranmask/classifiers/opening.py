@@ -1,0 +1,62 @@
+"""What every loader of a Hugging Face model needs: a folder that is there, a device, quiet.
+
+Torch and transformers are handed in by those who have imported them.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from ranmask.errors import ModelError, OptionError
+
+
+def check_folder(folder_or_id: str) -> None:
+    """A path that does not exist must not be looked up on the hub by its name."""
+    looks_like_a_path = folder_or_id.startswith((".", "/", "~")) or folder_or_id.count("/") > 1
+    if not folder_or_id or (looks_like_a_path and not Path(folder_or_id).is_dir()):
+        raise ModelError(f"there is no model folder {folder_or_id!r}")
+
+
+def usable_device(torch: Any, device: str | None) -> Any:
+    """The device that was named, once it works; else a GPU if there is one."""
+    if device is None:
+        return torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    try:
+        where = torch.device(device)
+        torch.zeros(1, device=where).item()
+    except (RuntimeError, AssertionError) as error:
+        raise OptionError(f"device {device!r} cannot be used: {first_line(error)}") from error
+    return where
+
+
+@contextmanager
+def no_bars(transformers: Any) -> Iterator[None]:
+    """No progress bar for reading a file; downloads have bars of their own."""
+    shown = transformers.utils.logging.is_progress_bar_enabled()
+    transformers.utils.logging.disable_progress_bar()
+    try:
+        yield
+    finally:
+        if shown:
+            transformers.utils.logging.enable_progress_bar()
+
+
+def digest(model: Any, tokenizer: Any) -> str:
+    """Of weights and vocabulary: a retrained model is another one, whatever its folder."""
+    import torch
+
+    content = hashlib.sha256(repr(sorted(tokenizer.get_vocab().items())).encode())
+    for name, tensor in sorted(model.state_dict().items()):
+        content.update(name.encode())
+        content.update(tensor.cpu().contiguous().view(-1).view(torch.uint8).numpy())
+    return content.hexdigest()
+
+
+def first_line(error: BaseException) -> str:
+    """What an error says, in a line."""
+    lines = str(error).strip().splitlines()
+    return lines[0] if lines else type(error).__name__
