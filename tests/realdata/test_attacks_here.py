@@ -1,0 +1,51 @@
+"""Attacks with the real resources on real texts, where the data folder is."""
+
+import pytest
+
+from ranmask import attack, load_default
+from ranmask.attacks.summary import summarise
+from ranmask.attacks.supplies import Supplies
+from ranmask.attacks.victims import PlainVictim
+from ranmask.corpora import data_folder, load_corpus
+
+pytestmark = pytest.mark.skipif(
+    data_folder() is None, reason="no datasets: set RANMASK_DATA to the folder that holds them"
+)
+
+
+@pytest.fixture(scope="module")
+def supplies():
+    from ranmask.resources.neighbours import load_neighbours
+    from ranmask.resources.tagging import load_tagger
+
+    return Supplies(neighbours=load_neighbours("jia2019"), tagger=load_tagger())
+
+
+@pytest.fixture(scope="module")
+def corpus():
+    return load_corpus("agnews", "validation").take(40)
+
+
+@pytest.mark.parametrize("recipe", ["textfooler", "deepwordbug", "several-words", "labels-only"])
+def test_a_word_table_falls_but_not_within_its_radius(supplies, corpus, recipe):
+    victim = load_default("news-words")
+    free = attack(victim, corpus.texts, corpus.labels, recipe, supplies=supplies)
+    assert free == attack(
+        victim, corpus.texts, corpus.labels, recipe, supplies=supplies, together=3
+    )
+    figures = summarise(free).values()
+    assert figures["Cln"] > 0.8 and figures["errors"] == 0
+    assert figures["Succ"] > (0.1 if recipe == "labels-only" else 0.5)
+    for outcome in free:
+        if outcome.status == "succeeded":
+            assert victim.predict([outcome.adversarial])[0].label_id == outcome.final_label
+            assert len(outcome.adversarial.split()) == len(outcome.text.split())
+    within = attack(victim, corpus.texts, corpus.labels, recipe, supplies=supplies, budget="radius")
+    assert summarise(within).succeeded == 0
+
+
+def test_a_plain_victim_reverts_now_and_then(supplies, corpus):
+    victim = PlainVictim(load_default("news-words").base)
+    outcomes = attack(victim, corpus.texts, corpus.labels, "textfooler", supplies=supplies)
+    shares = [one.reverted for one in outcomes if one.status == "succeeded"]
+    assert shares and all(0 <= share <= 1 for share in shares) and any(shares)
