@@ -28,7 +28,7 @@ FLOORS = [
     {"tuning_file", "frontier_plot", "attack_runs"},
     {
         *("rendering", "attack_rendering", "progress"),
-        *("cli_options", "cli_inputs", "cli_training_options"),
+        *("cli_options", "cli_inputs", "cli_training_options", "cli_attack_options"),
     },
     {"cli_training", "cli_tuning", "cli_attack"},
     {"cli"},

@@ -47,10 +47,10 @@ def print_outcome(console: Console, outcome: AttackOutcome, labels: tuple[str, .
 def print_attack_summary(console: Console, name: str, summary: AttackSummary) -> None:
     """The paper's figures, in percent, and what they leave out."""
     values = summary.values()
-    console.print(
+    say(
+        console,
         f"{name}: {summary.texts} texts, {summary.attempted} attacked, {summary.skipped} skipped "
         f"(wrong before), {summary.errors} with errors",
-        highlight=False,
     )
     if not summary.texts:
         return
@@ -69,16 +69,19 @@ def print_attack_summary(console: Console, name: str, summary: AttackSummary) ->
         figures.append(f"entropy {values['entropy']:.3f}")
     if _there(values, "reverted"):
         figures.append(f"right again with 10% of the words masked {100 * values['reverted']:.0f}%")
-    console.print("  ".join(figures), highlight=False)
+    say(console, "  ".join(figures))
 
 
 def print_pace(console: Console, copies: int, seconds: float) -> None:
     """How much was computed just now."""
     if copies:
         pace = copies / max(seconds, 1e-9)
-        console.print(
-            f"{copies:,} masked copies in {seconds:.1f} s, {pace:,.0f} a second", highlight=False
-        )
+        say(console, f"{copies:,} masked copies in {seconds:.1f} s, {pace:,.0f} a second")
+
+
+def say(console: Console, line: str) -> None:
+    """One line, as it is: no colours, no markup, no breaks."""
+    console.print(line, highlight=False, markup=False, soft_wrap=True)
 
 
 def _there(values: dict[str, float | None], key: str) -> bool:

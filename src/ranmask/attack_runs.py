@@ -52,14 +52,23 @@ def run_to_file(
     source: dict[str, Any],
     path: Path,
     *,
+    labels: tuple[str, ...] | None = None,
     started: Callable[[int], None] = lambda done: None,
     advance: Callable[[AttackOutcome], None] = lambda outcome: None,
 ) -> AttackSummary:
     """Attack rows and append each outcome to ``path``, in their order; the same call again goes on.
 
     Texts attacked together finish in any order: those that are early wait in a file beside
-    ``path``, so that a run that is killed loses only texts whose attack was not over.  ``started``
-    is told how many rows were done before, ``advance`` each new outcome.
+    ``path``, so that a run that is killed loses only texts whose attack was not over.
+
+    Args:
+        engine: What attacks them.
+        rows: The rows, each with its label.
+        source: What the run's record says of them.
+        path: The file of outcomes.
+        labels: The names that rows give classes; by default the victim's.
+        started: Told how many rows were done before.
+        advance: Told each new outcome.
     """
     description = attack_description(engine, source)
     with ResultFile(path, description) as results:
@@ -71,7 +80,7 @@ def run_to_file(
         order = iter([row.number for row in todo])
         next_row = next(order, None)
         left = (row for row in todo if row.number not in waiting)
-        fresh = engine.run(targets(left, engine.victim.labels), in_order=False)
+        fresh = engine.run(targets(left, labels or engine.victim.labels), in_order=False)
         for outcome in itertools.chain([None], fresh):
             if outcome is not None:
                 waiting[outcome.number] = outcome
@@ -82,10 +91,11 @@ def run_to_file(
                 results.write([waiting.pop(next_row).to_dict()])
                 next_row = next(order, None)
         summary = summarise(AttackOutcome.from_dict(line) for line in results.lines())
-        # The pace of this sitting, which may be the last of several.
-        seconds = time.monotonic() - start
-        pace = {"copies_scored": engine.victim.copies_scored, "seconds": round(seconds, 1)}
-        results.finish({**summary.values(), **pace})
+        if todo:
+            # The pace of this sitting, which may be the last of several.
+            seconds = time.monotonic() - start
+            pace = {"copies_scored": engine.victim.copies_scored, "seconds": round(seconds, 1)}
+            results.finish({**summary.values(), **pace})
         early.remove()
     return summary
 

@@ -8,10 +8,9 @@ import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
-import typer
-
+from ranmask import cli_attack_options as option
 from ranmask.cli_inputs import Source, open_input
 from ranmask.cli_options import (
     AsJson,
@@ -47,119 +46,34 @@ if TYPE_CHECKING:
     from ranmask.attacks.engine import Engine
     from ranmask.attacks.outcome import AttackOutcome
     from ranmask.attacks.recipe import Budget
+    from ranmask.attacks.summary import AttackSummary
     from ranmask.attacks.supplies import Supplies
     from ranmask.attacks.victims import Victim
+    from ranmask.attacks.vocabulary import Vocabulary
     from ranmask.data import Columns
 
-RecipeName = Annotated[
-    str,
-    typer.Option(
-        "--recipe",
-        help="textfooler, bert-attack, deepwordbug, several-words, labels-only; or, to test "
-        "certificates, anywords, critical.",
-        show_default=False,
-    ),
-]
-TextCount = Annotated[
-    int | None, typer.Option("--texts", help="Only the first texts.", show_default="all")
-]
-PresetName = Annotated[
-    str,
-    typer.Option(help="ranmask-2021 (the paper's settings) or textattack-0.3.11 (today's)."),
-]
-Plain = Annotated[
-    bool,
-    typer.Option(
-        "--plain",
-        help="Attack the base classifier, which reads the whole text.",
-        show_default=False,
-    ),
-]
-BudgetOption = Annotated[
-    str | None,
-    typer.Option(
-        "--budget",
-        help="Most words that may change: a number, radius (what the victim certifies for the "
-        "text) or radius+1.",
-        show_default="any; radius+1 for anywords and critical",
-    ),
-]
-MostQueries = Annotated[
-    int | None, typer.Option(help="Queries a text, then the search ends.", show_default="any")
-]
-Together = Annotated[int, typer.Option(help="Texts attacked in lock-step.")]
-Show = Annotated[
-    int, typer.Option(help="How many attacked texts to print, before and after, side by side.")
-]
-NeighbourSource = Annotated[
-    str | None,
-    typer.Option(
-        "--neighbours",
-        help="Synonyms: jia2019, safer2020, dne, a JSON table, or the counter-fitted vectors.",
-        show_default="jia2019",
-    ),
-]
-EncoderSource = Annotated[
-    str | None,
-    typer.Option(
-        "--sentence-encoder",
-        help="Folder or hub id of a sentence encoder, or of the Universal Sentence Encoder.",
-        show_default="none; the recipe's name says so",
-    ),
-]
-TaggerSource = Annotated[
-    str | None,
-    typer.Option("--tagger", help="nltk, a folder with NLTK's data, or none.", show_default="nltk"),
-]
-StopWordSource = Annotated[
-    str | None,
-    typer.Option(
-        "--stop-words",
-        help="textfooler, nltk, none, or a file with a word a line.",
-        show_default="the recipe's",
-    ),
-]
-AttackLm = Annotated[
-    str | None,
-    typer.Option(
-        "--attack-lm",
-        help="Folder or hub id of the masked language model of bert-attack.",
-        show_default=False,
-    ),
-]
-VocabularySource = Annotated[
-    Path | None,
-    typer.Option(
-        "--vocabulary",
-        help="A text file of words for anywords and critical.",
-        show_default="the words of the texts",
-    ),
-]
-
-_SYNONYM_RECIPES = ("textfooler", "several-words", "labels-only")
-_WORD_RECIPES = ("anywords", "critical")
 DEFAULT_NEIGHBOURS = "jia2019"
 
 
 def attack(
-    recipe: RecipeName,
+    recipe: option.RecipeName,
     model: Model = None,
     input: Input = None,
     data: DataName = None,
     split: Split = None,
-    texts: TextCount = None,
+    texts: option.TextCount = None,
     output: Output = None,
-    preset: PresetName = "ranmask-2021",
-    plain: Plain = False,
-    budget: BudgetOption = None,
-    most_queries: MostQueries = None,
-    together: Together = 64,
-    neighbours: NeighbourSource = None,
-    tagger: TaggerSource = None,
-    sentence_encoder: EncoderSource = None,
-    attack_lm: AttackLm = None,
-    stop_words: StopWordSource = None,
-    vocabulary: VocabularySource = None,
+    preset: option.PresetName = "ranmask-2021",
+    plain: option.Plain = False,
+    budget: option.BudgetOption = None,
+    most_queries: option.MostQueries = None,
+    together: option.Together = 64,
+    neighbours: option.NeighbourSource = None,
+    tagger: option.TaggerSource = None,
+    sentence_encoder: option.EncoderSource = None,
+    attack_lm: option.AttackLm = None,
+    stop_words: option.StopWordSource = None,
+    vocabulary: option.VocabularySource = None,
     keep: Keep = None,
     mask_rate: MaskRate = None,
     family: Family = None,
@@ -176,7 +90,7 @@ def attack(
     pair_columns: PairColumns = None,
     device: Device = None,
     dtype: Dtype = None,
-    show: Show = 3,
+    show: option.Show = 3,
     as_json: AsJson = False,
 ) -> bool:
     """Attack a classifier: replace words until it says another label, and count how often it does.
@@ -226,8 +140,6 @@ def attack(
         most_queries=most_queries,
         together=together,
         seed=seed or 0,
-        sentence_encoder=supplies.sentence_encoder,
-        masked_lm=supplies.masked_lm,
     )
     names = (source.origin or {}).get("label_names")
     if names:
@@ -302,44 +214,43 @@ def _supplies(
     device: str | None,
 ) -> Supplies:
     """The resources that the recipe uses; those that it does not use are refused by name."""
+    from ranmask.attacks.recipes import uses
     from ranmask.attacks.supplies import Supplies
     from ranmask.resources.neighbours import load_neighbours
     from ranmask.resources.sentence_encoder import load_sentence_encoder
     from ranmask.resources.stop_words import load_stop_words
     from ranmask.resources.tagging import load_tagger
 
-    synonyms = recipe in _SYNONYM_RECIPES
-    plausible = recipe not in _WORD_RECIPES
-    for flag, value, used in (
-        ("--neighbours", neighbours, synonyms),
-        ("--tagger", tagger, synonyms),
-        ("--sentence-encoder", sentence_encoder, synonyms or recipe == "bert-attack"),
-        ("--attack-lm", attack_lm, recipe == "bert-attack"),
-        ("--stop-words", stop_words, plausible),
-        ("--vocabulary", vocabulary, not plausible),
+    used = uses(recipe)
+    for name, flag, value in (
+        ("neighbours", "--neighbours", neighbours),
+        ("tagger", "--tagger", tagger),
+        ("sentence_encoder", "--sentence-encoder", sentence_encoder),
+        ("masked_lm", "--attack-lm", attack_lm),
+        ("stop_words", "--stop-words", stop_words),
+        ("vocabulary", "--vocabulary", vocabulary),
     ):
-        if value is not None and not used:
+        if value is not None and name not in used:
             raise OptionError(f"{flag} means nothing with --recipe {recipe}: leave it out")
-    model = None
+    given: dict[str, Any] = {}
+    if "neighbours" in used:
+        given["neighbours"] = load_neighbours(neighbours or DEFAULT_NEIGHBOURS)
+    if "tagger" in used and tagger != "none":
+        given["tagger"] = load_tagger(None if tagger in (None, "nltk") else tagger)
+    if sentence_encoder is not None:
+        given["sentence_encoder"] = load_sentence_encoder(sentence_encoder, device=device)
     if attack_lm is not None:
         from ranmask.resources.masked_lm import MaskedLM
 
-        model = MaskedLM.from_pretrained(attack_lm, device=device)
-    return Supplies(
-        neighbours=load_neighbours(neighbours or DEFAULT_NEIGHBOURS) if synonyms else None,
-        tagger=load_tagger(None if tagger in (None, "nltk") else tagger)
-        if synonyms and tagger != "none"
-        else None,
-        sentence_encoder=None
-        if sentence_encoder is None
-        else load_sentence_encoder(sentence_encoder, device=device),
-        masked_lm=model,
-        stop_words=None if stop_words is None else load_stop_words(stop_words),
-        vocabulary=None if plausible else _vocabulary(source, vocabulary),
-    )
+        given["masked_lm"] = MaskedLM.from_pretrained(attack_lm, device=device)
+    if stop_words is not None:
+        given["stop_words"] = load_stop_words(stop_words)
+    if "vocabulary" in used:
+        given["vocabulary"] = _vocabulary(source, vocabulary)
+    return Supplies(**given)
 
 
-def _vocabulary(source: Source, path: Path | None) -> Any:
+def _vocabulary(source: Source, path: Path | None) -> Vocabulary:
     from ranmask.attacks.vocabulary import read_vocabulary, vocabulary_of
     from ranmask.words import usable
 
@@ -359,7 +270,7 @@ def _run(engine: Engine, source: Source, output: Path | None, show: int, as_json
 
     notes = Console(stderr=True)
     start = time.monotonic()
-    labels = engine.victim.labels
+    labels = _labels(engine, source)
     readable = sys.stdout.isatty() and not as_json
     examples: list[AttackOutcome] = []
 
@@ -390,21 +301,28 @@ def _run(engine: Engine, source: Source, output: Path | None, show: int, as_json
     return summary.errors > 0
 
 
+def _labels(engine: Engine, source: Source) -> tuple[str, ...] | None:
+    """The victim's names of its classes; a function has none, and is taken to have the data's."""
+    names = (source.origin or {}).get("label_names")
+    return engine.victim.labels or (tuple(names) if names else None)
+
+
 def _to_file(
     engine: Engine,
     source: Source,
     output: Path,
     seen: Callable[[AttackOutcome], None],
     notes: Any,
-) -> Any:
+) -> AttackSummary:
     from ranmask import attack_runs
+    from ranmask.attack_rendering import say
     from ranmask.progress import progress
 
     with progress(source.total) as advance:
 
         def started(done: int) -> None:
             if done:
-                notes.print(f"resuming {output}: {done} texts are done", highlight=False)
+                say(notes, f"resuming {output}: {done} texts are done")
                 advance(done)
 
         def note(outcome: AttackOutcome) -> None:
@@ -413,8 +331,14 @@ def _to_file(
 
         try:
             return attack_runs.run_to_file(
-                engine, source.rows, source.origin or {}, output, started=started, advance=note
+                engine,
+                source.rows,
+                source.origin or {},
+                output,
+                labels=_labels(engine, source),
+                started=started,
+                advance=note,
             )
         except KeyboardInterrupt:
-            notes.print(f"interrupted: the same command resumes {output}")
+            say(notes, f"interrupted: the same command resumes {output}")
             raise

@@ -147,7 +147,7 @@ def test_beyond_the_radius_some_labels_flip(victims, supplies, victim):
     for recipe in ("anywords", "critical"):
         outcomes = attack(classifier, texts, labels, recipe, supplies=supplies)
         for outcome in outcomes:
-            assert outcome.budget == (-1 if outcome.radius is None else outcome.radius) + 1
+            assert outcome.budget == 1 + (outcome.radius or 0)
             if outcome.status == "succeeded":
                 assert outcome.words_changed == outcome.budget
                 [now] = classifier.predict([outcome.adversarial])

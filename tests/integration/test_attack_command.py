@@ -254,7 +254,8 @@ class TestOutput:
         assert record["command"] == "attack" and record["seed"] == 0
         assert record["recipe"]["name"] == "textfooler without tagger and sentence encoder"
         assert record["recipe"]["preset"] == "ranmask-2021"
-        assert record["recipe"]["resources"]["stop_words"] == "stop.txt"
+        stop_words = record["recipe"]["resources"]["stop_words"]
+        assert stop_words["name"] == "stop.txt" and len(stop_words["sha256"]) == 64
         assert record["recipe"]["resources"]["neighbours"]["name"] == "synonyms.json"
         assert record["recipe"]["resources"]["tagger"] is None
         assert record["classifier"]["kind"] == "plain"

@@ -51,7 +51,7 @@ def test_stop_words():
     stop = load_stop_words("nltk", NLTK)
     assert len(stop.words) == len((NLTK / "corpora/stopwords/english").read_text().split())
     assert {"the", "i", "wasn't"} <= stop.words
-    assert "film" not in stop
+    assert "film" not in stop.words
 
 
 @needs_nltk

@@ -153,7 +153,7 @@ class TestMovedSpans:
     def test_known_for_letters_and_digits(self, cutting):
         text = cut("(one) two three", cutting)
         changed = text.replaced(0, "eleven")
-        assert changed.moved == fresh(changed).spans
+        assert changed.origin is not None and changed.spans == fresh(changed).spans
         assert text.replaced(1, "u.s.").words == fresh(text.replaced(1, "u.s.")).words
 
     def test_a_word_that_is_cut_in_two_is_not_taken_for_one(self):
@@ -188,7 +188,7 @@ class TestWithout:
         position = data.draw(st.integers(0, len(text.words) - 1))
         left = text.without(position)
         assert left.words == text.words[:position] + text.words[position + 1 :]
-        assert left.moved is None
+        assert left.origin is None
 
 
 class TestWindow:
@@ -221,7 +221,7 @@ class TestWindow:
     @given(cut_texts(), st.integers(1, 9), st.data())
     def test_as_many_neighbours_as_there_are(self, text, size, data):
         position = data.draw(st.integers(0, len(text.words) - 1))
-        inside = dataclasses.replace(text, parts=(text.window(position, size),), moved=None)
+        inside = dataclasses.replace(text, parts=(text.window(position, size),), origin=None)
         count = min(size, len(text.words))
         runs = [text.words[start : start + count] for start in range(len(text.words))]
         assert inside.words in runs and len(inside.words) == count

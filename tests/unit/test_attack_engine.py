@@ -229,9 +229,8 @@ def right_labels(base, texts):
 
 
 def outcomes(victim, recipe, targets, **options):
-    engine = Engine(
-        *(victim, recipe), sentence_encoder=FakeEncoder(), masked_lm=FakeMaskedLM(), **options
-    )
+    recipe = replace(recipe, sentence_encoder=FakeEncoder(), masked_lm=FakeMaskedLM())
+    engine = Engine(victim, recipe, **options)
     return list(engine.run(targets))
 
 
@@ -786,9 +785,9 @@ class TestBudgets:
         smoothed = SmoothedClassifier(keyword_classifier, keep=1, tolerance=0.9)
         [certificate] = smoothed.certify(["good"])
         assert certificate.radius is None
-        for budget in ("radius", "radius+1"):
+        for budget, words, status in (("radius", 0, "failed"), ("radius+1", 1, "succeeded")):
             [found] = outcomes(as_victim(smoothed), to_negative(), keywords("good"), budget=budget)
-            assert (found.radius, found.budget, found.status) == (None, 0, "failed")
+            assert (found.radius, found.budget, found.status) == (None, words, status)
 
     def test_the_recipes_own_unless_another_is_given(self):
         own = to_negative(budget=1)
@@ -926,8 +925,8 @@ class TestFailures:
         assert seen == []
 
     def test_fewer_failures_are_outcomes(self):
-        found = outcomes(as_victim(broken), to_negative(), keywords(*["good film"] * 19))
-        assert [one.status for one in found] == ["error"] * 19
+        with pytest.raises(ClassifierError, match="failed on 19 texts"):  # it never worked
+            outcomes(as_victim(broken), to_negative(), keywords(*["good film"] * 19))
         texts = ["poison"] * 19 + ["good film"] + ["poison"] * 19
         found = outcomes(as_victim(poisoned), to_negative(), keywords(*texts))
         assert [one.status for one in found] == ["error"] * 19 + ["succeeded"] + ["error"] * 19

@@ -56,10 +56,14 @@ class Course:
 
     def judged(self, text, labels_only=False):
         label, score = self.harm(text.text)
-        return Judgement(text, label, label != 0, None if labels_only else score)
+        seen = None if labels_only else score
+        return Judgement(text, label, label != 0, seen, None if seen is None else 2 * seen - 1)
 
     def run(self, recipe, text, *, certificate=None, number=1, budget=None):
-        attempt = Attempt(number, cut(text, recipe.cutting), 0, 0, budget, certificate)
+        attempt = Attempt(
+            *(number, cut(text, recipe.cutting), 0, 0, budget, certificate),
+            most_queries=self.queries,
+        )
         dialogue = recipe.search.run(attempt, recipe, self.judged(attempt.original))
         return self.answer(attempt, dialogue)
 
@@ -79,7 +83,6 @@ class Course:
         if self.queries is not None:
             texts = texts[: self.queries - attempt.queries]
         attempt.queries += len(texts)
-        attempt.exhausted = attempt.queries == self.queries
         self.asked.append(tuple(text.text for text in texts))
         self.labels_only.append(request.labels_only)
         return [self.judged(text, request.labels_only) for text in texts]

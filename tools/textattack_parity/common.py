@@ -265,7 +265,7 @@ def _direction(word: str) -> np.ndarray:
 
 _SPECIAL = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
 _HIDDEN, _INNER, _LONGEST = 32, 64, 512
-MODEL = 4
+MODEL = 5
 """Which weights: those whose logits are nowhere so close that a rounding error could decide."""
 MOST_PIECES = 4
 """Pieces of a word, punctuation included, that BERT-Attack is compared on: TextAttack goes through

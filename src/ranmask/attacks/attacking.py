@@ -60,8 +60,9 @@ def attack(
     documents(texts)
     if len(texts) != len(labels):
         raise OptionError(f"{len(texts)} texts, but {len(labels)} labels: give one for each")
-    supplies = supplies or Supplies()
     built = build_recipe(recipe, supplies, preset) if isinstance(recipe, str) else recipe
+    if not isinstance(built, Recipe):
+        raise OptionError(f"recipe must be the name of one, or a Recipe, not {recipe!r}")
     engine = Engine(
         as_victim(victim),
         built,
@@ -69,8 +70,6 @@ def attack(
         most_queries=most_queries,
         together=together,
         seed=seed,
-        sentence_encoder=supplies.sentence_encoder,
-        masked_lm=supplies.masked_lm,
     )
     targets = (
         Target(number, text, _class_number(label))

@@ -52,7 +52,7 @@ class Attempt:
 
     ``budget``: most words (by `ranmask.words`) that may differ from the original; None: any.
     ``certificate``: of the original text, where the recipe asks for it.
-    ``exhausted``: no query is left, the search must end.
+    ``most_queries``: after which the search must end; None: any number.
     """
 
     number: int
@@ -61,9 +61,19 @@ class Attempt:
     seed: int
     budget: int | None = None
     certificate: Certificate | None = None
+    most_queries: int | None = None
     queries: int = 0
-    exhausted: bool = False
     clean_shares: Sequence[float] = ()
+
+    @property
+    def queries_left(self) -> int | None:
+        """How many more texts the victim may be asked about; None: any number."""
+        return None if self.most_queries is None else self.most_queries - self.queries
+
+    @property
+    def exhausted(self) -> bool:
+        """No query is left, the search must end."""
+        return self.queries_left == 0
 
     def chance(self, *names: object) -> SeededChance:
         """Random numbers of this attempt's own, whatever else is attacked with it."""

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Literal, TypeAlias
@@ -39,14 +39,16 @@ class CutText:
     parts: tuple[str, ...]
     cutting: Cutting
     modified: frozenset[int] = field(default=frozenset(), compare=False)
-    moved: tuple[Span, ...] | None = field(default=None, compare=False, repr=False)
-    """Where the attackable words are, where that is known without looking."""
+    origin: tuple[CutText, Span, str] | None = field(default=None, compare=False, repr=False)
+    """The text before the last replacement, what was replaced, and by what."""
 
     @cached_property
     def spans(self) -> tuple[Span, ...]:
         """Where the attackable words are."""
-        if self.moved is not None:
-            return self.moved
+        if self.origin is not None:
+            before, span, string = self.origin
+            if self.cutting == "words" or string.isalnum():
+                return _moved(before.spans, span, string)
         find = _CUTTERS[self.cutting]
         return tuple(
             (part, start, stop)
@@ -78,7 +80,8 @@ class CutText:
         text = self
         for position in sorted(words, reverse=True):  # so that no place moves before its turn
             text = text._with_span(self.spans[position], words[position])
-        return replace(text, modified=self.modified | words.keys())
+        origin = text.origin if len(words) == 1 else None  # of many, look again
+        return replace(text, modified=self.modified | words.keys(), origin=origin)
 
     def shown_as(self, position: int, string: str) -> CutText:
         """This text with another string in a word's place, to ask about; no change to keep."""
@@ -91,22 +94,7 @@ class CutText:
         old = self.parts[part]
         parts = list(self.parts)
         parts[part] = old[:start] + string + old[stop:]
-        return CutText(tuple(parts), self.cutting, self.modified, self._moved(span, string))
-
-    def _moved(self, span: Span, string: str) -> tuple[Span, ...] | None:
-        """The spans after a replacement by letters and digits, which leaves all cuts in place."""
-        if self.cutting != "words" and not string.isalnum():
-            return None
-        part, start, stop = span
-        by = len(string) - (stop - start)
-        return tuple(
-            (part, start, stop + by)
-            if one == span
-            else (part, one[1] + by, one[2] + by)
-            if one[0] == part and one[1] > start
-            else one
-            for one in self.spans
-        )
+        return CutText(tuple(parts), self.cutting, self.modified, (self, span, string))
 
     def without(self, position: int) -> CutText:
         """This text without the word at a position, and without the blank that it leaves."""
@@ -141,6 +129,20 @@ class CutText:
         part, start, stop = self.spans[position]
         before = sum(len(string) + 1 for string in self.parts[:part])
         return before + start, before + stop
+
+
+def _moved(spans: Iterable[Span], span: Span, string: str) -> tuple[Span, ...]:
+    """The spans after a replacement by letters and digits, which leaves all cuts in place."""
+    part, start, stop = span
+    by = len(string) - (stop - start)
+    return tuple(
+        (part, start, stop + by)
+        if one == span
+        else (part, one[1] + by, one[2] + by)
+        if one[0] == part and one[1] > start
+        else one
+        for one in spans
+    )
 
 
 def cut(text: Text, cutting: Cutting) -> CutText:

@@ -15,7 +15,8 @@ import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any
+from functools import cached_property
+from typing import Any
 
 import numpy as np
 
@@ -25,12 +26,9 @@ from ranmask.attacks.outcome import AttackOutcome, changes_between
 from ranmask.attacks.recipe import Budget, Recipe
 from ranmask.attacks.requests import Dialogue, Embed, Guess, Judge, Judgement, Request
 from ranmask.attacks.victims import Answers, PlainVictim, Question, Victim
+from ranmask.classifiers.base import Scores
 from ranmask.errors import ClassifierError, OptionError, RanmaskError
 from ranmask.words import Text, document, split
-
-if TYPE_CHECKING:
-    from ranmask.resources.masked_lm import MaskedLM
-    from ranmask.resources.sentence_encoder import SentenceEncoder
 
 _AHEAD = 4  # finished texts that may wait for a slow one, as a multiple of those at work
 _FAILURES_IN_A_ROW = 20
@@ -66,8 +64,6 @@ class Engine:
         most_queries: Queries a text, after which its search ends; None: no limit.
         together: How many texts are attacked in lock-step.
         seed: Fixes every random choice.
-        sentence_encoder: Answers the recipe's sentence constraints.
-        masked_lm: Answers its language-model candidates.
     """
 
     victim: Victim
@@ -76,12 +72,11 @@ class Engine:
     most_queries: int | None = None
     together: int = 64
     seed: int = 0
-    sentence_encoder: SentenceEncoder | None = None
-    masked_lm: MaskedLM | None = None
     _running: dict[int, _Running] = field(default_factory=dict, init=False, repr=False)
     _finished: dict[int, AttackOutcome] = field(default_factory=dict, init=False, repr=False)
     # Texts that the victim failed on since it last answered for any, in that order.
     _failed: dict[int, ClassifierError] = field(default_factory=dict, init=False, repr=False)
+    _answered: bool = field(default=False, init=False, repr=False)
 
     def __post_init__(self) -> None:
         if self.budget is None:
@@ -115,6 +110,7 @@ class Engine:
         waiting = iter(targets)
         order: list[int] = []
         self._running, self._finished, self._failed = {}, {}, {}
+        self._answered = False
         while True:
             room = self.together - len(self._running)
             if self._running:  # not too many that wait for a slow one
@@ -126,16 +122,21 @@ class Engine:
             if self._running:
                 self._round()
             if len(self._failed) >= _FAILURES_IN_A_ROW:
-                number, fault = list(self._failed.items())[-1]
-                raise ClassifierError(
-                    f"stopped at text {number}: the victim failed on {len(self._failed)} texts in "
-                    f"a row, last with: {fault}"
-                ) from fault
+                raise self._stopped()
             if not self._running and room > len(new):
+                if self._failed and not self._answered:
+                    raise self._stopped()  # the victim never worked
                 self._failed = {}  # no more texts: those few failures were the texts' own
             for number in self._ready(order, in_order):
                 order.remove(number)
                 yield self._finished.pop(number)
+
+    def _stopped(self) -> ClassifierError:
+        number, fault = list(self._failed.items())[-1]
+        return ClassifierError(
+            f"stopped at text {number}: the victim failed on {len(self._failed)} texts in a row, "
+            f"last with: {fault}"
+        )
 
     def _ready(self, order: Sequence[int], in_order: bool) -> list[int]:
         """The texts whose outcomes may be told now; a failure waits until another is answered."""
@@ -175,7 +176,9 @@ class Engine:
             raise OptionError(_no_such_class(target.label, len(labels or ())))
         budget = self.budget if isinstance(self.budget, int) else None
         text = cut(target.text, self.recipe.cutting)
-        return Attempt(target.number, text, target.label, self.seed, budget)
+        return Attempt(
+            target.number, text, target.label, self.seed, budget, most_queries=self.most_queries
+        )
 
     def _certified(self, attempts: list[Attempt]) -> list[Attempt]:
         """The attempts with their certificates; a text without one cannot be attacked so."""
@@ -186,8 +189,10 @@ class Engine:
                 continue
             attempt.certificate = result
             if isinstance(self.budget, str):
-                radius = -1 if result.radius is None else result.radius
-                attempt.budget = max(0, radius + (self.budget == "radius+1"))
+                beyond = self.budget == "radius+1"
+                attempt.budget = (result.radius or 0) + (beyond and result.radius is not None)
+                if beyond:  # where nothing is certified, one word is one more than that
+                    attempt.budget = max(1, attempt.budget)
             ready.append(attempt)
         return ready
 
@@ -239,12 +244,16 @@ class Engine:
             reverted=self._reverted(attempt, found) if succeeded else None,
         )
 
+    @cached_property
+    def _again(self) -> Victim | None:
+        return self.victim.again()
+
     def _attackable_words(self, text: CutText) -> int:
         parts = text.parts[-1:] if self.recipe.frozen_premise else text.parts
         return sum(len(split(part)) for part in parts)
 
     def _rechecked(self, attempt: Attempt, found: Judgement) -> bool:
-        again = self.victim.again()
+        again = self._again
         if again is None:
             return True
         text = found.text.text
@@ -280,7 +289,9 @@ class Engine:
                 one.dialogue.close()
                 self._end(one.attempt, result)
             else:
-                self._failed = {}  # it works: failures so far were those texts' own
+                if isinstance(one.pending, Judge):
+                    # The victim works: failures so far were those texts' own.
+                    self._answered, self._failed = True, {}
                 self._advance(one, result)
 
     def _advance(self, one: _Running, result: Any) -> None:
@@ -317,7 +328,7 @@ class Engine:
         counts = []
         for one in running:
             assert isinstance(one.pending, Judge)
-            texts = one.pending.texts[: self._left(one.attempt)]
+            texts = one.pending.texts[: one.attempt.queries_left]
             counts.append(len(texts))
             near = one.pending.near.text
             questions += [Question(one.attempt.number, text.text, near) for text in texts]
@@ -333,25 +344,23 @@ class Engine:
                 judged.append(_judgements(attempt, one.pending, count, answers, place))
             place += count
             attempt.queries += count
-            attempt.exhausted = self._left(attempt) == 0
         return judged
 
-    def _left(self, attempt: Attempt) -> int | None:
-        return None if self.most_queries is None else self.most_queries - attempt.queries
-
     def _embed(self, running: Sequence[_Running]) -> list[Any]:
-        if self.sentence_encoder is None:
-            raise AssertionError("the recipe compares sentences, but there is no encoder")
+        encoder = self.recipe.sentence_encoder
+        if encoder is None:
+            raise OptionError(f"the recipe {self.recipe.name} needs a sentence_encoder")
         requests = [one.pending.sentences for one in running if isinstance(one.pending, Embed)]
-        vectors = self.sentence_encoder.encode([sentence for each in requests for sentence in each])
+        vectors = encoder.encode([sentence for each in requests for sentence in each])
         return np.split(vectors, np.cumsum([len(each) for each in requests])[:-1])
 
     def _guess(self, running: Sequence[_Running]) -> list[Any]:
-        if self.masked_lm is None:
-            raise AssertionError("the recipe asks a language model, but there is none")
+        model = self.recipe.masked_lm
+        if model is None:
+            raise OptionError(f"the recipe {self.recipe.name} needs a masked_lm")
         requests = [one.pending for one in running if isinstance(one.pending, Guess)]
         count = requests[0].count
-        return self.masked_lm.top_tokens([request.text for request in requests], count)
+        return model.top_tokens([request.text for request in requests], count)
 
 
 def _no_such_class(label: int, classes: int) -> str:
@@ -367,9 +376,21 @@ def _judgements(
         label, shares = int(answers.labels[place + number]), answers.shares[place + number]
         if not attempt.clean_shares:
             attempt.clean_shares = shares.tolist()
-        score = None if request.labels_only else float(1 - shares[attempt.label])
-        judged.append(Judgement(request.texts[number], label, label != attempt.label, score))
+        seen = not request.labels_only
+        judged.append(
+            Judgement(
+                request.texts[number],
+                label,
+                flipped=label != attempt.label,
+                score=float(1 - shares[attempt.label]) if seen else None,
+                lead=_lead(shares, attempt.label) if seen else None,
+            )
+        )
     return judged
+
+
+def _lead(shares: Scores, label: int) -> float:
+    return float(max(share for place, share in enumerate(shares) if place != label) - shares[label])
 
 
 def _share(judgement: Judgement) -> float | None:

@@ -23,7 +23,8 @@ class ByLoss(Ranking):
     def order(self, attempt: Attempt, positions: Sequence[int]) -> Dialogue[list[int]]:
         """Ties go to the earlier word."""
         original = attempt.original
-        asked = {position: self.hidden(original, position) for position in positions}
+        within = positions[: attempt.queries_left]  # of a long text, not more than can be asked
+        asked = {position: self.hidden(original, position) for position in within}
         # A text cannot be asked about when its only word is gone; then there is no order to find.
         asked = {position: text for position, text in asked.items() if split(text.parts[-1])}
         judged = yield Judge(tuple(asked.values()), near=original)

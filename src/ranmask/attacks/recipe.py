@@ -9,7 +9,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from ranmask.attacks.attempt import Attempt
 from ranmask.attacks.candidates import Candidates
@@ -17,6 +17,10 @@ from ranmask.attacks.constraints import Constraint, Proposal
 from ranmask.attacks.cutting import CutText, Cutting, count_words
 from ranmask.attacks.requests import Dialogue, Judgement
 from ranmask.words import distance
+
+if TYPE_CHECKING:
+    from ranmask.resources.masked_lm import MaskedLM
+    from ranmask.resources.sentence_encoder import SentenceEncoder
 
 Budget: TypeAlias = int | Literal["radius", "radius+1"] | None
 """Most words that may change: a number, the text's certified radius, one more, or any."""
@@ -53,7 +57,9 @@ class Recipe:
 
     ``budget`` is its own limit of changed words, where none is given.
     ``stop_words`` are never replaced, nor is a word twice; ``frozen_premise`` leaves the premise
-    of a pair alone.  ``resources`` describe what it was made with.
+    of a pair alone.  Stop words are compared as they are written: ``The`` is not ``the``, as in
+    TextAttack.  ``sentence_encoder`` and ``masked_lm`` answer what its constraints and candidates
+    ask; ``resources`` describe what it was made with.
     """
 
     name: str
@@ -66,6 +72,8 @@ class Recipe:
     frozen_premise: bool = True
     preset: str | None = None
     budget: Budget = None
+    sentence_encoder: SentenceEncoder | None = None
+    masked_lm: MaskedLM | None = None
     resources: dict[str, Any] = field(default_factory=dict)
 
     @property
@@ -90,20 +98,21 @@ class Recipe:
 
     def positions(self, current: CutText) -> list[int]:
         """Words that may be replaced now."""
+        return [place for place in range(len(current.words)) if self._attackable(current, place)]
+
+    def _attackable(self, current: CutText, position: int) -> bool:
         frozen = self.frozen_premise and len(current.parts) > 1
-        return [
-            position
-            for position, word in enumerate(current.words)
-            if position not in current.modified
-            and word not in self.stop_words
+        return (
+            position not in current.modified
+            and current.words[position] not in self.stop_words
             and not (frozen and current.spans[position][0] == 0)
-        ]
+        )
 
     def proposals(
         self, attempt: Attempt, current: CutText, position: int
     ) -> Dialogue[list[Proposal]]:
         """Texts with another word at ``position``, all that the constraints allow."""
-        if position not in self.positions(current):
+        if not self._attackable(current, position):
             return []
         words = yield from self.candidates.words(attempt, current, position)
         made = [

@@ -24,15 +24,18 @@ Dialogue: TypeAlias = Generator["Request", Any, T]
 
 @dataclass(frozen=True)
 class Judgement:
-    """What the victim says of a text: its label, and ``score``, 1 minus the true label's share.
+    """What the victim says of a text: its label, ``score`` and ``lead``.
 
-    ``score`` is None where the search may see labels only.
+    ``score`` is 1 minus the true label's share, which the field's searches maximise; ``lead`` is
+    how far the best other label is ahead of the true one (below 0: behind).  Both are None where
+    the search may see labels only.
     """
 
     text: CutText
     label: int
     flipped: bool
     score: float | None
+    lead: float | None
 
 
 @dataclass(frozen=True)

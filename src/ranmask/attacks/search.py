@@ -206,8 +206,13 @@ def _seen(judgement: Judgement) -> float:
 
 
 def _harm(judgement: Judgement) -> tuple[bool, float]:
-    """A wrong label first, then the score."""
-    return judgement.flipped, _seen(judgement)
+    """A wrong label first; then how close another label is, which is what flips it.
+
+    Shares lost to several labels flip nothing, so the score of the true one alone misleads.
+    """
+    if judgement.lead is None:
+        raise AssertionError("a score was not asked for")
+    return judgement.flipped, judgement.lead
 
 
 def _most_similar(ranked: Sequence[tuple[Judgement, Proposal]]) -> Judgement:

@@ -47,6 +47,15 @@ class Supplies:
     stop_words: StopWords | None = None
     vocabulary: Vocabulary | None = None
 
+    def __post_init__(self) -> None:
+        for field in fields(self):
+            value = getattr(self, field.name)
+            if value is not None and not callable(getattr(value, "description", None)):
+                raise OptionError(
+                    f"{field.name} must be a resource that a loader made, not a "
+                    f"{type(value).__name__}"
+                )
+
     def need(self, recipe: str, name: str, how: str) -> Any:
         """A resource that a recipe cannot do without."""
         value = getattr(self, name)

@@ -29,6 +29,7 @@ GRID = 2.0**-16
 """Shares are rounded to multiples of this."""
 
 _COPIES_AT_ONCE = 1 << 15
+_CHARACTERS_AT_ONCE = 1 << 21
 _TEXTS_AT_ONCE = 256  # whose masks are drawn at once
 
 
@@ -104,6 +105,9 @@ class PlainVictim(Victim):
         return {"kind": "plain", "base": self.base.description()}
 
     def answer(self, questions: Sequence[Question]) -> Answers:
+        return _joined([self._answer(part) for part in _slices(questions)])
+
+    def _answer(self, questions: Sequence[Question]) -> Answers:
         self.copies_scored += len(questions)
         read = documents([question.text for question in questions])
         whole = [_shown_whole(one, self.base.words_read(one)) for one in read]
@@ -159,6 +163,9 @@ class SmoothedVictim(Victim):
         self._known.pop(attempt, None)
 
     def answer(self, questions: Sequence[Question]) -> Answers:
+        return _joined([self._answer(part) for part in _slices(questions)])
+
+    def _answer(self, questions: Sequence[Question]) -> Answers:
         if self.smoothed.options.sampling != "fixed":
             return self._answered(self._whole([document(one.text) for one in questions]))
         self._learn(questions)
@@ -294,6 +301,28 @@ class _Plan:
         differs = np.fromiter((a != b for a, b in pairs), dtype=bool)
         self.seen = np.flatnonzero(differs[near.kept].any(axis=1))
         self.different = MaskedCopies(job.text, near.words_read, near.kept[self.seen])
+
+
+def _slices(questions: Sequence[Question]) -> Iterator[Sequence[Question]]:
+    """Questions a few at a time, by their length: a round of long texts would fill the memory."""
+    start = size = 0
+    for place, question in enumerate(questions):
+        text = question.text
+        size += len(text) if isinstance(text, str) else len(text[0]) + len(text[1])
+        if size >= _CHARACTERS_AT_ONCE:
+            yield questions[start : place + 1]
+            start, size = place + 1, 0
+    if start < len(questions):
+        yield questions[start:]
+
+
+def _joined(parts: Sequence[Answers]) -> Answers:
+    if len(parts) == 1:
+        return parts[0]
+    return Answers(
+        np.concatenate([part.labels for part in parts]),
+        np.concatenate([part.shares for part in parts]),
+    )
 
 
 def _groups(tables: Iterable[Scores]) -> Iterator[list[Scores]]:

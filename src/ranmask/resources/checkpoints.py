@@ -136,6 +136,11 @@ def load(
                 output_loading_info=True,
             )
     except Exception as error:  # loaders raise all sorts of things over a damaged folder
+        if not Path(source).is_dir():
+            raise ModelError(
+                f"there is no folder {source!r}, and no model of that name could be had from the "
+                "hub"
+            ) from error
         raise ModelError(f"cannot load {source!r}: {opening.first_line(error)}") from error
     if set(range(len(tokenizer))) <= set(tokenizer.all_special_ids):
         raise ModelError(f"{source!r} has no tokenizer files: save the tokenizer there too")
@@ -153,6 +158,10 @@ def existing(folder_or_id: str | Path) -> str:
     opening.check_folder(name)
     if isinstance(folder_or_id, Path) and not folder_or_id.expanduser().is_dir():
         raise ModelError(f"there is no model folder {name!r}")
+    if Path(name).is_file():
+        raise ModelError(f"{name!r} is a file: name the folder of a model")
+    if Path(name).is_dir() and not (Path(name) / "config.json").is_file():
+        raise ModelError(f"the folder {name!r} holds no model: it has no config.json")
     return name
 
 

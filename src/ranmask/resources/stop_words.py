@@ -18,18 +18,13 @@ NAMES = ("textfooler", "nltk", "none")
 class StopWords:
     """A list of words, in lower case, its name, and the file that it was read from.
 
-    >>> the = StopWords("articles", frozenset({"a", "the"}))
-    >>> "The" in the, "film" in the
-    (True, False)
+    >>> StopWords("articles", frozenset({"a", "the"})).description()["words"]
+    2
     """
 
     name: str
     words: frozenset[str]
     source: str | None = None
-
-    def __contains__(self, word: str) -> bool:
-        """Whether a word is in the list, whatever its case."""
-        return word.lower() in self.words
 
     def description(self) -> dict[str, object]:
         """What a result records; the digest is of the words in order of the alphabet."""

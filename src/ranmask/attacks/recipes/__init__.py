@@ -1,4 +1,4 @@
-"""The recipes, one short file each; to add one, write a file and name it here.
+"""The recipes, one short file each; to add one, write a file and name it below.
 
 Plausible texts, as the field attacks (each with a preset):
 
@@ -16,7 +16,7 @@ Any words, to test certificates:
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from typing import Any
 
 from ranmask.attacks.recipe import Recipe
 from ranmask.attacks.recipes import (
@@ -31,15 +31,24 @@ from ranmask.attacks.recipes import (
 from ranmask.attacks.supplies import PRESETS, Preset, Supplies
 from ranmask.errors import OptionError
 
-RECIPES: dict[str, Callable[..., Recipe]] = {
-    "textfooler": textfooler.build,
-    "bert-attack": bert_attack.build,
-    "deepwordbug": deepwordbug.build,
-    "several-words": several_words.build,
-    "labels-only": labels_only.build,
-    "anywords": anywords.build,
-    "critical": critical.build,
+_MODULES: dict[str, Any] = {
+    "textfooler": textfooler,
+    "bert-attack": bert_attack,
+    "deepwordbug": deepwordbug,
+    "several-words": several_words,
+    "labels-only": labels_only,
+    "anywords": anywords,
+    "critical": critical,
 }
+"""Each module has ``build(supplies, preset)`` and ``USES``, the supplies that it takes."""
+
+RECIPES = tuple(_MODULES)
+
+
+def uses(name: str) -> tuple[str, ...]:
+    """The supplies that a recipe takes: names of fields of `Supplies`."""
+    used: tuple[str, ...] = _MODULES[name].USES
+    return used
 
 
 def build_recipe(
@@ -47,7 +56,8 @@ def build_recipe(
 ) -> Recipe:
     """A recipe by name, made with these resources."""
     check_names(name, preset)
-    return RECIPES[name](supplies or Supplies(), preset)
+    recipe: Recipe = _MODULES[name].build(supplies or Supplies(), preset)
+    return recipe
 
 
 def check_names(name: str, preset: str) -> None:

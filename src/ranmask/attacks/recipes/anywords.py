@@ -11,11 +11,14 @@ from ranmask.attacks.supplies import Preset, Supplies
 HOW = "words that may be put anywhere, as vocabulary_of(texts) (--vocabulary)"
 
 
-def build(supplies: Supplies, preset: Preset) -> Recipe:
+USES = ("vocabulary",)
+
+
+def build(supplies: Supplies, preset: Preset, name: str = "anywords") -> Recipe:
     """Needs a vocabulary; presets change nothing."""
-    vocabulary = supplies.need("anywords", "vocabulary", HOW)
+    vocabulary = supplies.need(name, "vocabulary", HOW)
     return Recipe(
-        name="anywords",
+        name=name,
         preset=None,
         cutting="words",
         ranking=ByUnknown(),

@@ -14,6 +14,7 @@ HOW = (
     "a masked language model, as MaskedLM.from_pretrained(folder) (--attack-lm); "
     "`ranmask train --kind mlm` trains one"
 )
+USES = ("masked_lm", "sentence_encoder", "stop_words")
 COUNTS: dict[Preset, int] = {"ranmask-2021": 48, "textattack-0.3.11": 8}
 
 
@@ -34,8 +35,10 @@ def build(supplies: Supplies, preset: Preset) -> Recipe:
         constraints=tuple(constraints),
         search=Greedy(),
         frozen_premise=False,
+        sentence_encoder=supplies.sentence_encoder,
+        masked_lm=model,
         resources={
             **supplies.describe("masked_lm", "sentence_encoder"),
-            "stop_words": stop_words.name,
+            "stop_words": stop_words.description(),
         },
     )

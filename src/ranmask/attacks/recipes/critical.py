@@ -9,8 +9,9 @@ from ranmask.attacks.recipe import Recipe
 from ranmask.attacks.recipes import anywords
 from ranmask.attacks.supplies import Preset, Supplies
 
+USES = anywords.USES
+
 
 def build(supplies: Supplies, preset: Preset) -> Recipe:
     """As anywords, in the certificate's own places."""
-    like = anywords.build(supplies, preset)
-    return replace(like, name="critical", ranking=ByCertificate())
+    return replace(anywords.build(supplies, preset, "critical"), ranking=ByCertificate())

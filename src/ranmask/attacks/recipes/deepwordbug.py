@@ -10,6 +10,8 @@ from ranmask.attacks.search import Greedy
 from ranmask.attacks.supplies import CUTTINGS, Preset, Supplies
 from ranmask.resources.stop_words import load_stop_words
 
+USES = ("stop_words",)
+
 
 def build(supplies: Supplies, preset: Preset) -> Recipe:
     """Needs nothing but stop words."""
@@ -24,5 +26,5 @@ def build(supplies: Supplies, preset: Preset) -> Recipe:
         constraints=(EditDistance(30),),
         search=Greedy(),
         frozen_premise=False,
-        resources={"stop_words": stop_words.name},
+        resources={"stop_words": stop_words.description()},
     )

@@ -10,9 +10,10 @@ from ranmask.attacks.recipes import textfooler
 from ranmask.attacks.search import LabelsOnly
 from ranmask.attacks.supplies import Preset, Supplies
 
+USES = textfooler.USES
+
 
 def build(supplies: Supplies, preset: Preset) -> Recipe:
     """TextFooler's words and constraints; words are put back in a random order."""
-    like = textfooler.build(supplies, preset)
-    name = like.name.replace("textfooler", "labels-only")
-    return replace(like, name=name, ranking=AtRandom(), search=LabelsOnly())
+    like = textfooler.build(supplies, preset, "labels-only")
+    return replace(like, ranking=AtRandom(), search=LabelsOnly())

@@ -13,8 +13,9 @@ from ranmask.attacks.recipes import textfooler
 from ranmask.attacks.search import Together
 from ranmask.attacks.supplies import Preset, Supplies
 
+USES = textfooler.USES
+
 
 def build(supplies: Supplies, preset: Preset) -> Recipe:
     """TextFooler's words and constraints, another search."""
-    like = textfooler.build(supplies, preset)
-    return replace(like, name=like.name.replace("textfooler", "several-words"), search=Together())
+    return replace(textfooler.build(supplies, preset, "several-words"), search=Together())

@@ -18,9 +18,12 @@ from ranmask.resources.stop_words import load_stop_words
 HOW = "a table of synonyms or word vectors, as load_neighbours('jia2019') (--neighbours)"
 
 
-def build(supplies: Supplies, preset: Preset) -> Recipe:
+USES = ("neighbours", "tagger", "sentence_encoder", "stop_words")
+
+
+def build(supplies: Supplies, preset: Preset, name: str = "textfooler") -> Recipe:
     """Needs neighbours; uses a tagger and a sentence encoder where they are given."""
-    neighbours = supplies.need("textfooler", "neighbours", HOW)
+    neighbours = supplies.need(name, "neighbours", HOW)
     constraints: list[Constraint] = [SimilarWord(neighbours, least=0.5)]
     if supplies.tagger is not None:
         constraints.append(SamePartOfSpeech(supplies.tagger))
@@ -32,7 +35,7 @@ def build(supplies: Supplies, preset: Preset) -> Recipe:
         )
     stop_words = supplies.stop_words or load_stop_words("textfooler")
     return Recipe(
-        name=name_with("textfooler", supplies, "tagger", "sentence_encoder"),
+        name=name_with(name, supplies, "tagger", "sentence_encoder"),
         preset=preset,
         cutting=CUTTINGS[preset],
         stop_words=stop_words.words,
@@ -41,8 +44,9 @@ def build(supplies: Supplies, preset: Preset) -> Recipe:
         constraints=tuple(constraints),
         search=Greedy(),
         frozen_premise=True,
+        sentence_encoder=supplies.sentence_encoder,
         resources={
             **supplies.describe("neighbours", "tagger", "sentence_encoder"),
-            "stop_words": stop_words.name,
+            "stop_words": stop_words.description(),
         },
     )
