@@ -1,6 +1,7 @@
 """What went wrong once in the attack engine: each of these failed before it was mended."""
 
 import json
+from dataclasses import fields, replace
 
 import numpy as np
 import pytest
@@ -25,10 +26,11 @@ from ranmask.attacks.candidates import Candidates
 from ranmask.attacks.engine import Engine, Target
 from ranmask.attacks.ranking import ByUnknown
 from ranmask.attacks.recipe import Recipe, usable
-from ranmask.attacks.recipes import build_recipe
-from ranmask.attacks.search import LabelsOnly
+from ranmask.attacks.recipes import RECIPES, build_recipe, uses
+from ranmask.attacks.search import AnyWords, LabelsOnly
 from ranmask.attacks.supplies import Supplies
 from ranmask.attacks.victims import as_victim
+from ranmask.attacks.vocabulary import Vocabulary
 from ranmask.classifiers.testing import hashing_classifier, keyword_classifier
 from ranmask.cli import app
 from ranmask.data import Row
@@ -213,3 +215,49 @@ def test_early_outcomes_are_counted_once(tmp_path):
     lines = (tmp_path / "o.jsonl.early").read_text().splitlines()[1:]
     ahead = {json.loads(line)["row"] for line in lines}
     assert told == [written + sum(row > written for row in ahead)]
+
+
+def test_any_words_go_for_the_margin_not_for_the_share():
+    """``split`` takes more from the true class, but only ``turn`` brings another one closer."""
+
+    def judge(texts):
+        rows = []
+        for text in texts:
+            words = text.split()
+            row = [3.0 + words.count("good"), 1.0, 1.0]
+            row[1] += 1.2 * words.count("split") + 2 * words.count("turn")
+            row[2] += 1.2 * words.count("split")
+            rows.append([score / sum(row) for score in row])
+        return rows
+
+    words = Supplies(vocabulary=Vocabulary("made up", ("split", "turn")))
+    recipe = build_recipe("anywords", words)
+    one_word = replace(recipe, search=AnyWords(best=1))
+    [found] = outcomes(as_victim(judge), one_word, [Target(1, "a b c d", 0)], budget=2)
+    assert found.status == "succeeded"
+    assert {change.after for change in found.changes} == {"turn"}
+
+
+def test_recipes_say_what_they_take():
+    for name in RECIPES:
+        assert set(uses(name)) <= {field.name for field in fields(Supplies)}
+        missing = {"neighbours", "masked_lm", "vocabulary"} & set(uses(name))
+        if missing:
+            with pytest.raises(OptionError, match=f"the recipe {name} needs {missing.pop()}"):
+                build_recipe(name, Supplies())
+
+
+def test_supplies_are_resources():
+    with pytest.raises(OptionError, match=r"vocabulary must be a resource .* not a list"):
+        Supplies(vocabulary=["a"])
+
+
+def test_a_long_text_is_asked_about_in_slices(monkeypatch):
+    from ranmask.attacks import victims
+
+    base = SmoothedClassifier(keyword_classifier, keep=1, masks=500)
+    texts = ["good best film " * 60, "the good film was fine"]
+    targets = numbered(texts, [1, 1])
+    whole = outcomes(as_victim(base), recipes()["greedy"], targets, most_queries=90)
+    monkeypatch.setattr(victims, "_CHARACTERS_AT_ONCE", 1000)
+    assert outcomes(as_victim(base), recipes()["greedy"], targets, most_queries=90) == whole

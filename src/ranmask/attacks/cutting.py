@@ -45,16 +45,23 @@ class CutText:
     @cached_property
     def spans(self) -> tuple[Span, ...]:
         """Where the attackable words are."""
-        if self.origin is not None:
+        if self.origin is not None and self.keeps_cuts:
             before, span, string = self.origin
-            if self.cutting == "words" or string.isalnum():
-                return _moved(before.spans, span, string)
+            return _moved(before.spans, span, string)
         find = _CUTTERS[self.cutting]
         return tuple(
             (part, start, stop)
             for part, string in enumerate(self.parts)
             for start, stop in find(string)
         )
+
+    @property
+    def keeps_cuts(self) -> bool:
+        """Whether it is plain, without looking, that the last replacement left all cuts in place.
+
+        It does where words are cut by blanks, and where it put in letters and digits only.
+        """
+        return self.origin is not None and (self.cutting == "words" or self.origin[2].isalnum())
 
     @cached_property
     def words(self) -> tuple[str, ...]:

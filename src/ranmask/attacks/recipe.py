@@ -168,6 +168,8 @@ def within_budget(text: CutText, attempt: Attempt) -> bool:
 
 def _keeps_positions(proposal: Proposal, current: CutText) -> bool:
     """Whether every other word is where it was, beside the new ones."""
+    if proposal.text.keeps_cuts:
+        return True
     new, old = proposal.text.words, current.words
     return len(new) == len(old) and all(
         new[place] == word for place, word in enumerate(old) if place not in proposal.positions
