@@ -123,3 +123,37 @@ def test_cuts(place):
 
 def test_case():
     assert ours.cases(made_up.cases()) == THEIRS["cases"]
+
+
+class TestRecord:
+    """What the tool wrote when both were there, and what the page says of it."""
+
+    FOLDER = ROOT / "tools/textattack_parity"
+    OUTCOME = json.loads((FOLDER / "outcome.json").read_text(encoding="utf-8"))
+    WRAPPED = json.loads((FOLDER / "wrapped.json").read_text(encoding="utf-8"))
+    PAGE = (ROOT / "docs/textattack.md").read_text(encoding="utf-8")
+
+    def test_every_difference_has_a_reason(self):
+        assert self.OUTCOME["versions"]["theirs"]["textattack"] == "0.3.11"
+        assert self.OUTCOME["seed"] == common.SEED
+        assert {one["why"] for one in self.OUTCOME["differences"]} <= set(compare.REASONS)
+        for group in self.OUTCOME["groups"].values():
+            assert all(recipe["same_stop_words"] for recipe in group["recipes"].values())
+
+    def test_the_page_shows_it(self):
+        for name, counts in self.OUTCOME["groups"]["texts"]["recipes"].items():
+            shown = [name, *(counts[one] for one in ("texts", "succeeded", "failed", "skipped"))]
+            shown += [counts["queries"], counts["candidates"], counts["identical_in_every_step"]]
+            assert f"| {' | '.join(map(str, shown))} |" in self.PAGE
+        cuts = self.OUTCOME["cuts"]
+        for step, total in cuts["strings"].items():
+            assert f"{cuts['identical'][step]} of {total}" in " ".join(self.PAGE.split())
+        assert cuts["cases"]["words"] == cuts["cases"]["identical"] == 242
+
+    def test_with_ties_settled_the_wrapper_gives_the_same_attacks(self):
+        compared = self.WRAPPED["compared"]
+        for name, counts in compared.items():
+            if "earlier" in name:
+                assert set(counts.values()) == {counts["texts"]}
+        assert compared["as shipped, as TextAttack sorts"]["same_text"] == 96
+        assert compared["votes of 100, as TextAttack sorts"]["same_text"] == 38
