@@ -290,7 +290,7 @@ class TestSteps:
             {"ensemble": "score"},
             {"family": "windows"},
         ],
-        ids=str,
+        ids=lambda options: " ".join(map(str, options)) or "plain",
     )
     def test_come_to_what_predict_says(self, options):
         classifier = SmoothedClassifier(hashing_classifier, keep=3, **options)
