@@ -12,6 +12,7 @@ from functools import cache
 from pathlib import Path
 
 import pytest
+import torch
 
 ROOT = Path(__file__).parents[2]
 if str(ROOT) not in sys.path:
@@ -32,7 +33,16 @@ UNLIKE = {CHINESE: {"words", "without", "windows"}, MIXED: set(), TURKISH: {"win
 
 
 @pytest.fixture(scope="module")
-def given(tmp_path_factory):
+def one_thread():
+    """Tiny matrices are fastest on one thread, far more so on a busy machine."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(before)
+
+
+@pytest.fixture(scope="module")
+def given(one_thread, tmp_path_factory):
     """What ranmask's recipes are made with."""
     folder = tmp_path_factory.mktemp("language-model")
     common.write_language_model(folder, WORDS)
