@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import os
 from collections.abc import Callable
 from datetime import timedelta
@@ -29,6 +30,13 @@ def meet(cpu: bool) -> None:
     """Connect the processes; nothing happens where there is one only."""
     if count() > 1 and not dist.is_initialized():
         PartialState(cpu=cpu, timeout=_LONGEST_WAIT)
+        # Left to the end of the interpreter, its threads may outlive it and abort the process.
+        atexit.register(_part)
+
+
+def _part() -> None:
+    if dist.is_initialized():
+        dist.destroy_process_group()
 
 
 def by_the_first(action: Callable[[], Outcome]) -> Outcome:
