@@ -154,9 +154,8 @@ def _attacks(record: dict[str, Any]) -> str:
         "",
         f"Resources: {record['resources']} {record['unfinished']}",
         "",
-        f"Run on {record['hardware']}; {record['numbers']}; {copies:,} masked copies in all, up to "
-        "170,000 a second with 15 processes on the one device. Code of commit "
-        f"`{record['commit']}`.",
+        f"Run on {record['hardware']}; {record['numbers']}; {copies:,} masked copies in all, "
+        f"{record['pace']}. Code of commit `{record['commit']}`.",
         "",
         "What agrees with the paper: on AG News RanMASK loses a few points of clean accuracy and "
         "keeps far more of it under attack; vote holds better than the mean of scores (but for "

@@ -516,3 +516,34 @@ def test_a_retrained_model_is_another_one(classifier):
         model.classifier.bias[0] += 1e-3
     other = HuggingFaceClassifier(model, base.tokenizer, source=base.source)
     assert other.description()["sha256"] != base.description()["sha256"]
+
+
+@pytest.mark.parametrize("hide", ["mask", "drop"])
+@pytest.mark.parametrize("architecture", ["bert", "roberta"])
+def test_texts_laid_out_together_have_the_rows_that_they_have_alone(
+    classifier, architecture, hide, monkeypatch
+):
+    """A row must not tell which texts it was laid out with: nor its tokens, nor their places."""
+    monkeypatch.setattr("ranmask.classifiers.encoding._ROWS_LAID_OUT", 12)
+    base = classifier(architecture, hide)
+    texts = [
+        copies_of(base, WORDS, all_sets(5, 2)),
+        copies_of(base, ["good"], all_sets(1, 1)),
+        copies_of(base, ["unbelievable"] * 9, all_sets(9, 1)[[4]]),
+        copies_of(base, WORDS, all_sets(5, 1)[[0, 3]]),
+        copies_of(base, ["a"] * 80, sampled_sets(base.encoder.most_words(), 1, 3, seed=1)),
+        copies_of(base, WORDS, all_sets(5, 1), PREMISE),
+        copies_of(base, ["dull", "film"], all_sets(2, 1)),
+        copies_of(base, ["[SEP]", "film", "unbelievableness"], all_sets(3, 2)),
+    ]
+
+    def shown(blocks):
+        return [
+            (block.ids[row, :length].tolist(), block.positions[row, :length].tolist())
+            for block in blocks
+            for row, length in enumerate(block.lengths)
+        ]
+
+    together = base.encoder.rows_of_all(texts)
+    assert len(together) < len(texts)
+    assert shown(together) == shown([base.encoder.rows(one) for one in texts])

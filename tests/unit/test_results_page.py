@@ -73,3 +73,20 @@ def test_the_readme_shows_the_same_figures():
         shown = " ".join(f"{v:.2f}"[1:] for v in figures["certified_accuracy"][1:6])
         accuracy = f"{figures['accuracy']:.3f}"[1:]
         assert f"| {accuracy} | {figures['median_radius']} | {shown} |" in readme
+
+
+def test_the_readme_shows_the_same_attacks():
+    readme = (ROOT / "README.md").read_text()
+    runs = json.loads((ROOT / "results" / "attacks.json").read_text())["runs"]
+    figures = {(r["corpus"], r["victim"], r["recipe"]): r["figures"] for r in runs}
+    recipes = ("textfooler", "bert-attack", "deepwordbug")
+    for name, victim in (("RanMASK, vote", "vote"), ("RanMASK, score", "score")):
+        cells = []
+        for recipe in recipes:
+            one = figures["agnews", victim, recipe]
+            gone = 1 - one["Succ_fresh_masks"] / one["Succ"]
+            star = "" if one["texts"] == 300 else "*"
+            cells.append(f"{100 * one['Boa']:.1f}{star} ({100 * gone:.0f})")
+        assert f"| {name} | {' | '.join(cells)} |" in readme
+    plain = [f"{100 * figures['agnews', 'plain', recipe]['Boa']:.1f}" for recipe in recipes]
+    assert f"| plain classifier | {' | '.join(plain)} |" in readme

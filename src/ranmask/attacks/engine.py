@@ -173,7 +173,7 @@ class Engine:
         document(target.text)
         labels = self.victim.labels
         if labels is not None and not 0 <= target.label < len(labels):
-            raise OptionError(_no_such_class(target.label, len(labels or ())))
+            raise OptionError(_no_such_class(target.label, len(labels)))
         budget = self.budget if isinstance(self.budget, int) else None
         text = cut(target.text, self.recipe.cutting)
         return Attempt(
@@ -189,10 +189,7 @@ class Engine:
                 continue
             attempt.certificate = result
             if isinstance(self.budget, str):
-                beyond = self.budget == "radius+1"
-                attempt.budget = (result.radius or 0) + (beyond and result.radius is not None)
-                if beyond:  # where nothing is certified, one word is one more than that
-                    attempt.budget = max(1, attempt.budget)
+                attempt.budget = (result.radius or 0) + (self.budget == "radius+1")
             ready.append(attempt)
         return ready
 
