@@ -32,7 +32,7 @@ def collect(folder: Path) -> dict[str, Any]:
                 parts = sorted(folder.glob(f"{corpus}-{victim}-{recipe}.jsonl"))
                 parts += sorted(folder.glob(f"{corpus}-{victim}-{recipe}.[0-9].jsonl"))
                 if parts:
-                    runs.append(_run(corpus, victim, recipe, parts))
+                    runs.append(run_of(corpus, victim, recipe, parts))
     trained = {
         path.stem: json.loads(path.read_text())
         for path in sorted(folder.glob("*-*.json"))
@@ -46,21 +46,21 @@ def collect(folder: Path) -> dict[str, Any]:
         "version": 1,
         **about,
         "data": {"split": "test", "corpora": sorted({run["corpus"] for run in runs})},
-        "models": _without_folders(models),
+        "models": without_folders(models),
         "runs": runs,
     }
 
 
-def _without_folders(value: Any) -> Any:
+def without_folders(value: Any) -> Any:
     """Names instead of paths: where a resource lay is nobody's business."""
     if isinstance(value, dict):
-        return {key: _without_folders(one) for key, one in value.items()}
+        return {key: without_folders(one) for key, one in value.items()}
     if isinstance(value, list):
-        return [_without_folders(one) for one in value]
+        return [without_folders(one) for one in value]
     return Path(value).name if isinstance(value, str) and value.startswith("/") else value
 
 
-def _run(corpus: str, victim: str, recipe: str, parts: list[Path]) -> dict[str, Any]:
+def run_of(corpus: str, victim: str, recipe: str, parts: list[Path]) -> dict[str, Any]:
     lines = [json.loads(line) for part in parts for line in part.read_text().splitlines()]
     record = json.loads(parts[0].with_name(parts[0].name + ".run.json").read_text())
     summary = summarise(AttackOutcome.from_dict(line) for line in lines)
@@ -75,7 +75,7 @@ def _run(corpus: str, victim: str, recipe: str, parts: list[Path]) -> dict[str, 
         "victim": victim,
         "recipe": recipe,
         "name": record["recipe"]["name"],
-        "declared": _without_folders(record["recipe"]),
+        "declared": without_folders(record["recipe"]),
         "smoothing": {name: options[name] for name in keep} if options else None,
         "parts": len(parts),
         "figures": summary.values(),

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from ranmask.attacks.attacking import attack
     from ranmask.attacks.outcome import AttackOutcome
+    from ranmask.cascade import Cascade
     from ranmask.classifiers.base import BaseClassifier
     from ranmask.classifiers.blend import Blend
     from ranmask.classifiers.function import FunctionClassifier
@@ -31,6 +32,8 @@ if TYPE_CHECKING:
     from ranmask.options import SmoothingOptions
     from ranmask.results import Certificate, Prediction
     from ranmask.smoothing import SmoothedClassifier
+    from ranmask.synonym_smoothing import SynonymSmoothedClassifier
+    from ranmask.synonyms import SynonymSets
 
 __version__ = "0.1.0"
 
@@ -39,6 +42,7 @@ _HOMES = {
     "AttackOutcome": "ranmask.attacks.outcome",
     "BaseClassifier": "ranmask.classifiers.base",
     "Blend": "ranmask.classifiers.blend",
+    "Cascade": "ranmask.cascade",
     "Certificate": "ranmask.results",
     "ClassifierError": "ranmask.errors",
     "DataError": "ranmask.errors",
@@ -52,6 +56,8 @@ _HOMES = {
     "RanmaskError": "ranmask.errors",
     "SmoothedClassifier": "ranmask.smoothing",
     "SmoothingOptions": "ranmask.options",
+    "SynonymSets": "ranmask.synonyms",
+    "SynonymSmoothedClassifier": "ranmask.synonym_smoothing",
     "TextError": "ranmask.errors",
     "WordTable": "ranmask.classifiers.word_table",
     "attack": "ranmask.attacks.attacking",
@@ -62,6 +68,7 @@ __all__ = [
     "AttackOutcome",
     "BaseClassifier",
     "Blend",
+    "Cascade",
     "Certificate",
     "ClassifierError",
     "DataError",
@@ -75,6 +82,8 @@ __all__ = [
     "RanmaskError",
     "SmoothedClassifier",
     "SmoothingOptions",
+    "SynonymSets",
+    "SynonymSmoothedClassifier",
     "TextError",
     "WordTable",
     "__version__",

@@ -75,8 +75,9 @@ def run_to_file(
         early = _Early(path, description)
         waiting = {row: one for row, one in early.read().items() if row > results.done}
         start = time.monotonic()
-        todo = [row for row in rows if row.number > results.done]
-        started(results.done + len(waiting))
+        all_rows = list(rows)
+        todo = [row for row in all_rows if row.number > results.done]
+        started(len(all_rows) - len(todo) + len(waiting))
         order = iter([row.number for row in todo])
         next_row = next(order, None)
         left = (row for row in todo if row.number not in waiting)

@@ -6,6 +6,8 @@ Certificates that sample count an uncertain vote against the label; the paper's 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from fractions import Fraction
 from functools import partial
 
 from ranmask import certificates
@@ -20,6 +22,11 @@ _LONGER = "a text that grows beyond {} words is refused, not classified"
 _PREMISE = "the premise does not change"
 _DETERMINISTIC = "the base classifier always says the same of the same visible words"
 _IDEAL_VOTE = "the label is that of a vote over all kept sets, of which predict() takes a sample"
+_FROM_TABLE = (
+    "words are replaced only by words that the table {!r} lists for them, in the same case and "
+    "with the same punctuation around them"
+)
+_IDEAL_COPIES = "the label is that of a vote over all random copies, of which predict() draws some"
 _TOLERANCE = "recomputing a copy moves no output of the model by more than {:.3g}"
 
 
@@ -50,14 +57,13 @@ def sampled_radius(
     check_fixed(family.kind)
     samples, words, kept = len(family), family.words, family.kept
     for_label = ballots.votes == label
-    votes, sure = int(for_label.sum()), int((for_label & ~ballots.uncertain).sum())
+    votes = int(for_label.sum())
     if kind == "ablation":
-        return certificates.ablation_radius(sure, samples, words, kept, alpha=alpha)
+        return certificates.ablation_radius(
+            _against(ballots, label)[label], samples, words, kept, alpha=alpha
+        )
     if kind == "ablation-runner-up":
-        counts = [
-            sure if rival == label else int(((ballots.votes == rival) | ballots.uncertain).sum())
-            for rival in range(ballots.classes)
-        ]
+        counts = _against(ballots, label)
         return certificates.runner_up_radius(counts, label, samples, words, kept, alpha=alpha)
     if kind == "paper-as-printed":
         return certificates.printed_radius(votes, samples, words, kept, alpha=alpha)
@@ -65,6 +71,27 @@ def sampled_radius(
     if kind == "paper-estimated-beta":
         beta = partial(certificates.estimated_beta, family.sets, for_label, words, seed=seed)
     return certificates.paper_radius(votes, samples, words, kept, alpha=alpha, beta=beta)
+
+
+def synonym_radius(
+    ballots: Ballots, label: int, overlaps: Sequence[Fraction], *, alpha: float
+) -> Radius:
+    """SAFER's certificate of ``label`` from an estimation sample that did not select it.
+
+    ``overlaps`` belong to all words of the text: 1 for a word that no copy shows.
+    """
+    counts = _against(ballots, label)
+    return certificates.synonym_radius(counts, label, len(ballots.votes), overlaps, alpha=alpha)
+
+
+def _against(ballots: Ballots, label: int) -> list[int]:
+    """Votes of each class; uncertain ones are taken from the label, and given to every rival."""
+    return [
+        int(((ballots.votes == one) & ~ballots.uncertain).sum())
+        if one == label
+        else int(((ballots.votes == one) | ballots.uncertain).sum())
+        for one in range(ballots.classes)
+    ]
 
 
 def assumptions(
@@ -80,5 +107,21 @@ def assumptions(
         assumes.append(_PREMISE)
     if kind != "exact":
         assumes.append(_IDEAL_VOTE)
-    assumes.append(_TOLERANCE.format(tolerance / 2) if tolerance > 0 else _DETERMINISTIC)
+    assumes.append(_repeatable(tolerance))
     return tuple(assumes)
+
+
+def synonym_assumptions(table: str, tolerance: float, *, pair: bool) -> tuple[str, ...]:
+    """What SAFER's certificate rests on, in words: above all, which words it covers."""
+    premise = [_PREMISE] if pair else []
+    return (
+        _FROM_TABLE.format(table),
+        _SUBSTITUTION,
+        *premise,
+        _IDEAL_COPIES,
+        _repeatable(tolerance),
+    )
+
+
+def _repeatable(tolerance: float) -> str:
+    return _TOLERANCE.format(tolerance / 2) if tolerance > 0 else _DETERMINISTIC

@@ -11,7 +11,7 @@ import functools
 import json
 import os
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -20,6 +20,7 @@ import typer
 
 from ranmask import __version__
 from ranmask.cli_attack import attack
+from ranmask.cli_cascade import build, detector, report
 from ranmask.cli_inputs import Source, open_input
 from ranmask.cli_options import (
     Alpha,
@@ -62,8 +63,8 @@ from ranmask.errors import OptionError, RanmaskError
 
 if TYPE_CHECKING:
     from ranmask.data import Row
+    from ranmask.interface import TextClassifier
     from ranmask.runs import Classify, Outcome
-    from ranmask.smoothing import SmoothedClassifier
 
 FAILED, WRONG_USAGE, SOME_ROWS_FAILED, INTERRUPTED = 1, 2, 3, 130
 
@@ -221,7 +222,7 @@ def _command(
 
 def _show(
     rows: Iterable[Row],
-    classifier: SmoothedClassifier,
+    classifier: TextClassifier,
     classify: Classify,
     command: str,
     as_json: bool,
@@ -231,7 +232,7 @@ def _show(
     from rich.console import Console
 
     from ranmask import rendering, runs
-    from ranmask.results import Certificate
+    from ranmask.results import CascadePrediction, Certificate
 
     certified = command == "certify"
     labels = classifier.labels
@@ -254,7 +255,7 @@ def _show(
         with _progress(total) as advance:
             for outcome, _ in outcomes():
                 rendering.add_outcome(table, outcome, certified)
-                if isinstance(outcome.result, Certificate):
+                if isinstance(outcome.result, Certificate | CascadePrediction):
                     example = outcome.result
                 advance(1)
         console.print(table)
@@ -271,7 +272,7 @@ _SUMMARISED = ("error", "correct", "radius", "words")
 
 def _write(
     source: Source,
-    classifier: SmoothedClassifier,
+    classifier: TextClassifier,
     classify: Classify,
     command: str,
     output: Path,
@@ -305,14 +306,14 @@ def _write(
 
 def _load(
     model: str | None, options: dict[str, Any], command: str
-) -> tuple[SmoothedClassifier, Classify]:
+) -> tuple[TextClassifier, Classify]:
     from ranmask.loading import DEFAULT_MODEL, load_classifier
 
     quiet_libraries()
     classifier = load_classifier(model or DEFAULT_MODEL, **options)
     if command != "certify":
         return classifier, classifier.predict
-    classifier.options.check_certifiable()  # told once, not for every row
+    classifier.check_certifiable()  # told once, not for every row
     return classifier, classifier.certify
 
 
@@ -358,6 +359,25 @@ def _train(*args: Any, **kwargs: Any) -> None:
 def _tune(*args: Any, **kwargs: Any) -> None:
     with _errors_as_exit_codes():
         tune(*args, **kwargs)
+
+
+cascade = typer.Typer(
+    no_args_is_help=True,
+    help="Plain for clean texts, smoothed for suspicious ones: build a cascade and look at it.",
+)
+app.add_typer(cascade, name="cascade")
+
+
+def _in_cascade(command: Callable[..., None]) -> None:
+    @cascade.command(command.__name__, help=command.__doc__)
+    @functools.wraps(command)
+    def called(*args: Any, **kwargs: Any) -> None:
+        with _errors_as_exit_codes():
+            command(*args, **kwargs)
+
+
+for _command_of_cascade in (detector, build, report):
+    _in_cascade(_command_of_cascade)
 
 
 @contextmanager

@@ -40,6 +40,7 @@ from ranmask.cli_options import (
     quiet_libraries,
     word_losses_from,
 )
+from ranmask.cli_supplies import supplies_for
 from ranmask.errors import OptionError
 
 if TYPE_CHECKING:
@@ -47,12 +48,8 @@ if TYPE_CHECKING:
     from ranmask.attacks.outcome import AttackOutcome
     from ranmask.attacks.recipe import Budget
     from ranmask.attacks.summary import AttackSummary
-    from ranmask.attacks.supplies import Supplies
     from ranmask.attacks.victims import Victim
-    from ranmask.attacks.vocabulary import Vocabulary
     from ranmask.data import Columns
-
-DEFAULT_NEIGHBOURS = "jia2019"
 
 
 def attack(
@@ -105,9 +102,9 @@ def attack(
         input, data, split, texts, columns_from(text_column, pair_columns, label_column)
     )
     quiet_libraries()
-    supplies = _supplies(
+    supplies = supplies_for(
         recipe,
-        source,
+        source.rows,
         neighbours=neighbours,
         tagger=tagger,
         sentence_encoder=sentence_encoder,
@@ -172,8 +169,8 @@ def _source(
 
 
 def _victim(model: str | None, plain: bool, options: dict[str, Any], lm: str | None) -> Victim:
-    from ranmask.attacks.victims import PlainVictim, SmoothedVictim
-    from ranmask.loading import DEFAULT_MODEL, load_classifier
+    from ranmask.attacks.victims import PlainVictim, as_victim
+    from ranmask.loading import DEFAULT_MODEL, load_classifier, load_with_any_keep
 
     name = model or DEFAULT_MODEL
     if plain:
@@ -184,10 +181,10 @@ def _victim(model: str | None, plain: bool, options: dict[str, Any], lm: str | N
                 raise OptionError(f"{flag} means nothing with --plain, which masks no word")
         rest = {key: value for key, value in options.items() if key not in smoothing}
         # How it would be smoothed does not matter: the base classifier reads the whole text.
-        loaded = load_classifier(name, **{**rest, "keep": 1})
+        loaded = load_with_any_keep(name, **rest)
         return PlainVictim(loaded.base, loaded.labels)
     losses = word_losses_from(lm, options["sampling"], options["device"])
-    return SmoothedVictim(load_classifier(name, **options, word_losses=losses))
+    return as_victim(load_classifier(name, **options, word_losses=losses))
 
 
 def _budget(given: str | None) -> Budget:
@@ -201,71 +198,12 @@ def _budget(given: str | None) -> Budget:
         ) from None
 
 
-def _supplies(
-    recipe: str,
-    source: Source,
-    *,
-    neighbours: str | None,
-    tagger: str | None,
-    sentence_encoder: str | None,
-    attack_lm: str | None,
-    stop_words: str | None,
-    vocabulary: Path | None,
-    device: str | None,
-) -> Supplies:
-    """The resources that the recipe uses; those that it does not use are refused by name."""
-    from ranmask.attacks.recipes import uses
-    from ranmask.attacks.supplies import Supplies
-    from ranmask.resources.neighbours import load_neighbours
-    from ranmask.resources.sentence_encoder import load_sentence_encoder
-    from ranmask.resources.stop_words import load_stop_words
-    from ranmask.resources.tagging import load_tagger
-
-    used = uses(recipe)
-    for name, flag, value in (
-        ("neighbours", "--neighbours", neighbours),
-        ("tagger", "--tagger", tagger),
-        ("sentence_encoder", "--sentence-encoder", sentence_encoder),
-        ("masked_lm", "--attack-lm", attack_lm),
-        ("stop_words", "--stop-words", stop_words),
-        ("vocabulary", "--vocabulary", vocabulary),
-    ):
-        if value is not None and name not in used:
-            raise OptionError(f"{flag} means nothing with --recipe {recipe}: leave it out")
-    given: dict[str, Any] = {}
-    if "neighbours" in used:
-        given["neighbours"] = load_neighbours(neighbours or DEFAULT_NEIGHBOURS)
-    if "tagger" in used and tagger != "none":
-        given["tagger"] = load_tagger(None if tagger in (None, "nltk") else tagger)
-    if sentence_encoder is not None:
-        given["sentence_encoder"] = load_sentence_encoder(sentence_encoder, device=device)
-    if attack_lm is not None:
-        from ranmask.resources.masked_lm import MaskedLM
-
-        given["masked_lm"] = MaskedLM.from_pretrained(attack_lm, device=device)
-    if stop_words is not None:
-        given["stop_words"] = load_stop_words(stop_words)
-    if "vocabulary" in used:
-        given["vocabulary"] = _vocabulary(source, vocabulary)
-    return Supplies(**given)
-
-
-def _vocabulary(source: Source, path: Path | None) -> Vocabulary:
-    from ranmask.attacks.vocabulary import read_vocabulary, vocabulary_of
-    from ranmask.words import usable
-
-    if path is not None:
-        return read_vocabulary(path)
-    texts = (row.text for row in source.rows if row.text is not None and usable(row.text))
-    return vocabulary_of(texts, "the attacked texts")
-
-
 def _run(engine: Engine, source: Source, output: Path | None, show: int, as_json: bool) -> bool:
     from rich.console import Console
 
     from ranmask import attack_rendering, attack_runs
     from ranmask.attacks.summary import AttackSummary
-    from ranmask.attacks.victims import SmoothedVictim
+    from ranmask.attacks.victims import PlainVictim
     from ranmask.progress import progress
 
     notes = Console(stderr=True)
@@ -295,7 +233,7 @@ def _run(engine: Engine, source: Source, output: Path | None, show: int, as_json
         for outcome in examples:
             attack_rendering.print_outcome(console, outcome, labels)
     attack_rendering.print_attack_summary(notes, engine.recipe.name, summary)
-    if isinstance(engine.victim, SmoothedVictim):
+    if not isinstance(engine.victim, PlainVictim):
         seconds = time.monotonic() - start
         attack_rendering.print_pace(notes, engine.victim.copies_scored, seconds)
     return summary.errors > 0

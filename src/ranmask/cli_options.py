@@ -83,7 +83,7 @@ CertificateOption = Annotated[
     str | None,
     typer.Option(
         help="exact, ablation, ablation-runner-up; without guarantee: paper, paper-as-printed, "
-        "paper-estimated-beta.",
+        "paper-estimated-beta. Models smoothed by synonyms: safer.",
         show_default="exact",
     ),
 ]

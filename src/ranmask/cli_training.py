@@ -6,7 +6,9 @@ from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ranmask import cli_defences
 from ranmask import cli_training_options as option
+from ranmask.cli_attack_options import AttackLm, EncoderSource
 from ranmask.cli_options import (
     Device,
     Ensemble,
@@ -21,12 +23,13 @@ from ranmask.cli_options import (
     quiet_libraries,
 )
 from ranmask.errors import OptionError
+from ranmask.training_log import TrainingLog
 
 if TYPE_CHECKING:
     from ranmask.corpora import Corpus
 
 _NOT_TRAINING = {
-    *("data", "output", "kind", "base", "validation", "also", "rows"),
+    *("data", "output", "kind", "base", "defence", "validation", "also", "rows"),
     *("text_column", "label_column", "pair_columns", "labels", "device"),
 }
 
@@ -36,6 +39,7 @@ def train(
     output: option.ModelFolder,
     kind: option.Kind = "encoder",
     base: option.Base = None,
+    defence: option.DefenceName = None,
     keep: option.Keeps = None,
     mask_rate: option.TrainMaskRate = None,
     validation: option.ValidationData = None,
@@ -67,6 +71,7 @@ def train(
     warmup: option.Warmup = None,
     weight_decay: option.WeightDecay = None,
     batch_size: option.BatchSize = None,
+    accumulate: option.Accumulate = None,
     gradient_clip: option.GradientClip = None,
     layers: option.Layers = None,
     vocabulary: option.Vocabulary = None,
@@ -74,12 +79,29 @@ def train(
     weights: option.Weights = None,
     evaluate_every: option.EvaluateEvery = None,
     validation_rows: option.ValidationRows = None,
+    pair_head: option.PairHead = None,
+    steps: option.Steps = None,
+    step_size: option.StepSize = None,
+    initial_magnitude: option.InitialMagnitude = None,
+    max_norm: option.MaxNorm = None,
+    norm: option.NormName = None,
+    change_rate: option.ChangeRate = None,
+    flips: option.FlipsTo = None,
+    hull: option.Hull = None,
+    set_size: option.SetSize = None,
+    neighbours: option.Neighbours = None,
+    attacked: option.Attacked = None,
+    victim: option.Victim = None,
+    recipe: option.AttackRecipe = None,
+    share: option.Share = None,
+    sentence_encoder: EncoderSource = None,
+    attack_lm: AttackLm = None,
     ensemble: Ensemble = None,
     masks: Masks = None,
     seed: Seed = None,
     device: Device = None,
 ) -> None:
-    """Train a classifier whose labels can be certified, or a masked language model.
+    """Train a classifier whose labels can be certified, a rival of it, or a masked language model.
 
     The best checkpoint is the one with the best certified accuracy on validation; of a language
     model, the one with the lowest loss.  The same command again resumes.
@@ -91,6 +113,8 @@ def train(
     }
     if kind not in ("encoder", "words", "mlm"):
         raise OptionError(f"--kind must be encoder, words or mlm, not {kind!r}")
+    if kind != "encoder" and defence is not None:
+        raise OptionError(f"--defence means nothing with --kind {kind}: leave it out")
     columns = columns_from(text_column, pair_columns, label_column)
     quiet_libraries()
     source = data, validation, also or [], rows, columns, names_from(labels)
@@ -115,8 +139,11 @@ def train(
         return
     from ranmask.training.options import TrainingOptions
 
-    options = _built(TrainingOptions, {**given, "keep": _numbers(keep)}, kind)
-    _train_encoder(base, *_corpora(*source), output, options, device)
+    if keep is not None:
+        given["keep"] = _numbers(keep)
+    divided = cli_defences.divided(defence or cli_defences.DEFAULT, given)
+    options = _built(TrainingOptions, divided.training, kind)
+    _train_encoder(base, *_corpora(*source), output, options, divided, device)
 
 
 def _built(options: Any, given: dict[str, Any], kind: str) -> Any:
@@ -156,17 +183,33 @@ def _corpora(
 def _train_words(learned: Corpus, held_out: Corpus, output: Path, options: Any) -> None:
     from ranmask.training.words_run import train_words
 
-    with _Log(output) as log:
+    with TrainingLog(output) as log:
         train_words(learned, held_out, output, options, report=log)
 
 
 def _train_encoder(
-    base: str, learned: Corpus, held_out: Corpus, output: Path, options: Any, device: str | None
+    base: str,
+    learned: Corpus,
+    held_out: Corpus,
+    output: Path,
+    options: Any,
+    divided: cli_defences.Divided,
+    device: str | None,
 ) -> None:
     from ranmask.training.encoder import train_encoder
 
-    with _Log(output) as log:
-        train_encoder(base, learned, held_out, output, options, report=log, device=device)
+    with TrainingLog(output) as log:
+        learned = divided.corpus(base, learned, held_out, output, options, log, device)
+        train_encoder(
+            base,
+            learned,
+            held_out,
+            output,
+            options,
+            defence=divided.defence,
+            report=log,
+            device=device,
+        )
 
 
 def _train_mlm(
@@ -174,47 +217,12 @@ def _train_mlm(
 ) -> None:
     from ranmask.training.mlm import train_mlm
 
-    with _Log(output) as log:
+    with TrainingLog(output) as log:
         train_mlm(base, learned, held_out, output, options, report=log, device=device)
 
 
-class _Log:
-    """Prints the lines of a training log as they come, each on one line."""
-
-    def __init__(self, output: Path) -> None:
-        from rich.console import Console
-
-        self._console = Console(stderr=True)
-        self._output = output
-
-    def __enter__(self) -> _Log:
-        return self
-
-    def __exit__(self, kind: Any, *_: object) -> None:
-        if kind is KeyboardInterrupt:
-            shown = f"interrupted: the same command resumes {self._output}"
-            self._console.print(shown, highlight=False, markup=False, soft_wrap=True)
-
-    def __call__(self, line: dict[str, Any]) -> None:
-        if line["phase"] == "complete":
-            shown = f"{self._output}: validation {_figures(line)}"
-        elif "score" in line or "perplexity" in line:
-            shown = f"{line['phase']} epoch {line['epoch']:g}: validation {_figures(line)}"
-        else:
-            place = f", step {line['step']} of {line['steps']}" if "step" in line else ""
-            shown = f"{line['phase']} epoch {line['epoch']:g}{place}: loss {line['loss']:.4f}"
-        self._console.print(shown, highlight=False, markup=False, soft_wrap=True)
-
-
-def _figures(line: dict[str, Any]) -> str:
-    if "perplexity" in line:
-        return f"loss {line['validation_loss']:.4f}, perplexity {line['perplexity']:.2f}"
-    certified = " ".join(f"{value:.3f}" for value in line["certified_accuracy"][1:9])
-    return f"accuracy {line['accuracy']:.3f}, CR@1... {certified}"
-
-
-def _numbers(keep: str | None) -> tuple[int, ...]:
+def _numbers(keep: str) -> tuple[int, ...]:
     try:
-        return () if keep is None else tuple(int(part) for part in keep.split(","))
+        return tuple(int(part) for part in keep.split(","))
     except ValueError:
         raise OptionError(f"--keep takes whole numbers, as 2 or 1,2,3; not {keep!r}") from None

@@ -7,6 +7,8 @@ from typing import Annotated
 
 import typer
 
+_DEFENCES = "Defences"
+
 Data = Annotated[
     str,
     typer.Option(
@@ -137,4 +139,117 @@ FeatureDropout = Annotated[float | None, typer.Option(help="Of a word table.", s
 WarmEpochs = Annotated[
     int | None,
     typer.Option(help="Epochs on the margin before the certified loss (words).", show_default="2"),
+]
+DefenceName = Annotated[
+    str | None,
+    typer.Option(
+        help="none, ranmask, pgd, freelb, hotflip, dne, augment or safer; ranmask+freelb and the "
+        "like do both.",
+        rich_help_panel=_DEFENCES,
+        show_default="ranmask",
+    ),
+]
+PairHead = Annotated[
+    bool | None,
+    typer.Option(
+        "--pair-head",
+        help="For pairs: both encodings, concatenated, and two layers.",
+        show_default="no",
+    ),
+]
+Accumulate = Annotated[int | None, typer.Option(help="Batches in a step.", show_default="1")]
+Steps = Annotated[
+    int | None,
+    typer.Option(
+        help="Steps of ascent (pgd, freelb, dne).",
+        rich_help_panel=_DEFENCES,
+        show_default="3; pgd: 10",
+    ),
+]
+StepSize = Annotated[
+    float | None,
+    typer.Option(help="Length of one.", rich_help_panel=_DEFENCES, show_default="0.3; dne: 1"),
+]
+InitialMagnitude = Annotated[
+    float | None,
+    typer.Option(
+        help="Random shift before it (pgd, freelb).", rich_help_panel=_DEFENCES, show_default="0.5"
+    ),
+]
+MaxNorm = Annotated[
+    float | None,
+    typer.Option(
+        help="Largest shift (pgd, freelb).", rich_help_panel=_DEFENCES, show_default="0.05"
+    ),
+]
+NormName = Annotated[
+    str | None,
+    typer.Option(help="l2 or linf (pgd, freelb).", rich_help_panel=_DEFENCES, show_default="l2"),
+]
+ChangeRate = Annotated[
+    float | None,
+    typer.Option(
+        help="Share of words to flip (hotflip).", rich_help_panel=_DEFENCES, show_default="0.2"
+    ),
+]
+FlipsTo = Annotated[
+    str | None,
+    typer.Option(
+        help="Flip to any words or to synonyms (hotflip).",
+        rich_help_panel=_DEFENCES,
+        show_default="words",
+    ),
+]
+Hull = Annotated[
+    float | None,
+    typer.Option(
+        help="Share of the synonyms' hull (dne).", rich_help_panel=_DEFENCES, show_default="1"
+    ),
+]
+SetSize = Annotated[
+    int | None,
+    typer.Option(
+        help="Most words that a word is replaced by (safer).",
+        rich_help_panel=_DEFENCES,
+        show_default="100",
+    ),
+]
+Neighbours = Annotated[
+    str | None,
+    typer.Option(
+        help="Table of neighbours: jia2019, safer2020, dne, or a file.",
+        rich_help_panel=_DEFENCES,
+        show_default="jia2019",
+    ),
+]
+Attacked = Annotated[
+    list[str] | None,
+    typer.Option(
+        help="Training texts that were attacked already, by ranmask attack (augment).",
+        rich_help_panel=_DEFENCES,
+        show_default=False,
+    ),
+]
+Victim = Annotated[
+    str | None,
+    typer.Option(
+        help="Model to attack them with (augment).",
+        rich_help_panel=_DEFENCES,
+        show_default="trained for it",
+    ),
+]
+AttackRecipe = Annotated[
+    str | None,
+    typer.Option(
+        "--recipe",
+        help="The attack (augment).",
+        rich_help_panel=_DEFENCES,
+        show_default="textfooler",
+    ),
+]
+Share = Annotated[
+    str | None,
+    typer.Option(
+        help="Share of the rows to attack (augment).", rich_help_panel=_DEFENCES, show_default="1/2"
+    ),
 ]

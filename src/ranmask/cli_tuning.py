@@ -109,7 +109,7 @@ def tune(
     Prints accuracy and certified accuracy of each, and the best as options of ranmask certify.
     With --output, the same command again resumes.
     """
-    from ranmask import loading
+    from ranmask import loading, smoothing
     from ranmask.corpora import load_corpus
 
     wanted = _Wanted(keep, mask_rate, family, ensemble, masks, threshold, at, rule)
@@ -129,8 +129,10 @@ def tune(
     }
     # A model that was never smoothed has no keep of its own; which one it is loaded with does not
     # matter, since every setting brings its own.
-    classifier = loading.load_classifier(name, keep=1, **given)
-    classifier.options.check_certifiable()  # certify would refuse whatever is advised here
+    classifier = loading.load_with_any_keep(name, **given)
+    if not isinstance(classifier, smoothing.SmoothedClassifier):
+        raise OptionError(f"{name} is not smoothed by masking words, which is what tune varies")
+    classifier.check_certifiable()  # certify would refuse whatever is advised here
     settings = wanted.settings(name, classifier, corpus)
     measured = _measure(classifier, corpus, settings, wanted, output)
     picked = wanted.picked(measured)

@@ -6,14 +6,18 @@ import importlib
 import re
 import shutil
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from ranmask.classifiers import record
+from ranmask.cascade import DEFAULT_THRESHOLD, Cascade
+from ranmask.classifiers import pretrained, record
+from ranmask.classifiers.base import BaseClassifier
 from ranmask.classifiers.blend import Blend
 from ranmask.errors import ModelError, OptionError, OutputError
+from ranmask.interface import TextClassifier
 from ranmask.smoothing import SmoothedClassifier
+from ranmask.synonym_smoothing import SynonymSmoothedClassifier
 
 DEFAULT_MODEL = "news"
 SHIPPED = {
@@ -52,8 +56,8 @@ def shipped_folder(name: str) -> Path:
     return folder
 
 
-def load_classifier(model: str, **options: Any) -> SmoothedClassifier:
-    """A smoothed classifier from a model's name; options that are None are left out.
+def load_classifier(model: str, **options: Any) -> TextClassifier:
+    """A classifier from a model's name; options that are None are left out.
 
     The names in `SHIPPED` win over folders of that name: write ``./news`` for the folder.
     """
@@ -65,7 +69,23 @@ def load_classifier(model: str, **options: Any) -> SmoothedClassifier:
             if key in given:
                 raise OptionError(f"{key}={given[key]!r} means nothing for a Python function")
         return SmoothedClassifier(_import(model), **given)
+    known = _record_of(Path(model))
+    if known is not None and known.kind == record.SYNONYMS:
+        return SynonymSmoothedClassifier.from_pretrained(model, **given)
+    if known is not None and known.kind == record.CASCADE:
+        return _load_cascade(Path(model), known, given)
     return SmoothedClassifier.from_pretrained(model, **given)
+
+
+def load_with_any_keep(model: str, **options: Any) -> TextClassifier:
+    """A classifier of which only the base is used, or whose ``keep`` is chosen later.
+
+    A model that was never smoothed has no ``keep`` of its own, and one that masks no word has none.
+    """
+    known = None if model in SHIPPED else _record_of(Path(model))
+    if known is not None and known.kind in (record.SYNONYMS, record.CASCADE):
+        return load_classifier(model, **options)
+    return load_classifier(model, **{**options, "keep": 1})
 
 
 def blend_folders(parts: Sequence[str], output: Path) -> SmoothedClassifier:
@@ -74,14 +94,7 @@ def blend_folders(parts: Sequence[str], output: Path) -> SmoothedClassifier:
     The blend is smoothed as the first part is, by the mean of the scores.  Files are copied as
     they are, so that weights keep the type they are stored in.
     """
-    folders = [shipped_folder(part) if part in SHIPPED else Path(part) for part in parts]
-    for folder in folders:
-        if not folder.is_dir():
-            raise ModelError(f"there is no model folder {str(folder)!r}")
-        if output.resolve().is_relative_to(folder.resolve()):
-            raise OutputError(f"{output} lies inside {folder}: name another folder")
-    if output.exists() and (not output.is_dir() or any(output.iterdir())):
-        raise OutputError(f"{output} exists and is not an empty folder: name another one")
+    folders = _free_of(output, parts)
     loaded = [SmoothedClassifier.from_pretrained(str(folder)) for folder in folders]
     first = loaded[0].options
     blended = SmoothedClassifier(
@@ -91,16 +104,92 @@ def blend_folders(parts: Sequence[str], output: Path) -> SmoothedClassifier:
         ensemble="score",
     )
     names = [f"part{number}" for number in range(1, len(parts) + 1)]
+    inside = dict(zip(names, folders, strict=True))
+    _copy_into(output, inside, record.BLEND, blended.options.to_dict())
+    return blended
+
+
+def cascade_folders(
+    plain: str, smoothed: str, detector: str, output: Path, threshold: float = DEFAULT_THRESHOLD
+) -> Cascade:
+    """Copy three models into one folder that holds their `Cascade`, which carries no certificate.
+
+    Files are copied as they are, so that the parts stay what they are by themselves.
+    """
+    given = _free_of(output, (plain, smoothed, detector))
+    whole = [folder.resolve() for folder in given]  # ./news is no name of a shipped model
+    folders = dict(zip(record.CASCADE_PARTS, whole, strict=True))
+    cascade = _cascade(folders, threshold, device="cpu")
+    _copy_into(output, folders, record.CASCADE, {"threshold": cascade.threshold})
+    return cascade
+
+
+def _load_cascade(folder: Path, known: record.Record, given: dict[str, Any]) -> Cascade:
+    """A cascade from its folder; how texts are masked and certified is the smoothed part's."""
+    for key in ("labels", "revision"):
+        if key in given:
+            raise OptionError(f"{key}={given[key]!r} means nothing for a cascade: leave it out")
+    folders = {part: folder / part for part in known.parts}
+    for part, inside in folders.items():
+        if not inside.is_dir():
+            raise ModelError(f"the cascade in {str(folder)!r} has no folder {part!r}")
+    return _cascade(folders, known.smoothing.get("threshold", DEFAULT_THRESHOLD), **given)
+
+
+def _cascade(
+    folders: Mapping[str, Path],
+    threshold: float,
+    *,
+    device: str | None = None,
+    dtype: str | None = None,
+    **smoothing: Any,
+) -> Cascade:
+    def computed(part: str) -> dict[str, Any]:
+        known = _record_of(folders[part])
+        if known is not None and known.kind == record.WORDS:
+            return {}  # neither weights to convert nor a device to choose
+        return {"device": device, "dtype": dtype}
+
+    def whole(part: str) -> BaseClassifier:
+        saved = pretrained.saved_options(str(folders[part]))
+        hiding = {key: saved[key] for key in ("hide", "mask_token") if key in saved}
+        return pretrained.load(str(folders[part]), **hiding, **computed(part))
+
+    smoothed = load_classifier(str(folders["smoothed"]), **computed("smoothed"), **smoothing)
+    return Cascade(whole("plain"), smoothed, whole("detector"), threshold)
+
+
+def _record_of(folder: Path) -> record.Record | None:
+    path = folder / record.FILE_NAME
+    return record.read(path) if path.is_file() else None
+
+
+def _free_of(output: Path, parts: Sequence[str]) -> list[Path]:
+    """The folders of the parts; refused where they cannot be copied to ``output``."""
+    folders = [shipped_folder(part) if part in SHIPPED else Path(part) for part in parts]
+    for folder in folders:
+        if not folder.is_dir():
+            raise ModelError(f"there is no model folder {str(folder)!r}")
+        if output.resolve().is_relative_to(folder.resolve()):
+            raise OutputError(f"{output} lies inside {folder}: name another folder")
+    if output.exists() and (not output.is_dir() or any(output.iterdir())):
+        raise OutputError(f"{output} exists and is not an empty folder: name another one")
+    return folders
+
+
+def _copy_into(
+    output: Path, parts: Mapping[str, Path], kind: str, options: Mapping[str, Any]
+) -> None:
+    """Write a folder of copied folders and their record: all of it, or nothing."""
     partial = output.with_name(output.name + ".partial")
     try:
         shutil.rmtree(partial, ignore_errors=True)
-        for name, folder in zip(names, folders, strict=True):
+        for name, folder in parts.items():
             shutil.copytree(folder, partial / name)
-        record.write(partial, record.BLEND, blended.options.to_dict(), names)
+        record.write(partial, kind, options, list(parts))
         partial.replace(output)
     except OSError as error:
         raise OutputError(f"cannot write {output}: {error}") from error
-    return blended
 
 
 def _import(name: str) -> Any:

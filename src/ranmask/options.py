@@ -30,6 +30,11 @@ CERTIFICATES: tuple[CertificateKind, ...] = get_args(CertificateKind)
 Threat: TypeAlias = Literal["substitutions", "edits"]
 THREATS: tuple[Threat, ...] = get_args(Threat)
 
+SAFER = "safer"
+"""The certificate of classifiers that are smoothed by synonyms, which have no other."""
+SYNONYMS = "synonyms"
+"""The threat that it covers: words replaced by words that a table lists for them."""
+
 DEFAULT_MASKS = 1000
 DEFAULT_ESTIMATION_MASKS = 5000
 DEFAULT_SELECTION_MASKS = 1000
@@ -76,10 +81,8 @@ class SmoothingOptions:
         for name in ("masks", "selection_masks"):
             _whole(name, getattr(self, name), least=1)
         _whole("seed", self.seed, least=0)
-        if self.alpha is not None and not (
-            isinstance(self.alpha, int | float) and 0 < self.alpha < 1
-        ):
-            raise OptionError(f"alpha must lie between 0 and 1, not {self.alpha!r}")
+        if self.alpha is not None:
+            _check_alpha(self.alpha)
         if self.certificate == "exact":
             for name in ("selection_masks", "alpha"):
                 if getattr(self, name) is not None:
@@ -156,6 +159,61 @@ class SmoothingOptions:
         return asdict(self)
 
 
+@dataclass(frozen=True)
+class SynonymOptions:
+    """How a classifier that is smoothed by synonyms votes and certifies.  Checked when built.
+
+    ``masks`` copies vote in `predict` (100) and are the estimation sample of `certify` (5,000);
+    ``selection_masks`` copies select the label that is certified (1,000).
+    """
+
+    masks: int | None = None
+    selection_masks: int | None = None
+    ensemble: Ensemble = "vote"
+    alpha: float = DEFAULT_ALPHA
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        check_choice("ensemble", self.ensemble, ENSEMBLES)
+        for name in ("masks", "selection_masks"):
+            _whole(name, getattr(self, name), least=1)
+        _whole("seed", self.seed, least=0)
+        _check_alpha(self.alpha)
+
+    @property
+    def voting_masks(self) -> int:
+        """How many copies decide a label without a certificate."""
+        return self.masks or DEFAULT_FRESH_MASKS
+
+    @property
+    def estimation_masks(self) -> int:
+        """How many copies a certificate is estimated from."""
+        return self.masks or DEFAULT_ESTIMATION_MASKS
+
+    def check_certifiable(self) -> None:
+        """Refuse to certify anything but votes."""
+        if self.ensemble != "vote":
+            raise OptionError(
+                f"certificate='safer' counts votes, so that ensemble={self.ensemble!r} cannot be "
+                "certified: use ensemble='vote'; or predict, which claims nothing"
+            )
+
+    def resolved(self) -> dict[str, Any]:
+        """Plain JSON values with every default filled in, as a run's record shows them."""
+        return {
+            **asdict(self),
+            "masks": self.voting_masks,
+            "estimation_masks": self.estimation_masks,
+            "selection_masks": self.selection_masks or DEFAULT_SELECTION_MASKS,
+            "certificate": SAFER,
+            "threat": SYNONYMS,
+        }
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain JSON values."""
+        return asdict(self)
+
+
 def overridden(saved: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str, Any]:
     """Saved options with those given now in their place.
 
@@ -180,6 +238,11 @@ def check_choice(name: str, value: str, allowed: Sequence[str]) -> None:
     """Refuse a value that is not one of those allowed."""
     if value not in allowed:
         raise OptionError(f"{name} must be one of {', '.join(allowed)}; not {value!r}")
+
+
+def _check_alpha(alpha: object) -> None:
+    if not (isinstance(alpha, int | float) and 0 < alpha < 1):
+        raise OptionError(f"alpha must lie between 0 and 1, not {alpha!r}")
 
 
 def _whole(name: str, value: object, least: int) -> None:

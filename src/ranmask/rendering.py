@@ -10,12 +10,18 @@ from rich.table import Table
 from rich.text import Text as RichText
 
 from ranmask.metrics import CertifiedSummary
-from ranmask.results import Certificate
+from ranmask.results import CascadeCertificate, CascadePrediction, Certificate, Prediction
 from ranmask.runs import Outcome
 from ranmask.words import split
 
 _CRITICAL = "bold underline"
 _MOST_SHOWN_RADII = 10
+_OF_A_CASCADE: dict[type, str] = {
+    CascadePrediction: "[yellow]no certificate:[/] a cascade proves nothing about the labels that "
+    "it shows; ranmask certify proves something about its smoothed label",
+    CascadeCertificate: "[yellow]the radius is that of the first label,[/] the smoothed "
+    "classifier's; nothing is proved about the label that is shown",
+}
 
 
 def result_table(certified: bool) -> Table:
@@ -51,10 +57,19 @@ def add_outcome(table: Table, outcome: Outcome, certified: bool) -> None:
     for position, word in enumerate(split(text or "")):
         shown.append(" " if position else "")
         shown.append(word, style=_CRITICAL if position in critical else "")
-    cells = [number, result.label, support]
+    cells = [number, _label(result), support]
     if isinstance(result, Certificate):
         cells.append(radius_text(result))
     table.add_row(*cells, shown)
+
+
+def _label(result: Prediction | Certificate) -> str:
+    """The label; of a cascade, also the path that it comes from, or the one that is shown."""
+    if isinstance(result, CascadeCertificate):
+        return f"{result.label} (shown: {result.shown_label})"
+    if isinstance(result, CascadePrediction):
+        return f"{result.label} ({result.path})"
+    return result.label
 
 
 def radius_text(result: Certificate) -> str:
@@ -66,13 +81,20 @@ def radius_text(result: Certificate) -> str:
     return str(result.radius) if result.tight else f"{result.radius}+"
 
 
-def explain(console: Console, example: Certificate) -> None:
+def explain(console: Console, example: Prediction | Certificate) -> None:
     """One or two sentences that say what the table means."""
+    if isinstance(example, CascadePrediction | CascadeCertificate):
+        console.print(_OF_A_CASCADE[type(example)], highlight=False)
+    if not isinstance(example, Certificate):
+        return
     if not example.guarantee:
         console.print(
             "[yellow]* not a guarantee:[/] the certificate of the paper is unsound; "
             "use --certificate exact"
         )
+        return
+    if example.threat == "synonyms":
+        console.print(_synonym_radius(example))
         return
     chance = "" if example.alpha is None else f", with probability {1 - example.alpha:g}"
     console.print(
@@ -80,6 +102,16 @@ def explain(console: Console, example: Certificate) -> None:
         f"{chance}; underlined: one more word than that, and these could break it[/]"
         if not example.tight or example.critical_words
         else f"[dim]radius: change any that many words, to anything, and the label stays{chance}[/]"
+    )
+
+
+def _synonym_radius(example: Certificate) -> str:
+    chance = "" if example.alpha is None else f", with probability {1 - example.alpha:g}"
+    critical = "; underlined: one more word than that, and these could break it"
+    return (
+        "[dim]radius: replace any that many words by words that the table lists for them, and the "
+        f"label stays{chance};[/] [yellow]this covers substitutions from the table only[/]"
+        f"[dim], no other word{critical if example.critical_words else ''}[/]"
     )
 
 

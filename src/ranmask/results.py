@@ -66,14 +66,15 @@ class Prediction(_Result):
 
 @dataclass(frozen=True)
 class Certificate(_Result):
-    """A smoothed label, and how many words can be changed, to anything, without changing it.
+    """A smoothed label, and how many words can be changed without changing it.
 
     If ``guarantee`` is True: every text within ``radius`` of this one gets ``label`` too, under
     the conditions in ``assumes``; with certainty if ``alpha`` is None, else with probability at
     least ``1 - alpha`` over the masks.  What is within ``radius`` is said by ``threat``:
     ``substitutions``, texts with the same number of words that differ in at most that many; or
     ``edits``, texts that come of replacing, inserting or deleting at most that many words, in
-    any order of the words.
+    any order of the words; or ``synonyms``, texts in which at most that many words are replaced
+    by words *that a table lists for them*, and no others (``assumes`` names the table).
     ``radius`` None: not certified even unchanged.  ``tight`` False: more might be provable.
     ``uncertain``: near-tied votes, all counted against the label by a vote ensemble (the others
     lower every score instead).  ``critical_words``: positions (from 0) of a worst choice of
@@ -89,3 +90,31 @@ class Certificate(_Result):
     tight: bool
     critical_words: tuple[int, ...]
     assumes: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class CascadePrediction(Prediction):
+    """The label that a cascade shows.  **Carries no certificate**.
+
+    An attacker who fools the detector reaches the plain classifier.
+    ``path``: ``plain`` or ``smoothed``, the classifier whose answer this is.  ``suspicion``: the
+    detector's score, from 0 to 1, that the text was attacked.  On the plain path one copy votes,
+    which shows every word.
+    """
+
+    path: str
+    suspicion: float
+
+
+@dataclass(frozen=True)
+class CascadeCertificate(Certificate):
+    """The certificate of a cascade's smoothed classifier, and the label that the cascade shows.
+
+    What is said of ``label`` is what `Certificate` says; **nothing is proved of
+    ``shown_label``**, which comes from the plain classifier where ``path`` is ``plain``.
+    """
+
+    shown_label: str
+    shown_label_id: int
+    path: str
+    suspicion: float

@@ -10,13 +10,12 @@ Each arrow is one call in one direction.  This module knows no model, no tokens 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Any, cast
+from typing import Any
 
 from ranmask import certifying
 from ranmask.certificates import Radius
 from ranmask.classifiers.base import BaseClassifier, Hiding, MaskedCopies, Scores
-from ranmask.classifiers.function import FunctionClassifier
-from ranmask.errors import ClassifierError, OptionError
+from ranmask.errors import ClassifierError, ModelError, OptionError
 from ranmask.families import FamilyChoice, Sampling
 from ranmask.options import (
     CERTIFICATES,
@@ -27,9 +26,10 @@ from ranmask.options import (
     check_choice,
     overridden,
 )
+from ranmask.polling import Panel, together
 from ranmask.results import Certificate, Prediction
 from ranmask.voters import Electorate, Poll, Voters, WordLosses
-from ranmask.voting import Ballots, Ensemble, count_ballots
+from ranmask.voting import Ballots, Ensemble
 from ranmask.words import Document, Text, documents
 
 _COPIES_AT_ONCE = 1 << 15  # copies of several texts that are scored together
@@ -123,20 +123,16 @@ class SmoothedClassifier:
             threat=threat,
             sampling=sampling,
         )
-        self._base = _as_base(base, hide, mask_token)
-        self._electorate = Electorate(self.options, self._base, word_losses)
-        if threat == "edits" and not self._base.order_free:
+        self._panel = Panel.of(
+            base, ensemble, labels=labels, tolerance=tolerance, hide=hide, mask_token=mask_token
+        )
+        self._electorate = Electorate(self.options, self.base, word_losses)
+        if threat == "edits" and not self.base.order_free:
             raise OptionError(
                 f"threat='edits' needs a base classifier that is blind to the order and number of "
-                f"words, which this {type(self._base).__name__} is not: use a word table, or a "
+                f"words, which this {type(self.base).__name__} is not: use a word table, or a "
                 "function with hide='drop'; or threat='substitutions'"
             )
-        self._labels = _checked_labels(labels, self._base.labels)
-        if tolerance is not None and not (
-            isinstance(tolerance, int | float) and 0 <= tolerance < float("inf")
-        ):
-            raise OptionError(f"tolerance must be a number of at least 0, not {tolerance!r}")
-        self._tolerance = tolerance
 
     @classmethod
     def from_pretrained(
@@ -158,9 +154,16 @@ class SmoothedClassifier:
         words or computation is then left out.  Weights are read from safetensors only and no code
         that comes with a model is run.  ``options`` are those of `SmoothedClassifier`.
         """
-        from ranmask.classifiers import pretrained
+        from ranmask.classifiers import pretrained, record
 
-        saved = pretrained.saved_options(str(folder_or_id), revision)
+        known = pretrained.saved_record(str(folder_or_id), revision)
+        if known.kind == record.SYNONYMS:
+            raise ModelError(
+                f"{str(folder_or_id)!r} holds a classifier that is smoothed by synonyms, not by "
+                "masks: load it with SynonymSmoothedClassifier.from_pretrained, or with "
+                "ranmask.loading.load_classifier"
+            )
+        saved = known.smoothing
         if device is not None or dtype is not None or hide is not None:
             saved.pop("tolerance", None)  # it was given for another computation
         shown = {"keep": keep, "mask_rate": mask_rate}
@@ -186,33 +189,27 @@ class SmoothedClassifier:
                 "save the classifier with sampling='fixed', and give sampling='lm' and "
                 "word_losses when loading"
             )
-        options = {**self.options.to_dict(), "tolerance": self._tolerance}
-        pretrained.save(self._base, folder, options=options, labels=self._labels)
+        options = {**self.options.to_dict(), "tolerance": self._panel.given_tolerance}
+        pretrained.save(self.base, folder, options=options, labels=self.labels)
 
     @property
     def base(self) -> BaseClassifier:
         """The base classifier that every copy is shown to."""
-        return self._base
+        return self._panel.base
 
     @property
     def labels(self) -> tuple[str, ...] | None:
         """Names of the classes, where they are known."""
-        return self._labels
+        return self._panel.labels
 
     @property
     def tolerance(self) -> float:
         """The tolerance in force: what was given, else what the base classifier measured."""
-        return self._base.tolerance if self._tolerance is None else self._tolerance
+        return self._panel.tolerance
 
     def description(self) -> dict[str, Any]:
         """What determines the results of this classifier, as plain JSON values."""
-        described: dict[str, Any] = {
-            "base": self._base.description(),
-            "options": self.options.resolved().to_dict(),
-            "labels": None if self._labels is None else list(self._labels),
-            "given_tolerance": self._tolerance,
-            "tolerance": self.tolerance,
-        }
+        described = {**self._panel.description(), "options": self.options.resolved().to_dict()}
         if self.options.sampling == "lm":
             described["language_model"] = self._electorate.language_model()
         return described
@@ -220,12 +217,16 @@ class SmoothedClassifier:
     def reseeded(self, seed: int) -> SmoothedClassifier:
         """This classifier with kept sets from another seed, where they are drawn at random."""
         return SmoothedClassifier(
-            self._base,
+            self.base,
             **{**self.options.to_dict(), "seed": seed},
             word_losses=self._electorate.word_losses,
-            labels=self._labels,
-            tolerance=self._tolerance,
+            labels=self.labels,
+            tolerance=self._panel.given_tolerance,
         )
+
+    def check_certifiable(self) -> None:
+        """Refuse to certify where the kept sets prove nothing."""
+        self.options.check_certifiable()
 
     def predict(self, texts: Sequence[Text]) -> list[Prediction]:
         """The label of each text: a plain vote, without a certificate."""
@@ -237,7 +238,7 @@ class SmoothedClassifier:
         All texts are checked before the first is classified; one that cannot be used raises
         `TextError` with its index.  Refused unless ``sampling="fixed"``.
         """
-        self.options.check_certifiable()
+        self.check_certifiable()
         kind = self.options.certificate
         if kind == "exact":
             return [self._exact(one) for one in self.ballots(texts)]
@@ -252,7 +253,7 @@ class SmoothedClassifier:
         seed only: the exact certificate takes it as its fixed family, the others as their
         estimation sample.
         """
-        self.options.check_certifiable()
+        self.check_certifiable()
         for kind in kinds:
             check_choice("certificate", kind, CERTIFICATES)
         if self.options.ensemble != "vote":
@@ -273,13 +274,7 @@ class SmoothedClassifier:
 
     def count(self, scores: Scores) -> Ballots:
         """What all `voters` of one document say, from the base classifier's scores of them."""
-        ballots = count_ballots(scores, self.options.ensemble, self._base.outputs, self.tolerance)
-        if self._labels is not None and len(self._labels) != ballots.classes:
-            raise OptionError(
-                f"labels names {len(self._labels)} classes ({', '.join(self._labels)}), but "
-                f"the base classifier scores {ballots.classes}"
-            )
-        return ballots
+        return self._panel.count(scores)
 
     def ballots(self, texts: Sequence[Text]) -> Iterator[Poll]:
         """What the copies of each text say, in the order of the texts.
@@ -290,21 +285,10 @@ class SmoothedClassifier:
 
     def _count(self, voters: Iterable[Voters]) -> Iterator[Poll]:
         """Score the copies of each text, several texts together, in their order."""
-        waiting: list[Voters] = []
-        copies = 0
-        for one in voters:
-            waiting.append(one)
-            copies += len(one.family)
-            if copies >= _COPIES_AT_ONCE:
-                yield from self._polled(waiting)
-                waiting, copies = [], 0
-        if waiting:
-            yield from self._polled(waiting)
-
-    def _polled(self, waiting: Sequence[Voters]) -> Iterator[Poll]:
-        scored = self._base.score([one.copies for one in waiting])
-        for one, scores in zip(waiting, scored, strict=True):
-            yield Poll(one.document, one.words_read, one.family, self.count(scores))
+        for group in together(voters, lambda one: len(one.family), _COPIES_AT_ONCE):
+            scored = self.base.score([one.copies for one in group])
+            for one, scores in zip(group, scored, strict=True):
+                yield Poll(one.document, one.words_read, one.family, self.count(scores))
 
     # -- from ballots to results ---------------------------------------------------------------
 
@@ -367,38 +351,7 @@ class SmoothedClassifier:
 
     def _common(self, text: Poll, label: int) -> dict[str, Any]:
         return {
-            "label": str(label) if self._labels is None else self._labels[label],
-            "label_id": label,
-            "votes": text.ballots.counts,
-            "scores": text.ballots.means(),
-            "words": len(text.document.words),
-            "words_read": text.words_read,
+            **self._panel.answer(text.document, text.words_read, text.ballots, label),
             "kept": text.family.kept,
-            "masks": len(text.family),
             "family": text.family.kind,
-            "ensemble": self.options.ensemble,
         }
-
-
-def _as_base(base: object, hide: Hiding | None, mask_token: str | None) -> BaseClassifier:
-    if isinstance(base, str):
-        raise OptionError(f"a model is loaded by SmoothedClassifier.from_pretrained({base!r}, ...)")
-    if not isinstance(base, BaseClassifier):
-        base = FunctionClassifier(cast("Callable[[list[Any]], Any]", base))  # checked there
-    return base.configured(hide=hide, mask_token=mask_token) if hide or mask_token else base
-
-
-def _checked_labels(
-    labels: Sequence[str] | None, default: tuple[str, ...] | None
-) -> tuple[str, ...] | None:
-    if labels is None:
-        return default
-    if (
-        isinstance(labels, str)
-        or not isinstance(labels, Sequence)
-        or not all(isinstance(label, str) for label in labels)
-    ):
-        raise OptionError(f"labels must be a list of names, not {labels!r}")
-    if len(set(labels)) != len(labels) or len(labels) < 2:
-        raise OptionError(f"labels must be at least two different names, not {list(labels)!r}")
-    return tuple(labels)

@@ -13,8 +13,6 @@ This module knows no scores: it ends where the base classifier begins.
 
 from __future__ import annotations
 
-import hashlib
-import json
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
@@ -34,7 +32,7 @@ from ranmask.options import (
     SmoothingOptions,
 )
 from ranmask.voting import Ballots
-from ranmask.words import Document, join
+from ranmask.words import Document, text_seed
 
 WordLosses: TypeAlias = Callable[[Sequence[Document]], Sequence[npt.NDArray[Any]]]
 """A language model's loss on every word of each document: an array of one number a word."""
@@ -168,17 +166,6 @@ class Electorate:
                 sets = families.weighted_sets(losses[index], kept, masks, seed)
                 family = Family("lm", words, sets)
             yield Voters(document, words, family)
-
-
-def text_seed(seed: int, premise: str | None, words: Sequence[str]) -> int:
-    """A seed of 256 bits for one text: the same for the same text, whenever and beside whatever.
-
-    A SHA-256 digest, so that the draws of different texts, or from different seeds, have
-    nothing to do with each other.  Pinned by a test.
-    """
-    # Words hold no blanks and JSON marks where a string ends: no two texts look the same.
-    spelled = json.dumps([int(seed), premise, join(words)])
-    return int.from_bytes(hashlib.sha256(spelled.encode("ascii")).digest(), "big")
 
 
 def _checked_losses(

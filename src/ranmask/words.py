@@ -7,6 +7,8 @@ words of its hypothesis; the premise is context that is never hidden.
 
 from __future__ import annotations
 
+import hashlib
+import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
@@ -41,6 +43,17 @@ class Document:
 
     words: tuple[str, ...]
     premise: str | None = None
+
+
+def text_seed(seed: int, premise: str | None, words: Sequence[str]) -> int:
+    """A seed of 256 bits for one text: the same for the same text, whenever and beside whatever.
+
+    A SHA-256 digest, so that the draws of different texts, or from different seeds, have
+    nothing to do with each other.  Pinned by a test.
+    """
+    # Words hold no blanks and JSON marks where a string ends: no two texts look the same.
+    spelled = json.dumps([int(seed), premise, join(words)])
+    return int.from_bytes(hashlib.sha256(spelled.encode("ascii")).digest(), "big")
 
 
 def document(text: object, index: int | None = None) -> Document:

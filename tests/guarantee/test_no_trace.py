@@ -81,9 +81,10 @@ def one_thread():
     scope="module",
     params=[
         pytest.param((name, hide, pair), id=f"{name}-{hide}-{'pair' if pair else 'single'}")
-        for name in ("bert", "roberta")
+        for name in ("bert", "roberta", "pair_bert", "pair_roberta")
         for hide in ("mask", "drop")
         for pair in (False, True)
+        if pair or not name.startswith("pair")
     ],
 )
 def setting(request):
@@ -244,7 +245,7 @@ class TestLongTexts:
 
 
 @pytest.mark.parametrize("hide", ["mask", "drop"])
-@pytest.mark.parametrize("name", ["bert", "roberta"])
+@pytest.mark.parametrize("name", ["bert", "roberta", "pair_bert", "pair_roberta"])
 def test_the_premise_is_shown_in_every_copy_of_a_pair(name, hide):
     """Only the hypothesis is hidden: the certificate says that the premise must not change."""
     base = HuggingFaceClassifier(*getattr(tiny_models, name)(), hide=hide)

@@ -8,6 +8,7 @@ from ranmask.classifiers.base import MaskedCopies
 from ranmask.families import Retention
 from ranmask.training import collation
 from ranmask.training.collation import Collator
+from ranmask.training.defence import Defence
 from ranmask.training.masking import MaskingPlan, Turn
 from ranmask.words import documents
 
@@ -25,9 +26,9 @@ LABELS = [2, 0, 1, 1, 0, 2]
 TURNS = [Turn(row, 1, 0.5) for row in (1, 5, 0, 2, 3)]
 
 
-def collated(base, turns=TURNS, texts=TEXTS, copies=4, family="auto"):
+def collated(base, turns=TURNS, texts=TEXTS, copies=4, family="auto", on_gpu=False):
     plan = MaskingPlan((Retention(2),), family, copies, 0.0, 0)
-    return plan, Collator(base, texts, LABELS, plan, target_words=3)(turns)
+    return plan, Collator(base, texts, LABELS, plan, 3, Defence(), on_gpu=on_gpu)(turns)
 
 
 def rows_of(part):
@@ -81,6 +82,19 @@ def test_few_parts_and_little_padding(classifier):
     widest = max(width for _, width in shapes)
     assert sum(rows for rows, _ in shapes) == int(batch["present"].sum())
     assert sum(rows * width for rows, width in shapes) < 0.8 * sum(r for r, _ in shapes) * widest
+    _, on_gpu = collated(base, turns, on_gpu=True)
+    rows = [len(part["input_ids"]) for part in on_gpu["parts"]]
+    assert sum(rows) == int(batch["present"].sum())
+    assert all(some >= collation._GPU_ROWS for some in rows[:-1])
+    assert 1 < len(rows) < len(shapes)
+
+
+def test_every_step_has_a_seed_of_its_own(classifier):
+    base = classifier("bert", "mask")
+    seeds = [int(collated(base, [turn])[1]["seed"]) for turn in TURNS]
+    again = [int(collated(base, [turn])[1]["seed"]) for turn in TURNS]
+    assert seeds == again and len(set(seeds)) == len(seeds)
+    assert all(0 <= seed < 2**63 for seed in seeds)
 
 
 def test_company_does_not_matter(classifier):
@@ -106,7 +120,7 @@ def test_long_texts_are_read_as_far_as_the_model_reads_them(classifier):
     base = classifier("bert", "drop")
     long = documents([" ".join(["good"] * 200), "a film"])
     plan = MaskingPlan((Retention(None, 0.5),), "auto", 2, 0.0, 0)
-    batch = Collator(base, long, [0, 1], plan, 1)([Turn(0, 0, 0.5), Turn(1, 0, 0.5)])
+    batch = Collator(base, long, [0, 1], plan, 1, Defence())([Turn(0, 0, 0.5), Turn(1, 0, 0.5)])
     read = base.words_read(long[0])
     assert read < 200
     widths = [part["input_ids"].shape[1] for part in batch["parts"]]
@@ -118,7 +132,7 @@ def test_pairs_have_types_and_the_whole_premise(classifier):
     base = classifier("bert", "drop")
     pairs = documents([("the film was good", "a dull plot")])
     plan = MaskingPlan((Retention(1),), "auto", 8, 0.0, 0)
-    [part] = Collator(base, pairs, [0], plan, 1)([Turn(0, 0, 0.5)])["parts"]
+    [part] = Collator(base, pairs, [0], plan, 1, Defence())([Turn(0, 0, 0.5)])["parts"]
     tokenizer = base.tokenizer
     shown = [tokenizer.decode(ids) for ids in part["input_ids"]]
     assert sorted(shown) == [

@@ -822,6 +822,8 @@ def test_two_processes_train_one_model(base_folder, tmp_path):
     assert "Warning" not in done.stderr
     first, second = (json.loads((tmp_path / f"{rank}.json").read_text()) for rank in "01")
     assert first["sha256"] == second["sha256"]  # both returned the same model
+    defended = [(tmp_path / f"{rank}-defended.json").read_text() for rank in "01"]
+    assert defended[0] == defended[1]
     steps = itertools.chain(first["rows"][:3], second["rows"][:3])
     assert sorted(itertools.chain(*steps)) == list(range(48))  # three steps are an epoch
     assert first["parts"] != second["parts"]

@@ -4,6 +4,7 @@ The weights are drawn ten times larger than usual, so that every token and every
 the logits: with the usual ones a test that looks for a trace could not find any.
 """
 
+import copy
 import functools
 import string
 import warnings
@@ -86,13 +87,12 @@ def _build(model_class, config_class, tokenizer, **changes):
             if name.endswith("bias") and parameter.dim() == 1:
                 parameter.copy_(torch.linspace(-0.2, 0.2, len(parameter)))
         model.get_input_embeddings().weight *= 3  # words say more than positions
-        _balance(model, tokenizer)
+        _balance(model, tokenizer(list(KNOWN_WORDS), return_tensors="pt", padding=True))
     return model, tokenizer
 
 
-def _balance(model, tokenizer):
+def _balance(model, words):
     """Sharpen the last layer, and let every class win about as many words as the others."""
-    words = tokenizer(list(KNOWN_WORDS), return_tensors="pt", padding=True)
     *_, last = (module for module in model.modules() if isinstance(module, torch.nn.Linear))
     last.weight *= 3
     last.bias -= model(**words).logits.mean(dim=0)
@@ -106,6 +106,29 @@ def bert():
         wordpiece_tokenizer(),
         max_position_embeddings=LONGEST,
     )
+
+
+@functools.cache
+def pair_bert():
+    """BERT under the paper's head for pairs."""
+    return _with_pair_head(*bert())
+
+
+@functools.cache
+def pair_roberta():
+    return _with_pair_head(*roberta())
+
+
+def _with_pair_head(model, tokenizer):
+    from ranmask.classifiers.pair_head import PairHeadModel
+
+    with torch.random.fork_rng():
+        torch.manual_seed(7)
+        pair = PairHeadModel.around(copy.deepcopy(model.base_model), tokenizer).eval()
+    premises = ["a dull story, and not good"] * len(KNOWN_WORDS)
+    with torch.no_grad():
+        _balance(pair, tokenizer(premises, list(KNOWN_WORDS), return_tensors="pt", padding=True))
+    return pair, tokenizer
 
 
 @functools.cache

@@ -9,6 +9,9 @@ from pathlib import Path
 import made_up
 import transformers
 
+from ranmask.defences.freelb import FreeLb
+from ranmask.defences.hotflip import HotFlip
+from ranmask.defences.pgd import Pgd
 from ranmask.errors import OutputError
 from ranmask.training import running, trainer
 from ranmask.training.encoder import train_encoder
@@ -60,8 +63,8 @@ def main(base, folder):
     for name in ("begin", "finish_phase", "complete"):
         seen(RunFolder, name, lambda *_, name=name: written.append(name))
 
-    def train(output, options=OPTIONS):
-        return train_encoder(base, TRAIN, HELD_OUT, output, options, device="cpu")
+    def train(output, options=OPTIONS, **given):
+        return train_encoder(base, TRAIN, HELD_OUT, output, options, device="cpu", **given)
 
     classifier = train(folder / "quiet")
     wrote = ["begin", "finish_phase", "finish_phase", "complete"]
@@ -71,6 +74,13 @@ def main(base, folder):
     (folder / f"{RANK}.json").write_text(
         json.dumps({"rows": rows, "parts": parts, "sha256": classifier.description()["base"]})
     )
+    # Passes back within a step: as many in every process, however many parts it has.
+    defences = [FreeLb(max_norm=1.0), HotFlip(change_rate=0.5), Pgd(steps=2, max_norm=1.0)]
+    sums = [
+        train(folder / one.name, replace(OPTIONS, vote_epochs=0), defence=one).description()["base"]
+        for one in defences
+    ]
+    (folder / f"{RANK}-defended.json").write_text(json.dumps(sums))
 
     def killed(self, args, state, *_, **__):
         if self._phase.votes and state.global_step == 2:

@@ -16,8 +16,7 @@ from ranmask import (
 )
 from ranmask.classifiers.testing import hashing_classifier, keyword_classifier
 from ranmask.families import family, sampled_sets, weighted_sets
-from ranmask.voters import text_seed
-from ranmask.words import Document, document
+from ranmask.words import Document, document, text_seed
 
 LETTERS = "a b c d e f g h i j k l"
 TEXTS = [LETTERS, "good film", LETTERS.upper(), "one", "bad " * 30]

@@ -34,8 +34,9 @@ def attack(
     the seed, not on the other texts nor on ``together``.
 
     Args:
-        victim: A `SmoothedClassifier`, a `BaseClassifier` or any function from a list of texts to
-            a table of scores (both read the whole text), or a `Victim`.
+        victim: A `SmoothedClassifier` or a `SynonymSmoothedClassifier`, a `BaseClassifier` or any
+            function from a list of texts to a table of scores (both read the whole text), or a
+            `Victim`.
         texts: Texts, or pairs of premise and hypothesis.
         labels: Their true classes, by number.  Texts that the victim gets wrong are skipped.
         recipe: One of ``textfooler``, ``bert-attack``, ``deepwordbug``, ``several-words``,
@@ -43,7 +44,8 @@ def attack(
         supplies: Resources that the recipe needs.
         preset: Settings of a recipe given by name: the paper's, or TextAttack's.
         budget: Most words that may change: a number, ``radius`` (what the victim certifies for
-            the text; no attack succeeds within it) or ``radius+1``.
+            the text; no attack succeeds within it, unless that covers a table of synonyms only)
+            or ``radius+1``.
         most_queries: Queries a text, after which its search ends.
         together: How many texts are attacked in lock-step.
         seed: Fixes every random choice.

@@ -14,15 +14,19 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from ranmask.cascade import Cascade
 from ranmask.certificates.coverage import Ints
 from ranmask.classifiers.base import BaseClassifier, MaskedCopies, Scores
 from ranmask.classifiers.function import FunctionClassifier
 from ranmask.classifiers.outputs import as_scores
+from ranmask.classifiers.whole import score_whole
 from ranmask.errors import OptionError
 from ranmask.families import round_half_up, sampled_sets
+from ranmask.interface import TextClassifier
 from ranmask.results import Certificate
 from ranmask.smoothing import SmoothedClassifier
-from ranmask.voting import Ballots
+from ranmask.synonym_smoothing import SynonymSmoothedClassifier
+from ranmask.voting import Ballots, Ensemble
 from ranmask.words import Document, Text, document, documents
 
 GRID = 2.0**-16
@@ -105,13 +109,8 @@ class PlainVictim(Victim):
         return {"kind": "plain", "base": self.base.description()}
 
     def answer(self, questions: Sequence[Question]) -> Answers:
-        return _joined([self._answer(part) for part in _slices(questions)])
-
-    def _answer(self, questions: Sequence[Question]) -> Answers:
         self.copies_scored += len(questions)
-        read = documents([question.text for question in questions])
-        whole = [_shown_whole(one, self.base.words_read(one)) for one in read]
-        rows = np.concatenate(self.base.score(whole))
+        rows = score_whole(self.base, documents([question.text for question in questions]))
         shares = _shares(as_scores(rows, self.base.outputs))
         return Answers(rows.argmax(axis=1), _rounded(shares))
 
@@ -244,24 +243,8 @@ class SmoothedVictim(Victim):
         return self.smoothed.base.score(copies)
 
     def _answered(self, texts: Iterator[_Known]) -> Answers:
-        labels: list[int] = []
-        shares: list[Scores] = []
-        for scores in _groups(known.scores for known in texts):
-            together = self.smoothed.count(np.concatenate(scores))
-            for ballots in together.of_texts([len(one) for one in scores]):
-                labels.append(ballots.winner)
-                shares.append(self._shares(ballots))
-        return Answers(np.array(labels), _rounded(np.array(shares)))
-
-    def _shares(self, ballots: Ballots) -> Scores:
-        means = ballots.means()
-        if means is None:
-            return np.array(ballots.counts) / len(ballots.votes)
-        row = np.array([means])
-        if self.smoothed.options.ensemble == "logit":
-            row = as_scores(row, "logits")  # a softmax, as TextAttack takes it
-        shares: Scores = _shares(row)[0]
-        return shares
+        scores = (known.scores for known in texts)
+        return counted_answers(self.smoothed.count, scores, self.smoothed.options.ensemble)
 
 
 @dataclass(frozen=True)
@@ -301,6 +284,31 @@ class _Plan:
         differs = np.fromiter((a != b for a, b in pairs), dtype=bool)
         self.seen = np.flatnonzero(differs[near.kept].any(axis=1))
         self.different = MaskedCopies(job.text, near.words_read, near.kept[self.seen])
+
+
+def counted_answers(
+    count: Callable[[Scores], Ballots], tables: Iterable[Scores], ensemble: Ensemble
+) -> Answers:
+    """Answers for texts whose copies were scored: a table of scores each."""
+    labels: list[int] = []
+    shares: list[Scores] = []
+    for scores in _groups(tables):
+        together = count(np.concatenate(scores))
+        for ballots in together.of_texts([len(one) for one in scores]):
+            labels.append(ballots.winner)
+            shares.append(_ballot_shares(ballots, ensemble))
+    return Answers(np.array(labels), _rounded(np.array(shares)))
+
+
+def _ballot_shares(ballots: Ballots, ensemble: Ensemble) -> Scores:
+    means = ballots.means()
+    if means is None:
+        return np.array(ballots.counts) / len(ballots.votes)
+    row = np.array([means])
+    if ensemble == "logit":
+        row = as_scores(row, "logits")  # a softmax, as TextAttack takes it
+    shares: Scores = _shares(row)[0]
+    return shares
 
 
 def _slices(questions: Sequence[Question]) -> Iterator[Sequence[Question]]:
@@ -345,15 +353,23 @@ def _same_places(copies: MaskedCopies, text: Document) -> bool:
     return len(text.words) == len(known.words) and text.premise == known.premise
 
 
-AnyVictim: TypeAlias = Victim | SmoothedClassifier | BaseClassifier | Callable[[list[Any]], Any]
+AnyVictim: TypeAlias = Victim | TextClassifier | BaseClassifier | Callable[[list[Any]], Any]
 
 
 def as_victim(victim: AnyVictim) -> Victim:
-    """A victim as it is; a smoothed classifier; a base classifier or function, read whole."""
+    """A victim as it is; a smoothed classifier; a cascade; a base classifier or function, whole."""
     if isinstance(victim, Victim):
         return victim
+    if isinstance(victim, Cascade):
+        from ranmask.attacks.cascade_victim import CascadeVictim  # it is made of victims
+
+        return CascadeVictim(victim, as_victim(victim.smoothed))
     if isinstance(victim, SmoothedClassifier):
         return SmoothedVictim(victim)
+    if isinstance(victim, SynonymSmoothedClassifier):
+        from ranmask.attacks.synonym_victim import SynonymVictim  # it is made of what is here
+
+        return SynonymVictim(victim)
     if isinstance(victim, BaseClassifier):
         return PlainVictim(victim)
     if callable(victim):
@@ -362,10 +378,6 @@ def as_victim(victim: AnyVictim) -> Victim:
         f"cannot attack a {type(victim).__name__}: give a SmoothedClassifier, a BaseClassifier, "
         "or a function from a list of texts to a table of scores"
     )
-
-
-def _shown_whole(text: Document, words_read: int) -> MaskedCopies:
-    return MaskedCopies(text, words_read, np.arange(words_read, dtype=np.int32)[None, :])
 
 
 def _shares(scores: Scores) -> Scores:

@@ -3,6 +3,7 @@
 `exact`     a proof over a fixed family of kept sets (the default)
 `single`    the same by a sort, where each copy shows one word; covers insertions and deletions
 `ablation`  Levine & Feizi's bound on a random sample, right with probability 1 - alpha
+`safer`     votes over random synonyms, likewise; covers replacements from a table only
 `paper`     the published algorithms, for comparison; no guarantee
 """
 
@@ -21,6 +22,7 @@ from ranmask.certificates.paper import (
     risk_probability,
 )
 from ranmask.certificates.radius import Radius
+from ranmask.certificates.safer import synonym_radius
 from ranmask.certificates.single import edit_radius, single_word_radius
 
 __all__ = [
@@ -37,6 +39,7 @@ __all__ = [
     "runner_up_radius",
     "sets_met",
     "single_word_radius",
+    "synonym_radius",
     "upper_bound",
     "vote_differences",
 ]

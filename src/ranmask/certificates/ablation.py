@@ -68,7 +68,7 @@ def ablation_radius(
         alpha: The probability that the certificate may be wrong.
     """
     low = Fraction(lower_bound(votes, samples, alpha))
-    largest = _largest(words, lambda changed: low - delta(words, kept, changed) > _HALF)
+    largest = largest_passing(words, lambda changed: low - delta(words, kept, changed) > _HALF)
     return Radius(largest, tight=False)
 
 
@@ -77,19 +77,30 @@ def runner_up_radius(
 ) -> Radius:
     """The runner-up form: the label's lower bound stays above every rival's upper bound.
 
-    The error budget is split evenly over all the bounds: one lower bound and an upper bound for
-    *each* rival, since which of them is second is not known before the sample is seen.
+    `label_and_rivals` splits the error budget over all these bounds.
+    """
+    low, high = label_and_rivals(counts, label, samples, alpha=alpha)
+    largest = largest_passing(words, lambda changed: low - high > 2 * delta(words, kept, changed))
+    return Radius(largest, tight=False)
+
+
+def label_and_rivals(
+    counts: Sequence[int], label: int, samples: int, *, alpha: float
+) -> tuple[Fraction, Fraction]:
+    """Below the label's chance, and above that of every rival, both at once.
+
+    Right with probability at least ``1 - alpha``.  That is split evenly over all the bounds: one
+    lower bound and an upper bound for *each* rival, since which of them is second is not known
+    before the sample is seen.
     """
     share = alpha / max(len(counts), 1)
     low = Fraction(lower_bound(counts[label], samples, share))
     rivals = [count for index, count in enumerate(counts) if index != label]
     high = max((Fraction(upper_bound(count, samples, share)) for count in rivals), default=_HALF)
-    high = min(high, 1 - low)  # the chances of all classes add up to one
-    largest = _largest(words, lambda changed: low - high > 2 * delta(words, kept, changed))
-    return Radius(largest, tight=False)
+    return low, min(high, 1 - low)  # the chances of all classes add up to one
 
 
-def _largest(words: int, passes: Callable[[int], bool]) -> int | None:
+def largest_passing(words: int, passes: Callable[[int], bool]) -> int | None:
     """The largest number of changed words up to ``words`` that passes, given that fewer do."""
     radius = None
     for changed in range(words + 1):

@@ -17,6 +17,7 @@ import numpy.typing as npt
 
 from ranmask.errors import ClassifierError, OptionError
 from ranmask.families import KeptSets
+from ranmask.synonyms import DrawnCopies
 from ranmask.words import Document
 
 Scores: TypeAlias = npt.NDArray[np.float64]
@@ -57,6 +58,18 @@ class BaseClassifier(ABC):
     @abstractmethod
     def score(self, copies: Sequence[MaskedCopies]) -> list[Scores]:
         """Scores of every copy, shape (copies, classes), for each text of ``copies``."""
+
+    def score_drawn(self, texts: Sequence[DrawnCopies]) -> list[Scores]:
+        """Scores of random copies, each of which shows all of its words, for each text.
+
+        The same as `score` says of them one by one; models may have a shorter way.
+        """
+        whole = []
+        for text in texts:
+            kept = np.arange(len(text.sets), dtype=np.int32)[None, :]
+            whole += [MaskedCopies(copy, len(text.sets), kept) for copy in text.documents]
+        scored = iter(self.score(whole))
+        return [np.concatenate([next(scored) for _ in range(len(text))]) for text in texts]
 
     @abstractmethod
     def configured(

@@ -20,7 +20,7 @@ This module knows tokens but no model, and does not import torch.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
@@ -28,8 +28,10 @@ import numpy as np
 import numpy.typing as npt
 
 from ranmask.classifiers.base import Hiding, MaskedCopies
+from ranmask.classifiers.frames import Frame, pair_frame, single_frame
 from ranmask.errors import ModelError
 from ranmask.families import KeptSets
+from ranmask.synonyms import DrawnCopies
 from ranmask.words import Document
 
 Ids: TypeAlias = npt.NDArray[np.int64]
@@ -38,8 +40,8 @@ TOKENS_PER_WORD = 16
 CHARACTERS_PER_WORD = 256
 
 _CACHED_WORDS = 100_000
+_CACHED_SETS = 10_000
 _ROWS_LAID_OUT = 2048  # of several texts at once: they are as wide as the widest
-_PROBE = "a"
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,15 +56,6 @@ class TokenRows:
     positions: Ids
     lengths: Ids
     first_body_place: int
-    body_type: int
-
-
-@dataclass(frozen=True)
-class _Frame:
-    """The tokens around the body of a row: special tokens, and the premise of a pair."""
-
-    before: tuple[int, ...]
-    after: tuple[int, ...]
     body_type: int
 
 
@@ -89,9 +82,11 @@ class WordEncoder:
         unknown = tokenizer.unk_token_id
         self._unknown = self.pad_id if unknown is None else int(unknown)
         self._special = set(tokenizer.all_special_ids) - {self._unknown}
-        self._single = _single_frame(tokenizer)
-        self._pair: tuple[_Frame, tuple[int, ...]] | None = None
+        self.special_ids = sorted({*tokenizer.all_special_ids, self.mask_id, self.pad_id})
+        self._single = single_frame(tokenizer)
+        self._pair: tuple[Frame, tuple[int, ...]] | None = None
         self._known: dict[str, tuple[int, ...]] = {}
+        self._known_sets: dict[tuple[bool, tuple[str, ...]], tuple[Ids, Ids]] = {}
         if self.longest < len(self._single.before) + len(self._single.after) + 1:
             raise ModelError(f"the model takes rows of {longest} tokens only: no word fits in")
 
@@ -113,7 +108,7 @@ class WordEncoder:
     def rows(self, copies: MaskedCopies) -> TokenRows:
         """Token rows of all copies of one text."""
         [words] = self._tokenise([_words_read(copies)])
-        return self._lay_out([words], [copies.kept], self._frame(copies.document))
+        return self._lay_out([words], [copies.kept], self._frame(copies.document.premise))
 
     def rows_of_all(self, copies: Sequence[MaskedCopies]) -> list[TokenRows]:
         """Token rows of all copies of many texts, in their order.
@@ -125,10 +120,79 @@ class WordEncoder:
             self._lay_out(
                 words[start:stop],
                 [one.kept for one in copies[start:stop]],
-                self._frame(copies[start].document),
+                self._frame(copies[start].document.premise),
             )
-            for start, stop in _blocks(copies)
+            for start, stop in _blocks(
+                [len(one) for one in copies],
+                [None if one.document.premise is not None else one.kept.shape[1] for one in copies],
+            )
         ]
+
+    def rows_of_drawn(self, texts: Sequence[DrawnCopies]) -> list[TokenRows]:
+        """Token rows of random copies of texts, in their order: all words are visible.
+
+        The same rows as `rows_of_all` lays out for the copies one by one; but the sets that
+        words are drawn from are tokenised once, and copies choose among their tokens.
+        """
+        return [
+            self._choose(texts[start:stop], self._frame(texts[start].premise))
+            for start, stop in _blocks(
+                [len(one) for one in texts],
+                [None if one.premise is not None else len(one.sets) for one in texts],
+            )
+        ]
+
+    def _choose(self, texts: Sequence[DrawnCopies], frame: Frame) -> TokenRows:
+        """Rows of texts with as many words."""
+        offsets: dict[tuple[bool, tuple[str, ...]], int] = {}
+        parts: list[tuple[Ids, Ids]] = []
+        known = 0
+        chosen = []
+        for text in texts:
+            starts = []
+            for place, words in enumerate(text.sets):
+                key = (place == 0, words)
+                if key not in offsets:
+                    offsets[key] = known
+                    parts.append(self._tokens_of_set(key))
+                    known += len(words)
+                starts.append(offsets[key])
+            chosen.append(text.choices + np.array(starts))
+        sizes, tokens = (np.concatenate(arrays) for arrays in zip(*parts, strict=True))
+        shown = np.concatenate(chosen)
+        kept = np.broadcast_to(np.arange(shown.shape[1]), shown.shape)
+        counts = np.full(len(shown), shown.shape[1])
+        return _place(
+            sizes,
+            tokens,
+            shown,
+            kept,
+            counts,
+            frame,
+            self.longest,
+            self.mask_id,
+            self.pad_id,
+            self.hide,
+        )
+
+    def _tokens_of_set(self, key: tuple[bool, tuple[str, ...]]) -> tuple[Ids, Ids]:
+        """How many tokens each word of a set has, and those; ``key`` says if it begins a text."""
+        known = self._known_sets.get(key)
+        if known is None:
+            first, words = key
+            spelt = [("" if first else " ") + word[:CHARACTERS_PER_WORD] for word in words]
+            tokens = self._tokens_of(spelt)
+            flat = [token for word in spelt for token in tokens[word]]
+            sizes = np.array([len(tokens[word]) for word in spelt])
+            known = sizes, np.array(flat, dtype=np.int64)
+            if len(self._known_sets) >= _CACHED_SETS:
+                self._known_sets.clear()
+            self._known_sets[key] = known
+        return known
+
+    def inner_word_ids(self, words: Sequence[str]) -> list[tuple[int, ...]]:
+        """The tokens of words that do not begin a text, all of them."""
+        return self._plain_ids([f" {word}" for word in words])
 
     def lay_out(self, words: Sequence[tuple[int, ...]], kept: KeptSets) -> TokenRows:
         """Rows of a single text for words whose tokens are known."""
@@ -138,20 +202,20 @@ class WordEncoder:
         self,
         texts: Sequence[Sequence[tuple[int, ...]]],
         kept: Sequence[KeptSets],
-        frame: _Frame,
+        frame: Frame,
     ) -> TokenRows:
         return _lay_out(texts, kept, frame, self.longest, self.mask_id, self.pad_id, self.hide)
 
-    def _frame(self, document: Document) -> _Frame:
-        if document.premise is None:
+    def _frame(self, premise: str | None) -> Frame:
+        if premise is None:
             return self._single
         frame, middle = self._pair_frame()
-        premise = self._plain_ids([document.premise])[0][: self._most_premise_tokens()]
-        return _Frame((*frame.before, *premise, *middle), frame.after, frame.body_type)
+        tokens = self._plain_ids([premise])[0][: self._most_premise_tokens()]
+        return Frame((*frame.before, *tokens, *middle), frame.after, frame.body_type)
 
-    def _pair_frame(self) -> tuple[_Frame, tuple[int, ...]]:
+    def _pair_frame(self) -> tuple[Frame, tuple[int, ...]]:
         if self._pair is None:
-            self._pair = _pair_frame(self.tokenizer)
+            self._pair = pair_frame(self.tokenizer)
         return self._pair
 
     def _most_premise_tokens(self) -> int:
@@ -167,15 +231,21 @@ class WordEncoder:
             ]
             for words in texts
         ]
+        known = self._tokens_of(word for words in spelt for word in words)
+        return [list(map(known.__getitem__, words)) for words in spelt]
+
+    def _tokens_of(self, spelt: Iterable[str]) -> dict[str, tuple[int, ...]]:
+        """The tokens of words as they are spelt, with the blank before them."""
         # Looked up once and kept at hand: another thread may empty the cache meanwhile.
-        known = {word: self._known.get(word) for words in spelt for word in words}
-        new = [word for word, ids in known.items() if ids is None]
+        found = {word: self._known.get(word) for word in spelt}
+        known = {word: ids for word, ids in found.items() if ids is not None}
+        new = [word for word in found if word not in known]
         if new:
             if len(self._known) + len(new) > _CACHED_WORDS:
                 self._known.clear()
             for word, read in zip(new, self._plain_ids(new), strict=True):
                 known[word] = self._known[word] = read[:TOKENS_PER_WORD]
-        return [[ids for word in words if (ids := known[word]) is not None] for words in spelt]
+        return known
 
     def _plain_ids(self, texts: list[str]) -> list[tuple[int, ...]]:
         encoded = self.tokenizer(
@@ -192,29 +262,26 @@ def _words_read(copies: MaskedCopies) -> tuple[str, ...]:
     return copies.document.words[: copies.words_read]
 
 
-def _blocks(texts: Sequence[MaskedCopies]) -> Iterator[tuple[int, int]]:
-    """Runs of texts to lay out together: few copies each, of as many words, without a premise."""
+def _blocks(copies: Sequence[int], words: Sequence[int | None]) -> Iterator[tuple[int, int]]:
+    """Runs of texts to lay out together: few copies each, that show as many words.
+
+    A text whose number of words is None has a premise, and is laid out alone.
+    """
     start = rows = 0
-    for place, text in enumerate(texts):
-        first = texts[start]
-        alike = (
-            rows + len(text) <= _ROWS_LAID_OUT
-            and text.kept.shape[1] == first.kept.shape[1]
-            and text.document.premise is None
-            and first.document.premise is None
-        )
+    for place, (count, shown) in enumerate(zip(copies, words, strict=True)):
+        alike = rows + count <= _ROWS_LAID_OUT and shown is not None and shown == words[start]
         if place > start and not alike:
             yield start, place
             start, rows = place, 0
-        rows += len(text)
-    if texts:
-        yield start, len(texts)
+        rows += count
+    if copies:
+        yield start, len(copies)
 
 
 def _lay_out(
     texts: Sequence[Sequence[tuple[int, ...]]],
     kept_sets: Sequence[KeptSets],
-    frame: _Frame,
+    frame: Frame,
     longest: int,
     mask_id: int,
     pad_id: int,
@@ -222,18 +289,41 @@ def _lay_out(
 ) -> TokenRows:
     """Rows of the copies of texts, each a list of words' tokens with kept sets of its own."""
     kept = np.concatenate(kept_sets)
-    copies, visible = kept.shape
     counts = np.array([len(words) for words in texts], dtype=np.int64)
     repeats = [len(sets) for sets in kept_sets]
     # Of each copy: how many words its text has, and where they begin among all words.
     word_counts = np.repeat(counts, repeats)
     kept_words = np.repeat(np.cumsum(counts) - counts, repeats)[:, None] + kept
+    sizes = np.array([len(ids) for words in texts for ids in words], dtype=np.int64)
+    tokens = np.array([token for words in texts for ids in words for token in ids], dtype=np.int64)
+    return _place(
+        sizes, tokens, kept_words, kept, word_counts, frame, longest, mask_id, pad_id, hide
+    )
+
+
+def _place(
+    sizes: Ids,
+    tokens: Ids,
+    kept_words: npt.NDArray[np.integer],
+    kept: npt.NDArray[np.integer],
+    word_counts: Ids,
+    frame: Frame,
+    longest: int,
+    mask_id: int,
+    pad_id: int,
+    hide: Hiding,
+) -> TokenRows:
+    """Rows of copies that show words of a list, told by their places in that list.
+
+    ``sizes`` and ``tokens`` are those of the list's words, one after another; row ``i`` of
+    ``kept_words`` names the words that copy ``i`` shows, and of ``kept`` where they stand among
+    its ``word_counts[i]`` words.
+    """
+    copies, visible = kept.shape
     before = np.array(frame.before, dtype=np.int64)
     after = np.array(frame.after, dtype=np.int64)
     room = longest - len(after)  # the first position that no word's token may take
 
-    sizes = np.array([len(ids) for words in texts for ids in words], dtype=np.int64)
-    tokens = np.array([token for words in texts for ids in words for token in ids], dtype=np.int64)
     offsets = np.cumsum(sizes) - sizes
 
     # Where each kept word starts in the masked row: one place for each hidden word before it,
@@ -290,46 +380,3 @@ def _mask_id(tokenizer: Any, mask_token: str | None) -> int:
     if found is None or (found == tokenizer.unk_token_id and mask_token != tokenizer.unk_token):
         raise ModelError(f"mask_token {mask_token!r} is not a token of the model's vocabulary")
     return int(found)
-
-
-def _single_frame(tokenizer: Any) -> _Frame:
-    probe = _probe_ids(tokenizer)
-    encoded = tokenizer(_PROBE, return_token_type_ids=True)
-    ids, types = encoded["input_ids"], encoded["token_type_ids"]
-    start = _find(ids, probe, 0)
-    return _checked_frame(ids[:start], ids[start + len(probe) :], types[:start], types[start:])
-
-
-def _pair_frame(tokenizer: Any) -> tuple[_Frame, tuple[int, ...]]:
-    """What comes before the premise and after the hypothesis; what stands between them."""
-    probe = _probe_ids(tokenizer)
-    encoded = tokenizer(_PROBE, _PROBE, return_token_type_ids=True)
-    ids, types = encoded["input_ids"], encoded["token_type_ids"]
-    first = _find(ids, probe, 0)
-    second = _find(ids, probe, first + len(probe))
-    middle = ids[first + len(probe) : second]
-    frame = _checked_frame(ids[:first], ids[second + len(probe) :], types[:second], types[second:])
-    return frame, tuple(middle)
-
-
-def _checked_frame(
-    before: list[int], after: list[int], types_before: list[int], types_after: list[int]
-) -> _Frame:
-    if any(types_before) or len(set(types_after)) > 1:
-        raise ModelError(
-            "the tokenizer gives token types that ranmask does not know how to lay out: "
-            f"{types_before} before and {types_after} from the text on"
-        )
-    return _Frame(tuple(before), tuple(after), int(types_after[0]))
-
-
-def _probe_ids(tokenizer: Any) -> list[int]:
-    ids: list[int] = tokenizer(_PROBE, add_special_tokens=False)["input_ids"]
-    return ids
-
-
-def _find(ids: list[int], part: list[int], start: int) -> int:
-    for place in range(start, len(ids) - len(part) + 1):
-        if ids[place : place + len(part)] == part:
-            return place
-    raise ModelError("cannot tell which special tokens the tokenizer puts around a text")

@@ -27,6 +27,7 @@ from ranmask.classifiers.base import (
 from ranmask.classifiers.batching import Batch, batches
 from ranmask.classifiers.encoding import TokenRows, WordEncoder
 from ranmask.errors import ClassifierError, MissingDependencyError, ModelError
+from ranmask.synonyms import DrawnCopies
 from ranmask.words import Document
 
 try:
@@ -141,6 +142,11 @@ class HuggingFaceClassifier(BaseClassifier):
     def score(self, copies: Sequence[MaskedCopies]) -> list[Scores]:
         logits = self.score_rows(self.encoder.rows_of_all(copies))
         ends = np.cumsum([len(one) for one in copies])[:-1]
+        return np.split(logits, ends)
+
+    def score_drawn(self, texts: Sequence[DrawnCopies]) -> list[Scores]:
+        logits = self.score_rows(self.encoder.rows_of_drawn(texts))
+        ends = np.cumsum([len(one) for one in texts])[:-1]
         return np.split(logits, ends)
 
     def score_rows(

@@ -45,6 +45,12 @@ def load(
     if known is not None and known.kind == record.BLEND:
         refused = {"hide": hide, "mask_token": mask_token, "revision": revision}
         return _load_blend(folder_or_id, known.parts, refused, device, dtype)
+    if known is not None and known.kind == record.CASCADE:
+        raise ModelError(
+            f"{folder_or_id!r} is a cascade of three models: load it with "
+            "ranmask.loading.load_classifier, or name the folder of one of its parts, "
+            f"{', '.join(known.parts)}"
+        )
     hiding: Hiding = "mask" if hide is None else hide
     return _load_encoder(folder_or_id, hiding, mask_token, device, dtype, revision)
 
@@ -110,8 +116,10 @@ def _load_encoder(
         import transformers
     except ImportError as error:
         raise MissingDependencyError("PyTorch or transformers", "hf") from error
+    from ranmask.classifiers import pair_head
     from ranmask.classifiers.huggingface import HuggingFaceClassifier
 
+    pair_head.register()
     where = opening.usable_device(torch, device)
     number = _dtype(torch, dtype)
     opening.check_folder(folder_or_id)
@@ -150,11 +158,20 @@ def save(
     *,
     options: Mapping[str, Any],
     labels: tuple[str, ...] | None,
+    kind: str = record.ENCODER,
 ) -> None:
-    """Write model (with its tokenizer) and ``ranmask.json`` into ``folder``."""
+    """Write model (with its tokenizer) and ``ranmask.json`` into ``folder``.
+
+    ``kind`` is what the record calls an encoder; others are refused where it is not `ENCODER`.
+    """
     from ranmask.classifiers.blend import Blend
     from ranmask.classifiers.word_table import WordTable
 
+    if kind != record.ENCODER and isinstance(base, WordTable | Blend):
+        raise ModelError(
+            f"a {type(base).__name__} that is smoothed by synonyms cannot be saved: only Hugging "
+            "Face models can"
+        )
     if isinstance(base, WordTable):
         (base if labels is None else base.renamed(labels)).save(folder, options)
         return
@@ -177,7 +194,7 @@ def save(
         path.mkdir(parents=True, exist_ok=True)
         model.save_pretrained(path)
         encoder.tokenizer.save_pretrained(path)
-        record.write(path, record.ENCODER, {**options, **hiding})
+        record.write(path, kind, {**options, **hiding})
     except OSError as error:
         raise OutputError(f"cannot write a model to {path}: {error}") from error
 
@@ -199,10 +216,13 @@ def _save_blend(
 
 def saved_options(folder_or_id: str, revision: str | None = None) -> dict[str, Any]:
     """The options in a model's ``ranmask.json``; empty where it has none."""
+    return saved_record(folder_or_id, revision).smoothing
+
+
+def saved_record(folder_or_id: str, revision: str | None = None) -> record.Record:
+    """A model's ``ranmask.json``; an encoder that was never smoothed has none."""
     found = _find_record(folder_or_id, revision)
-    if found is None:
-        return {}
-    return record.read(found).smoothing
+    return record.Record(record.ENCODER, {}) if found is None else record.read(found)
 
 
 def _find_record(folder_or_id: str, revision: str | None) -> Path | None:

@@ -17,8 +17,12 @@ from ranmask.errors import ModelError
 FILE_NAME = "ranmask.json"
 FILE_VERSION = 1
 
-ENCODER, WORDS, BLEND = "encoder", "words", "blend"
-KINDS = (ENCODER, WORDS, BLEND)
+ENCODER, WORDS, BLEND, CASCADE = "encoder", "words", "blend", "cascade"
+SYNONYMS = "synonyms"  # an encoder that is smoothed by the synonyms in synonyms.json beside it
+KINDS = (ENCODER, WORDS, BLEND, CASCADE, SYNONYMS)
+
+CASCADE_PARTS = ("plain", "smoothed", "detector")
+"""The folders inside that of a cascade."""
 
 _OPTIONS: dict[str, type | tuple[type, ...]] = {
     "keep": int,
@@ -37,13 +41,15 @@ _OPTIONS: dict[str, type | tuple[type, ...]] = {
     "mask_token": str,
     "tolerance": (int, float),
 }
+_CASCADE_OPTIONS: dict[str, type | tuple[type, ...]] = {"threshold": (int, float)}
 
 
 @dataclass(frozen=True)
 class Record:
     """``kind`` of the model (`ENCODER`, `WORDS` for a word table, `BLEND`) and its smoothing.
 
-    ``parts`` names the folders inside that hold the parts of a blend.
+    ``parts`` names the folders inside that hold the parts of a blend, or of a `CASCADE`, whose
+    ``smoothing`` is its threshold: how it is smoothed is said in the folder of that part.
     """
 
     kind: str
@@ -79,15 +85,22 @@ def read(path: Path) -> Record:
     options = record.get("smoothing")
     if not isinstance(options, dict):
         raise ModelError(f"{path} has no table of options under 'smoothing'")
+    known = _CASCADE_OPTIONS if kind == CASCADE else _OPTIONS
     for key, value in options.items():
-        if key not in _OPTIONS:
+        if key not in known:
             raise ModelError(f"{path} has the option {key!r}, which this ranmask does not know")
-        if not isinstance(value, _OPTIONS[key]):
+        if not isinstance(value, known[key]):
             raise ModelError(f"{path} has {key}={value!r}, which is of the wrong type")
     return Record(kind, options, _parts(record.get("parts", []), kind, path))
 
 
 def _parts(parts: object, kind: str, path: Path) -> tuple[str, ...]:
+    if kind == CASCADE:
+        if parts != list(CASCADE_PARTS):
+            raise ModelError(
+                f"{path} has parts={parts!r}; a cascade's are {', '.join(CASCADE_PARTS)}"
+            )
+        return CASCADE_PARTS
     if kind != BLEND:
         return ()
     if (

@@ -24,6 +24,7 @@ KNOWN = {
     "dne": "dne_counterfitted_euc_top8_d0.7.json.gz",
 }
 """Tables by name: their files in ``synonyms`` of the data folder."""
+DEFAULT_NEIGHBOURS = "jia2019"
 
 _SPECIAL = re.compile(r"@@.+@@")  # AllenNLP's padding and unknown word
 

@@ -11,6 +11,8 @@ from ranmask.errors import MissingDependencyError, ModelError, OptionError
 try:
     import torch
     import transformers
+
+    from ranmask.classifiers import pair_head
 except ImportError as error:
     raise MissingDependencyError("PyTorch or transformers", "train") from error
 
@@ -21,6 +23,7 @@ def load_base(base: str, kind: Any, **given: Any) -> tuple[Any, Any, dict[str, A
     Where the base has no head of that kind, a new one is drawn from torch's generator.
     """
     _check_base(base)
+    pair_head.register()
     try:
         tokenizer = transformers.AutoTokenizer.from_pretrained(base, trust_remote_code=False)
         model, report = kind.from_pretrained(

@@ -13,14 +13,16 @@ def model_card(run: Mapping[str, Any], measured: Mapping[str, Any]) -> str:
 
 
 def _classifier(run: Mapping[str, Any], measured: Mapping[str, Any]) -> list[str]:
+    safer = run.get("defence", {}).get("name") == "safer"
+    name = "SynonymSmoothedClassifier" if safer else "SmoothedClassifier"
     return [
-        "A text classifier to be smoothed with `ranmask`: its labels come with a proved radius.",
+        *_promise(run),
         "",
         "```python",
-        "from ranmask import SmoothedClassifier",
+        f"from ranmask import {name}",
         "",
-        'smoothed = SmoothedClassifier.from_pretrained("path/to/this/folder")',
-        'smoothed.certify(["..."])',
+        f'classifier = {name}.from_pretrained("path/to/this/folder")',
+        'classifier.certify(["..."])',
         "```",
         "",
         f"- Classes: {', '.join(run['train']['label_names'])}",
@@ -28,8 +30,9 @@ def _classifier(run: Mapping[str, Any], measured: Mapping[str, Any]) -> list[str
         "",
         "## Measured on validation",
         "",
-        f"{measured['texts']:,} texts of the validation rows above, exact certificate. CR@d is the",
-        "share of all texts whose label is right and certified at d changed words." + _chosen(run),
+        f"{measured['texts']:,} texts of the validation rows above, {_certificate(run)}. CR@d is",
+        "the share of all texts whose label is right and certified at d changed words."
+        + _chosen(run),
         "",
         *_table(measured),
         "",
@@ -40,6 +43,36 @@ def _classifier(run: Mapping[str, Any], measured: Mapping[str, Any]) -> list[str
         "The radius says that the label is stable, not that it is right. `Certificate.assumes`",
         "lists what it rests on.",
     ]
+
+
+def _promise(run: Mapping[str, Any]) -> list[str]:
+    """What a user may expect of its labels."""
+    defence = run.get("defence", {}).get("name", "none")
+    if defence == "safer":
+        return [
+            "A text classifier to be smoothed with `ranmask` by random synonyms (SAFER). Labels",
+            "come with a proved radius: a number of words that may be replaced, **each by a word",
+            "that the table of synonyms lists for it**. Any other change is not covered.",
+        ]
+    if run["options"].get("mask_rate") != 0:
+        learned = "" if defence == "none" else f" It was trained with {defence}, too."
+        return [
+            "A text classifier to be smoothed with `ranmask`: its labels come with a proved radius."
+            + learned
+        ]
+    against = "without a defence" if defence == "none" else f"with the defence {defence}"
+    return [
+        f"A plain text classifier, trained {against} on whole texts. **Nothing is proved about its",
+        "labels**: its radius is 0, whatever the text.",
+    ]
+
+
+def _certificate(run: Mapping[str, Any]) -> str:
+    return (
+        "SAFER's certificate"
+        if run.get("defence", {}).get("name") == "safer"
+        else "exact certificate"
+    )
 
 
 def _language_model(run: Mapping[str, Any], measured: Mapping[str, Any]) -> list[str]:
@@ -90,12 +123,22 @@ def _origin(run: Mapping[str, Any]) -> list[str]:
 
 
 def _options(run: Mapping[str, Any]) -> list[str]:
-    given = run["options"].items()
+    given = {**run["options"], **_defence(run)}.items()
     return [
         "## Options",
         "",
         *(f"- `{name}`: {value}" for name, value in given if value is not None),
     ]
+
+
+def _defence(run: Mapping[str, Any]) -> dict[str, Any]:
+    """The options of the defence, if there is one; a table of neighbours by its name."""
+    given = dict(run.get("defence", {}))
+    name = given.pop("name", "none")
+    plain = {
+        key: value["name"] if isinstance(value, Mapping) else value for key, value in given.items()
+    }
+    return {} if name == "none" else {"defence": name, **plain}
 
 
 def _chosen(run: Mapping[str, Any]) -> str:

@@ -11,10 +11,12 @@ import torch
 from ranmask.classifiers.base import MaskedCopies
 from ranmask.classifiers.batching import batches
 from ranmask.classifiers.huggingface import HuggingFaceClassifier
+from ranmask.training.defence import Defence
 from ranmask.training.masking import MaskingPlan, Turn
 from ranmask.words import Document
 
 _PARTS = 6  # most forward passes a step: more waste less padding, and take more launches
+_GPU_ROWS = 64  # fewer rows keep a GPU waiting for the next launch
 _NO_LIMIT = 1 << 40
 
 
@@ -23,7 +25,8 @@ class Collator:
 
     A batch holds ``parts`` (inputs of the model's forward), and for the rows of all parts in
     their order ``text`` and ``copy``; for each text its ``classes`` (not ``labels``: the trainer
-    must not count them), ``present``, ``met`` and ``words_per_copy``, as `losses` takes them.
+    must not count them), ``present``, ``met`` and ``words_per_copy``, as `losses` takes them; and
+    a ``seed`` of its own.
     """
 
     def __init__(
@@ -33,18 +36,23 @@ class Collator:
         labels: Sequence[int],
         plan: MaskingPlan,
         target_words: int,
+        defence: Defence,
+        *,
+        on_gpu: bool = False,
     ) -> None:
         self._base = base
         self._documents = documents
         self._labels = labels
         self._plan = plan
         self._target_words = target_words
+        self._defence = defence
+        self._least_rows = _GPU_ROWS if on_gpu else 1
 
     def __call__(self, turns: Sequence[Turn]) -> dict[str, Any]:
         """The batch of these texts' turns."""
         draws, rows = [], []
         for turn in turns:
-            document = self._documents[turn.row]
+            document = self._defence.reads(self._documents[turn.row], turn, self._plan.seed)
             words = self._base.words_read(document)
             draw = self._plan.draw(words, turn)
             draws.append(draw)
@@ -54,7 +62,7 @@ class Collator:
             batches(
                 rows,
                 tokens=_NO_LIMIT,
-                least_rows=-(-int(sizes.sum()) // _PARTS),
+                least_rows=max(self._least_rows, -(-int(sizes.sum()) // _PARTS)),
                 pad_id=self._base.encoder.pad_id,
             )
         )
@@ -70,4 +78,5 @@ class Collator:
             "present": torch.from_numpy(np.arange(sizes.max()) < sizes[:, None]),
             "met": torch.tensor(met),
             "words_per_copy": torch.tensor([draw.words_per_copy for draw in draws]),
+            "seed": torch.tensor(self._plan.step_seed(turns[0])),
         }

@@ -11,9 +11,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ranmask.errors import MissingDependencyError
+from ranmask.errors import DataError, MissingDependencyError, OptionError
+from ranmask.interface import TextClassifier
 from ranmask.metrics import CertifiedSummary
-from ranmask.smoothing import SmoothedClassifier
+from ranmask.training.defence import Defence
 from ranmask.training.evaluating import certified_summary, commonest_share
 from ranmask.training.options import TrainingOptions
 from ranmask.training.records import Report, RunFolder, check_corpora, figures
@@ -23,6 +24,7 @@ try:
     import torch
     import transformers
 
+    from ranmask.classifiers import pair_head
     from ranmask.classifiers.huggingface import HuggingFaceClassifier
     from ranmask.training import bases, compact, processes
     from ranmask.training.trainer import best_checkpoint, phases
@@ -40,9 +42,10 @@ def train_encoder(
     output: Path,
     options: TrainingOptions,
     *,
+    defence: Defence | None = None,
     report: Report | None = None,
     device: str | None = None,
-) -> SmoothedClassifier:
+) -> TextClassifier:
     """Train ``base`` on ``train`` and save it, smoothed, in the folder ``output``.
 
     The same call again resumes after an interruption, to the same result; a folder that holds
@@ -57,14 +60,16 @@ def train_encoder(
         validation: What the best checkpoint is chosen by; its labels are those of ``train``.
         output: The folder to write.
         options: How it is trained.
+        defence: What training does against attacks besides masking; nothing by default.
         report: Called with every line of the log.
         device: ``cpu`` keeps it off a GPU.
     """
+    defence = defence or Defence()
     check_corpora(train, validation)
     on_gpu = bases.on_gpu(device)
     texts = documents(train.texts)
     processes.meet(cpu=not on_gpu)
-    run = RunFolder(output, _description(base, train, validation, options), report)
+    run = RunFolder(output, _description(base, train, validation, options, defence), report)
     processes.by_the_first(run.check)
     planned = phases(options)
     done = processes.by_the_first(lambda: sum(run.finished(phase.name) for phase in planned))
@@ -84,8 +89,7 @@ def train_encoder(
     rows = slice(options.validation_rows)
 
     def measure(model: Any) -> CertifiedSummary:
-        # Near ties are not worth measuring a tolerance for at every evaluation.
-        classifier = SmoothedClassifier(classifier_of(model), tolerance=0.0, **options.smoothing())
+        classifier = defence.validator(classifier_of(model), options)
         return certified_summary(classifier, validation.texts[rows], validation.labels[rows])
 
     for phase in planned[done:]:
@@ -97,6 +101,7 @@ def train_encoder(
             measure,
             run,
             options,
+            defence=defence,
             commonest=commonest_share(validation.labels[rows]),
             on_gpu=on_gpu,
         )
@@ -106,10 +111,12 @@ def train_encoder(
     model = learner.model.to("cuda" if on_gpu else "cpu")
     if options.weights == "float16":
         model.half().float()  # what is measured is what is stored
-    classifier = SmoothedClassifier(classifier_of(model), **options.smoothing())
+    trained = classifier_of(model)
+    classifier = defence.classifier(trained, options)
 
     def finish() -> None:
-        measured = figures(certified_summary(classifier, validation.texts, validation.labels))
+        final = defence.validator(trained, options, final=True)
+        measured = figures(certified_summary(final, validation.texts, validation.labels))
         model.to(torch.float16 if options.weights == "float16" else torch.float32)
         classifier.save_pretrained(str(output))
         model.to(torch.float32)
@@ -133,20 +140,36 @@ def _new_model(
     """The base encoder with a new head, made smaller if asked for."""
     transformers.set_seed(options.seed)  # fixes the new head
     several = options.head == "approval"
+    _check_pair_head(options, texts)
+    classifier = transformers.AutoModelForSequenceClassification
     model, tokenizer, _ = bases.load_base(
         base,
-        transformers.AutoModelForSequenceClassification,
+        transformers.AutoModel if options.pair_head else classifier,
         id2label=dict(enumerate(names)),
         label2id={name: index for index, name in enumerate(names)},
         problem_type="multi_label_classification" if several else "single_label_classification",
         ignore_mismatched_sizes=True,
     )
+    if isinstance(model, pair_head.PairHeadModel) and not options.pair_head:
+        raise OptionError(f"the base {base!r} has a pair head: train it with pair_head")
     if options.layers is not None:
         compact.keep_layers(model, options.layers)
     if options.vocabulary is not None:
         words = (word for text in texts for word in (*text.words, *(text.premise or "").split()))
         tokenizer = compact.keep_tokens(model, tokenizer, words, options.vocabulary)
+    if options.pair_head:
+        model = pair_head.with_pair_head(model, tokenizer)
     return model, tokenizer
+
+
+def _check_pair_head(options: TrainingOptions, texts: Sequence[Document]) -> None:
+    for row, text in enumerate(texts if options.pair_head else (), 1):
+        if text.premise is None:
+            raise DataError(
+                "pair_head reads pairs of premise and hypothesis, and this text is a single one: "
+                "train without pair_head, or on pairs",
+                row,
+            )
 
 
 def _loaded(folder: Path) -> tuple[Any, Any]:
@@ -154,13 +177,14 @@ def _loaded(folder: Path) -> tuple[Any, Any]:
 
 
 def _model(folder: Path) -> Any:
+    pair_head.register()
     return transformers.AutoModelForSequenceClassification.from_pretrained(
         folder, dtype=torch.float32
     )
 
 
 def _description(
-    base: str, train: Corpus, validation: Corpus, options: TrainingOptions
+    base: str, train: Corpus, validation: Corpus, options: TrainingOptions, defence: Defence
 ) -> dict[str, Any]:
     return {
         "kind": "encoder",
@@ -168,6 +192,7 @@ def _description(
         "train": train.description(),
         "validation": validation.description(),
         "options": options.to_dict(),
+        "defence": defence.description(),
         "processes": processes.count(),
     }
 

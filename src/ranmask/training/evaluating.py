@@ -6,13 +6,13 @@ from collections import Counter
 from collections.abc import Sequence
 from fractions import Fraction
 
+from ranmask.interface import TextClassifier
 from ranmask.metrics import CertifiedSummary
-from ranmask.smoothing import SmoothedClassifier
 from ranmask.words import Text
 
 
 def certified_summary(
-    classifier: SmoothedClassifier, texts: Sequence[Text], labels: Sequence[int]
+    classifier: TextClassifier, texts: Sequence[Text], labels: Sequence[int]
 ) -> CertifiedSummary:
     """Certify every text and count."""
     summary = CertifiedSummary()

@@ -18,6 +18,8 @@ from ranmask import families
 from ranmask.certificates.exact import sets_met
 from ranmask.families import FamilyChoice, KeptSets, Retention
 
+_STEPS = 1 << 16  # keeps the draws of steps apart from those of texts
+
 
 @dataclass(frozen=True)
 class Turn:
@@ -94,6 +96,10 @@ class MaskingPlan:
             chosen = np.argpartition(keys, kept - 1, axis=1)[:, :kept]
             sets = np.sort(chosen, axis=1).astype(np.int32)
         return Draw(words, sets, self.family)
+
+    def step_seed(self, first: Turn) -> int:
+        """What the random choices of a step follow from; ``first`` is its first turn."""
+        return int(bits(self.seed, _STEPS + self.phase, first.epoch, first.row).random_raw() >> 1)
 
 
 class Turns:

@@ -24,7 +24,8 @@ class MlmOptions:
             5e-5 suits one that is a masked language model already.
         warmup: Share of the steps in which the learning rate rises to it.
         weight_decay: AdamW's.
-        batch_size: Texts in a step.
+        batch_size: Texts that are computed at once.
+        accumulate: Such batches in a step.
         gradient_clip: Largest norm of the gradient.
         longest: Most tokens of a text that are read, special ones included; or as many as the
             base takes, where that is less.
@@ -40,6 +41,7 @@ class MlmOptions:
     warmup: float = 0.06
     weight_decay: float = 0.01
     batch_size: int = 32
+    accumulate: int = 1
     gradient_clip: float = 1.0
     longest: int = 128
     weights: WeightType = "float32"
@@ -50,7 +52,7 @@ class MlmOptions:
     def __post_init__(self) -> None:
         check_seed(self.seed)
         check_choice("weights", self.weights, get_args(WeightType))
-        for name in ("epochs", "batch_size", "validation_rows"):
+        for name in ("epochs", "batch_size", "accumulate", "validation_rows"):
             check_at_least(name, getattr(self, name), 1, whole=True)
         check_at_least("longest", self.longest, _SHORTEST, whole=True)
         if self.evaluate_every is not None:

@@ -197,7 +197,7 @@ def best_checkpoint(
         best="validation_loss",
         smaller_is_better=True,
     )
-    batch = options.batch_size * running.devices(on_gpu)
+    batch = running.rows_a_step(options, on_gpu)
     turns = Turns(rows, options.epochs, batch, options.seed)
 
     def trainer() -> running.PhaseTrainer:

@@ -16,6 +16,9 @@ Head: TypeAlias = Literal["choice", "approval"]
 VoteLoss: TypeAlias = Literal["certified", "margin"]
 WeightType: TypeAlias = Literal["float32", "float16"]
 
+WHOLE_TEXTS: dict[str, Any] = {"mask_rate": 0.0, "hide": "mask", "ensemble": "score"}
+"""Options of training that hides no word: one copy shows all of a text, and decides alone."""
+
 _SEEDS = 2**32  # what numpy and torch take alike
 
 
@@ -35,6 +38,7 @@ class TrainingOptions:
         family: Which kept sets training draws: random ones (``auto``) or ``windows``.
         head: ``choice`` is a softmax over the classes; ``approval`` scores each by itself
             (sigmoid), which lets a word speak for two classes at once.
+        pair_head: The paper's head for pairs, a two-layer network over both sentences' encodings.
         epochs: Most epochs of masked training.
         copies: Masked copies of a text in a step of masked training.
         ramp: Share of masked training during which the number of hidden words rises to its
@@ -52,7 +56,8 @@ class TrainingOptions:
         margin: What the margin loss pushes the averaged margin past.
         learning_rate: Peak of the cosine schedule; ``vote_learning_rate`` for vote training.
         weight_decay: AdamW's.
-        batch_size: Texts in a step, on each device.
+        batch_size: Texts that are computed at once, on each device.
+        accumulate: Such batches in a step.
         gradient_clip: Largest norm of the gradient.
         layers: Keep only the first layers of the encoder; None: all.
         vocabulary: Keep only so many tokens, the most frequent in train; None: all.
@@ -70,6 +75,7 @@ class TrainingOptions:
     hide: Hiding = "drop"
     family: FamilyChoice = "auto"
     head: Head = "choice"
+    pair_head: bool = False
     epochs: int = 20
     copies: int = 1
     ramp: float = 0.0
@@ -85,6 +91,7 @@ class TrainingOptions:
     vote_learning_rate: float | None = None
     weight_decay: float = 1e-6
     batch_size: int = 32
+    accumulate: int = 1
     gradient_clip: float = 1.0
     layers: int | None = None
     vocabulary: int | None = None
@@ -100,6 +107,8 @@ class TrainingOptions:
         check_hiding(self.hide)
         check_choice("family", self.family, ("auto", "windows"))
         check_choice("head", self.head, get_args(Head))
+        if not isinstance(self.pair_head, bool):
+            raise OptionError(f"pair_head must be True or False, not {self.pair_head!r}")
         check_choice("vote_loss", self.vote_loss, get_args(VoteLoss))
         check_choice("weights", self.weights, get_args(WeightType))
         if self.ensemble is not None:
@@ -107,7 +116,8 @@ class TrainingOptions:
         check_seed(self.seed)
         for name in ("epochs", "vote_epochs"):
             check_at_least(name, getattr(self, name), 0, whole=True)
-        for name in ("copies", "vote_copies", "target_words", "batch_size", "validation_rows"):
+        sizes = "copies", "vote_copies", "target_words", "batch_size", "accumulate"
+        for name in (*sizes, "validation_rows"):
             check_at_least(name, getattr(self, name), 1, whole=True)
         for name, least in (
             ("patience", 1),

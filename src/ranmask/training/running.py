@@ -57,6 +57,8 @@ class StepOptions(Protocol):
     @property
     def batch_size(self) -> int: ...  # noqa: D102
     @property
+    def accumulate(self) -> int: ...  # noqa: D102
+    @property
     def weight_decay(self) -> float: ...  # noqa: D102
     @property
     def gradient_clip(self) -> float: ...  # noqa: D102
@@ -172,6 +174,7 @@ def arguments(
         output_dir=str(run.checkpoints(phase.name)),
         num_train_epochs=1,  # all epochs are one sequence, see `masking.Turns`
         per_device_train_batch_size=options.batch_size,
+        gradient_accumulation_steps=options.accumulate,
         learning_rate=phase.learning_rate,
         weight_decay=options.weight_decay,
         max_grad_norm=options.gradient_clip,
@@ -201,8 +204,13 @@ def arguments(
     )
 
 
-def devices(on_gpu: bool) -> int:
-    """How many batches make a step."""
+def rows_a_step(options: StepOptions, on_gpu: bool) -> int:
+    """How many rows of the data a step takes."""
+    return options.batch_size * options.accumulate * _devices(on_gpu)
+
+
+def _devices(on_gpu: bool) -> int:
+    """How many devices compute a batch each."""
     if processes.count() > 1 or not on_gpu:
         return processes.count()
     return torch.cuda.device_count()
@@ -216,4 +224,4 @@ def _plain_copy(model: Any) -> Any:
     return plain.to(device=model.device, dtype=torch.float32).train(False)
 
 
-__all__ = ["Phase", "PhaseTrainer", "StepOptions", "Watcher", "arguments", "best_of", "devices"]
+__all__ = ["Phase", "PhaseTrainer", "StepOptions", "Watcher", "arguments", "best_of", "rows_a_step"]

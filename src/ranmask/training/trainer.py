@@ -10,6 +10,7 @@ from typing import Any, TypeAlias
 
 from ranmask.errors import MissingDependencyError
 from ranmask.metrics import CertifiedSummary
+from ranmask.training.defence import Defence
 from ranmask.training.evaluating import certified_score
 from ranmask.training.masking import MaskingPlan, Turns
 from ranmask.training.options import TrainingOptions
@@ -24,6 +25,7 @@ try:
     from ranmask.training import running
     from ranmask.training.collation import Collator
     from ranmask.training.losses import MARGIN_WIDTH, certified_loss, margin_loss
+    from ranmask.training.step import Step
 except ImportError as error:
     raise MissingDependencyError("PyTorch, transformers or accelerate", "train") from error
 
@@ -76,6 +78,7 @@ def best_checkpoint(
     run: RunFolder,
     options: TrainingOptions,
     *,
+    defence: Defence,
     commonest: Fraction,
     on_gpu: bool,
 ) -> Path:
@@ -84,23 +87,28 @@ def best_checkpoint(
     Best is what `measure` certifies most of, among those that are more accurate than always
     naming the commonest class, whose share is ``commonest``.
     """
-    batch = options.batch_size * running.devices(on_gpu)
+    batch = running.rows_a_step(options, on_gpu)
     turns = Turns(len(texts), phase.epochs, batch, options.seed, phase.number)
     plan = MaskingPlan(
         options.retentions, options.family, phase.copies, phase.ramp, options.seed, phase.number
     )
 
     def trainer() -> running.PhaseTrainer:
+        defence.begin(base)
         return _MaskedTrainer(
             phase,
             options,
+            base,
+            defence,
             measure,
             commonest,
             model=base.model,
             args=running.arguments(phase, turns, run, options, on_gpu),
             train_dataset=turns,
             eval_dataset=[0],  # not looked at: `measure` has its own rows
-            data_collator=Collator(base, texts, labels, plan, options.target_words),
+            data_collator=Collator(
+                base, texts, labels, plan, options.target_words, defence, on_gpu=on_gpu
+            ),
             callbacks=[running.Watcher(phase, turns.steps_per_epoch, run)],
         )
 
@@ -114,6 +122,8 @@ class _MaskedTrainer(running.PhaseTrainer):
         self,
         phase: Phase,
         options: TrainingOptions,
+        base: HuggingFaceClassifier,
+        defence: Defence,
         measure: Measure,
         commonest: Fraction,
         **given: Any,
@@ -121,13 +131,30 @@ class _MaskedTrainer(running.PhaseTrainer):
         super().__init__(**given)
         self._phase = phase
         self._options = options
+        self._base = base
+        self._defence = defence
         self._measure = measure
         self._commonest = commonest
 
     def compute_loss(
         self, model: Any, inputs: Any, return_outputs: bool = False, num_items_in_batch: Any = None
     ) -> Any:
-        logits = torch.cat([model(**part).logits.float() for part in inputs["parts"]])
+        step = Step(
+            model,
+            self._base,
+            inputs["parts"],
+            lambda logits: self._loss(logits, inputs),
+            self._backward,
+            int(inputs["seed"]),
+        )
+        return self._defence.loss(step)
+
+    def _backward(self, loss: torch.Tensor) -> None:
+        """What the Trainer does with the loss that it is given in the end."""
+        self.accelerator.backward(loss / self.current_gradient_accumulation_steps)
+
+    def _loss(self, logits: torch.Tensor, inputs: Any) -> torch.Tensor:
+        """What plain training minimises, from the logits of all rows."""
         classes, text = inputs["classes"], inputs["text"]
         if not self._phase.votes:
             return _copy_loss(logits, classes[text], self._options)
@@ -154,7 +181,9 @@ class _MaskedTrainer(running.PhaseTrainer):
         return {"score": score, **figures(summary)}
 
 
-def _copy_loss(logits: torch.Tensor, classes: torch.Tensor, options: TrainingOptions) -> Any:
+def _copy_loss(
+    logits: torch.Tensor, classes: torch.Tensor, options: TrainingOptions
+) -> torch.Tensor:
     if options.head == "choice":
         return functional.cross_entropy(logits, classes)
     wanted = functional.one_hot(classes, logits.shape[-1]).to(logits.dtype)

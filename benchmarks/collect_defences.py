@@ -1,0 +1,88 @@
+"""results/defences.json from the files of training, attack, certification and cascade runs.
+
+``python -m benchmarks.collect_defences FOLDER`` reads, of a folder: ``about.json``; the
+``training.json`` of models as ``CORPUS-MODEL.json``; attacks as ``a-CORPUS-VICTIM-RECIPE.jsonl``,
+and those of the comparison with SAFER as ``a-CORPUS-VICTIM-RECIPE.t.jsonl``; certificates as
+``CORPUS-certify-MODEL.jsonl``; reports of cascades as ``CORPUS-cascade-RECIPE.json``; attacked
+training texts as ``CORPUS-halfN.jsonl``; runs with their records.  Texts are left out: the
+corpora may not be published here.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+from benchmarks.collect_attacks import run_of, without_folders
+from benchmarks.settings import REPOSITORY
+from ranmask.runs import summarise
+from ranmask.training.records import figures
+
+TARGET = REPOSITORY / "results" / "defences.json"
+CORPORA = ("agnews", "sst2")
+RECIPES = ("textfooler", "bert-attack", "deepwordbug")
+
+
+def collect(folder: Path) -> dict[str, Any]:
+    """Everything that the page shows, without a text."""
+    models, cascades = {}, {}
+    for path in sorted(folder.glob("*.json")):
+        record = json.loads(path.read_text())
+        if record.get("format") == "ranmask-training":
+            kept = {key: record[key] for key in ("run", "validation")}
+            models[path.stem] = without_folders(kept)
+        elif "-cascade-" in path.stem:
+            cascades[path.stem] = without_folders(record)
+    return {
+        "format": "ranmask-defences",
+        "version": 1,
+        **json.loads((folder / "about.json").read_text()),
+        "models": models,
+        "runs": _runs(folder, ""),
+        "safer_runs": _runs(folder, ".t"),
+        "certified": _certified(folder),
+        "cascades": cascades,
+        "augmented": {corpus: _attacked_half(folder, corpus) for corpus in CORPORA},
+    }
+
+
+def _runs(folder: Path, tag: str) -> list[dict[str, Any]]:
+    found = []
+    for corpus in CORPORA:
+        for recipe in RECIPES:
+            for path in sorted(folder.glob(f"a-{corpus}-*-{recipe}{tag}.jsonl")):
+                victim = path.name.removeprefix(f"a-{corpus}-").removesuffix(
+                    f"-{recipe}{tag}.jsonl"
+                )
+                record = json.loads(path.with_name(path.name + ".run.json").read_text())
+                if "finished" in record:  # texts that resist take longest: a part would flatter
+                    found.append(run_of(corpus, victim, recipe, [path]))
+    return found
+
+
+def _certified(folder: Path) -> list[dict[str, Any]]:
+    found = []
+    for path in sorted(folder.glob("*-certify-*.jsonl")):
+        record = json.loads(path.with_name(path.name + ".run.json").read_text())
+        if "finished" not in record:
+            continue
+        corpus, _, model = path.stem.partition("-certify-")
+        summary, _ = summarise(json.loads(line) for line in path.read_text().splitlines())
+        options = record["classifier"]["options"]
+        found.append({"corpus": corpus, "model": model, "options": options, **figures(summary)})
+    return found
+
+
+def _attacked_half(folder: Path, corpus: str) -> dict[str, int]:
+    statuses: dict[str, int] = {}
+    for path in sorted(folder.glob(f"{corpus}-half*.jsonl")):
+        for line in path.read_text().splitlines():
+            status = json.loads(line)["status"]
+            statuses[status] = statuses.get(status, 0) + 1
+    return statuses
+
+
+if __name__ == "__main__":
+    TARGET.write_text(json.dumps(collect(Path(sys.argv[1])), indent=1) + "\n")

@@ -1,0 +1,100 @@
+"""Small shifts of word embeddings: where ascent starts, a step of it, and the ball it stays in.
+
+The shift of a text is measured as a whole, over all its tokens and dimensions.  Special tokens
+and padding are never moved.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal, TypeAlias, get_args
+
+import torch
+from torch import Tensor
+
+from ranmask.defences.word_tokens import word_places
+from ranmask.options import check_choice
+from ranmask.training.defence import Defence
+from ranmask.training.options import check_at_least
+from ranmask.training.step import Step
+
+Norm: TypeAlias = Literal["l2", "linf"]
+
+_TINY = 1e-12  # a gradient this small points nowhere
+
+
+@dataclass(frozen=True)
+class Perturbation(Defence):
+    """Gradient ascent in a ball around the embeddings of a text.
+
+    The defaults are those of the paper's published code; there, the first shift may lie outside
+    of the ball.  With ``max_norm=0`` training is plain.
+
+    Args:
+        steps: Steps of the ascent.
+        step_size: Length of a step.
+        initial_magnitude: Size of the random shift that it starts from.
+        max_norm: Radius of the ball.
+        norm: ``l2``, or ``linf`` for the largest single number.
+    """
+
+    steps: int = 3
+    step_size: float = 0.3
+    initial_magnitude: float = 0.5
+    max_norm: float = 0.05
+    norm: Norm = "l2"
+
+    def __post_init__(self) -> None:
+        check_at_least("steps", self.steps, 1, whole=True)
+        for name in ("step_size", "initial_magnitude", "max_norm"):
+            check_at_least(name, getattr(self, name), 0)
+        check_choice("norm", self.norm, get_args(Norm))
+
+    def start(self, step: Step) -> list[Tensor]:
+        """A random shift for each part of the step's batch."""
+        chances = step.chances()
+        return [
+            self._first(places, step.embeddings.weight, chances) for places in word_places(step)
+        ]
+
+    def ascended(
+        self, step: Step, shifts: Sequence[Tensor], gradients: Sequence[Tensor]
+    ) -> list[Tensor]:
+        """Shifts after a step along the gradients, ready for the next."""
+        return [
+            self._inside(shift.detach() + self.step_size * self._direction(gradient, places))
+            for shift, gradient, places in zip(shifts, gradients, word_places(step), strict=True)
+        ]
+
+    def _first(self, places: Tensor, vectors: Tensor, chances: torch.Generator) -> Tensor:
+        dimensions = vectors.shape[1]
+        draws = torch.rand(*places.shape, dimensions, generator=chances, device=places.device)
+        shift = draws.to(vectors.dtype) * 2 - 1
+        shift = shift * places[..., None] * self.initial_magnitude
+        if self.norm == "l2":  # as long, whatever the number of words
+            numbers = (places.sum(1) * dimensions).clamp(min=1)
+            shift = shift / numbers.sqrt()[:, None, None]
+        return self._inside(shift)
+
+    def _direction(self, gradient: Tensor, places: Tensor) -> Tensor:
+        """The gradient at the places of words, of length 1."""
+        # Mixed precision may overflow; the Trainer skips such a step, and so does the ascent.
+        usable = torch.where(gradient.isfinite(), gradient, 0.0) * places[..., None]
+        return usable / self._length(usable).clamp(min=_TINY)
+
+    def _inside(self, shift: Tensor) -> Tensor:
+        if self.norm == "linf":
+            return shift.clamp(-self.max_norm, self.max_norm)
+        length = self._length(shift)
+        return torch.where(length > self.max_norm, shift * (self.max_norm / length), shift)
+
+    def _length(self, shift: Tensor) -> Tensor:
+        flat = shift.flatten(1)
+        length = flat.norm(dim=1) if self.norm == "l2" else flat.abs().amax(dim=1)
+        return length[:, None, None]
+
+
+def leaves(shifts: Sequence[Tensor]) -> list[Tensor]:
+    """The same shifts, ready for gradients."""
+    return [shift.detach().requires_grad_() for shift in shifts]

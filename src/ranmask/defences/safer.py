@@ -1,0 +1,68 @@
+"""SAFER (Ye et al. 2020): train on, and vote over, copies with random synonyms.
+
+In every turn a text is read with each word replaced by one of its perturbation set, uniformly;
+the trained classifier is smoothed in the same way.  What it certifies are **substitutions from
+the table of neighbours only**: see `ranmask.certificates.safer`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from ranmask.classifiers.huggingface import HuggingFaceClassifier
+from ranmask.resources.neighbours import NeighbourTable
+from ranmask.synonym_smoothing import SynonymSmoothedClassifier
+from ranmask.synonyms import DEFAULT_SIZE, SynonymSets
+from ranmask.training.defence import Defence
+from ranmask.training.masking import Turn
+from ranmask.training.options import TrainingOptions
+from ranmask.words import Document
+
+_COPIES = 1 << 17  # keeps these draws apart from all others that follow from a seed
+_VALIDATION_MASKS, _VALIDATION_SELECTION = 100, 20  # enough to compare checkpoints by
+
+
+@dataclass(eq=False)
+class Safer(Defence):
+    """Every text is read in a random copy, made of synonyms.
+
+    Args:
+        neighbours: The table of neighbours; certificates cover what it lists.
+        set_size: Most words that take turns in a word's place.
+    """
+
+    neighbours: NeighbourTable
+    name = "safer"
+    set_size: int = DEFAULT_SIZE
+    _sets: SynonymSets = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        name = str(self.neighbours.description()["name"])
+        self._sets = SynonymSets(self.neighbours.table, size=self.set_size, name=name)
+
+    def reads(self, document: Document, turn: Turn, seed: int) -> Document:
+        return self._sets.one_copy(document, [seed, _COPIES, turn.epoch, turn.row])
+
+    def validator(
+        self, base: HuggingFaceClassifier, options: TrainingOptions, *, final: bool = False
+    ) -> SynonymSmoothedClassifier:
+        # At the end too: thousands of copies of every held-out text would take hours.
+        return SynonymSmoothedClassifier(
+            base,
+            self._sets,
+            masks=_VALIDATION_MASKS,
+            selection_masks=_VALIDATION_SELECTION,
+            seed=options.seed,
+            tolerance=0.0,
+        )
+
+    def classifier(
+        self, base: HuggingFaceClassifier, options: TrainingOptions
+    ) -> SynonymSmoothedClassifier:
+        return SynonymSmoothedClassifier(
+            base,
+            self._sets,
+            masks=options.masks,
+            ensemble=options.ensemble or "vote",
+            seed=options.seed,
+        )

@@ -1,0 +1,129 @@
+"""What every way of smoothing shares: a base classifier, how its scores are counted and named.
+
+This module knows no copies: whoever smooths decides which copies of a text are asked.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeVar, cast
+
+from ranmask.classifiers.base import BaseClassifier, Hiding, Scores
+from ranmask.classifiers.function import FunctionClassifier
+from ranmask.errors import OptionError
+from ranmask.voting import Ballots, Ensemble, count_ballots
+from ranmask.words import Document
+
+_Item = TypeVar("_Item")
+
+
+@dataclass(frozen=True, eq=False)
+class Panel:
+    """A base classifier and how what it says is read.  Build it by `of`, which checks.
+
+    ``given_tolerance`` None: what the base classifier measures is in force.
+    """
+
+    base: BaseClassifier
+    ensemble: Ensemble
+    labels: tuple[str, ...] | None
+    given_tolerance: float | None
+
+    @classmethod
+    def of(
+        cls,
+        base: BaseClassifier | Callable[[list[Any]], Any],
+        ensemble: Ensemble,
+        *,
+        labels: Sequence[str] | None,
+        tolerance: float | None,
+        hide: Hiding | None = None,
+        mask_token: str | None = None,
+    ) -> Panel:
+        """From what a user gives: a function is wrapped, labels and tolerance are checked."""
+        wrapped = _as_base(base, hide, mask_token)
+        if tolerance is not None and not (
+            isinstance(tolerance, int | float) and 0 <= tolerance < float("inf")
+        ):
+            raise OptionError(f"tolerance must be a number of at least 0, not {tolerance!r}")
+        return cls(wrapped, ensemble, _checked_labels(labels, wrapped.labels), tolerance)
+
+    @property
+    def tolerance(self) -> float:
+        """The tolerance in force: what was given, else what the base classifier measured."""
+        return self.base.tolerance if self.given_tolerance is None else self.given_tolerance
+
+    def count(self, scores: Scores) -> Ballots:
+        """What copies say, from the base classifier's scores of them."""
+        ballots = count_ballots(scores, self.ensemble, self.base.outputs, self.tolerance)
+        if self.labels is not None and len(self.labels) != ballots.classes:
+            raise OptionError(
+                f"labels names {len(self.labels)} classes ({', '.join(self.labels)}), but "
+                f"the base classifier scores {ballots.classes}"
+            )
+        return ballots
+
+    def answer(
+        self, document: Document, words_read: int, ballots: Ballots, label: int
+    ) -> dict[str, Any]:
+        """The fields of a result that do not depend on which copies were asked."""
+        return {
+            "label": str(label) if self.labels is None else self.labels[label],
+            "label_id": label,
+            "votes": ballots.counts,
+            "scores": ballots.means(),
+            "words": len(document.words),
+            "words_read": words_read,
+            "masks": len(ballots.votes),
+            "ensemble": self.ensemble,
+        }
+
+    def description(self) -> dict[str, Any]:
+        """What determines how copies are judged, as plain JSON values."""
+        return {
+            "base": self.base.description(),
+            "labels": None if self.labels is None else list(self.labels),
+            "given_tolerance": self.given_tolerance,
+            "tolerance": self.tolerance,
+        }
+
+
+def together(
+    texts: Iterable[_Item], size: Callable[[_Item], int], most: int
+) -> Iterator[list[_Item]]:
+    """Texts in their order, in groups that are scored at once: ``most`` copies or just above."""
+    waiting: list[_Item] = []
+    copies = 0
+    for one in texts:
+        waiting.append(one)
+        copies += size(one)
+        if copies >= most:
+            yield waiting
+            waiting, copies = [], 0
+    if waiting:
+        yield waiting
+
+
+def _as_base(base: object, hide: Hiding | None, mask_token: str | None) -> BaseClassifier:
+    if isinstance(base, str):
+        raise OptionError(f"a model is loaded by SmoothedClassifier.from_pretrained({base!r}, ...)")
+    if not isinstance(base, BaseClassifier):
+        base = FunctionClassifier(cast("Callable[[list[Any]], Any]", base))  # checked there
+    return base.configured(hide=hide, mask_token=mask_token) if hide or mask_token else base
+
+
+def _checked_labels(
+    labels: Sequence[str] | None, default: tuple[str, ...] | None
+) -> tuple[str, ...] | None:
+    if labels is None:
+        return default
+    if (
+        isinstance(labels, str)
+        or not isinstance(labels, Sequence)
+        or not all(isinstance(label, str) for label in labels)
+    ):
+        raise OptionError(f"labels must be a list of names, not {labels!r}")
+    if len(set(labels)) != len(labels) or len(labels) < 2:
+        raise OptionError(f"labels must be at least two different names, not {list(labels)!r}")
+    return tuple(labels)

@@ -1,0 +1,85 @@
+"""How well a score tells two kinds apart: the ROC curve, its area, and intervals of shares.
+
+Counts and fractions; floats are only compared, never added.  This module knows nothing of texts
+or models.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+
+from ranmask.errors import DataError
+
+_Z = 1.959963984540054  # the normal quantile of 0.975
+
+
+@dataclass(frozen=True)
+class RocPoint:
+    """What a threshold does: of each kind, how many scores lie **above** it."""
+
+    threshold: float
+    false_alarms: int
+    found: int
+
+
+@dataclass(frozen=True)
+class Roc:
+    """The curve of a score over ``clean`` and ``attacked`` things.
+
+    ``points`` run from the highest threshold, which nothing exceeds, down to one below every
+    score; between two neighbours no other counts are possible.
+    """
+
+    clean: int
+    attacked: int
+    points: tuple[RocPoint, ...]
+
+    @property
+    def area(self) -> Fraction:
+        """AUC: the chance that an attacked thing scores higher than a clean one, ties by half.
+
+        Exact: the trapezoids under the points, which is the rank sum with midranks for ties.
+        """
+        twice = 0
+        for before, after in zip(self.points, self.points[1:], strict=False):
+            width = after.false_alarms - before.false_alarms
+            twice += width * (after.found + before.found)
+        return Fraction(twice, 2 * self.clean * self.attacked)
+
+
+def roc_curve(clean: Sequence[float], attacked: Sequence[float]) -> Roc:
+    """The curve of the scores of clean and of attacked things; a higher one is more suspicious."""
+    for name, scores in (("clean", clean), ("attacked", attacked)):
+        if not scores:
+            raise DataError(f"a ROC curve needs scores of both kinds; there are no {name} ones")
+        if not all(map(math.isfinite, scores)):
+            raise DataError(f"a ROC curve needs finite scores; the {name} ones have others")
+    of_clean, of_attacked = Counter(clean), Counter(attacked)
+    values = sorted(of_clean.keys() | of_attacked.keys(), reverse=True)
+    points, alarms, found = [], 0, 0
+    for value in values:
+        points.append(RocPoint(value, alarms, found))
+        alarms += of_clean[value]
+        found += of_attacked[value]
+    points.append(RocPoint(math.nextafter(values[-1], -math.inf), alarms, found))
+    return Roc(len(clean), len(attacked), tuple(points))
+
+
+def wilson_interval(part: int, whole: int) -> tuple[float, float]:
+    """Wilson's 95 % interval of a share, for independent draws; (0, 1) of nothing."""
+    if not 0 <= part <= whole:
+        raise DataError(f"a share needs 0 <= part <= whole, not {part} of {whole}")
+    if whole == 0:
+        return 0.0, 1.0
+    share = part / whole
+    middle = share + _Z**2 / (2 * whole)
+    spread = _Z * math.sqrt(share * (1 - share) / whole + _Z**2 / (4 * whole**2))
+    scale = 1 + _Z**2 / whole
+    # At the ends the formula gives 0 and 1, but for rounding.
+    low = 0.0 if part == 0 else (middle - spread) / scale
+    high = 1.0 if part == whole else (middle + spread) / scale
+    return low, high

@@ -1,0 +1,69 @@
+"""What a defence may change of training.
+
+`Defence` itself changes nothing: it is plain training.  The defences in `ranmask.defences`
+override one of its methods each.
+"""
+
+from __future__ import annotations
+
+from dataclasses import Field, fields, is_dataclass
+from typing import TYPE_CHECKING, Any
+
+from ranmask.interface import TextClassifier
+from ranmask.smoothing import SmoothedClassifier
+from ranmask.training.masking import Turn
+from ranmask.training.options import TrainingOptions
+from ranmask.words import Document
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+    from ranmask.classifiers.huggingface import HuggingFaceClassifier
+    from ranmask.training.step import Step
+
+
+class Defence:
+    """Plain training: every method is what happens without a defence."""
+
+    name = "none"
+
+    def description(self) -> dict[str, Any]:
+        """What determines it, for the record of a run: plain JSON values."""
+        described: dict[str, Any] = {"name": self.name}
+        own: tuple[Field[Any], ...] = fields(self) if is_dataclass(self) else ()
+        for one in own:
+            if one.init:
+                described[one.name] = _plain(getattr(self, one.name))
+        return described
+
+    def begin(self, base: HuggingFaceClassifier) -> None:
+        """Told what learns, before its first step: the tokens of its vocabulary, for one."""
+
+    def reads(self, document: Document, turn: Turn, seed: int) -> Document:
+        """The text that is read in the place of ``document`` in one of its turns.
+
+        A pure function: what is drawn at random follows from the turn and the run's ``seed``.
+        """
+        return document
+
+    def loss(self, step: Step) -> Tensor:
+        """The loss whose gradients, with those of `Step.backward`, make the step."""
+        return step.loss()
+
+    def validator(
+        self, base: HuggingFaceClassifier, options: TrainingOptions, *, final: bool = False
+    ) -> TextClassifier:
+        """What is measured on held-out rows: at every evaluation, and at the end (``final``)."""
+        if final:
+            return self.classifier(base, options)
+        # Near ties are not worth measuring a tolerance for at every evaluation.
+        return SmoothedClassifier(base, tolerance=0.0, **options.smoothing())
+
+    def classifier(self, base: HuggingFaceClassifier, options: TrainingOptions) -> TextClassifier:
+        """What is saved."""
+        return SmoothedClassifier(base, **options.smoothing())
+
+
+def _plain(value: Any) -> Any:
+    described = getattr(value, "description", None)
+    return value if described is None else described()

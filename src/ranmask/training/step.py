@@ -1,0 +1,101 @@
+"""One step of training, as a defence sees it.
+
+A defence may ask for the loss of the step's batch as often as it likes: as it is, with something
+added to the embeddings of its words, or with other tokens.  What is added reaches the model by a
+hook on its embedding layer, so that any encoder takes it, and takes everything else (positions,
+token types, masks) exactly as in plain training.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any, TypeAlias
+
+import torch
+from torch import Tensor
+
+from ranmask.classifiers.huggingface import HuggingFaceClassifier
+
+Part: TypeAlias = Mapping[str, Tensor]
+"""What the model's forward takes for some rows of the batch."""
+
+
+class Step:
+    """A batch of a training step, and the model that learns from it.
+
+    Args:
+        model: What is called, with everything that the Trainer wraps around it.
+        base: The classifier whose model it is.
+        parts: The rows of the batch, in parts of similar length.
+        loss: From the logits of all rows to what is minimised.
+        backward: Adds a loss's gradients to those of this step.
+        seed: Fixes whatever the defence draws at random.
+    """
+
+    def __init__(
+        self,
+        model: Callable[..., Any],
+        base: HuggingFaceClassifier,
+        parts: Sequence[Part],
+        loss: Callable[[Tensor], Tensor],
+        backward: Callable[[Tensor], None],
+        seed: int,
+    ) -> None:
+        self.base = base
+        self.parts = parts
+        self._model = model
+        self._loss = loss
+        self._backward = backward
+        self._seed = seed
+
+    @property
+    def embeddings(self) -> torch.nn.Embedding:
+        """The layer that turns tokens into vectors."""
+        layer: torch.nn.Embedding = self.base.model.get_input_embeddings()
+        return layer
+
+    def loss(
+        self, shifts: Sequence[Tensor] | None = None, parts: Sequence[Part] | None = None
+    ) -> Tensor:
+        """The loss of this batch: plain training's, where nothing is given.
+
+        Args:
+            shifts: For each part, what is added to its embeddings: (rows, width, dimensions).
+            parts: Other rows in the place of the step's own, as many and in the same order.
+        """
+        rows = []
+        for place, part in enumerate(self.parts if parts is None else parts):
+            with _shifted(self.embeddings, None if shifts is None else shifts[place]):
+                rows.append(_precise(self._model(**part).logits))
+        return self._loss(torch.cat(rows))
+
+    def backward(self, loss: Tensor) -> None:
+        """Add the gradients of a loss to those of this step.
+
+        The loss that the defence returns is added in the same way: several together are one step.
+        """
+        self._backward(loss)
+
+    def chances(self) -> torch.Generator:
+        """Random numbers of this step: the same, whenever and wherever it is taken."""
+        device = self.parts[0]["input_ids"].device
+        return torch.Generator(device=device).manual_seed(self._seed)
+
+
+def _precise(logits: Tensor) -> Tensor:
+    """Losses are computed in single precision, whatever the model computes in."""
+    return logits.float() if logits.dtype in (torch.float16, torch.bfloat16) else logits
+
+
+@contextmanager
+def _shifted(layer: torch.nn.Module, shift: Tensor | None) -> Iterator[None]:
+    """What the layer says, with ``shift`` added."""
+    if shift is None:
+        yield
+        return
+    hook = layer.register_forward_hook(lambda _module, _given, said: said + shift.to(said.dtype))
+    try:
+        yield
+    finally:
+        hook.remove()
