@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
@@ -14,7 +14,6 @@ if TYPE_CHECKING:
     from ranmask.corpora import Corpus
     from ranmask.training.defence import Defence
     from ranmask.training.options import TrainingOptions
-    from ranmask.training.records import Report
 
 DEFAULT = "ranmask"
 DEFAULT_RECIPE = "textfooler"
@@ -23,13 +22,13 @@ _OF_DEFENCES = (
     *("steps", "step_size", "initial_magnitude", "max_norm", "norm"),
     *("change_rate", "flips", "hull", "set_size", "neighbours"),
 )
-_OF_AUGMENTATION = ("attacked", "victim", "recipe", "share", "sentence_encoder", "attack_lm")
+_OF_AUGMENTATION = ("attacked", "victim", "recipe", "share")
+_OF_ATTACKS = ("neighbours", "tagger", "stop_words", "sentence_encoder", "attack_lm")
 _OF_MASKING = (
     *("keep", "mask_rate", "hide", "family", "copies", "ramp"),
     *("vote_epochs", "vote_copies", "vote_loss", "vote_learning_rate", "target_words"),
     *("temperature", "accuracy_weight", "margin"),
 )
-_OF_SMOOTHING = ("ensemble", "masks")
 
 
 @dataclass(frozen=True)
@@ -48,13 +47,12 @@ class Divided:
         validation: Corpus,
         output: Path,
         options: TrainingOptions,
-        report: Report,
         device: str | None,
     ) -> Corpus:
         """What is trained on: ``train``, with attacked texts where the defence wants them."""
         if self.attacks is None:
             return train
-        return _augmented(self.attacks, base, train, validation, output, options, report, device)
+        return _augmented(self.attacks, base, train, validation, output, options, device)
 
 
 def divided(name: str, given: Mapping[str, Any]) -> Divided:
@@ -63,27 +61,38 @@ def divided(name: str, given: Mapping[str, Any]) -> Divided:
     from ranmask.training.options import WHOLE_TEXTS
 
     masked, own = parts_of(name)
-    attacks = None
     left = dict(given)
+    attacks = None
     if own == "augment":
-        names = (*_OF_AUGMENTATION, "neighbours")
-        attacks = {key: left.pop(key) for key in names if key in left}
-    for key in _OF_AUGMENTATION:
+        attacks = _taken(left, (*_OF_AUGMENTATION, *_OF_ATTACKS))
+    of_defence = _taken(left, _OF_DEFENCES)
+    if attacks is not None and "attacked" not in attacks:
+        shown = {"recipe": DEFAULT_RECIPE, "share": "1/2", **attacks}
+        of_defence |= {key: shown[key] for key in ("recipe", "share")}
+    defence = build(name, of_defence)
+    refused = dict.fromkeys((*_OF_AUGMENTATION, *_OF_ATTACKS), "")
+    if not masked:
+        refused |= dict.fromkeys(_OF_MASKING, ", which hides no word")
+        # The folder of SAFER keeps how many copies it certifies with; it certifies votes alone.
+        of_smoothing = ("ensemble",) if own == "safer" else ("ensemble", "masks")
+        refused |= dict.fromkeys(of_smoothing, ", which adds up no scores")
+    for key, why in refused.items():
         if key in left:
-            raise _nothing(key, name)
-    defence = build(name, {key: left.pop(key) for key in _OF_DEFENCES if key in left})
+            raise OptionError(
+                f"{_flag(key)} means nothing with --defence {name}{why}: leave it out"
+            )
     if masked:
         return Divided(left, defence, attacks)
-    for key in (*_OF_MASKING, *(() if own == "safer" else _OF_SMOOTHING)):
-        if key in left:
-            raise _nothing(key, name, ", which hides no word")
     whole = WHOLE_TEXTS | ({"ensemble": "vote"} if own == "safer" else {})
     return Divided({**whole, **left}, defence, attacks)
 
 
-def _nothing(option: str, defence: str, why: str = "") -> OptionError:
-    flag = "--" + option.replace("_", "-")
-    return OptionError(f"{flag} means nothing with --defence {defence}{why}: leave it out")
+def _taken(given: dict[str, Any], names: Iterable[str]) -> dict[str, Any]:
+    return {key: given.pop(key) for key in names if key in given}
+
+
+def _flag(option: str) -> str:
+    return "--" + option.replace("_", "-")
 
 
 def _augmented(
@@ -93,23 +102,28 @@ def _augmented(
     validation: Corpus,
     output: Path,
     options: TrainingOptions,
-    report: Report,
     device: str | None,
 ) -> Corpus:
-    from ranmask.defences.augment import AttackPlan, attacked_rows, augmented_corpus
+    from ranmask.defences.augment import (
+        VICTIM,
+        AttackPlan,
+        attacked_rows,
+        augmented_corpus,
+        beside,
+    )
     from ranmask.progress import progress
+    from ranmask.training_log import TrainingLog
 
-    files = [Path(name) for name in given.pop("attacked", [])]
+    files = [Path(name) for name in given.get("attacked", [])]
     if files:
-        for key in given:
+        for key in given.keys() - {"attacked"}:
             raise OptionError(
-                f"--{key.replace('_', '-')} means nothing with --attacked, whose texts were "
+                f"{_flag(key)} means nothing with --attacked, whose texts were "
                 "attacked already: leave it out"
             )
         return augmented_corpus(base, train, validation, output, options, None, attacked=files)
-    victim = given.pop("victim", None)
-    share = _share(given.pop("share", "1/2"))
-    recipe = given.pop("recipe", DEFAULT_RECIPE)
+    share = _share(given.get("share", "1/2"))
+    recipe = given.get("recipe", DEFAULT_RECIPE)
     rows = attacked_rows(train, without=validation, share=share, seed=options.seed)
     plan = AttackPlan(
         recipe, _supplies(recipe, rows, given, device), share=share, seed=options.seed
@@ -122,8 +136,8 @@ def _augmented(
             output,
             options,
             plan,
-            victim=victim,
-            report=report,
+            victim=given.get("victim"),
+            report=TrainingLog(beside(output, VICTIM)),
             device=device,
             started=lambda done, _: advance(done),
             advance=lambda _: advance(1),
@@ -135,7 +149,8 @@ def _supplies(recipe: str, rows: Any, given: dict[str, Any], device: str | None)
     from ranmask.cli_supplies import supplies_for
 
     check_names(recipe, "ranmask-2021")
-    return supplies_for(recipe, rows, **given, device=device)
+    resources = {key: given[key] for key in _OF_ATTACKS if key in given}
+    return supplies_for(recipe, rows, **resources, device=device)
 
 
 def _share(given: str) -> Fraction:

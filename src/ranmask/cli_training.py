@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from ranmask import cli_defences
 from ranmask import cli_training_options as option
-from ranmask.cli_attack_options import AttackLm, EncoderSource
+from ranmask.cli_attack_options import AttackLm, EncoderSource, StopWordSource, TaggerSource
 from ranmask.cli_options import (
     Device,
     Ensemble,
@@ -94,6 +94,8 @@ def train(
     victim: option.Victim = None,
     recipe: option.AttackRecipe = None,
     share: option.Share = None,
+    tagger: TaggerSource = None,
+    stop_words: StopWordSource = None,
     sentence_encoder: EncoderSource = None,
     attack_lm: AttackLm = None,
     ensemble: Ensemble = None,
@@ -141,7 +143,8 @@ def train(
 
     if keep is not None:
         given["keep"] = _numbers(keep)
-    divided = cli_defences.divided(defence or cli_defences.DEFAULT, given)
+    name = cli_defences.DEFAULT if defence is None else defence
+    divided = cli_defences.divided(name, given)
     options = _built(TrainingOptions, divided.training, kind)
     _train_encoder(base, *_corpora(*source), output, options, divided, device)
 
@@ -199,7 +202,7 @@ def _train_encoder(
     from ranmask.training.encoder import train_encoder
 
     with TrainingLog(output) as log:
-        learned = divided.corpus(base, learned, held_out, output, options, log, device)
+        learned = divided.corpus(base, learned, held_out, output, options, device)
         train_encoder(
             base,
             learned,

@@ -16,15 +16,18 @@ from ranmask.classifiers.base import MaskedCopies
 from ranmask.classifiers.batching import batches
 from ranmask.classifiers.huggingface import HuggingFaceClassifier
 from ranmask.defences.building import build, parts_of
-from ranmask.defences.dne import Dne
+from ranmask.defences.dne import Dne, _risen
 from ranmask.defences.freelb import FreeLb
 from ranmask.defences.hotflip import HotFlip
 from ranmask.defences.pgd import Pgd
-from ranmask.defences.word_tokens import WordTokens, word_places
+from ranmask.defences.safer import Safer
+from ranmask.defences.word_tokens import WordTokens
 from ranmask.errors import OptionError
+from ranmask.families import Retention
 from ranmask.resources.neighbours import NeighbourTable
 from ranmask.training.defence import Defence
 from ranmask.training.encoder import train_encoder
+from ranmask.training.masking import MaskingPlan, Turn
 from ranmask.training.options import WHOLE_TEXTS, TrainingOptions
 from ranmask.training.step import Step
 from ranmask.words import document
@@ -60,7 +63,7 @@ def precise(one_thread):
 
 
 def parts_of_texts(base, texts=TEXTS, kept=None):
-    """All rows of whole texts, in one part for each length."""
+    """All rows of whole texts, in parts of two or more; which text each row is; where it begins."""
     rows = []
     for text in texts:
         one = document(text)
@@ -68,16 +71,26 @@ def parts_of_texts(base, texts=TEXTS, kept=None):
         rows.append(base.encoder.rows(MaskedCopies(one, len(one.words), np.array([shown]))))
     plan = list(batches(rows, tokens=1 << 20, least_rows=2, pad_id=base.encoder.pad_id))
     order = [int(place) for batch in plan for place in batch.places]
-    return [base.inputs(batch) for batch in plan], order
+    bodies = [
+        torch.tensor(
+            [
+                [column >= rows[place].first_body_place for column in range(batch.ids.shape[1])]
+                for place in batch.places
+            ]
+        )
+        for batch in plan
+    ]
+    return [base.inputs(batch) for batch in plan], order, bodies
 
 
 def step_of(base, *, texts=TEXTS, classes=CLASSES, seed=5, scale=1.0, kept=None):
-    parts, order = parts_of_texts(base, texts, kept)
+    parts, order, bodies = parts_of_texts(base, texts, kept)
     wanted = torch.tensor([classes[place] for place in order])
     return Step(
         base.model,
         base,
         parts,
+        bodies,
         lambda logits: functional.cross_entropy(logits, wanted),
         lambda loss: (loss * scale).backward(),
         seed,
@@ -206,7 +219,7 @@ def test_freelb_is_the_mean_along_the_ascent(precise, norm, scale):
 
 def test_the_gradient_of_a_shift_is_that_of_finite_differences(precise):
     step, _ = step_of(precise)
-    zeros = [torch.zeros(*places.shape, 32, dtype=torch.float64) for places in word_places(step)]
+    zeros = [torch.zeros(*places.shape, 32, dtype=torch.float64) for places in step.words]
     leaves = [zero.clone().requires_grad_() for zero in zeros]
     slopes = torch.autograd.grad(step.loss(leaves), leaves)
     width = 1e-5
@@ -255,6 +268,35 @@ def test_mixed_precision_gives_nearly_the_same_gradients(classifier, defence):
     mixed = gradients_of(base, mixed_loss)
     flat, flat_mixed = (torch.cat([g.flatten() for g in one.values()]) for one in (plain, mixed))
     assert functional.cosine_similarity(flat, flat_mixed, dim=0) > 0.97
+
+
+@pytest.mark.parametrize("architecture", ["pair_bert", "pair_roberta"])
+def test_the_premise_of_a_pair_is_left_alone(classifier, architecture):
+    """No attack changes it, no certificate covers it, and it does not count."""
+    base = classifier(architecture)
+    pair = ("the very good film was not bad but dull", "good story")
+    step, _ = step_of(base, texts=[pair, pair], classes=[0, 1])
+    [part], [words] = step.parts, step.words
+    tokens = base.tokenizer.convert_ids_to_tokens(part["input_ids"][0])
+    hypothesis = [token for token, word in zip(tokens, words[0].tolist(), strict=True) if word]
+    assert "".join(hypothesis).replace("Ġ", "") == "goodstory"
+    [shift] = FreeLb(max_norm=1.0).start(step)
+    assert (shift[~words] == 0).all() and (shift[words] != 0).any()
+    flips = HotFlip(change_rate=0.5)
+    flips.begin(base)
+    torch.manual_seed(0)
+    gradient = torch.randn(*part["input_ids"].shape, 32)
+    changed = flips.flipped(step, part["input_ids"], words, gradient) != part["input_ids"]
+    assert changed.sum(1).tolist() == [1, 1] and not (changed & ~words).any()
+    hulls = Dne(TABLE)
+    hulls.begin(base)
+    assert (hulls.corners(part["input_ids"], words)[~words][:, 1:] == -1).all()
+
+
+def test_a_short_copy_has_a_word_flipped_too():
+    flips = HotFlip(change_rate=0.2)
+    assert [flips.most(tokens) for tokens in (1, 2, 7, 8, 20)] == [1, 1, 1, 2, 4]
+    assert HotFlip(change_rate=0.0).most(20) == 0
 
 
 def test_an_overflow_does_not_move_the_shift(classifier):
@@ -342,12 +384,12 @@ def test_hotflip_learns_from_both_texts(precise):
     found = gradients_of(precise, loss)
     shifts = [
         torch.zeros(*places.shape, 32, dtype=torch.float64, requires_grad=True)
-        for places in word_places(step)
+        for places in step.words
     ]
     slopes = torch.autograd.grad(step.loss(shifts), shifts)
     flipped = [
         {**part, "input_ids": defence.flipped(step, part["input_ids"], places, slope)}
-        for part, places, slope in zip(step.parts, word_places(step), slopes, strict=True)
+        for part, places, slope in zip(step.parts, step.words, slopes, strict=True)
     ]
     other = step.loss(parts=flipped)
     assert other.item() != pytest.approx(clean.item(), rel=0.01)
@@ -364,7 +406,7 @@ def test_only_whole_words_are_exchanged(classifier, architecture):
     tokens = WordTokens(base)
     assert {"film", "good", "story"} <= set(tokens.ids)
     assert not {"##ing", "believ", "Ġfilm", "▁film"} & set(tokens.ids)
-    [part], _ = parts_of_texts(base, ["the unbelievably good film plot re"])
+    [part], *_ = parts_of_texts(base, ["the unbelievably good film plot re"])
     [ids] = part["input_ids"].tolist()
     [where] = tokens.exchangeable(part["input_ids"]).tolist()
     spelt = {place: word for word, place in tokens.ids.items()}
@@ -376,7 +418,7 @@ def test_only_whole_words_are_exchanged(classifier, architecture):
         tokens.ids["story"] if spelt.get(t) == "film" and f else t
         for t, f in zip(ids, where, strict=True)
     ]
-    [other], _ = parts_of_texts(base, ["the unbelievably good story plot re"])
+    [other], *_ = parts_of_texts(base, ["the unbelievably good story plot re"])
     assert other["input_ids"].tolist() == [replaced]
 
 
@@ -436,6 +478,118 @@ def test_dne_teaches_the_neighbours_too(precise):
     rows = gradients["bert.embeddings.word_embeddings.weight"].abs().sum(1)
     assert all(rows[vocabulary[word]] > 0 for word in ("film", "plot", "story", "great", "the"))
     assert rows[vocabulary["awful"]] == 0
+
+
+# -- found by mutating them ---------------------------------------------------------------------
+
+
+def test_the_first_shift_is_as_long_whatever_the_number_of_words(classifier):
+    step, _ = step_of(classifier("bert"))
+    for shift in FreeLb(initial_magnitude=0.5, max_norm=9.0).start(step):
+        assert shift.flatten(1).norm(dim=1).tolist() == pytest.approx(
+            [0.5 / 3**0.5] * len(shift), rel=0.2
+        )
+
+
+@pytest.mark.parametrize("flips", ["words", "synonyms"])
+def test_hotflip_leaves_alone_what_cannot_be_exchanged(classifier, flips):
+    """Special tokens, parts of words, and everything where no flip raises the loss."""
+    base = classifier("bert")
+    defence = HotFlip(
+        change_rate=1.0, flips=flips, neighbours=TABLE if flips == "synonyms" else None
+    )
+    defence.begin(base)
+    step, _ = step_of(base, texts=["unbelievably good film"], classes=[0])
+    [part] = step.parts
+    ids, places = part["input_ids"], step.words[0]
+    torch.manual_seed(0)
+    gradient = torch.randn(*ids.shape, 32)
+    changed = defence.flipped(step, ids, places, gradient) != ids
+    assert changed.any() and not (changed & ~defence._tokens.exchangeable(ids)).any()
+    assert torch.equal(defence.flipped(step, ids, places, torch.zeros_like(gradient)), ids)
+
+
+def test_a_word_with_few_neighbours_becomes_one_of_them(classifier):
+    base = classifier("bert")
+    defence = HotFlip(change_rate=1.0, flips="synonyms", neighbours=TABLE)
+    defence.begin(base)
+    vectors, vocabulary = (
+        base.model.get_input_embeddings().weight.detach(),
+        base.tokenizer.get_vocab(),
+    )
+    step, _ = step_of(base, texts=["great"], classes=[0])  # one neighbour, where others have two
+    [part] = step.parts
+    ids = part["input_ids"]
+    away_from_both = -(vectors[vocabulary["great"]] + vectors[vocabulary["good"]])
+    gradient = away_from_both.expand(*ids.shape, -1)
+    flipped = defence.flipped(step, ids, step.words[0], gradient)
+    assert flipped[0, 1] in (vocabulary["great"], vocabulary["good"])
+
+
+def test_the_number_of_flips_is_rounded(classifier):
+    base = classifier("bert")
+    defence = HotFlip(change_rate=0.5)
+    defence.begin(base)
+    step, _ = step_of(base, texts=["good film plot"], classes=[0])
+    [part] = step.parts
+    torch.manual_seed(0)
+    gradient = torch.randn(*part["input_ids"].shape, 32)
+    flipped = defence.flipped(step, part["input_ids"], step.words[0], gradient)
+    assert (flipped != part["input_ids"]).sum() == 2  # of three
+
+
+def test_dne_moves_whole_words_only(classifier):
+    base = classifier("bert")
+    defence = Dne(TABLE)
+    defence.begin(base)
+    [part], *_ = parts_of_texts(base, ["goodly good"])  # good ##ly good
+    corners = defence.corners(part["input_ids"], words_only(base, part))
+    tokens = base.tokenizer.convert_ids_to_tokens(part["input_ids"][0])
+    assert tokens == ["[CLS]", "good", "##ly", "good", "[SEP]"]
+    assert (corners[0, :, 1:] >= 0).any(-1).tolist() == [False, False, False, True, False]
+
+
+def test_half_a_hull_is_half_the_way(classifier):
+    base = classifier("bert")
+    step, _ = step_of(base, texts=["good film"], classes=[0])
+    [part] = step.parts
+    whole, half = (Dne(TABLE, hull=hull) for hull in (1.0, 0.5))
+    for one in (whole, half):
+        one.begin(base)
+    corners = [whole.corners(part["input_ids"], step.words[0])]
+    weights = [torch.rand(corners[0].shape)]
+    vectors = step.embeddings.weight
+    [far], [near] = (one.shifts(corners, weights, vectors) for one in (whole, half))
+    assert far.abs().max() > 0.1
+    torch.testing.assert_close(near, far / 2)
+
+
+def test_an_overflow_does_not_move_the_weights_of_a_mixture():
+    weights = torch.tensor([[[0.2, 0.8]]])
+    torch.testing.assert_close(_risen(weights, torch.full_like(weights, torch.inf), 1.0), weights)
+
+
+def test_safer_reads_another_copy_in_every_epoch_and_for_every_seed():
+    defence = Safer(TABLE)
+    text = document("good film " * 10)
+    plans = [MaskingPlan((Retention(2),), "auto", 1, 0.0, seed) for seed in (0, 1)]
+
+    def read(row, epoch, seed, progress=0.0):
+        return defence.reads(text, plans[seed].text_seed(Turn(row, epoch, progress))).words
+
+    copies = {read(*one) for one in ((0, 0, 0), (1, 0, 0), (0, 1, 0), (0, 0, 1))}
+    assert len(copies) == 4
+    assert read(0, 1, 0, progress=0.5) == read(0, 1, 0)
+
+
+def test_every_step_has_a_seed_of_its_own():
+    def seed(phase, epoch, row, own=0):
+        return MaskingPlan((Retention(2),), "auto", 1, 0.0, own, phase).step_seed(
+            Turn(row, epoch, 0.0)
+        )
+
+    seeds = {seed(0, 0, 0), seed(1, 0, 0), seed(0, 1, 0), seed(0, 0, 1), seed(0, 0, 0, own=1)}
+    assert len(seeds) == 5 and all(0 <= one < 2**63 for one in seeds)
 
 
 # -- strength zero -----------------------------------------------------------------------------

@@ -82,7 +82,8 @@ class WordEncoder:
         unknown = tokenizer.unk_token_id
         self._unknown = self.pad_id if unknown is None else int(unknown)
         self._special = set(tokenizer.all_special_ids) - {self._unknown}
-        self.special_ids = sorted({*tokenizer.all_special_ids, self.mask_id, self.pad_id})
+        # Tokens that never stand for a word of a text; what is unknown does.
+        self.wordless_ids = sorted({*self._special, self.mask_id, self.pad_id})
         self._single = single_frame(tokenizer)
         self._pair: tuple[Frame, tuple[int, ...]] | None = None
         self._known: dict[str, tuple[int, ...]] = {}

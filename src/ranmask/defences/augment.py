@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from pathlib import Path
@@ -37,10 +37,13 @@ from ranmask.errors import OptionError, OutputError
 from ranmask.families import round_half_up
 from ranmask.loading import load_with_any_keep
 from ranmask.runs import class_ids
+from ranmask.training.defence import Defence
 from ranmask.training.options import WHOLE_TEXTS, TrainingOptions, check_seed
 from ranmask.training.records import RECORD, Report, RunFolder
 
 HALF = Fraction(1, 2)
+VICTIM = ".victim"
+"""How the folder of the first step ends."""
 
 _CHOICE = 20_230_817  # keeps this choice of rows apart from other draws with the same seed
 
@@ -71,6 +74,20 @@ def _places(rows: int, share: Fraction, seed: int) -> list[int]:
     bits = np.random.PCG64(np.random.SeedSequence([_CHOICE, seed, rows]))
     order = np.argsort(bits.random_raw(rows), kind="stable")
     return sorted(order[: round_half_up(share * rows)].tolist())
+
+
+@dataclass(frozen=True)
+class Augment(Defence):
+    """Plain or masked training; it is the data that differ, which their own note describes.
+
+    Args:
+        recipe: The attack; None where files of attacked texts were given.
+        share: Of the training rows, which part was attacked.
+    """
+
+    name = "augment"
+    recipe: str | None = None
+    share: str | None = None
 
 
 @dataclass(frozen=True)
@@ -186,7 +203,7 @@ def augmented_corpus(
         started: As in `attack_half`.
         advance: As in `attack_half`.
     """
-    _check_free(output)
+    _check_free(output, {"kind": "encoder", "base": base, "options": _plain(options)})
     files = list(attacked)
     if files and (victim is not None or plan is not None):
         raise OptionError(
@@ -201,11 +218,17 @@ def augmented_corpus(
                 "and give the file of attacked texts to all processes"
             )
         recipe = plan.built()  # what can be refused is refused before the victim is trained
+        if recipe.needs_certificate or isinstance(plan.budget or recipe.budget, str):
+            raise OptionError(
+                f"the recipe {recipe.name} asks for a certificate, which a plain victim has not: "
+                "attack it with `ranmask attack --budget N` and give the file with --attacked, or "
+                "name another recipe"
+            )
         if victim is None:
-            folder = _beside(output, ".victim")
+            folder = beside(output, VICTIM)
             train_victim(base, train, validation, folder, options, report=report, device=device)
             victim = str(folder)
-        files = [_beside(output, ".attacked.jsonl")]
+        files = [beside(output, ".attacked.jsonl")]
         base_of = load_with_any_keep(victim, device=device)
         attack_half(
             PlainVictim(base_of.base, base_of.labels),
@@ -248,10 +271,11 @@ def train_victim(
         "base": base,
         "train": train.sha256,
         "validation": validation.sha256,
-        "options": json.loads(json.dumps(plain.to_dict())),
+        "options": _plain(plain),
+        "defence": Defence().description(),
     }
     there = {
-        **{key: found.get(key) for key in ("base", "options")},
+        **{key: found.get(key) for key in ("base", "options", "defence")},
         **{key: found.get(key, {}).get("sha256") for key in ("train", "validation")},
     }
     differing = [key for key, value in wanted.items() if there[key] != value]
@@ -272,11 +296,29 @@ def _finished_run(folder: Path) -> dict[str, Any] | None:
     return record.get("run", {}) if complete else None
 
 
-def _check_free(output: Path) -> None:
-    """Refuse a folder that the third step would refuse, before anything is trained."""
+def _check_free(output: Path, known: Mapping[str, Any]) -> None:
+    """Refuse a folder that the third step would refuse, before anything is trained.
+
+    ``known`` is what is known of that run by now: its data are not.
+    """
+    run = RunFolder(output, {})
     if _finished_run(output) is not None or not (output / RECORD).is_file():
-        RunFolder(output, {}).check()
+        run.check()
+        return
+    there = json.loads((output / RECORD).read_text(encoding="utf-8")).get("run", {})
+    differing = [key for key, value in known.items() if there.get(key) != value]
+    if differing:
+        raise OutputError(
+            f"{output} holds another training run, which differs in {', '.join(differing)}: name "
+            "another folder, or delete it"
+        )
 
 
-def _beside(output: Path, ending: str) -> Path:
+def _plain(options: TrainingOptions) -> Any:
+    """As a record holds them."""
+    return json.loads(json.dumps(options.to_dict()))
+
+
+def beside(output: Path, ending: str) -> Path:
+    """A name beside the folder of the third step."""
     return output.with_name(output.name + ending)

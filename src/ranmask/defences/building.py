@@ -17,7 +17,7 @@ _CLASSES = {
     "freelb": "ranmask.defences.freelb:FreeLb",
     "hotflip": "ranmask.defences.hotflip:HotFlip",
     "dne": "ranmask.defences.dne:Dne",
-    "augment": "ranmask.training.defence:Defence",  # it is the data that differ
+    "augment": "ranmask.defences.augment:Augment",
     "safer": "ranmask.defences.safer:Safer",
 }
 _MASKED = "ranmask"

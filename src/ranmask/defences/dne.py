@@ -18,22 +18,21 @@ from torch import Tensor
 from torch.nn import functional
 
 from ranmask.classifiers.huggingface import HuggingFaceClassifier
-from ranmask.defences.perturbing import leaves
-from ranmask.defences.word_tokens import WordTokens, word_places
+from ranmask.defences.perturbing import TINY, leaves
+from ranmask.defences.word_tokens import WordTokens
 from ranmask.errors import OptionError
 from ranmask.resources.neighbours import NeighbourTable
 from ranmask.training.defence import Defence
 from ranmask.training.options import check_at_least
 from ranmask.training.step import Step
 
-_TINY = 1e-12  # a gradient this small points nowhere
-
 
 @dataclass(eq=False)
 class Dne(Defence):
     """The loss at a bad point in the convex hulls of the words' synonyms.
 
-    Words that are one token, and their neighbours that are; other words stay as they are.
+    Words that are one token, and their neighbours that are, as they are spelt; other words stay
+    where they are.
 
     Args:
         neighbours: The table of neighbours.
@@ -66,7 +65,7 @@ class Dne(Defence):
         chances = step.chances()
         corners = [
             self.corners(part["input_ids"], places)
-            for part, places in zip(step.parts, word_places(step), strict=True)
+            for part, places in zip(step.parts, step.words, strict=True)
         ]
         vectors = step.embeddings.weight
         weights = [_drawn(of_part, vectors, chances) for of_part in corners]
@@ -109,6 +108,6 @@ def _drawn(corners: Tensor, vectors: Tensor, chances: torch.Generator) -> Tensor
 def _risen(weights: Tensor, gradient: Tensor, step_size: float) -> Tensor:
     """Weights after a step of exponentiated gradient ascent; of a text, the same for all words."""
     usable = torch.where(gradient.isfinite(), gradient, 0.0)
-    largest = usable.flatten(1).abs().amax(1).clamp(min=_TINY)[:, None, None]
+    largest = usable.flatten(1).abs().amax(1).clamp(min=TINY)[:, None, None]
     grown = weights.detach() * torch.exp(step_size * usable / largest)
     return grown / grown.sum(-1, keepdim=True)

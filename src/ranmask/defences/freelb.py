@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from ranmask.defences.perturbing import Perturbation, leaves
+from ranmask.defences.perturbing import Perturbation, gradients, leaves
 from ranmask.training.step import Step
 
 
@@ -28,7 +28,6 @@ class FreeLb(Perturbation):
         for _ in range(self.steps - 1):
             step.backward(share)
             learned = learned + share.detach()
-            gradients = [shift.grad for shift in shifts if shift.grad is not None]
-            shifts = leaves(self.ascended(step, shifts, gradients))
+            shifts = leaves(self.ascended(step, shifts, gradients(shifts)))
             share = step.loss(shifts) / self.steps
         return share + learned  # its value is the mean, its gradient what is not learned yet

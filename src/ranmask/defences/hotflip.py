@@ -15,8 +15,8 @@ import torch
 from torch import Tensor
 
 from ranmask.classifiers.huggingface import HuggingFaceClassifier
-from ranmask.defences.perturbing import leaves
-from ranmask.defences.word_tokens import WordTokens, word_places
+from ranmask.defences.perturbing import gradients, leaves
+from ranmask.defences.word_tokens import WordTokens
 from ranmask.errors import OptionError
 from ranmask.families import round_half_up
 from ranmask.options import check_choice
@@ -35,8 +35,9 @@ class HotFlip(Defence):
     """Half of the loss on the texts, half on copies with their most telling words flipped.
 
     Args:
-        change_rate: Share of a text's tokens that are flipped, at most.  Only flips that raise
-            the loss to first order are made.
+        change_rate: Share of a text's tokens that are flipped, at most; where it is above 0, at
+            least one of a text that has any.  Only flips that raise the loss to first order are
+            made.
         flips: What a word may become: any word of letters that is one token (``words``, as in the
             paper's published code), or one of its neighbours (``synonyms``, as in its text).
         neighbours: The table of neighbours, for ``synonyms``.
@@ -57,7 +58,10 @@ class HotFlip(Defence):
             )
         check_choice("flips", self.flips, get_args(Flips))
         if (self.flips == "synonyms") != (self.neighbours is not None):
-            raise OptionError("flips='synonyms' and a table of neighbours go together: give both")
+            raise OptionError(
+                f"flips={self.flips!r} and {'a' if self.neighbours else 'no'} table of neighbours: "
+                "they go together, as in --flips synonyms --neighbours jia2019"
+            )
 
     def begin(self, base: HuggingFaceClassifier) -> None:
         self._tokens = WordTokens(base)
@@ -69,14 +73,15 @@ class HotFlip(Defence):
     def loss(self, step: Step) -> Tensor:
         vectors = step.embeddings.weight
         nothing = leaves(
-            [vectors.new_zeros(*places.shape, vectors.shape[1]) for places in word_places(step)]
+            [vectors.new_zeros(*places.shape, vectors.shape[1]) for places in step.words]
         )
         half = step.loss(nothing) / 2
         step.backward(half)  # half of the step is learned, and the gradient for the flips is there
         flipped = [
-            {**part, "input_ids": self.flipped(step, part["input_ids"], places, zero.grad)}
-            for part, places, zero in zip(step.parts, word_places(step), nothing, strict=True)
-            if zero.grad is not None
+            {**part, "input_ids": self.flipped(step, part["input_ids"], places, gradient)}
+            for part, places, gradient in zip(
+                step.parts, step.words, gradients(nothing), strict=True
+            )
         ]
         return half.detach() + step.loss(parts=flipped) / 2
 
@@ -85,12 +90,19 @@ class HotFlip(Defence):
         assert self._tokens is not None
         gains, best = self._best(ids, gradient, step.embeddings.weight.detach())
         gains = gains.masked_fill(~(self._tokens.exchangeable(ids) & places), -torch.inf)
-        rate = Fraction(str(self.change_rate))
-        most = [round_half_up(rate * int(words)) for words in places.sum(1)]
+        most = [self.most(words) for words in places.sum(1).tolist()]
         order = gains.argsort(dim=1, descending=True, stable=True)
         rank = order.argsort(dim=1, stable=True)
         chosen = (rank < torch.tensor(most, device=ids.device)[:, None]) & (gains > 0)
         return torch.where(chosen, best, ids)
+
+    def most(self, tokens: int) -> int:
+        """How many of so many tokens of words may be flipped: one at least, where any may be."""
+        return (
+            max(1, round_half_up(Fraction(str(self.change_rate)) * tokens))
+            if self.change_rate
+            else 0
+        )
 
     def _best(self, ids: Tensor, gradient: Tensor, vectors: Tensor) -> tuple[Tensor, Tensor]:
         """For each place, the largest gain of a flip, and the token to flip to."""

@@ -1,7 +1,8 @@
 """Small shifts of word embeddings: where ascent starts, a step of it, and the ball it stays in.
 
-The shift of a text is measured as a whole, over all its tokens and dimensions.  Special tokens
-and padding are never moved.
+The shift of a text is measured as a whole, over all its tokens and dimensions.  Special tokens,
+padding and the premise of a pair are never moved.  Of a text with several copies in a step, each
+copy is moved by itself.
 """
 
 from __future__ import annotations
@@ -13,7 +14,6 @@ from typing import Literal, TypeAlias, get_args
 import torch
 from torch import Tensor
 
-from ranmask.defences.word_tokens import word_places
 from ranmask.options import check_choice
 from ranmask.training.defence import Defence
 from ranmask.training.options import check_at_least
@@ -21,7 +21,8 @@ from ranmask.training.step import Step
 
 Norm: TypeAlias = Literal["l2", "linf"]
 
-_TINY = 1e-12  # a gradient this small points nowhere
+TINY = 1e-12
+"""A gradient this small points nowhere."""
 
 
 @dataclass(frozen=True)
@@ -54,9 +55,7 @@ class Perturbation(Defence):
     def start(self, step: Step) -> list[Tensor]:
         """A random shift for each part of the step's batch."""
         chances = step.chances()
-        return [
-            self._first(places, step.embeddings.weight, chances) for places in word_places(step)
-        ]
+        return [self._first(places, step.embeddings.weight, chances) for places in step.words]
 
     def ascended(
         self, step: Step, shifts: Sequence[Tensor], gradients: Sequence[Tensor]
@@ -64,7 +63,7 @@ class Perturbation(Defence):
         """Shifts after a step along the gradients, ready for the next."""
         return [
             self._inside(shift.detach() + self.step_size * self._direction(gradient, places))
-            for shift, gradient, places in zip(shifts, gradients, word_places(step), strict=True)
+            for shift, gradient, places in zip(shifts, gradients, step.words, strict=True)
         ]
 
     def _first(self, places: Tensor, vectors: Tensor, chances: torch.Generator) -> Tensor:
@@ -81,7 +80,7 @@ class Perturbation(Defence):
         """The gradient at the places of words, of length 1."""
         # Mixed precision may overflow; the Trainer skips such a step, and so does the ascent.
         usable = torch.where(gradient.isfinite(), gradient, 0.0) * places[..., None]
-        return usable / self._length(usable).clamp(min=_TINY)
+        return usable / self._length(usable).clamp(min=TINY)
 
     def _inside(self, shift: Tensor) -> Tensor:
         if self.norm == "linf":
@@ -93,6 +92,13 @@ class Perturbation(Defence):
         flat = shift.flatten(1)
         length = flat.norm(dim=1) if self.norm == "l2" else flat.abs().amax(dim=1)
         return length[:, None, None]
+
+
+def gradients(shifts: Sequence[Tensor]) -> list[Tensor]:
+    """What a pass back left at `leaves`."""
+    found = [shift.grad for shift in shifts]
+    assert all(one is not None for one in found)
+    return [one for one in found if one is not None]
 
 
 def leaves(shifts: Sequence[Tensor]) -> list[Tensor]:

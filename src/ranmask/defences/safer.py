@@ -8,18 +8,17 @@ the table of neighbours only**: see `ranmask.certificates.safer`.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Any
 
 from ranmask.classifiers.huggingface import HuggingFaceClassifier
 from ranmask.resources.neighbours import NeighbourTable
 from ranmask.synonym_smoothing import SynonymSmoothedClassifier
 from ranmask.synonyms import DEFAULT_SIZE, SynonymSets
 from ranmask.training.defence import Defence
-from ranmask.training.masking import Turn
-from ranmask.training.options import TrainingOptions
+from ranmask.training.options import TrainingOptions, check_at_least
 from ranmask.words import Document
 
-_COPIES = 1 << 17  # keeps these draws apart from all others that follow from a seed
-_VALIDATION_MASKS, _VALIDATION_SELECTION = 100, 20  # enough to compare checkpoints by
+_VALIDATION = {"masks": 100, "selection_masks": 20}  # enough to compare checkpoints by
 
 
 @dataclass(eq=False)
@@ -37,11 +36,15 @@ class Safer(Defence):
     _sets: SynonymSets = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
+        check_at_least("set_size", self.set_size, 1, whole=True)
         name = str(self.neighbours.description()["name"])
         self._sets = SynonymSets(self.neighbours.table, size=self.set_size, name=name)
 
-    def reads(self, document: Document, turn: Turn, seed: int) -> Document:
-        return self._sets.one_copy(document, [seed, _COPIES, turn.epoch, turn.row])
+    def description(self) -> dict[str, Any]:
+        return {**super().description(), "validation": dict(_VALIDATION)}
+
+    def reads(self, document: Document, seed: int) -> Document:
+        return self._sets.one_copy(document, [seed])
 
     def validator(
         self, base: HuggingFaceClassifier, options: TrainingOptions, *, final: bool = False
@@ -50,8 +53,8 @@ class Safer(Defence):
         return SynonymSmoothedClassifier(
             base,
             self._sets,
-            masks=_VALIDATION_MASKS,
-            selection_masks=_VALIDATION_SELECTION,
+            masks=_VALIDATION["masks"],
+            selection_masks=_VALIDATION["selection_masks"],
             seed=options.seed,
             tolerance=0.0,
         )
@@ -63,6 +66,5 @@ class Safer(Defence):
             base,
             self._sets,
             masks=options.masks,
-            ensemble=options.ensemble or "vote",
             seed=options.seed,
         )

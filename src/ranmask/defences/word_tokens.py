@@ -9,28 +9,13 @@ from torch import Tensor
 
 from ranmask.classifiers.huggingface import HuggingFaceClassifier
 from ranmask.errors import ModelError
-from ranmask.training.step import Part, Step
-
-
-def word_places(step: Step) -> list[Tensor]:
-    """Where the words' tokens are in each part: neither special tokens nor padding."""
-    return [_word_places(step.base, part) for part in step.parts]
-
-
-def _word_places(base: HuggingFaceClassifier, part: Part) -> Tensor:
-    ids = part["input_ids"]
-    special = torch.tensor(base.encoder.special_ids, device=ids.device)
-    places = ~torch.isin(ids, special)
-    if "attention_mask" in part:
-        places &= part["attention_mask"].bool()
-    return places
 
 
 class WordTokens:
-    """The words of a vocabulary that are one token each.
+    """The tokens of a vocabulary that the tokenizer reads as a word of its own.
 
-    A token may be exchanged where it is a whole word: then the row that comes of it is what the
-    tokenizer reads from a text.
+    A token may be exchanged where it is such a word, and what follows begins another one or ends
+    the text.  Punctuation at a word is a token of its own to most tokenizers, and so a word here.
     """
 
     def __init__(self, base: HuggingFaceClassifier) -> None:
@@ -39,7 +24,7 @@ class WordTokens:
         spelt = [
             text.strip() for text in tokenizer.batch_decode([[i] for i in range(len(tokenizer))])
         ]
-        special = set(encoder.special_ids)
+        special = set(tokenizer.all_special_ids) | set(encoder.wordless_ids)
         one_word = [
             i for i, text in enumerate(spelt) if text.split() == [text] and i not in special
         ]
@@ -61,7 +46,8 @@ class WordTokens:
 
     def exchangeable(self, ids: Tensor) -> Tensor:
         """Where rows of tokens hold a word that is one token: what follows must begin another."""
-        whole, ends = self.whole.to(ids.device), self._ends.to(ids.device)
+        whole = self.whole = self.whole.to(ids.device)
+        ends = self._ends = self._ends.to(ids.device)
         after = torch.ones_like(ids, dtype=torch.bool)
         after[:, :-1] = ends[ids[:, 1:]]
         return whole[ids] & after

@@ -68,11 +68,8 @@ def _promise(run: Mapping[str, Any]) -> list[str]:
 
 
 def _certificate(run: Mapping[str, Any]) -> str:
-    return (
-        "SAFER's certificate"
-        if run.get("defence", {}).get("name") == "safer"
-        else "exact certificate"
-    )
+    copies = run.get("defence", {}).get("validation")  # what SAFER was measured with
+    return "exact certificate" if copies is None else f"from {copies['masks']} copies of each"
 
 
 def _language_model(run: Mapping[str, Any], measured: Mapping[str, Any]) -> list[str]:
@@ -136,7 +133,8 @@ def _defence(run: Mapping[str, Any]) -> dict[str, Any]:
     given = dict(run.get("defence", {}))
     name = given.pop("name", "none")
     plain = {
-        key: value["name"] if isinstance(value, Mapping) else value for key, value in given.items()
+        key: value.get("name", value) if isinstance(value, Mapping) else value
+        for key, value in given.items()
     }
     return {} if name == "none" else {"defence": name, **plain}
 

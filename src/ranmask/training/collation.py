@@ -23,8 +23,9 @@ _NO_LIMIT = 1 << 40
 class Collator:
     """Builds the batch of a training step.
 
-    A batch holds ``parts`` (inputs of the model's forward), and for the rows of all parts in
-    their order ``text`` and ``copy``; for each text its ``classes`` (not ``labels``: the trainer
+    A batch holds ``parts`` (inputs of the model's forward) with their ``bodies`` (where a row holds
+    the text itself, and not its premise), and for the rows of all parts in their order ``text``
+    and ``copy``; for each text its ``classes`` (not ``labels``: the trainer
     must not count them), ``present``, ``met`` and ``words_per_copy``, as `losses` takes them; and
     a ``seed`` of its own.
     """
@@ -52,7 +53,7 @@ class Collator:
         """The batch of these texts' turns."""
         draws, rows = [], []
         for turn in turns:
-            document = self._defence.reads(self._documents[turn.row], turn, self._plan.seed)
+            document = self._defence.reads(self._documents[turn.row], self._plan.text_seed(turn))
             words = self._base.words_read(document)
             draw = self._plan.draw(words, turn)
             draws.append(draw)
@@ -69,9 +70,11 @@ class Collator:
         order = np.concatenate([batch.places for batch in plan])
         text = np.repeat(np.arange(len(turns)), sizes)
         copy = np.arange(len(text)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+        starts = np.repeat([one.first_body_place for one in rows], sizes)
         met = [[draw.met(changed) for changed in range(self._target_words + 1)] for draw in draws]
         return {
             "parts": [self._base.inputs(batch) for batch in plan],
+            "bodies": [_from(batch.ids.shape[1], starts[batch.places]) for batch in plan],
             "text": torch.from_numpy(text[order]),
             "copy": torch.from_numpy(copy[order]),
             "classes": torch.tensor([self._labels[turn.row] for turn in turns]),
@@ -80,3 +83,8 @@ class Collator:
             "words_per_copy": torch.tensor([draw.words_per_copy for draw in draws]),
             "seed": torch.tensor(self._plan.step_seed(turns[0])),
         }
+
+
+def _from(width: int, starts: Any) -> torch.Tensor:
+    """For each row, the places from its start on."""
+    return torch.arange(width) >= torch.from_numpy(starts)[:, None]

@@ -1,7 +1,7 @@
 """What a defence may change of training.
 
 `Defence` itself changes nothing: it is plain training.  The defences in `ranmask.defences`
-override one of its methods each.
+override what they change.
 """
 
 from __future__ import annotations
@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 
 from ranmask.interface import TextClassifier
 from ranmask.smoothing import SmoothedClassifier
-from ranmask.training.masking import Turn
 from ranmask.training.options import TrainingOptions
 from ranmask.words import Document
 
@@ -39,10 +38,10 @@ class Defence:
     def begin(self, base: HuggingFaceClassifier) -> None:
         """Told what learns, before its first step: the tokens of its vocabulary, for one."""
 
-    def reads(self, document: Document, turn: Turn, seed: int) -> Document:
+    def reads(self, document: Document, seed: int) -> Document:
         """The text that is read in the place of ``document`` in one of its turns.
 
-        A pure function: what is drawn at random follows from the turn and the run's ``seed``.
+        A pure function: what is drawn at random follows from the turn's own ``seed``.
         """
         return document
 
@@ -66,4 +65,7 @@ class Defence:
 
 def _plain(value: Any) -> Any:
     described = getattr(value, "description", None)
-    return value if described is None else described()
+    if described is None:
+        return value
+    # A table is the same wherever it lies.
+    return {key: one for key, one in described().items() if key != "source"}

@@ -79,10 +79,12 @@ def train_encoder(
         model, tokenizer = _new_model(base, texts, train.label_names, options)
 
     def classifier_of(model: Any) -> HuggingFaceClassifier:
-        return HuggingFaceClassifier(model, tokenizer, hide=options.hide)
+        instead = None if options.hides_words else _any_token(tokenizer)
+        return HuggingFaceClassifier(model, tokenizer, hide=options.hide, mask_token=instead)
 
     learner = classifier_of(model)
     learner.words_read(texts[0])
+    defence.begin(learner)
     # Whatever can be refused was, so that a corrected run finds the folder free.
     processes.by_the_first(run.begin)
 
@@ -170,6 +172,14 @@ def _check_pair_head(options: TrainingOptions, texts: Sequence[Document]) -> Non
                 "train without pair_head, or on pairs",
                 row,
             )
+
+
+def _any_token(tokenizer: Any) -> str | None:
+    """A token for hidden words where there are none to hide and the tokenizer has no mask token."""
+    if tokenizer.mask_token is not None:
+        return None
+    found: str | None = tokenizer.unk_token or tokenizer.pad_token
+    return found
 
 
 def _loaded(folder: Path) -> tuple[Any, Any]:

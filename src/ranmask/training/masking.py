@@ -18,7 +18,7 @@ from ranmask import families
 from ranmask.certificates.exact import sets_met
 from ranmask.families import FamilyChoice, KeptSets, Retention
 
-_STEPS = 1 << 16  # keeps the draws of steps apart from those of texts
+_STEPS, _TEXTS = 1 << 16, 1 << 17  # keep these draws apart from those of masks and of rows
 
 
 @dataclass(frozen=True)
@@ -99,7 +99,14 @@ class MaskingPlan:
 
     def step_seed(self, first: Turn) -> int:
         """What the random choices of a step follow from; ``first`` is its first turn."""
-        return int(bits(self.seed, _STEPS + self.phase, first.epoch, first.row).random_raw() >> 1)
+        return self._seed(_STEPS, first)
+
+    def text_seed(self, turn: Turn) -> int:
+        """What the random choices for a text follow from, apart from its masks."""
+        return self._seed(_TEXTS, turn)
+
+    def _seed(self, stream: int, turn: Turn) -> int:
+        return int(bits(self.seed, stream + self.phase, turn.epoch, turn.row).random_raw() >> 1)
 
 
 class Turns:

@@ -150,6 +150,11 @@ class TrainingOptions:
         return tuple(Retention(keep) for keep in self.keep)
 
     @property
+    def hides_words(self) -> bool:
+        """Whether any word is hidden at all."""
+        return self.mask_rate != 0
+
+    @property
     def step_width(self) -> float:
         """The temperature of the certified loss, in words."""
         return self.temperature or self.target_words / 2.5

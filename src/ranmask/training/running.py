@@ -209,6 +209,11 @@ def rows_a_step(options: StepOptions, on_gpu: bool) -> int:
     return options.batch_size * options.accumulate * _devices(on_gpu)
 
 
+def shares_a_batch(on_gpu: bool) -> bool:
+    """Whether one process computes a batch on several GPUs, which is the Trainer's old way."""
+    return on_gpu and processes.count() == 1 and torch.cuda.device_count() > 1
+
+
 def _devices(on_gpu: bool) -> int:
     """How many devices compute a batch each."""
     if processes.count() > 1 or not on_gpu:
@@ -224,4 +229,13 @@ def _plain_copy(model: Any) -> Any:
     return plain.to(device=model.device, dtype=torch.float32).train(False)
 
 
-__all__ = ["Phase", "PhaseTrainer", "StepOptions", "Watcher", "arguments", "best_of", "rows_a_step"]
+__all__ = [
+    "Phase",
+    "PhaseTrainer",
+    "StepOptions",
+    "Watcher",
+    "arguments",
+    "best_of",
+    "rows_a_step",
+    "shares_a_batch",
+]

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import cached_property
 from typing import Any, TypeAlias
 
 import torch
@@ -28,6 +29,8 @@ class Step:
         model: What is called, with everything that the Trainer wraps around it.
         base: The classifier whose model it is.
         parts: The rows of the batch, in parts of similar length.
+        bodies: For each part, where its rows hold the text itself: (rows, width).  Not the premise
+            of a pair, which no attack and no certificate here changes.
         loss: From the logits of all rows to what is minimised.
         backward: Adds a loss's gradients to those of this step.
         seed: Fixes whatever the defence draws at random.
@@ -38,12 +41,14 @@ class Step:
         model: Callable[..., Any],
         base: HuggingFaceClassifier,
         parts: Sequence[Part],
+        bodies: Sequence[Tensor],
         loss: Callable[[Tensor], Tensor],
         backward: Callable[[Tensor], None],
         seed: int,
     ) -> None:
         self.base = base
         self.parts = parts
+        self._bodies = bodies
         self._model = model
         self._loss = loss
         self._backward = backward
@@ -54,6 +59,22 @@ class Step:
         """The layer that turns tokens into vectors."""
         layer: torch.nn.Embedding = self.base.model.get_input_embeddings()
         return layer
+
+    @cached_property
+    def words(self) -> list[Tensor]:
+        """Where the tokens of words are in each part: (rows, width).
+
+        Neither special tokens nor padding.  A token for what the vocabulary does not know stands
+        for a word; one for a hidden word does not.
+        """
+        return [
+            body & ~torch.isin(part["input_ids"], self._special.to(body.device))
+            for part, body in zip(self.parts, self._bodies, strict=True)
+        ]
+
+    @property
+    def _special(self) -> Tensor:
+        return torch.tensor(self.base.encoder.wordless_ids)
 
     def loss(
         self, shifts: Sequence[Tensor] | None = None, parts: Sequence[Part] | None = None

@@ -8,7 +8,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from ranmask.errors import MissingDependencyError
+from ranmask.errors import MissingDependencyError, OptionError
 from ranmask.metrics import CertifiedSummary
 from ranmask.training.defence import Defence
 from ranmask.training.evaluating import certified_score
@@ -47,7 +47,7 @@ def phases(options: TrainingOptions) -> list[Phase]:
     """The phases that the options ask for, in their order."""
     planned = [
         Phase(
-            name="masked",
+            name="masked" if options.hides_words else "plain",
             number=0,
             epochs=options.epochs,
             copies=options.copies,
@@ -92,6 +92,12 @@ def best_checkpoint(
     plan = MaskingPlan(
         options.retentions, options.family, phase.copies, phase.ramp, options.seed, phase.number
     )
+
+    if running.shares_a_batch(on_gpu) and type(defence).loss is not Defence.loss:
+        raise OptionError(
+            f"the defence {defence.name} cannot be trained on several GPUs by one process: start "
+            "one for each with torchrun, or choose one GPU with CUDA_VISIBLE_DEVICES"
+        )
 
     def trainer() -> running.PhaseTrainer:
         defence.begin(base)
@@ -143,6 +149,7 @@ class _MaskedTrainer(running.PhaseTrainer):
             model,
             self._base,
             inputs["parts"],
+            inputs["bodies"],
             lambda logits: self._loss(logits, inputs),
             self._backward,
             int(inputs["seed"]),
