@@ -23,6 +23,7 @@ from ranmask.training.records import figures
 TARGET = REPOSITORY / "results" / "defences.json"
 CORPORA = ("agnews", "sst2")
 RECIPES = ("textfooler", "bert-attack", "deepwordbug")
+_ROC_POINTS = 20  # enough to draw it by
 
 
 def collect(folder: Path) -> dict[str, Any]:
@@ -34,11 +35,15 @@ def collect(folder: Path) -> dict[str, Any]:
             kept = {key: record[key] for key in ("run", "validation")}
             models[path.stem] = without_folders(kept)
         elif "-cascade-" in path.stem:
+            points = record["roc"]["points"]
+            step = max(1, len(points) // _ROC_POINTS)
+            record["roc"]["points"] = [*points[::step], points[-1]]
             cascades[path.stem] = without_folders(record)
     return {
         "format": "ranmask-defences",
         "version": 1,
         **json.loads((folder / "about.json").read_text()),
+        "data": {"split": "test", "corpora": list(CORPORA)},
         "models": models,
         "runs": _runs(folder, ""),
         "safer_runs": _runs(folder, ".t"),

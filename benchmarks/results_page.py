@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
+from benchmarks.defences_page import defences_part
 from benchmarks.settings import REPOSITORY
 
 RESULTS = REPOSITORY / "results"
@@ -55,6 +56,7 @@ def results_page() -> str:
     parts.append("## The paper's setting, all certificates on the same votes\n")
     parts += [_comparison(one) for one in comparisons]
     parts.append(_attacks(records["attacks"]))
+    parts.append(defences_part(records["defences"]))
     parts.append(_trials(records["trials"]))
     parts.append(_commands(results, comparisons))
     return "\n".join(parts)

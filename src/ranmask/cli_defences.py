@@ -104,13 +104,8 @@ def _augmented(
     options: TrainingOptions,
     device: str | None,
 ) -> Corpus:
-    from ranmask.defences.augment import (
-        VICTIM,
-        AttackPlan,
-        attacked_rows,
-        augmented_corpus,
-        beside,
-    )
+    from ranmask.defences.attacked_half import AttackPlan, attacked_rows
+    from ranmask.defences.augment import VICTIM, augmented_corpus, beside
     from ranmask.progress import progress
     from ranmask.training_log import TrainingLog
 

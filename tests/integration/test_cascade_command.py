@@ -20,7 +20,9 @@ from ranmask.cascade_report import CascadeReport
 from ranmask.cli import app
 from ranmask.corpora import load_splits
 from ranmask.defences import augment
-from ranmask.defences.augment import AttackPlan, augmented_corpus, victim_options
+from ranmask.defences.attacked_half import AttackPlan
+from ranmask.defences.augment import augmented_corpus
+from ranmask.defences.victim import victim_options
 from ranmask.loading import load_classifier
 from ranmask.resources.neighbours import NeighbourTable
 from ranmask.resources.stop_words import StopWords

@@ -634,7 +634,8 @@ class TestCommand:
         done = command(
             *("--base", base_folder, "--also", tmp_path / "more.csv", "--rows", 30),
             *("--epochs", 2, "--mask-rate", 0.2, "--learning-rate", 1e-3, "--warmup", 0.1),
-            *("--weight-decay", 0.02, "--batch-size", 4, "--gradient-clip", 2, "--longest", 32),
+            *("--weight-decay", 0.02, "--batch-size", 4, "--accumulate", 1, "--gradient-clip", 2),
+            *("--longest", 32),
             *("--weights", "float16", "--evaluate-every", 9, "--validation-rows", 5, "--seed", 3),
         )
         assert done.exit_code == 0, done.stderr
@@ -647,6 +648,7 @@ class TestCommand:
             "warmup": 0.1,
             "weight_decay": 0.02,
             "batch_size": 4,
+            "accumulate": 1,
             "gradient_clip": 2.0,
             "longest": 32,
             "weights": "float16",

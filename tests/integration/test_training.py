@@ -8,6 +8,7 @@ import subprocess
 import sys
 from collections import Counter
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from types import MappingProxyType, SimpleNamespace
 
@@ -26,6 +27,7 @@ from ranmask.errors import DataError, ModelError, OptionError, OutputError
 from ranmask.families import Retention, all_sets
 from ranmask.metrics import CertifiedSummary
 from ranmask.training import encoder, losses, running, trainer
+from ranmask.training.defence import Defence
 from ranmask.training.encoder import train_encoder
 from ranmask.training.evaluating import certified_score, certified_summary
 from ranmask.training.masking import MaskingPlan, Turns
@@ -238,6 +240,8 @@ class TestLoss:
     BATCH = MappingProxyType(
         {
             "parts": [{"rows": [2]}, {"rows": [0, 1]}],
+            "bodies": [],
+            "seed": torch.tensor(0),
             "text": torch.tensor([1, 0, 0]),
             "copy": torch.tensor([0, 1, 0]),
             "classes": torch.tensor([0, 2]),
@@ -250,7 +254,9 @@ class TestLoss:
     def loss(self, *, votes, **options):
         chosen = replace(QUICK, **options)
         [phase] = [one for one in trainer.phases(chosen) if one.votes == votes]
-        fake = SimpleNamespace(_phase=phase, _options=chosen)
+        fake = SimpleNamespace(_phase=phase, _options=chosen, _defence=Defence(), _base=None)
+        fake._backward = None
+        fake._loss = partial(trainer._MaskedTrainer._loss, fake)
         model = lambda rows: SimpleNamespace(logits=self.LOGITS[rows])  # noqa: E731
         return trainer._MaskedTrainer.compute_loss(fake, model, self.BATCH)
 

@@ -17,7 +17,7 @@ from ranmask.attacks.vocabulary import Vocabulary
 from ranmask.classifiers.testing import keyword_classifier
 from ranmask.corpora import Corpus
 from ranmask.data import Row
-from ranmask.defences.augment import AttackPlan, attack_half, attacked_rows
+from ranmask.defences.attacked_half import AttackPlan, attack_half, attacked_rows
 from ranmask.errors import DataError, OptionError
 
 NAMES = ("negative", "positive")

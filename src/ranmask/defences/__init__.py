@@ -1,7 +1,7 @@
 """The defences that the paper compares, trained by one command: ``ranmask train --defence NAME``.
 
-All of them are `ranmask.training` with one method of `training.defence.Defence` overridden, so
-that each file here holds what its method does differently, and nothing else:
+All of them are `ranmask.training` with what they change of `training.defence.Defence` overridden,
+so that each file here holds what its method does differently, and nothing else:
 
 ============  =====================================================================
 ``none``      `training.defence`: plain training, on whole texts
@@ -17,6 +17,7 @@ that each file here holds what its method does differently, and nothing else:
 ``ranmask+pgd``, ``ranmask+freelb``, ``ranmask+hotflip``, ``ranmask+dne`` and ``ranmask+augment``
 do both: what they learn from is masked, and the certificate is that of ``ranmask``.
 
-`perturbing` (balls around embeddings) and `word_tokens` (which tokens are words) serve several.
-Attention: none of them but ``ranmask`` and ``safer`` proves anything.
+`perturbing` (balls around embeddings) and `word_tokens` (which tokens are words) serve several;
+`attacked_half` and `victim` are the first steps of ``augment``; `building` finds a defence by name.
+**None of them but** ``ranmask`` **and** ``safer`` **proves anything.**
 """

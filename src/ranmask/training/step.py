@@ -9,7 +9,7 @@ token types, masks) exactly as in plain training.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from functools import cached_property
 from typing import Any, TypeAlias
 
@@ -87,7 +87,8 @@ class Step:
         """
         rows = []
         for place, part in enumerate(self.parts if parts is None else parts):
-            with _shifted(self.embeddings, None if shifts is None else shifts[place]):
+            shift = nullcontext() if shifts is None else _shifted(self.embeddings, shifts[place])
+            with shift:
                 rows.append(_precise(self._model(**part).logits))
         return self._loss(torch.cat(rows))
 
@@ -110,11 +111,8 @@ def _precise(logits: Tensor) -> Tensor:
 
 
 @contextmanager
-def _shifted(layer: torch.nn.Module, shift: Tensor | None) -> Iterator[None]:
+def _shifted(layer: torch.nn.Module, shift: Tensor) -> Iterator[None]:
     """What the layer says, with ``shift`` added."""
-    if shift is None:
-        yield
-        return
     hook = layer.register_forward_hook(lambda _module, _given, said: said + shift.to(said.dtype))
     try:
         yield

@@ -1,0 +1,152 @@
+"""The part of docs/results.md about defences, from results/defences.json."""
+
+from __future__ import annotations
+
+from typing import Any
+
+_CORPORA = {"agnews": "AG News", "sst2": "SST2"}
+_RECIPES = {
+    "textfooler": "TextFooler",
+    "bert-attack": "BERT-Attack",
+    "deepwordbug": "DeepWordBug",
+}
+_VICTIMS = {
+    "none": "none (baseline)",
+    "pgd": "PGD-10",
+    "freelb": "FreeLB",
+    "freelb-1": "FreeLB, max norm 1",
+    "hotflip": "Adv-HotFlip",
+    "augment": "augmentation",
+    "safer-vote": "SAFER, vote",
+    "safer-score": "SAFER, score",
+    "vote": "RanMASK, vote",
+    "score": "RanMASK, score",
+    "votelm": "RanMASK, vote + LM",
+    "ranmask+freelb": "RanMASK + FreeLB (max norm 1), vote",
+    "ranmask+dne": "RanMASK + DNE, vote",
+    "cascade": "cascade (adaptive attack)",
+}
+_COMPARED = {
+    "safer-vote": "SAFER, vote",
+    "safer-score": "SAFER, score",
+    "r5-vote": "RanMASK 5 %, vote",
+    "r5-score": "RanMASK 5 %, score",
+    "r5-votelm": "RanMASK 5 %, vote + LM",
+    "r90-vote": "RanMASK 90 %, vote",
+    "r90-score": "RanMASK 90 %, score",
+    "r90-votelm": "RanMASK 90 %, vote + LM",
+}
+
+
+def defences_part(record: dict[str, Any]) -> str:
+    """The part as Markdown."""
+    lines = [
+        "## Defences",
+        "",
+        "All trained by `ranmask train --defence`, on equal terms: the same base "
+        f"({record['base']}), rows, epochs, batch and learning rate, one seed; the first 300 test "
+        "texts. Cln, Boa and Succ as above, in percent; *not run* where the device's time ended. "
+        "Unlike above, RanMASK votes over a *fixed* family of 100 masks, which is what `ranmask` "
+        "certifies and deploys: the same text always gets the same votes.",
+        "",
+    ]
+    for corpus, name in _CORPORA.items():
+        lines += [f"### {name}: all defences", "", _trained(record, corpus), ""]
+        runs = [run for run in record["runs"] if run["corpus"] == corpus]
+        lines += [*_table(runs, _VICTIMS), ""]
+    lines += ["### AG News: against SAFER", "", record["safer_setting"], ""]
+    lines += [*_table(record["safer_runs"], _COMPARED), ""]
+    lines += ["### What is proved", "", record["certified_setting"], "", *_certified(record), ""]
+    lines += ["### The detector cascade", "", record["cascade_setting"], "", *_cascades(record), ""]
+    lines += ["### What the tables say", "", *record["discussion"], ""]
+    lines += [
+        f"Run on {record['hardware']}. Code of commit `{record['commit']}`. {record['unfinished']}",
+        "",
+        "<details><summary>Commands</summary>",
+        "",
+        "```",
+        *record["commands"],
+        "```",
+        "",
+        "</details>",
+        "",
+    ]
+    return "\n".join(lines)
+
+
+def _trained(record: dict[str, Any], corpus: str) -> str:
+    run = record["models"][f"{corpus}-none"]["run"]
+    train, options = run["train"], run["options"]
+    note = f" ({train['note']})" if train["note"] else ""
+    half = record["augmented"][corpus]
+    return (
+        f"Trained on {train['rows']:,} rows{note}, {options['epochs']} epochs, batch "
+        f"{options['batch_size']}, learning rate {options['learning_rate']:g}. Augmentation: "
+        f"{sum(half.values()):,} of them attacked, {half['succeeded']:,} successes added."
+    )
+
+
+def _table(runs: list[dict[str, Any]], victims: dict[str, str]) -> list[str]:
+    recipes = list(_RECIPES.values())
+    lines = [
+        "| defence | Cln | " + " | ".join(f"{name}: Boa | Succ" for name in recipes) + " |",
+        "|---|---:|" + "---:|---:|" * len(recipes),
+    ]
+    found = {(run["victim"], run["recipe"]): run["figures"] for run in runs}
+    for victim, shown in victims.items():
+        figures = [found.get((victim, recipe)) for recipe in _RECIPES]
+        clean = next((one["Cln"] for one in figures if one), None)
+        if clean is None:
+            continue
+        cells = [
+            f"{_percent(one['Boa'])} | {_percent(one['Succ'])}" if one else "*not run* | "
+            for one in figures
+        ]
+        lines.append(f"| {shown} | {_percent(clean)} | " + " | ".join(cells) + " |")
+    return lines
+
+
+def _certified(record: dict[str, Any]) -> list[str]:
+    lines = [
+        "| corpus | model | texts | copies | accuracy | MCB | CR@1 | CR@2 | CR@3 | CR@4 | covers |",
+        "|---|---|---:|---:|---:|---:|---:|---:|---:|---:|---|",
+    ]
+    for one in record["certified"]:
+        shares = [*one["certified_accuracy"], *[0.0] * 5][1:5]
+        covers = "words of the table" if one["model"] == "safer" else "any words"
+        lines.append(
+            f"| {_CORPORA[one['corpus']]} | {one['model']} | {one['texts']:,} | "
+            f"{one['options']['masks']:,} | {one['accuracy']:.3f} | {one['median_radius']} | "
+            + " | ".join(f"{share:.3f}" for share in shares)
+            + f" | {covers} |"
+        )
+    return lines
+
+
+def _cascades(record: dict[str, Any]) -> list[str]:
+    lines = [
+        "| corpus | attack on the plain model | clean: plain | smoothed | cascade | attacked: plain "
+        "| smoothed | cascade | smoothed path: clean | attacked | AUC |",
+        "|---|---|" + "---:|" * 9,
+    ]
+    for name, one in record["cascades"].items():
+        corpus, _, recipe = name.partition("-cascade-")
+        shares = one["shares"]
+        kinds = ("plain", "smoothed", "cascade")
+        paths = [
+            one[key]["smoothed"] / one[key]["texts"] for key in ("clean_paths", "attacked_paths")
+        ]
+        lines.append(
+            f"| {_CORPORA[corpus]} | {_RECIPES[recipe]} | "
+            + " | ".join(_percent(shares[f"{kind}_clean"]["share"]) for kind in kinds)
+            + " | "
+            + " | ".join(_percent(shares[f"{kind}_robust"]["share"]) for kind in kinds)
+            + " | "
+            + " | ".join(_percent(share) for share in paths)
+            + f" | {shares['AUC']['share']:.3f} |"
+        )
+    return lines
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.1f}"
