@@ -19,7 +19,7 @@ from ranmask.cascade import Cascade
 from ranmask.cascade_report import CascadeReport
 from ranmask.cli import app
 from ranmask.corpora import load_splits
-from ranmask.defences import augment
+from ranmask.defences import attacked_half
 from ranmask.defences.attacked_half import AttackPlan
 from ranmask.defences.augment import augmented_corpus
 from ranmask.defences.victim import victim_options
@@ -116,7 +116,7 @@ class TestAugmentation:
             raise AssertionError("made again")
 
         monkeypatch.setattr("ranmask.training.encoder.train_encoder", never)
-        monkeypatch.setattr(augment.Engine, "_start", never_for_texts)
+        monkeypatch.setattr(attacked_half.Engine, "_start", never_for_texts)
         again = augmented_corpus(
             str(base_folder), TRAIN, HELD_OUT, output, QUICK, plan(), device="cpu"
         )
