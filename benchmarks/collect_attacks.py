@@ -60,8 +60,13 @@ def without_folders(value: Any) -> Any:
     return Path(value).name if isinstance(value, str) and value.startswith("/") else value
 
 
+def lines_of(path: Path) -> list[Any]:
+    """The lines of a file of results; texts may hold what splitlines() takes for line ends."""
+    return [json.loads(line) for line in path.read_text().removesuffix("\n").split("\n")]
+
+
 def run_of(corpus: str, victim: str, recipe: str, parts: list[Path]) -> dict[str, Any]:
-    lines = [json.loads(line) for part in parts for line in part.read_text().splitlines()]
+    lines = [line for part in parts for line in lines_of(part)]
     record = json.loads(parts[0].with_name(parts[0].name + ".run.json").read_text())
     summary = summarise(AttackOutcome.from_dict(line) for line in lines)
     paces = [
@@ -76,7 +81,7 @@ def run_of(corpus: str, victim: str, recipe: str, parts: list[Path]) -> dict[str
         "recipe": recipe,
         "name": record["recipe"]["name"],
         "declared": without_folders(record["recipe"]),
-        "smoothing": {name: options[name] for name in keep} if options else None,
+        "smoothing": {name: options[name] for name in keep if name in options} or None,
         "parts": len(parts),
         "figures": summary.values(),
         "copies_scored": sum(pace.get("copies_scored", 0) for pace in paces),

@@ -15,7 +15,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from benchmarks.collect_attacks import run_of, without_folders
+from benchmarks.collect_attacks import lines_of, run_of, without_folders
 from benchmarks.settings import REPOSITORY
 from ranmask.runs import summarise
 from ranmask.training.records import figures
@@ -34,7 +34,7 @@ def collect(folder: Path) -> dict[str, Any]:
         if record.get("format") == "ranmask-training":
             kept = {key: record[key] for key in ("run", "validation")}
             models[path.stem] = without_folders(kept)
-        elif "-cascade-" in path.stem:
+        elif record.get("format") == "ranmask-cascade-report":
             points = record["roc"]["points"]
             step = max(1, len(points) // _ROC_POINTS)
             record["roc"]["points"] = [*points[::step], points[-1]]
@@ -74,7 +74,7 @@ def _certified(folder: Path) -> list[dict[str, Any]]:
         if "finished" not in record:
             continue
         corpus, _, model = path.stem.partition("-certify-")
-        summary, _ = summarise(json.loads(line) for line in path.read_text().splitlines())
+        summary, _ = summarise(lines_of(path))
         options = record["classifier"]["options"]
         found.append({"corpus": corpus, "model": model, "options": options, **figures(summary)})
     return found
@@ -83,8 +83,8 @@ def _certified(folder: Path) -> list[dict[str, Any]]:
 def _attacked_half(folder: Path, corpus: str) -> dict[str, int]:
     statuses: dict[str, int] = {}
     for path in sorted(folder.glob(f"{corpus}-half*.jsonl")):
-        for line in path.read_text().splitlines():
-            status = json.loads(line)["status"]
+        for line in lines_of(path):
+            status = line["status"]
             statuses[status] = statuses.get(status, 0) + 1
     return statuses
 

@@ -125,8 +125,8 @@ def _certified(record: dict[str, Any]) -> list[str]:
 
 def _cascades(record: dict[str, Any]) -> list[str]:
     lines = [
-        "| corpus | attack on the plain model | clean: plain | smoothed | cascade | attacked: plain "
-        "| smoothed | cascade | smoothed path: clean | attacked | AUC |",
+        "| corpus | attack on the plain model | clean: plain | smoothed | cascade "
+        "| attacked: plain | smoothed | cascade | smoothed path: clean | attacked | AUC |",
         "|---|---|" + "---:|" * 9,
     ]
     for name, one in record["cascades"].items():

@@ -88,7 +88,8 @@ def _recipe(path: Path) -> str:
 
 
 def _outcomes(path: Path) -> list[AttackOutcome]:
-    lines = _read(path).splitlines()
+    # Not splitlines(): texts may hold other characters that it takes for ends of lines.
+    lines = _read(path).removesuffix("\n").split("\n")
     found = []
     for number, line in enumerate(lines, 1):
         try:

@@ -62,6 +62,11 @@ class Cascade:
         number = isinstance(threshold, int | float) and not isinstance(threshold, bool)
         if not number or not 0 <= threshold <= 1:
             raise OptionError(f"threshold must be a number from 0 to 1, not {threshold!r}")
+        if isinstance(smoothed, Cascade):
+            raise ModelError(
+                "the smoothed part of a cascade is a cascade itself: give the classifier that is "
+                "smoothed inside it"
+            )
         if set(detector.labels or ()) != set(DETECTOR_LABELS):
             named = "unnamed" if detector.labels is None else ", ".join(detector.labels)
             raise ModelError(

@@ -26,6 +26,7 @@ _FROM_TABLE = (
     "words are replaced only by words that the table {!r} lists for them, in the same case and "
     "with the same punctuation around them"
 )
+_SEED = "the text was not chosen by someone who knows the seed {}"
 _IDEAL_COPIES = "the label is that of a vote over all random copies, of which predict() draws some"
 _TOLERANCE = "recomputing a copy moves no output of the model by more than {:.3g}"
 
@@ -111,7 +112,7 @@ def assumptions(
     return tuple(assumes)
 
 
-def synonym_assumptions(table: str, tolerance: float, *, pair: bool) -> tuple[str, ...]:
+def synonym_assumptions(table: str, tolerance: float, seed: int, *, pair: bool) -> tuple[str, ...]:
     """What SAFER's certificate rests on, in words: above all, which words it covers."""
     premise = [_PREMISE] if pair else []
     return (
@@ -119,6 +120,7 @@ def synonym_assumptions(table: str, tolerance: float, *, pair: bool) -> tuple[st
         _SUBSTITUTION,
         *premise,
         _IDEAL_COPIES,
+        _SEED.format(seed),
         _repeatable(tolerance),
     )
 

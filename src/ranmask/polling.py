@@ -107,7 +107,7 @@ def together(
 
 def _as_base(base: object, hide: Hiding | None, mask_token: str | None) -> BaseClassifier:
     if isinstance(base, str):
-        raise OptionError(f"a model is loaded by SmoothedClassifier.from_pretrained({base!r}, ...)")
+        raise OptionError(f"{base!r} is no classifier: load a model with from_pretrained")
     if not isinstance(base, BaseClassifier):
         base = FunctionClassifier(cast("Callable[[list[Any]], Any]", base))  # checked there
     return base.configured(hide=hide, mask_token=mask_token) if hide or mask_token else base

@@ -160,8 +160,8 @@ class SmoothedClassifier:
         if known.kind == record.SYNONYMS:
             raise ModelError(
                 f"{str(folder_or_id)!r} holds a classifier that is smoothed by synonyms, not by "
-                "masks: load it with SynonymSmoothedClassifier.from_pretrained, or with "
-                "ranmask.loading.load_classifier"
+                "masks: load its folder with SynonymSmoothedClassifier.from_pretrained, or "
+                "with ranmask.loading.load_classifier"
             )
         saved = known.smoothing
         if device is not None or dtype is not None or hide is not None:

@@ -18,6 +18,8 @@ class Spelling:
     key: str
     case: int
     after: str
+    also: tuple[int, ...] = ()
+    """Other cases that the word is in as well: "A" is Capitalised and UPPER."""
 
     @classmethod
     def of(cls, word: str) -> Spelling | None:
@@ -29,14 +31,19 @@ class Spelling:
             end -= 1
         core = word[start:end]
         key = core.lower()
-        for case in range(3):
-            if core == _in_case(key, case):
-                return cls(word[:start], key, case, word[end:])
-        return None
+        cases = [case for case in range(3) if core == _in_case(key, case)]
+        if not cases:
+            return None
+        return cls(word[:start], key, cases[0], word[end:], tuple(cases[1:]))
 
     def like(self, key: str) -> str:
         """Another word of the table, spelt as this one is."""
         return self.before + _in_case(key, self.case) + self.after
+
+    def all_like(self, key: str) -> tuple[str, ...]:
+        """Another word in every case that this one is in, with its punctuation."""
+        cases = (self.case, *self.also)
+        return tuple(self.before + _in_case(key, case) + self.after for case in cases)
 
 
 def _in_case(word: str, case: int) -> str:

@@ -263,7 +263,9 @@ class SynonymSmoothedClassifier:
             alpha=alpha,
             tight=radius.tight,
             critical_words=radius.worst,
-            assumes=certifying.synonym_assumptions(self.synonyms.name, self.tolerance, pair=pair),
+            assumes=certifying.synonym_assumptions(
+                self.synonyms.name, self.tolerance, self.options.seed, pair=pair
+            ),
         )
 
     def _overlaps(self, poll: _Poll) -> list[Fraction]:

@@ -2,7 +2,7 @@
 
 Two sets belong to every word ``x``, and ``x`` is in both:
 
-``S_x``  its replacements: the words that the table lists for it.  A certificate covers these.
+``S_x``  its replacements: all words that the table lists for it.  A certificate covers these.
 ``P_x``  its perturbations: what a random copy of a text may show in its place.  All words that
          the table connects with ``x``, over any number of steps in either direction; of more
          than ``size`` words, the ``size`` first that a breadth-first search from ``x`` comes to.
@@ -83,9 +83,10 @@ class DrawnCopies:
 class SynonymSets:
     """The sets ``S_x`` and ``P_x`` of every word, from a table.
 
-    The table is keyed by lower-case words without punctuation around them.  Others are left out
-    and counted, and so are words that another case would turn into another word ("straße" is
-    "STRASSE"): looked up again, they would not be found.
+    The table is keyed by lower-case words without punctuation around them.  Copies show no others
+    (they are counted), nor words that another case would turn into another word ("straße" is
+    "STRASSE"): looked up again, they would not be found.  As replacements all that is listed
+    counts, however it is spelt.
 
     Args:
         table: The words that may take a word's place, one word each, the nearest first.
@@ -106,6 +107,12 @@ class SynonymSets:
         self.size = size
         self._dropped = 0
         self._table = self._usable(table)
+        self._listed = {word: tuple(dict.fromkeys(others)) for word, others in table.items()}
+        if self._dropped and not self._table:
+            raise DataError(
+                f"{name}: none of the {len(self._listed):,} words of the table can be used: they "
+                "must be in lower case, without punctuation around them, and have synonyms that are"
+            )
         self._graph = _undirected(self._table)
         self._sha256: str | None = None
         self._near: dict[str, tuple[str, ...]] = {}
@@ -116,10 +123,13 @@ class SynonymSets:
 
     def replacements(self, word: str) -> tuple[str, ...]:
         """``S_x``: the word itself, and what the table lists for it."""
+        found = [*self._listed.get(word, ())]
         spelling = Spelling.of(word)
-        if spelling is None:
-            return (word,)
-        return (word, *map(spelling.like, self._table.get(spelling.key, ())))
+        if spelling is not None:
+            for other in self._listed.get(spelling.key, ()):
+                found += spelling.all_like(other)
+        # Two words cannot take the place of one.
+        return (word, *dict.fromkeys(one for one in found if one.split() == [one] != [word]))
 
     def perturbations(self, word: str) -> tuple[str, ...]:
         """``P_x``: what a copy may show in the word's place, in alphabetical order."""
@@ -182,7 +192,7 @@ class SynonymSets:
     def description(self) -> dict[str, Any]:
         """What identifies these sets in a run's record: plain JSON values."""
         if self._sha256 is None:
-            spelt = json.dumps(self._table, sort_keys=True)
+            spelt = json.dumps(self._listed, sort_keys=True)
             self._sha256 = hashlib.sha256(spelt.encode("ascii")).hexdigest()
         return {
             "name": self.name,
@@ -199,8 +209,7 @@ class SynonymSets:
             "version": FILE_VERSION,
             "name": self.name,
             "size": self.size,
-            "dropped": self._dropped,
-            "table": {word: list(others) for word, others in self._table.items()},
+            "table": {word: list(others) for word, others in self._listed.items()},
         }
 
     @classmethod
@@ -214,14 +223,12 @@ class SynonymSets:
             )
         if not isinstance(data.get("table"), dict) or not isinstance(data.get("name"), str):
             raise DataError("synonyms without a table or a name")
-        sets = cls(data["table"], size=data.get("size", 0), name=data["name"])
-        sets._dropped += int(data.get("dropped", 0))
-        return sets
+        return cls(data["table"], size=data.get("size", 0), name=data["name"])
 
     def save(self, folder: Path) -> None:
         """Write ``synonyms.json`` into a folder."""
         try:
-            text = json.dumps(self.to_dict(), ensure_ascii=False)
+            text = json.dumps(self.to_dict())
             (folder / FILE_NAME).write_text(text + "\n", encoding="utf-8")
         except OSError as error:
             raise OutputError(f"cannot write {folder / FILE_NAME}: {error}") from error

@@ -1,6 +1,7 @@
 """SAFER's certificate against every substitution from small tables, and over many samples."""
 
 import itertools
+import math
 import random
 from collections import Counter
 from fractions import Fraction
@@ -12,10 +13,15 @@ from hypothesis import strategies as st
 from scipy.stats import binomtest
 
 from ranmask import SynonymSets, SynonymSmoothedClassifier
-from ranmask.certificates.safer import largest_move, overlap, synonym_radius
+from ranmask.certificates.safer import overlap, synonym_radius
 
 CLASSES = 3
 MANY = 10**7  # so many samples that a bound is next to the true chance
+
+
+def largest_move(overlaps, changed):
+    """How far the chance of a class may move when so many words are replaced, by the theorem."""
+    return 1 - math.prod(sorted(overlaps)[:changed], start=Fraction(1))
 
 
 class GivenSets:

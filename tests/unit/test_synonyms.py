@@ -58,7 +58,8 @@ class TestSpelling:
 
     def test_a_single_capital_is_capitalised(self):
         sets = SynonymSets({"a": ["an"], "an": ["a"]})
-        assert sets.replacements("A") == ("A", "An")
+        # It is in capitals, too: what replaces it may be either, and both are covered.
+        assert sets.replacements("A") == ("A", "An", "AN") and sets.overlap("A") == Fraction(1, 2)
         # "AN" may become "A", whose own set is {"A", "An"}: one of two words in common.
         assert sets.replacements("AN") == ("AN", "A") and sets.overlap("AN") == Fraction(1, 2)
 
@@ -66,11 +67,21 @@ class TestSpelling:
         "word",
         ["straße", "\u0131", "İstanbul", "Film", "two words", "'s", "", "\ud800", "...", "ﬁ"],
     )
-    def test_words_that_are_not_found_again_are_left_out(self, word):
+    def test_words_that_are_not_found_again_are_shown_in_no_copy(self, word):
+        """But they are listed: a certificate must count with them."""
         sets = SynonymSets({word: ["good"], "good": [word, "fine"]})
-        assert sets.replacements("good") == ("good", "fine")
-        assert sets.replacements(word) == (word,)
+        assert sets.perturbations("good") == ("fine", "good")
         assert sets.words == 2 and sets.description()["dropped"] == 1
+        if word.split() == [word]:
+            assert sets.replacements("good") == ("good", word, "fine")
+            assert {word, "good"} <= set(sets.replacements(word))
+            assert sets.perturbations(word) == (word,) and sets.overlap("good") == 0
+        else:
+            assert sets.replacements("good") == ("good", "fine")
+
+    def test_a_table_without_a_word_that_can_be_used_is_refused(self):
+        with pytest.raises(DataError, match="none of the 2 words of the table can be used"):
+            SynonymSets({"Haus": ["Heim"], "Heim": ["Haus"]})
 
     @given(st.text(min_size=1, max_size=6), st.sampled_from([str.lower, str.title, str.upper]))
     def test_whatever_is_in_the_table_is_found_again(self, word, spell):

@@ -51,11 +51,6 @@ def overlap(one: Collection[object], other: Collection[object]) -> Fraction:
     return Fraction(len(first & second), max(len(first), len(second)))
 
 
-def largest_move(overlaps: Sequence[Fraction], changed: int) -> Fraction:
-    """How far the chance of a class may move when ``changed`` words are replaced."""
-    return next(itertools.islice(_moves(overlaps), changed, None))
-
-
 def synonym_radius(
     counts: Sequence[int],
     label: int,

@@ -20,10 +20,12 @@ from typing import Protocol
 
 import numpy as np
 
-from ranmask.classifiers.base import Scores
+from ranmask.classifiers.base import MaskedCopies, Scores
 from ranmask.classifiers.batching import Batch, batches
 from ranmask.classifiers.encoding import TokenRows, WordEncoder
-from ranmask.families import kept_count, sampled_sets
+from ranmask.errors import ModelError
+from ranmask.families import KeptSets, kept_count, sampled_sets
+from ranmask.words import Document
 
 SAFETY_FACTOR = 8
 """How many times the largest movement that was seen is allowed for."""
@@ -47,13 +49,14 @@ def measure_tolerance(
 ) -> float:
     """How far the difference of two logits of one copy may move between computations.
 
-    Random copies of several lengths are computed one by one, in small batches with and without
-    padding, all in one padded batch, in ordinary batches, in batches as full as they get, and a
-    few of them beside a row as long as the model takes.  A difference moves by at most twice
-    what a logit does.  Never below the rounding step ``epsilon`` of the model's numbers, and
-    rounded up to a power of two, so that small chance variations between runs do not show.
+    Random copies of several lengths, whole texts and pairs are computed one by one, in small
+    batches with and without padding, all in one padded batch, in ordinary batches, in batches as
+    full as they get, and a few of them beside a row as long as the model takes.  A difference
+    moves by at most twice what a logit does.  Never below the rounding step ``epsilon`` of the
+    model's numbers, and rounded up to a power of two, so that small chance variations between
+    runs do not show.
     """
-    rows = list(_random_rows(encoder))
+    rows = [*_random_rows(encoder), *_whole_rows(encoder), *_pair_rows(encoder)]
     count = sum(len(text.lengths) for text in rows)
     crowd = rows * (1 + batch_tokens // sum(int(text.lengths.sum()) for text in rows))
     ways = [
@@ -138,11 +141,39 @@ def _random_rows(encoder: WordEncoder, seed: int = 0) -> Iterator[TokenRows]:
             yield encoder.lay_out(pieces, sampled_sets(count, kept, 3, seed))
 
 
+def _whole_rows(encoder: WordEncoder, seed: int = 1) -> Iterator[TokenRows]:
+    """Texts with every word visible, as plain classifiers and synonyms show them."""
+    random = np.random.default_rng(seed)
+    for words in (10, 50):
+        count = min(words, encoder.most_words())
+        tokens = _random_tokens(encoder, count, random).tolist()
+        yield encoder.lay_out([(token,) for token in tokens], _everything(count))
+
+
+def _pair_rows(encoder: WordEncoder, seed: int = 2) -> Iterator[TokenRows]:
+    """Whole pairs, where the model takes any."""
+    random = np.random.default_rng(seed)
+    for words in (5, 20):
+        tokens = _random_tokens(encoder, 2 * words, random).tolist()
+        # Pieces of words, most of them: what matters is that the rows are long and filled.
+        spelt = [encoder.tokenizer.decode([token]).strip().replace(" ", "") for token in tokens]
+        shown = tuple(word or "a" for word in spelt)
+        pair = Document(shown[:words], " ".join(shown[words:]))
+        try:
+            read = encoder.words_read(pair)
+        except ModelError:
+            return  # no pair fits, or the tokenizer knows none
+        yield encoder.rows(MaskedCopies(pair, read, _everything(read)))
+
+
+def _everything(words: int) -> KeptSets:
+    return np.arange(words, dtype=np.int32)[None]
+
+
 def _longest_row(encoder: WordEncoder, seed: int = 0) -> TokenRows:
     words = encoder.most_words()
     tokens = _random_tokens(encoder, words, np.random.default_rng(seed))
-    everything = np.arange(words, dtype=np.int32)[None]
-    return encoder.lay_out([(token,) for token in tokens.tolist()], everything)
+    return encoder.lay_out([(token,) for token in tokens.tolist()], _everything(words))
 
 
 def _random_tokens(encoder: WordEncoder, count: int, random: np.random.Generator) -> np.ndarray:

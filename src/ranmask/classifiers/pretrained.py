@@ -1,7 +1,8 @@
 """Models on disk or on the hub, with ``ranmask.json`` (`record`) beside them.
 
-Three kinds: encoders, which are Hugging Face sequence classifiers; word tables, which need
-neither torch nor transformers; and blends of such models.  Weights are safetensors; nothing is
+Here: encoders, which are Hugging Face sequence classifiers, smoothed by masks or by synonyms; word
+tables, which need neither torch nor transformers; and blends of such models.  (`loading` knows
+cascades, too.)  Weights are safetensors; nothing is
 unpickled and no code that comes with a model is run.
 """
 

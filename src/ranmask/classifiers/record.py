@@ -41,12 +41,19 @@ _OPTIONS: dict[str, type | tuple[type, ...]] = {
     "mask_token": str,
     "tolerance": (int, float),
 }
+_SYNONYM_OPTIONS = {
+    name: _OPTIONS[name]
+    for name in (
+        *("masks", "selection_masks", "ensemble", "alpha", "seed"),
+        *("labels", "tolerance", "hide", "mask_token"),
+    )
+}
 _CASCADE_OPTIONS: dict[str, type | tuple[type, ...]] = {"threshold": (int, float)}
 
 
 @dataclass(frozen=True)
 class Record:
-    """``kind`` of the model (`ENCODER`, `WORDS` for a word table, `BLEND`) and its smoothing.
+    """``kind`` of the model, one of `KINDS`, and its smoothing.
 
     ``parts`` names the folders inside that hold the parts of a blend, or of a `CASCADE`, whose
     ``smoothing`` is its threshold: how it is smoothed is said in the folder of that part.
@@ -85,7 +92,7 @@ def read(path: Path) -> Record:
     options = record.get("smoothing")
     if not isinstance(options, dict):
         raise ModelError(f"{path} has no table of options under 'smoothing'")
-    known = _CASCADE_OPTIONS if kind == CASCADE else _OPTIONS
+    known = {CASCADE: _CASCADE_OPTIONS, SYNONYMS: _SYNONYM_OPTIONS}.get(kind, _OPTIONS)
     for key, value in options.items():
         if key not in known:
             raise ModelError(f"{path} has the option {key!r}, which this ranmask does not know")

@@ -78,7 +78,10 @@ def check_free(output: Path, known: Mapping[str, Any]) -> None:
     if _finished_run(output) is not None or not (output / RECORD).is_file():
         run.check()
         return
-    there = json.loads((output / RECORD).read_text(encoding="utf-8")).get("run", {})
+    try:
+        there = json.loads((output / RECORD).read_text(encoding="utf-8")).get("run", {})
+    except (OSError, ValueError, AttributeError) as error:
+        raise OutputError(f"cannot read {output / RECORD}: {error}") from error
     differing = [key for key, value in known.items() if there.get(key) != value]
     if differing:
         raise OutputError(
