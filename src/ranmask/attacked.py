@@ -1,8 +1,9 @@
 """Files of attacked texts as data: to train on (`augmented`), and to train a detector on.
 
-`ranmask attack --output` and `attack_runs.run_to_file` write them.  Guarantee: **no text gets
-into training that was not a training text before it was attacked.**  A file with any other text
-is refused, whatever became of that text.
+`ranmask attack --output` and `attack_runs.run_to_file` write them.  Guarantee of `augmented`: **no
+text gets into training that was not a training text before it was attacked.**  A file with any
+other text is refused.  A detector learns from the files that it is given: what they hold is not
+known here.
 """
 
 from __future__ import annotations

@@ -285,6 +285,7 @@ def _write(
     origin = source.origin or {}
     description = runs.run_description(command, origin, classifier.description(), __version__)
     console = Console(stderr=True)
+    example = None
     with runs.ResultFile(output, description) as results:
         todo = (row for row in source.rows if row.number > results.done)
         if results.done:
@@ -293,6 +294,7 @@ def _write(
             with _progress(source.total, done=results.done) as advance:
                 for outcome in runs.classify_rows(todo, classify):
                     results.write([outcome.to_dict(classifier.labels)])
+                    example = outcome.result or example
                     advance(1)
         except KeyboardInterrupt:
             console.print(f"interrupted: the same command resumes {output}")
@@ -301,6 +303,8 @@ def _write(
         certified = command == "certify"
         results.finish(rendering.summary_values(summary, counts, certified))
         rendering.print_summary(console, summary, counts, certified)
+    if example is not None and rendering.needs_words(example):
+        rendering.explain(console, example)
     return counts["errors"] > 0
 
 

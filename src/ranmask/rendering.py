@@ -81,6 +81,12 @@ def radius_text(result: Certificate) -> str:
     return str(result.radius) if result.tight else f"{result.radius}+"
 
 
+def needs_words(example: Prediction | Certificate) -> bool:
+    """Whether figures alone would promise too much: a table's words only, or a cascade."""
+    cascade = isinstance(example, CascadePrediction | CascadeCertificate)
+    return cascade or (isinstance(example, Certificate) and example.threat == "synonyms")
+
+
 def explain(console: Console, example: Prediction | Certificate) -> None:
     """One or two sentences that say what the table means."""
     if isinstance(example, CascadePrediction | CascadeCertificate):

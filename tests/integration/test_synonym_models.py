@@ -270,3 +270,14 @@ class TestCommands:
     def test_tuning_it_is_refused(self, folder, here):
         done = invoke("tune", "--data", "rows.csv", "--label-column", "label", "--model", folder)
         assert done.exit_code == 2 and "is not smoothed by masking words" in done.stderr
+
+
+def test_a_run_to_a_file_says_what_is_covered(folder, tmp_path):
+    """Figures alone would promise too much."""
+    source = tmp_path / "rows.txt"
+    source.write_text("the good film\n")
+    done = CliRunner().invoke(
+        app, ["certify", "-m", str(folder), "--input", str(source), "--output", str(tmp_path / "o")]
+    )
+    assert done.exit_code == 0, done.output
+    assert "this covers substitutions from the table only" in " ".join(done.stderr.split())
