@@ -4,7 +4,8 @@
 ``training.json`` of models as ``CORPUS-MODEL.json``; attacks as ``a-CORPUS-VICTIM-RECIPE.jsonl``,
 and those of the comparison with SAFER as ``a-CORPUS-VICTIM-RECIPE.t.jsonl``; certificates as
 ``CORPUS-certify-MODEL.jsonl``; reports of cascades as ``CORPUS-cascade-RECIPE.json``; attacked
-training texts as ``CORPUS-halfN.jsonl``; runs with their records.  Texts are left out: the
+training texts as ``CORPUS-halfN.jsonl``; one model attacked with its masks fixed and drawn afresh as
+``check-fixed.jsonl`` and ``check-fresh.jsonl``; runs with their records.  Texts are left out: the
 corpora may not be published here.
 """
 
@@ -47,6 +48,10 @@ def collect(folder: Path) -> dict[str, Any]:
         "models": models,
         "runs": _runs(folder, ""),
         "safer_runs": _runs(folder, ".t"),
+        "masks": {
+            kind: run_of("agnews", kind, "deepwordbug", [folder / f"check-{kind}.jsonl"])
+            for kind in ("fixed", "fresh")
+        },
         "certified": _certified(folder),
         "cascades": cascades,
         "augmented": {corpus: _attacked_half(folder, corpus) for corpus in CORPORA},

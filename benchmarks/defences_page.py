@@ -58,7 +58,7 @@ def defences_part(record: dict[str, Any]) -> str:
     lines += [*_table(record["safer_runs"], _COMPARED), ""]
     lines += ["### What is proved", "", record["certified_setting"], "", *_certified(record), ""]
     lines += ["### The detector cascade", "", record["cascade_setting"], "", *_cascades(record), ""]
-    lines += ["### What the tables say", "", *record["discussion"], ""]
+    lines += ["### What the tables say", "", *_discussion(record), ""]
     lines += [
         f"Run on {record['hardware']}. Code of commit `{record['commit']}`. {record['unfinished']}",
         "",
@@ -72,6 +72,17 @@ def defences_part(record: dict[str, Any]) -> str:
         "",
     ]
     return "\n".join(lines)
+
+
+def _discussion(record: dict[str, Any]) -> list[str]:
+    fixed, fresh = (record["masks"][kind]["figures"] for kind in ("fixed", "fresh"))
+    check = (
+        f"The same model, DeepWordBug, {fixed['texts']} texts, 100 masks, {record['masks_setting']}: "
+        f"robust accuracy {_percent(fresh['Boa'])} with masks drawn afresh for each query, "
+        f"{_percent(fixed['Boa'])} with fixed ones (Cln {_percent(fresh['Cln'])} and "
+        f"{_percent(fixed['Cln'])})."
+    )
+    return [line.replace("{check}", check) for line in record["discussion"]]
 
 
 def _trained(record: dict[str, Any], corpus: str) -> str:

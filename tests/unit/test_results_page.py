@@ -38,10 +38,10 @@ def test_results_say_what_was_run_on_what(path):
     assert record["commands"]
     assert record["hardware"]
     assert record["data"]["split"] == "test"
-    if record["format"] == "ranmask-attacks":
+    if record["format"] in ("ranmask-attacks", "ranmask-defences"):
         for model in record["models"].values():
             assert model["run"]["train"]["rows"] > 1000
-        for run in record["runs"]:
+        for run in [*record["runs"], *record.get("safer_runs", [])]:
             figures = run["figures"]
             assert figures["succeeded"] + figures["failed"] == figures["attempted"]
             assert figures["attempted"] + figures["skipped"] == figures["texts"]
@@ -90,3 +90,24 @@ def test_the_readme_shows_the_same_attacks():
         assert f"| {name} | {' | '.join(cells)} |" in readme
     plain = [f"{100 * figures['agnews', 'plain', recipe]['Boa']:.1f}" for recipe in recipes]
     assert f"| plain classifier | {' | '.join(plain)} |" in readme
+
+
+def test_the_readme_shows_the_same_defences():
+    readme = (ROOT / "README.md").read_text()
+    record = json.loads((ROOT / "results" / "defences.json").read_text())
+    figures = {(r["corpus"], r["victim"], r["recipe"]): r["figures"] for r in record["runs"]}
+    radii = {(r["corpus"], r["model"]): r["median_radius"] for r in record["certified"]}
+    shown = {
+        "none": ("no defence", 0),
+        "pgd": ("PGD-10", 0),
+        "freelb": ("FreeLB", 0),
+        "hotflip": ("Adv-HotFlip", 0),
+        "augment": ("augmentation", 0),
+        "vote": ("RanMASK", radii["agnews", "ranmask"]),
+        "ranmask+dne": ("RanMASK + DNE", radii["agnews", "ranmask+dne"]),
+        "cascade": ("detector cascade", 0),
+    }
+    for victim, (name, radius) in shown.items():
+        one, other = (figures["agnews", victim, r] for r in ("textfooler", "deepwordbug"))
+        cells = [f"{100 * share:.1f}" for share in (one["Cln"], one["Boa"], other["Boa"])]
+        assert f"| {name} | {' | '.join(cells)} | {radius} |" in readme, name
