@@ -4,9 +4,9 @@
 ``training.json`` of models as ``CORPUS-MODEL.json``; attacks as ``a-CORPUS-VICTIM-RECIPE.jsonl``,
 and those of the comparison with SAFER as ``a-CORPUS-VICTIM-RECIPE.t.jsonl``; certificates as
 ``CORPUS-certify-MODEL.jsonl``; reports of cascades as ``CORPUS-cascade-RECIPE.json``; attacked
-training texts as ``CORPUS-halfN.jsonl``; one model attacked with its masks fixed and drawn afresh as
-``check-fixed.jsonl`` and ``check-fresh.jsonl``; runs with their records.  Texts are left out: the
-corpora may not be published here.
+training texts as ``CORPUS-halfN.jsonl``; one model attacked with its masks fixed and drawn afresh
+as ``check-fixed.jsonl`` and ``check-fresh.jsonl``; runs with their records.  Texts are left out:
+the corpora may not be published here.
 """
 
 from __future__ import annotations
