@@ -78,7 +78,8 @@ def _discussion(record: dict[str, Any]) -> list[str]:
     fixed, fresh = (record["masks"][kind]["figures"] for kind in ("fixed", "fresh"))
     check = (
         f"The same model, DeepWordBug, {fixed['texts']} texts, 100 masks, "
-        f"{record['masks_setting']}: robust accuracy {_percent(fresh['Boa'])} with masks drawn afresh for each query, "
+        f"{record['masks_setting']}: robust accuracy {_percent(fresh['Boa'])} with masks drawn "
+        "afresh for each query, "
         f"{_percent(fixed['Boa'])} with fixed ones (Cln {_percent(fresh['Cln'])} and "
         f"{_percent(fixed['Cln'])})."
     )
