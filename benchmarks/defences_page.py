@@ -62,16 +62,15 @@ def defences_part(record: dict[str, Any]) -> str:
     lines += [
         f"Run on {record['hardware']}. Code of commit `{record['commit']}`. {record['unfinished']}",
         "",
-        "<details><summary>Commands</summary>",
-        "",
-        "```",
-        *record["commands"],
-        "```",
-        "",
-        "</details>",
-        "",
+        *folded_commands(record),
     ]
     return "\n".join(lines)
+
+
+def folded_commands(record: dict[str, Any]) -> list[str]:
+    """The commands of a record, to be opened by those who want to see them."""
+    block = ["```", *record["commands"], "```"]
+    return ["<details><summary>Commands</summary>", "", *block, "", "</details>", ""]
 
 
 def _discussion(record: dict[str, Any]) -> list[str]:

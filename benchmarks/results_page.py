@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from benchmarks.defences_page import defences_part
+from benchmarks.defences_page import defences_part, folded_commands
 from benchmarks.settings import REPOSITORY
 
 RESULTS = REPOSITORY / "results"
@@ -168,14 +168,7 @@ def _attacks(record: dict[str, Any]) -> str:
         "(at most 8 neighbours a word instead of 50, and another sentence encoder at the threshold "
         "that was made for the Universal Sentence Encoder).",
         "",
-        "<details><summary>Commands</summary>",
-        "",
-        "```",
-        *record["commands"],
-        "```",
-        "",
-        "</details>",
-        "",
+        *folded_commands(record),
     ]
     return "\n".join(lines)
 

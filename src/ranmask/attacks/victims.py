@@ -23,6 +23,7 @@ from ranmask.classifiers.whole import score_whole
 from ranmask.errors import OptionError
 from ranmask.families import round_half_up, sampled_sets
 from ranmask.interface import TextClassifier
+from ranmask.polling import together
 from ranmask.results import Certificate
 from ranmask.smoothing import SmoothedClassifier
 from ranmask.synonym_smoothing import SynonymSmoothedClassifier
@@ -227,20 +228,9 @@ class SmoothedVictim(Victim):
 
     def _scored(self, all_copies: Sequence[MaskedCopies]) -> Iterator[Scores]:
         """Scores of each text's copies, many texts in one call."""
-        waiting: list[MaskedCopies] = []
-        size = 0
-        for copies in all_copies:
-            waiting.append(copies)
-            size += len(copies)
-            if size >= _COPIES_AT_ONCE:
-                yield from self._score(waiting, size)
-                waiting, size = [], 0
-        if waiting:
-            yield from self._score(waiting, size)
-
-    def _score(self, copies: Sequence[MaskedCopies], size: int) -> list[Scores]:
-        self.copies_scored += size
-        return self.smoothed.base.score(copies)
+        for group in together(all_copies, len, _COPIES_AT_ONCE):
+            self.copies_scored += sum(map(len, group))
+            yield from self.smoothed.base.score(group)
 
     def _answered(self, texts: Iterator[_Known]) -> Answers:
         scores = (known.scores for known in texts)
@@ -292,9 +282,9 @@ def counted_answers(
     """Answers for texts whose copies were scored: a table of scores each."""
     labels: list[int] = []
     shares: list[Scores] = []
-    for scores in _groups(tables):
-        together = count(np.concatenate(scores))
-        for ballots in together.of_texts([len(one) for one in scores]):
+    for scores in together(tables, len, _COPIES_AT_ONCE):
+        everyone = count(np.concatenate(scores))
+        for ballots in everyone.of_texts([len(one) for one in scores]):
             labels.append(ballots.winner)
             shares.append(_ballot_shares(ballots, ensemble))
     return Answers(np.array(labels), _rounded(np.array(shares)))
@@ -331,20 +321,6 @@ def _joined(parts: Sequence[Answers]) -> Answers:
         np.concatenate([part.labels for part in parts]),
         np.concatenate([part.shares for part in parts]),
     )
-
-
-def _groups(tables: Iterable[Scores]) -> Iterator[list[Scores]]:
-    """Tables a few at a time: all of a round's would fill the memory."""
-    group: list[Scores] = []
-    rows = 0
-    for table in tables:
-        group.append(table)
-        rows += len(table)
-        if rows >= _COPIES_AT_ONCE:
-            yield group
-            group, rows = [], 0
-    if group:
-        yield group
 
 
 def _same_places(copies: MaskedCopies, text: Document) -> bool:
