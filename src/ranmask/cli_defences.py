@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 DEFAULT = "ranmask"
 DEFAULT_RECIPE = "textfooler"
+DEFAULT_SHARE = "1/2"
 
 _OF_DEFENCES = (
     *("steps", "step_size", "initial_magnitude", "max_norm", "norm"),
@@ -52,7 +53,39 @@ class Divided:
         """What is trained on: ``train``, with attacked texts where the defence wants them."""
         if self.attacks is None:
             return train
-        return _augmented(self.attacks, base, train, validation, output, options, device)
+        from ranmask.defences.attacked_half import AttackPlan, attacked_rows
+        from ranmask.defences.augment import VICTIM, augmented_corpus, beside
+        from ranmask.progress import progress
+        from ranmask.training_log import TrainingLog
+
+        files = [Path(name) for name in self.attacks.get("attacked", [])]
+        if files:
+            for key in self.attacks:
+                if key != "attacked":
+                    raise OptionError(
+                        f"{_flag(key)} means nothing with --attacked, whose texts were attacked "
+                        "already: leave it out"
+                    )
+            return augmented_corpus(base, train, validation, output, options, None, attacked=files)
+        share, recipe = _share(self.attacks["share"]), self.attacks["recipe"]
+        rows = attacked_rows(train, without=validation, share=share, seed=options.seed)
+        plan = AttackPlan(
+            recipe, _supplies(recipe, rows, self.attacks, device), share=share, seed=options.seed
+        )
+        with progress(len(rows)) as advance:
+            return augmented_corpus(
+                base,
+                train,
+                validation,
+                output,
+                options,
+                plan,
+                victim=self.attacks.get("victim"),
+                report=TrainingLog(beside(output, VICTIM)),
+                device=device,
+                started=lambda done, _: advance(done),
+                advance=lambda _: advance(1),
+            )
 
 
 def divided(name: str, given: Mapping[str, Any]) -> Divided:
@@ -67,8 +100,8 @@ def divided(name: str, given: Mapping[str, Any]) -> Divided:
         attacks = _taken(left, (*_OF_AUGMENTATION, *_OF_ATTACKS))
     of_defence = _taken(left, _OF_DEFENCES)
     if attacks is not None and "attacked" not in attacks:
-        shown = {"recipe": DEFAULT_RECIPE, "share": "1/2", **attacks}
-        of_defence |= {key: shown[key] for key in ("recipe", "share")}
+        attacks = {"recipe": DEFAULT_RECIPE, "share": DEFAULT_SHARE, **attacks}
+        of_defence |= {key: attacks[key] for key in ("recipe", "share")}
     defence = build(name, of_defence)
     refused = dict.fromkeys((*_OF_AUGMENTATION, *_OF_ATTACKS), "")
     if not masked:
@@ -93,50 +126,6 @@ def _taken(given: dict[str, Any], names: Iterable[str]) -> dict[str, Any]:
 
 def _flag(option: str) -> str:
     return "--" + option.replace("_", "-")
-
-
-def _augmented(
-    given: dict[str, Any],
-    base: str,
-    train: Corpus,
-    validation: Corpus,
-    output: Path,
-    options: TrainingOptions,
-    device: str | None,
-) -> Corpus:
-    from ranmask.defences.attacked_half import AttackPlan, attacked_rows
-    from ranmask.defences.augment import VICTIM, augmented_corpus, beside
-    from ranmask.progress import progress
-    from ranmask.training_log import TrainingLog
-
-    files = [Path(name) for name in given.get("attacked", [])]
-    if files:
-        for key in given.keys() - {"attacked"}:
-            raise OptionError(
-                f"{_flag(key)} means nothing with --attacked, whose texts were "
-                "attacked already: leave it out"
-            )
-        return augmented_corpus(base, train, validation, output, options, None, attacked=files)
-    share = _share(given.get("share", "1/2"))
-    recipe = given.get("recipe", DEFAULT_RECIPE)
-    rows = attacked_rows(train, without=validation, share=share, seed=options.seed)
-    plan = AttackPlan(
-        recipe, _supplies(recipe, rows, given, device), share=share, seed=options.seed
-    )
-    with progress(len(rows)) as advance:
-        return augmented_corpus(
-            base,
-            train,
-            validation,
-            output,
-            options,
-            plan,
-            victim=given.get("victim"),
-            report=TrainingLog(beside(output, VICTIM)),
-            device=device,
-            started=lambda done, _: advance(done),
-            advance=lambda _: advance(1),
-        )
 
 
 def _supplies(recipe: str, rows: Any, given: dict[str, Any], device: str | None) -> Any:
