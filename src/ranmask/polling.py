@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar, cast
 
-from ranmask.classifiers.base import BaseClassifier, Hiding, Scores
+from ranmask.classifiers.base import BaseClassifier, Hiding, Scores, check_gives_scores
 from ranmask.classifiers.function import FunctionClassifier
 from ranmask.errors import OptionError
 from ranmask.voting import Ballots, Ensemble, count_ballots
@@ -47,6 +47,14 @@ class Panel:
             isinstance(tolerance, int | float) and 0 <= tolerance < float("inf")
         ):
             raise OptionError(f"tolerance must be a number of at least 0, not {tolerance!r}")
+        if ensemble != "vote":
+            check_gives_scores(wrapped, f"ensemble={ensemble!r}")
+        if wrapped.votes_only and tolerance is not None:
+            # What was not computed again is known to be certain within the measured one only.
+            raise OptionError(
+                f"tolerance={tolerance!r} cannot be given with dtype='screened', which decides by "
+                "its own tolerance what to compute again: leave it out, or use dtype='float32'"
+            )
         return cls(wrapped, ensemble, _checked_labels(labels, wrapped.labels), tolerance)
 
     @property

@@ -16,7 +16,7 @@ import numpy as np
 
 from ranmask.cascade import Cascade
 from ranmask.certificates.coverage import Ints
-from ranmask.classifiers.base import BaseClassifier, MaskedCopies, Scores
+from ranmask.classifiers.base import BaseClassifier, MaskedCopies, Scores, check_gives_scores
 from ranmask.classifiers.function import FunctionClassifier
 from ranmask.classifiers.outputs import as_scores
 from ranmask.classifiers.whole import score_whole
@@ -99,6 +99,7 @@ class PlainVictim(Victim):
     """A base classifier that reads the whole text."""
 
     def __init__(self, base: BaseClassifier, labels: tuple[str, ...] | None = None) -> None:
+        check_gives_scores(base, "an attack on a classifier that is not smoothed")
         self.base = base
         self._labels = base.labels if labels is None else labels
 

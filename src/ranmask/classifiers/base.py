@@ -55,6 +55,10 @@ class BaseClassifier(ABC):
     word alone, neither on its position nor on the number of words; and all words are read.
     Certificates for inserted, deleted and reordered words rest on it."""
 
+    votes_only: bool = False
+    """True promises no more of a row than its best class, and whether another is within
+    `tolerance` of it.  Such rows may be counted as votes, but their numbers mean nothing else."""
+
     @abstractmethod
     def score(self, copies: Sequence[MaskedCopies]) -> list[Scores]:
         """Scores of every copy, shape (copies, classes), for each text of ``copies``."""
@@ -95,6 +99,15 @@ class BaseClassifier(ABC):
     def description(self) -> dict[str, object]:
         """What identifies this classifier in a run's record: plain JSON values."""
         return {"kind": type(self).__name__}
+
+
+def check_gives_scores(base: BaseClassifier, purpose: str) -> None:
+    """Refuse a classifier of which only the votes are right where its scores are needed."""
+    if base.votes_only:
+        raise OptionError(
+            f"{purpose} needs scores, but with dtype='screened' only votes are those of single "
+            "precision: use dtype='float32'"
+        )
 
 
 def check_hiding(hide: str) -> None:

@@ -11,7 +11,13 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ranmask.classifiers.base import BaseClassifier, Hiding, MaskedCopies, Scores
+from ranmask.classifiers.base import (
+    BaseClassifier,
+    Hiding,
+    MaskedCopies,
+    Scores,
+    check_gives_scores,
+)
 from ranmask.classifiers.outputs import as_scores, largest_move
 from ranmask.errors import ModelError, OptionError
 from ranmask.words import Document
@@ -28,6 +34,8 @@ class Blend(BaseClassifier):
     def __init__(self, parts: Sequence[BaseClassifier]) -> None:
         if len(parts) < 2:
             raise OptionError(f"a blend needs at least two classifiers, not {len(parts)}")
+        for part in parts:
+            check_gives_scores(part, "a blend")
         names = {part.labels for part in parts}
         if len(names) > 1:
             shown = "; ".join(", ".join(labels or ["unnamed"]) for labels in names)

@@ -86,7 +86,7 @@ class HuggingFaceClassifier(BaseClassifier):
         several = self.model.config.problem_type == "multi_label_classification"
         self.outputs = "approvals" if several else "logits"
         on_cpu = self.model.device.type == "cpu"
-        self._batch_tokens = batch_tokens or (_CPU_TOKENS if on_cpu else _GPU_TOKENS)
+        self.batch_tokens = batch_tokens or (_CPU_TOKENS if on_cpu else _GPU_TOKENS)
         self._least_rows = _CPU_LEAST_ROWS if on_cpu else _GPU_LEAST_ROWS
         self._takes = frozenset(inspect.signature(self.model.forward).parameters)
         self._tolerance: float | None = None
@@ -109,9 +109,20 @@ class HuggingFaceClassifier(BaseClassifier):
             self.tokenizer,
             hide=self.encoder.hide if hide is None else hide,
             mask_token=self.encoder.mask_token if mask_token is None else mask_token,
-            batch_tokens=self._batch_tokens,
+            batch_tokens=self.batch_tokens,
             source=self.source,
         )
+
+    def in_dtype(self, dtype: str) -> HuggingFaceClassifier:
+        """The same classifier with a copy of the model in another number type.
+
+        What was checked in single precision when this one was built holds for the copy.
+        """
+        other = copy.copy(self)
+        other.model = copy.deepcopy(self.model).to(getattr(torch, dtype))
+        other._fast = None if self._fast is None else first_row_model(other.model)
+        other._tolerance = None
+        return other
 
     def description(self) -> dict[str, object]:
         return {
@@ -120,9 +131,19 @@ class HuggingFaceClassifier(BaseClassifier):
             "sha256": opening.digest(self.model, self.tokenizer),
             "hide": self.encoder.hide,
             "mask_id": self.encoder.mask_id,
-            "dtype": str(self.model.dtype).removeprefix("torch."),
+            "dtype": self.dtype,
             "device": self.model.device.type,
         }
+
+    @property
+    def dtype(self) -> str:
+        """The name of the model's number type."""
+        return str(self.model.dtype).removeprefix("torch.")
+
+    @property
+    def epsilon(self) -> float:
+        """The rounding step of the model's numbers near 1."""
+        return float(torch.finfo(self.model.dtype).eps)
 
     def words_read(self, document: Document) -> int:
         return self.encoder.words_read(document)
@@ -134,8 +155,8 @@ class HuggingFaceClassifier(BaseClassifier):
             self._tolerance = numerics.measure_tolerance(
                 self.score_rows,
                 self.encoder,
-                torch.finfo(self.model.dtype).eps,
-                self._batch_tokens,
+                self.epsilon,
+                self.batch_tokens,
             )
         return self._tolerance
 
@@ -153,16 +174,29 @@ class HuggingFaceClassifier(BaseClassifier):
         self, rows: Sequence[TokenRows], *, tokens: int | None = None, least_rows: int | None = None
     ) -> Scores:
         """Logits of token rows, in their order, whatever batches they are computed in."""
+        return self._score_rows(rows, tokens, least_rows, finite=True)
+
+    def raw_rows(
+        self, rows: Sequence[TokenRows], *, tokens: int | None = None, least_rows: int | None = None
+    ) -> Scores:
+        """As `score_rows`; but where the model's numbers overflow, a row may not be finite."""
+        return self._score_rows(rows, tokens, least_rows, finite=False)
+
+    def _score_rows(
+        self, rows: Sequence[TokenRows], tokens: int | None, least_rows: int | None, *, finite: bool
+    ) -> Scores:
         total = sum(len(text.lengths) for text in rows)
         logits: Scores | None = None
         plan = batches(
             rows,
-            tokens=tokens or self._batch_tokens,
+            tokens=tokens or self.batch_tokens,
             least_rows=least_rows or self._least_rows,
             pad_id=self.encoder.pad_id,
         )
         for batch in plan:
-            part = checked_scores(self.forward(batch), len(batch.places), None)
+            part = self.forward(batch)
+            if finite:
+                part = checked_scores(part, len(batch.places), None)
             if logits is None:
                 logits = np.empty((total, part.shape[1]))
             logits[batch.places] = part

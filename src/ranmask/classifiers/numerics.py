@@ -4,7 +4,8 @@ The logits of a copy move in their last bits with the batch that it is computed 
 between nearly equal classes could then differ between two texts that look the same through a
 kept set.  `measure_tolerance` recomputes copies in other company and bounds the movement; votes
 closer than that are counted as uncertain, against the label.  The measured maximum, times a
-safety factor, is an assumption of the guarantee, and results name it.
+safety factor, is an assumption of the guarantee, and results name it.  `measure_difference` bounds
+in the same way how far one model is from another, computed with fewer bits.
 
 `dropping_difference` checks that leaving hidden tokens out equals hiding them from attention;
 `relative_difference` of `probe_logits` checks that a shortcut computes the same function.
@@ -35,6 +36,7 @@ SAME_LIMIT = 1e-4
 
 
 _NO_LIMIT = 1 << 30
+_OTHER_SEEDS = range(3, 67)  # some 2,000 rows
 _SMALLEST_SCALE = 1e-3  # for a model whose logits are all zero
 
 
@@ -56,6 +58,50 @@ def measure_tolerance(
     model's numbers, and rounded up to a power of two, so that small chance variations between
     runs do not show.
     """
+    *ways, beside = _in_many_ways(score_rows, encoder, batch_tokens)
+    moved = float(np.ptp(np.stack(ways), axis=0).max())
+    moved = max(moved, float(np.abs(beside - ways[0]).max()))
+    return _allowed(moved, epsilon, ways[0])
+
+
+def measure_difference(
+    fast_rows: _RowScorer,
+    exact_rows: _RowScorer,
+    encoder: WordEncoder,
+    epsilon: float,
+    batch_tokens: int,
+) -> float:
+    """How far the difference of two logits of one copy may lie from one model to another.
+
+    The rows of `measure_tolerance`, computed in all its ways by both, every way of one compared
+    with every way of the other; and many more rows in ordinary batches, because how far the models
+    are apart depends on the words, and on a few is several times what it is on most.  The same
+    safety factor and rounding.
+
+    ``fast_rows`` may return rows that are not finite.  They say nothing of the others and are left
+    out; a model that overflows on more than half of the rows is refused.  ``epsilon`` is the
+    rounding step of the fast model's numbers.
+    """
+    fast = _more_rows_in_many_ways(fast_rows, encoder, batch_tokens)
+    exact = _more_rows_in_many_ways(exact_rows, encoder, batch_tokens)
+    finite = np.flatnonzero(np.isfinite(fast).all(axis=(0, 2)))
+    rows = fast.shape[1]
+    if 2 * len(finite) < rows:
+        raise ModelError(
+            f"{rows - len(finite)} of {rows} random copies overflow in half precision, too many "
+            "for it to be of use with this model: use dtype='float32'"
+        )
+    fast, exact = fast[:, finite], exact[:, finite]
+    above = float((fast.max(axis=0) - exact.min(axis=0)).max())
+    below = float((exact.max(axis=0) - fast.min(axis=0)).max())
+    return _allowed(max(above, below), epsilon, exact)
+
+
+def _in_many_ways(score_rows: _RowScorer, encoder: WordEncoder, batch_tokens: int) -> list[Scores]:
+    """Logits of the same rows in ordinary batches and in other company, a table a way.
+
+    In the last way only a few are computed beside the longest row, and others are as in the first.
+    """
     rows = [*_random_rows(encoder), *_whole_rows(encoder), *_pair_rows(encoder)]
     count = sum(len(text.lengths) for text in rows)
     crowd = rows * (1 + batch_tokens // sum(int(text.lengths.sum()) for text in rows))
@@ -67,11 +113,23 @@ def measure_tolerance(
         score_rows(rows, tokens=_NO_LIMIT, least_rows=_NO_LIMIT),
         score_rows(crowd)[:count],
     ]
-    moved = float(np.ptp(np.stack(ways), axis=0).max())
-    beside = [rows[0], _longest_row(encoder)]
-    wide = score_rows(beside, tokens=_NO_LIMIT, least_rows=_NO_LIMIT)[:-1]
-    moved = max(moved, float(np.abs(wide - ways[0][: len(wide)]).max()))
-    step = epsilon * max(float(np.abs(ways[0]).max()), _SMALLEST_SCALE)
+    few = [rows[0], _longest_row(encoder)]
+    wide = score_rows(few, tokens=_NO_LIMIT, least_rows=_NO_LIMIT)[:-1]
+    return [*ways, np.concatenate([wide, ways[0][len(wide) :]])]
+
+
+def _more_rows_in_many_ways(
+    score_rows: _RowScorer, encoder: WordEncoder, batch_tokens: int
+) -> Scores:
+    """As `_in_many_ways`, followed by rows of other words, which are the same in every way."""
+    ways = np.stack(_in_many_ways(score_rows, encoder, batch_tokens))
+    more = score_rows([row for seed in _OTHER_SEEDS for row in _random_rows(encoder, seed)])
+    return np.concatenate([ways, np.repeat(more[None], len(ways), axis=0)], axis=1)
+
+
+def _allowed(moved: float, epsilon: float, logits: Scores) -> float:
+    """What a difference of two logits may move by, where a logit was seen to move by ``moved``."""
+    step = epsilon * max(float(np.abs(logits).max()), _SMALLEST_SCALE)
     return 2.0 ** math.ceil(math.log2(2 * max(SAFETY_FACTOR * moved, step)))
 
 

@@ -37,6 +37,8 @@ def load(
     Single precision by default, on a GPU too: in bfloat16 a recomputed logit moves thousands of
     times farther, so that one vote in ten is too close to call and counts against the label
     (docs/performance.md has the figures).  ``dtype="bfloat16"`` is there for those who need it.
+    ``dtype="screened"`` gives the votes of single precision, and decides the clear ones in
+    float16 (`ScreenedClassifier`): meant for GPUs, and for ``ensemble="vote"`` only.
     """
     found = _find_record(folder_or_id, revision)
     known = record.read(found) if found is not None else None
@@ -119,6 +121,7 @@ def _load_encoder(
         raise MissingDependencyError("PyTorch or transformers", "hf") from error
     from ranmask.classifiers import pair_head
     from ranmask.classifiers.huggingface import HuggingFaceClassifier
+    from ranmask.classifiers.screened import SCREENED, ScreenedClassifier
 
     pair_head.register()
     where = opening.usable_device(torch, device)
@@ -148,9 +151,10 @@ def _load_encoder(
             f"{', '.join(missing[:4])}{' ...' if len(missing) > 4 else ''}. "
             "Fine-tune it for sequence classification first"
         )
-    return HuggingFaceClassifier(
+    classifier = HuggingFaceClassifier(
         model.to(where), tokenizer, hide=hide, mask_token=mask_token, source=folder_or_id
     )
+    return ScreenedClassifier(classifier) if dtype == SCREENED else classifier
 
 
 def save(
@@ -253,8 +257,10 @@ def _find_record(folder_or_id: str, revision: str | None) -> Path | None:
 
 
 def _dtype(torch: Any, dtype: str | None) -> Any:
-    allowed = ("float32", "bfloat16", "float16")
-    if dtype is None:
+    from ranmask.classifiers.screened import SCREENED
+
+    allowed = ("float32", "bfloat16", "float16", SCREENED)
+    if dtype is None or dtype == SCREENED:
         return torch.float32
     if dtype not in allowed:
         raise OptionError(f"dtype must be one of {', '.join(allowed)}; not {dtype!r}")
