@@ -87,6 +87,31 @@ CertificateOption = Annotated[
         show_default="exact",
     ),
 ]
+Compare = Annotated[
+    bool,
+    typer.Option(
+        "--compare",
+        help="Read the same votes by four certificates: exact, ablation, paper, paper-as-printed.",
+        show_default=False,
+    ),
+]
+Copies = Annotated[
+    int | None,
+    typer.Option(
+        help="Add what the first copies of each text show and vote for, so many of them.",
+        show_default=False,
+    ),
+]
+Changed = Annotated[
+    int | None, typer.Option(help="Most words that are changed.", show_default="10")
+]
+Draws = Annotated[
+    int | None,
+    typer.Option(help="Random choices of changed words to average over.", show_default="200"),
+]
+BetaMasks = Annotated[
+    int | None, typer.Option("--masks", help="Random copies a text.", show_default="10000")
+]
 Threat = Annotated[
     str | None,
     typer.Option(
@@ -130,7 +155,11 @@ Device = Annotated[
 ]
 Dtype = Annotated[
     str | None,
-    typer.Option(help="float32, bfloat16 or float16.", show_default="float32"),
+    typer.Option(
+        help="float32, bfloat16, float16; or screened: the votes of float32, most of them decided "
+        "in float16; for GPUs.",
+        show_default="float32",
+    ),
 ]
 AsJson = Annotated[
     bool, typer.Option("--json", help="JSON lines, also on a terminal.", show_default=False)

@@ -10,12 +10,19 @@ from rich.table import Table
 from rich.text import Text as RichText
 
 from ranmask.metrics import CertifiedSummary
-from ranmask.results import CascadeCertificate, CascadePrediction, Certificate, Prediction
-from ranmask.runs import Outcome
+from ranmask.results import (
+    CascadeCertificate,
+    CascadePrediction,
+    Certificate,
+    ShownCertificate,
+)
+from ranmask.runs import KindSummary, Outcome, Result
 from ranmask.words import split
 
 _CRITICAL = "bold underline"
 _MOST_SHOWN_RADII = 10
+_COMPARED_RADII = 5
+_HIDDEN = "[MASK]"
 _OF_A_CASCADE: dict[type, str] = {
     CascadePrediction: "[yellow]no certificate:[/] a cascade proves nothing about the labels that "
     "it shows; ranmask certify proves something about its smoothed label",
@@ -63,7 +70,7 @@ def add_outcome(table: Table, outcome: Outcome, certified: bool) -> None:
     table.add_row(*cells, shown)
 
 
-def _label(result: Prediction | Certificate) -> str:
+def _label(result: Result) -> str:
     """The label; of a cascade, also the path that it comes from, or the one that is shown."""
     if isinstance(result, CascadeCertificate):
         return f"{result.label} (shown: {result.shown_label})"
@@ -81,13 +88,13 @@ def radius_text(result: Certificate) -> str:
     return str(result.radius) if result.tight else f"{result.radius}+"
 
 
-def needs_words(example: Prediction | Certificate) -> bool:
+def needs_words(example: Result) -> bool:
     """Whether figures alone would promise too much: a table's words only, or a cascade."""
     cascade = isinstance(example, CascadePrediction | CascadeCertificate)
     return cascade or (isinstance(example, Certificate) and example.threat == "synonyms")
 
 
-def explain(console: Console, example: Prediction | Certificate) -> None:
+def explain(console: Console, example: Result) -> None:
     """One or two sentences that say what the table means."""
     if isinstance(example, CascadePrediction | CascadeCertificate):
         console.print(_OF_A_CASCADE[type(example)], highlight=False)
@@ -142,19 +149,68 @@ def print_summary(
     console.print("  ".join(figures), highlight=False)
 
 
+def print_kinds(console: Console, kinds: Mapping[str, KindSummary]) -> None:
+    """A line for each certificate of the same votes: accuracy, MCB and CR@d."""
+    for kind, one in kinds.items():
+        radius = one.summary.median_radius
+        figures = [
+            f"{kind:<16}",
+            f"accuracy {float(one.summary.accuracy):.3f}",
+            "MCB N/A" if radius is None else f"MCB {radius}",
+            *(
+                f"CR@{changed} {float(one.summary.certified_accuracy(changed)):.3f}"
+                for changed in range(1, _COMPARED_RADII + 1)
+            ),
+            *([] if one.guarantee else ["no guarantee"]),
+        ]
+        console.print("  ".join(figures), highlight=False, soft_wrap=True)
+
+
+def print_copies(console: Console, outcome: Outcome, labels: tuple[str, ...] | None) -> None:
+    """The copies of a text that were kept, their hidden words masked, and what each votes for."""
+    if not isinstance(outcome.result, ShownCertificate):
+        return
+    text = outcome.row.text
+    words = split((text[1] if isinstance(text, tuple) else text) or "")
+    table = Table(show_edge=False, pad_edge=False, expand=False)
+    table.add_column("vote", style="bold")
+    table.add_column(f"copies of row {outcome.row.number}", overflow="fold")
+    for copy in outcome.result.copies:
+        kept, vote = set(copy["kept"]), copy["label_id"]
+        shown = RichText()
+        for position, word in enumerate(words[: outcome.result.words_read]):
+            shown.append(" " if position else "")
+            shown.append(*((word, "") if position in kept else (_HIDDEN, "dim")))
+        table.add_row(RichText(str(vote) if labels is None else labels[vote]), shown)
+    console.print(table)
+
+
+def kind_values(kinds: Mapping[str, KindSummary]) -> dict[str, Any]:
+    """The same figures as plain JSON values; nothing where nothing was compared."""
+    if not kinds:
+        return {}
+    values = {
+        kind: {"guarantee": one.guarantee, **_figures(one.summary, certified=True)}
+        for kind, one in kinds.items()
+    }
+    return {"certificates": values}
+
+
 def summary_values(
     summary: CertifiedSummary, counts: Mapping[str, int], certified: bool
 ) -> dict[str, Any]:
-    """The same figures as plain JSON values."""
-    values: dict[str, Any] = dict(counts)
-    if counts["labelled"]:
-        values["accuracy"] = float(summary.accuracy)
-        if certified:
-            rate = summary.median_rate
-            values["MCB"] = summary.median_radius
-            values["MCR"] = None if rate is None else float(rate)
-            values["CR"] = [
-                float(summary.certified_accuracy(changed))
-                for changed in range(summary.largest_radius + 1)
-            ]
+    """Accuracy, MCB, MCR and CR@d of the labelled rows as plain JSON values."""
+    return {**counts, **(_figures(summary, certified) if counts["labelled"] else {})}
+
+
+def _figures(summary: CertifiedSummary, certified: bool) -> dict[str, Any]:
+    values: dict[str, Any] = {"accuracy": float(summary.accuracy)}
+    if certified:
+        rate = summary.median_rate
+        values["MCB"] = summary.median_radius
+        values["MCR"] = None if rate is None else float(rate)
+        values["CR"] = [
+            float(summary.certified_accuracy(changed))
+            for changed in range(summary.largest_radius + 1)
+        ]
     return values

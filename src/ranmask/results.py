@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
 from typing import Any, Self
 
 from ranmask.errors import DataError
 
 RESULT_VERSION = 2
+
+_COMPARED_FIELDS = ("label_id", "radius", "guarantee", "alpha")
 
 
 @dataclass(frozen=True)
@@ -93,6 +95,66 @@ class Certificate(_Result):
 
 
 @dataclass(frozen=True)
+class Comparison(Certificate):
+    """The exact certificate, and what other certificates make of the same votes.
+
+    ``others``: for each kind, its ``label_id`` (selected by a sample of its own), ``radius``,
+    ``guarantee`` and ``alpha``, which mean what they mean for a `Certificate`.
+    """
+
+    others: dict[str, dict[str, Any]]
+
+    @classmethod
+    def of(cls, certificates: Mapping[Any, Certificate]) -> Self:
+        """From certificates by their kinds; one of them is ``exact``."""
+        others = {
+            str(kind): {name: getattr(one, name) for name in _COMPARED_FIELDS}
+            for kind, one in certificates.items()
+            if kind != "exact"
+        }
+        return cls(**_fields_of(certificates["exact"]), others=others)
+
+
+@dataclass(frozen=True)
+class ShownCertificate(Certificate):
+    """A certificate, and some of the copies that it rests on.
+
+    ``copies``: the first copies of the family, each with ``kept``, the positions of the words
+    that it shows, and ``label_id``, the class that it votes for.
+    """
+
+    copies: tuple[dict[str, Any], ...]
+
+    @classmethod
+    def of(
+        cls, certificate: Certificate, kept: Sequence[Sequence[int]], votes: Sequence[int]
+    ) -> Self:
+        """``kept`` and ``votes`` are those of the copies to show, one entry a copy."""
+        copies = tuple(
+            {"kept": list(positions), "label_id": vote}
+            for positions, vote in zip(kept, votes, strict=True)
+        )
+        return cls(**_fields_of(certificate), copies=copies)
+
+
+@dataclass(frozen=True)
+class BetaEstimate(_Result):
+    """How often copies that show a changed word still vote for the label.  Proves nothing.
+
+    ``share``: the label's share of all votes, the paper's p_c.  For each number of words in
+    ``changed``: ``average``, the label's share among copies that show one of so many random
+    positions, averaged over random choices (the paper's beta, Algorithm 1); and ``largest``, that
+    of the worst choice that was tried, **a lower bound** on what an adversary can choose.  None
+    where the model reads fewer words than that, or (``average``) no copy showed a position drawn.
+    """
+
+    share: float
+    changed: tuple[int, ...]
+    average: tuple[float | None, ...]
+    largest: tuple[float | None, ...]
+
+
+@dataclass(frozen=True)
 class CascadePrediction(Prediction):
     """The label that a cascade shows.  **Carries no certificate**.
 
@@ -118,3 +180,7 @@ class CascadeCertificate(Certificate):
     shown_label_id: int
     path: str
     suspicion: float
+
+
+def _fields_of(certificate: Certificate) -> dict[str, Any]:
+    return {field.name: getattr(certificate, field.name) for field in fields(Certificate)}

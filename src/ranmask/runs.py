@@ -24,12 +24,12 @@ from typing import IO, Any, TypeAlias
 from ranmask.data import Row
 from ranmask.errors import ClassifierError, OptionError, OutputError, RanmaskError, TextError
 from ranmask.metrics import CertifiedSummary
-from ranmask.results import Certificate, Prediction
+from ranmask.results import BetaEstimate, Certificate, Prediction
 from ranmask.words import Text, document
 
 RUN_VERSION = 1
 
-Result: TypeAlias = Prediction | Certificate
+Result: TypeAlias = Prediction | Certificate | BetaEstimate
 Classify: TypeAlias = Callable[[Sequence[Text]], Sequence[Result]]
 
 _SECONDS_AT_ONCE = 2.0  # how much work a killed run may lose
@@ -61,6 +61,14 @@ class Outcome:
         if self.error is not None:
             line["error"] = self.error
         return line
+
+
+@dataclass(frozen=True)
+class KindSummary:
+    """What one of several certificates of the same votes is worth, and whether it is a proof."""
+
+    guarantee: bool
+    summary: CertifiedSummary
 
 
 def _judged(label: object, result: Result, labels: tuple[str, ...] | None) -> dict[str, Any]:
@@ -323,6 +331,19 @@ def summarise(lines: Iterable[Mapping[str, Any]]) -> tuple[CertifiedSummary, dic
             counts["labelled"] += 1
             summary.add(correct=line["correct"], radius=line.get("radius"), words=line["words"])
     return summary, counts
+
+
+def summarise_kinds(lines: Iterable[Mapping[str, Any]]) -> dict[str, KindSummary]:
+    """What each certificate of a `Comparison` is worth, exact first, over the labelled lines."""
+    kinds: dict[str, KindSummary] = {}
+    for line in lines:
+        if "correct" not in line or "others" not in line:
+            continue
+        for kind, one in {"exact": line, **line["others"]}.items():
+            known = kinds.setdefault(kind, KindSummary(one["guarantee"], CertifiedSummary()))
+            correct = one["label_id"] == line["expected_id"]
+            known.summary.add(correct=correct, radius=one["radius"], words=line["words"])
+    return kinds
 
 
 def _line(values: Mapping[str, Any]) -> str:

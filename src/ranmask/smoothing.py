@@ -27,10 +27,13 @@ from ranmask.options import (
     overridden,
 )
 from ranmask.polling import Panel, together
-from ranmask.results import Certificate, Prediction
+from ranmask.results import Certificate, Prediction, ShownCertificate
 from ranmask.voters import Electorate, Poll, Voters, WordLosses
 from ranmask.voting import Ballots, Ensemble
 from ranmask.words import Document, Text, documents
+
+COMPARED: tuple[CertificateKind, ...] = ("exact", "ablation", "paper", "paper-as-printed")
+"""The certificates that tables set side by side."""
 
 _COPIES_AT_ONCE = 1 << 15  # copies of several texts that are scored together
 
@@ -244,6 +247,28 @@ class SmoothedClassifier:
             return [self._exact(one) for one in self.ballots(texts)]
         return [one[kind] for one in self._sampled(documents(texts), (kind,))]
 
+    def certify_showing(self, texts: Sequence[Text], copies: int) -> list[ShownCertificate]:
+        """As `certify`, with what the first ``copies`` copies of each text show and vote for.
+
+        For the exact certificate only: its copies are the vote.
+        """
+        if self.options.certificate != "exact":
+            raise OptionError(
+                f"the copies of certificate={self.options.certificate!r} are a sample that did not "
+                "choose the label: show those of certificate='exact'"
+            )
+        if copies < 1:
+            raise OptionError(f"copies must be a whole number of at least 1, not {copies!r}")
+        self.check_certifiable()
+        return [
+            ShownCertificate.of(
+                self._exact(one),
+                one.family.sets[:copies].tolist(),
+                one.ballots.votes[:copies].tolist(),
+            )
+            for one in self.ballots(texts)
+        ]
+
     def compare(
         self, texts: Sequence[Text], kinds: Sequence[CertificateKind] = CERTIFICATES
     ) -> list[dict[CertificateKind, Certificate]]:
@@ -282,6 +307,10 @@ class SmoothedClassifier:
         All texts are checked at once; they are scored as the results are asked for.
         """
         return self._count(self._electorate.voters(documents(texts)))
+
+    def estimation_ballots(self, texts: Sequence[Text]) -> Iterator[Poll]:
+        """As `ballots`, of the random sample that certificates are estimated from (`compare`)."""
+        return self._count(self._electorate.estimation(documents(texts)))
 
     def _count(self, voters: Iterable[Voters]) -> Iterator[Poll]:
         """Score the copies of each text, several texts together, in their order."""
@@ -334,7 +363,7 @@ class SmoothedClassifier:
     ) -> Certificate:
         pair = text.document.premise is not None
         return Certificate(
-            **self._common(text, label),
+            **self.answer(text, label),
             radius=radius.words,
             threat=self.options.threat,
             uncertain=int(text.ballots.uncertain.sum()),
@@ -347,9 +376,10 @@ class SmoothedClassifier:
         )
 
     def _prediction(self, text: Poll) -> Prediction:
-        return Prediction(**self._common(text, text.ballots.winner))
+        return Prediction(**self.answer(text, text.ballots.winner))
 
-    def _common(self, text: Poll, label: int) -> dict[str, Any]:
+    def answer(self, text: Poll, label: int) -> dict[str, Any]:
+        """The fields that every result of a text has, where its label is ``label``."""
         return {
             **self._panel.answer(text.document, text.words_read, text.ballots, label),
             "kept": text.family.kept,

@@ -16,6 +16,7 @@ from ranmask.certificates.ablation import (
 )
 from ranmask.certificates.exact import exact_radius, sets_met, vote_differences
 from ranmask.certificates.paper import (
+    average_share,
     estimated_beta,
     paper_radius,
     printed_radius,
@@ -28,6 +29,7 @@ from ranmask.certificates.single import edit_radius, single_word_radius
 __all__ = [
     "Radius",
     "ablation_radius",
+    "average_share",
     "delta",
     "edit_radius",
     "estimated_beta",

@@ -14,6 +14,7 @@ Everything that shows these numbers must say that they are not a guarantee.
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Callable
 from fractions import Fraction
 
@@ -21,6 +22,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ranmask.certificates.ablation import delta, lower_bound
+from ranmask.certificates.overlaps import Counts, Overlaps, random_positions
 from ranmask.certificates.radius import Radius
 from ranmask.families import KeptSets, kept_count, round_half_up
 
@@ -79,18 +81,23 @@ def estimated_beta(
     Averaged over ``draws`` random choices of ``changed`` positions.  The votes are drawn once
     and filtered by overlap, which is the same estimate as Algorithm 1's at a fraction of its
     cost (it evaluates a fresh sample of copies for every choice).  A choice that no set meets
-    is left out of the average, as it says nothing.
+    is left out of the average, as it says nothing; where all are, this is 0.
     """
-    bits = np.random.PCG64(np.random.SeedSequence([seed, words, changed]))
-    total, used = Fraction(0), 0
-    for _ in range(draws):
-        touched = np.zeros(words, dtype=bool)
-        touched[np.argsort(bits.random_raw(words))[:changed]] = True
-        meets = touched[sets].any(axis=1)
-        if meets.any():
-            total += Fraction(int(for_label[meets].sum()), int(meets.sum()))
-            used += 1
-    return total / used if used else Fraction(0)
+    choices = random_positions(words, changed, draws, seed)
+    votes, met = Overlaps.of(sets, for_label, words).counts(choices)
+    return average_share(votes, met) or Fraction(0)
+
+
+def average_share(votes: Counts, copies: Counts) -> Fraction | None:
+    """The mean of ``votes / copies``, leaving out those of no copy; None where all are."""
+    by_size: Counter[int] = Counter()
+    for some, all_of_them in zip(votes.tolist(), copies.tolist(), strict=True):
+        by_size[all_of_them] += some
+    del by_size[0]
+    used = int(np.count_nonzero(copies))
+    if not used:
+        return None
+    return sum((Fraction(n, size) for size, n in by_size.items()), Fraction(0)) / used
 
 
 def risk_probability(words: int, mask_rate: float, perturbed_rate: float) -> Fraction:

@@ -1,0 +1,136 @@
+"""Commands that answer text by text: to the terminal, or to a file that is resumed."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ranmask import __version__
+from ranmask.cli_inputs import Source
+from ranmask.errors import OptionError
+
+if TYPE_CHECKING:
+    from ranmask.data import Row
+    from ranmask.runs import Classify, Outcome
+
+_SUMMARISED = (
+    *("error", "correct", "radius", "words"),
+    *("label_id", "expected_id", "guarantee", "others"),
+)
+
+
+@dataclass(frozen=True)
+class Task:
+    """What a command does with texts, and what its run's record says of how.
+
+    ``readable``: whether a terminal gets a table; JSON lines otherwise.
+    """
+
+    command: str
+    labels: tuple[str, ...] | None
+    classify: Classify
+    description: Mapping[str, Any]
+    readable: bool = True
+
+    @property
+    def certified(self) -> bool:
+        """Whether results have radii."""
+        return self.command == "certify"
+
+
+def check_output(output: Path | None, source: Source) -> None:
+    """Refuse a file for texts that were typed; call it before a model is loaded."""
+    if output is not None and source.origin is None:
+        raise OptionError("--output goes with --input or --data; texts given here are printed")
+
+
+def run_task(task: Task, source: Source, output: Path | None, as_json: bool) -> bool:
+    """Answer every row.  Returns whether a row failed."""
+    if source.origin is not None and source.origin.get("label_names"):
+        from ranmask.runs import class_ids
+
+        class_ids(source.origin["label_names"], task.labels)  # told before the first row
+    if output is None or source.origin is None:
+        return _show(source.rows, task, as_json, total=source.total)
+    return _write(source, task, output)
+
+
+def _show(rows: Iterable[Row], task: Task, as_json: bool, total: int) -> bool:
+    """Print results: a table on a terminal, else JSON lines.  Returns whether a row failed."""
+    from rich.console import Console
+
+    from ranmask import rendering, runs
+    from ranmask.progress import progress
+    from ranmask.results import CascadePrediction, Certificate
+
+    lines: list[dict[str, Any]] = []
+
+    def outcomes() -> Iterator[tuple[Outcome, dict[str, Any]]]:
+        for outcome in runs.classify_rows(rows, task.classify):
+            line = outcome.to_dict(task.labels)
+            lines.append({key: line[key] for key in _SUMMARISED if key in line})
+            yield outcome, line
+
+    if as_json or not task.readable or not sys.stdout.isatty():
+        for _, line in outcomes():
+            sys.stdout.write(json.dumps(line) + "\n")
+            sys.stdout.flush()
+    else:
+        console = Console()
+        table = rendering.result_table(task.certified)
+        last = None
+        with progress(total) as advance:
+            for outcome, _ in outcomes():
+                rendering.add_outcome(table, outcome, task.certified)
+                if isinstance(outcome.result, Certificate | CascadePrediction):
+                    last = outcome
+                advance(1)
+        console.print(table)
+        if last is not None and last.result is not None:
+            rendering.explain(console, last.result)
+            rendering.print_copies(console, last, task.labels)
+    summary, counts = runs.summarise(lines)
+    if counts["labelled"]:
+        notes = Console(stderr=True)
+        rendering.print_summary(notes, summary, counts, task.certified)
+        rendering.print_kinds(notes, runs.summarise_kinds(lines))
+    return counts["errors"] > 0
+
+
+def _write(source: Source, task: Task, output: Path) -> bool:
+    """Append results to a file and resume it.  Returns whether a row failed."""
+    from rich.console import Console
+
+    from ranmask import rendering, runs
+    from ranmask.progress import progress
+
+    origin = source.origin or {}
+    description = runs.run_description(task.command, origin, task.description, __version__)
+    console = Console(stderr=True)
+    example = None
+    with runs.ResultFile(output, description) as results:
+        todo = (row for row in source.rows if row.number > results.done)
+        if results.done:
+            console.print(f"resuming {output} after row {results.done}")
+        try:
+            with progress(source.total, done=results.done) as advance:
+                for outcome in runs.classify_rows(todo, task.classify):
+                    results.write([outcome.to_dict(task.labels)])
+                    example = outcome.result or example
+                    advance(1)
+        except KeyboardInterrupt:
+            console.print(f"interrupted: the same command resumes {output}")
+            raise
+        summary, counts = runs.summarise(results.lines())
+        kinds = runs.summarise_kinds(results.lines())
+        values = rendering.summary_values(summary, counts, task.certified)
+        results.finish({**values, **rendering.kind_values(kinds)})
+        rendering.print_summary(console, summary, counts, task.certified)
+        rendering.print_kinds(console, kinds)
+    if example is not None and rendering.needs_words(example):
+        rendering.explain(console, example)
+    return counts["errors"] > 0

@@ -1,0 +1,310 @@
+"""certify --compare, certify --copies and beta, as a user runs them."""
+
+import json
+import os
+import subprocess
+import sys
+
+import pytest
+from typer.testing import CliRunner
+
+from ranmask.cli import app
+
+FAKE = "ranmask.classifiers.testing:keyword_classifier"
+KINDS = ["ablation", "paper", "paper-as-printed"]
+
+
+def ranmask(command, *arguments, model=FAKE, keep=("--keep", "1")):
+    given = [command, "--model", model, *keep, *map(str, arguments)]
+    return CliRunner().invoke(app, given)
+
+
+def lines(text):
+    return [json.loads(line) for line in text.splitlines()]
+
+
+def record(out):
+    return json.loads(out.with_name(out.name + ".run.json").read_text())
+
+
+@pytest.fixture
+def reviews(tmp_path):
+    path = tmp_path / "reviews.csv"
+    path.write_text(
+        "text,label\ngood good good good x good,1\nbad bad film bad,0\n,1\ngood fine,spam\n"
+        "good good good good good good good bad,0\n"
+    )
+    return path
+
+
+class TestCompare:
+    def test_radii_are_those_of_single_runs(self):
+        text = "good " * 15 + "bad bad film"
+        samples = ("--masks", 900, "--selection-masks", 50, "--seed", 4, "--alpha", 0.01)
+        [compared] = lines(ranmask("certify", "--compare", *samples, text).stdout)
+        assert list(compared["others"]) == KINDS
+        for kind in KINDS:
+            [single] = lines(ranmask("certify", "--certificate", kind, *samples, text).stdout)
+            one = compared["others"][kind]
+            assert one == {key: single[key] for key in ("label_id", "radius", "guarantee", "alpha")}
+            assert one["alpha"] == 0.01
+        exact = ("--family", "sampled", "--masks", 900, "--seed", 4)
+        [single] = lines(ranmask("certify", *exact, text).stdout)
+        assert {key: compared[key] for key in single} == single
+
+    def test_defaults(self):
+        [line] = lines(ranmask("certify", "--compare", "good good film").stdout)
+        assert (line["masks"], line["certificate"], line["guarantee"]) == (5000, "exact", True)
+
+    def test_a_file_its_summary_and_its_record(self, reviews, tmp_path):
+        out = tmp_path / "out.jsonl"
+        given = ("--compare", "--input", reviews, "--label-column", "label", "--output", out)
+        done = ranmask("certify", *given)
+        assert done.exit_code == 3
+        rows = lines(out.read_text())
+        assert "no words" in rows[2]["error"] and "unknown label" in rows[3]["error"]
+        assert [row.get("correct") for row in rows] == [True, True, None, None, False]
+        shown = done.stderr.splitlines()
+        assert shown[0] == "5 rows, 2 with errors, 3 with labels"
+        assert [line.split()[0] for line in shown[2:]] == ["exact", *KINDS]
+        assert [line.endswith("no guarantee") for line in shown[2:]] == [False, False, True, True]
+        finished = record(out)["finished"]
+        assert finished["labelled"] == 3 and list(finished["certificates"]) == ["exact", *KINDS]
+        for name in ("accuracy", "MCB", "MCR", "CR"):
+            assert finished["certificates"]["exact"][name] == finished[name]
+        radii = [rows[row]["others"]["paper-as-printed"]["radius"] for row in (0, 1)]
+        assert finished["certificates"]["paper-as-printed"]["MCB"] == min(radii)
+
+    def test_summary_of_printed_lines(self, reviews):
+        done = ranmask("certify", "--compare", "--input", reviews, "--label-column", "label")
+        assert len(lines(done.stdout)) == 5
+        assert [line.split()[0] for line in done.stderr.splitlines()[2:]] == ["exact", *KINDS]
+
+    def test_resumes_and_is_no_other_run(self, reviews, tmp_path):
+        out = tmp_path / "out.jsonl"
+        given = ("--compare", "--input", reviews, "--output", out)
+        ranmask("certify", *given)
+        whole, finished = out.read_bytes(), record(out)
+        out.write_bytes(b"".join(whole.splitlines(keepends=True)[:2]) + b'{"row": 3, "te')
+        done = ranmask("certify", *given)
+        assert "resuming" in done.stderr and out.read_bytes() == whole and record(out) == finished
+        for other in ([], ["--certificate", "ablation"], ["--copies", 2]):
+            done = ranmask("certify", "--input", reviews, "--output", out, *other)
+            assert done.exit_code == 1 and "another" in done.stderr and "compare" in done.stderr
+        assert ranmask("certify", *given, "--seed", 1).exit_code == 1
+        assert out.read_bytes() == whole
+
+    def test_an_ordinary_run_is_not_resumed_by_a_comparison(self, reviews, tmp_path):
+        out = tmp_path / "out.jsonl"
+        sampled = ("--certificate", "ablation")
+        ranmask("certify", *sampled, "--input", reviews, "--output", out)
+        assert "compare" not in record(out)["classifier"]["options"]
+        done = ranmask("certify", "--compare", "--input", reviews, "--output", out)
+        assert done.exit_code == 1 and "another certificate, compare" in done.stderr
+
+    @pytest.mark.parametrize(
+        ("arguments", "message"),
+        [
+            (["--certificate", "exact"], "--certificate exact means nothing with --compare"),
+            (["--certificate", "ablation"], "--certificate ablation means nothing"),
+            (["--family", "all"], "--family all means nothing with --compare"),
+            (["--threat", "edits"], "--compare needs --threat substitutions, not 'edits'"),
+            (["--ensemble", "score"], "--compare needs --ensemble vote, not 'score'"),
+            (["--copies", "3"], "--copies 3 does not go with --compare"),
+            (["--masks", "0"], "at least 1, not 0"),
+        ],
+    )
+    def test_refused_by_name(self, arguments, message):
+        done = ranmask("certify", "--compare", *arguments, "a b c")
+        assert done.exit_code == 2 and message in done.stderr and done.stdout == ""
+
+    def test_a_model_that_adds_scores_is_told_what_to_give(self):
+        done = ranmask("certify", "--compare", "a b c", model="news", keep=())
+        assert done.exit_code == 2 and "--compare needs --ensemble vote" in done.stderr
+
+    def test_a_model_as_it_was_saved(self, tmp_path):
+        """What was saved for the exact certificate is not the size of a sample."""
+        from ranmask import load_default
+
+        folder = tmp_path / "table"
+        load_default("news-words", masks=70).save_pretrained(str(folder))
+        given = ("--compare", "--ensemble", "vote", "oil prices soared")
+        done = ranmask("certify", *given, model=str(folder), keep=())
+        [line] = lines(done.stdout)
+        assert (line["masks"], line["label"]) == (5000, "Business")
+
+
+@pytest.mark.parametrize(
+    ("command", "arguments", "named"),
+    [
+        ("certify", ["--compare"], "--compare"),
+        ("certify", ["--copies", "2"], "--copies"),
+        ("beta", [], "beta"),
+    ],
+)
+@pytest.mark.parametrize(
+    ("kind", "message"), [("cascade", "is a cascade"), ("synonyms", "smoothed by synonyms")]
+)
+def test_other_ways_of_smoothing_are_refused_by_name(
+    command, arguments, named, kind, message, tmp_path
+):
+    from ranmask.classifiers import record as records
+
+    records.write(tmp_path, kind, {}, records.CASCADE_PARTS if kind == "cascade" else ())
+    done = ranmask(command, *arguments, "a b", model=str(tmp_path), keep=())
+    assert done.exit_code == 2 and done.stdout == ""
+    assert f"{named} means nothing for" in done.stderr and message in done.stderr
+
+
+class TestCopies:
+    def test_lines(self):
+        done = ranmask("certify", "--copies", 2, "good bad fine", "bad")
+        first, second = lines(done.stdout)
+        assert first["copies"] == [{"kept": [0], "label_id": 1}, {"kept": [1], "label_id": 0}]
+        assert second["copies"] == [{"kept": [0], "label_id": 0}]
+        assert first["radius"] == 0 and first["certificate"] == "exact"
+
+    def test_file_record_and_error_rows(self, reviews, tmp_path):
+        out = tmp_path / "out.jsonl"
+        given = ("--input", reviews, "--output", out)
+        done = ranmask("certify", "--copies", 3, *given)
+        assert done.exit_code == 3
+        rows = lines(out.read_text())
+        assert [len(row.get("copies", [])) for row in rows] == [3, 3, 0, 2, 3]
+        assert record(out)["classifier"]["options"]["copies"] == 3
+        for other in ([], ["--copies", 4]):
+            done = ranmask("certify", *other, *given)
+            assert done.exit_code == 1 and "another copies" in done.stderr
+
+    def test_a_model_that_adds_scores(self):
+        text = "oil prices soared to a record"
+        done = ranmask("certify", "--copies", 1000, text, model="news-words", keep=())
+        [line] = lines(done.stdout)
+        counted = [sum(one["label_id"] == label for one in line["copies"]) for label in range(4)]
+        assert counted == line["votes"] and sum(counted) == line["masks"]
+
+    @pytest.mark.parametrize(
+        ("arguments", "message"),
+        [
+            (["--copies", "0"], "at least 1, not 0"),
+            (["--copies", "1", "--certificate", "paper"], "certificate='paper'"),
+        ],
+    )
+    def test_refused(self, arguments, message):
+        done = ranmask("certify", *arguments, "a b c")
+        assert done.exit_code == 2 and message in done.stderr and done.stdout == ""
+
+    def test_picture_of_the_last_text_on_a_terminal(self):
+        shown = on_terminal(
+            *("certify", "-m", FAKE, "--keep", "1", "--copies", "2", "--labels", "neg,pos"),
+            *("bad film", "good film indeed"),
+        )
+        assert "copies of row 2" in shown and "copies of row 1" not in shown
+        assert "good [MASK] [MASK]" in shown and "[MASK] film [MASK]" in shown
+        assert "[MASK] [MASK] indeed" not in shown
+
+
+class TestBeta:
+    def test_lines(self):
+        given = ("--changed", 3, "--masks", 500, "--draws", 20)
+        done = ranmask("beta", *given, "good good good bad", "good bad")
+        first, second = lines(done.stdout)
+        assert (first["label_id"], first["masks"], first["changed"]) == (1, 500, [1, 2, 3])
+        assert first["share"] == first["votes"][1] / 500 and first["largest"][:2] == [1.0, 1.0]
+        assert 0 < first["average"][0] < 1 and second["average"][2] is None
+
+    def test_defaults_are_the_papers(self):
+        [line] = lines(ranmask("beta", "good bad film").stdout)
+        assert line["masks"] == 10_000 and line["changed"] == list(range(1, 11))
+
+    def test_file_resume_and_error_rows(self, reviews, tmp_path):
+        out = tmp_path / "out.jsonl"
+        given = ("--input", reviews, "--output", out, "--masks", 300, "--label-column", "label")
+        done = ranmask("beta", *given)
+        assert done.exit_code == 3
+        whole = out.read_bytes()
+        rows = lines(whole.decode())
+        assert ["average" in row for row in rows] == [True, True, False, True, True]
+        options = record(out)["classifier"]["options"]
+        assert (options["draws"], options["changed"], options["masks"]) == (200, 10, 300)
+        assert "certificate" not in options and record(out)["command"] == "beta"
+        assert record(out)["finished"]["rows"] == 5
+        out.write_bytes(whole[: len(whole) // 2])
+        ranmask("beta", *given)
+        assert out.read_bytes() == whole
+        for other in (["--draws", 100], ["--changed", 5], ["--seed", 2]):
+            done = ranmask("beta", *given, *other)
+            assert done.exit_code == 1 and f"another {other[0][2:]}" in done.stderr
+        done = ranmask("certify", "--input", reviews, "--output", out)
+        assert done.exit_code == 1 and "another" in done.stderr
+
+    def test_a_pair(self, tmp_path, monkeypatch):
+        (tmp_path / "pairs.jsonl").write_text('{"p": "good", "h": "bad bad good"}\n')
+        (tmp_path / "second_of_pair.py").write_text(
+            "from ranmask.classifiers.testing import keyword_classifier\n"
+            "def judge(pairs):\n    return keyword_classifier([h for _, h in pairs])\n"
+        )
+        monkeypatch.syspath_prepend(tmp_path)
+        given = ("--input", tmp_path / "pairs.jsonl", "--pair-columns", "p,h", "--masks", 50)
+        [line] = lines(ranmask("beta", *given, model="second_of_pair:judge").stdout)
+        assert (line["premise"], line["words"], line["label_id"]) == ("good", 3, 0)
+        assert line["largest"][2] == line["share"] and line["largest"][3] is None
+
+    def test_a_model_that_adds_scores_votes_here(self):
+        done = ranmask("beta", "--masks", 40, "oil prices soared", model="news-words", keep=())
+        [line] = lines(done.stdout)
+        assert (line["ensemble"], line["scores"], line["masks"]) == ("vote", None, 40)
+
+    @pytest.mark.parametrize(
+        ("arguments", "message"),
+        [
+            (["--changed", "0"], "changed must be a whole number of at least 1, not 0"),
+            (["--draws", "-1"], "draws must be"),
+            (["--masks", "0"], "masks must be"),
+            (["--output", "o"], "--output goes with"),
+        ],
+    )
+    def test_refused(self, arguments, message):
+        done = ranmask("beta", *arguments, "a b c")
+        assert done.exit_code == 2 and message in done.stderr and done.stdout == ""
+
+
+@pytest.mark.parametrize("command", ["certify", "beta"])
+def test_help_stays_light(command):
+    code = (
+        "import sys, ranmask.cli\n"
+        "from typer.testing import CliRunner\n"
+        f"done = CliRunner().invoke(ranmask.cli.app, ['{command}', '--help'])\n"
+        "assert done.exit_code == 0, done.output\n"
+        "heavy = {'torch', 'transformers', 'scipy', 'numpy', 'pyarrow'} & set(sys.modules)\n"
+        "assert not heavy, heavy\n"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def on_terminal(*arguments):
+    """Run under a pseudo-terminal and return what it shows, without its colours."""
+    import pty
+    import re
+
+    leader, follower = pty.openpty()
+    process = subprocess.Popen(
+        [sys.executable, "-m", "ranmask.cli", *arguments],
+        stdin=follower,
+        stdout=follower,
+        stderr=follower,
+        env={**os.environ, "TERM": "xterm", "COLUMNS": "100"},
+    )
+    os.close(follower)
+    shown = b""
+    while True:
+        try:
+            block = os.read(leader, 4096)
+        except OSError:
+            break
+        if not block:
+            break
+        shown += block
+    process.wait()
+    os.close(leader)
+    return re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", shown.decode())
