@@ -1,0 +1,71 @@
+"""JSON from files that others may have touched: what is wrong is said with file and line."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from ranmask.errors import DataError
+
+
+class Line(dict[str, Any]):
+    """A JSON object that knows where it stands: a key that is missing is a `DataError`."""
+
+    def __init__(self, values: Mapping[str, Any], where: str) -> None:
+        super().__init__(values)
+        self.where = where
+
+    def __missing__(self, key: str) -> Any:
+        raise DataError(f"{self.where}: no {key!r} in it")
+
+
+def read_object(path: Path) -> Line:
+    """The JSON object that a file holds."""
+    text = _text(path)
+    try:
+        value = json.loads(text)
+    except json.JSONDecodeError as error:
+        raise DataError(f"{path}, line {error.lineno}: not valid JSON: {error.msg}") from error
+    return _object(value, str(path))
+
+
+def read_lines(path: Path) -> list[Line]:
+    """The JSON objects that a file holds, one a line."""
+    # Not splitlines(): texts may hold other characters that it takes for ends of lines.
+    lines = _text(path).removesuffix("\n").split("\n")
+    found = []
+    for number, line in enumerate(lines if lines != [""] else [], 1):
+        where = f"{path}, line {number}"
+        try:
+            found.append(_object(json.loads(line), where))
+        except json.JSONDecodeError as error:
+            raise DataError(f"{where}: not valid JSON: {error.msg}") from error
+    return found
+
+
+def check_format(found: Line, name: str, version: int) -> None:
+    """Refuse an object of another format, or of a version that this ranmask does not read."""
+    if found.get("format") != name:
+        raise DataError(f"{found.where} has format {found.get('format')!r}, not {name!r}")
+    if found.get("version") != version:
+        raise DataError(
+            f"{found.where}: version {found.get('version')!r} is not {version}, the one this "
+            "ranmask reads: use the ranmask that wrote it, or run again"
+        )
+
+
+def _text(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8")
+    except OSError as error:
+        raise DataError(f"cannot read {path}: {error.strerror}") from error
+    except UnicodeDecodeError as error:
+        raise DataError(f"cannot read {path}: it is not UTF-8 ({error.reason})") from error
+
+
+def _object(value: object, where: str) -> Line:
+    if not isinstance(value, dict):
+        raise DataError(f"{where}: expected a JSON object, not {type(value).__name__}")
+    return Line(value, where)
