@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from ranmask.corpora import Corpus
 
 _NOT_TRAINING = {
-    *("data", "output", "kind", "base", "defence", "validation", "also", "rows"),
+    *("data", "output", "kind", "base", "defence", "validation", "also", "rows", "held_out"),
     *("text_column", "label_column", "pair_columns", "labels", "device"),
 }
 
@@ -45,6 +45,7 @@ def train(
     validation: option.ValidationData = None,
     also: option.Also = None,
     rows: option.Rows = None,
+    held_out: option.HeldOut = None,
     text_column: TextColumn = None,
     label_column: LabelColumn = None,
     pair_columns: PairColumns = None,
@@ -119,7 +120,7 @@ def train(
         raise OptionError(f"--defence means nothing with --kind {kind}: leave it out")
     columns = columns_from(text_column, pair_columns, label_column)
     quiet_libraries()
-    source = data, validation, also or [], rows, columns, names_from(labels)
+    source = data, validation, also or [], rows, held_out, columns, names_from(labels)
     if kind == "words":
         from ranmask.training.word_table import WordTableOptions
 
@@ -164,6 +165,7 @@ def _corpora(
     validation: str | None,
     also: list[str],
     rows: int | None,
+    held_out_rows: int | None,
     columns: Any,
     names: list[str] | None,
 ) -> tuple[Corpus, Corpus]:
@@ -180,7 +182,7 @@ def _corpora(
         for part in parts:
             more = corpora.load_corpus(name, part, columns=of_file, label_names=known)
             learned = corpora.joined(learned, more, without=held_out)
-    return learned.take(rows), held_out
+    return learned.take(rows), held_out.take(held_out_rows)
 
 
 def _train_words(learned: Corpus, held_out: Corpus, output: Path, options: Any) -> None:

@@ -123,13 +123,19 @@ Vocabulary = Annotated[
     int | None, typer.Option(help="Keep only the most frequent tokens.", show_default="all")
 ]
 Longest = Annotated[
-    int | None, typer.Option(help="Most tokens of a text that are read (mlm).", show_default="128")
+    int | None,
+    typer.Option(
+        help="Most tokens of a text that are read.", show_default="as the base; 128 of mlm"
+    ),
 ]
 Weights = Annotated[
     str | None, typer.Option(help="Stored as float32 or float16.", show_default="float32")
 ]
 EvaluateEvery = Annotated[
     int | None, typer.Option(help="Steps between evaluations.", show_default="an epoch")
+]
+HeldOut = Annotated[
+    int | None, typer.Option(help="Only the first rows of validation.", show_default="all")
 ]
 ValidationRows = Annotated[
     int | None, typer.Option(help="Texts that an evaluation reads.", show_default="500")

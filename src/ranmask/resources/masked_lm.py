@@ -135,13 +135,14 @@ class MaskedLM:
         found: list[npt.NDArray[np.float64]] = [np.empty(0)] * len(rows)
         asked = list(distinct)
         for batch, output in self._checkpoint.outputs(rows, self._tokens):
-            for place, logits, ids in zip(batch.places, output.logits, batch.ids, strict=True):
+            for place, losses in zip(
+                batch.places, _cross_entropies(output.logits, batch.ids), strict=True
+            ):
                 start = rows[place].first_body_place
-                body = slice(start, start + len(owners[place]))
-                losses = _cross_entropy(logits[body], ids[body])
-                if not np.isfinite(losses).all():
+                own = losses[start : start + len(owners[place])]
+                if not np.isfinite(own).all():
                     raise self._not_numbers()
-                found[place] = _by_word(losses, owners[place], len(asked[place].words))
+                found[place] = _by_word(own, owners[place], len(asked[place].words))
         return [found[distinct[document]].copy() for document in documents]
 
     def _unmasked(self, document: Document) -> TokenRows:
@@ -205,13 +206,16 @@ def _mark(tokens: Sequence[str]) -> str:
     return max(_MARKS, key=lambda mark: sum(token.startswith(mark) for token in tokens))
 
 
-def _cross_entropy(logits: Any, ids: npt.NDArray[np.int64]) -> npt.NDArray[np.float64]:
+def _cross_entropies(logits: Any, ids: npt.NDArray[np.int64]) -> npt.NDArray[np.float64]:
+    """How unexpected each token of a batch is, padding included; fetched at once."""
     import torch
 
     target = torch.from_numpy(ids).to(logits.device)
-    losses = torch.nn.functional.cross_entropy(logits.float(), target, reduction="none")
+    losses = torch.nn.functional.cross_entropy(
+        logits.float().flatten(0, 1), target.flatten(), reduction="none"
+    )
     numbers: npt.NDArray[np.float64] = losses.cpu().numpy().astype(np.float64)
-    return numbers
+    return numbers.reshape(ids.shape)
 
 
 def _by_word(

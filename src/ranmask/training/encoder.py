@@ -159,6 +159,9 @@ def _new_model(
     if options.vocabulary is not None:
         words = (word for text in texts for word in (*text.words, *(text.premise or "").split()))
         tokenizer = compact.keep_tokens(model, tokenizer, words, options.vocabulary)
+    if options.longest is not None:
+        # Saved with the tokenizer, and read by `longest_row` wherever the model is loaded.
+        tokenizer.model_max_length = min(options.longest, tokenizer.model_max_length)
     if options.pair_head:
         model = pair_head.with_pair_head(model, tokenizer)
     return model, tokenizer

@@ -61,6 +61,7 @@ class TrainingOptions:
         gradient_clip: Largest norm of the gradient.
         layers: Keep only the first layers of the encoder; None: all.
         vocabulary: Keep only so many tokens, the most frequent in train; None: all.
+        longest: Longest row that the model reads, in tokens; None: as the base.
         weights: Type that weights are stored in; float16 halves the file.
         evaluate_every: Steps between evaluations, each a checkpoint; an epoch by default.
         validation_rows: Rows of validation that an evaluation certifies.
@@ -95,6 +96,7 @@ class TrainingOptions:
     gradient_clip: float = 1.0
     layers: int | None = None
     vocabulary: int | None = None
+    longest: int | None = None
     weights: WeightType = "float32"
     evaluate_every: int | None = None
     validation_rows: int = 500
@@ -125,6 +127,7 @@ class TrainingOptions:
             ("evaluate_every", 1),
             ("masks", 1),
             ("vocabulary", 100),
+            ("longest", 8),
         ):
             if getattr(self, name) is not None:
                 check_at_least(name, getattr(self, name), least, whole=True)

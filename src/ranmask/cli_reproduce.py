@@ -1,0 +1,169 @@
+"""``ranmask reproduce``: parse, call, print."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from ranmask.cli_options import Device
+from ranmask.errors import OptionError, OutputError
+
+if TYPE_CHECKING:
+    from ranmask.reproduction.perform import RunCommand
+    from ranmask.reproduction.recipe import Recipe
+    from ranmask.reproduction.record import Size
+
+_ALL = "all"
+
+Names = Annotated[
+    list[str] | None,
+    typer.Argument(
+        help="Recipes, as sst2-certified; `all`; or the path of a .toml file.", show_default=False
+    ),
+]
+Smoke = Annotated[
+    bool, typer.Option("--smoke", help="The smallest size: half a minute on two CPU cores.")
+]
+Paper = Annotated[
+    bool, typer.Option("--paper", help="The paper's own models and sizes: days, and a hub.")
+]
+Runs = Annotated[Path, typer.Option(help="Folder for all that is trained and measured.")]
+Base = Annotated[
+    str | None,
+    typer.Option(
+        help="Folder or hub id of the encoder that models are made from.",
+        show_default="the recipe's",
+    ),
+]
+Settings = Annotated[
+    list[str] | None,
+    typer.Option("--set", help="Another setting, as texts=200; several.", show_default=False),
+]
+Jobs = Annotated[int, typer.Option(help="Steps that run at once, each in its own process.")]
+Listing = Annotated[bool, typer.Option("--list", help="Say what recipes there are.")]
+DryRun = Annotated[bool, typer.Option("--dry-run", help="Print the commands, and run none.")]
+
+
+def reproduce_by(run_command: RunCommand) -> Callable[..., None]:
+    """The command ``reproduce``, whose steps are run by ``run_command``."""
+
+    def reproduce(
+        names: Names = None,
+        smoke: Smoke = False,
+        paper: Paper = False,
+        runs: Runs = Path("runs"),
+        base: Base = None,
+        settings: Settings = None,
+        jobs: Jobs = 1,
+        device: Device = None,
+        listing: Listing = False,
+        dry_run: DryRun = False,
+    ) -> None:
+        """Make tables and figures of the paper: each step is a ranmask command.
+
+        What is done is kept and shared between recipes; the same command again goes on.  Then:
+        `ranmask report`.
+        """
+        if listing:
+            _list()
+            return
+        if jobs < 1:
+            raise OptionError(f"--jobs must be at least 1, not {jobs}")
+        recipes = _recipes(names or [], smoke, paper, _overrides(settings, base))
+        if dry_run:
+            _print_plan(recipes, runs, device)
+        else:
+            _run(recipes, runs, run_command, jobs, device)
+
+    return reproduce
+
+
+def _recipes(names: list[str], smoke: bool, paper: bool, overrides: dict[str, Any]) -> list[Recipe]:
+    from ranmask.reproduction.recipe import load_recipe, recipe_names
+
+    if not names:
+        raise OptionError(f"name a recipe: {', '.join(recipe_names())}; or {_ALL}")
+    if smoke and paper:
+        raise OptionError("--smoke and --paper are two sizes: give one")
+    size: Size = "smoke" if smoke else "paper" if paper else "default"
+    chosen = recipe_names() if _ALL in names else list(dict.fromkeys(names))
+    return [
+        load_recipe(name, size, _known(name, size, overrides, alone=len(chosen) == 1))
+        for name in chosen
+    ]
+
+
+def _overrides(settings: list[str] | None, base: str | None) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for setting in settings or []:
+        key, equals, value = setting.partition("=")
+        if not equals:
+            raise OptionError(f"--set takes NAME=VALUE, not {setting!r}")
+        try:
+            found[key] = tomllib.loads(f"value = {value}")["value"]
+        except tomllib.TOMLDecodeError:
+            found[key] = value  # a word without quotation marks
+    if base is not None:
+        found["base"] = str(Path(base).resolve()) if Path(base).is_dir() else base
+    return found
+
+
+def _known(name: str, size: Size, overrides: dict[str, Any], *, alone: bool) -> dict[str, Any]:
+    """Of one recipe all overrides must be settings; of several, each takes those that it has."""
+    if alone:
+        return overrides
+    from ranmask.reproduction.recipe import load_recipe
+
+    settings = load_recipe(name, size).settings
+    return {key: value for key, value in overrides.items() if key in settings}
+
+
+def _run(
+    recipes: list[Recipe], runs: Path, run_command: RunCommand, jobs: int, device: str | None
+) -> None:
+    from ranmask.reproduction.plan import run_folder
+    from ranmask.reproduction.running import reproduce as run_recipes
+    from ranmask.reproduction_display import ReproductionDisplay
+
+    try:
+        with ReproductionDisplay() as display:
+            failed = run_recipes(
+                recipes, runs, run_command, jobs=jobs, device=device, display=display
+            )
+    except KeyboardInterrupt:
+        typer.echo("interrupted: the same command goes on", err=True)
+        raise
+    folders = " ".join(str(run_folder(recipe, runs)) for recipe in recipes)
+    if failed:
+        reasons = "; ".join(f"{key}: {reason}" for key, reason in failed.items())
+        raise OutputError(
+            f"{len(failed)} steps failed ({reasons}). The others are done: the same command tries "
+            f"these again, and `ranmask report {folders}` shows what there is"
+        )
+    typer.echo(f"done; now: ranmask report {folders}", err=True)
+
+
+def _list() -> None:
+    from ranmask.reproduction.recipe import load_recipe, recipe_names
+
+    width = max(map(len, recipe_names()))
+    for name in recipe_names():
+        recipe = load_recipe(name)
+        typer.echo(f"{name:<{width}}  {recipe.title} ({recipe.paper}; {len(recipe.steps)} steps)")
+
+
+def _print_plan(recipes: list[Recipe], runs: Path, device: str | None) -> None:
+    from ranmask.reproduction.perform import finished
+    from ranmask.reproduction.plan import plan, shown_command
+
+    seen: set[str] = set()
+    for recipe in recipes:
+        typer.echo(f"# {recipe.name} ({recipe.size}): {recipe.title}")
+        for planned in plan(recipe, runs, device):
+            done = "done  " if finished(planned) else "as above  " if planned.key in seen else ""
+            typer.echo(f"{done}{shown_command(planned.step)}")
+            seen.add(planned.key)

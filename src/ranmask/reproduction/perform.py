@@ -1,0 +1,140 @@
+"""One step: run its command, keep what it prints, and mark it as done.
+
+A step that is done is never done again.  One that was interrupted goes on where it stopped, for
+every ranmask command resumes.  Two runs that need the same step do not do it at once: the second
+waits for the first.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import gc
+import os
+import platform
+import sys
+import time
+import traceback
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any, TypeAlias
+
+from ranmask import __version__
+from ranmask.reproduction.plan import Planned
+from ranmask.reproduction.record import read_json, write_json
+from ranmask.runs import reported
+
+FORMAT, VERSION = "ranmask-step", 1
+
+RunCommand: TypeAlias = Callable[[Sequence[str]], int]
+"""Runs one ranmask command in this process and returns its exit code."""
+
+_DONE = "step.json"
+_LOG = "log.txt"
+_LOCK = "lock"
+_GOOD = (0, 3)  # 3: all rows are done, and some have errors, which their lines name
+_INTERRUPTED = 130
+
+
+@dataclass(frozen=True)
+class Performed:
+    """How a step went.  ``error``: what the command said, where it failed."""
+
+    key: str
+    seconds: float
+    machine: Mapping[str, str]
+    error: str | None = None
+
+
+def log_path(planned: Planned) -> Path:
+    """Where a step's command prints to."""
+    return planned.folder / _LOG
+
+
+def finished(planned: Planned) -> Performed | None:
+    """How a step went that is done; None where it is not."""
+    path = planned.folder / _DONE
+    if not path.is_file():
+        return None
+    content = read_json(path)
+    if content.get("format") != FORMAT or content.get("version") != VERSION:
+        return None
+    return Performed(planned.key, content["seconds"], content["machine"])
+
+
+def perform(planned: Planned, run_command: RunCommand) -> Performed:
+    """Do a step, unless it is done; raises `KeyboardInterrupt` where it is interrupted."""
+    with reported(planned.folder):
+        planned.folder.mkdir(parents=True, exist_ok=True)
+    with _alone(planned.folder / _LOCK):
+        done = finished(planned)
+        if done is not None:
+            return done
+        start = time.monotonic()
+        code = _run(planned, run_command)
+        seconds = round(time.monotonic() - start, 1)
+        if code == _INTERRUPTED:
+            raise KeyboardInterrupt
+        if code not in _GOOD:
+            return Performed(planned.key, seconds, machine(), _last_words(planned, code))
+        content = {"command": list(planned.words), "seconds": seconds, "machine": machine()}
+        write_json(planned.folder / _DONE, {"format": FORMAT, "version": VERSION, **content})
+        return Performed(planned.key, seconds, content["machine"])  # type: ignore[arg-type]
+
+
+def _run(planned: Planned, run_command: RunCommand) -> int:
+    with (
+        reported(log_path(planned)),
+        log_path(planned).open("a", encoding="utf-8") as log,
+        contextlib.redirect_stdout(log),
+        contextlib.redirect_stderr(log),
+    ):
+        try:
+            return run_command(planned.words)
+        except Exception:  # a bug, or no memory: the other steps can still be done
+            traceback.print_exc(file=log)
+            return 1
+        finally:
+            _release_memory()
+
+
+def _release_memory() -> None:
+    """What a step leaves on a GPU, other steps that share it may need."""
+    torch: Any = sys.modules.get("torch")
+    if torch is not None and torch.cuda.is_available():
+        gc.collect()
+        torch.cuda.empty_cache()
+
+
+def _last_words(planned: Planned, code: int) -> str:
+    lines = log_path(planned).read_text(encoding="utf-8", errors="replace").splitlines()
+    said = next((line for line in reversed(lines) if line.strip()), "")
+    return said.removeprefix("error: ") or f"its command ended with exit code {code}"
+
+
+@contextlib.contextmanager
+def _alone(path: Path) -> Iterator[None]:
+    """Only one process at a time, where the system can lock files."""
+    with reported(path), path.open("a") as file:
+        with contextlib.suppress(ImportError):  # not a POSIX system: two runs are not noticed
+            import fcntl
+
+            fcntl.flock(file, fcntl.LOCK_EX)
+        yield
+
+
+def machine() -> dict[str, str]:
+    """Versions and hardware, as the figures that depend on them should name them."""
+    found = {"ranmask": __version__, "python": platform.python_version()}
+    for package in ("torch", "transformers"):
+        with contextlib.suppress(PackageNotFoundError):
+            found[package] = version(package)
+    return {**found, "hardware": _hardware()}
+
+
+def _hardware() -> str:
+    torch: Any = sys.modules.get("torch")  # not loaded: nothing ran on a GPU
+    if torch is not None and torch.cuda.is_available():
+        return f"one {torch.cuda.get_device_name(0)}"
+    return f"{os.cpu_count()} CPU cores ({platform.machine()})"
