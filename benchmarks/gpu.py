@@ -24,7 +24,7 @@ from ranmask.metrics import CertifiedSummary
 from ranmask.words import Text
 
 TEXTS = 500
-DTYPES = ("float32", "bfloat16", "float16")
+DTYPES = ("float32", "bfloat16", "float16", "screened")
 
 
 def number_types(model: str, texts: Sequence[Text], labels: Sequence[int]) -> list[dict[str, Any]]:

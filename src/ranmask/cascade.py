@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ranmask.classifiers.base import BaseClassifier, Scores
+from ranmask.classifiers.base import BaseClassifier, Scores, check_gives_scores
 from ranmask.classifiers.outputs import as_scores
 from ranmask.classifiers.record import CASCADE_PARTS
 from ranmask.classifiers.whole import score_whole
@@ -73,6 +73,8 @@ class Cascade:
                 f"a detector has the classes {' and '.join(DETECTOR_LABELS)}, this one's are "
                 f"{named}: train it with `ranmask cascade detector`"
             )
+        for part in (plain, detector):
+            check_gives_scores(part, "a cascade")
         if plain.labels != smoothed.labels:
             shown = [", ".join(one.labels or ("unnamed",)) for one in (plain, smoothed)]
             raise ModelError(

@@ -362,6 +362,7 @@ class SmoothedClassifier:
         alpha: float | None = None,
     ) -> Certificate:
         pair = text.document.premise is not None
+        assumes = certifying.assumptions(kind, self.options, self.tolerance, pair=pair)
         return Certificate(
             **self.answer(text, label),
             radius=radius.words,
@@ -372,7 +373,7 @@ class SmoothedClassifier:
             alpha=alpha,
             tight=radius.tight,
             critical_words=radius.worst,
-            assumes=certifying.assumptions(kind, self.options, self.tolerance, pair=pair),
+            assumes=assumes + self.base.assumes if assumes else (),
         )
 
     def _prediction(self, text: Poll) -> Prediction:

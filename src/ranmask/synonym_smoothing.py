@@ -253,6 +253,9 @@ class SynonymSmoothedClassifier:
         alpha = self.options.alpha
         radius = certifying.synonym_radius(poll.ballots, label, self._overlaps(poll), alpha=alpha)
         pair = poll.document.premise is not None
+        assumes = certifying.synonym_assumptions(
+            self.synonyms.name, self.tolerance, self.options.seed, pair=pair
+        )
         return Certificate(
             **self._common(poll, label),
             radius=radius.words,
@@ -263,9 +266,7 @@ class SynonymSmoothedClassifier:
             alpha=alpha,
             tight=radius.tight,
             critical_words=radius.worst,
-            assumes=certifying.synonym_assumptions(
-                self.synonyms.name, self.tolerance, self.options.seed, pair=pair
-            ),
+            assumes=assumes + self.base.assumes,
         )
 
     def _overlaps(self, poll: _Poll) -> list[Fraction]:

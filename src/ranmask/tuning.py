@@ -349,6 +349,7 @@ class _ScoredOnce(BaseClassifier):
         self.outputs = base.outputs
         self.labels = base.labels
         self.order_free = base.order_free
+        self.votes_only = base.votes_only
         self._base = base
         self._answers: list[tuple[Sequence[MaskedCopies], list[Scores], float]] = []
         self._spared = 0.0
@@ -363,6 +364,11 @@ class _ScoredOnce(BaseClassifier):
         answer = self._base.score(copies)
         self._answers.append((copies, answer, time.perf_counter() - started))
         return answer
+
+    @property
+    def assumes(self) -> tuple[str, ...]:
+        """What the base classifier's tolerance rests on."""
+        return self._base.assumes
 
     def configured(
         self, *, hide: Hiding | None = None, mask_token: str | None = None

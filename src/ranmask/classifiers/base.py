@@ -96,6 +96,11 @@ class BaseClassifier(ABC):
         """
         return 0.0
 
+    @property
+    def assumes(self) -> tuple[str, ...]:
+        """What the tolerance, and so every certificate, rests on besides, in words."""
+        return ()
+
     def description(self) -> dict[str, object]:
         """What identifies this classifier in a run's record: plain JSON values."""
         return {"kind": type(self).__name__}

@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 SCREENED = "screened"
 """The ``dtype`` that stands for this."""
 
+_ASSUMES = "fewer bits move no difference of two outputs of the model by more than {:.3g}"
+
 
 class ScreenedClassifier(BaseClassifier):
     """Votes as the exact model does: its vote for every copy, and certain only where its vote is.
@@ -105,6 +107,10 @@ class ScreenedClassifier(BaseClassifier):
     ) -> ScreenedClassifier:
         exact = self.exact.configured(hide=hide, mask_token=mask_token)
         return ScreenedClassifier(exact, exact.in_dtype(self.fast.dtype))
+
+    @property
+    def assumes(self) -> tuple[str, ...]:
+        return (_ASSUMES.format(self.difference),)
 
     def description(self) -> dict[str, object]:
         return {**self.exact.description(), "dtype": SCREENED}

@@ -6,6 +6,7 @@ finished step; the same call goes on.  A step that fails takes down only those t
 
 from __future__ import annotations
 
+import multiprocessing
 import os
 import shutil
 import threading
@@ -155,8 +156,6 @@ def _parallel(
     jobs: int,
 ) -> Iterator[Performed]:
     """Several steps at once.  Those that others wait for come first, by their order in recipes."""
-    import multiprocessing
-
     waiting, over = dict(todo), {key for one in todo.values() for key in one.needs} - set(todo)
     running: dict[Future[Performed], Planned] = {}
     context = multiprocessing.get_context("spawn")  # a forked process cannot use a GPU
@@ -191,7 +190,12 @@ def _blocked(planned: Planned, blocker: str, display: Display) -> Performed:
 
 
 def _follow(parent: int) -> None:
-    """End this process with the one that started it, even where that one was killed."""
+    """Prepare a process: it ends with the one that started it, even where that one was killed.
+
+    A spawned process would spawn its own, too, and hand them all of a model: what a command
+    starts here is started as it is everywhere else.
+    """
+    multiprocessing.set_start_method(None, force=True)  # the platform's own
 
     def watch() -> None:
         while os.getppid() == parent:
