@@ -17,13 +17,13 @@ from typing import Annotated, Any
 
 import typer
 
-from ranmask import __version__
+from ranmask import __version__, cli_cascade
 from ranmask.cli_attack import attack
 from ranmask.cli_beta import beta
-from ranmask.cli_cascade import build, detector, report
 from ranmask.cli_certify import certify, predict
 from ranmask.cli_compare import compare
 from ranmask.cli_options import quiet_libraries
+from ranmask.cli_report import report
 from ranmask.cli_reproduce import reproduce_by
 from ranmask.cli_training import train
 from ranmask.cli_tuning import tune
@@ -100,8 +100,8 @@ app.add_typer(cascade, name="cascade")
 
 
 _register(app, certify, predict, blend, attack, beta, train, tune)
-_register(app, reproduce_by(run_command), compare)
-_register(cascade, detector, build, report)
+_register(app, reproduce_by(run_command), report, compare)
+_register(cascade, cli_cascade.detector, cli_cascade.build, cli_cascade.report)
 
 
 @contextmanager

@@ -1,0 +1,108 @@
+"""``ranmask report``: parse, call, write."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from ranmask.errors import OptionError, OutputError
+
+Runs = Annotated[
+    list[Path],
+    typer.Argument(
+        help="Folders that `ranmask reproduce` wrote, condensed files, or result files.",
+        show_default=False,
+    ),
+]
+
+
+def report(
+    runs: Runs,
+    output: Annotated[Path, typer.Option(help="HTML file for the report.")] = Path("report.html"),
+    markdown: Annotated[
+        Path | None, typer.Option(help="The same as Markdown, in this file.", show_default=False)
+    ] = None,
+    figures: Annotated[
+        Path | None,
+        typer.Option(
+            help="Folder for the charts as SVG files; the Markdown shows them.", show_default=False
+        ),
+    ] = None,
+    condensed: Annotated[
+        Path | None,
+        typer.Option(
+            help="Also write what the report is made of, without texts: a small JSON file that "
+            "this command reads like a folder.",
+            show_default=False,
+        ),
+    ] = None,
+    title: Annotated[str | None, typer.Option(help="Another title.", show_default=False)] = None,
+) -> None:
+    """One page of HTML that shows reproductions beside the paper, and explains them.
+
+    It reads files only: no model, no network, nothing to install to look at it.
+    """
+    if condensed is not None and len(runs) != 1:
+        raise OptionError(
+            f"--condensed holds one run, and {len(runs)} were given: condense them one by one"
+        )
+    for path in (output, markdown, condensed):
+        if path is not None:
+            _check(path)
+    from ranmask.reporting.html import render as html
+    from ranmask.reporting.markdown import picture_files
+    from ranmask.reporting.markdown import render as text
+    from ranmask.reporting.reading import read_several, write
+    from ranmask.reporting.report import build
+
+    reproductions = read_several(runs)
+    made = build(reproductions, title)
+    _write({output: html(made)})
+    if figures is not None:
+        _make_folder(figures)
+        _write({figures / name: content for name, content in picture_files(made).items()})
+    if markdown is not None:
+        _write({markdown: text(made, _as_seen_from(markdown, figures))})
+    if condensed is not None:
+        write(reproductions[0], condensed)
+    typer.echo(f"{output}: {len(made.sections)} sections", err=True)
+
+
+def _check(path: Path) -> None:
+    """Raise, before any work is done, where a file could not be written."""
+    if path.is_dir():
+        raise OutputError(f"cannot write {path}: it is a folder; give the name of a file")
+    if not path.resolve().parent.is_dir():
+        raise OutputError(f"cannot write {path}: there is no folder {path.resolve().parent}")
+
+
+def _make_folder(path: Path) -> None:
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise OutputError(f"cannot make the folder {path}: {error.strerror}") from error
+
+
+def _write(files: Mapping[Path, str]) -> None:
+    """Write each file whole or not at all."""
+    for path, content in files.items():
+        draft = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+        try:
+            draft.write_text(content, encoding="utf-8", newline="\n")
+            draft.replace(path)
+        except OSError as error:
+            draft.unlink(missing_ok=True)
+            raise OutputError(f"cannot write {path}: {error.strerror or error}") from error
+
+
+def _as_seen_from(markdown: Path, figures: Path | None) -> Path | None:
+    if figures is None:
+        return None
+    try:
+        return Path(os.path.relpath(figures.resolve(), markdown.resolve().parent))
+    except ValueError:  # another drive: there is no way from here to there
+        return figures.resolve()

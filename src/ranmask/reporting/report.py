@@ -1,0 +1,45 @@
+"""A report: which sections there are, in which order."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ranmask.reporting.blocks import Report
+from ranmask.reporting.condensed import Reproduction
+from ranmask.reporting.sections import (
+    arithmetic,
+    betas,
+    certified,
+    empirical,
+    entropy,
+    overview,
+    provenance,
+    rates,
+    teaching,
+)
+
+_TITLE = "The RanMASK paper, run again"
+
+
+def build(reproductions: Sequence[Reproduction], title: str | None = None) -> Report:
+    """The report of some reproductions: a section for whatever they have something for.
+
+    ``title``: by default that of the reproduction, where there is one only.
+    """
+    if title is None:
+        several = "Runs of ranmask" if overview.only_runs(reproductions) else _TITLE
+        title = reproductions[0].title if len(reproductions) == 1 else several
+    possible = (
+        overview.section(reproductions),
+        teaching.section(reproductions),
+        certified.section(reproductions),
+        empirical.section(reproductions),
+        betas.section(reproductions),
+        rates.section(reproductions),
+        entropy.section(reproductions),
+        arithmetic.risk_section(reproductions),
+        arithmetic.headline_section(reproductions),
+        provenance.section(reproductions),
+    )
+    sections = tuple(section for section in possible if section is not None)
+    return Report(title, overview.one_sentence(reproductions), sections)

@@ -1,0 +1,1 @@
+"""One module a section: reproductions in, neutral blocks out."""

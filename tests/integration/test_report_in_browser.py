@@ -1,0 +1,101 @@
+"""The stored report in a real browser: no overflow on a phone, both themes, nothing lost in print.
+
+Needs chromium on the path (Debian: apt-get install chromium); no driver, no library.
+"""
+
+import html
+import json
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+PAGE = Path(__file__).parents[1] / "data" / "report" / "expected.html"
+BROWSER = shutil.which("chromium") or shutil.which("chromium-browser")
+DARK, LIGHT = 0, 1
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(BROWSER is None, reason="there is no chromium on the path"),
+]
+
+# A frame of its own width, measured from outside: the page itself holds no script.
+FRAME = """<!DOCTYPE html><title>-</title><body style="margin:0">
+<iframe id="page" srcdoc="{page}" style="width:{width}px;height:900px;border:0"></iframe>
+<script>
+document.getElementById("page").onload = function () {{
+  const inner = this.contentDocument, root = inner.documentElement;
+  const boxed = (one) => one.closest(".table, pre, svg, .spoken");
+  const wide = [...inner.body.querySelectorAll("*")]
+    .filter((one) => !boxed(one) && one.getBoundingClientRect().right > root.clientWidth + 1)
+    .map((one) => one.outerHTML.slice(0, 80));
+  const sizes = [...inner.querySelectorAll(".charts .chart")]
+    .map((one) => one.getBoundingClientRect().width);
+  document.title = JSON.stringify({{
+    width: root.clientWidth, scroll: root.scrollWidth, wide: wide, narrowest: Math.min(...sizes),
+  }});
+}};
+</script>"""
+
+
+def browse(folder, url, *options, theme=LIGHT):
+    command = [
+        *(BROWSER, "--headless", "--no-sandbox", "--disable-gpu", "--hide-scrollbars"),
+        *("--no-first-run", "--disable-extensions", f"--user-data-dir={folder / 'profile'}"),
+        *(f"--blink-settings=preferredColorScheme={theme}", *options, url),
+    ]
+    return subprocess.run(command, capture_output=True, text=True, timeout=120, check=True).stdout
+
+
+@pytest.fixture(scope="module")
+def page():
+    """The stored report with every fold opened, which is when it is widest."""
+    return PAGE.read_text(encoding="utf-8").replace("<details>", "<details open>")
+
+
+@pytest.mark.parametrize("width", [360, 1200])
+def test_the_page_is_no_wider_than_its_window(tmp_path, page, width):
+    frame = tmp_path / "frame.html"
+    frame.write_text(FRAME.format(page=html.escape(page), width=width), encoding="utf-8")
+    seen = browse(
+        tmp_path,
+        frame.as_uri(),
+        "--window-size=1400,1000",
+        "--virtual-time-budget=8000",
+        "--dump-dom",
+    )
+    found = json.loads(html.unescape(re.search("<title>(.*?)</title>", seen)[1]))
+    assert found["width"] == width
+    assert found["wide"] == []
+    assert found["scroll"] <= width
+    assert found["narrowest"] >= 280  # below that the words on a chart are too small
+
+
+def test_themes_differ_and_neither_is_blank(tmp_path):
+    image = pytest.importorskip("PIL.Image")
+    shades = {}
+    for theme in (LIGHT, DARK):
+        shot = tmp_path / f"{theme}.png"
+        browse(
+            tmp_path, PAGE.as_uri(), "--window-size=1200,3000", f"--screenshot={shot}", theme=theme
+        )
+        with image.open(shot) as opened:
+            pixels = opened.convert("L")
+            counts = pixels.histogram()
+        shades[theme] = max(range(256), key=counts.__getitem__)
+        assert sum(counts) - counts[shades[theme]] > 0.03 * sum(counts)
+    assert shades[LIGHT] > 240 and shades[DARK] < 40
+
+
+def test_print_loses_no_fold(tmp_path):
+    if shutil.which("pdftotext") is None:
+        pytest.skip("there is no pdftotext on the path (Debian: poppler-utils)")
+    paper = tmp_path / "page.pdf"
+    browse(tmp_path, PAGE.as_uri(), f"--print-to-pdf={paper}", "--no-pdf-header-footer")
+    read = subprocess.run(
+        ["pdftotext", str(paper), "-"], capture_output=True, text=True, check=True
+    ).stdout
+    for folded in ("Share of texts right and certified", "ranmask beta --data agnews"):
+        assert folded in read

@@ -1,0 +1,1 @@
+"""Made-up reproductions, and the report that they give, for the tests of reports."""
