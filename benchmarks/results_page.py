@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
+from benchmarks import reproduced_page
 from benchmarks.defences_page import defences_part, folded_commands
 from benchmarks.settings import REPOSITORY
 
@@ -51,7 +52,7 @@ def results_page() -> str:
     records = {path.stem: json.loads(path.read_text()) for path in sorted(RESULTS.glob("*.json"))}
     results = [r for r in records.values() if r["format"] == "ranmask-result"]
     comparisons = [r for r in records.values() if r["format"] == "ranmask-comparison"]
-    parts = [_HEAD]
+    parts = [_HEAD, reproduced_page.summary_part(reproduced_page.reproductions())]
     parts += [_corpus(name, [r for r in results if r["data"]["name"] == name]) for name in _CORPORA]
     parts.append("## The paper's setting, all certificates on the same votes\n")
     parts += [_comparison(one) for one in comparisons]
@@ -227,4 +228,5 @@ def _three(value: float) -> str:
 
 if __name__ == "__main__":
     PAGE.write_text(results_page(), encoding="utf-8")
+    reproduced_page.write_page()
     print(PAGE)

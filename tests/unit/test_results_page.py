@@ -9,7 +9,12 @@ import pytest
 ROOT = Path(__file__).parents[2]
 sys.path.insert(0, str(ROOT))
 
-from benchmarks import results_page  # noqa: E402
+from benchmarks import reproduced_page, results_page  # noqa: E402
+
+from ranmask.divergence import jensen_shannon  # noqa: E402
+from ranmask.metrics import CertifiedSummary  # noqa: E402
+from ranmask.published import published  # noqa: E402
+from ranmask.reporting.reading import read  # noqa: E402
 
 RECORDS = sorted((ROOT / "results").glob("*.json"))
 
@@ -111,3 +116,96 @@ def test_the_readme_shows_the_same_defences():
         one, other = (figures["agnews", victim, r] for r in ("textfooler", "deepwordbug"))
         cells = [f"{100 * share:.1f}" for share in (one["Cln"], one["Boa"], other["Boa"])]
         assert f"| {name} | {' | '.join(cells)} | {radius} |" in readme, name
+
+
+def certified(corpus):
+    """For each masking rate: every certificate's summary, and the paper's row."""
+    run = read(ROOT / "results" / "reproduced" / f"{corpus}-certified.json")
+    table = published().certified[f"tb-{corpus}-certified"]
+    for step in run.steps:
+        if step.measures != "certified":
+            continue
+        summaries = {}
+        for reading in step.result.readings:
+            summaries[reading.certificate] = CertifiedSummary()
+            for correct, radius, words in zip(
+                reading.correct, reading.radius, step.result.words, strict=True
+            ):
+                summaries[reading.certificate].add(correct=correct, radius=radius, words=words)
+        yield step.place["rate"], summaries, table.row(step.place["rate"])
+
+
+@pytest.mark.parametrize("corpus", ["agnews", "sst2"])
+def test_the_readme_shows_the_reproduced_medians(corpus):
+    readme = (ROOT / "README.md").read_text()
+    found = list(certified(corpus))
+    assert [row.rate for _, _, row in found] == [
+        row.rate for row in published().certified[f"tb-{corpus}-certified"].rows
+    ]
+    rows = {
+        "MCB that the paper prints": [row.mcb for _, _, row in found],
+        "ours, counted as it counts": [
+            one["paper-as-printed"].median_radius for _, one, _ in found
+        ],
+        "**proved** (`exact`)": [one["exact"].median_radius for _, one, _ in found],
+    }
+    for name, medians in rows.items():
+        cells = " | ".join("N/A" if median is None else str(median) for median in medians)
+        assert f"| {name} | {cells} |" in readme
+
+
+def test_the_readme_shows_the_certificates_at_90_percent():
+    readme = (ROOT / "README.md").read_text()
+    [summaries] = [one for rate, one, _ in certified("agnews") if rate == 0.9]
+    for name, kind in (
+        ("paper, as printed | **no**", "paper-as-printed"),
+        ("paper, off-by-one removed | **no**", "paper"),
+        ("`ablation` (Levine-Feizi) | yes, 1 - alpha", "ablation"),
+        ("`exact` | yes", "exact"),
+    ):
+        one = summaries[kind]
+        shown = " ".join(f"{float(one.certified_accuracy(d)):.2f}"[1:] for d in range(1, 6))
+        assert f"| {name} | {one.median_radius} | {shown} |" in readme
+
+
+def test_the_page_of_the_paper_and_its_figures_are_what_the_command_writes():
+    text, figures = reproduced_page.paper_page(reproduced_page.reproductions())
+    assert reproduced_page.PAGE.read_text() == text, "run python -m benchmarks.results_page"
+    kept = {path.name: path.read_text() for path in reproduced_page.FIGURES.glob("*.svg")}
+    assert kept == figures
+
+
+def test_reproductions_name_no_machine_and_hold_no_texts():
+    for path in sorted(reproduced_page.REPRODUCED.glob("*.json")):
+        text = path.read_text()
+        assert "/root" not in text and "/tmp" not in text
+        run = read(path)
+        assert run.size == "default"
+        for step in run.steps:
+            if step.measures not in ("training", "examples") and step.state == "done":
+                assert '"text":' not in json.dumps(step.data)
+
+
+def test_the_findings_say_what_was_found():
+    findings = " ".join(reproduced_page.FINDINGS.read_text().split())
+    for corpus, said in (
+        ("agnews", "8 of 10 masking rates on AG News"),
+        ("sst2", "6 of 8 on SST2"),
+    ):
+        found = list(certified(corpus))
+        same = sum(one["paper-as-printed"].median_radius == row.mcb for _, one, row in found)
+        assert f"{same} of {len(found)}" in said
+        assert said in findings
+        proved = max(one["exact"].median_radius for _, one, _ in found)
+        assert proved == {"agnews": 3, "sst2": 0}[corpus]
+    for corpus, said in (("agnews", "2.4e-5 on AG News"), ("sst2", "2.1e-5 on SST2")):
+        run = read(ROOT / "results" / "reproduced" / f"{corpus}-beta.json")
+        largest = 0.0
+        for step in run.steps:
+            if step.measures == "beta":
+                for average in step.result.average:
+                    pairs = zip(step.result.share, average, strict=True)
+                    p, q = zip(*((p, q) for p, q in pairs if q is not None), strict=True)
+                    largest = max(largest, jensen_shannon(p, q))
+        assert f"{largest:.1e}".replace("e-0", "e-") in said
+        assert said in findings

@@ -1,0 +1,86 @@
+"""docs/paper.md: the paper's tables and figures beside ours, from ``results/reproduced/*.json``.
+
+    python -m benchmarks.reproduced_page RUN_DIR...
+
+condenses reproductions into ``results/reproduced`` first; without arguments the page alone is
+written again, with its figures.  ``python -m benchmarks.results_page`` writes it, too.
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path, PurePath
+
+from benchmarks.settings import REPOSITORY
+from ranmask.reporting.condensed import Reproduction
+from ranmask.reporting.markdown import picture_files, render
+from ranmask.reporting.reading import read, read_several, write
+from ranmask.reporting.report import build
+
+REPRODUCED = REPOSITORY / "results" / "reproduced"
+PAGE = REPOSITORY / "docs" / "paper.md"
+FIGURES = REPOSITORY / "docs" / "figures"
+FINDINGS = REPRODUCED / "findings.md"
+"""Written by hand, from the page."""
+
+_FIRST = """Written by `python -m benchmarks.reproduced_page` from the files in
+`results/reproduced`, which hold what `ranmask reproduce` measured. How to make them:
+[reproduction.md](reproduction.md).
+
+"""
+
+
+def reproductions() -> list[Reproduction]:
+    return list(read_several(sorted(REPRODUCED.glob("*.json"))))
+
+
+def paper_page(runs: list[Reproduction]) -> tuple[str, dict[str, str]]:
+    """The page as Markdown, and its figures by file name."""
+    report = build(runs)
+    text = render(report, PurePath(FIGURES.name))
+    title, rest = text.split("\n\n", 1)
+    return f"{title}\n\n{_FIRST}{rest}", picture_files(report)
+
+
+def summary_part(runs: list[Reproduction]) -> str:
+    """What docs/results.md says of it."""
+    lines = [
+        "## The paper's tables and figures, run again",
+        "",
+        "**[paper.md](paper.md)** puts every table and figure of the paper beside ours, with "
+        "intervals, and says where the order of the methods agrees with the paper and where not.",
+        "",
+        "| recipe | of the paper | result steps done | hardware |",
+        "|---|---|---:|---|",
+    ]
+    for run in runs:
+        measured = [step for step in run.steps if step.measures != "training"]
+        done = sum(step.state == "done" for step in measured)
+        share = f"{done} of {len(measured)}" if measured else "computed from the paper's numbers"
+        hardware = run.machine.get("hardware", "-") if measured else "-"
+        lines.append(f"| `{run.name}` | {run.title} | {share} | {hardware} |")
+    return "\n".join(lines) + "\n" + "\n" + FINDINGS.read_text(encoding="utf-8")
+
+
+def write_page() -> None:
+    """Write the page and its figures; figures that are no longer shown are deleted."""
+    text, figures = paper_page(reproductions())
+    PAGE.write_text(text, encoding="utf-8")
+    FIGURES.mkdir(exist_ok=True)
+    for old in FIGURES.glob("*.svg"):
+        if old.name not in figures:
+            old.unlink()
+    for name, content in figures.items():
+        (FIGURES / name).write_text(content, encoding="utf-8")
+
+
+def main() -> None:
+    REPRODUCED.mkdir(exist_ok=True)
+    for folder in sys.argv[1:]:
+        run = read(Path(folder))
+        write(run, REPRODUCED / f"{run.name}.json")
+    write_page()
+
+
+if __name__ == "__main__":
+    main()
