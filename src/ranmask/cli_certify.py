@@ -200,6 +200,9 @@ def _comparing(model: str | None, options: dict[str, Any], copies: int | None) -
                 f"--compare needs --{name} {needed}, not {value!r}: the other certificates know "
                 "nothing else"
             )
+    from ranmask.families import check_fixed
+
+    check_fixed(saved.get("sampling", "fixed"))
     # Any certificate that samples: the options are then those of samples, with their defaults.
     smoothed = load_masked(model, {**options, "certificate": "ablation"})
     from ranmask.results import Comparison

@@ -10,8 +10,10 @@ from ranmask import SmoothedClassifier
 from ranmask.classifiers.base import BaseClassifier, MaskedCopies
 from ranmask.classifiers.encoding import WordEncoder
 from ranmask.classifiers.screened import ScreenedClassifier
+from ranmask.data import Row
 from ranmask.errors import ClassifierError, ModelError
 from ranmask.families import sampled_sets
+from ranmask.runs import classify_rows
 from ranmask.voting import count_ballots
 from ranmask.words import Document
 
@@ -220,6 +222,22 @@ def test_a_movement_beyond_the_bound_is_noticed():
     screened.fast.moves = BOUND / 2 + STEP
     with pytest.raises(ClassifierError, match=r"moves a difference .* by 0\.031.*float32"):
         screened.score(many_copies())
+
+
+def test_once_the_bound_is_broken_nothing_is_certified_any_more():
+    """A run asks again for text by text, and goes on with the others: they rest on it, too."""
+    _, screened = pair()
+    assert screened.difference == BOUND
+    smoothed = SmoothedClassifier(screened, keep=2)
+    texts = [" ".join(tiny_models.KNOWN_WORDS[place : place + 9]) for place in range(3)]
+    screened.fast.moves = BOUND / 2 + STEP
+    with pytest.raises(ClassifierError, match="was allowed for, on which all results so far rest"):
+        smoothed.certify(texts)
+    screened.fast.moves = 0
+    rows = [Row(number, text, None) for number, text in enumerate(texts, 1)]
+    outcomes = list(classify_rows(rows, smoothed.certify))
+    assert all("compute them again with dtype='float32'" in str(one.error) for one in outcomes)
+    assert len(outcomes) == 3
 
 
 def test_certificates_are_those_of_the_exact_model():

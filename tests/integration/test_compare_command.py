@@ -133,6 +133,15 @@ class TestCompare:
         [line] = lines(done.stdout)
         assert (line["masks"], line["label"]) == (5000, "Business")
 
+    def test_a_model_whose_kept_sets_follow_the_words(self, tmp_path):
+        """The message is about how it was saved, not about a certificate that nobody named."""
+        from ranmask import load_default
+
+        folder = tmp_path / "table"
+        load_default("news-words", sampling="fresh", ensemble="vote").save_pretrained(str(folder))
+        done = ranmask("certify", "--compare", "oil prices", model=str(folder), keep=())
+        assert done.exit_code == 2 and "sampling='fresh' cannot be certified" in done.stderr
+
 
 @pytest.mark.parametrize(
     ("command", "arguments", "named"),

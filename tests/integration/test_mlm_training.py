@@ -677,6 +677,7 @@ class TestCommand:
         assert not (tmp_path / "out").exists()
 
     def test_options_of_a_language_model_are_refused_elsewhere(self, command):
-        for name in ("--longest", "--warmup"):
-            done = command("--kind", "encoder", "--base", "b", "--keep", 1, name, "0")
-            assert f"{name} means nothing with --kind encoder" in done.stderr
+        encoder = ("--base", "b", "--keep", 1)
+        for kind, given, name in (("encoder", encoder, "--warmup"), ("words", (), "--longest")):
+            done = command("--kind", kind, *given, name, 0)
+            assert f"{name} means nothing with --kind {kind}" in done.stderr

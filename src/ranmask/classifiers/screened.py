@@ -47,8 +47,9 @@ class ScreenedClassifier(BaseClassifier):
 
     Therefore votes may be counted with the exact model's tolerance.  That ``d`` is a bound is an
     assumption, as it is for ``t``: it is measured (`numerics.measure_difference`), and every copy
-    that both models compute is held against it.  Nothing else of a row is right: sums of scores
-    would mix two precisions, so ``votes_only`` is True.
+    that both models compute is held against it; once one is beyond it, nothing is scored any more.
+    Nothing else of a row is right: sums of scores would mix two precisions, so ``votes_only`` is
+    True.
 
     Args:
         exact: The model whose votes are wanted.
@@ -68,6 +69,7 @@ class ScreenedClassifier(BaseClassifier):
         self.outputs = exact.outputs
         self.labels = exact.labels
         self._difference: float | None = None
+        self._farthest_seen = 0.0
 
     @property
     def model(self) -> Any:
@@ -127,23 +129,31 @@ class ScreenedClassifier(BaseClassifier):
         return np.split(rows, np.cumsum([len(one) for one in texts])[:-1])
 
     def _score_rows(self, rows: Sequence[TokenRows]) -> Scores:
+        self._check_difference()
         scores = self.fast.raw_rows(rows)
         close = ~_leads_by_more(scores, self.screen)
         if close.any():
             again = self.exact.score_rows(_chosen(rows, close))
-            self._check_difference(scores[close], again)
+            self._farthest_seen = max(self._farthest_seen, _apart(scores[close], again))
+            self._check_difference()
             scores[close] = again
             self.rechecked += len(again)
         return scores
 
-    def _check_difference(self, fast: Scores, exact: Scores) -> None:
-        finite = np.isfinite(fast).all(axis=1)
-        apart = float(np.ptp(fast[finite] - exact[finite], axis=1).max(initial=0.0))
-        if apart > self.difference:
+    def _check_difference(self) -> None:
+        # For good: whoever asks again, text by text, must not get what rests on a broken bound.
+        if self._farthest_seen > self.difference:
             raise ClassifierError(
-                f"half precision moves a difference of two outputs of a copy by {apart:.3g}, and "
-                f"by at most {self.difference:.3g} was allowed for: use dtype='float32'"
+                f"half precision moves a difference of two outputs of a copy by "
+                f"{self._farthest_seen:.3g}, and by at most {self.difference:.3g} was allowed for, "
+                "on which all results so far rest: compute them again with dtype='float32'"
             )
+
+
+def _apart(fast: Scores, exact: Scores) -> float:
+    """The farthest that a difference of two outputs of a row lies between the models."""
+    finite = np.isfinite(fast).all(axis=1)
+    return float(np.ptp(fast[finite] - exact[finite], axis=1).max(initial=0.0))
 
 
 def _leads_by_more(scores: Scores, margin: float) -> npt.NDArray[np.bool_]:
