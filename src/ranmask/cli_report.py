@@ -50,15 +50,16 @@ def report(
         raise OptionError(
             f"--condensed holds one run, and {len(runs)} were given: condense them one by one"
         )
-    for path in (output, markdown, condensed):
-        if path is not None:
-            _check(path)
     from ranmask.reporting.html import render as html
     from ranmask.reporting.markdown import picture_files
     from ranmask.reporting.markdown import render as text
-    from ranmask.reporting.reading import read_several, write
+    from ranmask.reporting.reading import read_several, sources, write
     from ranmask.reporting.report import build
 
+    _check_outputs(
+        [path for path in (output, markdown, condensed) if path is not None],
+        {path for run in runs for path in sources(run)},
+    )
     reproductions = read_several(runs)
     made = build(reproductions, title)
     _write({output: html(made)})
@@ -72,10 +73,24 @@ def report(
     typer.echo(f"{output}: {len(made.sections)} sections", err=True)
 
 
+def _check_outputs(outputs: list[Path], inputs: set[Path]) -> None:
+    """Raise where a file could not be written, or would be written over another."""
+    taken = dict.fromkeys(inputs, "what the report is made of")
+    for path in outputs:
+        _check(path)
+        if path.resolve() in taken:
+            raise OptionError(
+                f"{path} is {taken[path.resolve()]}, and would be written over: give another name"
+            )
+        taken[path.resolve()] = "another output of this command"
+
+
 def _check(path: Path) -> None:
     """Raise, before any work is done, where a file could not be written."""
     if path.is_dir():
         raise OutputError(f"cannot write {path}: it is a folder; give the name of a file")
+    if path.exists() and not path.is_file():
+        raise OutputError(f"cannot write {path}: it is no ordinary file; give another name")
     if not path.resolve().parent.is_dir():
         raise OutputError(f"cannot write {path}: there is no folder {path.resolve().parent}")
 
@@ -90,10 +105,11 @@ def _make_folder(path: Path) -> None:
 def _write(files: Mapping[Path, str]) -> None:
     """Write each file whole or not at all."""
     for path, content in files.items():
-        draft = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+        target = path.resolve()  # a link stays a link
+        draft = target.with_name(f".{target.name}.{os.getpid()}.tmp")
         try:
             draft.write_text(content, encoding="utf-8", newline="\n")
-            draft.replace(path)
+            draft.replace(target)
         except OSError as error:
             draft.unlink(missing_ok=True)
             raise OutputError(f"cannot write {path}: {error.strerror or error}") from error

@@ -15,6 +15,7 @@ from ranmask.errors import DataError
 from ranmask.intervals import holm
 from ranmask.paired_figures import LEVEL, Difference, differences
 from ranmask.reporting.condensed import Attacked, Certified, Predicted, Reproduction, Step
+from ranmask.reporting.svg import clean
 
 FORMAT, VERSION = "ranmask-comparison", 1
 EXPLANATION = (
@@ -23,7 +24,8 @@ EXPLANATION = (
     "difference and a bootstrap interval, both seeded.",
     f"The verdict goes by p (Holm), adjusted for all rows shown, at {LEVEL:g}. It speaks of other "
     'texts like these, not of another training or seed; "no difference found" does not say that '
-    "there is none.",
+    "there is none. An interval is that of its row alone, so it may leave out 0 where the verdict "
+    "finds no difference.",
 )
 """What the tests are, in two lines."""
 
@@ -136,7 +138,8 @@ def _described(step: Step) -> str:
     words = [
         value if isinstance(value, str) else f"{key} {value}" for key, value in step.place.items()
     ]
-    return ", ".join(words) or step.name
+    # It stands in tables and in errors, each of one line.
+    return " ".join(clean(", ".join(words) or step.name).split())
 
 
 def _setting_notes(a: Reproduction, b: Reproduction) -> list[str]:

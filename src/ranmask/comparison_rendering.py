@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import re
+
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text as RichText
 
 from ranmask.comparing import EXPLANATION, Comparison
 from ranmask.paired_figures import Difference
+from ranmask.reporting.svg import clean
 
 _COLUMNS = (
     *("step", "figure", "texts", "A", "B", "A - B (95 %)", "higher on, A / B"),
     *("p", "p (Holm)", "verdict"),
 )
+_MARKS = re.compile(r"([\\`*_\[\]<>|~])")
 _NUMBERS = range(2, 9)  # columns that are aligned to the right
 
 
@@ -30,20 +34,30 @@ def print_comparison(console: Console, comparison: Comparison) -> None:
         cells = [RichText("" if step == one.step else shown[0]), *map(RichText, shown[1:-1])]
         table.add_row(*cells, RichText(shown[-1], style=style))
         step = one.step
-    console.print(f"A: {comparison.a}", f"B: {comparison.b}", sep="\n", markup=False)
+    for name, what in (("A", comparison.a), ("B", comparison.b)):
+        console.print(f"{name}: {_one_line(what)}", markup=False)
     console.print(table)
     for line in _remarks(comparison):
-        console.print(line, style="dim", markup=False, highlight=False)
+        console.print(_one_line(line), style="dim", markup=False, highlight=False)
 
 
 def markdown(comparison: Comparison) -> str:
     """The same as Markdown, with every cell filled in."""
     rows = [_COLUMNS, tuple("---:" if place in _NUMBERS else "---" for place in range(10))]
     rows += [_cells(one) for one in comparison.differences]
-    table = ["| " + " | ".join(cell.replace("|", "\\|") for cell in row) + " |" for row in rows]
-    title = f"A: {comparison.a}\n\nB: {comparison.b}\n\n"
-    remarks = "\n".join(f"- {line}" for line in _remarks(comparison))
+    table = ["| " + " | ".join(_harmless(cell) for cell in row) + " |" for row in rows]
+    title = f"A: {_harmless(comparison.a)}\n\nB: {_harmless(comparison.b)}\n\n"
+    remarks = "\n".join(f"- {_harmless(line)}" for line in _remarks(comparison))
     return f"{title}{chr(10).join(table)}\n\n{remarks}\n"
+
+
+def _harmless(text: str) -> str:
+    """On one line, and without marks that Markdown would read; brackets may stay."""
+    return _MARKS.sub(r"\\\1", _one_line(text))
+
+
+def _one_line(text: str) -> str:
+    return " ".join(clean(text).split())
 
 
 def _remarks(comparison: Comparison) -> list[str]:

@@ -323,3 +323,15 @@ class TestShown:
         assert "[b]a|b[/b], textfooler" in shown and "B higher" in shown
         assert shown.count("textfooler") == 1  # the step is named once
         assert "p (Holm)" in shown and "<0.0001" in shown
+
+    def test_foreign_names_stay_on_their_line(self):
+        evil = "a|b\n# <script> *x* \x1b[31m \u202e"
+        result = certified([1, 2])
+        one = whole(step(result, place={"method": evil}))
+        text = markdown(compare(replace(one, name=evil), one))
+        assert not set(text) & set("\x1b\u202e")
+        assert r"a\|b # \<script\> \*x\*" in text
+        assert all(line.startswith(("A:", "B:", "|", "-")) for line in text.splitlines() if line)
+        stream = io.StringIO()
+        print_comparison(Console(file=stream, width=400), compare(replace(one, name=evil), one))
+        assert not set(stream.getvalue()) & set("\x1b\u202e")

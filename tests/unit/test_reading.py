@@ -4,7 +4,8 @@ import json
 import math
 import subprocess
 import sys
-from dataclasses import replace
+from dataclasses import MISSING, replace
+from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
@@ -19,6 +20,7 @@ from ranmask.attacks.vocabulary import Vocabulary
 from ranmask.classifiers.testing import keyword_classifier
 from ranmask.data import Row
 from ranmask.errors import DataError, OutputError
+from ranmask.reporting import html, markdown
 from ranmask.reporting.condensed import (
     Attacked,
     Betas,
@@ -32,6 +34,7 @@ from ranmask.reporting.condensed import (
 )
 from ranmask.reporting.privacy import folders_cut, without_folders
 from ranmask.reporting.reading import read, read_several, write
+from ranmask.reporting.report import build
 
 DATA = {"name": "sst2", "split": "test", "rows": 3, "sha256": "ab" * 32, "note": None}
 
@@ -524,7 +527,8 @@ JSON = st.recursive(
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(NAMES, inner, max_size=3),
     max_leaves=5,
 )
-MAPPINGS = st.dictionaries(NAMES, JSON, max_size=3)
+# No name that a report looks for: those have to have the right type.
+MAPPINGS = st.dictionaries(NAMES.map("_{}".format), JSON, max_size=3)
 
 
 @st.composite
@@ -542,7 +546,7 @@ def results(draw):
             for name in draw(st.lists(NAMES, max_size=3))
         ]
         threat, errors = draw(NAMES), draw(counts)
-        return kind, Certified(rows, each(counts), 5, tuple(readings), errors, threat)
+        return kind, Certified(rows, each(st.integers(1, 400)), 5, tuple(readings), errors, threat)
     if kind == "attack":
         statuses = each(st.sampled_from(["succeeded", "failed", "skipped", "error"]))
         numbers = each(counts), each(counts), each(counts)
@@ -589,3 +593,96 @@ def test_what_is_written_is_read_again(tmp_path_factory, named, about, made, kin
     path = tmp_path_factory.getbasetemp() / "any.json"
     write(whole, path)
     assert read(path) == whole
+
+
+# -- files that were touched -------------------------------------------------------------------
+
+STORED = sorted((Path(__file__).parents[1] / "data" / "report").glob("*.json"))
+OTHERS = (
+    *(None, True, -1, 1.5, 10**30, math.nan, math.inf, "", "x", "1-3", "1-99999999999"),
+    *("\ud800", [], [1], [None], [[1]], {}, {"a": 1}, [{}]),
+)
+
+
+def entries(value, path=()):
+    """The way to every entry, the first two of each list."""
+    if path:
+        yield path
+    if isinstance(value, dict):
+        for key, one in value.items():
+            yield from entries(one, (*path, key))
+    elif isinstance(value, list):
+        for place, one in enumerate(value[:2]):
+            yield from entries(one, (*path, place))
+
+
+def changed(value, path, other):
+    """The same with another entry, or without it."""
+    copied = json.loads(json.dumps(value))
+    inner = copied
+    for key in path[:-1]:
+        inner = inner[key]
+    if other is MISSING:
+        del inner[path[-1]]
+    else:
+        inner[path[-1]] = other
+    return copied
+
+
+@pytest.mark.parametrize("stored", STORED, ids=lambda path: path.stem)
+@given(data=st.data())
+@settings(max_examples=40, deadline=None)
+def test_a_file_that_was_touched_is_refused_or_shown(tmp_path_factory, stored, data):
+    whole = json.loads(stored.read_text(encoding="utf-8"))
+    whole["steps"] = whole["steps"][:2] + whole["steps"][-1:]
+    path = data.draw(st.sampled_from(list(entries(whole))))
+    other = data.draw(st.sampled_from([MISSING, *OTHERS]))
+    file = tmp_path_factory.getbasetemp() / "touched.json"
+    file.write_text(json.dumps(changed(whole, path, other)))
+    try:
+        report = build([read(file)])
+    except DataError as error:
+        assert "\n" not in str(error) and "touched.json" in str(error)
+    else:
+        html.render(report).encode("utf-8")
+        markdown.render(report).encode("utf-8")
+
+
+@pytest.mark.parametrize(
+    ("path", "other", "message"),
+    [
+        (("steps", 1, "result", "readings", 0, "radius", 0), "2", "radius is"),
+        (("steps", 1, "result", "words", 0), 0, "words is 0"),
+        (("steps", 1, "result", "words"), 7, "words is 7"),
+        (("steps", 1, "result", "errors"), -1, "errors is -1, not int"),
+        (("steps", 1, "place", "rate"), "x", "rate of place is 'x', not float"),
+        (("steps", 1, "seconds"), math.nan, "seconds is nan"),
+        (("steps", 1, "seconds"), -2.0, "seconds is -2.0, not"),
+        (("steps", 1, "data"), ["sst2"], "data is"),
+        (("steps", 1), "x", "step 2: expected a JSON object, not str"),
+        (("steps",), 1, "steps is a int, not a list"),
+        (("settings",), "x", "settings is 'x'"),
+        (("recipe", "title"), None, "title is None, not str"),
+        (("steps", -1, "result", "lines", 0, "votes"), [1], "has no entry in votes"),
+        (("steps", -1, "result", "lines", 0, "copies", 0), {"kept": [1]}, "a copy has only kept"),
+    ],
+)
+def test_wrong_entries_are_named(tmp_path, path, other, message):
+    whole = json.loads(STORED[0].read_text(encoding="utf-8"))
+    whole["steps"] = [step for step in whole["steps"] if step["result"] is not None]
+    file = tmp_path / "c.json"
+    file.write_text(json.dumps(changed(whole, path, other)))
+    with pytest.raises(DataError) as caught:
+        read(file)
+    assert message in str(caught.value)
+
+
+@pytest.mark.parametrize("text", ["[" * 100_000, "1" * 5_000, "[]", "7", "\ufeff{}", "{", ""])
+def test_what_is_no_json_object_is_refused_in_one_line(tmp_path, text):
+    for name in ("a.json", "a.jsonl"):
+        path = tmp_path / name
+        path.write_text(text, encoding="utf-8")
+        (tmp_path / "a.jsonl.run.json").write_text(text, encoding="utf-8")
+        with pytest.raises(DataError) as caught:
+            read(path)
+        assert "\n" not in str(caught.value)

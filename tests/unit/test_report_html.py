@@ -218,9 +218,10 @@ def test_markdown_has_every_table_and_links_its_pictures(stored):
     assert check_tables(text) == page.count("<table>") + page.count('<ul class="copies"')
     assert "ask for `--figures`" in text
     linked = markdown.render(stored, Path("pics"))
-    names = set(re.findall(r"\]\(<pics/([^>]+)>\)", linked))
+    names = set(re.findall(r"\]\(pics/([^)]+)\)", linked))
     assert names == set(markdown.picture_files(stored))
     assert len(names) == page.count('<svg class="chart"')
+    assert "](<my pics/" in markdown.render(stored, Path("my pics"))
 
 
 def test_both_forms_say_the_same(stored):
@@ -304,10 +305,83 @@ def test_command_refuses(run, tmp_path):
     assert isinstance(found.exception, OutputError) and "no folder" in str(found.exception)
     found = run(*FILES[:2], "--condensed", tmp_path / "c.json", "--output", tmp_path / "r.html")
     assert isinstance(found.exception, OptionError) and "one by one" in str(found.exception)
+    found = run(FILES[0], "--output", "/dev/null")
+    assert isinstance(found.exception, OutputError) and "no ordinary file" in str(found.exception)
     (tmp_path / "file").write_text("here first")
     found = run(FILES[0], "--output", tmp_path / "r.html", "--figures", tmp_path / "file")
     assert isinstance(found.exception, OutputError) and "cannot make" in str(found.exception)
     assert (tmp_path / "file").read_text() == "here first"
+
+
+def test_command_writes_over_nothing_that_it_reads(run, tmp_path):
+    source = tmp_path / "in.json"
+    source.write_bytes(FILES[5].read_bytes())
+    (tmp_path / "link.json").symlink_to(source)
+    for more in (
+        ("--output", source),
+        ("--output", tmp_path / "link.json"),
+        ("--output", tmp_path / "r.html", "--condensed", source),
+        ("--output", tmp_path / "r.html", "--markdown", tmp_path / "r.html"),
+    ):
+        found = run(source, *more)
+        assert isinstance(found.exception, OptionError) and "written over" in str(found.exception)
+    assert source.read_bytes() == FILES[5].read_bytes()
+    assert not (tmp_path / "r.html").exists()
+
+
+def test_a_run_and_its_results_are_not_written_over(run, tmp_path):
+    folder = tmp_path / "run"
+    (folder / "results").mkdir(parents=True)
+    for name in ("reproduction.json", "results/a.jsonl"):
+        (folder / name).write_text("kept")
+        found = run(folder, "--output", folder / name)
+        assert isinstance(found.exception, OptionError) and "written over" in str(found.exception)
+        assert (folder / name).read_text() == "kept"
+
+
+def test_the_same_recipe_in_two_sizes():
+    """Each has its own title and its own pictures."""
+    [one] = read_several([FILES[0]])
+    report = build([one, replace(one, size="paper")])
+    single = markdown.picture_files(build([one]))
+    assert len(markdown.picture_files(report)) == 2 * len(single)
+    text = markdown.render(report, Path("pics"))
+    linked = re.findall(r"\]\(pics/([^)]+)\)", text)
+    assert len(set(linked)) == len(linked) == 2 * len(single)
+    assert r"at several masking rates \(smoke\)" in text and r"rates \(paper\)" in text
+
+
+def test_no_character_turns_or_breaks_what_stands_beside_it():
+    turned = "a\u202eb\u2066c\u009bd\re"
+    step = Step("s", "certified", f"ranmask\r```\u2028```\r<script>{turned}", {}, "todo")
+    one = Reproduction("x", turned, "certified", "", "", "smoke", {}, {}, (step,))
+    report = build([one])
+    for text in (markdown.render(report), html.render(report)):
+        assert not set(text) & set("\u202e\u2066\u009b")
+    text = markdown.render(report)
+    assert "\r" not in text and "\u2028" not in text
+    assert "```\nranmask ``` ``` <script>" in text.replace("````", "```")
+
+
+def test_a_sentence_of_ten_thousand_words():
+    words = 10_000
+    line = {
+        **{"label": "a", "label_id": 0, "votes": [9, 1], "words": words, "kept": 2, "masks": 10},
+        **{"radius": 1, "critical_words": [0, 1], "text": "word " * words},
+        "copies": [{"kept": [0, 9_999], "label_id": 0}],
+    }
+    step = Step("s", "examples", "c", {}, "done", result=Examples((line,)))
+    one = Reproduction("x", "T", "certified", "", "", "smoke", {}, {}, (step,))
+    text = html.render(build([one]))
+    assert len(text) < 3_000_000
+    Page(text)
+
+
+def test_a_link_stays_a_link(run, tmp_path):
+    link = tmp_path / "link.html"
+    link.symlink_to(tmp_path / "real.html")
+    assert run(FILES[5], "--output", link).exit_code == 0
+    assert link.is_symlink() and "</html>" in (tmp_path / "real.html").read_text(encoding="utf-8")
 
 
 def test_nothing_is_left_behind_when_writing_fails(run, tmp_path, monkeypatch):

@@ -9,9 +9,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ranmask.divergence import jensen_shannon
+from ranmask.families import kept_count
+from ranmask.intervals import proportion_interval
 from ranmask.published import published
 from ranmask.reporting import markdown
-from ranmask.reporting.blocks import Example, Fold, Paragraph, Picture, Span, prose
+from ranmask.reporting.blocks import Example, Fold, Paragraph, Picture, Span, Strip, prose
 from ranmask.reporting.condensed import (
     Attacked,
     Betas,
@@ -42,9 +44,22 @@ from ranmask.reporting.sections import (
     rates,
     teaching,
 )
-from ranmask.reporting.tables import Cell, Column, Table, difference, percent, share, share_cell
+from ranmask.reporting.tables import (
+    Cell,
+    Column,
+    Table,
+    difference,
+    interval,
+    percent,
+    percent_cell,
+    share,
+    share_cell,
+)
 
 FILES = sorted((Path(__file__).parents[1] / "data" / "report").glob("*.json"))
+
+
+FRESH = {"kind": "smoothed", "options": {"sampling": "fresh"}}
 
 
 def reproduction(kind, *steps, name="x", paper="", size="default"):
@@ -157,7 +172,7 @@ def test_attacks_are_counted_as_the_paper_counts():
     statuses = ("succeeded", "failed", "failed", "skipped", "error", "succeeded")
     run = Attacked(
         "a",
-        None,
+        FRESH,
         tuple(range(6)),
         statuses,
         (9,) * 6,
@@ -169,6 +184,31 @@ def test_attacks_are_counted_as_the_paper_counts():
     assert (counts.texts, counts.attempted, counts.succeeded, counts.held) == (5, 4, 2, 2)
     assert (counts.rechecked, counts.vanished, counts.errors) == (2, 1, 1)
     assert count_attacks([run, run]).texts == 10
+
+
+@pytest.mark.parametrize(
+    ("victim", "rechecked"),
+    [
+        (None, 0),
+        ({"kind": "smoothed", "options": {"sampling": "fixed"}}, 0),
+        ({"kind": "cascade", "smoothed": {"options": {"sampling": "fixed"}}}, 0),
+        ({"kind": "cascade", "smoothed": None}, 0),
+        ({"kind": "smoothed", "options": {"sampling": "lm"}}, 1),
+        ({"kind": "synonym-smoothed", "options": {"masks": 32}}, 1),
+    ],
+)
+def test_only_what_is_drawn_can_be_drawn_again(victim, rechecked):
+    # The run itself says True for whatever has nothing to draw.
+    run = Attacked("a", victim, (1,), ("succeeded",), (9,), (1,), (5,), (True,))
+    assert count_attacks([run]).rechecked == rechecked
+
+
+def test_runs_over_the_same_texts_do_not_add_texts():
+    assert interval(40, 100) == proportion_interval(40, 100)
+    assert interval(200, 500, runs=5) == proportion_interval(40, 100)
+    low, high = interval(7, 20, runs=2)  # 3.5 of 10: rounded outwards
+    assert (low, high) == (proportion_interval(3, 10)[0], proportion_interval(4, 10)[1])
+    assert interval(1, 3, runs=5) == (0, 1)
 
 
 # The lesson
@@ -207,7 +247,9 @@ def test_the_lesson_shows_a_dissenting_copy():
     assert [copy.agrees for copy in picture.copies] == [True] * 5 + [False]
     assert picture.copies[-1].shown == (None, None, "three", "four")
     assert picture.copies[-1].vote == "class 1"  # no sentence tells its name
-    assert picture.about == "6 of its 10 copies, and how each votes. Grey: hidden."
+    assert picture.about == (
+        "6 of its 10 copies, and how each votes. Grey: hidden. The bar below counts all."
+    )
     assert [(part.label, part.votes, part.wins) for part in picture.tally] == [
         ("good", 9, True),
         ("class 1", 1, False),
@@ -302,9 +344,25 @@ def test_certified_tables():
     ]
     assert "no guarantee" in levels.rows[1][1].text
     assert "the paper's at **1 of 1** masking rates" in read(section)
-    assert "Below 50 %" not in read(section)
-    low = sst2(done("certified", compared([0], [1]), rate=0.3))
-    assert "Below 50 % masked, none of these can prove" in read(certified.section([low]))
+    assert "At 50 %" not in read(section)
+    low = sst2(done("certified", compared([0], [1]), rate=0.5))
+    assert "At 50 % masked or less none of these certificates" in read(certified.section([low]))
+
+
+@pytest.mark.parametrize("rate", [0.05, 0.3, 0.49, 0.5])
+def test_half_masked_or_less_proves_no_word(rate):
+    # What the sentence says: some word stands in half of the copies, for every number of words.
+    assert all(2 * kept_count(words, mask_rate=rate) >= words for words in range(1, 300))
+
+
+def test_nothing_is_said_to_agree_or_to_be_proved_that_is_not():
+    other = sst2(done("certified", votes([2, 1]), rate=0.85))
+    assert "No masking rate of the paper's table" in read(certified.section([other]))
+    claimed = votes([2, 1], certificate="paper", guarantee=False)
+    text = read(certified.section([sst2(done("certified", claimed, rate=0.7))]))
+    assert "Nothing here is *proved*." in text
+    assert "What is claimed of the votes, without guarantee" in text
+    assert "votes prove" not in text
 
 
 def test_every_column_of_the_papers_numbers_says_no_guarantee():
@@ -328,6 +386,16 @@ def test_a_run_without_a_rate_and_without_a_guarantee():
     assert "without guarantee" in tiles[1].label
 
 
+def test_the_lesson_says_what_a_radius_does_not_cover():
+    plain = reproduction("certified", done("certified", votes([1])))
+    assert "not words added or left out" in read(teaching.section([plain]))
+    assert "SAFER" not in read(teaching.section([plain]))
+    safer = votes([1], certificate="safer", threat="synonyms")
+    text = read(teaching.section([reproduction("certified", done("certified", safer))]))
+    assert "words of the table of synonyms only" in text
+    assert "not words added" not in text
+
+
 def test_a_radius_against_synonyms_says_so():
     result = votes([2, 1], certificate="safer", threat="synonyms")
     one = reproduction("certified", done("certified", result))
@@ -340,7 +408,7 @@ def test_a_certificate_that_needs_luck_is_no_proof():
     shown = list(tables(certified.section([one]).blocks))
     groups = {column.group for table in shown for column in table.columns}
     assert groups == {"", "Levine\N{EN DASH}Feizi"}
-    assert overview.section([one]).blocks[1].tiles[1].label == "words certified at the median"
+    assert overview.section([one]).blocks[1].tiles[1].label == "word certified at the median"
 
 
 def test_single_runs_do_not_speak_of_the_paper():
@@ -377,7 +445,7 @@ def attack_run(held, fell, wrong=0, confirmed=True):
     checked = (None,) * held + (confirmed,) * fell + (None,) * wrong
     return Attacked(
         "a",
-        None,
+        FRESH,
         tuple(range(1, texts + 1)),
         statuses,
         (9,) * texts,
@@ -428,10 +496,51 @@ def test_the_order_of_methods_is_told():
     )
     text = read(empirical.section([one]))
     assert "**TextFooler**, 3 methods: 2 of 3 pairs are in the paper's order" in text
-    assert "rank correlation .50. The most robust is RanMASK-90% (vote) in both." in text
+    assert "rank correlation .50. Most robust: RanMASK-90% (vote) in both." in text
     assert "**DeepWordBug**, 2 methods: 0 of 1 pairs" in text
-    assert "The most robust is Baseline here, FreeLB in the paper." in text
+    assert "Most robust: Baseline here, FreeLB in the paper." in text
     assert "BERT-Attack**," not in text
+
+
+def test_methods_that_tie_have_no_order():
+    one = agnews(
+        ("Baseline", "textfooler", attack_run(30, 60)),
+        ("FreeLB", "textfooler", attack_run(30, 60)),
+    )
+    text = read(empirical.section([one]))
+    assert "2 methods: no pair can be compared; in 1 more" in text
+    assert "Most robust: Baseline and FreeLB here, FreeLB in the paper." in text
+    [strip] = [block for block in overview.section([one]).blocks if isinstance(block, Strip)]
+    [tile] = strip.tiles
+    assert (tile.label, tile.note[:19]) == (
+        "best of 2 methods under TextFooler",
+        "Baseline and 1 more",
+    )
+
+
+def test_how_many_texts_is_said():
+    short, long = attack_run(30, 60), attack_run(40, 80)
+    cells = [("Baseline", "textfooler", short), ("FreeLB", "textfooler", short)]
+    assert "90 texts each." in read(empirical.section([agnews(*cells)]))
+    text = read(empirical.section([agnews(*cells, ("Ours", "textfooler", long))]))
+    assert "90 to 120 texts" in text
+    one = reproduction(
+        "certified",
+        done("certified", votes([1, 2], errors=3), rate=0.7),
+        done("certified", votes([1]), rate=0.9),
+    )
+    assert "1 to 2 texts, at most 100 copies of each. 3 with errors" in read(
+        certified.section([one])
+    )
+
+
+def test_a_single_attack_shows_no_other():
+    run = done("attack", attack_run(5, 5), method="mine", attack="deepwordbug")
+    text = read(empirical.section([reproduction("empirical", run)]))
+    assert "DeepWordBug: Boa" in text
+    assert "Bold" not in text and "**50.0**" not in text
+    assert "TextFooler" not in text
+    assert "hollow" not in text
 
 
 def test_unfinished_attacks_are_not_counted():
@@ -464,6 +573,11 @@ def test_beta_lines():
         (2, pytest.approx(0.15)),
     ]
     assert betas.largest_gap(result) == pytest.approx(0.2)
+    later = replace(result, changed=(2, 3))  # no figure for one changed word
+    [table] = tables(
+        betas.section([reproduction("beta", done("beta", later, corpus="x", rate=1))]).blocks
+    )
+    assert [cell.text for cell in table.rows[0]][4:6] == ["\N{EN DASH}"] * 2
     one = reproduction("beta", done("beta", result, corpus="sst2", rate=0.7))
     section = betas.section([one])
     [table] = tables(section.blocks)
@@ -480,6 +594,7 @@ def test_rates_count_seeds_together():
     section = rates.section([reproduction("rates", *steps)])
     [table] = tables(section.blocks)
     assert [cell.text for cell in table.rows[0]] == ["90 %", "40.0"]
+    assert table.rows[0][1].interval == percent_cell(40, 100).interval
     [picture] = [block for block in section.blocks if isinstance(block, Picture)]
     assert [(p.x, p.y) for p in picture.charts[0].series[0].points] == [(90, 40)]
     assert "2 at most" in read(section)

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, TypeAlias, get_args
 
 from ranmask.errors import DataError, OutputError
+from ranmask.reporting.checking import check
 from ranmask.reporting.condensed import (
     Attacked,
     Betas,
@@ -50,6 +51,7 @@ _OF_EACH_TEXT: dict[type, tuple[str, ...]] = {
     Predicted: ("correct", "vote_entropy", "score_entropy"),
     Betas: ("words", "share"),
 }
+_MOST_ROWS = 10_000_000  # a range is a few letters, whatever it says
 _SPREAD = 5  # levels with a line for each entry: the whole, steps, a step, its result, readings
 
 
@@ -72,6 +74,7 @@ def write(reproduction: Reproduction, path: Path) -> None:
         draft.write_text(_text(values, _SPREAD) + "\n", encoding="utf-8")
         draft.replace(path)
     except OSError as error:
+        draft.unlink(missing_ok=True)
         raise OutputError(f"cannot write {path}: {error.strerror or error}") from error
 
 
@@ -80,7 +83,7 @@ def read_condensed(path: Path) -> Reproduction:
     found = read_object(path)
     check_format(found, FORMAT, VERSION)
     steps = []
-    for number, values in enumerate(found["steps"], 1):
+    for number, values in enumerate(listed(found, "steps"), 1):
         entry = Line(values, f"{path}: step {number}")
         step = step_of(entry)
         if entry["result"] is not None:
@@ -91,10 +94,17 @@ def read_condensed(path: Path) -> Reproduction:
     return reproduction_of(found, tuple(steps))
 
 
+def listed(found: Line, key: str) -> list[Any]:
+    """An entry that has to be a list."""
+    if not isinstance(found[key], list):
+        raise DataError(f"{found.where}: {key} is a {type(found[key]).__name__}, not a list")
+    return list(found[key])
+
+
 def reproduction_of(found: Line, steps: tuple[Step, ...]) -> Reproduction:
     """A reproduction from what every file says of it in the same words."""
     recipe = Line(found["recipe"], f"{found.where}: recipe")
-    return Reproduction(
+    made = Reproduction(
         name=recipe["name"],
         title=recipe["title"],
         kind=_one_of(recipe, "kind", _KINDS),
@@ -105,11 +115,13 @@ def reproduction_of(found: Line, steps: tuple[Step, ...]) -> Reproduction:
         machine=found["machine"],
         steps=steps,
     )
+    check(made, found.where)
+    return made
 
 
 def step_of(found: Line) -> Step:
     """A step without its result, from what every file says of it in the same words."""
-    return Step(
+    step = Step(
         name=found["name"],
         measures=_one_of(found, "measures", get_args(Measures)),
         command=found["command"],
@@ -119,6 +131,8 @@ def step_of(found: Line) -> Step:
         error=found["error"],
         data=found.get("data"),
     )
+    check(step, found.where)
+    return step
 
 
 def _one_of(found: Line, key: str, known: Sequence[str]) -> Any:
@@ -152,6 +166,7 @@ def _decoded(kind: type[Any], found: Line) -> Any:
                 raise DataError(f"{found.where}: {field.name} cannot be read: {error}") from error
         given[field.name] = value
     record = kind(**given)
+    check(record, found.where)
     if "rows" in given:
         for name, length in _lengths(record):
             if length != len(record.rows):
@@ -207,6 +222,8 @@ def _from_ranges(text: str) -> tuple[int, ...]:
     rows: list[int] = []
     for part in text.split(",") if text else []:
         low, _, high = part.partition("-")
+        if int(high or low) - int(low) > _MOST_ROWS:
+            raise ValueError(f"{part} are more than {_MOST_ROWS:,} rows")
         rows += range(int(low), int(high or low) + 1)
     return tuple(rows)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import combinations
@@ -115,7 +115,7 @@ class Attacks:
     """Counts of attacked texts, those with errors left out.
 
     ``rechecked``: successes that were tried again on fresh masks; ``vanished``: those of them
-    that are none there.
+    that are none there.  ``runs``: how many runs, over the same texts, were added up.
     """
 
     texts: int
@@ -124,6 +124,7 @@ class Attacks:
     rechecked: int
     vanished: int
     errors: int
+    runs: int = 1
 
     @property
     def held(self) -> int:
@@ -134,7 +135,13 @@ class Attacks:
 def count_attacks(results: Sequence[Attacked]) -> Attacks:
     """Counts over one or more runs."""
     statuses = [status for result in results for status in result.statuses]
-    checked = [one for result in results for one in result.confirmed if one is not None]
+    checked = [
+        one
+        for result in results
+        if draws_afresh(result.victim)
+        for one in result.confirmed
+        if one is not None
+    ]
     succeeded, failed = statuses.count("succeeded"), statuses.count("failed")
     return Attacks(
         texts=succeeded + failed + statuses.count("skipped"),
@@ -143,7 +150,19 @@ def count_attacks(results: Sequence[Attacked]) -> Attacks:
         rechecked=len(checked),
         vanished=checked.count(False),
         errors=statuses.count("error"),
+        runs=max(1, len(results)),
     )
+
+
+def draws_afresh(victim: Mapping[str, Any] | None) -> bool:
+    """Whether a victim draws its copies anew: only then can a success be tried on others."""
+    if victim is None:
+        return False
+    if victim.get("kind") == "cascade":
+        smoothed = victim.get("smoothed")
+        return isinstance(smoothed, Mapping) and draws_afresh(smoothed)
+    options = victim.get("options")
+    return not isinstance(options, Mapping) or options.get("sampling") != "fixed"
 
 
 def rank_correlation(first: Sequence[float], second: Sequence[float]) -> float | None:

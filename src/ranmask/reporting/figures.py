@@ -26,7 +26,7 @@ from ranmask.reporting.scales import (
     words_axis,
 )
 from ranmask.reporting.symbols import BETA, DASH
-from ranmask.reporting.tables import share
+from ranmask.reporting.tables import interval, share
 
 _LOOKS = {"exact": 1, "ablation": 2, "paper": 3, "paper-as-printed": 4}
 _MOST_WORDS = 12  # changed words that a curve shows
@@ -106,7 +106,7 @@ def method_dots(title: str, rows: Sequence[tuple[str, Attacks | None, float | No
         if counts is None or not counts.texts:
             dots.append(Dot(method, None, other=printed))
             continue
-        low, high = proportion_interval(counts.held, counts.texts)
+        low, high = interval(counts.held, counts.texts, counts.runs)
         ours = 100 * counts.held / counts.texts
         dots.append(Dot(method, ours, 100 * low, 100 * high, printed))
     return Dots(
@@ -151,7 +151,7 @@ def rates_plot(title: str, lines: Mapping[str, Sequence[tuple[float, Attacks]]])
     for look, (name, line) in enumerate(lines.items(), 1):
         points = []
         for rate, counts in line:
-            low, high = proportion_interval(counts.held, counts.texts)
+            low, high = interval(counts.held, counts.texts, counts.runs)
             height = 100 * counts.held / counts.texts
             points.append(Point(100 * rate, height, 100 * low, 100 * high))
         series.append(Series(name, tuple(points), look))

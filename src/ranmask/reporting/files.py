@@ -13,7 +13,9 @@ from ranmask.errors import DataError
 class Line(dict[str, Any]):
     """A JSON object that knows where it stands: a key that is missing is a `DataError`."""
 
-    def __init__(self, values: Mapping[str, Any], where: str) -> None:
+    def __init__(self, values: object, where: str) -> None:
+        if not isinstance(values, Mapping):
+            raise DataError(f"{where}: expected a JSON object, not {type(values).__name__}")
         super().__init__(values)
         self.where = where
 
@@ -24,11 +26,7 @@ class Line(dict[str, Any]):
 def read_object(path: Path) -> Line:
     """The JSON object that a file holds."""
     text = _text(path)
-    try:
-        value = json.loads(text)
-    except json.JSONDecodeError as error:
-        raise DataError(f"{path}, line {error.lineno}: not valid JSON: {error.msg}") from error
-    return _object(value, str(path))
+    return Line(_parsed(text, str(path)), str(path))
 
 
 def read_lines(path: Path) -> list[Line]:
@@ -38,10 +36,7 @@ def read_lines(path: Path) -> list[Line]:
     found = []
     for number, line in enumerate(lines if lines != [""] else [], 1):
         where = f"{path}, line {number}"
-        try:
-            found.append(_object(json.loads(line), where))
-        except json.JSONDecodeError as error:
-            raise DataError(f"{where}: not valid JSON: {error.msg}") from error
+        found.append(Line(_parsed(line, where), where))
     return found
 
 
@@ -65,7 +60,11 @@ def _text(path: Path) -> str:
         raise DataError(f"cannot read {path}: it is not UTF-8 ({error.reason})") from error
 
 
-def _object(value: object, where: str) -> Line:
-    if not isinstance(value, dict):
-        raise DataError(f"{where}: expected a JSON object, not {type(value).__name__}")
-    return Line(value, where)
+def _parsed(text: str, where: str) -> object:
+    try:
+        return json.loads(text)
+    except json.JSONDecodeError as error:
+        place = f"{where}, line {error.lineno}" if error.lineno > 1 else where
+        raise DataError(f"{place}: not valid JSON: {error.msg}") from error
+    except (ValueError, RecursionError) as error:  # a number, or a nesting, beyond all measure
+        raise DataError(f"{where}: not JSON that can be read: {error}") from error

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import PurePath
 
 from ranmask.reporting.blocks import (
@@ -34,6 +35,7 @@ _FENCE = re.compile(r"`{3,}")
 
 def render(report: Report, pictures: PurePath | None = None) -> str:
     """The text.  ``pictures``: the folder of the charts, as seen from where the text will be."""
+    shown = None if pictures is None else _Shown(pictures, _file_names(report))
     parts = [f"# {escape(report.title)}", _spans(report.summary)]
     parts.append(
         "\n".join(f"- [{escape(one.title)}](#{_address(one.title)})" for one in report.sections)
@@ -41,18 +43,17 @@ def render(report: Report, pictures: PurePath | None = None) -> str:
     for section in report.sections:
         parts.append(f"## {escape(section.title)}")
         for block in section.blocks:
-            parts += _block(block, pictures)
+            parts += _block(block, shown)
     return "\n\n".join(parts) + "\n"
 
 
 def picture_files(report: Report) -> dict[str, str]:
     """Every chart of the report as a file: names and contents."""
-    files = {}
-    for section in report.sections:
-        for picture in _pictures(section.blocks):
-            for name, chart in zip(_names(picture), picture.charts, strict=True):
-                files[name] = standalone(chart)
-    return files
+    return {
+        name: standalone(chart)
+        for picture, names in _file_names(report)
+        for name, chart in zip(names, picture.charts, strict=True)
+    }
 
 
 def escape(text: str) -> str:
@@ -64,7 +65,18 @@ def escape(text: str) -> str:
     return _SPECIAL.sub(r"\\\1", " ".join(clean(text).split()))
 
 
-def _block(block: Block, pictures: PurePath | None) -> Iterator[str]:
+@dataclass(frozen=True)
+class _Shown:
+    """Where the charts are, and what their files are called."""
+
+    folder: PurePath
+    names: list[tuple[Picture, list[str]]]
+
+    def of(self, picture: Picture) -> list[str]:
+        return next(names for one, names in self.names if one is picture)
+
+
+def _block(block: Block, pictures: _Shown | None) -> Iterator[str]:
     match block:
         case Heading():
             yield f"{'#' * block.level} {escape(block.text)}"
@@ -128,7 +140,7 @@ def _code(text: str) -> str:
 
 
 def _fenced(lines: Sequence[str]) -> str:
-    text = "\n".join(" ".join(clean(line).split("\n")) for line in lines)
+    text = "\n".join(" ".join(clean(line).splitlines()) for line in lines)
     longest = max((len(run) for run in _FENCE.findall(text)), default=2)
     fence = "`" * (longest + 1)
     return f"{fence}\n{text}\n{fence}"
@@ -158,16 +170,21 @@ def _cell(cell: Cell) -> str:
     return shown
 
 
-def _picture(picture: Picture, folder: PurePath | None) -> Iterator[str]:
-    if folder is None:
+def _picture(picture: Picture, shown: _Shown | None) -> Iterator[str]:
+    if shown is None:
         titles = ", ".join(chart.title for chart in picture.charts)
         yield f"*Left out here: {escape(titles)}; ask for `--figures`.* {_spans(picture.caption)}"
         return
     yield "\n".join(
-        f"![{escape(chart.title)}](<{(folder / name).as_posix()}>)"
-        for name, chart in zip(_names(picture), picture.charts, strict=True)
+        f"![{escape(chart.title)}]({_target((shown.folder / name).as_posix())})"
+        for name, chart in zip(shown.of(picture), picture.charts, strict=True)
     )
     yield _spans(picture.caption)
+
+
+def _target(path: str) -> str:
+    """A link's target; in angle brackets where it has blanks or brackets of its own."""
+    return path if re.fullmatch(r"[\w./-]+", path) else f"<{path}>"
 
 
 def _example(example: Example) -> Iterator[str]:
@@ -201,9 +218,25 @@ def _pictures(blocks: Sequence[Block]) -> Iterator[Picture]:
             yield from _pictures(block.blocks)
 
 
-def _names(picture: Picture) -> list[str]:
-    """File names that no name of a recipe can lead elsewhere."""
-    stem = re.sub(r"[^a-z0-9]+", "-", picture.name.lower()).strip("-") or "figure"
+def _file_names(report: Report) -> list[tuple[Picture, list[str]]]:
+    """The pictures of a report with the names of their files, no two alike."""
+    found, taken = [], set[str]()
+    for section in report.sections:
+        for picture in _pictures(section.blocks):
+            stem = start = _stem(picture)
+            while any(name in taken for name in _names(picture, stem)):
+                stem = f"{start}-{len(taken)}"
+            found.append((picture, _names(picture, stem)))
+            taken.update(_names(picture, stem))
+    return found
+
+
+def _stem(picture: Picture) -> str:
+    """A file name that no name of a recipe can lead elsewhere."""
+    return re.sub(r"[^a-z0-9]+", "-", picture.name.lower()).strip("-")[:80] or "figure"
+
+
+def _names(picture: Picture, stem: str) -> list[str]:
     if len(picture.charts) == 1:
         return [f"{stem}.svg"]
     return [f"{stem}-{place}.svg" for place in range(1, len(picture.charts) + 1)]

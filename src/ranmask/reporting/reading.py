@@ -13,9 +13,11 @@ from pathlib import Path, PurePosixPath
 from typing import Any, Literal
 
 from ranmask.errors import DataError
+from ranmask.reporting.checking import check
 from ranmask.reporting.condensed import Measures, Reproduction, Step, Trained
 from ranmask.reporting.condensed_file import (
     FORMAT,
+    listed,
     read_condensed,
     reproduction_of,
     step_of,
@@ -26,10 +28,13 @@ from ranmask.reporting.lines import COMMANDS, condense, first_error
 from ranmask.reporting.privacy import folders_cut, without_folders
 from ranmask.runs import RUN_VERSION
 
-__all__ = ["INDEX", "read", "read_several", "write"]
+__all__ = ["INDEX", "RESULTS", "read", "read_several", "sources", "write"]
 
 INDEX = "reproduction.json"
 """The file that makes a folder a reproduction."""
+
+RESULTS = "results"
+"""The folder inside it that has the result files."""
 
 _INDEX_FORMAT, _INDEX_VERSION = "ranmask-reproduction", 1
 _TRAINING_FORMAT, _TRAINING_VERSION = "ranmask-training", 1
@@ -78,12 +83,20 @@ def read_several(paths: Iterable[Path]) -> tuple[Reproduction, ...]:
     return tuple(reproductions)
 
 
+def sources(path: Path) -> set[Path]:
+    """The files that `read` reads, none of which a report may be written over."""
+    if path.is_dir():
+        inside = (path / RESULTS).rglob("*")
+        return {(path / INDEX).resolve(), *(one.resolve() for one in inside if one.is_file())}
+    return {path.resolve(), _record_path(path).resolve()}
+
+
 def _read_folder(folder: Path) -> Reproduction:
     found = read_object(folder / INDEX)
     check_format(found, _INDEX_FORMAT, _INDEX_VERSION)
     steps = [
         _read_step(folder, Line(step, f"{found.where}: step {number}"))
-        for number, step in enumerate(found["steps"], 1)
+        for number, step in enumerate(listed(found, "steps"), 1)
     ]
     cleaned = Line(
         {**found, **without_folders({key: found[key] for key in ("settings", "machine")})},
@@ -101,7 +114,7 @@ def _read_step(folder: Path, entry: Line) -> Step:
     )
     if step.state != "done":
         return step
-    output = PurePosixPath(entry["output"])
+    output = PurePosixPath(str(entry["output"]))
     if output.is_absolute() or ".." in output.parts:
         raise DataError(f"{entry.where}: output {str(output)!r} lies outside of {folder}")
     path = folder / output
@@ -118,8 +131,9 @@ def _with_training(step: Step, path: Path) -> Step:
     check_format(found, _TRAINING_FORMAT, _TRAINING_VERSION)
     if "validation" not in found:
         return replace(step, state="todo", error="not finished: the same command goes on")
-    run, validation = without_folders(found["run"]), without_folders(found["validation"])
-    return replace(step, result=Trained(run, validation))
+    trained = Trained(without_folders(found["run"]), without_folders(found["validation"]))
+    check(trained, str(path))
+    return replace(step, result=trained)
 
 
 def _with_lines(step: Step, path: Path) -> Step:
@@ -137,23 +151,29 @@ def _with_lines(step: Step, path: Path) -> Step:
     lines = read_lines(path)
     finished = Line(record["finished"], f"{record.where}: finished")
     # An attack counts its texts without those that have errors.
-    rows = finished["rows"] if "rows" in finished else finished["texts"] + finished["errors"]
-    if len(lines) != rows:
+    counted = ("rows",) if "rows" in finished else ("texts", "errors")
+    if [len(lines)] != [sum(finished[key] for key in counted if isinstance(finished[key], int))]:
+        said = " and ".join(f"{finished[key]!r} {key}" for key in counted)
         raise DataError(
-            f"{path} has {len(lines)} lines, and its record says {rows} rows: the file was "
+            f"{path} has {len(lines)} lines, and its record says {said}: the file was "
             "changed after the run; run again"
         )
     problem = first_error(lines)
     if problem is not None:
         return replace(step, state="failed", error=folders_cut(problem))
     try:
-        return replace(step, result=condense(step.measures, lines, record))
+        result = condense(step.measures, lines, record)
     except DataError:
         raise
-    except (TypeError, ValueError, AttributeError, IndexError, KeyError) as error:
+    except (
+        *(TypeError, ValueError, AttributeError, IndexError, KeyError),
+        ArithmeticError,
+    ) as error:
         raise DataError(
             f"{path} does not hold lines of `ranmask {record['command']}`: {error}"
         ) from error
+    check(result, str(path))
+    return replace(step, result=result)
 
 
 def _read_file(path: Path) -> Reproduction:
@@ -166,9 +186,10 @@ def _read_file(path: Path) -> Reproduction:
         )
     measures, kind = _KINDS[record["command"]]
     name = path.name.removesuffix(".jsonl")
-    step = Step(name, measures, f"ranmask {record['command']}", _place(name, record), "done")
+    # The record says what was run, but not the line that was typed.
+    step = Step(name, measures, "", _place(name, record), "done")
     step = _with_lines(step, path)
-    return Reproduction(
+    made = Reproduction(
         name=name,
         title=name,
         kind=kind,
@@ -179,19 +200,24 @@ def _read_file(path: Path) -> Reproduction:
         machine={"ranmask": record["ranmask"]},
         steps=(step,),
     )
+    check(made, str(path))
+    return made
 
 
 def _place(name: str, record: Line) -> dict[str, Any]:
     """Where the result of a single run belongs, as far as its record says."""
     if record["command"] == "attack":
-        return {"method": name, "attack": record["recipe"]["name"]}
+        recipe = Line(record["recipe"], f"{record.where}: recipe")
+        return {"method": name, "attack": recipe["name"]}
     if record["command"] == "predict":
         return {"method": name}
-    options = record["classifier"].get("options") or {}
+    classifier = Line(record["classifier"], f"{record.where}: classifier")
+    options = Line(classifier.get("options") or {}, f"{record.where}: options")
     rate = options.get("mask_rate")
     place: dict[str, Any] = {} if rate is None else {"rate": rate}
     if record["command"] == "beta":
-        return {"corpus": record["input"].get("name", name), **place}
+        data = Line(record["input"], f"{record.where}: input")
+        return {"corpus": data.get("name", name), **place}
     return place
 
 
@@ -204,6 +230,8 @@ def _read_record(path: Path) -> Line:
         )
     found = read_object(record)
     check_format(found, "ranmask-run", RUN_VERSION)
+    if not isinstance(found["command"], str):
+        raise DataError(f"{found.where}: command is {found['command']!r}, not the name of one")
     return found
 
 

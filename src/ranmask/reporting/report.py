@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from ranmask.reporting.blocks import Report
 from ranmask.reporting.condensed import Reproduction
@@ -26,6 +27,7 @@ def build(reproductions: Sequence[Reproduction], title: str | None = None) -> Re
 
     ``title``: by default that of the reproduction, where there is one only.
     """
+    reproductions = _told_apart(reproductions)
     if title is None:
         several = "Runs of ranmask" if overview.only_runs(reproductions) else _TITLE
         title = reproductions[0].title if len(reproductions) == 1 else several
@@ -43,3 +45,12 @@ def build(reproductions: Sequence[Reproduction], title: str | None = None) -> Re
     )
     sections = tuple(section for section in possible if section is not None)
     return Report(title, overview.one_sentence(reproductions), sections)
+
+
+def _told_apart(reproductions: Sequence[Reproduction]) -> tuple[Reproduction, ...]:
+    """The same, with its size in the title of whatever is there in two sizes."""
+    titles = [one.title for one in reproductions]
+    return tuple(
+        replace(one, title=f"{one.title} ({one.size})") if titles.count(one.title) > 1 else one
+        for one in reproductions
+    )

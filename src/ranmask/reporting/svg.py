@@ -6,16 +6,20 @@ import html
 import re
 from collections.abc import Mapping
 
-_NOT_XML = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+# What no XML or UTF-8 file can hold; what moves a terminal; what turns the text around it.
+_UNFIT = re.compile(
+    "[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]"
+    "|[\u007f-\u009f\u202a-\u202e\u2066-\u2069]"
+)
 
 
 def clean(value: str) -> str:
-    r"""The text without characters that no XML or UTF-8 file can hold.
+    r"""The text without characters that no file can hold, or that change what stands beside them.
 
     >>> clean("a\x00b")
     'a�b'
     """
-    return _NOT_XML.sub("\N{REPLACEMENT CHARACTER}", value)
+    return _UNFIT.sub("\N{REPLACEMENT CHARACTER}", value)
 
 
 def element(name: str, attributes: Mapping[str, str], content: str = "", raw: bool = False) -> str:

@@ -94,30 +94,32 @@ def difference(value: Number, digits: int = 1) -> str:
     return (MINUS if float(value) < 0 else "+") + text
 
 
-def share_cell(part: int, total: int, *, strong: bool = False, beside: str = "") -> Cell:
+def interval(part: int, total: int, runs: int = 1) -> tuple[float, float]:
+    """95 % interval of a share; ``runs``: how many runs over the same texts were added up.
+
+    A text that was asked five times is still one text: the share is that of all runs, and the
+    interval that of the texts of one, its ends rounded outwards.
+    """
+    texts = max(1, total // runs)
+    low, _ = proportion_interval(part * texts // total, texts)
+    _, high = proportion_interval(-(-part * texts // total), texts)
+    return low, high
+
+
+def share_cell(part: int, total: int) -> Cell:
     """A share of texts with its 95 % interval."""
     if not total:
         return Cell("no texts", quiet=True)
-    low, high = proportion_interval(part, total)
-    return Cell(
-        share(Fraction(part, total)),
-        interval=f"{share(low)}{DASH}{share(high)}",
-        strong=strong,
-        beside=beside,
-    )
+    low, high = interval(part, total)
+    return Cell(share(Fraction(part, total)), interval=f"{share(low)}{DASH}{share(high)}")
 
 
-def percent_cell(part: int, total: int, *, strong: bool = False, beside: str = "") -> Cell:
+def percent_cell(part: int, total: int, runs: int = 1) -> Cell:
     """The same in percent, with one digit, as the paper's attack tables have it."""
     if not total:
         return Cell("no texts", quiet=True)
-    low, high = proportion_interval(part, total)
-    return Cell(
-        percent(Fraction(part, total)),
-        interval=f"{percent(low)}{DASH}{percent(high)}",
-        strong=strong,
-        beside=beside,
-    )
+    low, high = interval(part, total, runs)
+    return Cell(percent(Fraction(part, total)), interval=f"{percent(low)}{DASH}{percent(high)}")
 
 
 def whole(value: int | None) -> str:

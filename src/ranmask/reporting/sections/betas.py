@@ -11,7 +11,7 @@ from ranmask.reporting.condensed import Betas, Reproduction
 from ranmask.reporting.counting import corpus_name, finished, rate_name
 from ranmask.reporting.figures import divergences, hidden_gaps
 from ranmask.reporting.scales import power_of_ten
-from ranmask.reporting.symbols import BETA, MINUS
+from ranmask.reporting.symbols import BETA, DASH, MINUS
 from ranmask.reporting.tables import Column, Table, columns, row, share
 
 Line = list[tuple[int, float]]
@@ -29,7 +29,8 @@ def section(reproductions: Sequence[Reproduction]) -> Section | None:
                 "word still votes for the label, to p_c, how often any copy does. Its reason is a "
                 "figure: the Jensen{dash}Shannon divergence between the two is tiny. But that "
                 "divergence is taken between two lists with one entry for each *text*, scaled to "
-                "sum to 1. A common factor is lost, and it shrinks as texts are added."
+                "sum to 1. A factor that all texts share is lost, and what one text adds is lost among "
+                "the others: it cannot show that the two are equal for any text."
             )
         )
     ]
@@ -95,15 +96,15 @@ def _corpus(name: str, corpus: str, rates: dict[float, Betas]) -> list[Block]:
     gaps = {rate_name(rate): gap_line(result, chosen=True) for rate, result in rates.items()}
     bound = published().beta.below.get(corpus)
     blocks: list[Block] = [_table(rates)]
-    if lines and bound is not None:
+    if lines and any(gaps.values()) and bound is not None:
         charts = (
             divergences(f"{corpus_name(corpus)}: what the paper shows", lines, bound),
             hidden_gaps("What it hides", gaps),
         )
         caption = prose(
-            "Left: divergence against changed words, one line a masking rate; logarithmic. Right: "
-            "{beta} less p_c when the positions are *chosen*, averaged over "
-            "the texts. An attacker chooses, so a certificate has to reckon with the right one."
+            "First: divergence against changed words, one line a masking rate; logarithmic. "
+            "Second: {beta} less p_c when the positions are *chosen*, averaged over "
+            "the texts. An attacker chooses, so a certificate has to reckon with the second."
         )
         blocks.append(Picture(f"{name}-{corpus}", charts, caption))
     return blocks
@@ -112,19 +113,15 @@ def _corpus(name: str, corpus: str, rates: dict[float, Betas]) -> list[Block]:
 def _table(rates: dict[float, Betas]) -> Table:
     rows = []
     for rate, result in rates.items():
-        lines = (
-            divergence_line(result),
-            gap_line(result, chosen=False),
-            gap_line(result, chosen=True),
-        )
+        line = divergence_line(result)
+        gaps = [dict(gap_line(result, chosen=chosen)) for chosen in (False, True)]
         rows.append(
             row(
                 rate_name(rate),
                 str(len(result.rows)),
-                _scientific(lines[0][0][1]) if lines[0] else "",
-                _scientific(lines[0][-1][1]) if lines[0] else "",
-                share(lines[1][0][1]) if lines[1] else "",
-                share(lines[2][0][1]) if lines[2] else "",
+                _scientific(line[0][1]) if line else DASH,
+                _scientific(line[-1][1]) if line else DASH,
+                *(share(gap[1]) if 1 in gap else DASH for gap in gaps),
                 share(largest_gap(result)),
             )
         )

@@ -75,17 +75,18 @@ def _glossary() -> list[Block]:
                 ),
                 prose(
                     "**MCB**: the median radius; a wrong label counts as less than none. **MCR**: "
-                    "the same as a share of the text's words. N/A: half of the texts are wrong, or "
-                    "not certified even unchanged."
+                    "the same as a share of the text's words. **N/A**: at least half of the texts "
+                    "have a wrong label, or one that is not certified even with nothing changed."
                 ),
                 prose(
                     "**Exact** counts the votes of a fixed list of copies: a proof, without luck. "
-                    "**Levine{dash}Feizi** draws copies at random and is right with probability "
-                    "1 {minus} {alpha}."
+                    "**Levine{dash}Feizi** draws copies at random; for each text it is right with "
+                    "probability at least 1 {minus} {alpha}."
                 ),
                 prose(
-                    "**No guarantee** marks the paper's two ways of counting. They are here to "
-                    "compare with its tables, not to be relied on."
+                    "**No guarantee** marks the paper's ways of counting, as printed and with its "
+                    "off-by-one removed. They are here to compare with its tables: an attacker may "
+                    "need fewer words than they say."
                 ),
             )
         )
@@ -116,20 +117,37 @@ def _agreement(table: CertifiedTable, results: ByRate) -> Prose:
         if printed is not None and ours is not None:
             compared += 1
             same += summary(result, ours).median_radius == printed.mcb
-    exact = [summary(result, result.readings[0]).median_radius for result in results.values()]
-    best = max((-1 if one is None else one) for one in exact)
-    below = ""
-    if any(rate is not None and rate < _HALF for rate in results):
-        below = " Below 50 % masked, none of these can prove a single word, however good the model."
-    return prose(
-        "Counted as the paper counts, the median is the paper's at **{same} of {compared}** "
-        "masking rates that were run. What is *proved* is the next table: there the largest "
-        "median is {best}.{below}",
-        same=same,
-        compared=compared,
-        below=below,
+    said = prose("No masking rate of the paper's table was counted as the paper counts. ")
+    if compared:
+        said = prose(
+            "Counted as the paper counts, the median is the paper's at **{same} of {compared}** "
+            "masking rates that were run. ",
+            same=same,
+            compared=compared,
+        )
+    return said + _what_is_proved(results)
+
+
+def _what_is_proved(results: ByRate) -> Prose:
+    """The largest median of certificates that hold, and where there can be none."""
+    medians = [
+        summary(result, result.readings[0]).median_radius
+        for result in results.values()
+        if result.readings[0].guarantee
+    ]
+    if not medians:
+        return prose("Nothing here is *proved*.")
+    best = max((-1 if one is None else one) for one in medians)
+    said = prose(
+        "What is *proved* is in the next table: there the largest median is {best}.",
         best="N/A" if best < 0 else "1 word" if best == 1 else f"{best} words",
     )
+    if any(rate is not None and rate <= _HALF for rate in results):
+        said += prose(
+            " At 50 % masked or less none of these certificates can prove a single word, however "
+            "good the model: some word stands in at least half of the copies."
+        )
+    return said
 
 
 def _curves(one: Reproduction, results: ByRate) -> Picture:
@@ -141,8 +159,9 @@ def _curves(one: Reproduction, results: ByRate) -> Picture:
     )
     if any(also(result, "paper-as-printed") for result in results.values()):
         caption += prose(
-            " All certificates read the same votes: where the paper's lines lie above the others, "
-            "more is claimed than is proved."
+            " Where the paper's lines lie above the others, more is claimed than is proved. The "
+            "exact label is the vote of all copies; the other certificates choose theirs by a "
+            "smaller sample, so they may start lower or higher."
         )
     charts = tuple(certified_curves(rate, result) for rate, result in results.items())
     return Picture(f"{one.name}-curves", charts, caption)
@@ -153,11 +172,14 @@ def _aside(one: Reproduction, results: ByRate) -> Picture:
     best = best_rate(results)
     lengths = by_length(best, results[best])
     caption = prose(
-        "Shorter and longer texts, about a quarter in each group ({rate}). Bars are 95 % "
+        "shorter and longer texts, about a quarter in each group ({rate}). Bars are 95 % "
         "intervals.",
         rate=masked(best),
     )
     if len(results) == 1:
-        return Picture(f"{one.name}-lengths", (lengths,), caption)
-    before = prose("Masking more words costs accuracy and buys certificates. ")
+        return Picture(f"{one.name}-lengths", (lengths,), prose("By length: ") + caption)
+    before = prose(
+        "First: each masking rate by its accuracy, and by the share that is certified at one "
+        "word. Second: "
+    )
     return Picture(f"{one.name}-frontier", (frontier(results), lengths), before + caption)

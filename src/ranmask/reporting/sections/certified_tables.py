@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TypeAlias
 
 from ranmask.metrics import CertifiedSummary
@@ -61,7 +62,7 @@ def against_paper(table: CertifiedTable, results: ByRate) -> Table:
             *columns("difference", ("accuracy", "MCB")),
         ),
         rows=tuple(rows),
-        notes=("Small figures are 95 % intervals over texts.",),
+        notes=("Small figures are 95 % intervals over texts.", *_sizes(results)),
     )
 
 
@@ -122,7 +123,7 @@ def proved(results: ByRate) -> Table:
             )
         )
     return Table(
-        caption="What the same votes prove",
+        caption=_caption(results, bool(compared)),
         columns=(
             Column("masked"),
             *(_COMPARED[name] for name in compared),
@@ -132,9 +133,33 @@ def proved(results: ByRate) -> Table:
         notes=(
             "Intervals of a median are those of order statistics; where there is none, there are "
             "too few texts for one.",
+            *_sizes(results),
             *_threats(results),
         ),
     )
+
+
+def _caption(results: ByRate, compared: bool) -> str:
+    votes = "the same votes" if compared else "the votes"
+    first = [result.readings[0] for result in results.values()]
+    if not all(one.guarantee for one in first):
+        return f"What is claimed of {votes}, without guarantee"
+    proof = all(one.certificate == "exact" for one in first)
+    return f"What {votes} {'prove' if proof else 'certify'}"
+
+
+def _sizes(results: ByRate) -> list[str]:
+    """How many texts and copies there were, and how many texts were left out."""
+    texts = [len(result.rows) for result in results.values()]
+    masks = [result.masks for result in results.values()]
+    errors = sum(result.errors for result in results.values())
+    said = f"{_span(texts)} texts, at most {max(masks):,} copies of each."
+    return [f"{said} {errors:,} with errors are left out." if errors else said]
+
+
+def _span(counts: Sequence[int]) -> str:
+    least, most = min(counts), max(counts)
+    return f"{most:,}" if least == most else f"{least:,} to {most:,}"
 
 
 def _main_name(results: ByRate) -> str:

@@ -1,11 +1,9 @@
-"""Accuracy under attack: our tables with the paper's beside them, and the order of methods."""
+"""Accuracy under attack: our tables with the paper's beside them."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
-from ranmask.published import Cell as Printed
 from ranmask.published import EmpiricalTable, published
 from ranmask.reporting.blocks import (
     Block,
@@ -14,21 +12,17 @@ from ranmask.reporting.blocks import (
     Heading,
     Paragraph,
     Picture,
-    Prose,
     Section,
     prose,
 )
 from ranmask.reporting.condensed import Attacked, Reproduction
 from ranmask.reporting.counting import (
-    ATTACKS,
-    Attacks,
     attack_name,
     count_attacks,
     finished,
-    pairs_in_order,
-    rank_correlation,
 )
 from ranmask.reporting.figures import method_dots
+from ranmask.reporting.sections.methods import Measured, order
 from ranmask.reporting.symbols import DASH
 from ranmask.reporting.tables import (
     Cell,
@@ -39,31 +33,9 @@ from ranmask.reporting.tables import (
     not_run,
     percent_cell,
     row,
-    share,
 )
 
 _FIGURES = ("Cln", "Boa", "Succ")
-
-
-@dataclass(frozen=True)
-class Measured:
-    """One method under one attack: our counts, the paper's figures; None where there are none."""
-
-    method: str
-    counts: Attacks | None
-    printed: Printed | None
-
-    @property
-    def robust(self) -> float | None:
-        """Boa in percent."""
-        if self.counts is None or not self.counts.texts:
-            return None
-        return 100 * self.counts.held / self.counts.texts
-
-    @property
-    def printed_robust(self) -> float | None:
-        """The paper's."""
-        return None if self.printed is None else self.printed.boa
 
 
 def section(reproductions: Sequence[Reproduction]) -> Section | None:
@@ -83,7 +55,7 @@ def measured(one: Reproduction) -> dict[str, list[Measured]]:
     table = published().empirical.get(one.paper)
     runs: dict[tuple[str, str], list[Attacked]] = {}
     planned: dict[str, None] = dict.fromkeys(table.methods if table else ())
-    attacks: dict[str, None] = dict.fromkeys(table.attacks if table else ATTACKS)
+    attacks: dict[str, None] = dict.fromkeys(table.attacks if table else ())
     for step in one.steps:
         if step.measures == "attack" and {"method", "attack"} <= step.place.keys():
             planned.setdefault(str(step.place["method"]))
@@ -95,14 +67,6 @@ def measured(one: Reproduction) -> dict[str, list[Measured]]:
     return {
         attack: [_measured(method, attack, runs, table) for method in planned] for attack in attacks
     }
-
-
-def order_of_methods(rows: Sequence[Measured]) -> tuple[float | None, int, int, int]:
-    """Rank correlation of Boa with the paper's; pairs in its order, pairs compared, methods."""
-    both = [one for one in rows if one.robust is not None and one.printed is not None]
-    ours = [one.robust or 0.0 for one in both]
-    paper = [one.printed.boa for one in both if one.printed is not None]
-    return rank_correlation(ours, paper), *pairs_in_order(ours, paper), len(both)
 
 
 def _measured(
@@ -120,11 +84,18 @@ def _glossary() -> list[Block]:
     return [
         Bullets(
             (
-                prose("**Cln**: accuracy before the attack. **Boa**: accuracy after it."),
-                prose("**Succ**: successes, of the texts that were attacked at all."),
                 prose(
-                    "**Gone**: successes that are none on fresh masks. Against a vote over random "
-                    "masks an attacker asks hundreds of times and stops at the first lucky draw."
+                    "**Cln**: accuracy before the attack. **Boa**: accuracy after it, the *robust "
+                    "accuracy*; both of all texts."
+                ),
+                prose(
+                    "**Succ**: successful attacks, of the texts that were right before, for only "
+                    "those are attacked."
+                ),
+                prose(
+                    "**Gone**: successes that are none when other copies are drawn. Against a vote "
+                    "over random copies an attacker asks hundreds of times and stops at the first "
+                    "lucky draw. A dash: nothing is drawn, so there is nothing to draw again."
                 ),
             )
         ),
@@ -146,7 +117,7 @@ def _reproduction(one: Reproduction) -> list[Block]:
     ran = {attack: rows for attack, rows in by_attack.items() if any(row.counts for row in rows)}
     return [
         _whole_table(by_attack, table),
-        *_order(by_attack),
+        *order(by_attack),
         Picture(
             name=f"{one.name}-methods",
             charts=tuple(
@@ -157,8 +128,8 @@ def _reproduction(one: Reproduction) -> list[Block]:
                 for attack, rows in ran.items()
             ),
             caption=prose(
-                "Robust accuracy of each method. Filled: this run, with its 95 % interval; "
-                "hollow: the paper."
+                "Robust accuracy of each method. Filled: this run, with its 95 % interval{paper}.",
+                paper="; hollow: the paper" if table else "",
             ),
         ),
         Fold(
@@ -178,6 +149,11 @@ def _whole_table(by_attack: dict[str, list[Measured]], table: EmpiricalTable | N
             cells += _three(by_attack[attack][place], best[attack])
         rows.append(row(first.method, *cells))
     beside = f"Small: the paper's figure ({table.base}). " if table else ""
+    bold = "Bold: the best that was run. " if max(best.values()) > (0,) else ""
+    texts = [one.counts.texts for some in by_attack.values() for one in some if one.counts]
+    size = f"{min(texts):,} texts each. "
+    if min(texts) != max(texts):
+        size = f"{min(texts):,} to {max(texts):,} texts: figures over other texts compare badly. "
     return Table(
         caption="Cln, Boa and Succ, in percent",
         columns=(
@@ -185,13 +161,15 @@ def _whole_table(by_attack: dict[str, list[Measured]], table: EmpiricalTable | N
             *(column for attack in attacks for column in columns(attack_name(attack), _FIGURES)),
         ),
         rows=tuple(rows),
-        notes=(f"{beside}Bold: the best that was run. Intervals are in the folded tables below.",),
+        notes=(f"{beside}{bold}{size}Intervals are in the folded tables below.",),
     )
 
 
 def _best(rows: Sequence[Measured]) -> tuple[float, float, float]:
-    """The best Cln, Boa and Succ that were run."""
+    """The best Cln, Boa and Succ that were run; one alone is not the best of anything."""
     counted = [row.counts for row in rows if row.counts is not None and row.counts.texts]
+    if len(counted) < 2:
+        return -1.0, -1.0, -1.0
     clean = max((one.attempted / one.texts for one in counted), default=-1.0)
     robust = max((one.held / one.texts for one in counted), default=-1.0)
     least = min((one.succeeded / one.attempted for one in counted if one.attempted), default=-1.0)
@@ -221,48 +199,6 @@ def _three(one: Measured, best: tuple[float, float, float]) -> list[Cell]:
     ]
 
 
-def _order(by_attack: dict[str, list[Measured]]) -> list[Block]:
-    """Sentences on where the order of the methods is the paper's."""
-    items = [item for attack, rows in by_attack.items() for item in _order_item(attack, rows)]
-    if not items:
-        return []
-    return [Heading("Is the order of the methods the paper's?", 4), Bullets(tuple(items))]
-
-
-def _order_item(attack: str, rows: Sequence[Measured]) -> list[Prose]:
-    correlation, same, compared, methods = order_of_methods(rows)
-    if methods < 2:
-        return []
-    both = [one for one in rows if one.robust is not None and one.printed is not None]
-    ours = max(both, key=lambda one: one.robust or 0.0)
-    paper = max(both, key=lambda one: one.printed.boa if one.printed else 0.0)
-    if ours.method == paper.method:
-        top = prose("The most robust is {method} in both.", method=ours.method)
-    else:
-        top = prose(
-            "The most robust is {method} here, {other} in the paper.",
-            method=ours.method,
-            other=paper.method,
-        )
-    rank = ""
-    if correlation is not None:
-        rank = f", rank correlation {share(correlation, 2)}"
-    return [
-        (
-            *prose(
-                "**{attack}**, {methods} methods: {same} of {compared} pairs are in the paper's "
-                "order{rank}. ",
-                attack=attack_name(attack),
-                methods=methods,
-                same=same,
-                compared=compared,
-                rank=rank,
-            ),
-            *top,
-        )
-    ]
-
-
 def _details(attack: str, rows: Sequence[Measured]) -> Table:
     shown = []
     for one in rows:
@@ -275,18 +211,20 @@ def _details(attack: str, rows: Sequence[Measured]) -> Table:
             moved = Cell(difference(one.robust - printed.boa))
         gone = Cell(DASH, quiet=True)
         if counts.rechecked:
-            gone = percent_cell(counts.vanished, counts.rechecked)
+            gone = percent_cell(counts.vanished, counts.rechecked, counts.runs)
         texts = str(counts.texts)
+        if counts.runs > 1:
+            texts += f" in {counts.runs} runs"
         if counts.errors:
             texts += f" (+{counts.errors} errors)"
         shown.append(
             row(
                 one.method,
                 texts,
-                percent_cell(counts.attempted, counts.texts),
-                percent_cell(counts.held, counts.texts),
+                percent_cell(counts.attempted, counts.texts, counts.runs),
+                percent_cell(counts.held, counts.texts, counts.runs),
                 moved,
-                percent_cell(counts.succeeded, counts.attempted),
+                percent_cell(counts.succeeded, counts.attempted, counts.runs),
                 gone,
             )
         )

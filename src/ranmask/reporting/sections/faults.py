@@ -34,7 +34,7 @@ def _one_too_high() -> list[Block]:
                 "The paper's Algorithm 2 tests one number of changed words d after the other: is "
                 "`p {minus} {beta}{Delta}(d)` "
                 "above 1/2? Here p is the share of copies that vote for the label, "
-                "`{Delta}(d)` the share of copies that show one of d changed "
+                "`{Delta}(d)` the share of copies that show at least one of d changed "
                 "words, and {beta} is set to p. It stops at the first d that "
                 "**fails**, and returns that d. The last one that passed is one lower."
             )
@@ -43,8 +43,8 @@ def _one_too_high() -> list[Block]:
         Paragraph(
             prose(
                 "So a printed 1 can mean that **nothing** was certified, and below a masking rate "
-                "of one half it always does. There `{Delta}(1) = k/h = 1 "
-                "{minus} {rho}`: with {kept} of {words} words visible "
+                "of one half it always does. There `{Delta}(1)`, the share of copies that show one "
+                "given word, is more than half: with {kept} of {words} words visible "
                 "({rate} hidden), even a perfect classifier, p = 1, has `1 {minus} "
                 "{Delta}(1) = {value}`, below 1/2. No word can be "
                 "certified, yet the paper's tables print a median of 1 word.",
@@ -108,8 +108,9 @@ def _chosen_positions() -> list[Block]:
         Bullets(
             (
                 prose(
-                    "{words} words, {kept} visible, {keys} of them key words. A copy that shows a "
-                    "key word, and no planted one, votes for the label: p = {before}.",
+                    "A text of {words} words, {keys} of them key words; each copy shows {kept}. A "
+                    "copy that shows a key word, and no planted one, votes for the label: p = "
+                    "{before}.",
                     words=_LONG,
                     kept=_SHOWN,
                     keys=_KEYS,
@@ -130,7 +131,7 @@ def _chosen_positions() -> list[Block]:
                     "one of them used to vote for the label: {beta} = 1, not "
                     "{before}.",
                     planted=_PLANTED,
-                    before=share(before, 2),
+                    before=share(before, 4),
                 ),
                 prose(
                     "p falls to {before} {minus} {met} = **{after}**, below 1/2. The label "

@@ -29,6 +29,7 @@ from ranmask.reporting.counting import (
     summary,
 )
 from ranmask.reporting.sections import betas, certified, empirical, provenance, rates
+from ranmask.reporting.sections.certified_tables import ByRate
 from ranmask.reporting.symbols import BETA, MINUS
 from ranmask.reporting.tables import Cell, percent_cell, share, share_cell, whole
 
@@ -113,8 +114,8 @@ def _certified_tiles(one: Reproduction) -> tuple[Tile, ...]:
     if interval is not None:
         spread = f"95 %: {whole(interval[0])} to {whole(interval[1])}"
     tiles = [
-        _share_tile(share_cell(figures.correct, figures.texts), f"accuracy, {masked(rate)}"),
-        Tile(whole(median), f"words {_worth(result)} at the median", spread),
+        _share_tile(share_cell(figures.correct, figures.texts), _accuracy(results, rate)),
+        Tile(whole(median), f"{_words(median)} {_worth(result)} at the median", spread),
         _share_tile(
             share_cell(certified_at(exact, 1), figures.texts), "of texts certified at 1 word"
         ),
@@ -123,9 +124,24 @@ def _certified_tiles(one: Reproduction) -> tuple[Tile, ...]:
     if printed is not None:
         claimed = summary(result, printed).median_radius
         tiles.append(
-            Tile(whole(claimed), "words the paper's way of counting claims", "no guarantee")
+            Tile(
+                whole(claimed),
+                f"{_words(claimed)} claimed by the paper's way of counting",
+                "no guarantee",
+            )
         )
     return tuple(tiles)
+
+
+def _accuracy(results: ByRate, rate: float | None) -> str:
+    """What the first tile shows, and why it is this rate."""
+    if len(results) > 1:
+        return f"accuracy, {masked(rate)}, where most is certified"
+    return "accuracy" if rate is None else f"accuracy, {masked(rate)}"
+
+
+def _words(count: int | None) -> str:
+    return "word" if count == 1 else "words"
 
 
 def _worth(result: Certified) -> str:
@@ -147,19 +163,22 @@ def _empirical_tiles(one: Reproduction) -> tuple[Tile, ...]:
         best = max(run, key=lambda measured: measured.robust or 0.0)
         if best.counts is None:
             continue
-        cell = percent_cell(best.counts.held, best.counts.texts)
-        note = f"{best.method}; 95 %: {cell.interval}"
-        tiles.append(Tile(f"{cell.text} %", f"best under {attack_name(attack)}", note))
+        cell = percent_cell(best.counts.held, best.counts.texts, best.counts.runs)
+        as_good = sum(measured.robust == best.robust for measured in run) - 1
+        method = best.method + (f" and {as_good} more" if as_good else "")
+        label = "still right under" if len(run) == 1 else f"best of {len(run)} methods under"
+        note = f"{method}; 95 %: {cell.interval}"
+        tiles.append(Tile(f"{cell.text} %", f"{label} {attack_name(attack)}", note))
     return tuple(tiles)
 
 
 def _rate_tiles(one: Reproduction) -> tuple[Tile, ...]:
     tiles = []
     for (ensemble, attack), line in rates.counts(one).items():
-        known = {rate: pair[0] for rate, pair in line.items() if pair[0].texts}
+        known = {rate: counted for rate, counted in line.items() if counted.texts}
         if known and attack == "textfooler":
             best = max(known, key=lambda rate: (known[rate].held / known[rate].texts, -rate))
-            cell = percent_cell(known[best].held, known[best].texts)
+            cell = percent_cell(known[best].held, known[best].texts, known[best].runs)
             label = f"best robust accuracy, {ensemble}, {attack_name(attack)}"
             note = f"at {rate_name(best)} masked; 95 %: {cell.interval}"
             tiles.append(Tile(f"{cell.text} %", label, note))

@@ -45,13 +45,13 @@ def _reproduction(one: Reproduction) -> list[Block]:
     blocks: list[Block] = [
         Paragraph(
             prose(
-                "`{name}`, size **{size}**: {done} of {steps} steps done, {seconds} in all. "
+                "`{name}`, size **{size}**: {done} of {steps} steps done, {seconds}. "
                 "Machine: {machine}.",
                 name=one.name,
                 size=one.size,
                 done=len(one.steps) - len(missing(one)),
                 steps=len(one.steps),
-                seconds=_seconds(sum(step.seconds or 0.0 for step in one.steps)),
+                seconds=_in_all([step.seconds for step in one.steps]),
                 machine=_spelt(one.machine) or "not recorded",
             )
         )
@@ -95,7 +95,7 @@ def _source(source: Mapping[str, Any]) -> str:
     if source.get("split"):
         parts.append(str(source["split"]))
     spelt = ", ".join(parts)
-    if source.get("rows"):
+    if isinstance(source.get("rows"), int):
         spelt += f", {source['rows']:,} rows"
     return f"{spelt}: {source['note']}" if source.get("note") else spelt
 
@@ -143,6 +143,11 @@ def _texts(step: Step) -> tuple[str, str]:
     statuses: Sequence[str] = getattr(result, "statuses", ())
     errors = getattr(result, "errors", 0) + statuses.count("error")
     return str(len(result.rows)), str(errors)
+
+
+def _in_all(seconds: Sequence[float | None]) -> str:
+    known = [one for one in seconds if one is not None]
+    return f"{_seconds(sum(known))} in all" if known else "time not recorded"
 
 
 def _seconds(seconds: float) -> str:

@@ -40,8 +40,8 @@ def section(reproductions: Sequence[Reproduction]) -> Section | None:
     return Section("The masking rate under attack", "rates", tuple(blocks))
 
 
-def counts(one: Reproduction) -> dict[tuple[str, str], dict[float, tuple[Attacks, int]]]:
-    """By ensemble and attack, then by rate: counts over all seeds, and how many seeds."""
+def counts(one: Reproduction) -> dict[tuple[str, str], dict[float, Attacks]]:
+    """By ensemble and attack, then by rate: counts over all seeds."""
     runs: dict[tuple[str, str], dict[float, list[Attacked]]] = {}
     for step, result in finished(one, Attacked):
         place = step.place
@@ -49,14 +49,14 @@ def counts(one: Reproduction) -> dict[tuple[str, str], dict[float, tuple[Attacks
             line = runs.setdefault((str(place["ensemble"]), str(place["attack"])), {})
             line.setdefault(float(place["rate"]), []).append(result)
     return {
-        key: {rate: (count_attacks(found), len(found)) for rate, found in sorted(line.items())}
+        key: {rate: count_attacks(found) for rate, found in sorted(line.items())}
         for key, line in runs.items()
     }
 
 
 def _reproduction(one: Reproduction) -> list[Block]:
     found = {
-        key: {rate: pair for rate, pair in line.items() if pair[0].texts}
+        key: {rate: counted for rate, counted in line.items() if counted.texts}
         for key, line in counts(one).items()
     }
     if not any(found.values()):
@@ -68,33 +68,39 @@ def _reproduction(one: Reproduction) -> list[Block]:
         rates_plot(
             _ENSEMBLES.get(ensemble, ensemble),
             {
-                attack_name(attack): [
-                    (rate, pair[0]) for rate, pair in found[ensemble, attack].items()
-                ]
+                attack_name(attack): list(found[ensemble, attack].items())
                 for attack in attacks
                 if found.get((ensemble, attack))
             },
         )
         for ensemble in ensembles
     )
-    seeds = max(pair[1] for line in found.values() for pair in line.values())
+    seeds = max(counted.runs for line in found.values() for counted in line.values())
     return [
         Picture(
             one.name,
             charts,
             prose(
-                "Robust accuracy against the masking rate. Bars are 95 % intervals over texts, "
-                "the runs with different seeds ({seeds} at most) counted together. The paper "
-                "prints its figure without numbers.",
-                seeds=seeds,
+                "Robust accuracy against the masking rate. Bars are 95 % intervals over texts. "
+                "{seeds}The paper prints its figure without numbers.",
+                seeds=_seeds(seeds),
             ),
         ),
         Fold("The figures", (_table(found, ensembles, attacks),)),
     ]
 
 
+def _seeds(seeds: int) -> str:
+    if seeds == 1:
+        return ""
+    return (
+        f"Runs with different seeds, {seeds} at most, are averaged; the intervals know that they "
+        "share their texts. "
+    )
+
+
 def _table(
-    found: dict[tuple[str, str], dict[float, tuple[Attacks, int]]],
+    found: dict[tuple[str, str], dict[float, Attacks]],
     ensembles: Sequence[str],
     attacks: Sequence[str],
 ) -> Table:
@@ -104,8 +110,8 @@ def _table(
         cells = []
         for ensemble in ensembles:
             for attack in attacks:
-                pair = found.get((ensemble, attack), {}).get(rate)
-                cells.append(percent_cell(pair[0].held, pair[0].texts) if pair else not_run())
+                one = found.get((ensemble, attack), {}).get(rate)
+                cells.append(percent_cell(one.held, one.texts, one.runs) if one else not_run())
         rows.append(row(rate_name(rate), *cells))
     names = [attack_name(attack) for attack in attacks]
     return Table(

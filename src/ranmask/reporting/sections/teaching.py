@@ -44,10 +44,11 @@ def _idea(reproductions: Sequence[Reproduction]) -> list[Block]:
                 "A smoothed classifier does not read a text once. It makes many **copies**, hides "
                 "some of the words of each, asks the model about every copy, and takes a **vote**. "
                 "A certificate is what follows from the votes: a number of words, the **radius**. "
-                "*Change any so many words, to anything, and the label stays.* The attacker may "
-                "know the model, the copies and the votes."
+                "*Change so many words, any of them, to anything, and the label stays.* The "
+                "attacker may know the model, the copies and the votes."
             )
-        )
+        ),
+        Paragraph(prose(_limits(reproductions))),
     ]
     if lines:
         shown = max(lines, key=_worth_showing)
@@ -67,6 +68,24 @@ def _idea(reproductions: Sequence[Reproduction]) -> list[Block]:
         )
         blocks += [_sentence(line) for line in lines[:_SENTENCES]]
     return blocks
+
+
+def _limits(reproductions: Sequence[Reproduction]) -> str:
+    """What a radius does not cover."""
+    threats = {
+        result.threat for one in reproductions for _, result in finished(one, Certified)
+    } or {"substitutions"}
+    said = "It says that the label is *stable*, not that it is right."
+    if "substitutions" in threats:
+        said += " It covers words replaced one for one, not words added or left out."
+    if "synonyms" in threats:
+        said += (
+            " Where copies are made by putting in synonyms (SAFER), a radius covers words of the "
+            "table of synonyms only, not any word."
+        )
+    if "edits" in threats:
+        said += " Where a table speaks of edits, words added or left out are covered too."
+    return said
 
 
 def _steps(lines: Sequence[Mapping[str, Any]]) -> tuple[Any, ...]:
@@ -181,7 +200,10 @@ def _picture(line: Mapping[str, Any], names: Mapping[int, str]) -> Example:
     )
     about = ""
     if copies:
-        about = f"{len(copies)} of its {line['masks']:,} copies, and how each votes. Grey: hidden."
+        about = (
+            f"{len(copies)} of its {line['masks']:,} copies, and how each votes. Grey: hidden. The "
+            "bar below counts all."
+        )
     return Example(tuple(words), frozenset(), tuple(copies), tally, _verdict(line), about)
 
 
