@@ -29,7 +29,7 @@ def section(reproductions: Sequence[Reproduction]) -> Section | None:
                 "word still votes for the label, to p_c, how often any copy does. Its reason is a "
                 "figure: the Jensen{dash}Shannon divergence between the two is tiny. But that "
                 "divergence is taken between two lists with one entry for each *text*, scaled to "
-                "sum to 1. A factor that all texts share is lost, and what one text adds is lost among "
+                "sum to 1. A factor that all texts share is lost, and one text is lost among "
                 "the others: it cannot show that the two are equal for any text."
             )
         )
