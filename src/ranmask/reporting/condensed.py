@@ -10,7 +10,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
-Measures: TypeAlias = Literal["training", "certified", "attack", "predict", "beta", "examples"]
+from ranmask.reproduction.record import Kind, Measures, State
+
 Status: TypeAlias = Literal["succeeded", "failed", "skipped", "error"]
 
 
@@ -129,7 +130,7 @@ class Step:
     measures: Measures
     command: str
     place: Mapping[str, Any]
-    state: Literal["done", "failed", "todo"]
+    state: State
     seconds: float | None = None
     error: str | None = None
     data: Mapping[str, Any] | None = None
@@ -142,7 +143,7 @@ class Reproduction:
 
     name: str
     title: str
-    kind: Literal["certified", "empirical", "beta", "rates", "entropy", "arithmetic"]
+    kind: Kind
     paper: str
     about: str
     size: str

@@ -19,7 +19,6 @@ from ranmask.reporting.condensed import (
     Betas,
     Certified,
     Examples,
-    Measures,
     Predicted,
     Reading,
     Reproduction,
@@ -28,6 +27,7 @@ from ranmask.reporting.condensed import (
     Trained,
 )
 from ranmask.reporting.files import Line, check_format, read_object
+from ranmask.reproduction.record import Measures
 
 FORMAT = "ranmask-condensed"
 VERSION = 1

@@ -13,13 +13,13 @@ from ranmask.reporting.condensed import (
     Betas,
     Certified,
     Examples,
-    Measures,
     Predicted,
     Reading,
     Result,
 )
 from ranmask.reporting.files import Line
 from ranmask.reporting.privacy import without_folders
+from ranmask.reproduction.record import Measures
 from ranmask.results import RESULT_VERSION
 
 COMMANDS: dict[Measures, str] = {

@@ -14,7 +14,7 @@ from typing import Any, Literal
 
 from ranmask.errors import DataError
 from ranmask.reporting.checking import check
-from ranmask.reporting.condensed import Measures, Reproduction, Step, Trained
+from ranmask.reporting.condensed import Reproduction, Step, Trained
 from ranmask.reporting.condensed_file import (
     FORMAT,
     listed,
@@ -26,17 +26,17 @@ from ranmask.reporting.condensed_file import (
 from ranmask.reporting.files import Line, check_format, read_lines, read_object
 from ranmask.reporting.lines import COMMANDS, condense, first_error
 from ranmask.reporting.privacy import folders_cut, without_folders
+from ranmask.reproduction.record import FILE_NAME as INDEX
+from ranmask.reproduction.record import FORMAT as INDEX_FORMAT
+from ranmask.reproduction.record import VERSION as INDEX_VERSION
+from ranmask.reproduction.record import Measures
 from ranmask.runs import RUN_VERSION
 
 __all__ = ["INDEX", "RESULTS", "read", "read_several", "sources", "write"]
 
-INDEX = "reproduction.json"
-"""The file that makes a folder a reproduction."""
-
 RESULTS = "results"
 """The folder inside it that has the result files."""
 
-_INDEX_FORMAT, _INDEX_VERSION = "ranmask-reproduction", 1
 _TRAINING_FORMAT, _TRAINING_VERSION = "ranmask-training", 1
 _READABLE = (
     "give a folder that `ranmask reproduce` wrote, a condensed file, or the result file of one "
@@ -93,7 +93,7 @@ def sources(path: Path) -> set[Path]:
 
 def _read_folder(folder: Path) -> Reproduction:
     found = read_object(folder / INDEX)
-    check_format(found, _INDEX_FORMAT, _INDEX_VERSION)
+    check_format(found, INDEX_FORMAT, INDEX_VERSION)
     steps = [
         _read_step(folder, Line(step, f"{found.where}: step {number}"))
         for number, step in enumerate(listed(found, "steps"), 1)
