@@ -717,3 +717,19 @@ def test_empty_and_smallest_results_are_no_error(kind, measures, result, place):
     report = build([reproduction(kind, done(measures, result, **place))])
     assert "Title" in html.render(report) and "Title" in markdown.render(report, Path("f"))
     markdown.picture_files(report)
+
+
+def test_the_best_rate_has_the_largest_median_then_the_most_texts():
+    def with_radii(*radii):
+        right = tuple(radius is not None for radius in radii)
+        exact = Reading("exact", True, right, radii)
+        places = tuple(range(1, len(radii) + 1))
+        return Certified(places, (20,) * len(radii), 100, (exact,))
+
+    wide = with_radii(1, 1, 1, 1, 1)
+    deep = with_radii(3, 3, 3, None, None)
+    assert certified.best_rate({0.6: wide, 0.9: deep}) == 0.9
+    shallow = with_radii(1, 0, 0, 0, None)
+    better = with_radii(1, 1, 0, 0, None)
+    assert certified.best_rate({0.8: better, 0.9: shallow}) == 0.8
+    assert certified.best_rate({0.3: with_radii(None, None, 1), 0.5: with_radii(0, 0, None)}) == 0.5

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import get_args
 
 from ranmask.reporting.blocks import Report
 from ranmask.reporting.condensed import Reproduction
@@ -18,16 +19,21 @@ from ranmask.reporting.sections import (
     rates,
     teaching,
 )
+from ranmask.reproduction.record import Kind
 
 _TITLE = "The RanMASK paper, run again"
+_ORDER = get_args(Kind)
 
 
 def build(reproductions: Sequence[Reproduction], title: str | None = None) -> Report:
     """The report of some reproductions: a section for whatever they have something for.
 
+    They come in the paper's order of what they are about, and else as they were given.
+
     ``title``: by default that of the reproduction, where there is one only.
     """
     reproductions = _told_apart(reproductions)
+    reproductions = sorted(reproductions, key=lambda one: _ORDER.index(one.kind))
     if title is None:
         several = "Runs of ranmask" if overview.only_runs(reproductions) else _TITLE
         title = reproductions[0].title if len(reproductions) == 1 else several

@@ -54,14 +54,17 @@ def results_by_rate(reproduction: Reproduction) -> ByRate:
 
 
 def best_rate(results: ByRate) -> float | None:
-    """The rate at which most texts are certified at one word."""
-    return max(
-        results,
-        key=lambda rate: (
-            certified_at(results[rate].readings[0], 1) / len(results[rate].rows),
-            rate or 0.0,
-        ),
-    )
+    """The rate at which most is certified: the largest median, then the most texts there."""
+
+    def worth(rate: float | None) -> tuple[int, float, float]:
+        result = results[rate]
+        exact = result.readings[0]
+        median = summary(result, exact).median_radius
+        reached = -1 if median is None else median
+        # A median of 0 words says nothing of one word: that decides between such rates.
+        return reached, certified_at(exact, max(reached, 1)) / len(result.rows), rate or 0.0
+
+    return max(results, key=worth)
 
 
 def _glossary() -> list[Block]:
