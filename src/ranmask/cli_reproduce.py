@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import tomllib
 from collections.abc import Callable
 from pathlib import Path
@@ -90,11 +91,23 @@ def _recipes(names: list[str], smoke: bool, paper: bool, overrides: dict[str, An
     if smoke and paper:
         raise OptionError("--smoke and --paper are two sizes: give one")
     size: Size = "smoke" if smoke else "paper" if paper else "default"
-    chosen = recipe_names() if _ALL in names else list(dict.fromkeys(names))
-    return [
-        load_recipe(name, size, _known(name, size, overrides, alone=len(chosen) == 1))
-        for name in chosen
+    every = [one for name in names for one in (recipe_names() if name == _ALL else [name])]
+    chosen = list(dict.fromkeys(every))
+    known = {name: load_recipe(name, size).settings for name in chosen}
+    for key in overrides:
+        if not any(key in settings for settings in known.values()):
+            settings = ", ".join(dict.fromkeys(key for one in known.values() for key in one))
+            raise OptionError(
+                f"no recipe that was named has a setting {key!r}; there are {settings}"
+            )
+    recipes = [
+        load_recipe(name, size, {key: overrides[key] for key in overrides if key in settings})
+        for name, settings in known.items()
     ]
+    for one, other in itertools.combinations(recipes, 2):
+        if one.name == other.name:
+            raise OptionError(f"two recipes are called {one.name!r}: rename a file")
+    return recipes
 
 
 def _overrides(settings: list[str] | None, base: str | None) -> dict[str, Any]:
@@ -110,16 +123,6 @@ def _overrides(settings: list[str] | None, base: str | None) -> dict[str, Any]:
     if base is not None:
         found["base"] = str(Path(base).resolve()) if Path(base).is_dir() else base
     return found
-
-
-def _known(name: str, size: Size, overrides: dict[str, Any], *, alone: bool) -> dict[str, Any]:
-    """Of one recipe all overrides must be settings; of several, each takes those that it has."""
-    if alone:
-        return overrides
-    from ranmask.reproduction.recipe import load_recipe
-
-    settings = load_recipe(name, size).settings
-    return {key: value for key, value in overrides.items() if key in settings}
 
 
 def _run(

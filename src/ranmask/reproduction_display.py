@@ -61,6 +61,8 @@ class ReproductionDisplay:
         trace: TracebackType | None,
     ) -> None:
         self._stop.set()
+        if self._thread.is_alive():
+            self._thread.join()
         self._bar.stop()
 
     def begin(self, steps: int, done: int) -> None:
@@ -91,11 +93,8 @@ class ReproductionDisplay:
             self._say(f"{place}: done in {performed.seconds:.0f} s")
         else:
             self._say(f"{place}: failed: {performed.error}")
-            if planned.key not in performed.error and log_path(planned).is_file():
+            if task is not None:
                 self._say(f"    its log: {log_path(planned)}")
-
-    def blocked(self, planned: Planned, by: str) -> None:
-        """A step cannot be done, because one that it needs failed."""
 
     def _say(self, text: str) -> None:
         self._console.print(text, highlight=False, markup=False, soft_wrap=True)
@@ -132,8 +131,7 @@ class _Watched:
             self._last = whole.splitlines()[-1] if whole else self._last
         if not self._training:
             return self._lines, self._texts, "texts"
-        with contextlib.suppress(ValueError):
+        with contextlib.suppress(ValueError, KeyError, TypeError):  # not such a line
             line = json.loads(self._last)
-            if "steps" in line:
-                return line["step"], line["steps"], f"{line['phase']} training"
+            return int(line["step"]), int(line["steps"]), f"{line['phase']} training"
         return 0, None, "training"

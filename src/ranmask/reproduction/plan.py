@@ -4,12 +4,13 @@
     RUNS/RECIPE-SIZE/               reproduction.json, and a copy of each result
 
 A fingerprint belongs to a command and to all that it builds on, in one version of ranmask; where
-the result is written and on which device do not count.
+the result is written, on which device, and where ranmask is installed do not count.
 """
 
 from __future__ import annotations
 
 import hashlib
+import itertools
 import json
 import shlex
 from collections.abc import Mapping
@@ -17,11 +18,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ranmask import __version__
-from ranmask.reproduction.recipe import OUTPUT, Recipe, Step
+from ranmask.reproduction.recipe import FOLDER, OUTPUT, Recipe, Step
 from ranmask.reproduction.record import ReproductionRecord, StepRecord
 
 _RESULT, _MODEL = "result.jsonl", "model"
 _CALLED = "ranmask"
+_TABLE = ("--kind", "words")  # a table of words is trained and asked on no device
 
 
 @dataclass(frozen=True)
@@ -42,15 +44,16 @@ class Planned:
     @property
     def texts(self) -> int | None:
         """How many texts it goes through, where its command says so."""
-        for flag in ("--rows", "--texts"):
-            if flag in self.words:
-                return int(self.words[self.words.index(flag) + 1])
+        for flag, value in itertools.pairwise(self.words):
+            if flag in ("--rows", "--texts") and value.isdecimal():
+                return int(value)
         return None
 
 
 def plan(recipe: Recipe, runs: Path, device: str | None = None) -> tuple[Planned, ...]:
     """The steps of a recipe with their places under ``runs``, in an order that can be followed."""
     planned: dict[str, Planned] = {}
+    tables: set[str] = set()
     for step in recipe.steps:
         key = f"{step.name}-{_fingerprint(step, planned)}"
         folder = runs / "steps" / key
@@ -58,7 +61,9 @@ def plan(recipe: Recipe, runs: Path, device: str | None = None) -> tuple[Planned
         places = {f"@{name}": str(one.made) for name, one in planned.items()}
         places[OUTPUT] = str(made)
         words = tuple(places.get(word, word) for word in step.words)
-        if device is not None:
+        if _TABLE in itertools.pairwise(words) or not tables.isdisjoint(step.needs):
+            tables.add(step.name)
+        elif device is not None:
             words += ("--device", device)
         needs = tuple(planned[name].key for name in step.needs)
         planned[step.name] = Planned(step, key, folder, words, needs)
@@ -67,7 +72,9 @@ def plan(recipe: Recipe, runs: Path, device: str | None = None) -> tuple[Planned
 
 def _fingerprint(step: Step, before: Mapping[str, Planned]) -> str:
     keys = {f"@{name}": one.key for name, one in before.items()}
-    spelt = json.dumps([__version__, [keys.get(word, word) for word in step.words]])
+    installed = str(FOLDER.parent)  # what comes with ranmask is the same wherever it lies
+    words = [keys.get(word, word.replace(installed, _CALLED)) for word in step.words]
+    spelt = json.dumps([__version__, words])
     return hashlib.sha256(spelt.encode()).hexdigest()[:10]
 
 

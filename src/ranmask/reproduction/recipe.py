@@ -45,6 +45,7 @@ from pathlib import Path
 from typing import Any, get_args
 
 from ranmask.errors import DataError, OptionError
+from ranmask.reproduction.filling import Filled
 from ranmask.reproduction.record import Kind, Measures, Size
 
 FORMAT, VERSION = "ranmask-recipe", 1
@@ -52,18 +53,23 @@ FOLDER = Path(__file__).parents[1] / "recipes"
 OUTPUT = "\0output"  # what stands for {output} until a step has its place
 
 _SHARED = "shared.toml"
-_NO_SIZES = ("recipes", "shipped", "together", "validation_masks")
-_ALONE = re.compile(r"\{[^{}]+\}")
+_NO_SIZES = (  # settings that tell a reader nothing
+    *("recipes", "shipped", "together", "validation_masks"),
+    *("model", "example_model", "trained_rates"),
+)
+_NAME = re.compile(r"\w[\w.-]*")  # it becomes the name of a folder
 _TOP = {"format", "version", "title", "kind", "paper", "corpus", "about", "sizes"}
 _MAYBE = {"settings", "steps"}
-_OF_STEP = {"name", "measures", "each", "place", "command"}
+_SHAPES: dict[type, str] = {str: "a string", dict: "a table", list: "a list"}
+_TEXTS = ("title", "kind", "paper", "corpus", "about")
+_OF_STEP = {"name": str, "measures": str, "command": str, "each": dict, "place": dict}
 _COMMANDS = {
-    "training": ("train",),
-    "certified": ("certify",),
-    "examples": ("certify",),
-    "attack": ("attack",),
-    "predict": ("predict",),
-    "beta": ("beta",),
+    "training": "train",
+    "certified": "certify",
+    "examples": "certify",
+    "attack": "attack",
+    "predict": "predict",
+    "beta": "beta",
 }
 
 
@@ -114,9 +120,10 @@ def load_recipe(
     ``overrides`` replace settings; one that the recipe does not have is refused.
     """
     path = Path(name) if name.endswith(".toml") else FOLDER / f"{name}.toml"
-    if not path.is_file():
-        if name.endswith(".toml"):
+    if name.endswith(".toml"):
+        if not path.is_file():
             raise OptionError(f"there is no recipe file {name}")
+    elif name not in recipe_names():
         raise OptionError(
             f"there is no recipe {name!r}; there are {', '.join(recipe_names())}; or give the "
             "path of a .toml file"
@@ -132,7 +139,7 @@ def load_recipe(
         settings[key] = value
     steps = tuple(_steps(read.get("steps", []), settings, path))
     _check_steps(steps, path)
-    filled = _Filled(settings, path)
+    filled = Filled(settings, path)
     sizes = {
         key: filled.value(value)
         for key, value in settings.items()
@@ -175,11 +182,20 @@ def _check(read: Mapping[str, Any], path: Path) -> None:
         wrong = [f"unknown {key!r}" for key in sorted(unknown)]
         wrong += [f"no {key!r}" for key in sorted(missing)]
         raise DataError(f"the recipe {path} has {', '.join(wrong)}")
+    shapes = {**dict.fromkeys(_TEXTS, str), "sizes": dict, "settings": dict, "steps": list}
+    _check_shapes(read, shapes, f"the recipe {path}")
+    _check_shapes(read["sizes"], dict.fromkeys(read["sizes"], dict), f"sizes of the recipe {path}")
     if read["kind"] not in get_args(Kind):
         raise DataError(
             f"the recipe {path} has the kind {read['kind']!r}; kinds are "
             f"{', '.join(get_args(Kind))}"
         )
+
+
+def _check_shapes(read: Mapping[str, Any], shapes: Mapping[str, type], whose: str) -> None:
+    for key, shape in shapes.items():
+        if key in read and not isinstance(read[key], shape):
+            raise DataError(f"{whose}: {key!r} must be {_SHAPES[shape]}, not {read[key]!r}")
 
 
 def _settings(read: Mapping[str, Any], size: Size, path: Path) -> dict[str, Any]:
@@ -202,71 +218,57 @@ def _settings(read: Mapping[str, Any], size: Size, path: Path) -> dict[str, Any]
 def _steps(
     templates: Sequence[Mapping[str, Any]], settings: Mapping[str, Any], path: Path
 ) -> Iterator[Step]:
-    for template in templates:
-        unknown = set(template) - _OF_STEP
+    for number, template in enumerate(templates, 1):
+        whose = f"step {number} of the recipe {path}"
+        if not isinstance(template, Mapping):
+            raise DataError(f"{whose} must be a table, not {template!r}")
+        unknown = set(template) - set(_OF_STEP)
         missing = {"name", "measures", "command"} - set(template)
         if unknown or missing:
             wrong = ", ".join(sorted(unknown | missing))
-            raise DataError(f"a step of the recipe {path} has unknown or missing keys: {wrong}")
+            raise DataError(f"{whose} has unknown or missing keys: {wrong}")
+        _check_shapes(template, _OF_STEP, whose)
         each = template.get("each", {})
         for key, setting in each.items():
-            if not isinstance(settings.get(setting), list):
-                raise DataError(f"the recipe {path} has no list {setting!r} for {key!r}")
+            if not isinstance(settings.get(setting) if isinstance(setting, str) else None, list):
+                raise DataError(
+                    f"{whose} takes each {key!r} from {setting!r}, which is no setting that is a "
+                    "list, as [0.3, 0.9]"
+                )
         for values in itertools.product(*(settings[setting] for setting in each.values())):
             known = {**settings, **dict(zip(each, values, strict=True)), "output": OUTPUT}
-            filled = _Filled(known, path)
+            filled = Filled(known, path)
             yield Step(
                 filled.text(template["name"]),
                 template["measures"],
-                tuple(filled.words(shlex.split(template["command"]))),
+                tuple(filled.words(_split(template["command"], whose))),
                 {key: filled.value(value) for key, value in template.get("place", {}).items()},
             )
 
 
-class _Filled:
-    """Fills settings into what a recipe says."""
-
-    def __init__(self, known: Mapping[str, Any], path: Path) -> None:
-        self._known = known
-        self._path = path
-
-    def value(self, given: Any) -> Any:
-        """A setting itself where ``given`` names one and nothing else, with its type."""
-        if isinstance(given, str) and _ALONE.fullmatch(given):
-            found = self._lookup(given[1:-1])
-            return self.text(found) if isinstance(found, str) else found
-        return self.text(given) if isinstance(given, str) else given
-
-    def words(self, given: Sequence[str]) -> Iterator[str]:
-        for word in given:
-            found = self.value(word)
-            if isinstance(found, list):
-                yield from self.words([str(item) for item in found])
-            else:
-                yield str(found)
-
-    def text(self, given: str) -> str:
-        return re.sub(_ALONE, lambda match: str(self.value(match.group())), given)
-
-    def _lookup(self, name: str) -> Any:
-        found: Any = self._known
-        for part in name.split("."):
-            if not isinstance(found, Mapping) or part not in found:
-                raise DataError(
-                    f"the recipe {self._path} names a setting {name!r} that is not there"
-                )
-            found = found[part]
-        return found
+def _split(command: str, whose: str) -> list[str]:
+    try:
+        return shlex.split(command)
+    except ValueError as error:
+        raise DataError(f"{whose} has a command that cannot be read: {error}") from error
 
 
 def _check_steps(steps: Sequence[Step], path: Path) -> None:
     names: set[str] = set()
     for step in steps:
+        if not _NAME.fullmatch(step.name):
+            raise DataError(
+                f"the step {step.name!r} of {path} cannot have that name: letters, digits and _.- "
+                "only, and no . or - in front"
+            )
         if step.name in names:
             raise DataError(f"the recipe {path} has two steps {step.name!r}")
-        if step.measures not in _COMMANDS or step.words[0] not in _COMMANDS[step.measures]:
+        command = step.words[0] if step.words else ""
+        if _COMMANDS.get(step.measures) != command:
+            known = ", ".join(f"{measured!r} by {by}" for measured, by in _COMMANDS.items())
             raise DataError(
-                f"the step {step.name!r} of {path} measures {step.measures!r} by {step.words[0]!r}"
+                f"the step {step.name!r} of {path} measures {step.measures!r} by {command!r}; it "
+                f"can measure {known}"
             )
         if step.words.count(OUTPUT) != 1:
             raise DataError(f"the step {step.name!r} of {path} must name {{output}} once")

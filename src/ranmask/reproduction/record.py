@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+import os
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
@@ -64,33 +65,14 @@ def write_json(path: Path, content: Mapping[str, Any]) -> None:
     """A JSON file that is there as a whole or not at all."""
     with reported(path):
         path.parent.mkdir(parents=True, exist_ok=True)
-        draft = path.with_name(path.name + ".tmp")
+        draft = draft_of(path)
         draft.write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
         draft.replace(path)
 
 
-def read_record(folder: Path) -> ReproductionRecord:
-    """The record of a reproduction; raises `DataError` where there is none that can be read."""
-    path = folder / FILE_NAME
-    content = read_json(path)
-    if content.get("format") != FORMAT:
-        raise DataError(f"{path} is no reproduction: format {content.get('format')!r}")
-    if content.get("version") != VERSION:
-        raise DataError(
-            f"{path} has version {content.get('version')!r}, this ranmask reads {VERSION}: run "
-            "the reproduction again, or use the ranmask that wrote it"
-        )
-    try:
-        steps: Sequence[Mapping[str, Any]] = content["steps"]
-        return ReproductionRecord(
-            recipe=content["recipe"],
-            size=content["size"],
-            settings=content["settings"],
-            machine=content["machine"],
-            steps=tuple(StepRecord(**step) for step in steps),
-        )
-    except (KeyError, TypeError) as error:
-        raise DataError(f"{path} is broken: {error}") from error
+def draft_of(path: Path) -> Path:
+    """Where a file is written before it takes its place; two runs at once have two drafts."""
+    return path.with_name(f"{path.name}.{os.getpid()}.tmp")
 
 
 def read_json(path: Path) -> dict[str, Any]:

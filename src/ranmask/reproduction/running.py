@@ -6,21 +6,25 @@ finished step; the same call goes on.  A step that fails takes down only those t
 
 from __future__ import annotations
 
+import contextlib
 import multiprocessing
 import os
 import shutil
+import signal
 import threading
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Protocol
 
+from ranmask.errors import OutputError
 from ranmask.reproduction.perform import Performed, RunCommand, finished, perform
 from ranmask.reproduction.plan import Planned, new_record, plan, result_name, run_folder
 from ranmask.reproduction.recipe import Recipe
-from ranmask.reproduction.record import ReproductionRecord, StepRecord, write_record
+from ranmask.reproduction.record import ReproductionRecord, StepRecord, draft_of, write_record
 from ranmask.runs import reported
 
 _RECORD = ".run.json"
@@ -36,10 +40,7 @@ class Display(Protocol):
         """A step begins."""
 
     def ended(self, planned: Planned, performed: Performed) -> None:
-        """A step is done, or has failed."""
-
-    def blocked(self, planned: Planned, by: str) -> None:
-        """A step cannot be done, because one that it needs failed."""
+        """A step is done, or has failed; or it never began, as one that it needs failed."""
 
 
 @dataclass(frozen=True)
@@ -76,16 +77,18 @@ def reproduce(
     display.begin(len(steps), len(known))
     failed: dict[str, str] = {}
     todo = {key: step for key, step in steps.items() if key not in known}
-    performed = _serial(todo, failed, run_command, display)
     if jobs > 1:
         performed = _parallel(todo, failed, run_command, display, jobs)
-    for one in performed:
-        if one.error is not None:
-            failed[one.key] = one.error
-        for book in books:
-            if book.enter(one.key, one):
-                book.write()
-        display.ended(steps[one.key], one)
+    else:
+        performed = _serial(todo, failed, run_command, display)
+    with contextlib.closing(performed):  # where a record cannot be written, no process stays
+        for one in performed:
+            if one.error is not None:
+                failed[one.key] = one.error
+            for book in books:
+                if book.enter(one.key, one):
+                    book.write()
+            display.ended(steps[one.key], one)
     return failed
 
 
@@ -121,7 +124,10 @@ class _Book:
             for ending in ("", _RECORD):
                 beside = source.with_name(source.name + ending)
                 if beside.is_file():
-                    shutil.copyfile(beside, target.with_name(target.name + ending))
+                    copied = target.with_name(target.name + ending)
+                    draft = draft_of(copied)
+                    shutil.copyfile(beside, draft)
+                    draft.replace(copied)
 
 
 def _after(before: StepRecord, performed: Performed) -> StepRecord:
@@ -138,11 +144,11 @@ def _serial(
     failed: Mapping[str, str],
     run_command: RunCommand,
     display: Display,
-) -> Iterator[Performed]:
+) -> Generator[Performed, None, None]:
     for planned in todo.values():
         blocker = next((key for key in planned.needs if key in failed), None)
         if blocker is not None:
-            yield _blocked(planned, blocker, display)
+            yield _blocked(planned, blocker)
             continue
         display.started(planned)
         yield perform(planned, run_command)
@@ -154,13 +160,13 @@ def _parallel(
     run_command: RunCommand,
     display: Display,
     jobs: int,
-) -> Iterator[Performed]:
+) -> Generator[Performed, None, None]:
     """Several steps at once.  Those that others wait for come first, by their order in recipes."""
     waiting, over = dict(todo), {key for one in todo.values() for key in one.needs} - set(todo)
     running: dict[Future[Performed], Planned] = {}
     context = multiprocessing.get_context("spawn")  # a forked process cannot use a GPU
     with ProcessPoolExecutor(
-        jobs, mp_context=context, initializer=_follow, initargs=(os.getpid(),)
+        jobs, mp_context=context, initializer=_follow, initargs=(os.getpid(), jobs)
     ) as pool:
         try:
             while waiting or running:
@@ -168,7 +174,7 @@ def _parallel(
                     blocker = next((need for need in planned.needs if need in failed), None)
                     if blocker is not None:
                         del waiting[key]
-                        yield _blocked(planned, blocker, display)
+                        yield _blocked(planned, blocker)
                     elif len(running) < jobs and over.issuperset(planned.needs):
                         del waiting[key]
                         display.started(planned)
@@ -178,24 +184,31 @@ def _parallel(
                 for future in wait(running, return_when=FIRST_COMPLETED).done:
                     over.add(running.pop(future).key)
                     yield future.result()
-        except BaseException:
+        except BrokenProcessPool as error:
+            raise OutputError(
+                "a process ended before its step did, most likely for want of memory: the same "
+                f"command goes on, and needs less with fewer --jobs than {jobs}"
+            ) from error
+        except BaseException:  # also where nobody asks for the rest
             for process in list(getattr(pool, "_processes", {}).values()):
                 process.terminate()
             raise
 
 
-def _blocked(planned: Planned, blocker: str, display: Display) -> Performed:
-    display.blocked(planned, blocker)
+def _blocked(planned: Planned, blocker: str) -> Performed:
     return Performed(planned.key, 0.0, {}, f"it needs {blocker}, which failed")
 
 
-def _follow(parent: int) -> None:
+def _follow(parent: int, jobs: int) -> None:
     """Prepare a process: it ends with the one that started it, even where that one was killed.
 
     A spawned process would spawn its own, too, and hand them all of a model: what a command
-    starts here is started as it is everywhere else.
+    starts here is started as it is everywhere else.  The processes share the cores.
     """
+    os.environ.setdefault("OMP_NUM_THREADS", str(max(1, (os.cpu_count() or 1) // jobs)))
     multiprocessing.set_start_method(None, force=True)  # the platform's own
+    # Ctrl-C reaches every process of a terminal: the first one hears it, and ends the others.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
 
     def watch() -> None:
         while os.getppid() == parent:
