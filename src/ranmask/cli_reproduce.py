@@ -142,10 +142,12 @@ def _run(
         raise
     folders = " ".join(str(run_folder(recipe, runs)) for recipe in recipes)
     if failed:
-        reasons = "; ".join(f"{key}: {reason}" for key, reason in failed.items())
+        told = [f"{key}: {one.error}" for key, one in failed.items() if not one.blocked]
+        blocked = len(failed) - len(told)
+        others = f", and {blocked} that need them were not begun" if blocked else ""
         raise OutputError(
-            f"{len(failed)} steps failed ({reasons}). The others are done: the same command tries "
-            f"these again, and `ranmask report {folders}` shows what there is"
+            f"{len(told)} of the steps failed ({'; '.join(told)}){others}. What is done is kept: "
+            f"the same command tries again, and `ranmask report {folders}` shows what there is"
         )
     typer.echo(f"done; now: ranmask report {folders}", err=True)
 

@@ -91,6 +91,8 @@ class ReproductionDisplay:
         place = f"[{self._done}/{self._total}] {planned.step.name}"
         if performed.error is None:
             self._say(f"{place}: done in {performed.seconds:.0f} s")
+        elif performed.blocked:
+            self._say(f"{place}: not begun: {performed.error}")
         else:
             self._say(f"{place}: failed: {performed.error}")
             if task is not None:

@@ -241,9 +241,9 @@ def test_a_step_that_fails_takes_down_only_those_that_need_it(recipe, runs, note
     told = Told()
     failed = reproduce([mixed], runs, pretend, jobs=jobs, display=told)
     planned = {one.step.name: one for one in plan(mixed, runs)}
-    assert failed == {
-        planned["broken"].key: "no such file x.txt",
-        planned["votes"].key: f"it needs {planned['broken'].key}, which failed",
+    assert {key: (one.error, one.blocked) for key, one in failed.items()} == {
+        planned["broken"].key: ("no such file x.txt", False),
+        planned["votes"].key: (f"it needs {planned['broken'].key}, which failed", True),
     }
     assert states(mixed, runs) == {
         **{"broken": "failed", "votes": "failed"},
@@ -279,7 +279,8 @@ def test_needs_of_needs_are_blocked_too(recipe, runs, notes):
 @pytest.mark.parametrize("jobs", [1, 2])
 def test_what_a_failing_command_said_is_told(recipe, runs, do, error, jobs):
     failing = recipe("failing", {"votes": ("certify", do)})
-    assert list(reproduce([failing], runs, pretend, jobs=jobs, display=Told()).values()) == [error]
+    [one] = reproduce([failing], runs, pretend, jobs=jobs, display=Told()).values()
+    assert one.error == error
     (planned,) = plan(failing, runs)
     assert ("Traceback" in log_path(planned).read_text()) == (do == "break")
     assert finished(planned) is None
@@ -289,8 +290,8 @@ def test_an_old_log_is_not_quoted(recipe, runs, monkeypatch):
     """The log keeps what earlier attempts said; the reason is what this one said."""
     failing = recipe("failing", {"votes": ("certify", "fail")})
     reproduce([failing], runs, pretend, display=Told())
-    (reason,) = reproduce([failing], runs, lambda words: 1, display=Told()).values()
-    assert reason == "its command ended with exit code 1"
+    [one] = reproduce([failing], runs, lambda words: 1, display=Told()).values()
+    assert one.error == "its command ended with exit code 1"
     assert "no such file" in log_path(plan(failing, runs)[0]).read_text()
 
 
@@ -526,15 +527,18 @@ def test_the_command_says_what_failed(recipe, path, runs, capsys):
     with pytest.raises(OutputError) as failure:
         command([path(bad)], runs=runs)
     first, second = (one.key for one in plan(bad, runs))
-    assert f"2 steps failed ({first}: no such file x.txt; {second}: it needs {first}" in str(
-        failure.value
+    said = (
+        f"1 of the steps failed ({first}: no such file x.txt), and 1 that need them were not begun"
     )
+    assert said in str(failure.value)
+    assert second not in str(failure.value)
     assert f"`ranmask report {runs / 'bad'}`" in str(failure.value)
     told = capsys.readouterr().err
     assert (
         f"[1/2] a: failed: no such file x.txt\n    its log: {log_path(plan(bad, runs)[0])}" in told
     )
     assert told.count("its log") == 1  # what never began has none
+    assert f"[2/2] b: not begun: it needs {first}, which failed" in told
 
 
 def test_the_command_says_how_to_go_on(recipe, path, runs, capsys):

@@ -41,12 +41,17 @@ _FRAME = " \t│╭╮╰╯─"
 
 @dataclass(frozen=True)
 class Performed:
-    """How a step went.  ``error``: what the command said, where it failed."""
+    """How a step went.
+
+    ``error``: what the command said, where it failed.  ``blocked``: it was not even begun, because
+    a step that it needs failed.
+    """
 
     key: str
     seconds: float
     machine: Mapping[str, str]
     error: str | None = None
+    blocked: bool = False
 
 
 def log_path(planned: Planned) -> Path:

@@ -60,8 +60,8 @@ def reproduce(
     jobs: int = 1,
     device: str | None = None,
     display: Display,
-) -> dict[str, str]:
-    """Run recipes and keep their results under ``runs``; returns what failed, with its reason.
+) -> dict[str, Performed]:
+    """Run recipes and keep their results under ``runs``; returns what was not done, with why.
 
     Steps that several recipes share are done once.  ``jobs`` above 1 runs that many steps at
     once, each in a process of its own.
@@ -75,7 +75,7 @@ def reproduce(
             book.enter(key, done)
         book.write()
     display.begin(len(steps), len(known))
-    failed: dict[str, str] = {}
+    failed: dict[str, Performed] = {}
     todo = {key: step for key, step in steps.items() if key not in known}
     if jobs > 1:
         performed = _parallel(todo, failed, run_command, display, jobs)
@@ -84,7 +84,7 @@ def reproduce(
     with contextlib.closing(performed):  # where a record cannot be written, no process stays
         for one in performed:
             if one.error is not None:
-                failed[one.key] = one.error
+                failed[one.key] = one
             for book in books:
                 if book.enter(one.key, one):
                     book.write()
@@ -141,7 +141,7 @@ def _after(before: StepRecord, performed: Performed) -> StepRecord:
 
 def _serial(
     todo: Mapping[str, Planned],
-    failed: Mapping[str, str],
+    failed: Mapping[str, Performed],
     run_command: RunCommand,
     display: Display,
 ) -> Generator[Performed, None, None]:
@@ -156,7 +156,7 @@ def _serial(
 
 def _parallel(
     todo: Mapping[str, Planned],
-    failed: Mapping[str, str],
+    failed: Mapping[str, Performed],
     run_command: RunCommand,
     display: Display,
     jobs: int,
@@ -196,7 +196,7 @@ def _parallel(
 
 
 def _blocked(planned: Planned, blocker: str) -> Performed:
-    return Performed(planned.key, 0.0, {}, f"it needs {blocker}, which failed")
+    return Performed(planned.key, 0.0, {}, f"it needs {blocker}, which failed", blocked=True)
 
 
 def _follow(parent: int, jobs: int) -> None:

@@ -36,7 +36,8 @@ def load_base(base: str, kind: Any, **given: Any) -> tuple[Any, Any, dict[str, A
         )
     except Exception as error:  # loaders raise all sorts of things over a damaged folder
         shown = opening.first_line(error)
-        raise ModelError(f"cannot load the base encoder {base!r}: {shown}") from error
+        instead = "" if Path(base).is_dir() else ". Without a network, give a folder with --base"
+        raise ModelError(f"cannot load the base encoder {base!r}: {shown}{instead}") from error
     if set(range(len(tokenizer))) <= set(tokenizer.all_special_ids):
         raise ModelError(f"the base encoder {base!r} has no tokenizer files: save them there too")
     return model, tokenizer, report
