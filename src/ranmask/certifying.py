@@ -61,10 +61,10 @@ def sampled_radius(
     votes = int(for_label.sum())
     if kind == "ablation":
         return certificates.ablation_radius(
-            _against(ballots, label)[label], samples, words, kept, alpha=alpha
+            votes_against(ballots, label)[label], samples, words, kept, alpha=alpha
         )
     if kind == "ablation-runner-up":
-        counts = _against(ballots, label)
+        counts = votes_against(ballots, label)
         return certificates.runner_up_radius(counts, label, samples, words, kept, alpha=alpha)
     if kind == "paper-as-printed":
         return certificates.printed_radius(votes, samples, words, kept, alpha=alpha)
@@ -81,11 +81,11 @@ def synonym_radius(
 
     ``overlaps`` belong to all words of the text: 1 for a word that no copy shows.
     """
-    counts = _against(ballots, label)
+    counts = votes_against(ballots, label)
     return certificates.synonym_radius(counts, label, len(ballots.votes), overlaps, alpha=alpha)
 
 
-def _against(ballots: Ballots, label: int) -> list[int]:
+def votes_against(ballots: Ballots, label: int) -> list[int]:
     """Votes of each class; uncertain ones are taken from the label, and given to every rival."""
     return [
         int(((ballots.votes == one) & ~ballots.uncertain).sum())
