@@ -21,7 +21,7 @@ FLOORS = [
     {"voting", "interface"},
     {"options"},
     {"certifying", "voters", "polling"},
-    {"smoothing", "synonym_smoothing"},
+    {"smoothing", "synonym_smoothing", "margins"},
     {"cascade", "betas"},
     {"data", "loading"},
     {"corpora"},
@@ -30,7 +30,7 @@ FLOORS = [
     {"tuning_file", "frontier_plot", "attack_runs", "attacked", "cascade_report"},
     {"defences", "reproduction"},
     {"reporting"},
-    {"paired_figures"},
+    {"paired_figures", "serving"},
     {"comparing"},
     {
         *("rendering", "attack_rendering", "cascade_rendering", "training_log", "progress"),
@@ -40,7 +40,7 @@ FLOORS = [
     {"cli_defences", "cli_models", "cli_running"},
     {
         *("cli_training", "cli_tuning", "cli_attack", "cli_cascade", "cli_certify", "cli_beta"),
-        *("cli_reproduce", "cli_report", "cli_compare"),
+        *("cli_reproduce", "cli_report", "cli_compare", "cli_serve"),
     },
     {"cli"},
 ]

@@ -25,6 +25,7 @@ from ranmask.cli_compare import compare
 from ranmask.cli_options import quiet_libraries
 from ranmask.cli_report import report
 from ranmask.cli_reproduce import reproduce_by
+from ranmask.cli_serve import serve
 from ranmask.cli_training import train
 from ranmask.cli_tuning import tune
 from ranmask.errors import OptionError, RanmaskError
@@ -100,7 +101,7 @@ app.add_typer(cascade, name="cascade")
 
 
 _register(app, certify, predict, blend, attack, beta, train, tune)
-_register(app, reproduce_by(run_command), report, compare)
+_register(app, reproduce_by(run_command), report, compare, serve)
 _register(cascade, cli_cascade.detector, cli_cascade.build, cli_cascade.report)
 
 

@@ -1,0 +1,1 @@
+"""`ranmask serve`: the classifiers over HTTP, with the answers that the command line gives."""

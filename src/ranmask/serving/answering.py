@@ -1,0 +1,121 @@
+"""From the texts of a request to its results: the calls that the command line makes.
+
+This module knows no HTTP.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from ranmask.errors import OptionError, RanmaskError, TextError
+from ranmask.families import Retention
+from ranmask.interface import TextClassifier
+from ranmask.results import Certificate, Prediction
+from ranmask.serving.problems import Problem, is_callers, shown
+from ranmask.serving.tickets import Ticket
+from ranmask.smoothing import SmoothedClassifier
+from ranmask.words import Text, document, split
+
+MOST_KEPT = 5_000_000
+"""Most visible words in all copies of one text: about 40 MB."""
+
+_TEXTS_AT_ONCE = 16  # between two looks at whether anybody still waits
+
+Classify = Callable[[Sequence[Text]], Sequence[Prediction | Certificate]]
+
+
+def check_size(texts: Sequence[Text], most_texts: int, most_words: int) -> None:
+    """Refuse more texts, or longer ones, than one request may hold."""
+    if len(texts) > most_texts:
+        raise Problem(
+            422,
+            "too_many_texts",
+            f"{len(texts)} texts are more than {most_texts}: send them in several requests",
+        )
+    for index, text in enumerate(texts):
+        words = sum(len(split(part)) for part in ([text] if isinstance(text, str) else text))
+        if words > most_words:
+            raise Problem(
+                422,
+                "too_many_words",
+                f"text {index} has {words} words, more than {most_words}: cut it",
+            )
+
+
+def check_copies(smoothed: TextClassifier, texts: Sequence[Text]) -> None:
+    """Refuse options that would take more memory than one text is worth."""
+    if not isinstance(smoothed, SmoothedClassifier):
+        return
+    options = smoothed.options.resolved()
+    retention = Retention(options.keep, options.mask_rate)
+    for words in {len(split(text if isinstance(text, str) else text[1])) for text in texts} - {0}:
+        kept = retention.count(words)
+        copies = min(options.masks or 1, math.comb(words, kept))
+        if copies * kept > MOST_KEPT:
+            raise OptionError(
+                f"{copies} copies that show {kept} words each are more than the service computes "
+                "for one text: ask for fewer masks, or keep fewer words"
+            )
+
+
+def classified(classify: Classify, texts: Sequence[Text], ticket: Ticket) -> list[dict[str, Any]]:
+    """A result for each text as a dictionary, or ``{"error": ...}`` where it cannot be used."""
+    answers: list[dict[str, Any]] = []
+    for start in range(0, len(texts), _TEXTS_AT_ONCE):
+        ticket.check()
+        answers += _group(classify, texts[start : start + _TEXTS_AT_ONCE])
+    return answers
+
+
+def _group(classify: Classify, texts: Sequence[Text]) -> list[dict[str, Any]]:
+    errors = {place: _error(text) for place, text in enumerate(texts)}
+    good = [text for place, text in enumerate(texts) if errors[place] is None]
+    results = iter(_each(classify, good))
+    return [next(results) if error is None else {"error": error} for error in errors.values()]
+
+
+def _each(classify: Classify, texts: Sequence[Text]) -> list[dict[str, Any]]:
+    """All at once; where that fails, one by one, so that one text does not spoil the others."""
+    try:
+        return [result.to_dict() for result in classify(texts)] if texts else []
+    except RanmaskError as error:
+        if len(texts) > 1:
+            return [answer for text in texts for answer in _each(classify, [text])]
+        if not is_callers(error):
+            raise
+        return [{"error": shown(str(error).removeprefix("text 0: "))}]
+
+
+def _error(text: Text) -> str | None:
+    try:
+        document(text)
+    except TextError as error:
+        return shown(error.reason)
+    return None
+
+
+def explained(smoothed: TextClassifier, text: Text, copies: int) -> dict[str, Any]:
+    """What `ranmask.serving.explaining` says about one text."""
+    from ranmask.serving.explaining import explain
+
+    document(text)
+    return explain(smoothed, text, copies)
+
+
+def attacked(
+    smoothed: TextClassifier, text: Text, budget: Any, label_id: int | None, seconds: float
+) -> dict[str, Any]:
+    """What became of an attack on one text, as a dictionary, and the names of the classes."""
+    from ranmask.serving.explaining import attack_once
+
+    [clean] = smoothed.predict([text])
+    if label_id is not None and label_id >= len(clean.votes):
+        raise OptionError(
+            f"label_id must lie between 0 and {len(clean.votes) - 1}, not {label_id!r}"
+        )
+    true = clean.label_id if label_id is None else label_id
+    outcome = attack_once(smoothed, text, true, budget, seconds)
+    labels = None if smoothed.labels is None else list(smoothed.labels)
+    return {**outcome.to_dict(), "labels": labels}

@@ -1,0 +1,271 @@
+"""The service as an ASGI application: its routes, and what each answers.
+
+Observed (ids, log, metrics, errors) -> CORS -> Gate (key) -> BodyLimits -> routes -> Workers
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager
+from typing import Any, Protocol
+
+from fastapi import FastAPI, Request, Response
+from fastapi.exceptions import RequestValidationError
+from fastapi.responses import JSONResponse, PlainTextResponse
+from starlette.exceptions import HTTPException
+from starlette.middleware.cors import CORSMiddleware
+
+from ranmask import __version__
+from ranmask.interface import TextClassifier
+from ranmask.serving import schemas
+from ranmask.serving.answering import attacked, check_copies, check_size, classified, explained
+from ranmask.serving.describing import describe, documented
+from ranmask.serving.faults import UnknownModel
+from ranmask.serving.limits import BodyLimits
+from ranmask.serving.observing import FACTS, Observed
+from ranmask.serving.pages import StaticFile, documentation, page_files
+from ranmask.serving.pool import PoolFigures
+from ranmask.serving.problems import Problem, invalid, problem_of
+from ranmask.serving.security import Gate
+from ranmask.serving.settings import ServiceSettings
+from ranmask.serving.telemetry import CONTENT_TYPE, Telemetry
+from ranmask.serving.tickets import Ticket
+from ranmask.serving.work import Workers
+
+_ATTACK_SHARE = 0.8  # of the deadline: an attack ends by itself, with what it found
+_POSTED = (400, 401, 404, 408, 413, 415, 422, 429, 503, 504)
+
+_TEXT = {"type": "string"}
+
+
+class ModelHost(Protocol):
+    """What the application needs of a host of models."""
+
+    def names(self) -> Sequence[str]:
+        """The models that are served; the first is the default."""
+
+    def about(self, name: str) -> Mapping[str, Any]:
+        """What a caller may know about a model."""
+
+    def smoothed(self, name: str, ticket: Ticket, **options: Any) -> TextClassifier:
+        """The model as one request asks for it."""
+
+    def figures(self, name: str) -> PoolFigures:
+        """What the pool of a model counted."""
+
+
+class Service:
+    """The handlers of the routes.
+
+    ``draining`` True: ``/readyz`` says no.  ``closing`` True: an answer is the last one on its
+    connection.
+    """
+
+    def __init__(self, host: ModelHost, settings: ServiceSettings) -> None:
+        self.draining = False
+        self.closing = False
+        self.telemetry = Telemetry(lambda: {name: host.figures(name) for name in host.names()})
+        self.workers = Workers(
+            settings.threads, settings.waiting_requests, settings.deadline_seconds
+        )
+        self._host = host
+        self._settings = settings
+
+    async def predict(self, request: Request, body: schemas.Texts) -> Response:
+        """The label of each text, without a certificate."""
+        texts = body.all_texts()
+        return await self._results(
+            request, body, lambda smoothed, ticket: classified(smoothed.predict, texts, ticket)
+        )
+
+    async def certify(self, request: Request, body: schemas.Texts) -> Response:
+        """The label of each text, and how many of its words can be changed without effect."""
+        texts = body.all_texts()
+
+        def task(smoothed: TextClassifier, ticket: Ticket) -> list[dict[str, Any]]:
+            smoothed.check_certifiable()
+            return classified(smoothed.certify, texts, ticket)
+
+        return await self._results(request, body, task)
+
+    async def explain(self, request: Request, body: schemas.ExplainQuestion) -> Response:
+        """The certificate of one text, copies that vote, and the margin that changes leave."""
+        [text] = body.all_texts()
+        answer = await self._run(
+            request, body, lambda smoothed, _: explained(smoothed, text, body.copies)
+        )
+        return JSONResponse({"model": self._name(body), **answer})
+
+    async def attack(self, request: Request, body: schemas.AttackQuestion) -> Response:
+        """Try to change the label of one text by changing its words."""
+        [text] = body.all_texts()
+        seconds = _ATTACK_SHARE * self._settings.deadline_seconds
+        answer = await self._run(
+            request,
+            body,
+            lambda smoothed, _: attacked(smoothed, text, body.budget, body.label_id, seconds),
+        )
+        return JSONResponse({"model": self._name(body), **answer})
+
+    async def models(self) -> Response:
+        """The models that are served, and how each is smoothed unless asked otherwise."""
+        names = self._host.names()
+        cards = [{"name": name, **self._host.about(name)} for name in names]
+        return JSONResponse({"default": names[0], "models": cards})
+
+    async def healthz(self) -> Response:
+        """Whether the process is alive."""
+        return JSONResponse({"status": "ok"})
+
+    async def readyz(self) -> Response:
+        """Whether the service takes requests; it does once it listens, until it is told to end."""
+        if self.draining:
+            raise Problem(503, "closing", "the service is shutting down")
+        return JSONResponse({"status": "ready"})
+
+    async def metrics(self) -> Response:
+        """Counts and times, as Prometheus reads them."""
+        return Response(self.telemetry.exposition(), media_type=CONTENT_TYPE)
+
+    # -- what questions share ------------------------------------------------------------------
+
+    def _name(self, body: schemas.Question) -> str:
+        return self._host.names()[0] if body.model is None else body.model
+
+    async def _results(
+        self,
+        request: Request,
+        body: schemas.OneText | schemas.ManyTexts,
+        task: Callable[[TextClassifier, Ticket], list[dict[str, Any]]],
+    ) -> Response:
+        name = self._name(body)
+        results = await self._run(request, body, task)
+        failed = sum("error" in one for one in results)
+        self.telemetry.classified(name, len(results) - failed, failed)
+        if failed == len(results):
+            raise Problem(422, "unusable_text", f"no text can be used: {results[0]['error']}")
+        return JSONResponse({"model": name, "results": results})
+
+    async def _run(
+        self,
+        request: Request,
+        body: schemas.OneText | schemas.ManyTexts,
+        task: Callable[[TextClassifier, Ticket], Any],
+    ) -> Any:
+        name, options, texts = self._name(body), body.options.given(), body.all_texts()
+        check_size(texts, self._settings.most_texts, self._settings.most_words)
+        if name not in self._host.names():
+            raise problem_of(UnknownModel(name, self._host.names()))
+        facts = request.scope[FACTS]
+        facts.update(model=name, texts=len(texts))
+        if self._settings.log_texts:
+            facts["sent"] = texts
+
+        def work(ticket: Ticket) -> Any:
+            smoothed = self._host.smoothed(name, ticket, **options)
+            check_copies(smoothed, texts)
+            return task(smoothed, ticket)
+
+        return await self.workers.run(request.receive, work)
+
+
+def create_app(host: ModelHost, settings: ServiceSettings) -> FastAPI:
+    """The application over models that are loaded; ``app.state.service`` is its `Service`."""
+    service = Service(host, settings)
+
+    @asynccontextmanager
+    async def lifespan(_: FastAPI) -> AsyncIterator[None]:
+        yield
+        service.workers.close()
+
+    app = FastAPI(
+        title="ranmask",
+        version=__version__,
+        description="Labels of texts, and proofs of how many words can be changed without effect.",
+        docs_url=None,
+        redoc_url=None,
+        openapi_url=None,
+        lifespan=lifespan,
+    )
+    app.state.service = service
+    _add_routes(app, service)
+    description = describe(app, key=settings.api_key is not None)
+    app.openapi = lambda: description  # type: ignore[method-assign]
+    _add_pages(app, description)
+    routes = frozenset(getattr(route, "path", "") for route in app.routes)
+    # The last one added is the outermost.
+    app.add_middleware(BodyLimits, settings=settings)
+    app.add_middleware(Gate, settings=settings)
+    app.add_middleware(
+        Observed, telemetry=service.telemetry, routes=routes, closing=lambda: service.closing
+    )
+    if settings.cors_origins:  # outermost, so that a page may read refusals too
+        app.add_middleware(
+            CORSMiddleware,
+            allow_origins=settings.cors_origins,
+            allow_methods=["GET", "POST"],
+            allow_headers=["Authorization", "Content-Type", "X-API-Key", "X-Request-ID"],
+            expose_headers=["Retry-After", "X-Request-ID"],
+        )
+    app.add_exception_handler(RequestValidationError, _invalid)
+    app.add_exception_handler(HTTPException, _http_error)
+    return app
+
+
+def _add_routes(app: FastAPI, service: Service) -> None:
+    for path, handler, answer in (
+        ("/v1/predict", service.predict, schemas.Predictions),
+        ("/v1/certify", service.certify, schemas.Certificates),
+        ("/v1/explain", service.explain, schemas.Explanation),
+        ("/v1/attack", service.attack, schemas.AttackAnswer),
+    ):
+        app.add_api_route(path, handler, methods=["POST"], responses=documented(answer, *_POSTED))
+    app.add_api_route("/v1/models", service.models, responses=documented(schemas.Models, 401))
+    app.add_api_route("/healthz", service.healthz, responses=documented(schemas.Health))
+    app.add_api_route("/readyz", service.readyz, responses=documented(schemas.Health, 503))
+    metrics = documented(schemas.Health, 401)
+    metrics[200] = {"description": "The metrics.", "content": {"text/plain": {"schema": _TEXT}}}
+    app.add_api_route(
+        "/metrics", service.metrics, responses=metrics, response_class=PlainTextResponse
+    )
+
+
+def _add_pages(app: FastAPI, description: Mapping[str, Any]) -> None:
+    files = {**page_files(), "/docs": documentation(description)}
+    for path, file in files.items():
+        app.add_api_route(path, _serving(file), include_in_schema=False)
+    app.add_api_route("/openapi.json", _described(description), include_in_schema=False)
+
+
+def _serving(file: StaticFile) -> Callable[[], Awaitable[Response]]:
+    async def serve() -> Response:
+        return Response(file.content, media_type=file.kind)
+
+    return serve
+
+
+def _described(description: Mapping[str, Any]) -> Callable[[], Awaitable[Response]]:
+    async def serve() -> Response:
+        return JSONResponse(description)
+
+    return serve
+
+
+async def _invalid(request: Request, error: Exception) -> Response:
+    assert isinstance(error, RequestValidationError)
+    return _answered(request, invalid(list(error.errors())))
+
+
+async def _http_error(request: Request, error: Exception) -> Response:
+    assert isinstance(error, HTTPException)
+    code, message = {
+        404: ("no_such_route", "there is nothing here: /docs lists what there is"),
+        405: ("wrong_method", f"{request.method} is not answered here: /docs says what is"),
+    }.get(error.status_code, ("invalid_json", "the body is not valid JSON"))
+    return _answered(request, Problem(error.status_code, code, message, error.headers))
+
+
+def _answered(request: Request, problem: Problem) -> Response:
+    facts = request.scope[FACTS]
+    facts["code"] = problem.code
+    return problem.response(facts["request_id"])

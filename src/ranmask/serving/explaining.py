@@ -1,0 +1,225 @@
+"""What the page shows of one text: its certificate, copies that vote, and how far proofs reach.
+
+`explain` answers with plain JSON values; `attack_once` lets the attack engine try to break a
+label.  Neither decides anything: certificates come from `SmoothedClassifier`, curves from
+`margins`.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+from ranmask.attacks.attacking import attack
+from ranmask.attacks.candidates import AnyWord
+from ranmask.attacks.outcome import AttackOutcome
+from ranmask.attacks.recipe import Budget, Recipe
+from ranmask.attacks.recipes import build_recipe
+from ranmask.attacks.search import AnyWords
+from ranmask.attacks.supplies import Supplies
+from ranmask.attacks.vocabulary import Vocabulary
+from ranmask.errors import OptionError
+from ranmask.interface import TextClassifier
+from ranmask.margins import MarginCurve, exact_margins, sampled_margins
+from ranmask.options import DEFAULT_ALPHA, CertificateKind
+from ranmask.results import Certificate
+from ranmask.serving.remembering import remembering, voting
+from ranmask.serving.telling_words import most_telling
+from ranmask.smoothing import SmoothedClassifier
+from ranmask.voters import Poll
+from ranmask.words import Text, document
+
+COMPARED: tuple[CertificateKind, ...] = ("ablation", "paper", "paper-as-printed")
+"""Certificates that are set beside the one that was asked for."""
+
+COMPARED_MASKS = 1000
+COMPARED_SELECTION_MASKS = 200
+"""Sizes of the samples that they read: smaller than the command line's, for people who wait."""
+
+_COPIES_A_ROUND = 20_000  # that one round of an attack may compute, about
+_FEWEST_QUERIES, _MOST_QUERIES = 90, 900  # what makes sense, and what still helps
+_ROUNDS = 4
+_MOST_PLACES = 24
+
+
+def explain(smoothed: TextClassifier, text: Text, copies: int = 12) -> dict[str, Any]:
+    """The certificate of a text and what it rests on, as plain JSON values.
+
+    ``result``: what `certify` says.  ``words`` and ``labels``: what its positions and numbers
+    mean.  ``copies``: the first copies that it was read from, with ``kept``, the positions of the
+    words that each shows, and its vote ``label_id``.  ``curves``: by certificate, what
+    `ranmask.margins` says, as floating-point numbers for drawing; ``ensemble`` and ``masks`` say
+    what voted, for the certificates that are compared count votes, whatever was asked for.
+    Copies and curves are empty for classifiers that are not smoothed by masks.
+    """
+    if copies < 1:
+        raise OptionError(f"copies must be a whole number of at least 1, not {copies!r}")
+    words = list(document(text).words)
+    if not isinstance(smoothed, SmoothedClassifier):
+        [result] = smoothed.certify([text])
+        return _answer(smoothed, result, words, [], {})
+    smoothed.check_certifiable()
+    once = remembering(smoothed)
+    [certificate] = once.certify([text])
+    curves = dict(_curves(once, text, certificate))
+    exact = certificate.certificate == "exact"
+    poll = next(once.ballots([text]) if exact else once.estimation_ballots([text]))
+    shown = zip(
+        poll.family.sets[:copies].tolist(), poll.ballots.votes[:copies].tolist(), strict=True
+    )
+    votes = [{"kept": kept, "label_id": vote} for kept, vote in shown]
+    return _answer(smoothed, certificate, words, votes, curves)
+
+
+def _answer(
+    smoothed: TextClassifier,
+    result: Certificate,
+    words: list[str],
+    copies: list[dict[str, Any]],
+    curves: dict[str, dict[str, Any]],
+) -> dict[str, Any]:
+    names = smoothed.labels or tuple(map(str, range(len(result.votes))))
+    return {
+        "result": result.to_dict(),
+        "words": words,
+        "labels": list(names),
+        "copies": copies,
+        "curves": curves,
+    }
+
+
+def _curves(
+    smoothed: SmoothedClassifier, text: Text, certificate: Certificate
+) -> Iterator[tuple[str, dict[str, Any]]]:
+    """The curve of the certificate itself first, then those that it is compared with."""
+    options = smoothed.options
+    kind = options.certificate
+    if kind == "exact":
+        poll = next(smoothed.ballots([text]))
+        curve = exact_margins(poll.ballots, poll.family, certificate.radius, options.threat)
+        yield "exact", _drawn(curve, certificate)
+        if options.threat != "substitutions":
+            return  # the others know of no insertions
+        panel = voting(smoothed, COMPARED_MASKS, COMPARED_SELECTION_MASKS)
+        kinds = COMPARED
+    else:
+        panel = smoothed
+        kinds = (kind, "exact", *(other for other in COMPARED if other != kind))
+    [found] = panel.compare([text], kinds)
+    poll = next(panel.estimation_ballots([text]))
+    for other in kinds:
+        yield other, _drawn(_curve(panel, poll, other, found[other]), found[other])
+
+
+def _curve(
+    smoothed: SmoothedClassifier, poll: Poll, kind: CertificateKind, certificate: Certificate
+) -> MarginCurve:
+    if kind == "exact":
+        return exact_margins(poll.ballots, poll.family, certificate.radius)
+    options = smoothed.options
+    return sampled_margins(
+        kind,
+        poll.ballots,
+        poll.family,
+        certificate.label_id,
+        certificate.radius,
+        alpha=options.alpha or DEFAULT_ALPHA,
+        seed=options.seed,
+    )
+
+
+def _drawn(curve: MarginCurve, certificate: Certificate) -> dict[str, Any]:
+    return {
+        "radius": curve.radius,
+        "guarantee": certificate.guarantee,
+        "alpha": certificate.alpha,
+        "label_id": certificate.label_id,
+        "ensemble": certificate.ensemble,
+        "masks": certificate.masks,
+        "margins": [float(margin) for margin in curve.margins],
+        "known": list(curve.known),
+    }
+
+
+def attack_once(
+    smoothed: TextClassifier,
+    text: Text,
+    label_id: int | None = None,
+    budget: Budget = "radius",
+    seconds: float = 10.0,
+) -> AttackOutcome:
+    """Try to change a label by putting any words anywhere, a few times over.
+
+    First at the words that the certificate names as the worst, then wherever it hurts; with the
+    words of `telling_words` that hurt most.  The best attempt is returned, with the queries of
+    all.  Within the radius of a guarantee none succeeds.
+
+    Args:
+        smoothed: The victim; it must be smoothed by masks, for only that covers any words.
+        text: What is attacked.
+        label_id: The label to change; by default, what the victim says.
+        budget: Most words that may change: a number, ``radius`` or ``radius+1``.
+        seconds: No new round is begun after so many.
+    """
+    if not isinstance(smoothed, SmoothedClassifier):
+        raise OptionError(
+            "this model is not smoothed by masks: its radius does not cover the words that this "
+            "attack tries, or it has none; attack it with `ranmask attack`"
+        )
+    end = time.monotonic() + seconds
+    [certificate] = smoothed.certify([text])
+    label = certificate.label_id if label_id is None else label_id
+    if not 0 <= label < len(certificate.votes):
+        raise OptionError(
+            f"label_id must be a number from 0 to {len(certificate.votes) - 1}, not {label_id!r}"
+        )
+    words = most_telling(smoothed.base, label, document(text).premise)
+    outcomes: list[AttackOutcome] = []
+    rounds = _rounds(certificate, words, _words_of(budget, certificate))
+    for recipe, most_queries in rounds:
+        outcomes += attack(
+            smoothed, [text], [label], recipe, budget=budget, most_queries=most_queries
+        )
+        if outcomes[-1].status != "failed" or time.monotonic() >= end:
+            break
+    best = min(outcomes, key=lambda one: (one.status != "succeeded", one.final_share or 0.0))
+    return replace(best, queries=sum(one.queries for one in outcomes))
+
+
+def _words_of(budget: Budget, certificate: Certificate) -> int:
+    """How many words a budget allows, at most those of the text."""
+    radius = certificate.radius or 0
+    most = {"radius": radius, "radius+1": radius + 1, None: certificate.words}
+    return min(certificate.words, budget if isinstance(budget, int) else most[budget])
+
+
+def _rounds(
+    certificate: Certificate, words: list[str], budget: int
+) -> Iterator[tuple[Recipe, int]]:
+    """Recipes, each with the queries that it needs, of about as many copies each.
+
+    A changed word is shown by its share of the copies, and only those are computed again.
+    """
+    copies = max(1, certificate.masks * certificate.kept // certificate.words)
+    queries = min(_MOST_QUERIES, max(_FEWEST_QUERIES, _COPIES_A_ROUND // copies))
+    tried = min(len(words), queries // 3)
+    places = min(certificate.words, _MOST_PLACES, budget + 4)
+    best = max(1, min(8, (queries - tried) // max(1, budget * places)))
+    needed = tried + budget * best * places + certificate.words + 1
+    for number in range(_ROUNDS):
+        begin = 0 if number < 2 else (number - 1) * tried
+        some = tuple(words[begin : begin + tried])
+        if not some:
+            return
+        supplies = Supplies(vocabulary=Vocabulary("telling words", some))
+        recipe = build_recipe("anywords" if number else "critical", supplies)
+        yield (
+            replace(
+                recipe,
+                candidates=AnyWord(some, count=len(some)),
+                search=AnyWords(best=best, places=places),
+            ),
+            needed,
+        )

@@ -1,0 +1,109 @@
+"""Bodies that are too large, too slow, too deep or not JSON never reach the service."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from typing import TYPE_CHECKING
+
+from ranmask.serving.problems import Problem, gone
+from ranmask.serving.settings import ServiceSettings
+
+if TYPE_CHECKING:
+    from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+DEEPEST = 16
+# A string as a whole, closed or not, so that what it holds is no bracket; possessive, so that
+# no body takes longer than one pass.
+_STRING = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"?', re.DOTALL)
+_BRACKETS = bytes.maketrans(b"{}", b"[]")
+_NO_BRACKETS = bytes(set(range(256)) - set(b"[]{}"))
+
+
+class BodyLimits:
+    """Middleware: reads the body of a request, within its limits, before anything else sees it."""
+
+    def __init__(self, app: ASGIApp, settings: ServiceSettings) -> None:
+        self._app = app
+        self._bytes = settings.body_bytes
+        self._seconds = settings.body_seconds
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass a request on with its whole body, or raise `Problem`."""
+        if scope["type"] != "http" or scope["method"] in ("GET", "HEAD", "OPTIONS"):
+            await self._app(scope, receive, send)
+            return
+        headers = dict(scope["headers"])
+        self._check_headers(headers)
+        body = await self._whole(receive)
+        if body:
+            kind = headers.get(b"content-type", b"").partition(b";")[0].strip().lower()
+            if kind != b"application/json":
+                raise Problem(
+                    415, "not_json", "send the body as JSON, with Content-Type: application/json"
+                )
+            if too_deep(body):
+                raise Problem(400, "too_deep", f"the JSON is nested deeper than {DEEPEST} levels")
+        await self._app(scope, _replayed(body, receive), send)
+
+    def _check_headers(self, headers: dict[bytes, bytes]) -> None:
+        # Refused before it is sent, where it says how long it is; counted in any case.
+        length = headers.get(b"content-length", b"0")
+        if length.isdigit() and int(length) > self._bytes:
+            raise self._too_large()
+
+    async def _whole(self, receive: Receive) -> bytes:
+        parts = bytearray()
+        try:
+            async with asyncio.timeout(self._seconds):
+                while True:
+                    message = await receive()
+                    if message["type"] == "http.disconnect":
+                        raise gone()
+                    parts += message.get("body", b"")
+                    if len(parts) > self._bytes:
+                        raise self._too_large()
+                    if not message.get("more_body", False):
+                        return bytes(parts)
+        except TimeoutError:
+            raise Problem(
+                408,
+                "slow_body",
+                f"the body did not arrive within {self._seconds:g} s",
+                {"Connection": "close"},
+            ) from None
+
+    def _too_large(self) -> Problem:
+        return Problem(
+            413,
+            "body_too_large",
+            f"the body is larger than {self._bytes} bytes: send fewer texts at once",
+            {"Connection": "close"},
+        )
+
+
+def too_deep(body: bytes) -> bool:
+    """Whether the brackets of a JSON document are nested deeper than `DEEPEST`.
+
+    A few passes at the speed of C, whatever the document: the event loop waits for it.
+
+    >>> too_deep(b'{"texts": ["[[[[[[[[[[[[[[[[[[[[", "b"]}')
+    False
+    """
+    left = _STRING.sub(b"", body).translate(_BRACKETS, _NO_BRACKETS)
+    for _ in range(DEEPEST):
+        inner = left.replace(b"[]", b"")
+        if inner == left:
+            break
+        left = inner
+    return b"[]" in left or left.count(b"[") > DEEPEST
+
+
+def _replayed(body: bytes, receive: Receive) -> Receive:
+    """The body once, then what really comes: the news that the client went away."""
+    pending: list[Message] = [{"type": "http.request", "body": body, "more_body": False}]
+
+    async def receive_again() -> Message:
+        return pending.pop() if pending else await receive()
+
+    return receive_again

@@ -1,0 +1,112 @@
+"""A base classifier that computes no copy twice, for the length of one request.
+
+What is said of a copy depends on its visible words alone, so that the copies of one certificate
+may be read by another.  Explaining a text reads several samples that share many copies.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from ranmask.classifiers.base import BaseClassifier, Hiding, MaskedCopies, Scores
+from ranmask.smoothing import SmoothedClassifier
+from ranmask.synonyms import DrawnCopies
+from ranmask.words import Document
+
+
+class RememberingClassifier(BaseClassifier):
+    """Says of every copy what ``base`` said of it the first time.  Not for several threads."""
+
+    def __init__(self, base: BaseClassifier) -> None:
+        self._base = base
+        self._rows: dict[tuple[Document, int, bytes], Scores] = {}
+        self.outputs = base.outputs
+        self.labels = base.labels
+        self.order_free = base.order_free
+        self.votes_only = base.votes_only
+
+    def score(self, copies: Sequence[MaskedCopies]) -> list[Scores]:
+        """As ``base``, which is asked only about copies that it was not asked about before."""
+        wanted = [_names(one) for one in copies]
+        new: list[MaskedCopies] = []
+        unknown: list[tuple[Document, int, bytes]] = []
+        for one, names in zip(copies, wanted, strict=True):
+            places = {
+                name: place for place, name in enumerate(names) if name not in self._rows
+            }  # of copies that are alike, one
+            if places:
+                rows = one.kept[sorted(places.values())]
+                new.append(MaskedCopies(one.document, one.words_read, rows))
+                unknown += sorted(places, key=places.__getitem__)
+        if new:
+            scored = np.concatenate(self._base.score(new))
+            self._rows.update(zip(unknown, scored, strict=True))
+        return [np.stack([self._rows[name] for name in names]) for names in wanted]
+
+    def score_drawn(self, texts: Sequence[DrawnCopies]) -> list[Scores]:
+        """As ``base``: random synonyms hardly ever repeat."""
+        return self._base.score_drawn(texts)
+
+    def configured(
+        self, *, hide: Hiding | None = None, mask_token: str | None = None
+    ) -> BaseClassifier:
+        """Another classifier, which remembers nothing yet."""
+        return RememberingClassifier(self._base.configured(hide=hide, mask_token=mask_token))
+
+    def words_read(self, document: Document) -> int:
+        """As ``base``."""
+        return self._base.words_read(document)
+
+    @property
+    def tolerance(self) -> float:
+        """As ``base``: a copy that is not computed again does not move."""
+        return self._base.tolerance
+
+    @property
+    def assumes(self) -> tuple[str, ...]:
+        """As ``base``."""
+        return self._base.assumes
+
+    def description(self) -> dict[str, object]:
+        """As ``base``, which determines the answers."""
+        return self._base.description()
+
+
+def remembering(smoothed: SmoothedClassifier) -> SmoothedClassifier:
+    """The same classifier over a base that remembers."""
+    return SmoothedClassifier(
+        RememberingClassifier(smoothed.base),
+        **smoothed.options.to_dict(),
+        labels=smoothed.labels,
+        tolerance=_given_tolerance(smoothed),
+    )
+
+
+def voting(smoothed: SmoothedClassifier, masks: int, selection_masks: int) -> SmoothedClassifier:
+    """A vote over random copies of as many words, by the same base: what others certify."""
+    options = smoothed.options
+    return SmoothedClassifier(
+        smoothed.base,
+        keep=options.keep,
+        mask_rate=options.mask_rate,
+        masks=masks,
+        selection_masks=selection_masks,
+        ensemble="vote",
+        certificate="ablation",
+        alpha=options.alpha,
+        seed=options.seed,
+        labels=smoothed.labels,
+        tolerance=_given_tolerance(smoothed),
+    )
+
+
+def _given_tolerance(smoothed: SmoothedClassifier) -> float | None:
+    """None where the base classifier's own is in force; some allow no other."""
+    return None if smoothed.tolerance == smoothed.base.tolerance else smoothed.tolerance
+
+
+def _names(copies: MaskedCopies) -> list[tuple[Document, int, bytes]]:
+    kept = np.ascontiguousarray(copies.kept)
+    return [(copies.document, copies.words_read, row.tobytes()) for row in kept]

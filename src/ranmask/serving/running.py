@@ -1,0 +1,124 @@
+"""Run the service: load, listen, answer; on SIGTERM answer what was accepted, and end."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+import socket
+import time
+from types import FrameType
+
+import uvicorn
+
+from ranmask.errors import OptionError
+from ranmask.serving.app import Service, create_app
+from ranmask.serving.hosting import Host, named_models
+from ranmask.serving.settings import ServiceSettings
+from ranmask.serving.telemetry import log, log_to
+
+_KEEP_ALIVE_SECONDS = 15
+_AFTER_DEADLINE_SECONDS = 10  # for answers to be sent, when the service ends
+_TICK_SECONDS = 0.05
+_BACKLOG = 1024
+
+
+def serve(settings: ServiceSettings) -> None:
+    """Serve until SIGTERM or SIGINT; every request that was accepted by then is answered.
+
+    The log goes to standard error, one JSON object a line; ``listening`` has the address.
+    """
+    log_to(texts=settings.log_texts)
+    listener = _listener(settings.host, settings.port)  # a taken port is told before models load
+    try:
+        host = Host(
+            named_models(settings.models),
+            batch_copies=settings.batch_copies,
+            waiting_copies=settings.waiting_copies,
+            keep=settings.keep,
+            mask_rate=settings.mask_rate,
+            device=settings.device,
+        )
+        try:
+            _run(host, settings, listener)
+        finally:
+            host.close(timeout=settings.deadline_seconds)
+    finally:
+        listener.close()
+    log("ended")
+
+
+def _run(host: Host, settings: ServiceSettings, listener: socket.socket) -> None:
+    app = create_app(host, settings)
+    config = uvicorn.Config(
+        app,
+        http="h11",
+        ws="none",
+        lifespan="on",
+        log_config=None,
+        access_log=False,
+        server_header=False,
+        proxy_headers=False,
+        timeout_keep_alive=_KEEP_ALIVE_SECONDS,
+        timeout_graceful_shutdown=int(settings.deadline_seconds) + _AFTER_DEADLINE_SECONDS,
+    )
+    listener.listen(_BACKLOG)
+    address, port = listener.getsockname()[:2]
+    shown = f"[{address}]" if ":" in address else address
+    log("listening", url=f"http://{shown}:{port}", models=list(host.names()))
+    _Server(config, app.state.service, settings.drain_seconds).run([listener])
+
+
+class _Server(uvicorn.Server):
+    """A server that ends with exit code 0, after ``/readyz`` has said no for a while."""
+
+    def __init__(self, config: uvicorn.Config, service: Service, drain_seconds: float) -> None:
+        super().__init__(config)
+        self._service = service
+        self._drain_seconds = drain_seconds
+        self._end_at: float | None = None
+
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+        # Signals are not raised again: this is a normal end.  At a terminal nobody balances load:
+        # Ctrl-C closes the port at once, and a second one does not wait for answers either.
+        interrupted = sig == signal.SIGINT
+        if interrupted and self._service.draining:
+            self.should_exit = self.force_exit = True
+        elif not self._service.draining:
+            self._service.draining = True
+            if interrupted:
+                self._drain_seconds = 0.0
+            self._end_at = time.monotonic() + self._drain_seconds
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        # Who is connected may be about to ask, and is answered; then the connection is closed.
+        for server in self.servers:
+            server.close()
+        self._service.closing = True
+        end = time.monotonic() + self._drain_seconds
+        while self.server_state.connections and time.monotonic() < end:
+            await asyncio.sleep(_TICK_SECONDS)
+        await super().shutdown(sockets)
+
+    async def on_tick(self, counter: int) -> bool:
+        if self._end_at is not None and time.monotonic() >= self._end_at:
+            self.should_exit = True
+        return await super().on_tick(counter)
+
+
+def _listener(host: str, port: int) -> socket.socket:
+    try:
+        family, kind, number, _, address = socket.getaddrinfo(
+            host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
+        )[0]
+        listener = socket.socket(family, kind, number)
+    except OSError as error:
+        raise OptionError(f"cannot listen on {host!r}: {error.strerror or error}") from error
+    try:
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listener.bind(address)
+    except OSError as error:
+        listener.close()
+        raise OptionError(
+            f"cannot listen on {host}:{port}: {error.strerror or error}; choose another --port"
+        ) from error
+    return listener
