@@ -3,6 +3,7 @@
 import contextlib
 import io
 import json
+import multiprocessing
 import os
 import re
 import signal
@@ -15,7 +16,7 @@ import pytest
 
 from ranmask import cli_reproduce, reproduction_display
 from ranmask.errors import OptionError, OutputError
-from ranmask.reproduction.perform import Performed, finished, log_path
+from ranmask.reproduction.perform import Performed, finished, log_path, machine
 from ranmask.reproduction.plan import plan, run_folder
 from ranmask.reproduction.recipe import load_recipe
 from ranmask.reproduction.record import draft_of
@@ -52,6 +53,9 @@ def pretend(words):
         os._exit(9)
     elif do == "make-nothing":
         return 0
+    elif do == "look-around":
+        note(notes / "starts", multiprocessing.get_start_method())
+        note(notes / "threads", os.environ.get("OMP_NUM_THREADS"))
     write(words[0], output, 0.1 if do == "dawdle" else 0, notes if do == "get-stuck" else None)
     return 3 if do == "err" else 0
 
@@ -688,3 +692,24 @@ def test_elsewhere_a_step_is_a_line(recipe, runs, monkeypatch):
         *("votes: begins", "[2/3] votes: done in 0 s"),
         *("attacked: begins", "[3/3] attacked: done in 0 s"),
     ]
+
+
+def test_processes_start_others_as_usual_and_share_the_cores(recipe, runs, notes, monkeypatch):
+    """A spawned process spawns, too, unless told otherwise: data loaders would copy the model."""
+    monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
+    looking = recipe("looking", {"model": ("train", "look-around")})
+    reproduce([looking], runs, pretend, jobs=2, display=Told())
+    usual = multiprocessing.get_context().get_start_method()
+    assert noted(notes / "starts") == [usual]
+    assert noted(notes / "threads") == [str(max(1, (os.cpu_count() or 1) // 2))]
+
+
+def test_a_gpu_that_was_not_used_is_not_named(monkeypatch):
+    class Torch:
+        class cuda:  # noqa: N801
+            is_available = staticmethod(lambda: True)
+            get_device_name = staticmethod(lambda place: "Fast GPU")
+
+    monkeypatch.setitem(sys.modules, "torch", Torch)
+    assert machine(gpu=True)["hardware"] == "one Fast GPU"
+    assert "CPU cores" in machine(gpu=False)["hardware"]
