@@ -252,3 +252,12 @@ class TestCommands:
         done = self.run("certify", model_folder, *options)
         assert done.exit_code == 2
         assert "use dtype='float32'" in " ".join(done.output.split())
+
+    @pytest.mark.parametrize("ensemble", ["score", "vote,logit"])
+    def test_tuning_refuses_ensembles_of_scores(self, model_folder, tmp_path, ensemble):
+        rows = "\n".join(f"{text},{place % 2}" for place, text in enumerate(TEXTS))
+        (tmp_path / "in.csv").write_text(f"text,label\n{rows}\n")
+        given = ["--data", str(tmp_path / "in.csv"), "--label-column", "label"]
+        done = self.run("tune", model_folder, *given, "--dtype", "screened", "--ensemble", ensemble)
+        assert done.exit_code == 2, done.output
+        assert "use dtype='float32'" in " ".join(done.output.split())

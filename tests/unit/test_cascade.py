@@ -141,6 +141,13 @@ class TestRefused:
         with pytest.raises(ModelError, match="the plain classifier has the classes positive, neg"):
             Cascade(plain, cascade().smoothed, cascade().detector)
 
+    def test_parts_whose_scores_mean_nothing(self):
+        """Of a screened model only votes are right, and a cascade shows scores."""
+        both = cascade()
+        both.plain.votes_only = True
+        with pytest.raises(OptionError, match=r"a cascade needs scores.*float32"):
+            Cascade(both.plain, both.smoothed, both.detector)
+
 
 class TestVictim:
     def test_answers_are_those_of_the_path(self):
