@@ -57,6 +57,10 @@ def serve(
     most_texts: Annotated[int, typer.Option(help="Most texts in one request.")] = 256,
     most_words: Annotated[int, typer.Option(help="Most words in one text.")] = 2000,
     body_bytes: Annotated[int, typer.Option(help="Largest body of a request.")] = 1 << 20,
+    arrival: Annotated[
+        float, typer.Option(help="Most seconds for the head of a request to arrive, and its body.")
+    ] = 10.0,
+    connections: Annotated[int, typer.Option(help="Most connections that are open.")] = 1024,
     batch_copies: Annotated[int, typer.Option(help="Most copies scored at once.")] = 4096,
     waiting_copies: Annotated[
         int, typer.Option(help="Most copies that wait for a model; beyond it, 429.")
@@ -87,6 +91,8 @@ def serve(
         cors_origins=tuple(cors_origin or ()),
         allowed_hosts=tuple(allowed_host or ()),
         body_bytes=body_bytes,
+        arrival_seconds=arrival,
+        connections=connections,
         most_texts=most_texts,
         most_words=most_words,
         deadline_seconds=deadline,

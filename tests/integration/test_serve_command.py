@@ -172,6 +172,45 @@ def test_clients_that_leave_or_say_nothing(server):
         link.close()
 
 
+def test_heads_that_do_not_come_and_connections_beyond_the_limit(tmp_path):
+    limits = ("--arrival", "0.3", "--connections", "4")
+    with serving("-m", "news-words", *limits) as server:
+        with socket.create_connection(("127.0.0.1", server.port), timeout=10) as kept:
+            kept.sendall(b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n")
+            assert b" 200 " in kept.recv(4000)
+            links = [socket.create_connection(("127.0.0.1", server.port)) for _ in range(3)]
+            links[1].sendall(b"GET /healthz HTT")
+            with socket.create_connection(("127.0.0.1", server.port), timeout=10) as refused:
+                answer = refused.recv(4000)
+                assert b" 503 " in answer
+                assert b"too_many_connections" in answer
+                assert refused.recv(4000) == b""
+            for link in links:
+                link.settimeout(10)
+                assert link.recv(100) == b"", "closed, for the head did not come"
+                link.close()
+            # One between two requests is patient; but a second head must come whole as well.
+            kept.sendall(b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n")
+            assert b" 200 " in kept.recv(4000)
+            kept.sendall(b"GET /hea")
+            assert kept.recv(100) == b""
+        assert server.ask("/healthz")[0] == 200
+
+
+def test_a_killed_service_starts_again_on_its_port():
+    with serving("-m", "news-words") as server:
+        port = server.port
+        assert server.ask("/v1/predict", {"text": TEXT})[0] == 200
+        with socket.create_connection(("127.0.0.1", port)) as link:
+            link.sendall(_head(100))
+            server.process.kill()
+            server.process.wait(10)
+        with serving("-m", "news-words", "--port", str(port)) as again:
+            assert again.port == port
+            assert again.ask("/v1/predict", {"text": TEXT})[0] == 200
+            assert again.end() == 0
+
+
 def test_a_key_from_a_file(tmp_path):
     file = tmp_path / "key"
     file.write_text(KEY + "\n")

@@ -30,6 +30,9 @@ class NoModels:
     def figures(self, name):
         return PoolFigures()
 
+    def copies(self, name, texts, **options):
+        return len(texts)
+
     def smoothed(self, name, ticket, **options):
         self.entered.set()
         for _ in range(1000):
@@ -83,7 +86,7 @@ def part(body, more=True):
 
 
 class TestBodies:
-    settings = ServiceSettings(body_bytes=1000, body_seconds=0.2)
+    settings = ServiceSettings(body_bytes=1000, arrival_seconds=0.2)
 
     def answer(self, messages, headers=()):
         return asyncio.run(Client(self.settings).post(messages, headers))
@@ -166,4 +169,4 @@ def test_work_stops_when_the_client_goes_away():
     client = Client(ServiceSettings(), host)
     assert asyncio.run(client.post(asking())) == (499, "client_gone")
     assert host.given_up.wait(10)
-    client.app.state.service.workers.close()
+    client.app.state.service.gathering.close()

@@ -5,59 +5,34 @@ This module knows no HTTP.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
 from ranmask.errors import OptionError, RanmaskError, TextError
-from ranmask.families import Retention
 from ranmask.interface import TextClassifier
 from ranmask.results import Certificate, Prediction
-from ranmask.serving.problems import Problem, is_callers, shown
+from ranmask.serving.problems import is_callers, shown
 from ranmask.serving.tickets import Ticket
-from ranmask.smoothing import SmoothedClassifier
-from ranmask.words import Text, document, split
+from ranmask.words import Text, document
 
-MOST_KEPT = 5_000_000
-"""Most visible words in all copies of one text: about 40 MB."""
-
-_TEXTS_AT_ONCE = 16  # between two looks at whether anybody still waits
+_TEXTS_AT_ONCE = 64  # between two looks at whether anybody still waits
 
 Classify = Callable[[Sequence[Text]], Sequence[Prediction | Certificate]]
 
 
-def check_size(texts: Sequence[Text], most_texts: int, most_words: int) -> None:
-    """Refuse more texts, or longer ones, than one request may hold."""
-    if len(texts) > most_texts:
-        raise Problem(
-            422,
-            "too_many_texts",
-            f"{len(texts)} texts are more than {most_texts}: send them in several requests",
-        )
-    for index, text in enumerate(texts):
-        words = sum(len(split(part)) for part in ([text] if isinstance(text, str) else text))
-        if words > most_words:
-            raise Problem(
-                422,
-                "too_many_words",
-                f"text {index} has {words} words, more than {most_words}: cut it",
-            )
+def predicted(
+    smoothed: TextClassifier, texts: Sequence[Text], ticket: Ticket
+) -> list[dict[str, Any]]:
+    """A prediction for each text as a dictionary, or ``{"error": ...}``."""
+    return classified(smoothed.predict, texts, ticket)
 
 
-def check_copies(smoothed: TextClassifier, texts: Sequence[Text]) -> None:
-    """Refuse options that would take more memory than one text is worth."""
-    if not isinstance(smoothed, SmoothedClassifier):
-        return
-    options = smoothed.options.resolved()
-    retention = Retention(options.keep, options.mask_rate)
-    for words in {len(split(text if isinstance(text, str) else text[1])) for text in texts} - {0}:
-        kept = retention.count(words)
-        copies = min(options.masks or 1, math.comb(words, kept))
-        if copies * kept > MOST_KEPT:
-            raise OptionError(
-                f"{copies} copies that show {kept} words each are more than the service computes "
-                "for one text: ask for fewer masks, or keep fewer words"
-            )
+def certified(
+    smoothed: TextClassifier, texts: Sequence[Text], ticket: Ticket
+) -> list[dict[str, Any]]:
+    """A certificate for each text as a dictionary, or ``{"error": ...}``."""
+    smoothed.check_certifiable()
+    return classified(smoothed.certify, texts, ticket)
 
 
 def classified(classify: Classify, texts: Sequence[Text], ticket: Ticket) -> list[dict[str, Any]]:

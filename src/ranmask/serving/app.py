@@ -1,12 +1,15 @@
 """The service as an ASGI application: its routes, and what each answers.
 
-Observed (ids, log, metrics, errors) -> CORS -> Gate (key) -> BodyLimits -> routes -> Workers
+Observed (ids, log, metrics, errors) -> CORS -> Gate (key) -> BodyLimits -> routes
+routes -> Gathering (short questions, together) or Workers (long ones, each by itself)
 """
 
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from functools import partial
 from typing import Any, Protocol
 
 from fastapi import FastAPI, Request, Response
@@ -18,19 +21,21 @@ from starlette.middleware.cors import CORSMiddleware
 from ranmask import __version__
 from ranmask.interface import TextClassifier
 from ranmask.serving import schemas
-from ranmask.serving.answering import attacked, check_copies, check_size, classified, explained
+from ranmask.serving.answering import attacked, certified, explained, predicted
 from ranmask.serving.describing import describe, documented
-from ranmask.serving.faults import UnknownModel
+from ranmask.serving.gathering import SHORT_COPIES, Gathering
 from ranmask.serving.limits import BodyLimits
 from ranmask.serving.observing import FACTS, Observed
 from ranmask.serving.pages import StaticFile, documentation, page_files
 from ranmask.serving.pool import PoolFigures
-from ranmask.serving.problems import Problem, invalid, problem_of
+from ranmask.serving.problems import Problem, invalid
 from ranmask.serving.security import Gate
 from ranmask.serving.settings import ServiceSettings
+from ranmask.serving.sizing import check_size
 from ranmask.serving.telemetry import CONTENT_TYPE, Telemetry
 from ranmask.serving.tickets import Ticket
 from ranmask.serving.work import Workers
+from ranmask.words import Text
 
 _ATTACK_SHARE = 0.8  # of the deadline: an attack ends by itself, with what it found
 _POSTED = (400, 401, 404, 408, 413, 415, 422, 429, 503, 504)
@@ -47,11 +52,25 @@ class ModelHost(Protocol):
     def about(self, name: str) -> Mapping[str, Any]:
         """What a caller may know about a model."""
 
+    def copies(self, name: str, texts: Sequence[Text], **options: Any) -> int:
+        """How many copies a request asks for; raises where it asks for too much, or wrongly."""
+
     def smoothed(self, name: str, ticket: Ticket, **options: Any) -> TextClassifier:
         """The model as one request asks for it."""
 
     def figures(self, name: str) -> PoolFigures:
         """What the pool of a model counted."""
+
+
+@dataclass(frozen=True)
+class _Asked:
+    """A question within all limits; ``copies`` says how long it is."""
+
+    model: str
+    options: Mapping[str, Any]
+    texts: Sequence[Text]
+    smoothed: Callable[[Ticket], TextClassifier]
+    copies: int
 
 
 class Service:
@@ -68,44 +87,39 @@ class Service:
         self.workers = Workers(
             settings.threads, settings.waiting_requests, settings.deadline_seconds
         )
+        self.gathering = Gathering(self.workers, settings.threads)
         self._host = host
         self._settings = settings
 
     async def predict(self, request: Request, body: schemas.Texts) -> Response:
         """The label of each text, without a certificate."""
-        texts = body.all_texts()
-        return await self._results(
-            request, body, lambda smoothed, ticket: classified(smoothed.predict, texts, ticket)
-        )
+        return await self._classified(request, body, predicted)
 
     async def certify(self, request: Request, body: schemas.Texts) -> Response:
         """The label of each text, and how many of its words can be changed without effect."""
-        texts = body.all_texts()
-
-        def task(smoothed: TextClassifier, ticket: Ticket) -> list[dict[str, Any]]:
-            smoothed.check_certifiable()
-            return classified(smoothed.certify, texts, ticket)
-
-        return await self._results(request, body, task)
+        return await self._classified(request, body, certified)
 
     async def explain(self, request: Request, body: schemas.ExplainQuestion) -> Response:
         """The certificate of one text, copies that vote, and the margin that changes leave."""
         [text] = body.all_texts()
-        answer = await self._run(
-            request, body, lambda smoothed, _: explained(smoothed, text, body.copies)
+        asked = self._asked(request, body)
+        answer = await self.workers.run(
+            request.receive, lambda ticket: explained(asked.smoothed(ticket), text, body.copies)
         )
-        return JSONResponse({"model": self._name(body), **answer})
+        return JSONResponse({"model": asked.model, **answer})
 
     async def attack(self, request: Request, body: schemas.AttackQuestion) -> Response:
         """Try to change the label of one text by changing its words."""
         [text] = body.all_texts()
         seconds = _ATTACK_SHARE * self._settings.deadline_seconds
-        answer = await self._run(
-            request,
-            body,
-            lambda smoothed, _: attacked(smoothed, text, body.budget, body.label_id, seconds),
+        asked = self._asked(request, body)
+        answer = await self.workers.run(
+            request.receive,
+            lambda ticket: attacked(
+                asked.smoothed(ticket), text, body.budget, body.label_id, seconds
+            ),
         )
-        return JSONResponse({"model": self._name(body), **answer})
+        return JSONResponse({"model": asked.model, **answer})
 
     async def models(self) -> Response:
         """The models that are served, and how each is smoothed unless asked otherwise."""
@@ -129,44 +143,45 @@ class Service:
 
     # -- what questions share ------------------------------------------------------------------
 
-    def _name(self, body: schemas.Question) -> str:
-        return self._host.names()[0] if body.model is None else body.model
-
-    async def _results(
+    async def _classified(
         self,
         request: Request,
         body: schemas.OneText | schemas.ManyTexts,
-        task: Callable[[TextClassifier, Ticket], list[dict[str, Any]]],
+        classify: Callable[[TextClassifier, Sequence[Text], Ticket], list[dict[str, Any]]],
     ) -> Response:
-        name = self._name(body)
-        results = await self._run(request, body, task)
+        asked = self._asked(request, body)
+
+        def answer(texts: Sequence[Text], ticket: Ticket) -> list[dict[str, Any]]:
+            return classify(asked.smoothed(ticket), texts, ticket)
+
+        if asked.copies <= SHORT_COPIES:
+            question = (classify, asked.model, frozenset(asked.options.items()))
+            results = await self.gathering.run(
+                request.receive, question, answer, asked.texts, asked.copies
+            )
+        else:
+            results = await self.workers.run(
+                request.receive, lambda ticket: answer(asked.texts, ticket)
+            )
         failed = sum("error" in one for one in results)
-        self.telemetry.classified(name, len(results) - failed, failed)
+        self.telemetry.classified(asked.model, len(results) - failed, failed)
         if failed == len(results):
             raise Problem(422, "unusable_text", f"no text can be used: {results[0]['error']}")
-        return JSONResponse({"model": name, "results": results})
+        return JSONResponse({"model": asked.model, "results": results})
 
-    async def _run(
-        self,
-        request: Request,
-        body: schemas.OneText | schemas.ManyTexts,
-        task: Callable[[TextClassifier, Ticket], Any],
-    ) -> Any:
-        name, options, texts = self._name(body), body.options.given(), body.all_texts()
+    def _asked(self, request: Request, body: schemas.OneText | schemas.ManyTexts) -> _Asked:
+        """What a request asks for, within all limits."""
+        model = self._host.names()[0] if body.model is None else body.model
+        texts, options = body.all_texts(), body.options.given()
         check_size(texts, self._settings.most_texts, self._settings.most_words)
-        if name not in self._host.names():
-            raise problem_of(UnknownModel(name, self._host.names()))
         facts = request.scope[FACTS]
-        facts.update(model=name, texts=len(texts))
+        if model in self._host.names():
+            facts.update(model=model, texts=len(texts))
         if self._settings.log_texts:
             facts["sent"] = texts
-
-        def work(ticket: Ticket) -> Any:
-            smoothed = self._host.smoothed(name, ticket, **options)
-            check_copies(smoothed, texts)
-            return task(smoothed, ticket)
-
-        return await self.workers.run(request.receive, work)
+        copies = self._host.copies(model, texts, **options)
+        smoothed = partial(self._host.smoothed, model, **options)
+        return _Asked(model, options, texts, smoothed, copies)
 
 
 def create_app(host: ModelHost, settings: ServiceSettings) -> FastAPI:
@@ -176,6 +191,7 @@ def create_app(host: ModelHost, settings: ServiceSettings) -> FastAPI:
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
         yield
+        service.gathering.close()
         service.workers.close()
 
     app = FastAPI(

@@ -24,10 +24,12 @@ from ranmask.serving.pool import (
     CopyPool,
     PoolFigures,
 )
+from ranmask.serving.sizing import copies_of
 from ranmask.serving.tickets import Ticket
 from ranmask.serving.turns import Turns
 from ranmask.smoothing import SmoothedClassifier
 from ranmask.synonym_smoothing import SynonymSmoothedClassifier
+from ranmask.words import Text
 
 MASK_OPTIONS = (
     *("keep", "mask_rate", "family", "masks", "selection_masks", "ensemble", "certificate"),
@@ -172,6 +174,10 @@ class Host:
                     f"{key!r} is no option of a request for {name!r}; there are {', '.join(known)}"
                 )
         return hosted.smoothed(hosted.pool.classifier(ticket), given)
+
+    def copies(self, name: str, texts: Sequence[Text], **options: Any) -> int:
+        """How many copies `smoothed` takes of texts, at most; raises `OptionError` for too many."""
+        return copies_of(self.smoothed(name, Ticket(), **options), texts)
 
     def stop_admitting(self) -> None:
         """Refuse new requests with `Closing`; those that were let in go on, until `close`."""

@@ -26,7 +26,7 @@ class BodyLimits:
     def __init__(self, app: ASGIApp, settings: ServiceSettings) -> None:
         self._app = app
         self._bytes = settings.body_bytes
-        self._seconds = settings.body_seconds
+        self._seconds = settings.arrival_seconds
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass a request on with its whole body, or raise `Problem`."""

@@ -12,6 +12,7 @@ import uvicorn
 
 from ranmask.errors import OptionError
 from ranmask.serving.app import Service, create_app
+from ranmask.serving.connections import bounded
 from ranmask.serving.hosting import Host, named_models
 from ranmask.serving.settings import ServiceSettings
 from ranmask.serving.telemetry import log, log_to
@@ -51,7 +52,7 @@ def _run(host: Host, settings: ServiceSettings, listener: socket.socket) -> None
     app = create_app(host, settings)
     config = uvicorn.Config(
         app,
-        http="h11",
+        http=bounded(settings.arrival_seconds, settings.connections),
         ws="none",
         lifespan="on",
         log_config=None,

@@ -28,7 +28,9 @@ class ServiceSettings:
         cors_origins: Web pages of other origins that may call, as ``https://example.org``.
         allowed_hosts: Further names by which the service may be called without a key.
         body_bytes: Largest body of a request.
-        body_seconds: Longest time that a body may take to arrive.
+        arrival_seconds: Longest time that the head of a request, and then its body, may take to
+            arrive.
+        connections: Most connections that are open at once.
         most_texts: Most texts in one request, up to 10,000.
         most_words: Most words in one text, premise included.
         deadline_seconds: Longest time for the answer to one request.
@@ -50,7 +52,8 @@ class ServiceSettings:
     cors_origins: tuple[str, ...] = ()
     allowed_hosts: tuple[str, ...] = ()
     body_bytes: int = 1 << 20
-    body_seconds: float = 10.0
+    arrival_seconds: float = 10.0
+    connections: int = 1024
     most_texts: int = 256
     most_words: int = 2000
     deadline_seconds: float = 30.0
@@ -67,8 +70,8 @@ class ServiceSettings:
         if not self.models:
             raise OptionError("models is empty: name at least one, such as news")
         for name in (
-            *("body_bytes", "body_seconds", "most_texts", "most_words", "deadline_seconds"),
-            *("batch_copies", "waiting_copies", "threads"),
+            *("body_bytes", "arrival_seconds", "most_texts", "most_words", "deadline_seconds"),
+            *("batch_copies", "waiting_copies", "threads", "connections"),
         ):
             if not getattr(self, name) > 0:
                 raise OptionError(f"{name} must be above 0, not {getattr(self, name)!r}")

@@ -1,0 +1,264 @@
+"""Short requests that are answered together: each as it would be alone."""
+
+import asyncio
+import threading
+
+import pytest
+
+from ranmask.serving import gathering
+from ranmask.serving.faults import Busy
+from ranmask.serving.gathering import Gathering
+from ranmask.serving.problems import Problem
+from ranmask.serving.work import Workers
+
+
+async def stays():
+    """A client that waits."""
+    await asyncio.Event().wait()
+
+
+class Model:
+    """Answers texts; the first calls wait for ``go``."""
+
+    def __init__(self, held=0, fails=lambda texts: None):
+        self.calls = []
+        self.tickets = []
+        self.go = threading.Event()
+        self.begun = threading.Semaphore(0)
+        self._held = held
+        self._fails = fails
+        self._lock = threading.Lock()
+
+    def __call__(self, texts, ticket):
+        with self._lock:
+            self.calls.append(list(texts))
+            self.tickets.append(ticket)
+            held = len(self.calls) <= self._held
+        self.begun.release()
+        if held:
+            assert self.go.wait(10)
+        error = self._fails(texts)
+        if error is not None:
+            raise error
+        return [{"said": text} for text in texts]
+
+
+class Party:
+    """Requests to a gathering, in one event loop."""
+
+    def __init__(self, model, *, seconds=10.0, threads=4, waiting=1000):
+        self.model = model
+        self.workers = Workers(threads, waiting, seconds)
+        self.gathering = Gathering(self.workers, threads)
+
+    def ask(self, *texts, question="q", copies=1, receive=stays, model=None):
+        run = self.gathering.run(receive, question, model or self.model, texts, copies)
+        return asyncio.ensure_future(run)
+
+    async def begun(self):
+        await asyncio.to_thread(self.model.begun.acquire)
+
+    def close(self):
+        self.model.go.set()
+        self.gathering.close()
+        self.workers.close()
+
+
+def played(scene, model, **settings):
+    async def play():
+        party = Party(model, **settings)
+        try:
+            await asyncio.wait_for(scene(party), 20)
+        finally:
+            party.close()
+
+    asyncio.run(play())
+
+
+def test_nobody_waits_for_company():
+    async def scene(party):
+        assert await party.ask("a", "b") == [{"said": "a"}, {"said": "b"}]
+
+    model = Model()
+    played(scene, model)
+    assert model.calls == [["a", "b"]]
+
+
+def test_who_comes_meanwhile_goes_together_and_each_gets_its_own():
+    async def scene(party):
+        first = [party.ask("x"), party.ask("y")]
+        await party.begun()
+        await party.begun()
+        later = [party.ask(f"{n}", f"{n}'") for n in range(50)]
+        await asyncio.sleep(0.05)
+        party.model.go.set()
+        assert await asyncio.gather(*first) == [[{"said": "x"}], [{"said": "y"}]]
+        answers = await asyncio.gather(*later)
+        assert answers == [[{"said": f"{n}"}, {"said": f"{n}'"}] for n in range(50)]
+
+    model = Model(held=2)
+    played(scene, model)
+    assert len(model.calls) == 3, "two that found nobody, and all the others"
+
+
+def test_other_questions_do_not_wait():
+    async def scene(party):
+        held = [party.ask("x"), party.ask("y")]
+        await party.begun()
+        await party.begun()
+        assert await party.ask("a", question="other") == [{"said": "a"}]
+        party.model.go.set()
+        await asyncio.gather(*held)
+
+    played(scene, Model(held=2))
+
+
+def test_a_group_is_no_larger_than_a_batch(monkeypatch):
+    monkeypatch.setattr(gathering, "_TOGETHER_COPIES", 10)
+
+    async def scene(party):
+        held = [party.ask("x"), party.ask("y")]
+        await party.begun()
+        await party.begun()
+        later = [party.ask(f"{n}", copies=4) for n in range(5)]
+        await asyncio.sleep(0.05)
+        party.model.go.set()
+        await asyncio.gather(*held, *later)
+
+    model = Model(held=2)
+    played(scene, model)
+    assert sorted(map(len, model.calls)) == [1, 1, 1, 2, 2]
+
+
+def test_one_that_fails_does_not_spoil_the_others():
+    async def scene(party):
+        held = [party.ask("x"), party.ask("y")]
+        await party.begun()
+        await party.begun()
+        later = [party.ask(text) for text in ("a", "poison", "b")]
+        await asyncio.sleep(0.05)
+        party.model.go.set()
+        await asyncio.gather(*held)
+        a, poison, b = await asyncio.gather(*later, return_exceptions=True)
+        assert (a, b) == ([{"said": "a"}], [{"said": "b"}])
+        assert isinstance(poison, ZeroDivisionError)
+
+    def fails(texts):
+        return ZeroDivisionError() if "poison" in texts else None
+
+    played(scene, Model(held=2, fails=fails))
+
+
+def test_a_refusal_of_the_service_is_told_to_all_and_not_tried_again():
+    async def scene(party):
+        held = [party.ask("x", model=Model()), party.ask("y", question="other")]
+        await party.begun()
+        with pytest.raises(Busy):
+            await held[1]
+
+    model = Model(fails=lambda texts: Busy(5, 1.0))
+    played(scene, model)
+    assert len(model.calls) == 1
+
+
+class TestLeaving:
+    def test_a_client_that_leaves_before_its_turn_is_not_computed(self):
+        async def scene(party):
+            held = [party.ask("x"), party.ask("y")]
+            await party.begun()
+            await party.begun()
+            left = asyncio.Event()
+
+            async def leaves():
+                await left.wait()
+                return {"type": "http.disconnect"}
+
+            leaving, staying = party.ask("gone", receive=leaves), party.ask("here")
+            await asyncio.sleep(0.02)
+            left.set()
+            with pytest.raises(Problem) as caught:
+                await leaving
+            assert caught.value.code == "client_gone"
+            party.model.go.set()
+            await asyncio.gather(*held, staying)
+
+        model = Model(held=2)
+        played(scene, model)
+        assert ["gone"] not in model.calls
+        assert ["here"] in model.calls
+
+    def test_work_goes_on_while_anybody_of_a_group_waits_and_no_longer(self):
+        async def scene(party):
+            held = [party.ask("x"), party.ask("y")]
+            await party.begun()
+            await party.begun()
+            events = [asyncio.Event(), asyncio.Event()]
+
+            def leaver(event):
+                async def leaves():
+                    await event.wait()
+                    return {"type": "http.disconnect"}
+
+                return leaves
+
+            together = [party.ask(f"{n}", receive=leaver(e)) for n, e in enumerate(events)]
+            await asyncio.sleep(0.02)
+            again = party.model.go
+            party.model.go = threading.Event()  # the next call is held as well
+            again.set()
+            await party.begun()
+            ticket = party.model.tickets[2]
+            events[0].set()
+            await asyncio.wait(together[:1])
+            assert not ticket.cancelled
+            events[1].set()
+            await asyncio.wait(together)
+            assert ticket.cancelled
+            party.model.go.set()
+            await asyncio.gather(*held)
+            for one in together:
+                assert one.exception().code == "client_gone"
+
+        class Twice(Model):
+            def __call__(self, texts, ticket):
+                go = self.go
+                super_go = len(self.calls) >= 2
+                answer = super().__call__(texts, ticket)
+                if super_go:
+                    assert go.wait(10)
+                return answer
+
+        played(scene, Twice(held=2))
+
+    def test_late(self):
+        async def scene(party):
+            with pytest.raises(Problem) as caught:
+                await party.ask("x")
+            assert caught.value.code == "deadline"
+            assert party.model.tickets[0].cancelled
+
+        played(scene, Model(held=1), seconds=0.1)
+
+
+def test_too_many_are_refused_and_those_who_left_make_room():
+    async def scene(party):
+        taken = [party.ask(f"{n}") for n in range(3)]
+        await asyncio.sleep(0.05)
+        with pytest.raises(Problem) as caught:
+            await party.ask("one too many")
+        assert (caught.value.status, caught.value.headers) == (429, {"Retry-After": "1"})
+        party.model.go.set()
+        await asyncio.gather(*taken)
+        assert await party.ask("again") == [{"said": "again"}]
+
+    played(scene, Model(held=2), threads=2, waiting=1)
+
+
+def test_nothing_is_kept_of_questions_that_were_answered():
+    async def scene(party):
+        for number in range(5):
+            await party.ask("a", question=number)
+        await asyncio.sleep(0.02)
+        assert not party.gathering._questions
+
+    played(scene, Model())
