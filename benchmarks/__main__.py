@@ -10,7 +10,7 @@ import json
 import platform
 from typing import Any
 
-from benchmarks import attacks, encoder, search, shipped, streaming
+from benchmarks import attacks, encoder, search, service, shipped, streaming
 from benchmarks.report import PAGE, RESULTS, performance_page
 from benchmarks.settings import Skipped, machine
 
@@ -20,6 +20,7 @@ PARTS = {
     "encoder": encoder,
     "shipped": shipped,
     "attacks": attacks,
+    "service": service,
 }
 
 

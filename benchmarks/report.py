@@ -45,6 +45,7 @@ def performance_page(results: dict[str, Any]) -> str:
         "streaming": _streaming,
         "shipped": _shipped,
         "attacks": _attacks,
+        "service": _service,
     }
     for name, render in renderers.items():
         figures = results[name]
@@ -93,6 +94,32 @@ def _attacks(figures: dict[str, Any]) -> str:
         f"{row['copies_without_sharing']:,} | {row['seconds_together']} s | "
         f"{row['seconds_one_by_one']} s | {row['faster']} |"
         for row in figures["recipes"]
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _service(figures: dict[str, Any]) -> str:
+    first = figures["models"][0]
+    lines = [
+        "## The service under load",
+        "",
+        f"`ranmask serve`, asked for certificates of {first['connections']} clients at once, one "
+        "text of 5 to 12 words a request (beginnings of AG News test texts), for "
+        f"{first['seconds']:.0f} s, by a client on the same cores; each answer compared with what "
+        "`ranmask certify` wrote. *Alone*: one client, one request after another. In the end the "
+        "service gets SIGTERM in the middle of its work: what it had accepted is answered "
+        "(*lost*: requests without an answer).",
+        "",
+        "| model | processes | answers | wrong, refused, lost | alone | together | times | "
+        "p50, p99 | memory at first, most, at last | answers after SIGTERM |",
+        "|---|---:|---:|---:|---:|---:|---:|---:|---:|---:|",
+    ]
+    lines += [
+        f"| `{row['model']}` | {row['processes']} | {row['answers']:,} | "
+        f"{row['wrong']}, {row['refused']}, {row['lost']} | {row['a_second_alone']}/s | {row['a_second_together']}/s | "
+        f"{row['ratio']} | {row['p50_ms']}, {row['p99_ms']} ms | "
+        f"{', '.join(map(str, row['memory_mib']))} MiB | {row['answered_while_ending']:,} |"
+        for row in figures["models"]
     ]
     return "\n".join(lines) + "\n"
 

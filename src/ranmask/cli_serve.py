@@ -30,6 +30,10 @@ def serve(
         str, typer.Option(help="Address to listen on; beyond this machine, a key is needed.")
     ] = "127.0.0.1",
     port: Annotated[int, typer.Option(help="Port to listen on; 0 takes a free one.")] = 8000,
+    processes: Annotated[
+        int,
+        typer.Option(help="Processes that answer, each with models of its own; more for a CPU."),
+    ] = 1,
     api_key_file: Annotated[
         Path | None,
         typer.Option(
@@ -76,13 +80,14 @@ def serve(
     """Answer over HTTP as certify does, with a page to try it on, until it is told to end."""
     quiet_libraries()
     _check_installed()
-    from ranmask.serving.running import serve as run
+    from ranmask.serving.processes import serve_as_set
     from ranmask.serving.settings import ServiceSettings
 
     given: dict[str, Any] = {"models": tuple(model)} if model else {}
     settings = ServiceSettings(
         host=host,
         port=port,
+        processes=processes,
         **given,
         keep=keep,
         mask_rate=mask_rate,
@@ -102,7 +107,7 @@ def serve(
         threads=threads,
         log_texts=log_texts,
     )
-    run(settings)
+    serve_as_set(settings)
 
 
 def _key(file: Path | None) -> str | None:

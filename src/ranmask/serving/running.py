@@ -6,6 +6,7 @@ import asyncio
 import signal
 import socket
 import time
+from collections.abc import Callable
 from types import FrameType
 
 import uvicorn
@@ -29,44 +30,51 @@ def serve(settings: ServiceSettings) -> None:
     The log goes to standard error, one JSON object a line; ``listening`` has the address.
     """
     log_to(texts=settings.log_texts)
-    listener = _listener(settings.host, settings.port)  # a taken port is told before models load
+    listener = listener_on(settings.host, settings.port)  # a taken port is told before models load
     try:
-        host = Host(
-            named_models(settings.models),
-            batch_copies=settings.batch_copies,
-            waiting_copies=settings.waiting_copies,
-            keep=settings.keep,
-            mask_rate=settings.mask_rate,
-            device=settings.device,
-        )
-        try:
-            _run(host, settings, listener)
-        finally:
-            host.close(timeout=settings.deadline_seconds)
+        url = shown_url(*listener.getsockname()[:2])
+        serve_on(listener, settings, lambda names: log("listening", url=url, models=names))
     finally:
         listener.close()
     log("ended")
 
 
-def _run(host: Host, settings: ServiceSettings, listener: socket.socket) -> None:
-    app = create_app(host, settings)
-    config = uvicorn.Config(
-        app,
-        http=bounded(settings.arrival_seconds, settings.connections),
-        ws="none",
-        lifespan="on",
-        log_config=None,
-        access_log=False,
-        server_header=False,
-        proxy_headers=False,
-        timeout_keep_alive=_KEEP_ALIVE_SECONDS,
-        timeout_graceful_shutdown=int(settings.deadline_seconds) + _AFTER_DEADLINE_SECONDS,
+def serve_on(
+    listener: socket.socket, settings: ServiceSettings, ready: Callable[[list[str]], None]
+) -> None:
+    """Load the models, say that they are ready, and serve on a socket that is bound."""
+    host = Host(
+        named_models(settings.models),
+        batch_copies=settings.batch_copies,
+        waiting_copies=settings.waiting_copies,
+        keep=settings.keep,
+        mask_rate=settings.mask_rate,
+        device=settings.device,
     )
-    listener.listen(_BACKLOG)
-    address, port = listener.getsockname()[:2]
-    shown = f"[{address}]" if ":" in address else address
-    log("listening", url=f"http://{shown}:{port}", models=list(host.names()))
-    _Server(config, app.state.service, settings.drain_seconds).run([listener])
+    try:
+        app = create_app(host, settings)
+        config = uvicorn.Config(
+            app,
+            http=bounded(settings.arrival_seconds, settings.connections),
+            ws="none",
+            lifespan="on",
+            log_config=None,
+            access_log=False,
+            server_header=False,
+            proxy_headers=False,
+            timeout_keep_alive=_KEEP_ALIVE_SECONDS,
+            timeout_graceful_shutdown=int(settings.deadline_seconds) + _AFTER_DEADLINE_SECONDS,
+        )
+        listener.listen(_BACKLOG)
+        ready(list(host.names()))
+        _Server(config, app.state.service, settings.drain_seconds).run([listener])
+    finally:
+        host.close(timeout=settings.deadline_seconds)
+
+
+def shown_url(host: str, port: int) -> str:
+    """The address as a browser takes it."""
+    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
 
 
 class _Server(uvicorn.Server):
@@ -106,7 +114,8 @@ class _Server(uvicorn.Server):
         return await super().on_tick(counter)
 
 
-def _listener(host: str, port: int) -> socket.socket:
+def listener_on(host: str, port: int, *, shared: bool = False) -> socket.socket:
+    """A socket that is bound, and not listened on yet; other sockets may ``share`` its port."""
     try:
         family, kind, number, _, address = socket.getaddrinfo(
             host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
@@ -116,6 +125,8 @@ def _listener(host: str, port: int) -> socket.socket:
         raise OptionError(f"cannot listen on {host!r}: {error.strerror or error}") from error
     try:
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        if shared:
+            listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
         listener.bind(address)
     except OSError as error:
         listener.close()

@@ -20,6 +20,7 @@ class ServiceSettings:
     Args:
         host: Address to listen on.
         port: Port to listen on; 0 takes a free one.
+        processes: How many processes answer, each with models of its own.
         models: Names of models; the first one answers where a request names none.
         keep: Words that each copy shows, for all models; None leaves each as it is saved.
         mask_rate: Or the share that it hides.
@@ -44,6 +45,7 @@ class ServiceSettings:
 
     host: str = "127.0.0.1"
     port: int = 8000
+    processes: int = 1
     models: tuple[str, ...] = ("news",)
     keep: int | None = None
     mask_rate: float | None = None
@@ -71,7 +73,7 @@ class ServiceSettings:
             raise OptionError("models is empty: name at least one, such as news")
         for name in (
             *("body_bytes", "arrival_seconds", "most_texts", "most_words", "deadline_seconds"),
-            *("batch_copies", "waiting_copies", "threads", "connections"),
+            *("batch_copies", "waiting_copies", "threads", "connections", "processes"),
         ):
             if not getattr(self, name) > 0:
                 raise OptionError(f"{name} must be above 0, not {getattr(self, name)!r}")

@@ -7,22 +7,31 @@ from __future__ import annotations
 
 import json
 import logging
+import os
 import sys
 import time
 import traceback
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import asdict, fields
+from collections.abc import Callable, Mapping
+from dataclasses import fields
 from pathlib import PurePath
 from typing import Any, TextIO, TypeAlias
 
-from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
-from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
-from prometheus_client.registry import Collector
+from prometheus_client import (
+    CollectorRegistry,
+    Counter,
+    Gauge,
+    Histogram,
+    generate_latest,
+    multiprocess,
+)
 
 from ranmask.serving.pool import PoolFigures
 
 LOG = logging.getLogger("ranmask.serving")
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
+
+SHARED_FIGURES = "PROMETHEUS_MULTIPROC_DIR"
+"""Names the folder in which processes keep their figures for each other, before they start."""
 
 _SECONDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60)
 
@@ -33,7 +42,7 @@ Figures: TypeAlias = Mapping[str, PoolFigures]
 class Telemetry:
     """The metrics of one service, in a registry of their own.
 
-    ``pools`` gives the figures of the models' pools when metrics are read.
+    ``pools`` gives the figures of the models' pools at any moment.
     """
 
     def __init__(self, pools: Callable[[], Figures]) -> None:
@@ -58,9 +67,13 @@ class Telemetry:
             registry=self._registry,
         )
         self._open = Gauge(
-            "ranmask_open_requests", "Requests not yet answered.", registry=self._registry
+            "ranmask_open_requests",
+            "Requests not yet answered.",
+            registry=self._registry,
+            multiprocess_mode="livesum",
         )
-        self._registry.register(_Pools(pools))
+        self._pools = pools
+        self._pool_metrics = _PoolMetrics(self._registry)
 
     def begun(self) -> None:
         """A request came in."""
@@ -71,6 +84,7 @@ class Telemetry:
         self._open.dec()
         self._requests.labels(route, str(status)).inc()
         self._seconds.labels(route).observe(seconds)
+        self._pool_metrics.take(self._pools())
 
     def classified(self, model: str, done: int, failed: int) -> None:
         """Texts of one request have their results."""
@@ -78,25 +92,47 @@ class Telemetry:
         self._texts.labels(model, "failed").inc(failed)
 
     def exposition(self) -> bytes:
-        """The metrics as Prometheus reads them."""
-        return generate_latest(self._registry)
+        """The metrics as Prometheus reads them, of all processes of the service."""
+        self._pool_metrics.take(self._pools())
+        if SHARED_FIGURES not in os.environ:
+            return generate_latest(self._registry)
+        shared = CollectorRegistry()
+        multiprocess.MultiProcessCollector(shared)  # type: ignore[no-untyped-call]
+        return generate_latest(shared)
 
 
-class _Pools(Collector):
-    """Reads the pools whenever metrics are read; what waits may fall, the rest only grows."""
+class _PoolMetrics:
+    """The figures of the models' pools: what waits may fall, the rest only grows."""
 
-    def __init__(self, pools: Callable[[], Figures]) -> None:
-        self._pools = pools
-
-    def collect(self) -> Iterable[Metric]:
-        pools = {model: asdict(figures) for model, figures in self._pools().items()}
+    def __init__(self, registry: CollectorRegistry) -> None:
+        self._gauges: dict[str, Gauge] = {}
+        self._counters: dict[str, Counter] = {}
+        self._counted: dict[tuple[str, str], float] = {}
         for field in fields(PoolFigures):
-            kind = GaugeMetricFamily if field.name.startswith("waiting") else CounterMetricFamily
-            said = f"{field.name.replace('_', ' ')} of the pool of a model.".capitalize()
-            family = kind(f"ranmask_pool_{field.name}", said, labels=["model"])
-            for model, figures in pools.items():
-                family.add_metric([model], figures[field.name])
-            yield family
+            name, said = f"ranmask_pool_{field.name}", field.name.replace("_", " ")
+            said = f"{said} of the pool of a model.".capitalize()
+            if field.name.startswith("waiting"):
+                self._gauges[field.name] = Gauge(
+                    name, said, ("model",), registry=registry, multiprocess_mode="livesum"
+                )
+            else:
+                self._counters[field.name] = Counter(name, said, ("model",), registry=registry)
+
+    def take(self, pools: Figures) -> None:
+        """Bring the metrics up to date."""
+        for model, figures in pools.items():
+            for name, gauge in self._gauges.items():
+                gauge.labels(model).set(getattr(figures, name))
+            for name, counter in self._counters.items():
+                now = getattr(figures, name)
+                counter.labels(model).inc(now - self._counted.get((model, name), 0))
+                self._counted[model, name] = now
+
+
+def forget_process(pid: int | None) -> None:
+    """What a process that has ended counted stays; what was open or waited in it does not."""
+    if pid is not None and SHARED_FIGURES in os.environ:
+        multiprocess.mark_process_dead(pid)  # type: ignore[no-untyped-call]
 
 
 class JsonLines(logging.Formatter):

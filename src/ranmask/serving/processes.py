@@ -1,0 +1,207 @@
+"""Several processes behind one port: each a whole service, started and watched by this one.
+
+A process answers with one core and a half at most, for Python runs one thread at a time.  On a CPU
+with more of them, several processes answer more; each loads the models for itself.  The operating
+system deals out the connections (``SO_REUSEPORT``).  A process that dies is started again.
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import signal
+import socket
+import tempfile
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from multiprocessing import connection
+from multiprocessing.context import SpawnProcess
+from types import FrameType
+from typing import Any
+
+from ranmask.errors import ModelError, OptionError, RanmaskError
+from ranmask.serving.running import listener_on, serve, serve_on, shown_url
+from ranmask.serving.settings import ServiceSettings
+from ranmask.serving.telemetry import SHARED_FIGURES, forget_process, log, log_to
+
+_TICK_SECONDS = 0.2
+_RESTART_SECONDS = 2.0
+_AFTER_DEADLINE_SECONDS = 20.0  # a process that has not ended by then is killed
+
+
+@dataclass
+class _Child:
+    """One process; ``news`` says when it is ready, or why it is not."""
+
+    process: SpawnProcess
+    news: connection.Connection[Any, Any]
+    ready: bool = False
+    failure: RanmaskError | None = None
+
+
+class Supervisor:
+    """Starts processes, restarts those that die, and ends them all when it is told to."""
+
+    def __init__(self, settings: ServiceSettings) -> None:
+        self._settings = settings
+        self._children: list[_Child] = []
+        self._restarts: list[float] = []  # when processes are to be started again
+        self._names: list[str] = []
+        self._ending: float | None = None  # when it is no longer waited for
+
+    def run(self) -> None:
+        """Serve until SIGTERM or SIGINT; raises what keeps the first processes from starting."""
+        with self._handling_signals():
+            try:
+                self._children = [self._start() for _ in range(self._settings.processes)]
+                self._watch()
+            finally:
+                for child in self._children:
+                    child.process.kill()
+                    child.process.join()
+
+    def _start(self) -> _Child:
+        context = multiprocessing.get_context("spawn")
+        ours, theirs = context.Pipe(duplex=False)
+        process = context.Process(target=_serve_one, args=(self._settings, os.getpid(), theirs))
+        process.start()
+        theirs.close()
+        return _Child(process, ours)
+
+    def _watch(self) -> None:
+        listening = False
+        while self._children or self._restarts:
+            self._wait()
+            for child in list(self._children):
+                self._hear(child)
+                if child.process.exitcode is not None:
+                    self._bury(child, first=not listening)
+            if not listening and self._ending is None and all(one.ready for one in self._children):
+                listening = True
+                url = shown_url(self._settings.host, self._settings.port)
+                log("listening", url=url, models=self._names, processes=self._pids())
+            if self._ending is not None and time.monotonic() > self._ending:
+                log("processes killed", processes=self._pids())
+                return
+        log("ended")
+
+    def _pids(self) -> list[int | None]:
+        return [child.process.pid for child in self._children]
+
+    def _wait(self) -> None:
+        """Until something may have happened; processes that are due are started."""
+        ends = [child.process.sentinel for child in self._children]
+        news = [child.news for child in self._children if not child.ready]
+        connection.wait([*ends, *news], _TICK_SECONDS)
+        if self._ending is not None:
+            self._restarts.clear()
+        while self._restarts and time.monotonic() >= self._restarts[0]:
+            self._restarts.pop(0)
+            self._children.append(self._start())
+
+    def _hear(self, child: _Child) -> None:
+        """What a process says while it starts: that it is ready, or why it cannot be."""
+        if child.ready or child.failure is not None or not child.news.poll():
+            return
+        try:
+            kind, value = child.news.recv()
+        except EOFError:  # it died
+            return
+        if kind == "ready":
+            child.ready, self._names = True, value
+            log("process ready", pid=child.process.pid)
+        else:
+            child.failure = OptionError(value) if kind == "OptionError" else ModelError(value)
+
+    def _bury(self, child: _Child, *, first: bool) -> None:
+        """Go on without a process that has ended, or with another in its place."""
+        code = child.process.exitcode
+        child.news.close()
+        self._children.remove(child)
+        forget_process(child.process.pid)
+        if self._ending is not None:
+            return
+        if first:
+            raise child.failure or ModelError(
+                f"a process of the service ended with {code} before it was ready: see the log; "
+                "fewer --processes need less memory"
+            )
+        reason = None if child.failure is None else str(child.failure)
+        log("process died", pid=child.process.pid, exit_code=code, reason=reason)
+        self._restarts.append(time.monotonic() + _RESTART_SECONDS)
+
+    @contextmanager
+    def _handling_signals(self) -> Iterator[None]:
+        kinds = (signal.SIGTERM, signal.SIGINT)
+        before = [signal.signal(kind, self._told) for kind in kinds]
+        try:
+            yield
+        finally:
+            for kind, handler in zip(kinds, before, strict=True):
+                signal.signal(kind, handler)
+
+    def _told(self, kind: int, frame: FrameType | None) -> None:
+        """Pass a signal on; the processes know what to do with it."""
+        del frame
+        patience = self._settings.deadline_seconds + self._settings.drain_seconds
+        self._ending = time.monotonic() + patience + _AFTER_DEADLINE_SECONDS
+        for child in self._children:
+            if child.process.is_alive() and child.process.pid is not None:
+                os.kill(child.process.pid, kind)
+
+
+def serve_as_set(settings: ServiceSettings) -> None:
+    """Serve until SIGTERM or SIGINT, in this process or in several of its own.
+
+    Several share the cores, unless ``OMP_NUM_THREADS`` says otherwise.
+    """
+    number = settings.processes
+    if number == 1:
+        serve(settings)
+        return
+    log_to(texts=settings.log_texts)
+    if not hasattr(socket, "SO_REUSEPORT"):
+        raise OptionError(f"this system cannot share a port: leave --processes {number} out")
+    with tempfile.TemporaryDirectory() as figures:
+        os.environ[SHARED_FIGURES] = figures
+        os.environ.setdefault("OMP_NUM_THREADS", str(max(1, (os.cpu_count() or 1) // number)))
+        # Found free by one who does not share it; then held, but not listened on, for the others.
+        listener_on(settings.host, settings.port).close()
+        held = listener_on(settings.host, settings.port, shared=True)
+        try:
+            fixed = replace(settings, port=held.getsockname()[1])
+            Supervisor(fixed).run()
+        finally:
+            held.close()
+            del os.environ[SHARED_FIGURES]
+
+
+def _serve_one(
+    settings: ServiceSettings, parent: int, news: connection.Connection[Any, Any]
+) -> None:
+    """The work of one process."""
+    os.setpgid(0, 0)  # what is typed at a terminal reaches the first process, which passes it on
+    _end_with(parent)
+    log_to(texts=settings.log_texts)
+    listener = listener_on(settings.host, settings.port, shared=True)
+    try:
+        serve_on(listener, settings, lambda names: news.send(("ready", names)))
+    except RanmaskError as error:
+        kind = "OptionError" if isinstance(error, OptionError) else "ModelError"
+        news.send((kind, str(error)))
+    finally:
+        listener.close()
+
+
+def _end_with(parent: int) -> None:
+    """End, answering what was accepted, where the first process was killed."""
+
+    def watch() -> None:
+        while os.getppid() == parent:
+            time.sleep(_TICK_SECONDS)
+        os.kill(os.getpid(), signal.SIGTERM)
+
+    threading.Thread(target=watch, daemon=True).start()

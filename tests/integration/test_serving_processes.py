@@ -1,0 +1,164 @@
+"""Several processes behind one port: asked, killed one by one, and told to end."""
+
+import http.client
+import json
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+
+import pytest
+
+from ranmask.loading import load_default
+
+pytestmark = pytest.mark.skipif(
+    not hasattr(socket, "SO_REUSEPORT"), reason="this system cannot share a port"
+)
+
+TEXTS = [f"Stocks fell sharply on Wall Street for the {number} time" for number in range(40)]
+
+
+class Services:
+    """A running service of two processes."""
+
+    def __init__(self, process):
+        self.process = process
+        self.log = []
+        threading.Thread(target=self._read, daemon=True).start()
+        said = self.wait_for("listening")
+        self.pids = said["processes"]
+        assert len(self.pids) == 2
+        self.port = int(said["url"].rpartition(":")[2])
+
+    def _read(self):
+        for line in self.process.stderr:
+            self.log.append(json.loads(line))
+
+    def wait_for(self, event, seconds=60):
+        end = time.monotonic() + seconds
+        while time.monotonic() < end:
+            for line in list(self.log):
+                if line["event"] == event:
+                    return line
+            time.sleep(0.02)
+        raise AssertionError(f"no {event!r} in {self.log}")
+
+    def ask(self, path, body=None):
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=60)
+        kind = {"Content-Type": "application/json"}
+        sent = None if body is None else json.dumps(body)
+        connection.request("GET" if body is None else "POST", path, sent, kind)
+        response = connection.getresponse()
+        content = response.read().decode()
+        connection.close()
+        return response.status, content
+
+    def ready(self):
+        return [line["pid"] for line in list(self.log) if line["event"] == "process ready"]
+
+
+@contextmanager
+def services(*arguments):
+    command = [sys.executable, "-W", "error", "-m", "ranmask.cli", "serve", "--port", "0"]
+    process = subprocess.Popen(
+        [*command, "--model", "news-words", "--processes", "2", *arguments],
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    try:
+        yield Services(process)
+    finally:
+        process.kill()
+        process.wait(10)
+        process.stderr.close()
+
+
+def gone(pid):
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return True
+    return False
+
+
+def until(true, seconds=30):
+    end = time.monotonic() + seconds
+    while not true():
+        assert time.monotonic() < end
+        time.sleep(0.05)
+
+
+def total(metrics, name):
+    return sum(map(float, re.findall(rf"^{name}[ {{].*?([0-9.]+)$", metrics, re.MULTILINE)))
+
+
+def test_both_answer_one_dies_and_is_replaced_and_all_end_together():
+    with services() as service:
+        first = service.pids
+        expected = load_default("news-words").certify(TEXTS)
+        with ThreadPoolExecutor(8) as threads:
+            answers = list(threads.map(lambda t: service.ask("/v1/certify", {"text": t}), TEXTS))
+        said = [json.loads(content)["results"][0] for _, content in answers]
+        assert said == [one.to_dict() for one in expected]
+
+        # Whichever process is asked, the figures are those of both.
+        for _ in range(6):
+            metrics = service.ask("/metrics")[1]
+            assert total(metrics, "ranmask_texts_total") == len(TEXTS)
+            assert total(metrics, "ranmask_pool_asks_total") >= 2
+        until(lambda: total(service.ask("/metrics")[1], "ranmask_open_requests") == 1)
+
+        os.kill(first[0], signal.SIGKILL)
+        assert service.wait_for("process died")["exit_code"] == -signal.SIGKILL
+        until(lambda: len(service.ready()) == 3)
+        for text in TEXTS[:10]:
+            assert service.ask("/v1/predict", {"text": text})[0] == 200
+
+        service.process.send_signal(signal.SIGTERM)
+        assert service.process.wait(30) == 0
+        service.wait_for("ended")
+        assert all(map(gone, service.ready()))
+
+
+def test_no_orphan_is_left_where_the_first_process_is_killed():
+    with services("--drain", "0") as service:
+        service.process.kill()
+        service.process.wait(10)
+        until(lambda: all(map(gone, service.pids)))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "said"),
+    [
+        (("--model", "no_such_module:classify"), 1, "no_such_module"),
+        (("--model", "news-words", "--keep", "1", "--mask-rate", "0.5"), 2, "mask_rate"),
+        (("--processes", "0"), 2, "processes must be above 0"),
+    ],
+)
+def test_what_keeps_them_from_starting_is_told(arguments, code, said):
+    command = [sys.executable, "-m", "ranmask.cli", "serve", "--port", "0", "--processes", "2"]
+    ended = subprocess.run(
+        [*command, *arguments], capture_output=True, text=True, timeout=60, check=False
+    )
+    assert (ended.returncode, "Traceback" in ended.stderr) == (code, False)
+    assert said in ended.stderr
+
+
+def test_a_port_that_is_taken_is_not_shared():
+    with socket.socket() as taken:
+        taken.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        command = [sys.executable, "-m", "ranmask.cli", "serve", "--processes", "2"]
+        port = str(taken.getsockname()[1])
+        ended = subprocess.run(
+            [*command, "--port", port], capture_output=True, text=True, timeout=60, check=False
+        )
+    assert ended.returncode == 2
+    assert "choose another --port" in ended.stderr
