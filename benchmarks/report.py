@@ -116,7 +116,8 @@ def _service(figures: dict[str, Any]) -> str:
     ]
     lines += [
         f"| `{row['model']}` | {row['processes']} | {row['answers']:,} | "
-        f"{row['wrong']}, {row['refused']}, {row['lost']} | {row['a_second_alone']}/s | {row['a_second_together']}/s | "
+        f"{row['wrong']}, {row['refused']}, {row['lost']} | {row['a_second_alone']}/s | "
+        f"{row['a_second_together']}/s | "
         f"{row['ratio']} | {row['p50_ms']}, {row['p99_ms']} ms | "
         f"{', '.join(map(str, row['memory_mib']))} MiB | {row['answered_while_ending']:,} |"
         for row in figures["models"]
