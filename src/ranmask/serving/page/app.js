@@ -57,7 +57,7 @@ async function explainText({ changes = {}, added = true, focus = false } = {}) {
   show(changes);
   keepView(asked, edits(), added);
   idle(summary(explained.result));
-  if (focus) by("answer").focus();
+  if (focus) lookAt("verdict-title");
   if (!untouched()) await predictNow();
 }
 
@@ -177,6 +177,11 @@ function setAttacking(working) {
   by("attack-beyond").textContent = `Let it change ${counted((radius ?? 0) + 1, "word")}`;
 }
 
+function lookAt(name) {
+  by(name).focus({ preventScroll: true });
+  by(name).scrollIntoView({ block: name === "counter" ? "nearest" : "start" });
+}
+
 function busy(text) {
   by("answer").ariaBusy = "true";
   by("progress").textContent = text;
@@ -286,10 +291,10 @@ by("restore").addEventListener("click", () => {
   clearTimeout(later);
   keepView(asked, edits());
 });
-for (const [link, target] of [["skip", "answer"], ["skip-words", "counter"]]) {
+for (const [link, target] of [["skip", "verdict-title"], ["skip-words", "counter"]]) {
   by(link).addEventListener("click", (event) => {
     event.preventDefault(); // the address holds the view, not a place on the page
-    by(target).focus();
+    lookAt(target);
   });
 }
 by("copy-link").addEventListener("click", copyLink);

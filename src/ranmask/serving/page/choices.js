@@ -55,7 +55,9 @@ export function fitChoices() {
   const notes = [
     byMasks() ? "" : "This model is smoothed by synonyms: its copies show all words, each replaced at random by one that a table lists. It has one certificate, which counts votes.",
     byMasks() && !exact ? "This certificate counts votes, so each copy gives one vote." : "",
-    byMasks() && card().order_free && !edits ? "Words added or deleted are covered by the exact certificate only, with one word in each copy." : "",
+    !byMasks() || edits ? "" : card().order_free
+      ? "Words added or deleted are covered by the exact certificate only, with one word in each copy."
+      : "This model minds the order of words, so that added or deleted ones are not covered.",
   ].filter(Boolean);
   by("choice-note").textContent = notes.join(" ");
   by("choice-note").hidden = !notes.length;
