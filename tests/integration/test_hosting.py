@@ -126,6 +126,7 @@ def test_about_says_what_a_user_may_know_and_names_no_folder(host, tiny):
     assert about["base"]["kind"] == "huggingface" and len(about["base"]["sha256"]) == 64
     assert host.about("safer")["smoothing"] == "synonyms"
     assert host.about("words")["order_free"]
+    assert host.about("words")["pairs"] is False and about["pairs"] is None
     for name in host.names():
         assert str(tiny.parent.parent) not in json.dumps(host.about(name))
     about["name"] = "changed"

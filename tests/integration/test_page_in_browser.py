@@ -1,129 +1,43 @@
-"""The page of the service in a real browser: every control, both themes, a phone, no foreign host.
-
-Needs chromium on the path (Debian: apt-get install chromium) and playwright.
-"""
+"""The page of the service in a real browser: every control, both themes, a phone, own host only."""
 
 import re
-import shutil
-import threading
-import time
-from types import SimpleNamespace
 
 import pytest
+from browser_page import LOVED, NEEDED, OVERFLOW, Watched, browsing, playwright, serving
 
-BROWSER = shutil.which("chromium") or shutil.which("chromium-browser")
-playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
-uvicorn = pytest.importorskip("uvicorn", reason="uvicorn is not installed")
+from ranmask.options import CERTIFICATES
 
-pytestmark = [
-    pytest.mark.slow,
-    pytest.mark.skipif(BROWSER is None, reason="there is no chromium on the path"),
-]
+pytestmark = NEEDED
 
 KEY = "a key of the tests".replace(" ", "-")
-LOVED = "A wonderful film , superb acting and a moving , perfect story that stays with you"
-OVERFLOW = """() => {
-  const root = document.documentElement;
-  return [...document.body.querySelectorAll("*")]
-    .filter((one) => !one.closest(".table, svg, .spoken, .skip"))
-    .filter((one) => one.getBoundingClientRect().right > root.clientWidth + 1)
-    .map((one) => one.outerHTML.slice(0, 90))
-    .concat(root.scrollWidth > root.clientWidth ? ["the page"] : []);
-}"""
-
-
-def started(**settings):
-    """The real application on a free port of this machine: its address, and how to end it."""
-    from ranmask.serving.app import create_app
-    from ranmask.serving.hosting import Host, named_models
-    from ranmask.serving.settings import ServiceSettings
-
-    models = ("reviews-words", "news-words")
-    host = Host(named_models(models))
-    app = create_app(host, ServiceSettings(models=models, **settings))
-    server = uvicorn.Server(uvicorn.Config(app, port=0, log_config=None, ws="none", http="h11"))
-    thread = threading.Thread(target=server.run, daemon=True)
-    thread.start()
-    until = time.monotonic() + 30
-    while not server.started and time.monotonic() < until:
-        time.sleep(0.02)
-    port = server.servers[0].sockets[0].getsockname()[1]
-
-    def end():
-        server.should_exit = True
-        thread.join(30)
-        host.close(timeout=10)
-
-    return SimpleNamespace(url=f"http://127.0.0.1:{port}/", end=end)
+BACKGROUND = "getComputedStyle(document.body).backgroundColor"
+WHITE = "rgb(255, 255, 255)"
 
 
 @pytest.fixture(scope="module")
 def service():
-    running = started()
-    yield running
-    running.end()
+    with serving() as running:
+        yield running
 
 
 @pytest.fixture(scope="module")
 def browser():
-    with playwright.sync_playwright() as driver:
-        opened = driver.chromium.launch(executable_path=BROWSER, args=["--no-sandbox"])
-        yield opened
-        opened.close()
-
-
-class Watched:
-    """A page, and all that went wrong on it."""
-
-    def __init__(self, browser, url, *, theme="light", width=1000):
-        self.url = url
-        self.context = browser.new_context(
-            color_scheme=theme, viewport={"width": width, "height": 900}
-        )
-        self.context.set_default_timeout(15_000)
-        self.page = self.context.new_page()
-        self.faults = []
-        self.page.on("console", lambda message: self.faults.append(message.text))
-        self.page.on("pageerror", lambda error: self.faults.append(str(error)))
-        self.page.on("request", self._own)
-
-    def _own(self, request):
-        if not request.url.startswith((self.url, "data:")):
-            self.faults.append(f"asked for {request.url}")
-
-    def open(self, fragment=""):
-        self.page.goto("about:blank")
-        self.page.goto(self.url + fragment)
-        self.page.wait_for_selector("#model option", state="attached")
-
-    def certify(self, text=LOVED):
-        self.page.fill("#text", text)
-        with self.answered("explain"):
-            self.page.click("#certify")
-        self.shows("#progress", "^$")
-
-    def answered(self, sort):
-        return self.page.expect_response(lambda one: one.url.endswith(f"/v1/{sort}"))
-
-    def shows(self, selector, pattern):
-        playwright.expect(self.page.locator(selector)).to_have_text(re.compile(pattern))
-
-    def fields(self):
-        return self.page.locator("#fields input")
+    with browsing() as one:
+        yield one
 
 
 @pytest.fixture
 def opened(browser, service):
-    watched = Watched(browser, service.url)
-    watched.open()
-    yield watched
-    watched.context.close()
-    assert watched.faults == []
+    with Watched(browser, service.url) as watched:
+        yield watched
 
 
 def test_a_text_is_explained(opened):
     page = opened.page
     page.click("text=A film somebody loved")
+    playwright.expect(page.locator("#verdict-title")).to_be_focused()
+    playwright.expect(page.locator("#verdict")).to_be_in_viewport()
+    opened.shows("#progress", r"^positive, proved for \d words\.$")
     opened.shows("#verdict", r"The answer is positive. It stays positive if any \d words are")
     opened.shows("#verdict-how", "proved, not estimated")
     assert page.locator("#shown-text mark").count() > 1
@@ -148,6 +62,7 @@ def test_words_are_counted_and_the_answer_follows(opened):
         fields.nth(place).fill(word)
     opened.shows("#counted", "beyond the proof")
     opened.shows("#now", "Broken: the answer is now negative")
+    opened.shows("#changes", "wonderful → terrible.*superb → awful")
     assert opened.page.locator("#chart .now").count() == 1
     opened.page.click("#restore")
     opened.shows("#counted", "No word changed yet")
@@ -175,49 +90,137 @@ def test_the_machine_fails_within_the_proof_and_may_succeed_beyond_it(opened):
     opened.page.click("#attack-beyond")
     opened.shows("#attack-result", "The attack succeeded.*now negative")
     opened.shows("#counted", "1 more than the")
+    assert (
+        opened.page.locator("#changes li").count() == opened.page.locator("input.changed").count()
+    )
     assert "broken" in opened.page.locator("#counter").get_attribute("class")
 
 
 def test_model_words_kept_ensemble_and_certificate_can_be_chosen(opened):
     page = opened.page
     opened.certify()
-    with opened.answered("explain"):
-        page.select_option("#ensemble", "vote")
+    opened.choose(ensemble="vote")
     opened.shows("#votes .won .count", r"^\d+ of \d+$")
     with opened.answered("explain"):
         page.fill("#keep", "2")
         page.press("#keep", "Enter")
     opened.shows("#copies-note", "Each shows 2 words")
-    with opened.answered("explain"):
-        page.select_option("#certificate", "ablation")
+    opened.choose(certificate="ablation")
     opened.shows("#verdict-how", "at least 95 %")
     assert page.is_disabled("#ensemble")
-    with opened.answered("explain"):
-        page.select_option("#certificate", "paper-as-printed")
-    opened.shows("#verdict-how", "no guarantee")
-    with opened.answered("explain"):
-        page.select_option("#model", "news-words")
+    opened.choose(model="news-words")
     assert page.input_value("#keep") == ""
     opened.shows("#example-buttons", "A ceasefire")
     playwright.expect(page.locator("#votes li")).to_have_count(4)
+
+
+def test_every_certificate_can_be_chosen_and_the_papers_say_that_they_prove_nothing(opened):
+    opened.certify()
+    options = opened.page.locator("#certificate option")
+    kinds = options.evaluate_all("all => all.map((one) => one.value)")
+    assert kinds == list(CERTIFICATES)
+    for kind in kinds[1:]:
+        opened.choose(certificate=kind)
+        own = opened.page.locator("#radii tr.own")
+        assert own.count() == 1
+        paper = kind.startswith("paper")
+        opened.shows("#verdict-how", "no guarantee" if paper else "at least 95 %")
+        opened.shows("#counted", "covered by the claim" if paper else "covered by the proof")
+        assert own.locator("td").last.inner_text() == ("no" if paper else "yes, with 95 %")
+        looks = opened.page.locator("#key-list svg").evaluate_all(
+            "all => all.map(one => one.className.baseVal)"
+        )
+        assert len(set(looks)) == len(looks), "two certificates look alike"
+
+
+def test_edits_are_covered_where_the_model_is_blind_to_order(opened):
+    page = opened.page
+    opened.certify()
+    opened.choose(threat="edits")
+    opened.shows("#verdict", r"if any \d words are replaced, added or deleted")
+    opened.shows("#counted", r"No edit yet. Up to \d edits")
+    words = LOVED.split()
+    with opened.answered("predict"):
+        page.fill("#free", " ".join(reversed(words)))
+    opened.shows("#counted", "Only the order is another")
+    with opened.answered("predict"):
+        page.fill("#free", "not " + " ".join(words[2:]))
+    opened.shows("#counted", r"2 of \d edits: still proved to be positive")
+    opened.shows("#changes", "A → not.*wonderful")
+    opened.shows("#now", "still positive")
+    page.click("#attack-beyond")
+    opened.shows("#attack-result", "The attack succeeded")
+    opened.shows("#counted", "1 more than the")
+    page.fill("#free", "  ")
+    opened.shows("#now", "There is no word left")
+    page.click("#restore")
+    opened.shows("#counted", "No edit yet")
+    opened.choose(certificate="paper")
+    assert (page.input_value("#threat"), page.is_disabled("#threat")) == ("substitutions", True)
+    opened.shows("#choice-note", "added or deleted are covered by the exact certificate only")
 
 
 def test_a_link_reproduces_the_view(opened):
     page = opened.page
     page.select_option("#ensemble", "vote")
     page.fill("#keep", "2")
-    opened.certify()
+    opened.certify(f"{LOVED} 🎬 \x00 \ufeff &=#+%")
     with opened.answered("predict"):
         opened.fields().nth(1).fill("terrible")
     opened.shows("#now", "still positive")
     playwright.expect(page).to_have_url(re.compile("terrible"))
-    link = page.url
-    seen = {name: page.inner_text(name) for name in ("#verdict", "#votes", "#radii", "#counter")}
-    opened.open(link.removeprefix(opened.url))
+    seen = opened.seen("#verdict", "#votes", "#radii", "#counter", "#changes")
+    opened.open(page.url.removeprefix(opened.url))
     opened.shows("#now", "still positive")
-    assert {name: page.inner_text(name) for name in seen} == seen
+    assert opened.seen(*seen) == seen
     assert opened.fields().nth(1).input_value() == "terrible"
     assert (page.input_value("#keep"), page.input_value("#ensemble")) == ("2", "vote")
+
+
+def test_a_link_reproduces_edits(opened):
+    page = opened.page
+    page.select_option("#threat", "edits")
+    opened.certify()
+    with opened.answered("predict"):
+        page.fill("#free", f"not a {LOVED}")
+    playwright.expect(page).to_have_url(re.compile("edited="))
+    opened.shows("#now", "still")
+    seen = opened.seen("#verdict", "#counter", "#changes")
+    opened.open(page.url.removeprefix(opened.url))
+    opened.shows("#now", "still")
+    assert opened.seen(*seen) == seen
+    assert page.input_value("#threat") == "edits"
+
+
+def test_back_and_forward_lead_from_view_to_view(opened):
+    page = opened.page
+    opened.certify()
+    first = page.url
+    with opened.answered("predict"):
+        opened.fields().nth(1).fill("terrible")
+    opened.shows("#now", "still")
+    playwright.expect(page).to_have_url(re.compile("terrible"))
+    opened.choose(model="news-words", certificate="ablation")
+    with opened.answered("explain"):
+        page.go_back()
+    opened.settled()
+    assert (page.input_value("#model"), page.input_value("#certificate")) == ("news-words", "exact")
+    with opened.answered("explain"):
+        page.go_back()
+    opened.shows("#verdict", "positive")
+    assert page.input_value("#model") == "reviews-words"
+    assert opened.fields().nth(1).input_value() == "terrible"
+    assert page.url.startswith(first)
+    with opened.answered("explain"):
+        page.go_forward()
+    playwright.expect(page.locator("#votes li")).to_have_count(4)
+
+
+def test_a_link_to_a_model_that_is_not_here_says_so(opened):
+    opened.open("#model=elsewhere&text=a+good+film")
+    opened.shows("#error", "asks for the model elsewhere, which is not served here")
+    opened.hides("#answer")
+    assert opened.page.input_value("#text") == "a good film"
 
 
 def test_what_users_write_is_text(opened):
@@ -232,10 +235,18 @@ def test_all_of_it_can_be_reached_by_keyboard_and_has_a_name(opened):
     opened.certify()
     opened.page.focus("#text")
     reached = []
-    for _ in range(45):
+    for _ in range(50):
         opened.page.keyboard.press("Tab")
         reached.append(opened.page.evaluate("document.activeElement.id"))
-    for control in ("model", "keep", "certificate", "certify", "attack-within", "restore"):
+    for control in (
+        "model",
+        "keep",
+        "certificate",
+        "threat",
+        "certify",
+        "attack-within",
+        "restore",
+    ):
         assert control in reached
     nameless = opened.page.evaluate(
         """() => [...document.querySelectorAll("input, select, textarea, button")]
@@ -243,24 +254,36 @@ def test_all_of_it_can_be_reached_by_keyboard_and_has_a_name(opened):
             .map((one) => one.outerHTML.slice(0, 80))"""
     )
     assert nameless == []
+    opened.page.focus("#skip-words")
+    opened.page.keyboard.press("Enter")
+    opened.page.keyboard.press("Tab")
+    playwright.expect(opened.page.locator("#attack-within")).to_be_focused()
+
+
+def test_a_text_is_written_as_its_letters_are(opened):
+    opened.certify("فيلم رائع superb جدا")
+    assert opened.page.get_attribute("#fields", "dir") == "rtl"
+    opened.fields().nth(0).focus()
+    opened.page.keyboard.press("End")
+    opened.page.keyboard.press("ArrowLeft")
+    playwright.expect(opened.fields().nth(1)).to_be_focused()
 
 
 @pytest.mark.parametrize("theme", ["light", "dark"])
 @pytest.mark.parametrize("width", [360, 1200])
 def test_nothing_is_wider_than_the_window_in_either_theme(browser, service, theme, width):
-    watched = Watched(browser, service.url, theme=theme, width=width)
-    watched.open()
-    watched.certify(f"{LOVED} {'unbreakable' * 12}")
-    watched.page.click("#attack-beyond")
-    watched.shows("#attack-result", "The attack (succeeded|failed)")
-    assert watched.page.evaluate(OVERFLOW) == []
-    watched.page.set_viewport_size({"width": 320, "height": 700})
-    watched.page.wait_for_timeout(200)
-    assert watched.page.evaluate(OVERFLOW) == []
-    background = watched.page.evaluate("getComputedStyle(document.body).backgroundColor")
-    assert (background == "rgb(255, 255, 255)") == (theme == "light")
-    watched.context.close()
-    assert watched.faults == []
+    with Watched(browser, service.url, theme=theme, width=width) as watched:
+        watched.certify(f"{LOVED} {'unbreakable' * 12}")
+        watched.page.click("#attack-beyond")
+        watched.shows("#attack-result", "The attack (succeeded|failed)")
+        assert watched.page.evaluate(OVERFLOW) == []
+        watched.page.set_viewport_size({"width": 320, "height": 700})
+        watched.page.wait_for_timeout(200)
+        assert watched.page.evaluate(OVERFLOW) == []
+        assert (watched.page.evaluate(BACKGROUND) == WHITE) == (theme == "light")
+        watched.page.emulate_media(media="print")
+        assert watched.page.evaluate(BACKGROUND) == WHITE  # paper has no dark theme
+        assert watched.page.locator("#attack-within").is_hidden()
 
 
 def test_errors_are_told(opened):
@@ -279,18 +302,17 @@ def test_errors_are_told(opened):
 
 
 def test_the_page_asks_for_the_key(browser):
-    keyed = started(api_key=KEY)
-    watched = Watched(browser, keyed.url)
-    watched.page.goto(keyed.url)
-    watched.shows("#error", "asks for a key")
-    watched.faults.clear()
-    watched.page.fill("#key", KEY)
-    watched.page.click("text=Use this key")
-    watched.page.wait_for_selector("#model option", state="attached")
-    assert not watched.page.is_visible("#key-form")
-    watched.certify()
-    watched.shows("#verdict", "positive")
-    assert KEY not in watched.page.url
-    watched.context.close()
-    keyed.end()
-    assert watched.faults == []
+    with serving(api_key=KEY) as keyed:
+        watched = Watched(browser, keyed.url)
+        watched.page.goto(keyed.url)
+        watched.shows("#error", "asks for a key")
+        watched.faults.clear()
+        watched.page.fill("#key", KEY)
+        watched.page.click("text=Use this key")
+        watched.page.wait_for_selector("#model option", state="attached")
+        watched.hides("#key-form")
+        watched.certify()
+        watched.shows("#verdict", "positive")
+        assert KEY not in watched.page.url
+        watched.context.close()
+        assert watched.faults == []

@@ -94,6 +94,11 @@ class TestProperties:
         assert Blend([table(1), table(2)]).order_free
         assert not Blend([table(1), FunctionClassifier(logits, labels=LABELS)]).order_free
 
+    def test_reads_pairs_only_if_all_parts_may(self):
+        assert Blend([table(1), FunctionClassifier(logits, labels=LABELS)]).pairs is False
+        function = FunctionClassifier(logits, labels=LABELS)
+        assert Blend([function, function]).pairs is None
+
     def test_refuses_one_part_and_other_classes(self):
         with pytest.raises(OptionError, match="at least two"):
             Blend([table(1)])

@@ -173,6 +173,7 @@ def test_synonyms_have_a_certificate_only_and_are_not_attacked_with_any_words():
     explained = explain(smoothed, "a good film")
     assert explained["result"] == smoothed.certify(["a good film"])[0].to_dict()
     assert (explained["copies"], explained["curves"]) == ([], {})
+    assert explained["replacements"] == [[], [], ["movie"]]
     with pytest.raises(OptionError, match="not smoothed by masks"):
         attack_once(smoothed, "a good film")
 

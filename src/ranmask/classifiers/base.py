@@ -55,6 +55,9 @@ class BaseClassifier(ABC):
     word alone, neither on its position nor on the number of words; and all words are read.
     Certificates for inserted, deleted and reordered words rest on it."""
 
+    pairs: bool | None = None
+    """Whether it was made for pairs of premise and hypothesis; None where nobody knows."""
+
     votes_only: bool = False
     """True promises no more of a row than its best class, and whether another is within
     `tolerance` of it.  Such rows may be counted as votes, but their numbers mean nothing else."""

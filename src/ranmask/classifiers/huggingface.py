@@ -85,6 +85,7 @@ class HuggingFaceClassifier(BaseClassifier):
         # A model of several labels judges each class by itself.
         several = self.model.config.problem_type == "multi_label_classification"
         self.outputs = "approvals" if several else "logits"
+        self.pairs = getattr(self.model, "reads_pairs", None)
         on_cpu = self.model.device.type == "cpu"
         self.batch_tokens = batch_tokens or (_CPU_TOKENS if on_cpu else _GPU_TOKENS)
         self._least_rows = _CPU_LEAST_ROWS if on_cpu else _GPU_LEAST_ROWS

@@ -91,6 +91,7 @@ class PairHeadModel(transformers.PreTrainedModel):  # type: ignore[no-untyped-ca
     """An encoder under the paper's head for pairs; see above."""
 
     config_class = PairConfig
+    reads_pairs: ClassVar[bool] = True
     base_model_prefix = "backbone"
     # The encoder chooses its attention by itself: the head has none.
     _supports_sdpa = _supports_flash_attn = _supports_flex_attn = True

@@ -68,6 +68,7 @@ class ScreenedClassifier(BaseClassifier):
         self.fast = exact.in_dtype("float16") if fast is None else fast
         self.outputs = exact.outputs
         self.labels = exact.labels
+        self.pairs = exact.pairs
         self._difference: float | None = None
         self._farthest_seen = 0.0
 

@@ -129,6 +129,7 @@ class WordTable(BaseClassifier):
 
     outputs = "scores"
     order_free = True
+    pairs = False
 
     smoothing: ClassVar[Mapping[str, Any]] = {
         "keep": 1,

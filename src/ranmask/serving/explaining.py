@@ -28,6 +28,7 @@ from ranmask.results import Certificate
 from ranmask.serving.remembering import remembering, voting
 from ranmask.serving.telling_words import most_telling
 from ranmask.smoothing import SmoothedClassifier
+from ranmask.synonym_smoothing import SynonymSmoothedClassifier
 from ranmask.voters import Poll
 from ranmask.words import Text, document
 
@@ -52,14 +53,19 @@ def explain(smoothed: TextClassifier, text: Text, copies: int = 12) -> dict[str,
     words that each shows, and its vote ``label_id``.  ``curves``: by certificate, what
     `ranmask.margins` says, as floating-point numbers for drawing; ``ensemble`` and ``masks`` say
     what voted, for the certificates that are compared count votes, whatever was asked for.
-    Copies and curves are empty for classifiers that are not smoothed by masks.
+    Copies and curves are empty for classifiers that are not smoothed by masks; for those that are
+    smoothed by synonyms, ``replacements`` lists, word by word, what may take its place.
     """
     if copies < 1:
         raise OptionError(f"copies must be a whole number of at least 1, not {copies!r}")
     words = list(document(text).words)
     if not isinstance(smoothed, SmoothedClassifier):
         [result] = smoothed.certify([text])
-        return _answer(smoothed, result, words, [], {})
+        answer = _answer(smoothed, result, words, [], {})
+        if isinstance(smoothed, SynonymSmoothedClassifier):
+            replacements = map(smoothed.synonyms.replacements, words)
+            answer["replacements"] = [list(listed[1:]) for listed in replacements]
+        return answer
     smoothed.check_certifiable()
     once = remembering(smoothed)
     [certificate] = once.certify([text])

@@ -227,6 +227,7 @@ def _about(
         "request_options": list(MASK_OPTIONS if by_masks else SYNONYM_OPTIONS),
         "tolerance": description["tolerance"],
         "order_free": loaded.base.order_free,
+        "pairs": loaded.base.pairs,
         "base": _public(description["base"]),
     }
 

@@ -1,16 +1,29 @@
 // What is shown of one explained text; nothing here asks the service.
 
 import { NAMES, kindsOf } from "./chart.js";
-import { by, counted, fill, make, percent, strong } from "./dom.js";
+import { surely } from "./counter.js";
+import { by, counted, fill, make, percent, spoken, strong } from "./dom.js";
 
-export function showAnswer(explained) {
+const FEW_CLASSES = 8;
+const LONG_TEXT = 60; // words from which runs of hidden ones are drawn in short
+const LONG_RUN = 6;
+
+const unitOf = (result) => (result.threat === "edits" ? "edit" : "word");
+
+export function showAnswer(explained, asked) {
   const { result, labels, words, copies, curves } = explained;
   showVerdict(result);
-  showText(words, result);
+  showText(words, result, Array.isArray(asked.text) ? asked.text[0] : null);
   showVotes(result, labels);
   showAssumptions(result);
   showRadii(result, curves, labels);
   showCopies(result, copies, words, labels);
+}
+
+// The verdict in a line, for those who are elsewhere on the page.
+export function summary(result) {
+  if (result.radius === null) return `${result.label}; nothing is proved.`;
+  return `${result.label}, ${surely(result, "claimed")} for ${counted(result.radius, unitOf(result))}.`;
 }
 
 function showVerdict(result) {
@@ -21,12 +34,15 @@ function showVerdict(result) {
   if (radius === null) {
     fill(verdict, "The answer is ", strong(label), ", and nothing is proved about it.");
   } else if (radius === 0) {
-    fill(verdict, "The answer is ", strong(label), ", but ", strong("one"), " word might change it.");
+    fill(verdict, "The answer is ", strong(label), ", but ", strong("one"), ` ${unitOf(result)} might change it.`);
   } else if (claimed) {
     fill(verdict, "The answer is ", strong(label), ". The paper would claim ",
       strong(counted(radius, "word")), ".");
+  } else if (result.threat === "synonyms" && radius >= result.words) {
+    fill(verdict, "The answer is ", strong(label), ". It stays ", label, " if ", strong("any or all"),
+      " words are replaced by synonyms that its table lists.");
   } else {
-    const how = result.threat === "synonyms" ? "replaced by listed synonyms"
+    const how = result.threat === "synonyms" ? "replaced by synonyms that its table lists"
       : result.threat === "edits" ? "replaced, added or deleted" : "changed to anything at all";
     fill(verdict, "The answer is ", strong(label), ". It stays ", label, " if any ",
       strong(counted(radius, "word")), radius === 1 ? " is " : " are ", how, ".");
@@ -41,13 +57,18 @@ function sureness(result) {
   }
   const many = counted(result.masks, "copy", "copies");
   if (radius === null) return `The ${many} are too evenly split, or too few, to prove anything.`;
-  const proof = result.alpha === null
+  if (radius === 0) return "It is proved for the text as it stands only.";
+  const sure = result.alpha === null
     ? "This is proved, not estimated: no choice of words, by anyone who knows everything about the model, can break it."
     : `This is true with a probability of at least ${percent(1 - result.alpha)} over the random copies.`;
-  return radius === 0 ? "It is proved for the text as it stands only." : proof;
+  const more = { edits: " It counts edits, and any order of the words is as good as another.",
+    synonyms: " It says nothing of any other word." }[result.threat] ?? "";
+  return sure + more;
 }
 
-function showText(words, result) {
+function showText(words, result, premise) {
+  by("shown-premise").hidden = premise === null;
+  fill(by("shown-premise"), make("span", { class: "role" }, "Premise, which stays as it is: "), premise ?? "");
   const critical = new Set(result.critical_words);
   const shown = [];
   words.forEach((word, place) => {
@@ -67,19 +88,24 @@ function showText(words, result) {
 
 function showVotes(result, labels) {
   const total = result.votes.reduce((sum, votes) => sum + votes, 0) || 1;
-  const order = result.votes.map((_, place) => place);
   const weight = (place) => (result.scores ? result.scores[place] : result.votes[place] / total);
-  order.sort((one, other) => weight(other) - weight(one));
-  fill(by("votes"), ...order.map((place) => {
+  const order = result.votes.map((_, place) => place);
+  order.sort((one, other) => weight(other) - weight(one) || (one === result.label_id ? -1 : 1));
+  const rows = order.map((place) => {
     const bar = make("span");
     bar.style.width = percent(Math.min(1, Math.max(0, weight(place))), 2).replace(" ", "");
     const votes = `${result.votes[place].toLocaleString("en")} of ${total.toLocaleString("en")}`;
     const said = result.scores ? `${percent(result.scores[place], 1)} · ${votes}` : votes;
     return make("li", { class: place === result.label_id ? "won" : null },
       make("span", { class: "name" }, labels[place]),
-      make("span", { class: "bar", "aria-hidden": "true" }, bar),
+      make("span", { class: "bar", "aria-hidden": "true" }, weight(place) > 0 ? bar : null),
       make("span", { class: "count" }, said));
-  }));
+  });
+  const few = rows.length > FEW_CLASSES + 2 ? FEW_CLASSES : rows.length;
+  fill(by("votes"), ...rows.slice(0, few));
+  fill(by("other-votes"), ...rows.slice(few));
+  by("others").hidden = few === rows.length;
+  by("others-title").textContent = `${rows.length - few} more classes`;
   by("votes-note").textContent = result.scores
     ? "Bars: the mean score, which decides. After it: how many copies find this class best."
     : result.uncertain ? `${counted(result.uncertain, "vote")} could turn by rounding and counted against the answer.` : "";
@@ -93,6 +119,7 @@ function showAssumptions(result) {
 function showRadii(result, curves, labels) {
   const kinds = kindsOf(curves);
   by("radii").closest("section").hidden = !kinds.length;
+  by("radii-unit").textContent = `${unitOf(result)}s`;
   fill(by("radii"), ...kinds.map((kind) => {
     const curve = curves[kind];
     const other = curve.label_id === result.label_id ? "" : ` (for ${labels[curve.label_id]})`;
@@ -107,7 +134,7 @@ function showRadii(result, curves, labels) {
   const bounded = kinds.some((kind) => curves[kind].known.includes(false));
   const printed = curves["paper-as-printed"];
   by("chart-note").textContent = [
-    "Open marks: the radius of each certificate, the last number of words it covers.",
+    `Open marks: the radius of each certificate, the last number of ${unitOf(result)}s it covers.`,
     printed && printed.radius !== null ? "The cross is the paper's radius as printed: it lies where the paper's own curve has already failed." : "",
     mixed ? `All but exact count votes, so theirs are drawn for a vote of ${counted(curves.paper.masks, "random copy", "random copies")}.` : "",
     kinds.length === 1 ? "The other certificates do not cover this kind of change." : "",
@@ -117,23 +144,44 @@ function showRadii(result, curves, labels) {
 
 function showCopies(result, copies, words, labels) {
   by("copies").closest("section").hidden = !copies.length;
-  by("copies-note").textContent = `${copies.length} of ${result.masks.toLocaleString("en")} copies. Each shows ${counted(result.kept, "word")} of ${result.words_read}.`;
+  const read = words.slice(0, result.words_read);
+  const direction = getComputedStyle(by("shown-text")).direction;
+  by("copies-note").textContent = `${copies.length} of ${counted(result.masks, "copy", "copies")}. Each shows ${counted(result.kept, "word")} of ${result.words_read}.`;
   fill(by("copies"), ...copies.map((copy) => {
-    const kept = new Set(copy.kept);
-    const shown = [];
-    words.slice(0, result.words_read).forEach((word, place) => {
-      if (kept.has(place)) shown.push(make("b", {}, word));
-      else {
-        const block = make("span", { class: "hidden-word", "aria-hidden": "true" });
-        block.style.width = `${Math.max(0.8, word.length * 0.52)}em`;
-        shown.push(block);
-      }
-      shown.push(" ");
-    });
     const agrees = copy.label_id === result.label_id;
     return make("li", {},
-      make("span", { class: "copy" }, make("span", { class: "spoken" }, "Shows: "), ...shown),
-      make("span", { class: agrees ? "vote for" : "vote" },
-        make("span", { class: "spoken" }, "Votes for "), `${agrees ? "✓" : "✗"} ${labels[copy.label_id]}`));
+      make("span", { class: "copy", dir: direction }, spoken("Shows: "), ...seen(read, new Set(copy.kept))),
+      make("span", { class: agrees ? "vote for" : "vote" }, spoken("Votes for "),
+        make("span", { "aria-hidden": "true" }, agrees ? "✓ " : "✗ "), labels[copy.label_id]));
   }));
+}
+
+// A copy: its words, and a block for each hidden one.
+function seen(words, kept) {
+  const shown = [];
+  let run = [];
+  const hide = () => {
+    const short = words.length > LONG_TEXT && run.length > LONG_RUN;
+    const [head, tail] = short ? [run.slice(0, 2), run.slice(-2)] : [run, []];
+    shown.push(...head.flatMap(block));
+    if (short) shown.push(make("span", { class: "run", "aria-hidden": "true" }, `${run.length - 4} more`), " ");
+    shown.push(...tail.flatMap(block));
+    run = [];
+  };
+  words.forEach((word, place) => {
+    if (!kept.has(place)) {
+      run.push(word);
+      return;
+    }
+    hide();
+    shown.push(make("b", {}, word), " ");
+  });
+  hide();
+  return shown;
+}
+
+function block(word) {
+  const hidden = make("span", { class: "hidden-word", "aria-hidden": "true" });
+  hidden.style.width = `${Math.max(0.8, word.length * 0.52)}em`;
+  return [hidden, " "];
 }

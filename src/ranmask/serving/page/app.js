@@ -1,257 +1,240 @@
-// The page: what is chosen, what is asked, and the address that reproduces it.
+// The page: when the service is asked, and what is shown of its answers.
 
-import { showAnswer } from "./answer.js";
+import { askedView, keepView } from "./address.js";
+import { showAnswer, summary } from "./answer.js";
 import { drawChart } from "./chart.js";
-import { by, counted, fill, make } from "./dom.js";
-import { EXAMPLES } from "./examples.js";
-import { difference, oneWord, showFields, showNow, write, written } from "./fields.js";
+import { CHOICES, cardOf, fitChoices, modelChosen, question, showExamples, showModels } from "./choices.js";
+import { countFor, showCount, showNow } from "./counter.js";
+import { by, counted } from "./dom.js";
+import { difference, edits, showEditor, untouched, write, writtenText } from "./editor.js";
+import { quiet, tell } from "./problems.js";
 import { forget, models, post, replaced, useKey } from "./service.js";
 
 const PAUSE = 350; // milliseconds after the last key before the service is asked
+const LONG = 3000; // until a word on why it takes so long
 const COPIES = 8;
-const CHOICES = ["model", "keep", "ensemble", "certificate"];
 
-let cards = new Map();
 let explained = null;
 let asked = null; // the question that was answered, for predictions and attacks
+let begun = false; // whether anything was asked: from then on, choices are answered at once
+let attacking = false;
 let later = 0;
-let shownLink = null;
-
-const textOf = (text, premise) => (premise ? [premise, text] : text);
-
-function question() {
-  const options = { certificate: by("certificate").value };
-  if (by("keep").value) options.keep = Number(by("keep").value);
-  const votes = options.certificate !== "exact";
-  if (votes) options.ensemble = "vote";
-  else if (by("ensemble").value) options.ensemble = by("ensemble").value;
-  const card = cards.get(by("model").value);
-  if (card && card.smoothing !== "masks") {
-    for (const name of ["certificate", "keep"]) delete options[name];
-  }
-  return { model: by("model").value, text: textOf(by("text").value, by("premise").value), options };
-}
+let slow = 0;
+let pending = null; // what waits for a key
 
 // -- asking -----------------------------------------------------------------------------------
 
-async function explainText(words = []) {
-  forget("predict");
-  forget("attack");
-  clearTimeout(later);
+// `changes`: what a link says was changed.  `added`: whether the back button leads back from here.
+async function explainText({ changes = {}, added = true, focus = false } = {}) {
+  stopAsking();
   if (!by("text").value.trim()) {
-    showError("Write a text first, or take one of the examples.");
+    tell("error", "Write a text first, or take one of the examples.");
     by("text").focus();
-    return false;
+    return;
   }
-  if (!by("question").reportValidity()) return false;
+  if (!by("question").reportValidity()) return;
+  begun = true;
   const sent = question();
-  busy(true, "Asking the copies …");
+  busy("Asking the copies …");
+  let found;
   try {
-    explained = await post("explain", { ...sent, copies: COPIES });
+    found = await post("explain", { ...sent, copies: COPIES });
   } catch (error) {
-    if (!replaced(error)) {
-      by("answer").hidden = true;
-      explained = null;
-      failed(error);
-    }
-    return false;
+    if (replaced(error)) return;
+    idle("");
+    by("answer").hidden = true;
+    by("skip").hidden = true;
+    explained = null;
+    failed("error", error, () => explainText({ changes, added, focus }));
+    return;
   }
+  stopAsking();
   asked = sent;
-  busy(false, "");
-  showError("");
+  explained = withNames(found);
+  quiet("error", "break-error");
   by("answer").hidden = false;
-  by("attack-result").textContent = "";
-  showAnswer(explained);
-  showFields(explained, words, changedByHand);
-  attackButtons();
-  redraw();
-  showNow(null);
-  if (difference().changed) await predictNow();
-  remember();
-  return true;
+  by("skip").hidden = false;
+  show(changes);
+  keepView(asked, edits(), added);
+  idle(summary(explained.result));
+  if (focus) lookAt("verdict-title");
+  if (!untouched()) await predictNow();
+}
+
+function withNames(found) {
+  if (cardOf(found.model)?.labels) return found;
+  const labels = found.labels.map((label) => `class ${label}`);
+  return { ...found, labels, result: { ...found.result, label: labels[found.result.label_id] } };
+}
+
+function stopAsking() {
+  clearTimeout(later);
+  forget("predict", "attack");
 }
 
 function changedByHand() {
+  stopAsking();
+  quiet("break-error");
   by("attack-result").textContent = "";
-  forget("predict");
-  forget("attack");
-  showNow(null);
-  redraw();
-  clearTimeout(later);
+  showStanding(null);
   later = setTimeout(() => {
     predictNow();
-    remember();
+    keepView(asked, edits());
   }, PAUSE);
 }
 
 async function predictNow() {
-  const words = written();
-  if (!difference().changed) return;
-  const text = words.filter(Boolean).join(" ");
+  if (untouched()) return;
+  const text = writtenText();
   if (!text) {
     by("now").textContent = "There is no word left.";
     return;
   }
-  const premise = Array.isArray(asked.text) ? asked.text[0] : "";
+  const sent = Array.isArray(asked.text) ? [asked.text[0], text] : text;
   try {
-    const answer = await post("predict", { ...asked, text: textOf(text, premise) });
-    const [found] = answer.results;
-    if (found.error) by("now").textContent = found.error;
-    else showNow(found);
-    showError("");
+    const answer = await post("predict", { ...asked, text: sent });
+    quiet("break-error");
+    showNow(answer.results[0].label_id);
   } catch (error) {
-    if (!replaced(error)) {
-      by("now").textContent = "";
-      failed(error);
-    }
+    if (replaced(error)) return;
+    by("now").textContent = "The answer is not known.";
+    failed("break-error", error, predictNow);
   }
 }
 
 async function attackWith(budget) {
-  clearTimeout(later);
-  forget("predict");
-  attackButtons(true);
+  if (attacking || by(budget === "radius" ? "attack-within" : "attack-beyond").ariaDisabled === "true") return;
+  stopAsking();
+  quiet("break-error");
+  const about = explained;
+  setAttacking(true);
   by("attack-result").textContent = "Trying words …";
   try {
-    const label_id = explained.result.label_id;
-    const outcome = await post("attack", { ...asked, budget, label_id });
+    const outcome = await post("attack", { ...asked, budget, label_id: explained.result.label_id });
     showOutcome(outcome, budget);
   } catch (error) {
-    by("attack-result").textContent = "";
-    if (!replaced(error)) failed(error);
+    if (about === explained) by("attack-result").textContent = "";
+    if (!replaced(error)) failed("break-error", error, () => attackWith(budget));
   }
-  if (explained) attackButtons();
-}
-
-function showOutcome(outcome, budget) {
-  if (outcome.status === "error" || outcome.adversarial === null) {
-    by("attack-result").textContent = outcome.error ?? "This text was not attacked.";
-    return;
-  }
-  const after = Array.isArray(outcome.adversarial) ? outcome.adversarial[1] : outcome.adversarial;
-  const words = [...explained.words];
-  const changes = outcome.changes.filter((change) => !change.premise);
-  for (const change of changes) words[change.position] = change.after;
-  write(words.join(" ") === after || changes.length ? words : explained.words);
-  redraw();
-  const names = explained.labels;
-  const tried = `${counted(outcome.queries, "text")} tried, ${counted(outcome.words_changed, "word")} changed`;
-  const within = budget === "radius" && explained.result.guarantee;
-  by("attack-result").textContent = outcome.status === "succeeded"
-    ? `The attack succeeded. ${tried}: the answer is now ${names[outcome.final_label]}.`
-    : within
-      ? `The attack failed, as the proof says it must. ${tried}: the answer is still ${names[outcome.final_label]}.`
-      : `The attack failed this time. ${tried}: the answer is still ${names[outcome.final_label]}. Beyond the proof it may succeed, but need not.`;
-  showNow({ label_id: outcome.final_label, label: names[outcome.final_label] });
-  showError("");
-  remember();
+  setAttacking(false);
 }
 
 // -- showing ----------------------------------------------------------------------------------
 
-function redraw() {
-  const { changed } = difference();
-  drawChart(explained.curves, changed || null);
+function show(changes) {
+  by("attack-result").textContent = "";
+  showAnswer(explained, asked);
+  countFor(explained);
+  showEditor(explained, changes, changedByHand);
+  setAttacking(false);
+  showStanding(null);
 }
 
-function attackButtons(working = false) {
-  const card = cards.get(asked?.model);
-  const possible = !card || card.smoothing === "masks";
-  const radius = explained.result.radius;
-  by("attack-within").disabled = working || !possible || !radius;
-  by("attack-beyond").disabled = working || !possible;
+function showStanding(label_id) {
+  showCount();
+  showNow(label_id);
+  redraw();
+}
+
+function redraw() {
+  drawChart(explained.curves, untouched() ? null : difference().changed, explained.result.threat);
+}
+
+function showOutcome(outcome, budget) {
+  if (outcome.adversarial === null) {
+    by("attack-result").textContent = outcome.status === "skipped"
+      ? "There was nothing to break: without a certificate this model gives the text another answer."
+      : "This text was not attacked.";
+    return;
+  }
+  const words = [...explained.words];
+  for (const change of outcome.changes) if (!change.premise) words[change.position] = change.after;
+  write(words);
+  showStanding(outcome.final_label);
+  const now = explained.labels[outcome.final_label];
+  const tried = `${counted(outcome.queries, "text")} tried, ${counted(outcome.words_changed, "word")} changed`;
+  const proved = budget === "radius" && explained.result.guarantee;
+  by("attack-result").textContent = outcome.status === "succeeded"
+    ? `The attack succeeded. ${tried}: the answer is now ${now}.`
+    : proved
+      ? `The attack failed, as the proof says it must. ${tried}: the answer is still ${now}.`
+      : `The attack failed this time. ${tried}: the answer is still ${now}. Beyond the proof it may succeed, but need not.`;
+  keepView(asked, edits());
+}
+
+// Not `disabled`, which would take the focus away from those who work by keyboard.
+function setAttacking(working) {
+  attacking = working;
+  if (explained === null) return;
+  const { radius, words } = explained.result;
+  const possible = cardOf(asked.model)?.smoothing === "masks";
+  by("attacks").hidden = !possible;
+  by("no-attacks").hidden = possible;
+  by("attack-within").ariaDisabled = String(working || !radius);
+  by("attack-beyond").ariaDisabled = String(working || radius === words);
   by("attack-within").textContent = radius
     ? `Let a machine try, with ${counted(radius, "word")}` : "Nothing to try within the proof";
   by("attack-beyond").textContent = `Let it change ${counted((radius ?? 0) + 1, "word")}`;
 }
 
-function busy(working, text) {
-  by("certify").disabled = working;
+function lookAt(name) {
+  by(name).focus({ preventScroll: true });
+  by(name).scrollIntoView({ block: name === "counter" ? "nearest" : "start" });
+}
+
+function busy(text) {
+  by("answer").ariaBusy = "true";
+  by("progress").textContent = text;
+  clearTimeout(slow);
+  slow = setTimeout(() => {
+    by("progress").textContent = "Still asking: long texts and large models take a while …";
+  }, LONG);
+}
+
+function idle(text) {
+  clearTimeout(slow);
+  by("answer").ariaBusy = "false";
   by("progress").textContent = text;
 }
 
-function failed(error) {
-  busy(false, "");
-  by("key-form").hidden = error.status !== 401;
-  showError(error.status === 401 ? "This service asks for a key." : error.message);
-  if (error.status === 401) by("key").focus();
-}
-
-function showError(message) {
-  by("error").textContent = message;
-  by("error").hidden = !message;
-}
-
-function showExamples() {
-  const card = cards.get(by("model").value);
-  const labels = card?.labels ?? [];
-  const own = EXAMPLES.filter((one) => labels.includes(one.label));
-  by("examples").hidden = !own.length;
-  fill(by("example-buttons"), ...own.map((one) => {
-    const button = make("button", { type: "button" }, one.name);
-    button.addEventListener("click", () => {
-      by("text").value = one.text;
-      by("premise").value = "";
-      explainText();
-    });
-    return button;
-  }));
-  const keep = card?.options?.keep;
-  by("keep").placeholder = keep ? `as saved: ${keep}` : "as saved";
-}
-
-function choiceNotes() {
-  const votes = by("certificate").value !== "exact";
-  by("choice-note").hidden = !votes;
-  by("ensemble").disabled = votes;
+function failed(place, error, again) {
+  const locked = error.status === 401;
+  pending = locked ? again : null;
+  by("key-form").hidden = !locked;
+  tell(place, error.message, error.again ? again : null);
+  if (locked) by("key").focus();
 }
 
 // -- the address ------------------------------------------------------------------------------
 
-function remember() {
-  const state = new URLSearchParams();
-  for (const name of CHOICES) if (by(name).value) state.set(name, by(name).value);
-  // What was answered: the field may hold the beginning of another text.
-  const [premise, text] = Array.isArray(asked.text) ? asked.text : ["", asked.text];
-  state.set("text", text);
-  if (premise) state.set("premise", premise);
-  if (difference().changed) state.set("words", JSON.stringify(written()));
-  shownLink = `#${state}`;
-  history.replaceState(null, "", shownLink);
-  by("copied").textContent = "";
-}
-
 async function recall() {
-  if (location.hash === shownLink) return;
-  const state = new URLSearchParams(location.hash.slice(1));
-  if (!state.has("text")) return;
-  shownLink = location.hash;
-  for (const name of CHOICES) choose(by(name), state.get(name) ?? "");
-  if (!by("certificate").value) by("certificate").value = "exact";
-  by("text").value = state.get("text");
-  by("premise").value = state.get("premise") ?? "";
-  by("pair").open = Boolean(by("premise").value);
-  showExamples();
-  choiceNotes();
-  await explainText(wordsIn(state.get("words")));
-}
-
-function choose(control, value) {
-  const known = control.tagName !== "SELECT" || [...control.options].some((one) => one.value === value);
-  if (known) control.value = value;
-}
-
-function wordsIn(text) {
-  try {
-    const words = JSON.parse(text ?? "[]");
-    return Array.isArray(words) ? words.map((word) => oneWord(String(word))) : [];
-  } catch {
-    return [];
+  const view = askedView();
+  if (view === null) return;
+  choose("model", view.choices.model);
+  modelChosen();
+  for (const name of CHOICES) if (name !== "model") choose(name, view.choices[name]);
+  by("text").value = view.text;
+  by("premise").value = view.premise ?? "";
+  if (view.premise !== null) by("pair").open = true;
+  fitChoices();
+  offerExamples();
+  const wanted = view.choices.model;
+  if (wanted && wanted !== by("model").value) {
+    tell("error", `This link asks for the model ${wanted}, which is not served here. Choose another, and press “Prove it”.`);
+    return;
   }
+  await explainText({ changes: view.edits, added: false });
+}
+
+function choose(name, value) {
+  const control = by(name);
+  if (control.tagName !== "SELECT") control.value = value;
+  else if ([...control.options].some((one) => one.value === value)) control.value = value;
+  else if (name !== "model" && name !== "threat") control.selectedIndex = 0;
 }
 
 async function copyLink() {
-  remember();
+  keepView(asked, edits());
   try {
     await navigator.clipboard.writeText(location.href);
     by("copied").textContent = "Copied.";
@@ -263,43 +246,42 @@ async function copyLink() {
 // -- beginning --------------------------------------------------------------------------------
 
 async function begin() {
-  let found;
   try {
-    found = await models();
+    showModels(await models());
   } catch (error) {
-    failed(error);
+    failed("error", error, begin);
     return;
   }
-  by("key-form").hidden = true;
-  showError("");
-  cards = new Map(found.models.map((card) => [card.name, card]));
-  fill(by("model"), ...[...cards.keys()].map((name) => make("option", { value: name }, name)));
-  by("model").value = found.default;
-  showExamples();
-  choiceNotes();
+  quiet("error");
+  offerExamples();
   await recall();
 }
 
-// A choice is answered at once where there is an answer to change.
-function chosen() {
-  choiceNotes();
-  if (explained) explainText();
+function offerExamples() {
+  showExamples(() => explainText({ focus: true }));
 }
 
-by("question").addEventListener("submit", async (event) => {
+function chosen() {
+  fitChoices();
+  if (begun && by("text").value.trim()) explainText();
+}
+
+by("question").addEventListener("submit", (event) => {
   event.preventDefault();
-  if (await explainText()) by("answer").focus();
+  explainText({ focus: true });
 });
 by("model").addEventListener("change", () => {
-  by("keep").value = "";
-  showExamples();
+  modelChosen();
+  offerExamples();
   chosen();
 });
-for (const name of ["keep", "ensemble", "certificate"]) by(name).addEventListener("change", chosen);
+for (const name of ["keep", "ensemble", "certificate", "threat"]) by(name).addEventListener("change", chosen);
 by("key-form").addEventListener("submit", (event) => {
   event.preventDefault();
   useKey(by("key").value);
-  begin();
+  by("key-form").hidden = true;
+  quiet("error", "break-error");
+  (pending ?? begin)();
 });
 by("attack-within").addEventListener("click", () => attackWith("radius"));
 by("attack-beyond").addEventListener("click", () => attackWith("radius+1"));
@@ -307,13 +289,14 @@ by("restore").addEventListener("click", () => {
   write(explained.words);
   changedByHand();
   clearTimeout(later);
-  showNow(null);
-  remember();
+  keepView(asked, edits());
 });
-by("skip").addEventListener("click", (event) => {
-  event.preventDefault(); // the address holds the view, not a place on the page
-  by("answer").focus();
-});
+for (const [link, target] of [["skip", "verdict-title"], ["skip-words", "counter"]]) {
+  by(link).addEventListener("click", (event) => {
+    event.preventDefault(); // the address holds the view, not a place on the page
+    lookAt(target);
+  });
+}
 by("copy-link").addEventListener("click", copyLink);
 addEventListener("hashchange", recall);
 new ResizeObserver(() => explained && redraw()).observe(by("chart"));

@@ -26,6 +26,8 @@ export function fill(element, ...children) {
 
 export const strong = (text) => make("strong", {}, text);
 
+export const spoken = (text) => make("span", { class: "spoken" }, text);
+
 export function counted(number, one, several = `${one}s`) {
   return `${number.toLocaleString("en")} ${number === 1 ? one : several}`;
 }

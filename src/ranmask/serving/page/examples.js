@@ -36,4 +36,10 @@ export const EXAMPLES = [
     name: "A film in between",
     text: "The first half is slow and silly but the second is funny and warm , and the ending is honest",
   },
+  {
+    label: "entailment",
+    name: "A street musician",
+    premise: "A man in a red coat plays the guitar on a crowded street",
+    text: "A man is making music outside",
+  },
 ];

@@ -1,0 +1,98 @@
+// What can be chosen, for the model that is: which controls mean something, and the question.
+
+import { by, fill, make } from "./dom.js";
+import { EXAMPLES } from "./examples.js";
+
+export const CHOICES = ["model", "certificate", "threat", "keep", "ensemble"];
+
+const OF_MASKS = CHOICES.slice(1);
+
+let cards = new Map();
+
+export function showModels(found) {
+  cards = new Map(found.models.map((card) => [card.name, card]));
+  fill(by("model"), ...[...cards.keys()].map((name) => make("option", { value: name }, name)));
+  by("model").value = found.default;
+  modelChosen();
+}
+
+export const cardOf = (name) => cards.get(name);
+
+const card = () => cards.get(by("model").value);
+
+const byMasks = () => card()?.smoothing === "masks";
+
+// Another model: its own settings are the ones to begin with.
+export function modelChosen() {
+  const saved = card()?.options ?? {};
+  by("keep").value = "";
+  by("keep").placeholder = saved.keep ? `as saved: ${saved.keep}`
+    : saved.mask_rate ? `as saved: ${Math.round(100 * (1 - saved.mask_rate))} %` : "as saved";
+  by("threat").value = saved.threat === "edits" ? "edits" : "substitutions";
+  if (!card()?.order_free) by("threat").value = "substitutions";
+  showPremise();
+  fitChoices();
+}
+
+function showPremise() {
+  const pair = by("pair");
+  const labels = card()?.labels ?? [];
+  pair.hidden = card()?.pairs === false;
+  by("premise").required = card()?.pairs === true;
+  pair.open ||= card()?.pairs ?? labels.includes("entailment");
+}
+
+// Which choices go together; those that do not are switched off, and a note says why.
+export function fitChoices() {
+  const exact = by("certificate").value === "exact";
+  const keep = Number(by("keep").value) || card()?.options?.keep;
+  const edits = byMasks() && Boolean(card().order_free) && exact && keep === 1;
+  if (!edits) by("threat").value = "substitutions";
+  by("threat").disabled = !edits;
+  by("ensemble").disabled = !exact;
+  for (const name of OF_MASKS) by(name).closest("p").hidden = !byMasks();
+  by("covered").textContent = byMasks() ? "to anything at all" : "to a synonym that its table lists";
+  const notes = [
+    byMasks() ? "" : "This model is smoothed by synonyms: its copies show all words, each replaced at random by one that a table lists. It has one certificate, which counts votes.",
+    byMasks() && !exact ? "This certificate counts votes, so each copy gives one vote." : "",
+    !byMasks() || edits ? "" : card().order_free
+      ? "Words added or deleted are covered by the exact certificate only, with one word in each copy."
+      : "This model minds the order of words, so that added or deleted ones are not covered.",
+  ].filter(Boolean);
+  by("choice-note").textContent = notes.join(" ");
+  by("choice-note").hidden = !notes.length;
+}
+
+export function question() {
+  const options = {};
+  if (byMasks()) {
+    options.certificate = by("certificate").value;
+    options.threat = by("threat").value;
+    if (by("keep").value) options.keep = Number(by("keep").value);
+    if (options.certificate !== "exact") options.ensemble = "vote";
+    else if (by("ensemble").value) options.ensemble = by("ensemble").value;
+  }
+  return { model: by("model").value, text: writtenText(), options };
+}
+
+function writtenText() {
+  const premise = by("pair").hidden || !by("pair").open ? "" : by("premise").value;
+  return premise || card()?.pairs ? [premise, by("text").value] : by("text").value;
+}
+
+// Buttons for texts of the model's classes; `taken` is called once one is in the fields.
+export function showExamples(taken) {
+  const labels = card()?.labels ?? [];
+  const pairs = card()?.pairs ?? labels.includes("entailment");
+  const own = EXAMPLES.filter((one) => labels.includes(one.label) && Boolean(one.premise) === pairs);
+  by("examples").hidden = !own.length;
+  fill(by("example-buttons"), ...own.map((one) => {
+    const button = make("button", { type: "button" }, one.name);
+    button.addEventListener("click", () => {
+      by("text").value = one.text;
+      by("premise").value = one.premise ?? "";
+      taken();
+    });
+    return button;
+  }));
+}
