@@ -1,12 +1,15 @@
 """Short requests that are answered together: each as it would be alone."""
 
 import asyncio
+import gc
 import threading
+import weakref
 
 import pytest
 
+from ranmask.interrupting import checkpoint
 from ranmask.serving import gathering
-from ranmask.serving.faults import Busy
+from ranmask.serving.faults import Busy, Cancelled, DeadlinePassed
 from ranmask.serving.gathering import Gathering
 from ranmask.serving.problems import Problem
 from ranmask.serving.work import Workers
@@ -18,15 +21,16 @@ async def stays():
 
 
 class Model:
-    """Answers texts; the first calls wait for ``go``."""
+    """Answers texts; the first calls wait for ``go``, with ``deaf`` whatever their tickets say."""
 
-    def __init__(self, held=0, fails=lambda texts: None):
+    def __init__(self, held=0, fails=lambda texts: None, deaf=False):
         self.calls = []
         self.tickets = []
         self.go = threading.Event()
         self.begun = threading.Semaphore(0)
         self._held = held
         self._fails = fails
+        self._deaf = deaf
         self._lock = threading.Lock()
 
     def __call__(self, texts, ticket):
@@ -35,12 +39,18 @@ class Model:
             self.tickets.append(ticket)
             held = len(self.calls) <= self._held
         self.begun.release()
-        if held:
+        if held and self._deaf:
             assert self.go.wait(10)
+        elif held:
+            ticket.wait(self.go)  # as for copies: others may compute meanwhile
         error = self._fails(texts)
         if error is not None:
             raise error
         return [{"said": text} for text in texts]
+
+
+class HeldText(str):
+    """A text that can be seen to be forgotten."""
 
 
 class Party:
@@ -225,7 +235,7 @@ class TestLeaving:
                 super_go = len(self.calls) >= 2
                 answer = super().__call__(texts, ticket)
                 if super_go:
-                    assert go.wait(10)
+                    ticket.wait(go)
                 return answer
 
         played(scene, Twice(held=2))
@@ -237,7 +247,7 @@ class TestLeaving:
             assert caught.value.code == "deadline"
             assert party.model.tickets[0].cancelled
 
-        played(scene, Model(held=1), seconds=0.1)
+        played(scene, Model(held=1, deaf=True), seconds=0.1)
 
 
 def test_too_many_are_refused_and_those_who_left_make_room():
@@ -262,3 +272,122 @@ def test_nothing_is_kept_of_questions_that_were_answered():
         assert not party.gathering._questions
 
     played(scene, Model())
+
+
+def test_a_group_that_waits_for_a_thread_computes_only_who_is_still_there():
+    """All threads are busy: what is queued holds no texts of clients that left."""
+
+    async def scene(party):
+        held = [party.ask("x"), party.ask("y")]
+        await party.begun()
+        await party.begun()
+        left = asyncio.Event()
+
+        async def leaves():
+            await left.wait()
+            return {"type": "http.disconnect"}
+
+        texts = [HeldText("gone"), HeldText("too")]
+        kept = weakref.WeakSet(texts)
+        gone = party.ask(*texts, question="other", receive=leaves)
+        del texts
+        here = party.ask("here", question="another")
+        await asyncio.sleep(0.02)
+        left.set()
+        await asyncio.wait([gone])
+        assert gone.exception().code == "client_gone"
+        del gone
+        gc.collect()
+        assert not kept
+        party.model.go.set()
+        await asyncio.gather(*held, here)
+
+    model = Model(held=2)
+    played(scene, model, threads=2)
+    assert sorted(model.calls) == [["here"], ["x"], ["y"]]
+
+
+class TestWorkers:
+    """Long requests, each by itself."""
+
+    def test_texts_of_those_who_left_are_not_kept_while_all_threads_are_busy(self):
+        async def scene(workers):
+            go, begun = threading.Event(), threading.Event()
+
+            def long(ticket):
+                begun.set()
+                assert go.wait(10)
+
+            async def leaves():
+                return {"type": "http.disconnect"}
+
+            busy = asyncio.ensure_future(workers.run(stays, long))
+            await asyncio.to_thread(begun.wait)
+            kept = weakref.WeakSet()
+            for number in range(5):
+                text = HeldText(number)
+                kept.add(text)
+                with pytest.raises(Problem):
+                    await workers.run(leaves, lambda ticket, text=text: text)
+                del text
+            gc.collect()
+            assert not kept
+            await asyncio.sleep(0)
+            assert workers._taken == 1
+            go.set()
+            await busy
+            assert workers._taken == 0
+
+        self.played(scene)
+
+    def test_a_long_computation_ends_with_its_deadline(self):
+        async def scene(workers):
+            ended = threading.Event()
+
+            def searches(ticket):
+                try:
+                    while True:
+                        checkpoint()
+                except DeadlinePassed:
+                    ended.set()
+                    raise
+
+            with pytest.raises((Problem, DeadlinePassed)):  # whichever comes first: both are 504
+                await workers.run(stays, searches)
+            assert await asyncio.to_thread(ended.wait, 10)
+
+        self.played(scene, seconds=0.1)
+
+    def test_it_ends_when_the_client_leaves(self):
+        async def scene(workers):
+            begun, ended = threading.Event(), threading.Event()
+
+            def searches(ticket):
+                begun.set()
+                try:
+                    while True:
+                        checkpoint()
+                except Cancelled:
+                    ended.set()
+                    raise
+
+            async def leaves():
+                await asyncio.to_thread(begun.wait)
+                return {"type": "http.disconnect"}
+
+            with pytest.raises(Problem) as caught:
+                await workers.run(leaves, searches)
+            assert caught.value.code == "client_gone"
+            assert await asyncio.to_thread(ended.wait, 10)
+
+        self.played(scene)
+
+    def played(self, scene, seconds=10.0):
+        async def play():
+            workers = Workers(1, 100, seconds)
+            try:
+                await asyncio.wait_for(scene(workers), 20)
+            finally:
+                workers.close()
+
+        asyncio.run(play())
