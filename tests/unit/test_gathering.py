@@ -3,13 +3,14 @@
 import asyncio
 import gc
 import threading
+import time
 import weakref
 
 import pytest
 
 from ranmask.interrupting import checkpoint
 from ranmask.serving import gathering
-from ranmask.serving.faults import Busy, Cancelled, DeadlinePassed
+from ranmask.serving.faults import Busy, Cancelled, Closing, DeadlinePassed
 from ranmask.serving.gathering import Gathering
 from ranmask.serving.problems import Problem
 from ranmask.serving.work import Workers
@@ -88,6 +89,8 @@ def played(scene, model, **settings):
 def test_nobody_waits_for_company():
     async def scene(party):
         assert await party.ask("a", "b") == [{"said": "a"}, {"said": "b"}]
+        await asyncio.sleep(0)
+        assert len(asyncio.all_tasks()) == 2, "this one and its timeout: nobody watches clients"
 
     model = Model()
     played(scene, model)
@@ -140,6 +143,41 @@ def test_a_group_is_no_larger_than_a_batch(monkeypatch):
     assert sorted(map(len, model.calls)) == [1, 1, 1, 2, 2]
 
 
+def test_a_group_may_be_as_large_as_a_batch_and_one_that_is_larger_goes_alone(monkeypatch):
+    monkeypatch.setattr(gathering, "_TOGETHER_COPIES", 10)
+
+    async def scene(party):
+        held = [party.ask("x"), party.ask("y")]
+        await party.begun()
+        await party.begun()
+        later = [party.ask(f"{n}", copies=copies) for n, copies in enumerate((11, 5, 5))]
+        await asyncio.sleep(0.05)
+        party.model.go.set()
+        await asyncio.gather(*held, *later)
+
+    model = Model(held=2)
+    played(scene, model)
+    assert sorted(model.calls) == [["0"], ["1", "2"], ["x"], ["y"]]
+
+
+def test_a_group_has_until_the_deadline_of_its_youngest():
+    async def scene(party):
+        held = [party.ask("x"), party.ask("y")]
+        await party.begun()
+        await party.begun()
+        older = party.ask("older")
+        await asyncio.sleep(0.1)
+        asked = time.monotonic()
+        younger = party.ask("younger")
+        await asyncio.sleep(0.05)
+        party.model.go.set()
+        await asyncio.gather(*held, older, younger)
+        assert party.model.calls[2] == ["older", "younger"]
+        assert party.model.tickets[2].deadline >= asked + 10
+
+    played(scene, Model(held=2), seconds=10.0)
+
+
 def test_one_that_fails_does_not_spoil_the_others():
     async def scene(party):
         held = [party.ask("x"), party.ask("y")]
@@ -161,14 +199,19 @@ def test_one_that_fails_does_not_spoil_the_others():
 
 def test_a_refusal_of_the_service_is_told_to_all_and_not_tried_again():
     async def scene(party):
-        held = [party.ask("x", model=Model()), party.ask("y", question="other")]
+        held = [party.ask("x"), party.ask("y")]
         await party.begun()
-        with pytest.raises(Busy):
-            await held[1]
+        await party.begun()
+        later = [party.ask("a"), party.ask("b")]
+        await asyncio.sleep(0.05)
+        party.model.go.set()
+        for one in (*held, *later):
+            with pytest.raises(Busy):
+                await one
 
-    model = Model(fails=lambda texts: Busy(5, 1.0))
+    model = Model(held=2, fails=lambda texts: Busy(5, 1.0))
     played(scene, model)
-    assert len(model.calls) == 1
+    assert sorted(model.calls) == [["a", "b"], ["x"], ["y"]]
 
 
 class TestLeaving:
@@ -189,6 +232,7 @@ class TestLeaving:
             with pytest.raises(Problem) as caught:
                 await leaving
             assert caught.value.code == "client_gone"
+            assert len(party.gathering._questions["q"].waiting) == 1
             party.model.go.set()
             await asyncio.gather(*held, staying)
 
@@ -239,6 +283,41 @@ class TestLeaving:
                 return answer
 
         played(scene, Twice(held=2))
+
+    def test_one_that_leaves_a_group_at_work_does_not_take_the_answer_of_the_others(self):
+        async def scene(party):
+            left = asyncio.Event()
+
+            async def leaves():
+                await left.wait()
+                return {"type": "http.disconnect"}
+
+            held = [party.ask("x"), party.ask("y")]
+            await party.begun()
+            await party.begun()
+            leaving, staying = party.ask("gone", receive=leaves), party.ask("here")
+            await asyncio.sleep(0.02)
+            party.model.go.set()
+            await asyncio.gather(*held)
+            await party.begun()
+            left.set()
+            await asyncio.wait([leaving])
+            assert leaving.exception().code == "client_gone"
+            party.model.later.set()
+            assert await staying == [{"said": "here"}]
+            await asyncio.sleep(0)
+            assert not party.gathering._questions
+
+        class Pausing(Model):
+            later = threading.Event()
+
+            def __call__(self, texts, ticket):
+                answer = super().__call__(texts, ticket)
+                if "here" in texts:
+                    ticket.wait(self.later)
+                return answer
+
+        played(scene, Pausing(held=2))
 
     def test_late(self):
         async def scene(party):
@@ -301,10 +380,33 @@ def test_a_group_that_waits_for_a_thread_computes_only_who_is_still_there():
         assert not kept
         party.model.go.set()
         await asyncio.gather(*held, here)
+        await asyncio.to_thread(party.gathering.close)
+        await asyncio.sleep(0.02)
+        assert not party.gathering._questions
 
     model = Model(held=2)
     played(scene, model, threads=2)
     assert sorted(model.calls) == [["here"], ["x"], ["y"]]
+
+
+def test_closing_answers_what_is_at_work_and_refuses_what_has_not_begun():
+    async def scene(party):
+        at_work = party.ask("x")
+        await party.begun()
+        queued = [party.ask("y", question="other"), party.ask("z", question="other")]
+        waiting = party.ask("w", question="other")
+        await asyncio.sleep(0.02)
+        closing = asyncio.ensure_future(asyncio.to_thread(party.gathering.close))
+        for one in (*queued, waiting):
+            with pytest.raises(Closing):
+                await one
+        party.model.go.set()
+        assert await at_work == [{"said": "x"}]
+        await closing
+
+    model = Model(held=1)
+    played(scene, model, threads=1)
+    assert model.calls == [["x"]]
 
 
 class TestWorkers:

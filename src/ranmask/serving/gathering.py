@@ -135,19 +135,24 @@ class Gathering:
     ) -> None:
         asked = self._questions[question]
         asked.at_work -= 1
-        answers = [Closing()] * len(group.members) if done.cancelled() else done.result()
-        for member, answer in zip(group.members, answers, strict=True):
-            if member.answer.done():
-                continue
-            if isinstance(answer, Exception):
-                member.answer.set_exception(answer)
-            else:
-                member.answer.set_result(answer)
-        if done.cancelled():
+        if done.cancelled():  # by `close`
+            for member in (*group.members, *asked.waiting):
+                _tell(member, Closing())
             return
+        for member, answer in zip(group.members, done.result(), strict=True):
+            _tell(member, answer)
         self._begin(question)
         if not asked.at_work:
             del self._questions[question]
+
+
+def _tell(member: _Member, answer: Answer | Exception) -> None:
+    if member.answer.done():
+        return
+    if isinstance(answer, Exception):
+        member.answer.set_exception(answer)
+    else:
+        member.answer.set_result(answer)
 
 
 def _work(answer_all: AnswerAll, group: _Group, turns: Turns) -> list[Answer | Exception]:
