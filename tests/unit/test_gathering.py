@@ -126,6 +126,26 @@ def test_other_questions_do_not_wait():
     played(scene, Model(held=2))
 
 
+def test_only_a_client_that_leaves_has_left():
+    async def scene(party):
+        said = []
+
+        async def talks():
+            said.append(1)
+            if len(said) > 2:
+                await asyncio.Event().wait()
+            return {"type": "http.request", "body": b"", "more_body": False}
+
+        held = party.ask("x", receive=talks)
+        await party.begun()
+        await asyncio.sleep(0.02)
+        party.model.go.set()
+        assert await held == [{"said": "x"}]
+        assert len(said) == 3
+
+    played(scene, Model(held=1))
+
+
 def test_a_group_is_no_larger_than_a_batch(monkeypatch):
     monkeypatch.setattr(gathering, "_TOGETHER_COPIES", 10)
 

@@ -1,5 +1,6 @@
 """Requests compute in turns, pass them on while they wait, and stop when they are over."""
 
+import os
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -11,6 +12,7 @@ from ranmask.serving import tickets
 from ranmask.serving.faults import Cancelled, DeadlinePassed
 from ranmask.serving.tickets import Ticket
 from ranmask.serving.turns import Turns
+from ranmask.serving.work import turns_of_requests
 
 PATIENCE = 20
 
@@ -80,12 +82,48 @@ def test_a_long_computation_passes_its_turn_on(threads, monkeypatch):
     assert long.result(PATIENCE) == "done"
 
 
-def test_a_turn_is_kept_where_nobody_wants_it():
+def test_a_turn_is_kept_where_nobody_wants_it(monkeypatch):
+    monkeypatch.setattr(tickets, "_TURN_SECONDS", 0.0)
     turns = Turns(1)
     with Ticket().at_work(turns):
         for _ in range(100):
             checkpoint()
         assert turns._drawn == 1
+        assert not turns.wanted
+
+
+def test_a_turn_is_kept_until_its_time_is_over(threads, monkeypatch):
+    monkeypatch.setattr(tickets, "_TURN_SECONDS", 1000.0)
+    turns = Turns(1)
+    with Ticket().at_work(turns):
+        other = threads.submit(lambda: turns.__enter__() or turns.__exit__())
+        until(lambda: turns.wanted)
+        for _ in range(100):
+            checkpoint()
+        assert turns._served == 0
+    other.result(PATIENCE)
+
+
+def test_who_was_cancelled_in_the_turn_of_another_stops_at_once(threads, monkeypatch):
+    monkeypatch.setattr(tickets, "_TURN_SECONDS", 0.0)
+    turns, ticket = Turns(1), Ticket()
+
+    def other():
+        with turns:
+            ticket.cancel()
+
+    with ticket.at_work(turns):
+        cancelling = threads.submit(other)
+        until(lambda: turns.wanted)
+        with pytest.raises(Cancelled):
+            checkpoint()
+    cancelling.result(PATIENCE)
+
+
+@pytest.mark.parametrize(("cores", "at_once"), [(None, 2), (1, 2), (2, 2), (8, 8)])
+def test_requests_compute_on_as_many_cores_as_there_are(monkeypatch, cores, at_once):
+    monkeypatch.setattr(os, "cpu_count", lambda: cores)
+    assert turns_of_requests()._at_once == at_once
 
 
 @pytest.mark.parametrize(
