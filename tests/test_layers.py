@@ -12,7 +12,7 @@ import ranmask
 SOURCE = Path(ranmask.__file__).parent
 
 FLOORS = [
-    {"errors"},
+    {"errors", "interrupting"},
     {"families", "published", "divergence"},
     {"certificates", "metrics", "roc", "headlines"},
     {"words", "spelling", "risk", "intervals"},

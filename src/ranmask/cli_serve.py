@@ -69,7 +69,7 @@ def serve(
     waiting_copies: Annotated[
         int, typer.Option(help="Most copies that wait for a model; beyond it, 429.")
     ] = 1_000_000,
-    threads: Annotated[int, typer.Option(help="Requests that are worked on at once.")] = 32,
+    threads: Annotated[int, typer.Option(help="Requests that are worked on at once.")] = 16,
     log_texts: Annotated[
         bool, typer.Option("--log-texts", help="Write the texts to the log too.")
     ] = False,

@@ -26,6 +26,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ranmask.errors import OptionError
+from ranmask.interrupting import checkpoint
 
 KeptSets: TypeAlias = npt.NDArray[np.int32]
 """A family as an array of shape (sets, k): each row the kept positions in rising order."""
@@ -41,6 +42,7 @@ SAMPLINGS: tuple[Sampling, ...] = get_args(Sampling)
 Stream: TypeAlias = Literal["family", "selection", "fresh", "lm"]
 _STREAMS: dict[Stream, int] = {"family": 0, "selection": 1, "fresh": 2, "lm": 3}
 
+_MOST_REMEMBERED = 1 << 18  # positions in a family that is kept for the next text: a megabyte
 _CHUNK = 1 << 22  # random keys drawn at a time: bounds memory for texts of many words
 _BEYOND = 64.0  # two logarithms of exponential keys differ by less than 41
 
@@ -152,10 +154,11 @@ def family(
     _check_sizes(words, kept, masks)
     if choice not in FAMILY_CHOICES:
         raise OptionError(f"family must be one of {', '.join(FAMILY_CHOICES)}; not {choice!r}")
-    return _family(words, kept, choice, masks, seed)
+    if masks * kept > _MOST_REMEMBERED:
+        return _family(words, kept, choice, masks, seed)
+    return _remembered_family(words, kept, choice, masks, seed)
 
 
-@lru_cache(maxsize=128)
 def _family(words: int, kept: int, choice: FamilyChoice, masks: int, seed: int) -> Family:
     # One set keeps everything where nothing is hidden, so every kind is the same there.
     if choice == "windows" and kept < words:
@@ -169,6 +172,9 @@ def _family(words: int, kept: int, choice: FamilyChoice, masks: int, seed: int) 
     if choice == "sampled" or total > masks:
         return Family("sampled", words, sampled_sets(words, kept, masks, seed))
     return Family("all", words, all_sets(words, kept))
+
+
+_remembered_family = lru_cache(maxsize=128)(_family)
 
 
 def all_sets(words: int, kept: int) -> KeptSets:
@@ -270,6 +276,7 @@ def _raw_keys(
     bits = np.random.PCG64(np.random.SeedSequence([seed, _STREAMS[stream], words, kept]))
     step = max(1, _CHUNK // words)
     for start in range(0, masks, step):
+        checkpoint()
         rows = min(step, masks - start)
         yield bits.random_raw(rows * words).reshape(rows, words)
 

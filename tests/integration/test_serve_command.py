@@ -10,7 +10,7 @@ import sys
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
 import pytest
 
@@ -103,6 +103,7 @@ def server():
         assert server.end() == 0
         log = "".join(server.log)
         assert "Wall" not in log
+        assert all(json.loads(line) for line in server.log), "lines that are not ours"
         assert '"internal error"' not in log
         assert "Traceback" not in log
 
@@ -177,7 +178,7 @@ def test_heads_that_do_not_come_and_connections_beyond_the_limit(tmp_path):
     with serving("-m", "news-words", *limits) as server:
         with socket.create_connection(("127.0.0.1", server.port), timeout=10) as kept:
             kept.sendall(b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n")
-            assert b" 200 " in kept.recv(4000)
+            assert b" 200 " in _whole(kept)
             links = [socket.create_connection(("127.0.0.1", server.port)) for _ in range(3)]
             links[1].sendall(b"GET /healthz HTT")
             with socket.create_connection(("127.0.0.1", server.port), timeout=10) as refused:
@@ -191,10 +192,85 @@ def test_heads_that_do_not_come_and_connections_beyond_the_limit(tmp_path):
                 link.close()
             # One between two requests is patient; but a second head must come whole as well.
             kept.sendall(b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n")
-            assert b" 200 " in kept.recv(4000)
+            assert b" 200 " in _whole(kept)
             kept.sendall(b"GET /hea")
             assert kept.recv(100) == b""
         assert server.ask("/healthz")[0] == 200
+
+
+def test_clients_that_keep_a_connection_waiting_lose_it():
+    """Bodies that go on after the answer, answers that are not read."""
+    limits = ("--arrival", "0.5", "--connections", "8")
+    get = b"GET /openapi.json HTTP/1.1\r\nHost: localhost\r\n"
+    with serving("-m", "news-words", *limits) as server:
+        address = ("127.0.0.1", server.port)
+        dripping = [socket.create_connection(address, timeout=10) for _ in range(4)]
+        for number, link in enumerate(dripping):
+            host = b"localhost" if number % 2 else b"evil.example"
+            link.sendall(
+                b"GET /healthz HTTP/1.1\r\nHost: %s\r\nContent-Length: 9999\r\n\r\n" % host
+            )
+        unread = [_narrow(address) for _ in range(4)]
+        for link in unread:
+            _flood(link, get + b"\r\n")
+        assert b" 503 " in _answer(address, b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n")
+        _until(lambda: all(map(_dropped, dripping)))
+        _until(lambda: server.ask("/healthz")[0] == 200)
+        _until(lambda: "ranmask_open_requests 1.0" in server.ask("/metrics")[1])
+        for link in dripping + unread:
+            link.close()
+        # A body that nobody needed, but that comes, is no reason to close.
+        with socket.create_connection(address, timeout=10) as polite:
+            for _ in range(2):
+                polite.sendall(get + b"Content-Length: 4\r\n\r\n")
+                assert b" 200 " in _whole(polite)
+                time.sleep(0.1)
+                polite.sendall(b"body")
+                time.sleep(0.1)
+        assert server.end() == 0
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        b"\x16\x03\x01\x00\xa5" + b"\x00" * 200 + b"\r\n\r\n",
+        b"GET /healthz HTTP/1.1\r\n\r\n",
+        b"GET /healthz HTTP/1.1\r\nHost: localhost\r\nHost: evil\r\n\r\n",
+        b"GET /healthz HTTP/1.1\r\nHost: localhost\r\nX: " + b"a" * 1_000_000,
+        b"POST /v1/predict HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\nContent-Length: 6\r\n\r\n",
+        b"POST /v1/predict HTTP/1.1\r\nHost: a\r\nContent-Length: -1\r\n\r\n",
+        b"POST /v1/predict HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+        b"Transfer-Encoding: chunked\r\n\r\nZZ\r\n",
+    ],
+)
+def test_what_is_no_http_is_refused_as_everything_is(server, said):
+    answer = _answer(("127.0.0.1", server.port), said)
+    assert b" 400 " in answer
+    assert b'"code": "not_http"' in answer
+
+
+def test_nonsense_after_an_answer_leaves_no_trace(server):
+    """The module's `server` fails where its log holds a traceback."""
+    with socket.create_connection(("127.0.0.1", server.port), timeout=10) as link:
+        link.sendall(
+            b"GET /healthz HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n"
+        )
+        assert b" 200 " in _whole(link)
+        link.sendall(b"ZZZ\r\nfoo\r\n")
+        assert link.recv(4000) == b""
+
+
+def test_a_search_does_not_outlive_its_deadline():
+    """A certificate that takes many seconds: others are answered, and the service can end."""
+    with serving("-m", "news-words", "--deadline", "1") as server, ThreadPoolExecutor(4) as threads:
+        hard = {"texts": ["golf hockey " * 500] * 4, "options": {"keep": 2, "masks": 2000}}
+        waiting = [threads.submit(server.ask, "/v1/certify", hard) for _ in range(4)]
+        time.sleep(0.5)
+        assert server.ask("/v1/certify", {"text": TEXT})[0] == 200
+        assert [one.result()[0] for one in waiting] == [504] * 4
+        begun = time.monotonic()
+        assert server.end() == 0
+        assert time.monotonic() - begun < 10
 
 
 def test_a_killed_service_starts_again_on_its_port():
@@ -278,6 +354,48 @@ def _until(true, seconds=20):
     while not true():
         assert time.monotonic() < end
         time.sleep(0.02)
+
+
+def _answer(address, said):
+    with socket.create_connection(address, timeout=10) as link:
+        with suppress(OSError):  # refused before all of it was read
+            link.sendall(said)
+        return link.recv(4000)
+
+
+def _whole(link):
+    """An answer of a known length: its parts may come one by one."""
+    said = b""
+    while b"\r\n\r\n" not in said:
+        said += link.recv(4000)
+    head, _, body = said.partition(b"\r\n\r\n")
+    [length] = [line for line in head.lower().split(b"\r\n") if line.startswith(b"content-length:")]
+    while len(body) < int(length.partition(b":")[2]):
+        body += link.recv(4000)
+    return head + body
+
+
+def _narrow(address):
+    """A client that takes in next to nothing unless it reads."""
+    link = socket.socket()
+    link.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+    link.connect(address)
+    link.settimeout(0.2)
+    return link
+
+
+def _flood(link, said):
+    with suppress(OSError):  # the service reads no more before its answers are read
+        for _ in range(300):
+            link.sendall(said * 10)
+
+
+def _dropped(link):
+    try:
+        link.sendall(b"x")
+        return False
+    except OSError:
+        return True
 
 
 def _head(length):

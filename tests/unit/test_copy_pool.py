@@ -238,19 +238,41 @@ def test_a_full_queue_refuses_new_requests_and_says_when_to_come_again(threads):
         huge = ask(threads, pool, [text(1, 500)])  # nothing waits: taken, however long
         until(lambda: pool.figures().waiting_asks == 1)
         with pytest.raises(Busy, match="500 masked copies are waiting") as refusal:
-            pool.classifier(Ticket()).score([text(2, 1)])
+            pool.classifier(Ticket()).score([text(2, 33)])
         assert refusal.value.seconds == 1.0
         base.gate.release(1)
         running.result(PATIENCE)
         again = ask(threads, pool, [text(3, 7)], ticket)  # let in before: not refused half way
         until(lambda: pool.figures().waiting_asks == 2)
         with pytest.raises(Busy) as refusal:
-            pool.classifier(Ticket()).score([text(2, 1)])
+            pool.classifier(Ticket()).score([text(2, 33)])
         assert 0 < refusal.value.seconds < PATIENCE
         assert pool.figures().refused_asks == 2
         base.gate.release(100)
         check_rows([text(1, 500)], huge.result(PATIENCE))
         check_rows([text(3, 7)], again.result(PATIENCE))
+
+
+def test_long_requests_do_not_keep_short_ones_out(threads):
+    base = Gated()
+    with CopyPool(base, batch_copies=32, waiting_copies=100) as pool:
+        running = ask(threads, pool, [text(0, 1)])
+        base.await_batch()
+        long = ask(threads, pool, [text(1, 500)])
+        until(lambda: pool.figures().waiting_asks == 1)
+        short = [ask(threads, pool, [text(n, 32)]) for n in (2, 3, 4)]
+        until(lambda: pool.figures().waiting_asks == 4)
+        with pytest.raises(Busy, match="96 masked copies are waiting"):  # of short ones
+            pool.classifier(Ticket()).score([text(5, 5)])
+        fits = ask(threads, pool, [text(6, 4)])
+        until(lambda: pool.figures().waiting_asks == 5)
+        base.gate.release(100)
+        for one, (number, copies) in zip(
+            [running, long, *short, fits],
+            [(0, 1), (1, 500), (2, 32), (3, 32), (4, 32), (6, 4)],
+            strict=True,
+        ):
+            check_rows([text(number, copies)], one.result(PATIENCE))
 
 
 def test_cancelling_wakes_the_waiter_and_drops_its_copies(threads):

@@ -334,6 +334,13 @@ class TestTelemetry:
         assert "secret" not in json.dumps(lines)
         assert "secret" in json.dumps(self.logged(caplog, texts=True))
 
+    def test_a_made_up_method_is_neither_logged_nor_repeated(self, client, caplog):
+        caplog.set_level(logging.INFO, "ranmask.serving")
+        response = client.request("M" * 2000, "/healthz")
+        assert "MMM" not in refused(response, 405, "wrong_method")
+        [line] = self.logged(caplog)
+        assert (line["method"], line["route"]) == ("other", "/healthz")
+
     def fail(self, host):
         def before(ticket):
             raise RuntimeError("cannot read secret")

@@ -53,6 +53,9 @@ class TestSettings:
             {"models": ()},
             {"deadline_seconds": 0},
             {"deadline_seconds": float("nan")},
+            {"deadline_seconds": float("inf")},
+            {"arrival_seconds": float("inf")},
+            {"drain_seconds": float("inf")},
             {"threads": 0},
             {"waiting_requests": -1},
             {"cors_origins": ("*",)},
@@ -100,6 +103,17 @@ class TestKey:
         assert described["paths"]["/v1/certify"]["post"]["security"]
         assert "security" not in described["paths"]["/healthz"]["get"]
 
+    @pytest.mark.parametrize(
+        "path",
+        [
+            *("/metrics%0A", "/metrics%0a", "/%6detrics", "/metrics/", "/Metrics"),
+            *("/v1/models%0A", "/v1/models/", "/v1%2Fmodels", "/V1/models", "/v1"),
+        ],
+    )
+    def test_another_spelling_is_no_way_around_it(self, client_of, path):
+        response = client_of(api_key=KEY).get(path, follow_redirects=False)
+        assert (response.status_code, response.json()["error"]["code"]) == (401, "wrong_key")
+
     @pytest.mark.parametrize("path", ["/healthz", "/readyz", "/docs", "/openapi.json", "/"])
     def test_what_needs_none(self, client_of, path):
         assert client_of(api_key=KEY).get(path).status_code == 200
@@ -120,6 +134,14 @@ class TestNames:
     def test_allowed(self, client_of):
         client = client_of(base_url="http://Texts.Example", allowed_hosts=("texts.example",))
         assert client.get("/healthz").status_code == 200
+
+
+def test_nobody_is_sent_to_a_host_that_the_caller_names(client_of):
+    for client in (client_of(), client_of(api_key=KEY, base_url="http://evil.example")):
+        for path in ("/healthz/", "/docs/", "/v1/models/"):
+            response = client.get(path, headers={"X-API-Key": KEY}, follow_redirects=False)
+            assert response.status_code == 404
+            assert "location" not in response.headers
 
 
 class TestBrowsers:

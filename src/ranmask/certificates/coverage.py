@@ -29,6 +29,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ranmask.families import KeptSets
+from ranmask.interrupting import checkpoint
 
 Ints: TypeAlias = npt.NDArray[np.int64]
 
@@ -57,6 +58,7 @@ class _Budget:
     left: int
 
     def spend(self, steps: int) -> None:
+        checkpoint()
         self.left -= steps
         if self.left < 0:
             raise _OutOfWorkError

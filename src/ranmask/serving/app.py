@@ -1,6 +1,6 @@
 """The service as an ASGI application: its routes, and what each answers.
 
-Observed (ids, log, metrics, errors) -> CORS -> Gate (key) -> BodyLimits -> routes
+CORS -> Observed (ids, log, metrics, errors) -> Gate (key) -> BodyLimits -> routes
 routes -> Gathering (short questions, together) or Workers (long ones, each by itself)
 """
 
@@ -150,9 +150,10 @@ class Service:
         classify: Callable[[TextClassifier, Sequence[Text], Ticket], list[dict[str, Any]]],
     ) -> Response:
         asked = self._asked(request, body)
+        smoothed = asked.smoothed  # alone: others who ask the same must not keep these texts alive
 
         def answer(texts: Sequence[Text], ticket: Ticket) -> list[dict[str, Any]]:
-            return classify(asked.smoothed(ticket), texts, ticket)
+            return classify(smoothed(ticket), texts, ticket)
 
         if asked.copies <= SHORT_COPIES:
             question = (classify, asked.model, frozenset(asked.options.items()))
@@ -201,6 +202,7 @@ def create_app(host: ModelHost, settings: ServiceSettings) -> FastAPI:
         docs_url=None,
         redoc_url=None,
         openapi_url=None,
+        redirect_slashes=False,  # it would send callers to whatever Host they name
         lifespan=lifespan,
     )
     app.state.service = service
@@ -276,7 +278,7 @@ async def _http_error(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
     code, message = {
         404: ("no_such_route", "there is nothing here: /docs lists what there is"),
-        405: ("wrong_method", f"{request.method} is not answered here: /docs says what is"),
+        405: ("wrong_method", "this method is not answered here: /docs says which is"),
     }.get(error.status_code, ("invalid_json", "the body is not valid JSON"))
     return _answered(request, Problem(error.status_code, code, message, error.headers))
 

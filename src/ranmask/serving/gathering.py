@@ -19,7 +19,8 @@ from typing import Any, TypeAlias
 
 from ranmask.serving.faults import Closing, ServingFault
 from ranmask.serving.tickets import Ticket
-from ranmask.serving.work import Receive, Workers, waited
+from ranmask.serving.turns import Turns
+from ranmask.serving.work import Receive, Workers, turns_of_requests, waited
 from ranmask.words import Text
 
 Answer: TypeAlias = list[dict[str, Any]]
@@ -34,7 +35,7 @@ _GROUPS_AT_ONCE = 2  # of one question: while one is computed, the next is prepa
 
 
 class _Member:
-    """One request that waits; nobody does once ``answer`` is done."""
+    """One request that waits; nobody does once ``answer`` is done, and it has no texts then."""
 
     def __init__(self, texts: Sequence[Text], copies: int, deadline: float) -> None:
         self.texts = texts
@@ -88,6 +89,7 @@ class Gathering:
     def __init__(self, workers: Workers, threads: int) -> None:
         self._workers = workers
         self._executor = ThreadPoolExecutor(threads, "ranmask-short")
+        self._turns = turns_of_requests()
         self._questions: dict[Hashable, _Question] = {}
 
     async def run(
@@ -109,6 +111,7 @@ class Gathering:
                 return await waited(member.answer, receive, seconds)
             finally:
                 member.answer.cancel()  # nothing where it is done
+                member.texts = ()
                 if member.group is not None:
                     member.group.left()
                 else:
@@ -123,9 +126,8 @@ class Gathering:
         while asked.waiting and asked.at_work < _GROUPS_AT_ONCE:
             group = asked.next_group()
             asked.at_work += 1
-            texts = [member.texts for member in group.members]
             asyncio.get_running_loop().run_in_executor(
-                self._executor, _answers, asked.answer_all, texts, group.ticket
+                self._executor, _work, asked.answer_all, group, self._turns
             ).add_done_callback(partial(self._end, question, group))
 
     def _end(
@@ -133,19 +135,33 @@ class Gathering:
     ) -> None:
         asked = self._questions[question]
         asked.at_work -= 1
-        answers = [Closing()] * len(group.members) if done.cancelled() else done.result()
-        for member, answer in zip(group.members, answers, strict=True):
-            if member.answer.done():
-                continue
-            if isinstance(answer, Exception):
-                member.answer.set_exception(answer)
-            else:
-                member.answer.set_result(answer)
-        if done.cancelled():
+        if done.cancelled():  # by `close`
+            for member in (*group.members, *asked.waiting):
+                _tell(member, Closing())
             return
+        for member, answer in zip(group.members, done.result(), strict=True):
+            _tell(member, answer)
         self._begin(question)
         if not asked.at_work:
             del self._questions[question]
+
+
+def _tell(member: _Member, answer: Answer | Exception) -> None:
+    if member.answer.done():
+        return
+    if isinstance(answer, Exception):
+        member.answer.set_exception(answer)
+    else:
+        member.answer.set_result(answer)
+
+
+def _work(answer_all: AnswerAll, group: _Group, turns: Turns) -> list[Answer | Exception]:
+    try:
+        with group.ticket.at_work(turns):
+            texts = [member.texts for member in group.members]  # of those who are still there
+            return _answers(answer_all, texts, group.ticket)
+    except ServingFault as fault:
+        return [fault for _ in group.members]
 
 
 def _answers(

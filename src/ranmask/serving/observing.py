@@ -18,10 +18,12 @@ if TYPE_CHECKING:
 FACTS = "ranmask.facts"
 """In a scope: what the log says about its request; ``request_id`` is always there."""
 
-OTHER_ROUTE = "other"
+OTHER_ROUTE = OTHER_METHOD = "other"
+"""In logs and metrics: whatever a client made up."""
 
 _USABLE_ID = re.compile(rb"[A-Za-z0-9._-]{1,64}")
 _INTERNAL = 500
+_METHODS = ("GET", "HEAD", "POST", "OPTIONS")
 
 
 class Observed:
@@ -84,7 +86,7 @@ class Observed:
             self._telemetry.answered(route, status, seconds)
             log(
                 "request",
-                method=scope["method"] if route != OTHER_ROUTE else OTHER_ROUTE,
+                method=scope["method"] if scope["method"] in _METHODS else OTHER_METHOD,
                 route=route,
                 status=status,
                 seconds=round(seconds, 4),

@@ -63,7 +63,8 @@ class CopyPool:
         base: The model.  Nothing else may call its `score` meanwhile.
         batch_copies: Most copies in one batch.
         waiting_copies: Where more would wait, a new request is refused with `Busy`; one is always
-            taken where nothing waits, however long it is.
+            taken where nothing waits, however long it is.  Those of at most ``batch_copies`` are
+            counted by themselves: long ones do not keep short ones out.
         batch_seconds: How long a batch is meant to take.
         turns: Shared by pools that must not compute at the same time.
     """
@@ -175,11 +176,17 @@ class CopyPool:
     def _left(self) -> int:
         return sum(ask.left for ask in self._waiting)
 
+    def _ahead_of(self, ask: Ask) -> int:
+        short = ask.total <= self._batch_copies
+        return sum(
+            one.left for one in self._waiting if not short or one.total <= self._batch_copies
+        )
+
     def _admit(self, ask: Ask, ticket: Ticket) -> None:
         known = ticket in self._admitted
         if self._closed or not (known or self._admitting):
             raise Closing
-        waiting = self._left()
+        waiting = self._ahead_of(ask)
         beyond = waiting + ask.total - self._waiting_copies
         if not known and waiting and beyond > 0:
             self._count(refused_asks=1)

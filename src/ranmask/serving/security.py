@@ -25,6 +25,7 @@ HEADERS = {
 """On every answer.  A page of the service loads nothing from elsewhere, and cannot be framed."""
 
 _BEARER = "bearer "
+_OPEN = frozenset({"/", "/docs", "/docs.css", "/openapi.json", "/healthz", "/readyz"})
 
 
 class Gate:
@@ -78,8 +79,11 @@ class Gate:
 
 
 def needs_key(path: str) -> bool:
-    """Whether a path asks for the key: the page, its files and the health checks do not."""
-    return path.startswith("/v1/") or path == "/metrics"
+    """Whether a path asks for the key: all but the page, its files and the health checks do.
+
+    What is open is listed, not what is closed: routes match more spellings than their own.
+    """
+    return path not in _OPEN and not path.startswith("/page/")
 
 
 def _digest(key: str) -> bytes:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ipaddress
+import math
 from dataclasses import dataclass, field
 
 from ranmask.errors import OptionError
@@ -38,7 +39,7 @@ class ServiceSettings:
         drain_seconds: How long ``/readyz`` says no before the port is closed, after SIGTERM.
         batch_copies: Most masked copies that a model scores at once.
         waiting_copies: Most masked copies that wait for one model.
-        threads: Requests that are worked on at once.
+        threads: Requests that are worked on at once; short ones have as many threads of their own.
         waiting_requests: Further requests that wait for a thread.
         log_texts: Whether texts appear in the log.
     """
@@ -62,7 +63,7 @@ class ServiceSettings:
     drain_seconds: float = 1.0
     batch_copies: int = 4096
     waiting_copies: int = 1_000_000
-    threads: int = 32
+    threads: int = 16
     waiting_requests: int = 128
     log_texts: bool = False
 
@@ -77,6 +78,9 @@ class ServiceSettings:
         ):
             if not getattr(self, name) > 0:
                 raise OptionError(f"{name} must be above 0, not {getattr(self, name)!r}")
+        for name in ("arrival_seconds", "deadline_seconds", "drain_seconds"):
+            if math.isinf(getattr(self, name)):
+                raise OptionError(f"{name} must be a finite number, not {getattr(self, name)!r}")
         for name in ("drain_seconds", "waiting_requests"):
             if not getattr(self, name) >= 0:
                 raise OptionError(f"{name} must be at least 0, not {getattr(self, name)!r}")

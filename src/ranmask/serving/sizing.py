@@ -8,13 +8,17 @@ from collections.abc import Sequence
 from ranmask.errors import OptionError
 from ranmask.families import Retention
 from ranmask.interface import TextClassifier
+from ranmask.options import SmoothingOptions
 from ranmask.serving.problems import Problem
 from ranmask.smoothing import SmoothedClassifier
 from ranmask.synonym_smoothing import SynonymSmoothedClassifier
 from ranmask.words import Text, split
 
-MOST_KEPT = 5_000_000
-"""Most visible words in all copies of one text: about 40 MB."""
+MOST_KEPT = 12_000_000
+"""Most visible words in all copies of one text: about 100 MB, and what defaults never exceed."""
+
+MOST_DRAWN = 200_000_000
+"""Most words, visible or not, in all copies of one text that are drawn at random: about 10 s."""
 
 
 def check_size(texts: Sequence[Text], most_texts: int, most_words: int) -> None:
@@ -37,25 +41,33 @@ def check_size(texts: Sequence[Text], most_texts: int, most_words: int) -> None:
 
 def copies_of(smoothed: TextClassifier, texts: Sequence[Text]) -> int:
     """How many copies a request asks for, at most; too many for the memory are refused."""
-    if isinstance(smoothed, SynonymSmoothedClassifier):
-        resolved = smoothed.options.resolved()
-        each: int = resolved["estimation_masks"] + resolved["selection_masks"]
-        return len(texts) * each
-    if not isinstance(smoothed, SmoothedClassifier):
+    if not isinstance(smoothed, SmoothedClassifier | SynonymSmoothedClassifier):
         return len(texts)
-    options = smoothed.options.resolved()
-    retention = Retention(options.keep, options.mask_rate)
     total = 0
     for text in texts:
         words = len(split(text if isinstance(text, str) else text[1]))
         if not words:
             continue
-        kept = retention.count(words)
-        copies = min(options.masks or 1, math.comb(words, kept))
-        if copies * kept > MOST_KEPT:
+        if isinstance(smoothed, SmoothedClassifier):
+            kept, copies = _masked(smoothed.options.resolved(), words)
+        else:
+            options = smoothed.options.resolved()
+            kept, copies = words, options["estimation_masks"] + options["selection_masks"]
+        if copies * kept > MOST_KEPT or copies * words > MOST_DRAWN:
             raise OptionError(
-                f"{copies} copies that show {kept} words each are more than the service computes "
-                "for one text: ask for fewer masks, or keep fewer words"
+                f"{copies} copies that show {kept} of {words} words each are more than the service "
+                "computes for one text: ask for fewer masks, or keep fewer words"
             )
-        total += copies + (options.selection_masks or 0)
+        total += copies
     return total
+
+
+def _masked(options: SmoothingOptions, words: int) -> tuple[int, int]:
+    """How many words each copy of a text shows, and how many copies there are, at most."""
+    kept = Retention(options.keep, options.mask_rate).count(words)
+    masks = options.masks or 1
+    if options.certificate != "exact":
+        return kept, masks + (options.selection_masks or 0)
+    if options.family == "sampled":  # however many different ones there are
+        return kept, masks
+    return kept, min(masks, words if options.family == "windows" else math.comb(words, kept))

@@ -152,7 +152,7 @@ class JsonLines(logging.Formatter):
             "time": time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(record.created))
             + f".{int(record.msecs):03d}Z",
             "level": record.levelname.lower(),
-            "event": record.getMessage(),
+            "event": self._said(record),
             **getattr(record, "facts", {}),
         }
         if record.exc_info and record.exc_info[1] is not None:
@@ -166,6 +166,11 @@ class JsonLines(logging.Formatter):
                 line["exception_message"] = str(error)
         return json.dumps(line)
 
+    def _said(self, record: logging.LogRecord) -> str:
+        # Of libraries, what follows the first line may quote anything: objects, folders, texts.
+        said = record.getMessage()
+        return said if self._texts else said.partition("\n")[0]
+
 
 def log(event: str, level: int = logging.INFO, **facts: Any) -> None:
     """One event, with facts that are plain JSON values."""
@@ -178,10 +183,17 @@ def log_failure(event: str, error: BaseException, **facts: Any) -> None:
 
 
 def log_to(stream: TextIO | None = None, texts: bool = False) -> None:
-    """Write the log of the service, and of its server, to a stream (standard error)."""
+    """Write the log of the service, of its server and of its event loop to a stream.
+
+    Standard error by default.
+    """
     handler = logging.StreamHandler(stream or sys.stderr)
     handler.setFormatter(JsonLines(texts))
-    for name, level in (("ranmask.serving", logging.INFO), ("uvicorn.error", logging.WARNING)):
+    for name, level in (
+        ("ranmask.serving", logging.INFO),
+        ("uvicorn.error", logging.WARNING),
+        ("asyncio", logging.WARNING),
+    ):
         logger = logging.getLogger(name)
         logger.handlers[:] = [handler]
         logger.setLevel(level)

@@ -7,11 +7,15 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from ranmask.interrupting import interruptible
 from ranmask.serving.faults import Cancelled, DeadlinePassed
+from ranmask.serving.turns import Turns
+
+_TURN_SECONDS = 0.05  # then others who wait for a turn have theirs
 
 
 class Ticket:
-    """One request, as the pools of copies know it.  Threads may share it.
+    """One request, as the pools of copies know it.  Threads may share it, but for `at_work`.
 
     Args:
         deadline: When its time is over, on the clock of `time.monotonic`; None for never.
@@ -22,6 +26,8 @@ class Ticket:
         self._lock = threading.Lock()
         self._cancelled = False
         self._sleeping: set[threading.Event] = set()
+        self._turns: Turns | None = None
+        self._turn_ends = 0.0
 
     @property
     def cancelled(self) -> bool:
@@ -45,12 +51,52 @@ class Ticket:
 
     def wait(self, event: threading.Event) -> None:
         """Return when the event is set, or when the request is over, whichever comes first."""
-        with self._woken_by_cancel(event):
+        with self._resting(), self._woken_by_cancel(event):
             while not (event.is_set() or self._over()):
                 left = threading.TIMEOUT_MAX
                 if self.deadline is not None:
                     left = min(left, max(0.0, self.deadline - time.monotonic()))
                 event.wait(left)
+
+    @contextmanager
+    def at_work(self, turns: Turns) -> Iterator[None]:
+        """Compute for the request in this thread, in turns with others; stopped when it is over.
+
+        Turns are passed on while this thread waits for copies, and at the checkpoints of long
+        computations, where one that is late or cancelled ends with `DeadlinePassed` or
+        `Cancelled`.
+        """
+        with turns, interruptible(self._pass_on):
+            self._turns = turns
+            self._begin_turn()
+            try:
+                self.check()
+                yield
+            finally:
+                self._turns = None
+
+    def _pass_on(self) -> None:
+        self.check()
+        if self._turns is not None and self._turns.wanted and time.monotonic() >= self._turn_ends:
+            with self._resting():
+                pass
+            self.check()
+
+    @contextmanager
+    def _resting(self) -> Iterator[None]:
+        """Let others have their turn, then wait for the next."""
+        if self._turns is None:
+            yield
+            return
+        self._turns.__exit__()
+        try:
+            yield
+        finally:
+            self._turns.__enter__()
+            self._begin_turn()
+
+    def _begin_turn(self) -> None:
+        self._turn_ends = time.monotonic() + _TURN_SECONDS
 
     def _over(self) -> bool:
         late = self.deadline is not None and time.monotonic() >= self.deadline

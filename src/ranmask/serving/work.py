@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import threading
 import time
 from collections.abc import Awaitable, Callable, Iterator, MutableMapping
@@ -10,13 +11,20 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from typing import Any, TypeAlias, TypeVar
 
+from ranmask.serving.faults import Cancelled
 from ranmask.serving.problems import busy, gone, late
 from ranmask.serving.tickets import Ticket
+from ranmask.serving.turns import Turns
 
 _Answer = TypeVar("_Answer")
 Receive: TypeAlias = Callable[[], Awaitable[MutableMapping[str, Any]]]
 
 _RETRY_SECONDS = 1.0
+
+
+def turns_of_requests() -> Turns:
+    """How many requests of one kind compute at once: about as many as there are cores."""
+    return Turns(max(2, os.cpu_count() or 1))
 
 
 async def waited(answer: asyncio.Future[_Answer], receive: Receive, seconds: float) -> _Answer:
@@ -42,6 +50,7 @@ class Workers:
     def __init__(self, threads: int, waiting: int, seconds: float) -> None:
         self.seconds = seconds
         self._executor = ThreadPoolExecutor(threads, "ranmask-request")
+        self._turns = turns_of_requests()
         self._most = threads + waiting
         self._lock = threading.Lock()
         self._taken = 0
@@ -50,7 +59,8 @@ class Workers:
         """What ``task`` returns; its ticket is cancelled when it is late or nobody waits for it."""
         self._admit()
         ticket = Ticket(time.monotonic() + self.seconds)
-        future = self._executor.submit(task, ticket)
+        queued = [task]
+        future = self._executor.submit(self._work, queued, ticket)
         # Until its thread is free again, even if nobody waits for it.
         future.add_done_callback(self._leave)
         answer = asyncio.wrap_future(future)
@@ -60,6 +70,7 @@ class Workers:
             if not answer.done():
                 ticket.cancel()
                 answer.cancel()
+                queued.clear()  # the executor drops it when a thread is free: its texts, now
 
     @contextmanager
     def admitted(self) -> Iterator[None]:
@@ -73,6 +84,12 @@ class Workers:
     def close(self) -> None:
         """Wait for what runs; what has not begun is dropped."""
         self._executor.shutdown(wait=True, cancel_futures=True)
+
+    def _work(self, queued: list[Callable[[Ticket], _Answer]], ticket: Ticket) -> _Answer:
+        for task in queued[:]:
+            with ticket.at_work(self._turns):
+                return task(ticket)
+        raise Cancelled
 
     def _admit(self) -> None:
         with self._lock:
