@@ -116,8 +116,8 @@ def run_sharded(
 
     try:
         with (
-            _ended_by_sigterm(),
             sharding.open(Job(make, sharding.cpus)) as engine,
+            _ended_by_sigterm(),  # after Ray has set a handler of its own
             progress(source.total) as advance,
         ):
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import socket
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -19,6 +20,7 @@ from ranmask.sharding.engine import Answer, Lost, Piece, Survived, check_alike
 from ranmask.sharding.work import Job, Part, Refusal, Report, Workshop, thread_limits
 
 _FAILED_STARTS = 3
+_SECONDS_TO_CONNECT = 10.0
 
 
 @dataclass(frozen=True)
@@ -109,15 +111,15 @@ class RayEngine:
         # Without GPUs, an actor sees none: what Ray will do by itself, and warns about.
         os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
         quiet = {"log_to_driver": False, "logging_level": "ERROR"}
+        named = address or os.environ.get("RAY_ADDRESS")
+        if not named:
+            self._ray.init(address="local", include_dashboard=False, **quiet)
+            return
         try:
-            if address is None and not os.environ.get("RAY_ADDRESS"):
-                self._ray.init(address="local", include_dashboard=False, **quiet)
-            else:
-                self._ray.init(address=address or os.environ["RAY_ADDRESS"], **quiet)
+            _knock(named)
+            self._ray.init(address=named, **quiet)
         except (ConnectionError, OSError, RuntimeError, ValueError) as error:
-            raise OptionError(
-                f"cannot reach the Ray cluster at {address or 'RAY_ADDRESS'}: {error}"
-            ) from error
+            raise OptionError(f"cannot reach the Ray cluster at {named}: {error}") from error
 
     def _start(self, job: Job, cluster: Cluster) -> None:
         workers = cluster.workers or self._room(cluster)
@@ -221,3 +223,10 @@ class RayEngine:
 
     def _alive(self, node: str) -> bool:
         return any(one["NodeID"] == node and one["Alive"] for one in self._ray.nodes())
+
+
+def _knock(address: str) -> None:
+    """Raise `OSError` where nobody listens: Ray itself would try for many minutes."""
+    host, _, port = address.rpartition(":")
+    if host and port.isdecimal() and "/" not in host:
+        socket.create_connection((host, int(port)), timeout=_SECONDS_TO_CONNECT).close()
