@@ -82,9 +82,8 @@ class TestTheSameBytes:
             ("predict", ()),
         ],
     )
-    def test_merged_is_what_the_command_without_shards_writes(
-        self, source, tmp_path, command, more
-    ):
+    def test_merged_is_what_the_command_without_shards_writes(self, tmp_path, command, more):
+        source = make_input(tmp_path, 25)
         source.write_text(source.read_text() + ",1\ngood film,nonsense\nschön gut,0\n")
         folder, one = tmp_path / "folder", tmp_path / "one.jsonl"
         done = run(source, folder, "steady", *more, command=command)

@@ -22,7 +22,7 @@ from typing import Any
 
 from ranmask.errors import ModelError, OptionError, RanmaskError
 from ranmask.sharding.engine import Answer, Lost, Piece, Survived, check_alike
-from ranmask.sharding.work import Job, Refusal, Report, Workshop, thread_limits
+from ranmask.sharding.work import Job, Refusal, Report, Workshop, prepare_process
 
 _FAILED_STARTS = 3
 _SECONDS_TO_END = 5.0
@@ -161,7 +161,7 @@ def _serve(pipe: Connection, job: Job, place: int, parent: int) -> None:
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
     threading.Thread(target=_end_with, args=(parent,), daemon=True).start()
     multiprocessing.set_start_method(None, force=True)  # the platform's own, not this one's
-    os.environ.update(thread_limits(job.threads))
+    prepare_process(job)
     _choose_gpu(place)
     with contextlib.suppress(EOFError, BrokenPipeError, ConnectionResetError):
         for message in _messages(pipe, job):
@@ -171,7 +171,7 @@ def _serve(pipe: Connection, job: Job, place: int, parent: int) -> None:
 def _messages(pipe: Connection, job: Job) -> Iterator[object]:
     try:
         try:
-            workshop = Workshop(job)
+            workshop = Workshop(job.make)
         except RanmaskError as error:
             yield Refusal.of(error)
             return

@@ -17,7 +17,15 @@ from typing import Any
 from ranmask.data import Row
 from ranmask.errors import MissingDependencyError, ModelError, OptionError, RanmaskError
 from ranmask.sharding.engine import Answer, Lost, Piece, Survived, check_alike
-from ranmask.sharding.work import Job, Part, Refusal, Report, Workshop, thread_limits
+from ranmask.sharding.work import (
+    Job,
+    Part,
+    Refusal,
+    Report,
+    Workshop,
+    prepare_process,
+    thread_limits,
+)
 
 _FAILED_STARTS = 3
 _SECONDS_TO_CONNECT = 10.0
@@ -53,8 +61,9 @@ class _Actor:
     def load(self) -> _Begun | Refusal:
         import ray
 
+        prepare_process(self._job)
         try:
-            self._workshop = Workshop(self._job)
+            self._workshop = Workshop(self._job.make)
         except RanmaskError as error:
             return Refusal.of(error)
         return _Begun(self._workshop.report, ray.get_runtime_context().get_node_id())
@@ -180,11 +189,12 @@ class RayEngine:
         piece, place.asked, place.piece = place.piece, None, None
         try:
             said = self._ray.get(heard)
-        except self._ray.exceptions.RayActorError as error:
-            return self._lost(place, piece, str(error).strip().splitlines()[-1])
         except self._ray.exceptions.RayTaskError as error:
             # A bug, or a GPU in an unknown state: a new process begins afresh.
             return self._lost(place, piece, f"its worker ended with an error\n{error}")
+        except self._ray.exceptions.RayError as error:
+            # The actor is gone, or what it returned is, with the machine that held it.
+            return self._lost(place, piece, str(error).strip().splitlines()[-1])
         if piece is not None:
             return Answer(piece, said)
         if isinstance(said, Refusal):

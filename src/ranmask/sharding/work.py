@@ -122,14 +122,8 @@ class Refusal:
 class Workshop:
     """A loaded model and what is done with it.  One for each worker, used by one thread."""
 
-    def __init__(self, job: Job) -> None:
-        with contextlib.suppress(OSError):  # on another machine it may not exist
-            os.chdir(job.directory)  # names of models and modules are relative to the driver's
-        os.environ.update(thread_limits(job.threads))
-        self._work = job.make()
-        torch = sys.modules.get("torch")
-        if torch is not None:
-            torch.set_num_threads(job.threads)
+    def __init__(self, make: MakeWork) -> None:
+        self._work = make()
         self.report = Report(self._work.description, _versions(), _machine(self._work.description))
 
     def part(self, rows: Sequence[Row]) -> Part | Refusal:
@@ -148,6 +142,13 @@ class Workshop:
         with contextlib.suppress(RanmaskError):
             for _ in self._work.lines(rows):
                 pass
+
+
+def prepare_process(job: Job) -> None:
+    """Make this process a worker's, before any library that computes is imported."""
+    with contextlib.suppress(OSError):  # on another machine it may not exist
+        os.chdir(job.directory)  # names of models and modules are relative to the driver's
+    os.environ.update(thread_limits(job.threads))
 
 
 def thread_limits(threads: int) -> dict[str, str]:
