@@ -2,7 +2,8 @@
 
 Texts of AG News (or made-up ones, where the corpus is absent), over and over.  Resident memory of
 the driver and of the largest worker is read all the time; told is the most that each needed until
-10 %, 50 % and 99 % of the rows, and in all, with the summary at the end.  With ``--kill`` the driver is killed at a third and started again.
+10 %, 50 % and 99 % of the rows, and in all, with the summary at the end.  With ``--kill`` the
+driver is killed at a third and started again.
 """
 
 from __future__ import annotations

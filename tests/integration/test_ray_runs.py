@@ -3,8 +3,6 @@
 Needs the extra ``ray``, which is not among the development dependencies: `pip install ray`.
 """
 
-import os
-
 import pytest
 from shard_helpers import (
     contents,
@@ -77,6 +75,7 @@ def test_a_removed_node_costs_time_only(cluster, source, tmp_path):
     cluster[0].remove_node(cluster[1])
     _, said = driver.communicate(timeout=120)
     assert driver.returncode == 0, said
+    assert "node" in said  # what was lost was lost with its node
     assert contents(local) == contents(distributed)
 
 
@@ -125,8 +124,3 @@ def test_more_gpus_than_there_are(source, tmp_path):
     done = run(source, tmp_path / "out", "steady", *given)
     assert done.returncode == 2, done.stderr
     assert "64 GPUs" in done.stderr
-
-
-def test_environment_is_left_alone():
-    assert not ray.is_initialized()
-    assert os.environ.get("RAY_ADDRESS") is None

@@ -2,6 +2,7 @@
 
 import itertools
 import json
+import os
 from collections import deque
 from dataclasses import replace
 
@@ -29,6 +30,7 @@ from ranmask.sharding.columns import decoded, encoded
 from ranmask.sharding.engine import Answer, Lost, Survived, check_alike
 from ranmask.sharding.folder import LOG, MANIFEST, RunFolder, read_manifest
 from ranmask.sharding.isolate import Isolation
+from ranmask.sharding.local import _choose_gpu
 from ranmask.sharding.merging import lines, merge
 from ranmask.sharding.merging import summarise as summarise_parts
 from ranmask.sharding.plan import Shard, shards
@@ -410,6 +412,14 @@ class TestWork:
         with pytest.raises(ModelError, match="two workers differ in numpy"):
             check_alike(report, other)
         check_alike(report, replace(report, machine={"gpu": "another"}))
+
+    def test_workers_take_gpus_in_turn(self, monkeypatch):
+        seen = []
+        for place in range(3):
+            monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "4,6")
+            _choose_gpu(place)
+            seen.append(os.environ["CUDA_VISIBLE_DEVICES"])
+        assert seen == ["4", "6", "4"]
 
     def test_shards_are_streamed(self):
         endless = shards((Row(number, "x") for number in itertools.count(1)), 3)

@@ -10,7 +10,6 @@ import contextlib
 import multiprocessing
 import os
 import signal
-import sys
 import threading
 import time
 import traceback
@@ -204,5 +203,5 @@ def _choose_gpu(place: int) -> None:
         folder = Path("/proc/driver/nvidia/gpus")
         count = len(list(folder.iterdir())) if folder.is_dir() else 0
         gpus = [str(number) for number in range(count)]
-    if len(gpus) > 1 and "torch" not in sys.modules:
+    if len(gpus) > 1:
         os.environ[_VISIBLE_GPUS] = gpus[place % len(gpus)]
