@@ -231,6 +231,28 @@ class TestPoison:
         run(tmp_path / "whole")
         assert contents(tmp_path / "out") == contents(tmp_path / "whole")
 
+    def test_an_accident_makes_no_row_poison(self, tmp_path):
+        """Row 3 is poison; when row 4 is tried alone its worker dies once, of something else."""
+        accidents = ["once"]
+
+        def dies(piece):
+            if [row.number for row in piece.rows] == [4] and accidents:
+                return accidents.pop()
+            return poisonous(3)(piece)
+
+        run(tmp_path / "out", dies=dies)
+        assert not accidents
+        assert [line["row"] for line in lines(tmp_path / "out") if "error" in line] == [3]
+
+    def test_accidents_after_the_trials_are_accidents(self, tmp_path):
+        deaths = [0] * 5
+
+        def dies(piece):
+            return piece.shard == 1 and not piece.trial and bool(deaths) and not deaths.pop()
+
+        run(tmp_path / "out", dies=dies)
+        assert not deaths and not verify(tmp_path / "out").errors
+
     def test_trials_never_overlap_what_is_known(self):
         isolation = Isolation(Shard(0, tuple(rows(16))))
         survived, waiting = [], deque(isolation.take())
@@ -254,7 +276,9 @@ class TestFolder:
             run(tmp_path / "cut", dies=self.at(3))
         with (tmp_path / "cut" / LOG).open("ab") as log:
             log.write(b'{"part": {"numb')
-        assert len(run(tmp_path / "cut").pieces) == 4
+        with pytest.raises(KeyboardInterrupt):
+            run(tmp_path / "cut", dies=self.at(1))
+        assert len(run(tmp_path / "cut").pieces) == 3
         assert contents(tmp_path / "cut") == contents(tmp_path / "whole")
 
     def test_a_part_that_was_not_logged_is_done_again(self, tmp_path):
@@ -266,6 +290,18 @@ class TestFolder:
         (tmp_path / "cut" / "part-00003.parquet.tmp").write_bytes(b"half")
         assert len(run(tmp_path / "cut").pieces) == 5
         assert contents(tmp_path / "cut") == contents(tmp_path / "whole")
+
+    def test_a_damaged_part_is_done_again(self, tmp_path):
+        run(tmp_path / "whole")
+        run(tmp_path / "damaged")
+        part = tmp_path / "damaged" / "part-00002.parquet"
+        part.write_bytes(part.read_bytes()[:-9] + b"PARITY???")
+        assert "the file has changed" in verify(tmp_path / "damaged").problems[0]
+        with pytest.raises(KeyboardInterrupt):
+            run(tmp_path / "damaged", dies=self.at(0))
+        assert not read_manifest(tmp_path / "damaged").finished
+        assert len(run(tmp_path / "damaged").pieces) == 1
+        assert contents(tmp_path / "damaged") == contents(tmp_path / "whole")
 
     def at(self, last):
         seen = itertools.count()
@@ -281,6 +317,13 @@ class TestFolder:
         run(tmp_path / "out")
         with pytest.raises(OutputError, match="another shard_rows"):
             run(tmp_path / "out", shard_rows=9)
+
+    def test_the_input_may_have_moved(self, tmp_path):
+        here, there = ({"path": path, "sha256": "x"} for path in ("here", "there"))
+        run_shards(rows(20), InThisProcess(), tmp_path / "out", origin=here, shard_rows=8)
+        before = contents(tmp_path / "out")
+        run_shards(rows(20), InThisProcess(), tmp_path / "out", origin=there, shard_rows=8)
+        assert contents(tmp_path / "out") == before
 
     def test_a_foreign_folder_is_refused(self, tmp_path):
         (tmp_path / "precious").write_text("x")

@@ -216,6 +216,7 @@ class RunFolder:
                 f"{self.path} belongs to a run with another {', '.join(differing)}: give the same "
                 "options to resume it, or choose another folder"
             )
+        self._identity = dict(found.identity)  # as it was begun, in what may differ
         self._machines = list(found.machines)
         for record in found.parts:
             with contextlib.suppress(OSError):
