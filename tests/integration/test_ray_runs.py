@@ -67,15 +67,19 @@ def test_a_killed_actor_costs_its_shard_only(cluster, source, tmp_path):
     assert contents(local) == contents(distributed)
 
 
-def test_a_removed_node_costs_time_only(cluster, source, tmp_path):
+def test_a_removed_node_costs_time_only_and_a_new_one_joins(cluster, tmp_path):
+    source = make_input(tmp_path, 505)
     local, distributed = tmp_path / "local", tmp_path / "distributed"
-    run(source, local, "slow")
+    run(source, local, "slow", "--workers", 2)
+    before = workers_seen(tmp_path)
     driver = start(source, distributed, "slow", *on(cluster))
     until(lambda: len(parts(distributed)) >= 2)
     cluster[0].remove_node(cluster[1])
+    cluster[0].add_node(num_cpus=1, object_store_memory=100 << 20)
     _, said = driver.communicate(timeout=120)
     assert driver.returncode == 0, said
     assert "node" in said  # what was lost was lost with its node
+    assert len(workers_seen(tmp_path) - before) == 3
     assert contents(local) == contents(distributed)
 
 

@@ -194,7 +194,7 @@ class RayEngine:
             return self._lost(place, piece, f"its worker ended with an error\n{error}")
         except self._ray.exceptions.RayError as error:
             # The actor is gone, or what it returned is, with the machine that held it.
-            return self._lost(place, piece, str(error).strip().splitlines()[-1])
+            return self._lost(place, piece, str(error).strip().splitlines()[-1].strip())
         if piece is not None:
             return Answer(piece, said)
         if isinstance(said, Refusal):
