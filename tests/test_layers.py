@@ -26,7 +26,7 @@ FLOORS = [
     {"data", "loading"},
     {"corpora"},
     {"runs", "training", "resources"},
-    {"tuning", "attacks"},
+    {"tuning", "attacks", "sharding"},
     {"tuning_file", "frontier_plot", "attack_runs", "attacked", "cascade_report"},
     {"defences", "reproduction"},
     {"reporting"},
@@ -37,10 +37,10 @@ FLOORS = [
         *("cli_options", "cli_inputs", "cli_training_options", "cli_attack_options"),
         *("cli_supplies", "comparison_rendering", "reproduction_display"),
     },
-    {"cli_defences", "cli_models", "cli_running"},
+    {"cli_defences", "cli_models", "cli_running", "cli_sharding"},
     {
         *("cli_training", "cli_tuning", "cli_attack", "cli_cascade", "cli_certify", "cli_beta"),
-        *("cli_reproduce", "cli_report", "cli_compare", "cli_serve"),
+        *("cli_reproduce", "cli_report", "cli_compare", "cli_serve", "cli_runs"),
     },
     {"cli"},
 ]

@@ -5,7 +5,8 @@ from __future__ import annotations
 import itertools
 import json
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,8 @@ from ranmask.attacks.outcome import AttackOutcome
 from ranmask.attacks.summary import AttackSummary, summarise
 from ranmask.data import Row
 from ranmask.runs import ResultFile, fingerprint, label_id, reported, run_description
+from ranmask.sharding.folder import Manifest
+from ranmask.sharding.merging import lines
 
 _UNKNOWN_CLASSES = 10**6  # a function does not say how many classes it has before it is asked
 
@@ -99,6 +102,34 @@ def run_to_file(
             results.finish({**summary.values(), **pace})
         early.remove()
     return summary
+
+
+@dataclass(frozen=True)
+class AttackWork:
+    """Rows of a shard to outcomes, in their order.
+
+    The attacks of a shard run in lock-step with each other and with no others, so that an outcome
+    depends on its shard and on nothing else.
+    """
+
+    engine: Engine
+    labels: tuple[str, ...] | None = None
+    command: str = "attack"
+
+    @property
+    def description(self) -> Mapping[str, Any]:
+        """What outcomes depend on; a model's last bits depend on who is attacked together."""
+        return {**attack_description(self.engine, {}), "together": self.engine.together}
+
+    def lines(self, rows: Sequence[Row]) -> Iterable[Mapping[str, Any]]:
+        """One line for each row."""
+        attacked = self.engine.run(targets(rows, self.labels or self.engine.victim.labels))
+        return (outcome.to_dict() for outcome in attacked)
+
+
+def summarise_shards(folder: Path, manifest: Manifest) -> AttackSummary:
+    """The summary of a sharded run."""
+    return summarise(AttackOutcome.from_dict(line) for line in lines(folder, manifest))
 
 
 class _Early:

@@ -17,7 +17,7 @@ from typing import Annotated, Any
 
 import typer
 
-from ranmask import __version__, cli_cascade
+from ranmask import __version__, cli_cascade, cli_runs
 from ranmask.cli_attack import attack
 from ranmask.cli_beta import beta
 from ranmask.cli_certify import certify, predict
@@ -98,10 +98,16 @@ cascade = typer.Typer(
     help="Plain for clean texts, smoothed for suspicious ones: build a cascade and look at it.",
 )
 app.add_typer(cascade, name="cascade")
+runs = typer.Typer(
+    no_args_is_help=True,
+    help="Folders of sharded runs (--shard-rows): how far, in order or not, one file of them.",
+)
+app.add_typer(runs, name="runs")
 
 
 _register(app, certify, predict, blend, attack, beta, train, tune)
 _register(app, reproduce_by(run_command), report, compare, serve)
+_register(runs, cli_runs.show, cli_runs.verify, cli_runs.merge)
 _register(cascade, cli_cascade.detector, cli_cascade.build, cli_cascade.report)
 
 

@@ -6,19 +6,24 @@ import itertools
 import json
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ranmask import cli_attack_options as option
 from ranmask.cli_inputs import Source, open_input
 from ranmask.cli_options import (
+    Address,
     AsJson,
+    CpusPerWorker,
     DataName,
     Device,
     Dtype,
+    EngineName,
     Ensemble,
     Family,
+    GpusPerWorker,
     Hide,
     Input,
     Keep,
@@ -33,23 +38,27 @@ from ranmask.cli_options import (
     PairColumns,
     Sampling,
     Seed,
+    ShardRows,
     Split,
     TextColumn,
+    Workers,
     columns_from,
     names_from,
     quiet_libraries,
     word_losses_from,
 )
+from ranmask.cli_sharding import print_attacked, run_sharded, sharding_from
 from ranmask.cli_supplies import supplies_for
 from ranmask.errors import OptionError
 
 if TYPE_CHECKING:
+    from ranmask.attack_runs import AttackWork
     from ranmask.attacks.engine import Engine
     from ranmask.attacks.outcome import AttackOutcome
     from ranmask.attacks.recipe import Budget
     from ranmask.attacks.summary import AttackSummary
     from ranmask.attacks.victims import Victim
-    from ranmask.data import Columns
+    from ranmask.data import Columns, Row
 
 
 def attack(
@@ -88,33 +97,31 @@ def attack(
     device: Device = None,
     dtype: Dtype = None,
     show: option.Show = 3,
+    shard_rows: ShardRows = None,
+    workers: Workers = None,
+    engine: EngineName = None,
+    address: Address = None,
+    cpus_per_worker: CpusPerWorker = None,
+    gpus_per_worker: GpusPerWorker = None,
     as_json: AsJson = False,
 ) -> bool:
     """Attack a classifier: replace words until it says another label, and count how often it does.
 
     With --output, outcomes are appended as they come; the same command again resumes.
     """
-    from ranmask.attacks.recipes import build_recipe, check_names
+    from ranmask.attacks.recipes import check_names, uses
 
     check_names(recipe, preset)
-    most_words = _budget(budget)
-    source = _source(
-        input, data, split, texts, columns_from(text_column, pair_columns, label_column)
+    sharding = sharding_from(
+        *(shard_rows, engine, workers, address, cpus_per_worker, gpus_per_worker), output=output
     )
-    quiet_libraries()
-    supplies = supplies_for(
-        recipe,
-        source.rows,
-        neighbours=neighbours,
-        tagger=tagger,
-        sentence_encoder=sentence_encoder,
-        attack_lm=attack_lm,
-        stop_words=stop_words,
-        vocabulary=vocabulary,
-        device=device,
-    )
-    from ranmask.attacks.engine import Engine
-
+    if sharding is not None and vocabulary is None and "vocabulary" in uses(recipe):
+        raise OptionError(
+            f"--recipe {recipe} takes its words from all texts, of which a worker sees a shard: "
+            "give them with --vocabulary"
+        )
+    columns = columns_from(text_column, pair_columns, label_column)
+    source = _source(input, data, split, texts, columns, whole=sharding is None)
     options = {
         "keep": keep,
         "mask_rate": mask_rate,
@@ -129,21 +136,58 @@ def attack(
         "device": device,
         "dtype": dtype,
     }
-    built = build_recipe(recipe, supplies, preset)  # type: ignore[arg-type]  # checked there
-    engine = Engine(
-        _victim(model, plain, options, lm),
-        built,
-        budget=most_words,
-        most_queries=most_queries,
-        together=together,
-        seed=seed or 0,
-    )
+    supplies = {
+        "neighbours": neighbours,
+        "tagger": tagger,
+        "sentence_encoder": sentence_encoder,
+        "attack_lm": attack_lm,
+        "stop_words": stop_words,
+        "vocabulary": vocabulary,
+        "device": device,
+    }
+    settings = {
+        "budget": _budget(budget),
+        "most_queries": most_queries,
+        "together": together,
+        "seed": seed or 0,
+    }
     names = (source.origin or {}).get("label_names")
-    if names:
-        from ranmask.runs import class_ids
+    victim = partial(_victim, model, plain, options, lm)
+    make = partial(_engine, recipe, preset, supplies, victim, settings, names)
+    if sharding is not None and output is not None:
+        return run_sharded(sharding, partial(_sharded, make, names), source, output, print_attacked)
+    return _run(make(source.rows), source, output, show, as_json)
 
-        class_ids(names, engine.victim.labels)  # told before the first text
-    return _run(engine, source, output, show, as_json)
+
+def _engine(
+    recipe: str,
+    preset: str,
+    supplies: dict[str, Any],
+    victim: Callable[[], Victim],
+    settings: dict[str, Any],
+    label_names: list[str] | None,
+    rows: Iterable[Row],
+) -> Engine:
+    """What attacks; ``rows`` give it words where a recipe takes them from the texts."""
+    quiet_libraries()
+    from ranmask.attacks.engine import Engine
+    from ranmask.attacks.recipes import build_recipe
+    from ranmask.runs import class_ids
+
+    loaded = supplies_for(recipe, rows, **supplies)
+    built = build_recipe(recipe, loaded, preset)  # type: ignore[arg-type]  # checked before
+    engine = Engine(victim(), built, **settings)
+    if label_names:
+        class_ids(label_names, engine.victim.labels)  # told before the first text
+    return engine
+
+
+def _sharded(make: Callable[[Iterable[Row]], Engine], label_names: list[str] | None) -> AttackWork:
+    """What a worker does with a shard; called in the worker."""
+    from ranmask.attack_runs import AttackWork
+
+    engine = make([])
+    return AttackWork(engine, _labels(engine, label_names))
 
 
 def _source(
@@ -152,8 +196,10 @@ def _source(
     split: str | None,
     texts: int | None,
     columns: Columns,
+    *,
+    whole: bool,
 ) -> Source:
-    """The rows to attack, all in memory: an attack asks about each of them many times."""
+    """The rows to attack; ``whole``: all in memory, to be read more than once."""
     if (input_path is None) == (data is None):
         raise OptionError("give a file with --input, or a corpus with --data: one of them")
     if input_path is not None and columns.label is None:
@@ -163,8 +209,11 @@ def _source(
     if data is not None:
         return open_input(None, None, data, split, texts, columns)
     source = open_input(None, input_path, None, split, None, columns)
-    rows = list(itertools.islice(source.rows, texts))
+    first = itertools.islice(source.rows, texts)
     origin = {**(source.origin or {}), "texts": texts}
+    if not whole:
+        return Source(first, source.total if texts is None else min(texts, source.total), origin)
+    rows = list(first)
     return Source(rows, len(rows), origin)
 
 
@@ -208,7 +257,7 @@ def _run(engine: Engine, source: Source, output: Path | None, show: int, as_json
 
     notes = Console(stderr=True)
     start = time.monotonic()
-    labels = _labels(engine, source)
+    labels = _labels(engine, (source.origin or {}).get("label_names"))
     readable = sys.stdout.isatty() and not as_json
     examples: list[AttackOutcome] = []
 
@@ -239,9 +288,8 @@ def _run(engine: Engine, source: Source, output: Path | None, show: int, as_json
     return summary.errors > 0
 
 
-def _labels(engine: Engine, source: Source) -> tuple[str, ...] | None:
+def _labels(engine: Engine, names: Sequence[str] | None) -> tuple[str, ...] | None:
     """The victim's names of its classes; a function has none, and is taken to have the data's."""
-    names = (source.origin or {}).get("label_names")
     return engine.victim.labels or (tuple(names) if names else None)
 
 
@@ -273,7 +321,7 @@ def _to_file(
                 source.rows,
                 source.origin or {},
                 output,
-                labels=_labels(engine, source),
+                labels=_labels(engine, (source.origin or {}).get("label_names")),
                 started=started,
                 advance=note,
             )

@@ -2,22 +2,27 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from ranmask.cli_inputs import open_input
 from ranmask.cli_models import load_masked, masked_smoothing
 from ranmask.cli_options import (
+    Address,
     Alpha,
     AsJson,
     CertificateOption,
     Compare,
     Copies,
+    CpusPerWorker,
     DataName,
     Device,
     Dtype,
+    EngineName,
     Ensemble,
     Family,
     FirstRows,
+    GpusPerWorker,
     Hide,
     Input,
     Keep,
@@ -33,24 +38,28 @@ from ranmask.cli_options import (
     Sampling,
     Seed,
     SelectionMasks,
+    ShardRows,
     Split,
     TextColumn,
     Texts,
     Threat,
     Tolerance,
+    Workers,
     columns_from,
     names_from,
     quiet_libraries,
     word_losses_from,
 )
 from ranmask.cli_running import Task, check_output, run_task
+from ranmask.cli_sharding import print_results, run_sharded, sharding_from
 from ranmask.errors import OptionError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from ranmask.interface import TextClassifier
     from ranmask.results import Comparison, ShownCertificate
+    from ranmask.sharding.work import ClassifyWork
     from ranmask.words import Text
 
 
@@ -83,12 +92,21 @@ def certify(
     tolerance: Tolerance = None,
     device: Device = None,
     dtype: Dtype = None,
+    shard_rows: ShardRows = None,
+    engine: EngineName = None,
+    workers: Workers = None,
+    address: Address = None,
+    cpus_per_worker: CpusPerWorker = None,
+    gpus_per_worker: GpusPerWorker = None,
     as_json: AsJson = False,
 ) -> bool:
     """Label texts, and prove how many words can be changed, to anything, without effect.
 
     With --input and --output, results are appended as they come; the same command again resumes.
     """
+    sharding = sharding_from(
+        *(shard_rows, engine, workers, address, cpus_per_worker, gpus_per_worker), output=output
+    )
     options = {
         "keep": keep,
         "mask_rate": mask_rate,
@@ -110,13 +128,11 @@ def certify(
     columns = columns_from(text_column, pair_columns, label_column)
     source = open_input(texts, input, data, split, rows, columns)
     check_output(output, source)
-    if compare:
-        task = _comparing(model, options, copies)
-    elif copies is not None:
-        task = _showing(model, options, copies)
-    else:
-        task = _certifying(model, options)
-    return run_task(task, source, output, as_json)
+    make = partial(_certify_task, model, options, compare, copies)
+    if sharding is not None and output is not None:
+        work = partial(_sharded, make, (source.origin or {}).get("label_names"))
+        return run_sharded(sharding, work, source, output, print_results)
+    return run_task(make(), source, output, as_json)
 
 
 def predict(
@@ -143,9 +159,18 @@ def predict(
     hide: Hide = None,
     device: Device = None,
     dtype: Dtype = None,
+    shard_rows: ShardRows = None,
+    engine: EngineName = None,
+    workers: Workers = None,
+    address: Address = None,
+    cpus_per_worker: CpusPerWorker = None,
+    gpus_per_worker: GpusPerWorker = None,
     as_json: AsJson = False,
 ) -> bool:
     """Label texts by the vote of their masked copies, without a certificate."""
+    sharding = sharding_from(
+        *(shard_rows, engine, workers, address, cpus_per_worker, gpus_per_worker), output=output
+    )
     options: dict[str, Any] = {
         "keep": keep,
         "mask_rate": mask_rate,
@@ -162,11 +187,40 @@ def predict(
     }
     columns = columns_from(text_column, pair_columns, label_column)
     source = open_input(texts, input, data, split, rows, columns)
-    options["word_losses"] = word_losses_from(lm, sampling, device)
     check_output(output, source)
-    classifier = _load(model, options)
-    task = Task("predict", classifier.labels, classifier.predict, classifier.description())
-    return run_task(task, source, output, as_json)
+    make = partial(_predict_task, model, options, lm)
+    if sharding is not None and output is not None:
+        work = partial(_sharded, make, (source.origin or {}).get("label_names"))
+        return run_sharded(sharding, work, source, output, print_results)
+    return run_task(make(), source, output, as_json)
+
+
+def _sharded(make: Callable[[], Task], label_names: Sequence[str] | None) -> ClassifyWork:
+    """What a worker does with a shard; called in the worker."""
+    from ranmask import __version__, runs
+    from ranmask.sharding.work import ClassifyWork
+
+    task = make()
+    if label_names:
+        runs.class_ids(label_names, task.labels)  # told before the first row
+    description = runs.run_description(task.command, {}, task.description, __version__)
+    return ClassifyWork(task.command, task.labels, task.classify, description)
+
+
+def _certify_task(
+    model: str | None, options: dict[str, Any], compare: bool, copies: int | None
+) -> Task:
+    if compare:
+        return _comparing(model, options, copies)
+    if copies is not None:
+        return _showing(model, options, copies)
+    return _certifying(model, options)
+
+
+def _predict_task(model: str | None, options: dict[str, Any], lm: str | None) -> Task:
+    losses = word_losses_from(lm, options["sampling"], options["device"])
+    classifier = _load(model, {**options, "word_losses": losses})
+    return Task("predict", classifier.labels, classifier.predict, classifier.description())
 
 
 def _load(model: str | None, options: dict[str, Any]) -> TextClassifier:

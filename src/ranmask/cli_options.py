@@ -47,7 +47,40 @@ FirstRows = Annotated[
 ]
 Output = Annotated[
     Path | None,
-    typer.Option(help="JSONL file for the results; resumed if it exists.", show_default=False),
+    typer.Option(
+        help="JSONL file for the results (with --shard-rows: a folder); resumed if it exists.",
+        show_default=False,
+    ),
+]
+ShardRows = Annotated[
+    int | None,
+    typer.Option(
+        help="For large inputs: write a Parquet file for every so many rows, computed by worker "
+        "processes, to the folder --output.",
+        show_default=False,
+    ),
+]
+EngineName = Annotated[
+    str | None,
+    typer.Option("--engine", help="Who computes shards: local or ray.", show_default="local"),
+]
+Workers = Annotated[
+    int | None,
+    typer.Option(
+        help="Processes that compute shards, each with a model of its own.",
+        show_default="1; with --engine ray as many as fit",
+    ),
+]
+Address = Annotated[
+    str | None,
+    typer.Option(help="Ray cluster to use.", show_default="RAY_ADDRESS, else one on this machine"),
+]
+CpusPerWorker = Annotated[
+    int | None,
+    typer.Option(help="Threads of each worker; its numbers may depend on it.", show_default="1"),
+]
+GpusPerWorker = Annotated[
+    float | None, typer.Option(help="GPUs of each Ray worker.", show_default="0")
 ]
 TextColumn = Annotated[
     str | None, typer.Option(help="Column that holds the text.", show_default="text")

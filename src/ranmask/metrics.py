@@ -20,12 +20,15 @@ class CertifiedSummary:
     correct: int = 0
     _certified: Counter[tuple[int, int]] = field(default_factory=Counter)
 
-    def add(self, *, correct: bool, radius: int | None, words: int) -> None:
-        """Count one text: is the label right, and how many of how many words are certified?"""
-        self.texts += 1
-        self.correct += correct
+    def add(self, *, correct: bool, radius: int | None, words: int, texts: int = 1) -> None:
+        """Count a text: is the label right, and how many of how many words are certified?
+
+        ``texts``: how many such texts there are.
+        """
+        self.texts += texts
+        self.correct += texts * correct
         if correct and radius is not None:
-            self._certified[radius, words] += 1
+            self._certified[radius, words] += texts
 
     @property
     def accuracy(self) -> Fraction:

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
+import itertools
 import json
 import os
 import time
@@ -98,14 +99,20 @@ def label_id(label: object, labels: tuple[str, ...] | None, classes: int) -> int
     return None
 
 
-def classify_rows(rows: Iterable[Row], classify: Classify) -> Iterator[Outcome]:
+def classify_rows(
+    rows: Iterable[Row], classify: Classify, *, at_once: int | None = None
+) -> Iterator[Outcome]:
     """Classify rows a few at a time, in their order; rows that fail do not stop the others.
+
+    ``at_once``: rows that are classified together, so that a model's last bits are the same every
+    time; by default as many as take about two seconds.
 
     Stops with `ClassifierError` when the classifier fails on many rows in a row: then it is
     broken, not the rows.
     """
     failures = 0
-    for group in _groups(rows, classify):
+    groups = _groups(rows, classify) if at_once is None else _equal_groups(rows, classify, at_once)
+    for group in groups:
         for outcome, fault in group:
             failures = failures + 1 if fault is not None else 0
             yield outcome
@@ -132,6 +139,14 @@ def _groups(
             waiting = []
     if waiting:
         yield _classify_group(waiting, classify)
+
+
+def _equal_groups(
+    rows: Iterable[Row], classify: Classify, size: int
+) -> Iterator[list[tuple[Outcome, ClassifierError | None]]]:
+    left = iter(rows)
+    while group := list(itertools.islice(left, size)):
+        yield _classify_group(group, classify)
 
 
 def _classify_group(
@@ -206,7 +221,7 @@ class ResultFile:
         """Append lines and hand them to the operating system at once."""
         if self._file is None:
             raise ValueError("the result file is not open")
-        data = "".join(_line(line) for line in lines).encode("utf-8")
+        data = "".join(map(line_text, lines)).encode("utf-8")
         with reported(self.path):
             written = 0
             while written < len(data):
@@ -246,7 +261,7 @@ class ResultFile:
             recorded = json.loads(self.record.read_text(encoding="utf-8"))
         except (OSError, ValueError) as error:
             raise OutputError(f"cannot read {self.record}: {error}") from error
-        differing = sorted(_differences(recorded, self._description))
+        differing = sorted(differences(recorded, self._description))
         if differing:
             raise OutputError(
                 f"{self.path} belongs to a run with another {', '.join(differing)}: "
@@ -346,7 +361,8 @@ def summarise_kinds(lines: Iterable[Mapping[str, Any]]) -> dict[str, KindSummary
     return kinds
 
 
-def _line(values: Mapping[str, Any]) -> str:
+def line_text(values: Mapping[str, Any]) -> str:
+    """A line of a result file."""
     # A text read from a file can hold half a surrogate pair; ASCII escapes keep it as it was.
     return json.dumps(values, ensure_ascii=_has_surrogates(values)) + "\n"
 
@@ -359,12 +375,12 @@ def _has_surrogates(value: object) -> bool:
     return isinstance(value, list | tuple) and any(map(_has_surrogates, value))
 
 
-def _differences(one: object, other: object, path: str = "") -> Iterator[str]:
-    """Names of the settings in which two records differ."""
+def differences(one: object, other: object, path: str = "") -> Iterator[str]:
+    """Names of the settings in which two records differ, but for those that may."""
     if isinstance(one, dict) and isinstance(other, dict):
         for key in one.keys() | other.keys():
             if key not in _MAY_VARY:
-                yield from _differences(one.get(key), other.get(key), key)
+                yield from differences(one.get(key), other.get(key), key)
     elif one != other:
         yield path
 
