@@ -182,6 +182,7 @@ def test_portions_put_together_are_the_whole(sizes, portions):
     while whole.left:
         portion = whole.take(portions[place % len(portions)])
         assert portion.copies and all(map(len, portion.copies))
+        assert whole.scores() is None, "some are missing"
         whole.deal(portion.start, np.concatenate(Echo().score(portion.copies)))
         place += 1
     if whole.total:
