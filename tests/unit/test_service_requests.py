@@ -1,6 +1,7 @@
 """The routes of the service, over a host of an instant classifier."""
 
 import dataclasses
+import io
 import json
 import logging
 import threading
@@ -17,7 +18,7 @@ from ranmask.serving.app import create_app
 from ranmask.serving.faults import Busy, Closing
 from ranmask.serving.hosting import Host
 from ranmask.serving.settings import ServiceSettings
-from ranmask.serving.telemetry import JsonLines
+from ranmask.serving.telemetry import JsonLines, log_to
 from ranmask.smoothing import SmoothedClassifier
 
 FAKE = "ranmask.classifiers.testing:keyword_classifier"
@@ -346,6 +347,25 @@ class TestTelemetry:
             raise RuntimeError("cannot read secret")
 
         host.before = before
+
+    @pytest.mark.parametrize("name", ["asyncio", "uvicorn.error", "ranmask.serving"])
+    def test_libraries_write_to_the_same_log_and_say_no_more(self, name, monkeypatch):
+        for known in ("asyncio", "uvicorn.error", "ranmask.serving"):
+            logger = logging.getLogger(known)
+            monkeypatch.setattr(logger, "handlers", [])
+            monkeypatch.setattr(logger, "propagate", True)
+            monkeypatch.setattr(logger, "level", logging.NOTSET)
+        stream = io.StringIO()
+        log_to(stream)
+        try:
+            raise RuntimeError("cannot read secret")
+        except RuntimeError:
+            logging.getLogger(name).exception("a task failed\nfuture: <Task '/home/secret.py'>")
+        [line] = stream.getvalue().splitlines()
+        assert (json.loads(line)["event"], json.loads(line)["exception"]) == (
+            *("a task failed", "RuntimeError"),
+        )
+        assert "secret" not in line
 
     def test_texts_are_logged_when_asked(self, client_of, caplog):
         caplog.set_level(logging.INFO, "ranmask.serving")
