@@ -146,6 +146,42 @@ class TestAnswers:
         assert client.get("/docs.css").headers["content-type"].startswith("text/css")
 
 
+class TestGathering:
+    @pytest.fixture
+    def questions(self, client, monkeypatch):
+        """What short requests ask, in their order."""
+        asked, gathering = [], client.app.state.service.gathering
+        run = gathering.run
+
+        async def noted(receive, question, *more):
+            asked.append(question)
+            return await run(receive, question, *more)
+
+        monkeypatch.setattr(gathering, "run", noted)
+        return asked
+
+    def test_short_requests_are_gathered_and_long_ones_are_not(self, client, questions):
+        for words, gathered in ((512, 1), (513, 1), (1, 2)):
+            body = {"text": "good " * words, "options": {"masks": 1000}}
+            assert client.post("/v1/predict", json=body).status_code == 200
+            assert len(questions) == gathered
+
+    def test_only_those_who_ask_the_same_of_the_same_model_are(self, client, questions):
+        body = {"text": GOOD, "model": "keywords", "options": {"keep": 1, "seed": 1}}
+        for route, change in (
+            ("predict", {}),
+            ("certify", {}),
+            ("predict", {"model": "other"}),
+            ("predict", {"options": {"keep": 1, "seed": 2}}),
+            ("predict", {"options": {"keep": 1}}),
+        ):
+            assert client.post(f"/v1/{route}", json={**body, **change}).status_code == 200
+        assert len(set(questions)) == 5
+        again = {"options": {"seed": 1, "keep": 1}, "texts": ["fine"]}
+        assert client.post("/v1/predict", json=again).status_code == 200
+        assert questions[-1] == questions[0]
+
+
 class TestRefusals:
     @pytest.mark.parametrize(
         ("body", "field"),
