@@ -182,6 +182,7 @@ def test_portions_put_together_are_the_whole(sizes, portions):
     while whole.left:
         portion = whole.take(portions[place % len(portions)])
         assert portion.copies and all(map(len, portion.copies))
+        assert whole.scores() is None, "some are missing"
         whole.deal(portion.start, np.concatenate(Echo().score(portion.copies)))
         place += 1
     if whole.total:
@@ -242,7 +243,7 @@ def test_a_full_queue_refuses_new_requests_and_says_when_to_come_again(threads):
         assert refusal.value.seconds == 1.0
         base.gate.release(1)
         running.result(PATIENCE)
-        again = ask(threads, pool, [text(3, 7)], ticket)  # let in before: not refused half way
+        again = ask(threads, pool, [text(3, 40)], ticket)  # let in before: not refused half way
         until(lambda: pool.figures().waiting_asks == 2)
         with pytest.raises(Busy) as refusal:
             pool.classifier(Ticket()).score([text(2, 33)])
@@ -250,7 +251,24 @@ def test_a_full_queue_refuses_new_requests_and_says_when_to_come_again(threads):
         assert pool.figures().refused_asks == 2
         base.gate.release(100)
         check_rows([text(1, 500)], huge.result(PATIENCE))
-        check_rows([text(3, 7)], again.result(PATIENCE))
+        check_rows([text(3, 40)], again.result(PATIENCE))
+
+
+@pytest.mark.parametrize(("copies", "seconds"), [(33, 4.33), (100_000, 5.0)])
+def test_there_is_room_again_once_what_waits_is_computed(threads, copies, seconds):
+    base = Gated()
+    with CopyPool(base, batch_copies=32, waiting_copies=100) as pool:
+        running = ask(threads, pool, [text(0, 1)])
+        base.await_batch()
+        long = ask(threads, pool, [text(1, 500)])
+        until(lambda: pool.figures().waiting_asks == 1)
+        pool._pace = 100.0  # copies a second
+        with pytest.raises(Busy) as refusal:
+            pool.classifier(Ticket()).score([text(2, copies)])
+        assert refusal.value.seconds == pytest.approx(seconds)
+        base.gate.release(100)
+        running.result(PATIENCE)
+        long.result(PATIENCE)
 
 
 def test_long_requests_do_not_keep_short_ones_out(threads):
@@ -320,6 +338,43 @@ def test_batches_shrink_to_what_the_model_can_do_in_time():
         pool.classifier(Ticket()).score([text(0, 500)])
     sizes = [sum(rows for _, rows in batch) for batch in base.batches]
     assert sizes[0] == 256 and max(sizes[1:]) == 32
+
+
+def test_batches_grow_again_when_the_model_is_faster():
+    class Warming(Echo):
+        def before(self, numbers):
+            if len(self.batches) <= 3:
+                time.sleep(0.05)
+
+    base = Warming()
+    with CopyPool(base, batch_copies=5000, batch_seconds=0.01) as pool:
+        pool.classifier(Ticket()).score([text(0, 30_000)])
+    sizes = [sum(rows for _, rows in batch) for batch in base.batches]
+    assert max(sizes[1:3]) < 256 < 1000 < max(sizes)
+
+
+def test_after_a_failed_batch_nothing_is_computed_for_those_who_left(threads):
+    base = Gated(guilty={3})
+    with CopyPool(base, batch_copies=1000) as pool:
+        first = ask(threads, pool, [text(0, 1)])
+        base.await_batch()
+        left = Ticket()
+        others = {
+            number: ask(threads, pool, [text(number, 4)], left if number == 4 else None)
+            for number in (3, 4, 5)
+        }
+        until(lambda: pool.figures().waiting_asks == 3)
+        base.gate.release(1)
+        first.result(PATIENCE)
+        base.await_batch()  # of all three
+        left.cancel()
+        with pytest.raises(Cancelled):
+            others[4].result(PATIENCE)
+        base.gate.release(100)
+        check_rows([text(5, 4)], others[5].result(PATIENCE))
+        with pytest.raises(ClassifierError):
+            others[3].result(PATIENCE)
+    assert sorted(base.batches[2:]) == [[(3, 4)], [(5, 4)]]
 
 
 def test_closing_finishes_what_waits(threads):

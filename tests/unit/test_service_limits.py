@@ -78,6 +78,7 @@ class Client:
         }
         await asyncio.wait_for(self.app(scope, receive, send), 20)
         start = sent[0]
+        self.headers = dict(start["headers"])
         return start["status"], json.loads(sent[1]["body"])["error"]["code"]
 
 
@@ -89,7 +90,11 @@ class TestBodies:
     settings = ServiceSettings(body_bytes=1000, arrival_seconds=0.2)
 
     def answer(self, messages, headers=()):
-        return asyncio.run(Client(self.settings).post(messages, headers))
+        client = Client(self.settings)
+        answer = asyncio.run(client.post(messages, headers))
+        # Where a body was not read, what follows cannot be told from its rest.
+        assert (client.headers.get(b"connection") == b"close") is (answer[0] in (408, 413))
+        return answer
 
     def test_a_length_that_is_too_large_is_refused_unread(self):
         async def nothing():
@@ -108,6 +113,24 @@ class TestBodies:
 
         assert self.answer(endless()) == (413, "body_too_large")
         assert len(read) == 11
+
+    @pytest.mark.parametrize("told", [True, False])
+    def test_a_body_may_be_as_large_as_the_limit(self, told):
+        def sent(length):
+            async def body():
+                yield part(b"{" + b" " * (length - 1), more=False)
+
+            return body(), [(b"content-length", b"%d" % length)] if told else []
+
+        assert self.answer(*sent(1000)) == (400, "invalid_json")
+        assert self.answer(*sent(1001)) == (413, "body_too_large")
+
+    @pytest.mark.parametrize("kind", [b"Application/JSON", b" application/json ; charset=utf-8"])
+    def test_spellings_of_json(self, kind):
+        async def body():
+            yield part(b"{", more=False)
+
+        assert self.answer(body(), [(b"content-type", kind)]) == (400, "invalid_json")
 
     def test_a_slow_body(self):
         async def slow():
@@ -151,6 +174,8 @@ class TestBodies:
         (b'["\\"' + b"[" * 100 + b'"]', False),
         (b'["\\\\"' + b"[" * 100, True),
         (b"[" * 100, True),
+        (b"[" * DEEPEST, False),
+        (b"[" * (DEEPEST + 1), True),
         (b"]" * 100, False),
     ],
 )

@@ -1,6 +1,7 @@
 """The routes of the service, over a host of an instant classifier."""
 
 import dataclasses
+import io
 import json
 import logging
 import threading
@@ -17,7 +18,7 @@ from ranmask.serving.app import create_app
 from ranmask.serving.faults import Busy, Closing
 from ranmask.serving.hosting import Host
 from ranmask.serving.settings import ServiceSettings
-from ranmask.serving.telemetry import JsonLines
+from ranmask.serving.telemetry import JsonLines, log_to
 from ranmask.smoothing import SmoothedClassifier
 
 FAKE = "ranmask.classifiers.testing:keyword_classifier"
@@ -143,6 +144,42 @@ class TestAnswers:
         assert all(f"{path}</code>" in page for path in paths)
         assert "http" not in page.replace("http-equiv", "")
         assert client.get("/docs.css").headers["content-type"].startswith("text/css")
+
+
+class TestGathering:
+    @pytest.fixture
+    def questions(self, client, monkeypatch):
+        """What short requests ask, in their order."""
+        asked, gathering = [], client.app.state.service.gathering
+        run = gathering.run
+
+        async def noted(receive, question, *more):
+            asked.append(question)
+            return await run(receive, question, *more)
+
+        monkeypatch.setattr(gathering, "run", noted)
+        return asked
+
+    def test_short_requests_are_gathered_and_long_ones_are_not(self, client, questions):
+        for words, gathered in ((512, 1), (513, 1), (1, 2)):
+            body = {"text": "good " * words, "options": {"masks": 1000}}
+            assert client.post("/v1/predict", json=body).status_code == 200
+            assert len(questions) == gathered
+
+    def test_only_those_who_ask_the_same_of_the_same_model_are(self, client, questions):
+        body = {"text": GOOD, "model": "keywords", "options": {"keep": 1, "seed": 1}}
+        for route, change in (
+            ("predict", {}),
+            ("certify", {}),
+            ("predict", {"model": "other"}),
+            ("predict", {"options": {"keep": 1, "seed": 2}}),
+            ("predict", {"options": {"keep": 1}}),
+        ):
+            assert client.post(f"/v1/{route}", json={**body, **change}).status_code == 200
+        assert len(set(questions)) == 5
+        again = {"options": {"seed": 1, "keep": 1}, "texts": ["fine"]}
+        assert client.post("/v1/predict", json=again).status_code == 200
+        assert questions[-1] == questions[0]
 
 
 class TestRefusals:
@@ -346,6 +383,25 @@ class TestTelemetry:
             raise RuntimeError("cannot read secret")
 
         host.before = before
+
+    @pytest.mark.parametrize("name", ["asyncio", "uvicorn.error", "ranmask.serving"])
+    def test_libraries_write_to_the_same_log_and_say_no_more(self, name, monkeypatch):
+        for known in ("asyncio", "uvicorn.error", "ranmask.serving"):
+            logger = logging.getLogger(known)
+            monkeypatch.setattr(logger, "handlers", [])
+            monkeypatch.setattr(logger, "propagate", True)
+            monkeypatch.setattr(logger, "level", logging.NOTSET)
+        stream = io.StringIO()
+        log_to(stream)
+        try:
+            raise RuntimeError("cannot read secret")
+        except RuntimeError:
+            logging.getLogger(name).exception("a task failed\nfuture: <Task '/home/secret.py'>")
+        [line] = stream.getvalue().splitlines()
+        assert (json.loads(line)["event"], json.loads(line)["exception"]) == (
+            *("a task failed", "RuntimeError"),
+        )
+        assert "secret" not in line
 
     def test_texts_are_logged_when_asked(self, client_of, caplog):
         caplog.set_level(logging.INFO, "ranmask.serving")

@@ -1,5 +1,7 @@
 """Who may call the service, and what it tells browsers."""
 
+import hmac
+
 import pytest
 from starlette.testclient import TestClient
 
@@ -77,6 +79,7 @@ class TestKey:
             {"X-API-Key": b"\xff\xfe"},
             {"Authorization": KEY},
             {"Authorization": f"Basic {KEY}"},
+            {"Authorization": f"Digest {KEY}"},
             {"Authorization": "Bearer "},
         ],
     )
@@ -107,12 +110,22 @@ class TestKey:
         "path",
         [
             *("/metrics%0A", "/metrics%0a", "/%6detrics", "/metrics/", "/Metrics"),
+            *("/page", "/pages", "/private"),
             *("/v1/models%0A", "/v1/models/", "/v1%2Fmodels", "/V1/models", "/v1"),
         ],
     )
     def test_another_spelling_is_no_way_around_it(self, client_of, path):
         response = client_of(api_key=KEY).get(path, follow_redirects=False)
         assert (response.status_code, response.json()["error"]["code"]) == (401, "wrong_key")
+
+    def test_it_is_compared_in_constant_time(self, client_of, monkeypatch):
+        compared = []
+        monkeypatch.setattr(
+            hmac, "compare_digest", lambda sent, key: compared.append((sent, key)) or True
+        )
+        assert client_of(api_key=KEY).get("/v1/models", headers={"X-API-Key": "a"}).is_success
+        [(sent, key)] = compared
+        assert len(sent) == len(key) == 32
 
     @pytest.mark.parametrize("path", ["/healthz", "/readyz", "/docs", "/openapi.json", "/"])
     def test_what_needs_none(self, client_of, path):
@@ -131,8 +144,9 @@ class TestNames:
         response = client_of().get("/v1/models", headers={"Host": name})
         assert (response.status_code, response.json()["error"]["code"]) == (421, "wrong_host")
 
-    def test_allowed(self, client_of):
-        client = client_of(base_url="http://Texts.Example", allowed_hosts=("texts.example",))
+    @pytest.mark.parametrize("name", ["texts.example", "TEXTS.Example"])
+    def test_allowed(self, client_of, name):
+        client = client_of(base_url="http://Texts.Example", allowed_hosts=(name,))
         assert client.get("/healthz").status_code == 200
 
 
@@ -149,8 +163,13 @@ class TestBrowsers:
     def test_headers_are_on_every_answer(self, client_of, path):
         headers = client_of().get(path).headers
         policy = headers["content-security-policy"].split("; ")
-        assert {"default-src 'none'", "script-src 'self'", "frame-ancestors 'none'"} < set(policy)
-        assert not any("unsafe" in part or "http" in part for part in policy)
+        assert set(policy) == {
+            *("default-src 'none'", "script-src 'self'", "style-src 'self'", "connect-src 'self'"),
+            *("img-src 'self' data:", "base-uri 'none'", "form-action 'none'"),
+            "frame-ancestors 'none'",
+        }
+        assert headers["cross-origin-resource-policy"] == "same-origin"
+        assert headers.get("cache-control") == ("no-store" if path == "/v1/models" else None)
         assert headers["x-content-type-options"] == "nosniff"
         assert headers["referrer-policy"] == "no-referrer"
         assert "access-control-allow-origin" not in headers

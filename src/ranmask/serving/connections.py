@@ -50,7 +50,6 @@ class BoundedConnection(H11Protocol):
         if len(self.connections) > self.most:
             transport.write(_TOO_MANY)
             transport.close()
-            self._time_rest()
         else:
             self._time_head()
 
