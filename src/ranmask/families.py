@@ -173,6 +173,8 @@ def _family(words: int, kept: int, choice: FamilyChoice, masks: int, seed: int) 
 
 def all_sets(words: int, kept: int) -> KeptSets:
     """Every set of ``kept`` out of ``words`` positions, in lexicographic order."""
+    if kept == 1:  # the family of every word table: no need to go through them one by one
+        return _frozen(np.arange(words, dtype=np.int32)[:, None])
     flat = np.fromiter(
         itertools.chain.from_iterable(itertools.combinations(range(words), kept)),
         dtype=np.int32,

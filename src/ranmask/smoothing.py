@@ -369,21 +369,19 @@ class SmoothedClassifier:
         radii: Sequence[Radius],
         alpha: float | None = None,
     ) -> list[Certificate]:
-        same = {
-            "threat": self.options.threat,
-            "certificate": kind,
-            "guarantee": not kind.startswith("paper"),
-            "alpha": alpha,
-        }
         assumes = {pair: self._assumes(kind, pair) for pair in (False, True)}
+        guarantee = not kind.startswith("paper")
         answers = self._answers(polls, labels)
         texts = zip(polls.voters, answers, radii, polls.box.uncertain.tolist(), strict=True)
         return [
             Certificate(
                 **fields,
-                **same,
                 radius=radius.words,
+                threat=self.options.threat,
                 uncertain=uncertain,
+                certificate=kind,
+                guarantee=guarantee,
+                alpha=alpha,
                 tight=radius.tight,
                 critical_words=radius.worst,
                 assumes=assumes[text.document.premise is not None],

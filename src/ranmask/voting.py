@@ -120,7 +120,8 @@ class BallotBox:
     @cached_property
     def winners(self) -> Ints:
         """The class with the largest total; the lowest id on a tie."""
-        return self.totals.argmax(axis=1)
+        winners: Ints = self.totals.argmax(axis=1)
+        return winners
 
     @property
     def uncertain(self) -> Ints:

@@ -69,7 +69,8 @@ def all_vote_differences(
     rivals = np.argsort(absent, axis=1, kind="stable")[:, :rows]
     for_label = (votes == labels[texts]) & ~uncertain
     against = (votes == rivals[texts].T) | uncertain
-    return for_label.astype(np.int64) - against
+    differences: Ints = for_label.astype(np.int64) - against
+    return differences
 
 
 def exact_radius(

@@ -117,7 +117,8 @@ def _dearest_first(differences: Ints, words: Ints, starts: Ints) -> Ints:
     # Text, difference and place in one integer: sorting plain integers is many times faster.
     keys = (below << place_bits) + ((texts << (below_bits + place_bits)) + places)
     keys.sort(axis=1)
-    return keys & ((1 << place_bits) - 1)
+    order: Ints = keys & ((1 << place_bits) - 1)
+    return order
 
 
 def _first_of_each(
