@@ -369,7 +369,8 @@ class SmoothedClassifier:
         radii: Sequence[Radius],
         alpha: float | None = None,
     ) -> list[Certificate]:
-        assumes = {pair: self._assumes(kind, pair) for pair in (False, True)}
+        pairs = {text.document.premise is not None for text in polls.voters}
+        assumes = {pair: self._assumes(kind, pair) for pair in pairs}
         guarantee = not kind.startswith("paper")
         answers = self._answers(polls, labels)
         texts = zip(polls.voters, answers, radii, polls.box.uncertain.tolist(), strict=True)

@@ -82,13 +82,13 @@ def single_word_radii(differences: Ints, words: Ints, bound: int = 1) -> list[Ra
     starts = np.cumsum(words) - words
     margins = np.add.reduceat(differences, starts, axis=1)
     order = _dearest_first(differences, words, starts)
-    weights = np.take_along_axis(differences, order, axis=1) + bound
+    weights = differences[np.arange(len(differences))[:, None], order] + bound
     costs = weights.cumsum(axis=1)
     before = costs[:, starts] - weights[:, starts]
     # Costs never fall from word to word, nor from text to text, and all words of a text cost its
     # margin or more: the first cost that reaches the margin lies within the text.
-    reached = [np.searchsorted(row, one) for row, one in zip(costs, before + margins, strict=True)]
-    proved = np.stack(reached) - starts
+    pairs = zip(costs, before + margins, strict=True)
+    proved = np.array([row.searchsorted(margin) for row, margin in pairs]) - starts
     radii = proved.min(axis=0)
     certified = margins.min(axis=0) > 0
     # Of several rivals that allow no more words, the one with the smallest margin is shown.
