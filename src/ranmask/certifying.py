@@ -16,6 +16,8 @@ from ranmask.families import Family, check_fixed
 from ranmask.options import DEFAULT_MASKS, CertificateKind, SmoothingOptions, Threat
 from ranmask.voting import BallotBox, Ballots
 
+_DIFFERENCES_AT_ONCE = 1 << 19  # bounds memory where there are many classes
+
 _SUBSTITUTION = "words are replaced one for one; none is inserted, deleted, split or joined"
 _EDITS = "each edit replaces, inserts or deletes one word; reordering the words is free"
 _LONGER = "a text that grows beyond {} words is refused, not classified"
@@ -38,9 +40,12 @@ def exact_radii(
     if not all(_is_single(family) for family in set(families)):
         pairs = zip(box.each(), families, strict=True)
         return [exact_radius(ballots, family, threat) for ballots, family in pairs]
-    # One sort for all texts; and edits have the same radius as substitutions.
-    differences = box.differences(box.winners)
-    return certificates.single_word_radii(differences, box.copies, box.ballots.bound)
+    radii: list[Radius] = []
+    # One sort for many texts; and edits have the same radius as substitutions.
+    for part in box.parts(max(1, _DIFFERENCES_AT_ONCE // box.ballots.classes)):
+        differences = part.differences(part.winners)
+        radii += certificates.single_word_radii(differences, part.copies, part.ballots.bound)
+    return radii
 
 
 def exact_radius(ballots: Ballots, family: Family, threat: Threat = "substitutions") -> Radius:

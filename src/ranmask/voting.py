@@ -14,6 +14,7 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import pairwise
 from typing import Literal, TypeAlias, get_args
 
 import numpy as np
@@ -50,6 +51,16 @@ class Ballots:
     points: Ints | None
     slack: Ints
     bound: int
+
+    def part(self, start: int, end: int) -> Ballots:
+        """Those of some neighbouring copies."""
+        return replace(
+            self,
+            votes=self.votes[start:end],
+            uncertain=self.uncertain[start:end],
+            points=None if self.points is None else self.points[start:end],
+            slack=self.slack[start:end],
+        )
 
     @cached_property
     def alone(self) -> BallotBox:
@@ -153,16 +164,19 @@ class BallotBox:
 
     def each(self) -> Iterator[Ballots]:
         """The ballots of each text by themselves."""
-        all_of_them = self.ballots
         for start, size in zip(self.starts.tolist(), self.copies.tolist(), strict=True):
-            part = slice(start, start + size)
-            yield replace(
-                all_of_them,
-                votes=all_of_them.votes[part],
-                uncertain=all_of_them.uncertain[part],
-                points=None if all_of_them.points is None else all_of_them.points[part],
-                slack=all_of_them.slack[part],
-            )
+            yield self.ballots.part(start, start + size)
+
+    def parts(self, most: int) -> Iterator[BallotBox]:
+        """The same texts in boxes of their own: ``most`` copies each, more by less than a text."""
+        cuts = (np.flatnonzero(np.diff(self.starts // most)) + 1).tolist()
+        if not cuts:
+            yield self
+            return
+        ends = np.cumsum(self.copies)
+        for first, last in pairwise([0, *cuts, len(self)]):
+            ballots = self.ballots.part(int(self.starts[first]), int(ends[last - 1]))
+            yield BallotBox(ballots, self.copies[first:last])
 
 
 def count_ballots(

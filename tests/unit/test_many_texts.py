@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ranmask import FunctionClassifier, SmoothedClassifier, WordTable
+from ranmask import FunctionClassifier, SmoothedClassifier, WordTable, certifying, smoothing
 from ranmask.certificates import (
     Radius,
     all_vote_differences,
@@ -138,6 +138,21 @@ def test_a_box_says_of_each_text_what_its_ballots_say(ensemble, tolerance):
     assert bool(box.uncertain.any()) == (tolerance > 0)
 
 
+@pytest.mark.parametrize("most", [1, 3, 5, 16, 17, 100])
+def test_parts_of_a_box_hold_every_text_once(most):
+    sizes = np.array([1, 4, 2, 9, 1])
+    scores = np.random.default_rng(0).random((17, 3))
+    box = BallotBox(count_ballots(scores, "score", "scores", 0.1), sizes)
+    parts = list(box.parts(most))
+    assert np.concatenate([part.copies for part in parts]).tolist() == sizes.tolist()
+    assert all(len(part.ballots.votes) == part.copies.sum() for part in parts)
+    assert all(part.copies[:-1].sum() < most for part in parts)
+    for name in ("votes", "uncertain", "points", "slack"):
+        pieces = [getattr(part.ballots, name) for part in parts]
+        assert np.array_equal(np.concatenate(pieces), getattr(box.ballots, name))
+    assert np.concatenate([part.winners for part in parts]).tolist() == box.winners.tolist()
+
+
 class Nearsighted(BaseClassifier):
     """Three classes, decided by a word's letters; reads seven words of a text."""
 
@@ -235,6 +250,16 @@ class TestSmoothed:
             label, votes, radius, _ = plain_certificate(smoothed, text)
             assert (result.label_id, result.votes, result.threat) == (label, votes, threat)
             assert (result.radius, result.critical_words) == (radius.words, radius.worst)
+
+    @pytest.mark.parametrize("at_once", [1, 10, 60])
+    def test_texts_that_do_not_fit_together(self, at_once, monkeypatch):
+        smoothed = SmoothedClassifier(Nearsighted("scores", 0.1), keep=1, ensemble="score")
+        several = [" ".join(WORDS[start : start + size]) for start in range(9) for size in (1, 5)]
+        together = smoothed.certify(several)
+        monkeypatch.setattr(certifying, "_DIFFERENCES_AT_ONCE", at_once)
+        monkeypatch.setattr(smoothing, "_COPIES_AT_ONCE", 20)
+        assert smoothed.certify(several) == together
+        assert len({one.radius for one in together}) > 1
 
     @pytest.mark.parametrize("keep", [2, 3])
     def test_texts_too_short_to_hide_a_word_stand_among_others(self, keep):
