@@ -22,6 +22,7 @@ from ranmask.corpora import load_corpus
 
 CASES = {"news-words": ("agnews", "train", 60_000), "reviews-words": ("imdb", "test", 5_000)}
 TEXTS_A_CALL = 5_000
+_BEST_OF = 3
 TARGET = 20_000  # texts of news a second on two cores
 
 
@@ -38,11 +39,12 @@ def run(quick: bool) -> dict[str, Any]:
             "words_a_text": round(sum(len(text.split()) for text in texts) / len(texts), 1),
         }
         for processes in (1, 2):
-            first, again = _by_the_library(model, texts, processes)
-            row[f"library_{processes}"] = round(processes * len(texts) / first)
-            row[f"library_again_{processes}"] = round(processes * len(texts) / again)
-            command = _by_the_command(model, texts, processes)
-            row[f"command_{processes}"] = round(processes * len(texts) / command)
+            measured = [_by_the_library(model, texts, processes) for _ in range(_BEST_OF)]
+            for place, way in enumerate(("first", "again")):
+                best = min(seconds[place] for seconds in measured)
+                row[f"{way}_{processes}"] = round(processes * len(texts) / best)
+            best = min(_by_the_command(model, texts, processes) for _ in range(_BEST_OF))
+            row[f"command_{processes}"] = round(processes * len(texts) / best)
         rows.append(row)
         print(f"  {row}", flush=True)
     return {"models": rows, "target": TARGET}
@@ -57,7 +59,7 @@ def section(figures: dict[str, Any]) -> str:
         f"`certify` on {TEXTS_A_CALL:,} texts a call: *first* in a new process, which meets every "
         "word for the first time; *again*, the same texts once more. *command*: `ranmask certify "
         "--input --output` from a Parquet file to JSON lines, with start-up. Two processes side by "
-        "side, each with all of the texts, are two cores at work. Target: "
+        "side, each with all of the texts, are two cores at work. Best of three. Target: "
         f"{figures['target']:,} news texts a second on two cores.",
         "",
         "| model | texts | words a text | processes | first | again | command |",
@@ -65,7 +67,7 @@ def section(figures: dict[str, Any]) -> str:
     ]
     lines += [
         f"| `{row['model']}` | {row['texts']:,} of {row['corpus']} | {row['words_a_text']} | "
-        f"{processes} | {row[f'library_{processes}']:,} | {row[f'library_again_{processes}']:,} | "
+        f"{processes} | {row[f'first_{processes}']:,} | {row[f'again_{processes}']:,} | "
         f"{row[f'command_{processes}']:,} |"
         for row in figures["models"]
         for processes in (1, 2)
