@@ -10,7 +10,16 @@ import json
 import platform
 from typing import Any
 
-from benchmarks import attacks, encoder, search, service, shipped, streaming
+from benchmarks import (
+    attacks,
+    encoder,
+    search,
+    service,
+    shipped,
+    streaming,
+    table,
+    where,
+)
 from benchmarks.report import PAGE, RESULTS, performance_page
 from benchmarks.settings import Skipped, machine
 
@@ -19,6 +28,8 @@ PARTS = {
     "streaming": streaming,
     "encoder": encoder,
     "shipped": shipped,
+    "table": table,
+    "where": where,
     "attacks": attacks,
     "service": service,
 }

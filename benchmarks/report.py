@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
+from benchmarks import table, where
 from benchmarks.settings import REPOSITORY
 
 RESULTS = REPOSITORY / "benchmarks" / "results.json"
@@ -44,6 +45,8 @@ def performance_page(results: dict[str, Any]) -> str:
         "search": _search,
         "streaming": _streaming,
         "shipped": _shipped,
+        "table": table.section,
+        "where": where.section,
         "attacks": _attacks,
         "service": _service,
     }

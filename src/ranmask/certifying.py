@@ -14,7 +14,9 @@ from ranmask import certificates
 from ranmask.certificates import Radius
 from ranmask.families import Family, check_fixed
 from ranmask.options import DEFAULT_MASKS, CertificateKind, SmoothingOptions, Threat
-from ranmask.voting import Ballots
+from ranmask.voting import BallotBox, Ballots
+
+_DIFFERENCES_AT_ONCE = 1 << 19  # bounds memory where there are many classes
 
 _SUBSTITUTION = "words are replaced one for one; none is inserted, deleted, split or joined"
 _EDITS = "each edit replaces, inserts or deletes one word; reordering the words is free"
@@ -31,16 +33,30 @@ _IDEAL_COPIES = "the label is that of a vote over all random copies, of which pr
 _TOLERANCE = "recomputing a copy moves no output of the model by more than {:.3g}"
 
 
+def exact_radii(
+    box: BallotBox, families: Sequence[Family], threat: Threat = "substitutions"
+) -> list[Radius]:
+    """The `exact_radius` of each text, each over its own family."""
+    if not all(_is_single(family) for family in set(families)):
+        pairs = zip(box.each(), families, strict=True)
+        return [exact_radius(ballots, family, threat) for ballots, family in pairs]
+    radii: list[Radius] = []
+    # One sort for many texts; and edits have the same radius as substitutions.
+    for part in box.parts(max(1, _DIFFERENCES_AT_ONCE // box.ballots.classes)):
+        differences = part.differences(part.winners)
+        radii += certificates.single_word_radii(differences, part.copies, part.ballots.bound)
+    return radii
+
+
 def exact_radius(ballots: Ballots, family: Family, threat: Threat = "substitutions") -> Radius:
     """The exact certificate of the ballots' winner over a fixed family."""
     check_fixed(family.kind)
     differences = ballots.differences(ballots.winner)
-    single = family.kept == 1 and family.kind == "all"
     if threat == "edits":
-        if not single:
+        if not _is_single(family):
             raise ValueError("edits are certified over the family of all single words only")
         return certificates.edit_radius(differences, ballots.bound)
-    if single:
+    if _is_single(family):
         return certificates.single_word_radius(differences, ballots.bound)
     return certificates.exact_radius(
         family.sets,
@@ -123,6 +139,10 @@ def synonym_assumptions(table: str, tolerance: float, seed: int, *, pair: bool) 
         _SEED.format(seed),
         _repeatable(tolerance),
     )
+
+
+def _is_single(family: Family) -> bool:
+    return family.kept == 1 and family.kind == "all"
 
 
 def _repeatable(tolerance: float) -> str:

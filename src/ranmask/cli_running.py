@@ -112,25 +112,29 @@ def _write(source: Source, task: Task, output: Path) -> bool:
     description = runs.run_description(task.command, origin, task.description, __version__)
     console = Console(stderr=True)
     example = None
+    summary = runs.RunSummary()
     with runs.ResultFile(output, description) as results:
         todo = (row for row in source.rows if row.number > results.done)
         if results.done:
             console.print(f"resuming {output} after row {results.done}")
+            summary.add(results.lines())
         try:
             with progress(source.total, done=results.done) as advance:
-                for outcome in runs.classify_rows(todo, task.classify):
-                    results.write([outcome.to_dict(task.labels)])
-                    example = outcome.result or example
-                    advance(1)
+                for outcomes in runs.classify_groups(todo, task.classify):
+                    lines = [outcome.to_dict(task.labels) for outcome in outcomes]
+                    results.write(lines)
+                    summary.add(lines)
+                    results_of = (one.result for one in outcomes if one.result is not None)
+                    example = next(results_of, example)
+                    advance(len(outcomes))
         except KeyboardInterrupt:
             console.print(f"interrupted: the same command resumes {output}")
             raise
-        summary, counts = runs.summarise(results.lines())
-        kinds = runs.summarise_kinds(results.lines())
-        values = rendering.summary_values(summary, counts, task.certified)
-        results.finish({**values, **rendering.kind_values(kinds)})
-        rendering.print_summary(console, summary, counts, task.certified)
-        rendering.print_kinds(console, kinds)
+        certified, counts = summary.certified, summary.counts
+        values = rendering.summary_values(certified, counts, task.certified)
+        results.finish({**values, **rendering.kind_values(summary.kinds)})
+        rendering.print_summary(console, certified, counts, task.certified)
+        rendering.print_kinds(console, summary.kinds)
     if example is not None and rendering.needs_words(example):
         rendering.explain(console, example)
     return counts["errors"] > 0

@@ -11,6 +11,7 @@ import csv
 import hashlib
 import json
 import math
+import re
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -23,6 +24,7 @@ from ranmask.words import Text
 FORMATS = ("txt", "csv", "tsv", "jsonl", "parquet")
 _SUFFIXES = {f".{name}": name for name in FORMATS} | {".ndjson": "jsonl", ".pq": "parquet"}
 _ROWS_AT_ONCE = 1024
+_FOREIGN = re.compile("[\udc80-\udcff]")  # what surrogateescape makes of bytes that are not UTF-8
 
 
 @dataclass(frozen=True)
@@ -224,9 +226,9 @@ def _row(number: int, values: dict[str, Any], columns: Columns) -> Row:
             return Row(
                 number, None, error=f"column {name!r} holds {_shown(value)} ({kind}), not text"
             )
-        foreign = next((c for c in value if "\udc80" <= c <= "\udcff"), None)
+        foreign = _FOREIGN.search(value)
         if foreign is not None:
-            byte = ord(foreign) - 0xDC00
+            byte = ord(foreign.group()) - 0xDC00
             problem = f"column {name!r} is not valid UTF-8 (byte 0x{byte:02x}): convert the file"
             return Row(number, None, error=problem)
         parts.append(value)

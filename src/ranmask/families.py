@@ -179,6 +179,8 @@ _remembered_family = lru_cache(maxsize=128)(_family)
 
 def all_sets(words: int, kept: int) -> KeptSets:
     """Every set of ``kept`` out of ``words`` positions, in lexicographic order."""
+    if kept == 1:  # the family of every word table: no need to go through them one by one
+        return _frozen(np.arange(words, dtype=np.int32)[:, None])
     flat = np.fromiter(
         itertools.chain.from_iterable(itertools.combinations(range(words), kept)),
         dtype=np.int32,

@@ -7,13 +7,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import repeat
 from typing import Any, TypeVar, cast
+
+import numpy as np
 
 from ranmask.classifiers.base import BaseClassifier, Hiding, Scores, check_gives_scores
 from ranmask.classifiers.function import FunctionClassifier
 from ranmask.errors import OptionError
-from ranmask.voting import Ballots, Ensemble, count_ballots
-from ranmask.words import Document
+from ranmask.voting import BallotBox, Ballots, Ensemble, count_ballots
 
 _Item = TypeVar("_Item")
 
@@ -62,6 +64,11 @@ class Panel:
         """The tolerance in force: what was given, else what the base classifier measured."""
         return self.base.tolerance if self.given_tolerance is None else self.given_tolerance
 
+    def count_all(self, scored: Sequence[Scores]) -> BallotBox:
+        """What the copies of several texts say, from a table of scores for each text."""
+        copies = np.array([len(scores) for scores in scored])
+        return BallotBox(self.count(np.concatenate(scored)), copies)
+
     def count(self, scores: Scores) -> Ballots:
         """What copies say, from the base classifier's scores of them."""
         ballots = count_ballots(scores, self.ensemble, self.base.outputs, self.tolerance)
@@ -72,20 +79,21 @@ class Panel:
             )
         return ballots
 
-    def answer(
-        self, document: Document, words_read: int, ballots: Ballots, label: int
-    ) -> dict[str, Any]:
-        """The fields of a result that do not depend on which copies were asked."""
-        return {
-            "label": str(label) if self.labels is None else self.labels[label],
-            "label_id": label,
-            "votes": ballots.counts,
-            "scores": ballots.means(),
-            "words": len(document.words),
-            "words_read": words_read,
-            "masks": len(ballots.votes),
-            "ensemble": self.ensemble,
-        }
+    def answers(self, box: BallotBox, labels: Sequence[int]) -> Iterator[dict[str, Any]]:
+        """The fields of each text's result that follow from what its copies said."""
+        names = self.labels or tuple(map(str, range(box.ballots.classes)))
+        means = box.means()
+        scores = repeat(None) if means is None else map(tuple, means.tolist())
+        texts = zip(labels, box.counts.tolist(), scores, box.copies.tolist(), strict=False)
+        for label, votes, mean, copies in texts:
+            yield {
+                "label": names[label],
+                "label_id": label,
+                "votes": tuple(votes),
+                "scores": mean,
+                "masks": copies,
+                "ensemble": self.ensemble,
+            }
 
     def description(self) -> dict[str, Any]:
         """What determines how copies are judged, as plain JSON values."""

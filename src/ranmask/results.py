@@ -10,6 +10,7 @@ from ranmask.errors import DataError
 
 RESULT_VERSION = 2
 
+_CONTAINERS = frozenset((tuple, list, dict))
 _COMPARED_FIELDS = ("label_id", "radius", "guarantee", "alpha")
 
 
@@ -37,11 +38,7 @@ class _Result:
 
     def to_dict(self) -> dict[str, Any]:
         """A JSON-ready mapping with a version number."""
-        values = {
-            key: list(value) if isinstance(value, tuple) else value
-            for key, value in vars(self).items()  # asdict copies all of it, which takes as long
-        }
-        return {"version": RESULT_VERSION, **values}
+        return {"version": RESULT_VERSION, **_plain(vars(self))}
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Self:
@@ -180,6 +177,20 @@ class CascadeCertificate(Certificate):
     shown_label_id: int
     path: str
     suspicion: float
+
+
+def _plain(values: Mapping[str, Any]) -> dict[str, Any]:
+    """JSON values in which no list or mapping is shared with ``values``."""
+    return {
+        key: _copied(value) if type(value) in _CONTAINERS else value
+        for key, value in values.items()
+    }
+
+
+def _copied(value: Any) -> Any:
+    if type(value) is dict:
+        return _plain(value)
+    return [_copied(one) if type(one) in _CONTAINERS else one for one in value]
 
 
 def _fields_of(certificate: Certificate) -> dict[str, Any]:

@@ -17,7 +17,7 @@ import json
 import os
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from types import TracebackType
 from typing import IO, Any, TypeAlias
@@ -36,6 +36,7 @@ Classify: TypeAlias = Callable[[Sequence[Text]], Sequence[Result]]
 _SECONDS_AT_ONCE = 2.0  # how much work a killed run may lose
 _MOST_AT_ONCE = 512
 _FAILURES_IN_A_ROW = 20
+_SORTS = ("rows", "errors", "labelled")
 # The measured tolerance may vary between runs, and each result names its own.
 _MAY_VARY = ("finished", "tolerance", "path")
 
@@ -72,6 +73,37 @@ class KindSummary:
     summary: CertifiedSummary
 
 
+@dataclass
+class RunSummary:
+    """What the lines of a run amount to, added as they come; memory does not grow with them.
+
+    ``certified``: certified accuracy over the labelled lines.  ``counts``: how many lines there
+    are of each sort.  ``kinds``: what each certificate of a `Comparison` is worth, exact first.
+    """
+
+    certified: CertifiedSummary = field(default_factory=CertifiedSummary)
+    counts: dict[str, int] = field(default_factory=lambda: dict.fromkeys(_SORTS, 0))
+    kinds: dict[str, KindSummary] = field(default_factory=dict)
+
+    def add(self, lines: Iterable[Mapping[str, Any]]) -> None:
+        """Count lines, as a run writes them."""
+        for line in lines:
+            self.counts["rows"] += 1
+            self.counts["errors"] += "error" in line
+            if "correct" in line:
+                self.counts["labelled"] += 1
+                radius, words = line.get("radius"), line["words"]
+                self.certified.add(correct=line["correct"], radius=radius, words=words)
+                if "others" in line:
+                    self._add_kinds(line)
+
+    def _add_kinds(self, line: Mapping[str, Any]) -> None:
+        for kind, one in {"exact": line, **line["others"]}.items():
+            known = self.kinds.setdefault(kind, KindSummary(one["guarantee"], CertifiedSummary()))
+            correct = one["label_id"] == line["expected_id"]
+            known.summary.add(correct=correct, radius=one["radius"], words=line["words"])
+
+
 def _judged(label: object, result: Result, labels: tuple[str, ...] | None) -> dict[str, Any]:
     expected = label_id(label, labels, len(result.votes))
     if expected is None:
@@ -102,25 +134,36 @@ def label_id(label: object, labels: tuple[str, ...] | None, classes: int) -> int
 def classify_rows(
     rows: Iterable[Row], classify: Classify, *, at_once: int | None = None
 ) -> Iterator[Outcome]:
+    """Classify rows in their order; those of `classify_groups`, one by one."""
+    for group in classify_groups(rows, classify, at_once=at_once):
+        yield from group
+
+
+def classify_groups(
+    rows: Iterable[Row], classify: Classify, *, at_once: int | None = None
+) -> Iterator[list[Outcome]]:
     """Classify rows a few at a time, in their order; rows that fail do not stop the others.
 
     ``at_once``: rows that are classified together, so that a model's last bits are the same every
     time; by default as many as take about two seconds.
 
     Stops with `ClassifierError` when the classifier fails on many rows in a row: then it is
-    broken, not the rows.
+    broken, not the rows.  What was classified before is given first.
     """
     failures = 0
     groups = _groups(rows, classify) if at_once is None else _equal_groups(rows, classify, at_once)
     for group in groups:
+        done = []
         for outcome, fault in group:
             failures = failures + 1 if fault is not None else 0
-            yield outcome
+            done.append(outcome)
             if fault is not None and failures >= _FAILURES_IN_A_ROW:
+                yield done
                 raise ClassifierError(
                     f"stopped at row {outcome.row.number}: the classifier failed on "
                     f"{failures} rows in a row, last with: {fault}"
                 ) from fault
+        yield done
 
 
 def _groups(
@@ -221,7 +264,7 @@ class ResultFile:
         """Append lines and hand them to the operating system at once."""
         if self._file is None:
             raise ValueError("the result file is not open")
-        data = "".join(map(line_text, lines)).encode("utf-8")
+        data = b"".join(map(line_bytes, lines))
         with reported(self.path):
             written = 0
             while written < len(data):
@@ -337,42 +380,25 @@ def _settled(value: Any) -> Any:
 
 def summarise(lines: Iterable[Mapping[str, Any]]) -> tuple[CertifiedSummary, dict[str, int]]:
     """Certified accuracy over the labelled lines, and how many lines there are of each sort."""
-    summary = CertifiedSummary()
-    counts = {"rows": 0, "errors": 0, "labelled": 0}
-    for line in lines:
-        counts["rows"] += 1
-        counts["errors"] += "error" in line
-        if "correct" in line:
-            counts["labelled"] += 1
-            summary.add(correct=line["correct"], radius=line.get("radius"), words=line["words"])
-    return summary, counts
+    whole = RunSummary()
+    whole.add(lines)
+    return whole.certified, whole.counts
 
 
 def summarise_kinds(lines: Iterable[Mapping[str, Any]]) -> dict[str, KindSummary]:
     """What each certificate of a `Comparison` is worth, exact first, over the labelled lines."""
-    kinds: dict[str, KindSummary] = {}
-    for line in lines:
-        if "correct" not in line or "others" not in line:
-            continue
-        for kind, one in {"exact": line, **line["others"]}.items():
-            known = kinds.setdefault(kind, KindSummary(one["guarantee"], CertifiedSummary()))
-            correct = one["label_id"] == line["expected_id"]
-            known.summary.add(correct=correct, radius=one["radius"], words=line["words"])
-    return kinds
+    whole = RunSummary()
+    whole.add(lines)
+    return whole.kinds
 
 
-def line_text(values: Mapping[str, Any]) -> str:
+def line_bytes(values: Mapping[str, Any]) -> bytes:
     """A line of a result file."""
-    # A text read from a file can hold half a surrogate pair; ASCII escapes keep it as it was.
-    return json.dumps(values, ensure_ascii=_has_surrogates(values)) + "\n"
-
-
-def _has_surrogates(value: object) -> bool:
-    if isinstance(value, str):
-        return not value.isascii() and any("\ud800" <= one <= "\udfff" for one in value)
-    if isinstance(value, Mapping):
-        return any(map(_has_surrogates, value.values()))
-    return isinstance(value, list | tuple) and any(map(_has_surrogates, value))
+    try:
+        return (json.dumps(values, ensure_ascii=False) + "\n").encode("utf-8")
+    except UnicodeEncodeError:
+        # A text read from a file can hold half a surrogate pair; ASCII escapes keep it as it was.
+        return (json.dumps(values) + "\n").encode("ascii")
 
 
 def differences(one: object, other: object, path: str = "") -> Iterator[str]:

@@ -4,12 +4,13 @@ The path of one text:
 
     words -> voters (kept sets) -> scores of the copies -> ballots -> certificate -> result
 
-Each arrow is one call in one direction.  This module knows no model, no tokens and no files.
+Each arrow is one call in one direction, for many texts at once.  This module knows no model, no tokens and no files.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import chain
 from typing import Any
 
 from ranmask import certifying
@@ -28,7 +29,7 @@ from ranmask.options import (
 )
 from ranmask.polling import Panel, together
 from ranmask.results import Certificate, Prediction, ShownCertificate
-from ranmask.voters import Electorate, Poll, Voters, WordLosses
+from ranmask.voters import Electorate, Poll, Polls, Voters, WordLosses
 from ranmask.voting import Ballots, Ensemble
 from ranmask.words import Document, Text, documents
 
@@ -233,7 +234,11 @@ class SmoothedClassifier:
 
     def predict(self, texts: Sequence[Text]) -> list[Prediction]:
         """The label of each text: a plain vote, without a certificate."""
-        return [self._prediction(one) for one in self.ballots(texts)]
+        return [
+            Prediction(**fields)
+            for polls in self._count(self._electorate.voters(documents(texts)))
+            for fields in self._answers(polls, polls.box.winners.tolist())
+        ]
 
     def certify(self, texts: Sequence[Text]) -> list[Certificate]:
         """The label of each text, and how many of its words can be changed without changing it.
@@ -244,7 +249,8 @@ class SmoothedClassifier:
         self.check_certifiable()
         kind = self.options.certificate
         if kind == "exact":
-            return [self._exact(one) for one in self.ballots(texts)]
+            polled = self._count(self._electorate.voters(documents(texts)))
+            return list(chain.from_iterable(map(self._exact, polled)))
         return [one[kind] for one in self._sampled(documents(texts), (kind,))]
 
     def certify_showing(self, texts: Sequence[Text], copies: int) -> list[ShownCertificate]:
@@ -262,11 +268,12 @@ class SmoothedClassifier:
         self.check_certifiable()
         return [
             ShownCertificate.of(
-                self._exact(one),
+                certificate,
                 one.family.sets[:copies].tolist(),
                 one.ballots.votes[:copies].tolist(),
             )
-            for one in self.ballots(texts)
+            for polls in self._count(self._electorate.voters(documents(texts)))
+            for certificate, one in zip(self._exact(polls), polls.each(), strict=True)
         ]
 
     def compare(
@@ -306,41 +313,41 @@ class SmoothedClassifier:
 
         All texts are checked at once; they are scored as the results are asked for.
         """
-        return self._count(self._electorate.voters(documents(texts)))
+        return _one_by_one(self._count(self._electorate.voters(documents(texts))))
 
     def estimation_ballots(self, texts: Sequence[Text]) -> Iterator[Poll]:
         """As `ballots`, of the random sample that certificates are estimated from (`compare`)."""
-        return self._count(self._electorate.estimation(documents(texts)))
+        return _one_by_one(self._count(self._electorate.estimation(documents(texts))))
 
-    def _count(self, voters: Iterable[Voters]) -> Iterator[Poll]:
-        """Score the copies of each text, several texts together, in their order."""
+    def _count(self, voters: Iterable[Voters]) -> Iterator[Polls]:
+        """Score and count the copies of the texts, several texts together, in their order."""
         for group in together(voters, lambda one: len(one.family), _COPIES_AT_ONCE):
             scored = self.base.score([one.copies for one in group])
-            for one, scores in zip(group, scored, strict=True):
-                yield Poll(one.document, one.words_read, one.family, self.count(scores))
+            yield Polls(group, self._panel.count_all(scored))
 
     # -- from ballots to results ---------------------------------------------------------------
 
-    def _exact(self, text: Poll) -> Certificate:
+    def _exact(self, polls: Polls) -> list[Certificate]:
         threat = self.options.threat
-        if threat == "edits" and text.words_read != len(text.document.words):
-            raise ClassifierError(
-                f"the base classifier says that it is blind to the number of words, but reads "
-                f"{text.words_read} of {len(text.document.words)}: an insertion could push words "
-                "out of sight"
-            )
-        radius = certifying.exact_radius(text.ballots, text.family, threat)
-        return self._certificate(text, "exact", text.ballots.winner, radius)
+        for text in polls.voters if threat == "edits" else ():
+            if text.words_read != len(text.document.words):
+                raise ClassifierError(
+                    f"the base classifier says that it is blind to the number of words, but reads "
+                    f"{text.words_read} of {len(text.document.words)}: an insertion could push "
+                    "words out of sight"
+                )
+        radii = certifying.exact_radii(polls.box, [one.family for one in polls.voters], threat)
+        return self._certificates(polls, "exact", polls.box.winners.tolist(), radii)
 
     def _sampled(
         self, texts: Sequence[Document], kinds: tuple[CertificateKind, ...]
     ) -> Iterator[dict[CertificateKind, Certificate]]:
         """Certificates from one estimation sample, the label selected by another."""
-        selections = self._count(self._electorate.selection(texts))
-        estimations = self._count(self._electorate.estimation(texts))
+        selections = _one_by_one(self._count(self._electorate.selection(texts)))
+        estimations = _one_by_one(self._count(self._electorate.estimation(texts)))
         for selected, estimated in zip(selections, estimations, strict=True):
             yield {
-                kind: self._exact(estimated)
+                kind: self._exact(estimated.alone)[0]
                 if kind == "exact"
                 else self._from_sample(estimated, kind, selected.ballots.winner)
                 for kind in kinds
@@ -351,38 +358,55 @@ class SmoothedClassifier:
         radius = certifying.sampled_radius(
             kind, text.ballots, text.family, label, alpha=alpha, seed=self.options.seed
         )
-        return self._certificate(text, kind, label, radius, alpha=alpha)
+        [certificate] = self._certificates(text.alone, kind, [label], [radius], alpha=alpha)
+        return certificate
 
-    def _certificate(
+    def _certificates(
         self,
-        text: Poll,
+        polls: Polls,
         kind: CertificateKind,
-        label: int,
-        radius: Radius,
+        labels: Sequence[int],
+        radii: Sequence[Radius],
         alpha: float | None = None,
-    ) -> Certificate:
-        pair = text.document.premise is not None
-        assumes = certifying.assumptions(kind, self.options, self.tolerance, pair=pair)
-        return Certificate(
-            **self.answer(text, label),
-            radius=radius.words,
-            threat=self.options.threat,
-            uncertain=int(text.ballots.uncertain.sum()),
-            certificate=kind,
-            guarantee=not kind.startswith("paper"),
-            alpha=alpha,
-            tight=radius.tight,
-            critical_words=radius.worst,
-            assumes=assumes + self.base.assumes if assumes else (),
-        )
+    ) -> list[Certificate]:
+        pairs = {text.document.premise is not None for text in polls.voters}
+        assumes = {pair: self._assumes(kind, pair) for pair in pairs}
+        guarantee = not kind.startswith("paper")
+        answers = self._answers(polls, labels)
+        texts = zip(polls.voters, answers, radii, polls.box.uncertain.tolist(), strict=True)
+        return [
+            Certificate(
+                **fields,
+                radius=radius.words,
+                threat=self.options.threat,
+                uncertain=uncertain,
+                certificate=kind,
+                guarantee=guarantee,
+                alpha=alpha,
+                tight=radius.tight,
+                critical_words=radius.worst,
+                assumes=assumes[text.document.premise is not None],
+            )
+            for text, fields, radius, uncertain in texts
+        ]
 
-    def _prediction(self, text: Poll) -> Prediction:
-        return Prediction(**self.answer(text, text.ballots.winner))
+    def _assumes(self, kind: CertificateKind, pair: bool) -> tuple[str, ...]:
+        assumes = certifying.assumptions(kind, self.options, self.tolerance, pair=pair)
+        return assumes + self.base.assumes if assumes else ()
 
     def answer(self, text: Poll, label: int) -> dict[str, Any]:
         """The fields that every result of a text has, where its label is ``label``."""
-        return {
-            **self._panel.answer(text.document, text.words_read, text.ballots, label),
-            "kept": text.family.kept,
-            "family": text.family.kind,
-        }
+        [fields] = self._answers(text.alone, [label])
+        return fields
+
+    def _answers(self, polls: Polls, labels: Sequence[int]) -> Iterator[dict[str, Any]]:
+        for text, fields in zip(polls.voters, self._panel.answers(polls.box, labels), strict=True):
+            fields["words"] = len(text.document.words)
+            fields["words_read"] = text.words_read
+            fields["kept"] = text.family.kept
+            fields["family"] = text.family.kind
+            yield fields
+
+
+def _one_by_one(polled: Iterable[Polls]) -> Iterator[Poll]:
+    return chain.from_iterable(polls.each() for polls in polled)

@@ -276,8 +276,11 @@ class SynonymSmoothedClassifier:
         return shown + [Fraction(1)] * (len(words) - poll.words_read)
 
     def _common(self, poll: _Poll, label: int) -> dict[str, Any]:
+        [fields] = self._panel.answers(poll.ballots.alone, [label])
         return {
-            **self._panel.answer(poll.document, poll.words_read, poll.ballots, label),
+            **fields,
+            "words": len(poll.document.words),
+            "words_read": poll.words_read,
             "kept": poll.words_read,
             "family": SYNONYMS,
         }

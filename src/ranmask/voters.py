@@ -31,7 +31,7 @@ from ranmask.options import (
     DEFAULT_SELECTION_MASKS,
     SmoothingOptions,
 )
-from ranmask.voting import Ballots
+from ranmask.voting import BallotBox, Ballots
 from ranmask.words import Document, text_seed
 
 WordLosses: TypeAlias = Callable[[Sequence[Document]], Sequence[npt.NDArray[Any]]]
@@ -57,6 +57,24 @@ class Poll(Voters):
     """One text after its copies were scored, with what each of them said."""
 
     ballots: Ballots
+
+    @property
+    def alone(self) -> Polls:
+        """A poll of this text only."""
+        return Polls([self], self.ballots.alone)
+
+
+@dataclass(frozen=True, eq=False)
+class Polls:
+    """Several texts after their copies were scored and counted together."""
+
+    voters: Sequence[Voters]
+    box: BallotBox
+
+    def each(self) -> Iterator[Poll]:
+        """Every text by itself."""
+        for one, ballots in zip(self.voters, self.box.each(), strict=True):
+            yield Poll(one.document, one.words_read, one.family, ballots)
 
 
 class Electorate:
@@ -123,9 +141,13 @@ class Electorate:
     def _fixed(
         self, documents: Sequence[Document], choose: Callable[[int, int], Family]
     ) -> Iterator[Voters]:
+        known: dict[int, Family] = {}
         for document in documents:
             read = self._base.words_read(document)
-            yield Voters(document, read, choose(read, self._retention.count(read)))
+            family = known.get(read)
+            if family is None:
+                family = known[read] = choose(read, self._retention.count(read))
+            yield Voters(document, read, family)
 
     def _voting_family(self, words: int, kept: int) -> Family:
         return families.family(

@@ -11,14 +11,16 @@ Raw logits are unbounded: one copy could outweigh all others, so there is no ens
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from functools import cached_property
+from itertools import pairwise
 from typing import Literal, TypeAlias, get_args
 
 import numpy as np
 import numpy.typing as npt
 
-from ranmask.certificates import vote_differences
+from ranmask.certificates import all_vote_differences
 from ranmask.certificates.coverage import Ints
 from ranmask.classifiers.base import Outputs, Scores
 from ranmask.classifiers.outputs import as_scores, largest_move
@@ -50,57 +52,137 @@ class Ballots:
     slack: Ints
     bound: int
 
-    def of_texts(self, sizes: Sequence[int]) -> Iterator[Ballots]:
-        """The ballots of several texts that were counted together, ``sizes`` copies each."""
-        start = 0
-        for size in sizes:
-            part = slice(start, start + size)
-            start += size
-            yield replace(
-                self,
-                votes=self.votes[part],
-                uncertain=self.uncertain[part],
-                points=None if self.points is None else self.points[part],
-                slack=self.slack[part],
-            )
+    def part(self, start: int, end: int) -> Ballots:
+        """Those of some neighbouring copies."""
+        return replace(
+            self,
+            votes=self.votes[start:end],
+            uncertain=self.uncertain[start:end],
+            points=None if self.points is None else self.points[start:end],
+            slack=self.slack[start:end],
+        )
+
+    @cached_property
+    def alone(self) -> BallotBox:
+        """These ballots as those of one text."""
+        return BallotBox(self, np.array([len(self.votes)]))
 
     @property
     def counts(self) -> tuple[int, ...]:
         """Votes of each class."""
-        return tuple(np.bincount(self.votes, minlength=self.classes).tolist())
+        return tuple(self.alone.counts[0].tolist())
 
     @property
     def totals(self) -> tuple[int, ...]:
         """What decides: votes, or sums of points."""
-        if self.points is None:
-            return self.counts
-        return tuple(self.points.sum(axis=0).tolist())
+        return tuple(self.alone.totals[0].tolist())
 
     @property
     def winner(self) -> int:
         """The class with the largest total; the lowest id on a tie."""
-        return int(np.argmax(self.totals))
+        return int(self.alone.winners[0])
 
     def means(self) -> tuple[float, ...] | None:
         """The average score of each class, for reading; None for votes."""
-        if self.points is None:
-            return None
-        return tuple((self.points.sum(axis=0) / (SCALE * len(self.votes))).tolist())
+        means = self.alone.means()
+        return None if means is None else tuple(means[0].tolist())
 
     def differences(self, label: int) -> Ints:
         """Label minus each rival, a row a rival, as low as an untouched copy can make it."""
-        if self.points is None:
-            return vote_differences(self.votes, self.uncertain, label, self.classes)
-        rivals = [rival for rival in range(self.classes) if rival != label]
-        apart = self.points[:, [label]] - self.points[:, rivals] - self.slack[:, None]
-        lowest: Ints = np.maximum(apart, -self.bound).T
+        return self.alone.differences(np.array([label]))
+
+
+@dataclass(frozen=True, eq=False)
+class BallotBox:
+    """What all copies of several texts said, and what it amounts to for each of them.
+
+    ``ballots`` are those of all texts, one text after another, ``copies`` of each (at least one).
+    Every array has a row for each text, and says of it what `Ballots` say of one text.
+    """
+
+    ballots: Ballots
+    copies: Ints
+
+    def __len__(self) -> int:
+        return len(self.copies)
+
+    @cached_property
+    def starts(self) -> Ints:
+        """Where the ballots of each text begin."""
+        starts: Ints = np.cumsum(self.copies) - self.copies
+        return starts
+
+    @cached_property
+    def counts(self) -> Ints:
+        """Votes of each class, shape (texts, classes)."""
+        texts = np.repeat(np.arange(len(self)), self.copies)
+        places = texts * self.ballots.classes + self.ballots.votes
+        counts = np.bincount(places, minlength=len(self) * self.ballots.classes)
+        return counts.reshape(len(self), self.ballots.classes)
+
+    @cached_property
+    def totals(self) -> Ints:
+        """What decides: votes, or sums of points, shape (texts, classes)."""
+        if self.ballots.points is None:
+            return self.counts
+        totals: Ints = np.add.reduceat(self.ballots.points, self.starts, axis=0)
+        return totals
+
+    @cached_property
+    def winners(self) -> Ints:
+        """The class with the largest total; the lowest id on a tie."""
+        winners: Ints = self.totals.argmax(axis=1)
+        return winners
+
+    @property
+    def uncertain(self) -> Ints:
+        """How many votes of each text are uncertain."""
+        counts: Ints = np.add.reduceat(self.ballots.uncertain, self.starts, dtype=np.int64)
+        return counts
+
+    def means(self) -> Scores | None:
+        """The average score of each class, shape (texts, classes); None for votes."""
+        if self.ballots.points is None:
+            return None
+        means: Scores = self.totals / (SCALE * self.copies)[:, None]
+        return means
+
+    def differences(self, labels: Ints) -> Ints:
+        """Each text's label minus its rivals, shape (rivals, copies of all texts)."""
+        ballots = self.ballots
+        if ballots.points is None:
+            return all_vote_differences(
+                ballots.votes, ballots.uncertain, self.copies, labels, ballots.classes
+            )
+        label = np.repeat(labels, self.copies)
+        rivals = np.arange(ballots.classes - 1)[:, None]
+        rivals = rivals + (rivals >= label)  # all classes but the label, in their order
+        copies = np.arange(len(label))
+        highest = ballots.points[copies, label] - ballots.slack
+        lowest: Ints = np.maximum(highest - ballots.points[copies, rivals], -ballots.bound)
         return lowest
+
+    def each(self) -> Iterator[Ballots]:
+        """The ballots of each text by themselves."""
+        for start, size in zip(self.starts.tolist(), self.copies.tolist(), strict=True):
+            yield self.ballots.part(start, start + size)
+
+    def parts(self, most: int) -> Iterator[BallotBox]:
+        """The same texts in boxes of their own: ``most`` copies each, more by less than a text."""
+        cuts = (np.flatnonzero(np.diff(self.starts // most)) + 1).tolist()
+        if not cuts:
+            yield self
+            return
+        ends = np.cumsum(self.copies)
+        for first, last in pairwise([0, *cuts, len(self)]):
+            ballots = self.ballots.part(int(self.starts[first]), int(ends[last - 1]))
+            yield BallotBox(ballots, self.copies[first:last])
 
 
 def count_ballots(
     scores: Scores, ensemble: Ensemble, outputs: Outputs, tolerance: float
 ) -> Ballots:
-    """Read the scores of all copies of one text.
+    """Read the scores of all copies of one text, or of several texts one after another.
 
     Args:
         scores: Shape (copies, classes), finite.
@@ -111,9 +193,11 @@ def count_ballots(
             nothing ever moves.
     """
     best = scores.argmax(axis=1).astype(np.int64)
-    top_two = np.partition(scores, -2, axis=1)[:, -2:]
+    uncertain = np.zeros(len(scores), dtype=bool)
     # With tolerance 0 the classifier is one fixed function, and a tie always falls the same way.
-    uncertain = (top_two[:, 1] - top_two[:, 0] <= tolerance) & (tolerance > 0)
+    if tolerance > 0:
+        top_two = np.partition(scores, -2, axis=1)[:, -2:]
+        uncertain = top_two[:, 1] - top_two[:, 0] <= tolerance
     if ensemble == "vote":
         still = np.zeros(len(scores), dtype=np.int64)
         return Ballots(scores.shape[1], best, uncertain, None, still, 1)
@@ -124,8 +208,9 @@ def count_ballots(
     else:
         raise OptionError(f"ensemble must be one of {', '.join(ENSEMBLES)}; not {ensemble!r}")
     # A point that moves by m before rounding moves by at most floor(m) + 1 after it.
-    slack = 2 * (np.floor(np.minimum(moves, _FARTHEST)).astype(np.int64) + 1)
-    slack = slack if tolerance > 0 else np.zeros_like(slack)
+    slack = np.zeros(len(scores), dtype=np.int64)
+    if tolerance > 0:
+        slack = 2 * (np.floor(np.minimum(moves, _FARTHEST)).astype(np.int64) + 1)
     return Ballots(scores.shape[1], best, uncertain, points, slack, bound)
 
 

@@ -8,7 +8,8 @@ import pytest
 
 from ranmask import FunctionClassifier, OptionError, SmoothedClassifier, WordTable
 from ranmask.classifiers.base import BaseClassifier
-from ranmask.classifiers.word_table import ONE, word_features
+from ranmask.classifiers.word_features import word_features
+from ranmask.classifiers.word_table import ONE
 from ranmask.errors import ClassifierError
 
 STEPS = 8  # scores are eighths: ties are common

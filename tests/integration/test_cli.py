@@ -115,6 +115,17 @@ class TestFiles:
         done = certify(*arguments)
         assert "resuming" in done.stderr and out.read_bytes() == before
 
+    def test_a_resumed_run_sums_up_all_of_its_rows(self, reviews, tmp_path):
+        out, record = tmp_path / "out.jsonl", tmp_path / "out.jsonl.run.json"
+        arguments = ("--input", reviews, "--output", out, "--label-column", "label")
+        certify(*arguments)
+        before, finished = out.read_bytes(), json.loads(record.read_text())["finished"]
+        for complete in (1, 3):
+            out.write_bytes(b"".join(before.splitlines(keepends=True)[:complete]) + b'{"row": ')
+            done = certify(*arguments)
+            assert done.returncode == 3 and out.read_bytes() == before
+            assert json.loads(record.read_text())["finished"] == finished
+
     def test_other_options_are_refused(self, reviews, tmp_path):
         out = tmp_path / "out.jsonl"
         certify("--input", reviews, "--output", out)

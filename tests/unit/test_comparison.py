@@ -60,6 +60,8 @@ class TestComparison:
         for one in comparisons(TEXTS):
             assert Comparison.from_dict(one.to_dict()) == one
             assert list(one.to_dict()["others"]) == ["ablation", "paper", "paper-as-printed"]
+            one.to_dict()["others"]["paper"]["radius"] = one.to_dict()["votes"][0] = -1
+            assert one.others["paper"]["radius"] != -1 and -1 not in one.votes
 
     def test_each_certificate_is_judged_by_its_own_label(self):
         lines = [

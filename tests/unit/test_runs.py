@@ -7,7 +7,14 @@ import pytest
 from ranmask import ClassifierError, OptionError, OutputError, SmoothedClassifier, runs
 from ranmask.classifiers.testing import keyword_classifier
 from ranmask.data import Row
-from ranmask.runs import ResultFile, classify_rows, label_id, summarise
+from ranmask.runs import (
+    ResultFile,
+    RunSummary,
+    classify_groups,
+    classify_rows,
+    label_id,
+    summarise,
+)
 
 DESCRIPTION = {"options": {"keep": 1}, "classifier": {"tolerance": 0.1}}
 
@@ -49,6 +56,21 @@ class TestClassifyRows:
         with pytest.raises(ClassifierError, match=r"20 rows in a row.*out of memory"):
             seen.extend(classify_rows(rows(*["good"] * 1000), broken))
         assert len(seen) == 20
+
+    def test_what_was_classified_before_the_stop_is_given(self):
+        def breaking(texts):
+            if "good" not in texts:
+                raise ClassifierError("out of memory")
+            return certify(texts)
+
+        groups = classify_groups(rows(*["good"] * 5, *["bad"] * 1000), breaking)
+        seen = []
+        with pytest.raises(ClassifierError, match="stopped at row 25"):
+            seen.extend(groups)
+        assert [one.row.number for group in seen for one in group] == list(range(1, 26))
+        answered = [one.result is not None for group in seen for one in group]
+        assert answered == [True] * 5 + [False] * 20
+        assert max(map(len, seen)) > 1
 
     def test_bad_rows_do_not_stop_the_run(self):
         outcomes = list(classify_rows([Row(n, None, error="x") for n in range(1, 200)], certify))
@@ -151,6 +173,10 @@ class TestLabels:
         summary, counts = summarise(lines)
         assert counts == {"rows": 4, "errors": 2, "labelled": 2}
         assert float(summary.accuracy) == 0.5 and float(summary.certified_accuracy(1)) == 0.5
+        in_parts = RunSummary()
+        in_parts.add(lines[:1])
+        in_parts.add(lines[1:])
+        assert (in_parts.certified, in_parts.counts, in_parts.kinds) == (summary, counts, {})
 
 
 def test_classes_of_a_corpus_by_the_model():

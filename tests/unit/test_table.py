@@ -16,7 +16,8 @@ from safetensors.numpy import load_file, save_file
 from ranmask import SmoothedClassifier, WordTable
 from ranmask.classifiers import word_table
 from ranmask.classifiers.base import MaskedCopies
-from ranmask.classifiers.word_table import ONE, features, sigmoid_curve, word_features
+from ranmask.classifiers.word_features import features, word_features
+from ranmask.classifiers.word_table import ONE, sigmoid_curve
 from ranmask.errors import ClassifierError, ModelError, OptionError, OutputError, TextError
 from ranmask.families import all_sets
 from ranmask.loading import load_classifier
@@ -221,7 +222,7 @@ class TestCache:
     def test_known_words_are_not_computed_again(self, monkeypatch):
         table = random_table()
         before = smoothed(table).certify(TEXTS)
-        monkeypatch.setattr(word_table, "word_features", None)
+        monkeypatch.setattr(word_table, "features", None)
         assert smoothed(table).certify(TEXTS) == before
 
 

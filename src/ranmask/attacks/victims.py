@@ -27,7 +27,7 @@ from ranmask.polling import together
 from ranmask.results import Certificate
 from ranmask.smoothing import SmoothedClassifier
 from ranmask.synonym_smoothing import SynonymSmoothedClassifier
-from ranmask.voting import Ballots, Ensemble
+from ranmask.voting import BallotBox, Ballots, Ensemble
 from ranmask.words import Document, Text, document, documents
 
 GRID = 2.0**-16
@@ -281,25 +281,22 @@ def counted_answers(
     count: Callable[[Scores], Ballots], tables: Iterable[Scores], ensemble: Ensemble
 ) -> Answers:
     """Answers for texts whose copies were scored: a table of scores each."""
-    labels: list[int] = []
+    labels: list[Ints] = []
     shares: list[Scores] = []
     for scores in together(tables, len, _COPIES_AT_ONCE):
-        everyone = count(np.concatenate(scores))
-        for ballots in everyone.of_texts([len(one) for one in scores]):
-            labels.append(ballots.winner)
-            shares.append(_ballot_shares(ballots, ensemble))
-    return Answers(np.array(labels), _rounded(np.array(shares)))
+        box = BallotBox(count(np.concatenate(scores)), np.array([len(one) for one in scores]))
+        labels.append(box.winners)
+        shares.append(_ballot_shares(box, ensemble))
+    return Answers(np.concatenate(labels), _rounded(np.concatenate(shares)))
 
 
-def _ballot_shares(ballots: Ballots, ensemble: Ensemble) -> Scores:
-    means = ballots.means()
+def _ballot_shares(box: BallotBox, ensemble: Ensemble) -> Scores:
+    means = box.means()
     if means is None:
-        return np.array(ballots.counts) / len(ballots.votes)
-    row = np.array([means])
+        return box.counts / box.copies[:, None]
     if ensemble == "logit":
-        row = as_scores(row, "logits")  # a softmax, as TextAttack takes it
-    shares: Scores = _shares(row)[0]
-    return shares
+        means = as_scores(means, "logits")  # a softmax, as TextAttack takes it
+    return _shares(means)
 
 
 def _slices(questions: Sequence[Question]) -> Iterator[Sequence[Question]]:

@@ -14,7 +14,12 @@ from ranmask.certificates.ablation import (
     runner_up_radius,
     upper_bound,
 )
-from ranmask.certificates.exact import exact_radius, sets_met, vote_differences
+from ranmask.certificates.exact import (
+    all_vote_differences,
+    exact_radius,
+    sets_met,
+    vote_differences,
+)
 from ranmask.certificates.paper import (
     average_share,
     estimated_beta,
@@ -24,11 +29,12 @@ from ranmask.certificates.paper import (
 )
 from ranmask.certificates.radius import Radius
 from ranmask.certificates.safer import synonym_radius
-from ranmask.certificates.single import edit_radius, single_word_radius
+from ranmask.certificates.single import edit_radius, single_word_radii, single_word_radius
 
 __all__ = [
     "Radius",
     "ablation_radius",
+    "all_vote_differences",
     "average_share",
     "delta",
     "edit_radius",
@@ -40,6 +46,7 @@ __all__ = [
     "risk_probability",
     "runner_up_radius",
     "sets_met",
+    "single_word_radii",
     "single_word_radius",
     "synonym_radius",
     "upper_bound",

@@ -44,16 +44,33 @@ def vote_differences(
     Counting it once, for the strongest rival only, is unsound with three classes.  Rivals that
     received no vote at all look alike and share one row.
     """
-    for_label = (votes == label) & ~uncertain
-    voted = np.bincount(votes, minlength=classes) > 0
-    rows = [
-        for_label.astype(np.int64) - ((votes == rival) | uncertain)
-        for rival in range(classes)
-        if rival != label and voted[rival]
-    ]
-    if classes > 1 and len(rows) < classes - 1:
-        rows.append(for_label.astype(np.int64) - uncertain)
-    return np.stack(rows) if rows else np.empty((0, len(votes)), dtype=np.int64)
+    return all_vote_differences(
+        votes, uncertain, np.array([len(votes)]), np.array([label]), classes
+    )
+
+
+def all_vote_differences(
+    votes: npt.NDArray[np.integer],
+    uncertain: npt.NDArray[np.bool_],
+    copies: Ints,
+    labels: Ints,
+    classes: int,
+) -> Ints:
+    """The `vote_differences` of several texts with ``copies`` copies each, side by side.
+
+    Each text has a label of its own, and so its own rivals.  All have as many rows as the one
+    that needs most: further rows of a text repeat its last.
+    """
+    texts = np.repeat(np.arange(len(copies)), copies)
+    counts = np.bincount(texts * classes + votes, minlength=len(copies) * classes)
+    absent = (counts.reshape(-1, classes) == 0).astype(np.int8)
+    absent[np.arange(len(copies)), labels] = 2  # behind the rivals without a vote: never a rival
+    rows = min(int((absent == 0).sum(axis=1).max()) + 1, classes - 1)
+    rivals = np.argsort(absent, axis=1, kind="stable")[:, :rows]
+    for_label = (votes == labels[texts]) & ~uncertain
+    against = (votes == rivals[texts].T) | uncertain
+    differences: Ints = for_label.astype(np.int64) - against
+    return differences
 
 
 def exact_radius(

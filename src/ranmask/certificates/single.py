@@ -35,9 +35,12 @@ of words.
 from __future__ import annotations
 
 import numpy as np
+import numpy.typing as npt
 
 from ranmask.certificates.coverage import Ints
 from ranmask.certificates.radius import Radius
+
+_KEY_BITS = 63  # of a 64-bit integer that is not negative
 
 
 def single_word_radius(differences: Ints, bound: int = 1) -> Radius:
@@ -50,22 +53,8 @@ def single_word_radius(differences: Ints, bound: int = 1) -> Radius:
             ``-bound``; already lowered by whatever an untouched copy may move.
         bound: The lowest difference is ``-bound``: 1 for votes.
     """
-    if differences.size and int(differences.min()) < -bound:
-        raise ValueError(f"a difference lies below -{bound}")
-    rivals, words = differences.shape
-    if not rivals:
-        return Radius(words)  # nothing to lose against: a single class
-    margins = differences.sum(axis=1)
-    if int(margins.min()) <= 0:
-        return Radius(None)
-    costs = (np.sort(differences, axis=1)[:, ::-1] + bound).cumsum(axis=1)
-    proved = (costs < margins[:, None]).sum(axis=1)
-    radius = int(proved.min())
-    # Of several rivals that allow no more words, the one with the smallest margin is shown.
-    in_the_way = np.flatnonzero(proved == radius)
-    rival = in_the_way[margins[in_the_way].argmin()]
-    worst = np.argsort(-differences[rival], kind="stable")[: radius + 1]
-    return Radius(radius, True, tuple(np.sort(worst).tolist()))
+    [radius] = single_word_radii(differences, np.array([differences.shape[1]]), bound)
+    return radius
 
 
 def edit_radius(differences: Ints, bound: int = 1) -> Radius:
@@ -75,3 +64,69 @@ def edit_radius(differences: Ints, bound: int = 1) -> Radius:
     `single_word_radius`, whose arguments it takes: the proof above has the reason.
     """
     return single_word_radius(differences, bound)
+
+
+def single_word_radii(differences: Ints, words: Ints, bound: int = 1) -> list[Radius]:
+    """The `single_word_radius` of each of several texts, from one sort.
+
+    Args:
+        differences: As for one text, the words of the texts one after another: shape
+            (rivals, words of all texts).  Each text has its own label and rivals.
+        words: How many words each text has, at least one.
+        bound: As for one text.
+    """
+    if differences.size and int(differences.min()) < -bound:
+        raise ValueError(f"a difference lies below -{bound}")
+    if not len(differences):
+        return [Radius(size) for size in words.tolist()]  # a single class: nothing to lose against
+    starts = np.cumsum(words) - words
+    margins = np.add.reduceat(differences, starts, axis=1)
+    order = _dearest_first(differences, words, starts)
+    weights = differences[np.arange(len(differences))[:, None], order] + bound
+    costs = weights.cumsum(axis=1)
+    before = costs[:, starts] - weights[:, starts]
+    # Costs never fall from word to word, nor from text to text, and all words of a text cost its
+    # margin or more: the first cost that reaches the margin lies within the text.
+    pairs = zip(costs, before + margins, strict=True)
+    proved = np.array([row.searchsorted(margin) for row, margin in pairs]) - starts
+    radii = proved.min(axis=0)
+    certified = margins.min(axis=0) > 0
+    # Of several rivals that allow no more words, the one with the smallest margin is shown.
+    in_the_way = np.where(proved == radii, margins, np.iinfo(np.int64).max).argmin(axis=0)
+    sizes = np.where(certified, radii + 1, 0)
+    worst = _first_of_each(order, in_the_way, starts, sizes)
+    ends = np.cumsum(sizes).tolist()
+    return [
+        Radius(radius, True, tuple(worst[end - radius - 1 : end])) if proof else Radius(None)
+        for radius, proof, end in zip(radii.tolist(), certified.tolist(), ends, strict=True)
+    ]
+
+
+def _dearest_first(differences: Ints, words: Ints, starts: Ints) -> Ints:
+    """Against each rival, the words of every text by falling difference; equals in their order.
+
+    Indices into ``differences``, in whose part for a text they stay.
+    """
+    places = np.arange(differences.shape[1])
+    texts = np.repeat(np.arange(len(words)), words)
+    below = differences.max() - differences
+    place_bits = int(places[-1]).bit_length()
+    below_bits = int(below.max()).bit_length()
+    if place_bits + below_bits + len(words).bit_length() > _KEY_BITS:
+        return np.stack([np.lexsort((row, texts)) for row in below])
+    # Text, difference and place in one integer: sorting plain integers is many times faster.
+    keys = (below << place_bits) + ((texts << (below_bits + place_bits)) + places)
+    keys.sort(axis=1)
+    order: Ints = keys & ((1 << place_bits) - 1)
+    return order
+
+
+def _first_of_each(
+    order: Ints, rivals: npt.NDArray[np.intp], starts: Ints, sizes: Ints
+) -> list[int]:
+    """The first ``sizes`` words of each text in its rival's order, as rising positions in it."""
+    texts = np.repeat(np.arange(len(sizes)), sizes)
+    rank = np.arange(len(texts)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+    chosen = np.sort(order[rivals[texts], starts[texts] + rank])  # stays text by text
+    positions: list[int] = (chosen - starts[texts]).tolist()
+    return positions

@@ -21,12 +21,8 @@ import functools
 import hashlib
 import itertools
 import json
-import math
-import string
 import threading
-import zlib
-from array import array
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -35,6 +31,7 @@ import numpy.typing as npt
 
 from ranmask.classifiers import record
 from ranmask.classifiers.base import BaseClassifier, Hiding, MaskedCopies, Scores
+from ranmask.classifiers.word_features import features
 from ranmask.errors import ClassifierError, ModelError, OptionError, OutputError, TextError
 from ranmask.words import document
 
@@ -45,66 +42,15 @@ ONE = 2**20
 """The score 1 in fixed point.  A multiple of 1 / ONE is one of 1 / ``voting.SCALE``, so that
 smoothing rounds nothing."""
 
-WHOLE = 2**8
-"""The weight of a whole form of a word; its n-grams share another, each less than this."""
-
-FORMS = 3
-"""How many of a word's features are whole forms; the others are n-grams."""
-
 CURVE_STEPS = 2**7
 """Steps of the curve in a logit of 1; it ends at `CURVE_END`, where it is exactly 0 or `ONE`."""
 
 CURVE_END = 16
 
-_PUNCTUATION = string.punctuation + "“”‘’…–—"  # noqa: RUF001
-_GRAMS = (3, 4, 5)
-_MOST_CHARACTERS_IN_GRAMS = 64  # the rest of a longer word counts in its whole forms only
-_LOWER, _CASED, _RAW, _GRAM = (zlib.crc32(kind) for kind in (b"lower", b"cased", b"raw", b"gram"))
-
 _BIAS_LIMIT = 2**40  # sums stay far inside 64 bits
 _MOST_WORDS_KEPT = 1 << 17
 _MOST_CHARACTERS_KEPT = 1 << 22
 _WORDS_AT_ONCE = 1 << 12
-
-
-def word_features(word: str) -> tuple[list[int], int]:
-    """Hashes of a word's features, and the weight of each n-gram among them.
-
-    First `FORMS` whole forms, each of weight `WHOLE`: without punctuation at the ends and in
-    lower case; without punctuation; as it stands.  Then the n-grams of the first, between ``<``
-    and ``>``; the n of them weigh ``WHOLE / sqrt(n)`` each.  A word of punctuation only is its
-    own form.  Pinned by a test: a saved table means nothing under other features.
-    """
-    cased = word.strip(_PUNCTUATION) or word
-    lower = cased.lower()
-    shown = f"<{lower[:_MOST_CHARACTERS_IN_GRAMS]}>"
-    hashes = [
-        zlib.crc32(lower.encode(), _LOWER),
-        zlib.crc32(cased.encode(), _CASED),
-        zlib.crc32(word.encode(), _RAW),
-    ]
-    hashes += [
-        zlib.crc32(shown[start : start + size].encode(), _GRAM)
-        for size in _GRAMS
-        for start in range(len(shown) - size + 1)
-    ]
-    return hashes, _gram_weight(len(hashes) - FORMS)
-
-
-def _gram_weight(count: int) -> int:
-    # The integer nearest to WHOLE / sqrt(count), without floating point.
-    return (math.isqrt(4 * WHOLE * WHOLE // count) + 1) // 2
-
-
-def features(words: Iterable[str]) -> tuple[npt.NDArray[np.int64], ...]:
-    """Features of many words: all hashes in a row, their weights, and where each word starts."""
-    hashes, weights, starts = array("q"), array("q"), array("q")
-    for word in words:
-        found, gram = word_features(word)
-        starts.append(len(hashes))
-        hashes.extend(found)
-        weights.extend([WHOLE] * FORMS + [gram] * (len(found) - FORMS))
-    return tuple(np.frombuffer(one, dtype=np.int64) for one in (hashes, weights, starts))
 
 
 def sigmoid_curve() -> npt.NDArray[np.int32]:
@@ -269,9 +215,15 @@ class WordTable(BaseClassifier):
                 )
         words = [one.document.words for one in copies]
         points = self._points(list(itertools.chain.from_iterable(words)))
-        ends = np.cumsum([len(one) for one in words])[:-1]
-        texts = zip(np.split(points, ends), copies, strict=True)
-        return [_of_copies(of_words, one.kept) for of_words, one in texts]
+        starts = list(itertools.accumulate(map(len, words), initial=0))
+        if len({one.kept.shape[1] for one in copies}) > 1:
+            texts = zip(itertools.pairwise(starts), copies, strict=True)
+            return [_of_copies(points[start:end], one.kept) for (start, end), one in texts]
+        sizes = [len(one) for one in copies]
+        kept = np.concatenate([one.kept for one in copies])
+        scores = _of_copies(points, kept + np.repeat(starts[:-1], sizes)[:, None])
+        ends = itertools.accumulate(sizes, initial=0)
+        return [scores[start:end] for start, end in itertools.pairwise(ends)]
 
     def _points(self, words: Sequence[str]) -> npt.NDArray[np.int32]:
         """Fixed-point scores of each word, shape (words, classes); known words are looked up."""
@@ -279,21 +231,32 @@ class WordTable(BaseClassifier):
             return self._looked_up(words)
 
     def _looked_up(self, words: Sequence[str]) -> npt.NDArray[np.int32]:
-        distinct = dict.fromkeys(words)
-        fresh = [word for word in distinct if word not in self._places]
-        full = len(self._places) + len(fresh) > _MOST_WORDS_KEPT
-        if full or self._characters > _MOST_CHARACTERS_KEPT:
-            self._places, self._characters, fresh = {}, 0, list(distinct)
-            if len(fresh) > len(self._rows):
-                self._rows = np.empty((len(fresh), len(self.labels)), dtype=np.int32)
+        places = self._found(words)
+        missing = np.flatnonzero(places < 0).tolist()
+        if missing:
+            fresh = list(dict.fromkeys(words[place] for place in missing))
+            full = len(self._places) + len(fresh) > _MOST_WORDS_KEPT
+            if full or self._characters > _MOST_CHARACTERS_KEPT:
+                self._places, self._characters = {}, 0
+                missing, fresh = list(range(len(words))), list(dict.fromkeys(words))
+            self._learn(fresh)
+            places[missing] = self._found([words[place] for place in missing])
+        return self._rows[places]
+
+    def _found(self, words: Sequence[str]) -> npt.NDArray[np.intp]:
+        """The row of each word, -1 of one that is not known."""
+        found = map(self._places.get, words, itertools.repeat(-1))
+        return np.fromiter(found, np.intp, len(words))
+
+    def _learn(self, fresh: Sequence[str]) -> None:
+        if len(fresh) > len(self._rows):
+            self._rows = np.empty((len(fresh), len(self.labels)), dtype=np.int32)
         for start in range(0, len(fresh), _WORDS_AT_ONCE):
             group = fresh[start : start + _WORDS_AT_ONCE]
             known = len(self._places)
             self._rows[known : known + len(group)] = self._computed(group)
             self._places.update(zip(group, itertools.count(known), strict=False))
             self._characters += sum(map(len, group))
-        places = np.fromiter(map(self._places.__getitem__, words), np.intp, len(words))
-        return self._rows[places]
 
     def _computed(self, words: Sequence[str]) -> npt.NDArray[np.int32]:
         hashes, weights, starts = features(words)
@@ -308,11 +271,12 @@ class WordTable(BaseClassifier):
         return {"entries": self._entries, "bias": self._bias, "curve": self._curve}
 
 
-def _of_copies(points: npt.NDArray[np.int32], kept: npt.NDArray[np.int32]) -> Scores:
-    """Scores of copies of one text: the mean over the words that each shows."""
+def _of_copies(points: npt.NDArray[np.int32], kept: npt.NDArray[np.integer]) -> Scores:
+    """Scores of copies: the mean over the words that each shows."""
     size = kept.shape[1]
     if size == 1:
-        return points[kept[:, 0]] / ONE
+        single: Scores = points[kept[:, 0]] / ONE
+        return single
     sums = points[kept].sum(axis=1, dtype=np.int64)
     # Rounded to a multiple of 1 / ONE in integers: no order of adding, no last bit.
     means: Scores = (2 * sums + size) // (2 * size) / ONE

@@ -9,7 +9,7 @@ from typing import Any
 
 from ranmask.errors import DataError, OptionError, OutputError
 from ranmask.metrics import CertifiedSummary
-from ranmask.runs import KindSummary, line_text, reported, summarise_kinds
+from ranmask.runs import KindSummary, line_bytes, reported, summarise_kinds
 from ranmask.sharding.columns import batches, decoded
 from ranmask.sharding.folder import Manifest, checksum, read_manifest
 
@@ -69,9 +69,9 @@ def merge(folder: Path, output: Path, finished: dict[str, Any]) -> int:
     if output.suffix == ".jsonl":
         record = output.with_name(output.name + ".run.json")
         with reported(output):
-            with draft.open("w", encoding="utf-8", newline="") as file:
+            with draft.open("wb") as file:
                 for part in _whole_parts(folder, manifest):
-                    file.writelines(map(line_text, decoded(part, manifest.command)))
+                    file.writelines(map(line_bytes, decoded(part, manifest.command)))
             content = json.dumps({**manifest.run, "finished": finished}, indent=2)
             record.write_text(content + "\n", encoding="utf-8")
             draft.replace(output)

@@ -19,7 +19,8 @@ from typing import TypeAlias, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from ranmask.classifiers.word_table import CURVE_STEPS, WHOLE, WordTable, features
+from ranmask.classifiers.word_features import WHOLE, features
+from ranmask.classifiers.word_table import CURVE_STEPS, WordTable
 from ranmask.errors import DataError, MissingDependencyError, OptionError
 from ranmask.smoothing import SmoothedClassifier
 from ranmask.training.evaluating import certified_score, certified_summary
