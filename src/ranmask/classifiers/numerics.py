@@ -135,10 +135,35 @@ def _allowed(moved: float, epsilon: float, logits: Scores) -> float:
 
 def probe_logits(forward: Callable[..., Scores], encoder: WordEncoder) -> Scores:
     """Logits of random rows, in one padded batch: to compare two ways of computing them."""
-    [batch] = batches(
-        list(_random_rows(encoder)), tokens=_NO_LIMIT, least_rows=_NO_LIMIT, pad_id=encoder.pad_id
+    return forward(_one_batch(list(_random_rows(encoder)), encoder))
+
+
+def probe_batches(encoder: WordEncoder) -> list[Batch]:
+    """Rows of all kinds and lengths in padded batches, the longest that the model takes too."""
+    kinds = [*_random_rows(encoder), *_whole_rows(encoder), *_pair_rows(encoder)]
+    return [_one_batch(rows, encoder) for rows in (kinds, [kinds[0], _longest_row(encoder)])]
+
+
+def probe_copies(encoder: WordEncoder, seed: int = 3) -> tuple[MaskedCopies, Batch]:
+    """Copies of a text whose words have one token or more; and their rows, in one batch."""
+    random = np.random.default_rng(seed)
+    count = min(12, encoder.most_words())
+    tokens = _random_tokens(encoder, 2 * count, random).tolist()
+    spelt = [_spelt(encoder, tokens[2 * i : 2 * i + 1 + i % 2]) for i in range(count)]
+    copies = MaskedCopies(
+        Document(tuple(spelt)), count, sampled_sets(count, min(3, count), 256, seed)
     )
-    return forward(batch)
+    return copies, _one_batch([encoder.rows(copies)], encoder)
+
+
+def _one_batch(rows: list[TokenRows], encoder: WordEncoder) -> Batch:
+    [batch] = batches(rows, tokens=_NO_LIMIT, least_rows=_NO_LIMIT, pad_id=encoder.pad_id)
+    return batch
+
+
+def _spelt(encoder: WordEncoder, tokens: list[int]) -> str:
+    """A word that has about these tokens."""
+    return str(encoder.tokenizer.decode(tokens)).strip().replace(" ", "") or "a"
 
 
 def relative_difference(one: Scores, other: Scores) -> float:
@@ -214,8 +239,7 @@ def _pair_rows(encoder: WordEncoder, seed: int = 2) -> Iterator[TokenRows]:
     for words in (5, 20):
         tokens = _random_tokens(encoder, 2 * words, random).tolist()
         # Pieces of words, most of them: what matters is that the rows are long and filled.
-        spelt = [encoder.tokenizer.decode([token]).strip().replace(" ", "") for token in tokens]
-        shown = tuple(word or "a" for word in spelt)
+        shown = tuple(_spelt(encoder, [token]) for token in tokens)
         pair = Document(shown[:words], " ".join(shown[words:]))
         try:
             read = encoder.words_read(pair)
