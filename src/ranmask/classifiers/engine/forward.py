@@ -92,9 +92,10 @@ class PackedEncoder:
         index: torch.Tensor | None,
     ) -> torch.Tensor:
         """The rest of a layer; ``residual`` is what came into it, by ``index`` where given."""
-        add_and_norm = self._operations.add_and_norm
+        operations = self._operations
         out = linear(context, layer.output.weight, layer.output.bias)
-        hidden = add_and_norm(out, residual, index, layer.output_norm)
-        inner = layer.activation(linear(hidden, layer.inner.weight, layer.inner.bias))
-        outer = linear(inner, layer.outer.weight, layer.outer.bias)
-        return add_and_norm(outer, hidden, None, layer.outer_norm)
+        hidden = operations.add_and_norm(out, residual, index, layer.output_norm)
+        inner = linear(hidden, layer.inner.weight, layer.inner.bias)
+        active = operations.activate(layer.activation, inner)
+        outer = linear(active, layer.outer.weight, layer.outer.bias)
+        return operations.add_and_norm(outer, hidden, None, layer.outer_norm)

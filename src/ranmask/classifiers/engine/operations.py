@@ -6,13 +6,18 @@ a token's row is not its own but that row of a table, which all copies of a text
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Protocol
 
 import torch
 from torch import nn
+from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.nn.functional import scaled_dot_product_attention
 
 from ranmask.classifiers.engine.packing import Packing
+
+# Not cuDNN's: it plans for every new number of rows and length, which takes longer than computing.
+_BACKENDS = [SDPBackend.FLASH_ATTENTION, SDPBackend.EFFICIENT_ATTENTION, SDPBackend.MATH]
 
 
 class Operations(Protocol):
@@ -47,6 +52,11 @@ class Operations(Protocol):
         norm: nn.LayerNorm,
     ) -> torch.Tensor:
         """The norm of ``rows`` plus ``residual``.  ``rows`` may be overwritten."""
+
+    def activate(
+        self, activation: Callable[[torch.Tensor], torch.Tensor], rows: torch.Tensor
+    ) -> torch.Tensor:
+        """What ``activation`` makes of ``rows``, which may be overwritten."""
 
 
 class PlainOperations:
@@ -87,6 +97,11 @@ class PlainOperations:
         normed: torch.Tensor = norm(rows.add_(residual if index is None else residual[index]))
         return normed
 
+    def activate(
+        self, activation: Callable[[torch.Tensor], torch.Tensor], rows: torch.Tensor
+    ) -> torch.Tensor:
+        return activation(rows)
+
 
 def _run_by_run(
     query: torch.Tensor,
@@ -104,12 +119,13 @@ def _run_by_run(
         queries = length if from_all else 1
         own = slice(asked, asked + queries * rows)
         some = slice(token, token + length * rows)
-        context = scaled_dot_product_attention(
-            query[own].view(rows, queries, heads, -1).transpose(1, 2),
-            key[some].view(rows, length, heads, -1).transpose(1, 2),
-            value[some].view(rows, length, heads, -1).transpose(1, 2),
-            scale=scale,
-        )
+        with sdpa_kernel(_BACKENDS):
+            context = scaled_dot_product_attention(
+                query[own].view(rows, queries, heads, -1).transpose(1, 2),
+                key[some].view(rows, length, heads, -1).transpose(1, 2),
+                value[some].view(rows, length, heads, -1).transpose(1, 2),
+                scale=scale,
+            )
         out[own] = context.transpose(1, 2).reshape(rows * queries, -1)
         asked, token = own.stop, some.stop
     return out

@@ -88,7 +88,7 @@ class PackedEngine:
     def _shared(
         self, copies: Sequence[MaskedCopies], others: list[int]
     ) -> Iterator[tuple[list[int], list[SpeltText]]]:
-        """Texts to lay out on the device, some batches at a time; the ``others`` are noted."""
+        """Texts to lay out on the device, a batch at a time if they fit; the ``others`` are noted."""
         many = [number for number, one in enumerate(copies) if len(one) >= FEW_COPIES]
         others.extend(number for number, one in enumerate(copies) if len(one) < FEW_COPIES)
         spelt = self._encoder.spelt([copies[number] for number in many])
@@ -100,12 +100,13 @@ class PackedEngine:
             if not suits(text, self._encoder):
                 others.append(number)
                 continue
-            if texts and (tokens >= self._tokens or not texts[0].goes_with(text)):
+            own = int(text.lengths.sum())
+            if texts and (tokens + own > self._tokens or not texts[0].goes_with(text)):
                 yield numbers, texts
                 numbers, texts, tokens = [], [], 0
             numbers.append(number)
             texts.append(text)
-            tokens += int(text.lengths.sum())
+            tokens += own
         if texts:
             yield numbers, texts
 
@@ -134,10 +135,13 @@ class PackedEngine:
 
     def _begin_flat(self, lengths: Ids, ids: Ids, positions: Ids, types: Ids) -> _Begin:
         """For rows whose tokens are there one after another."""
-        columns = to_device(
-            np.stack([ids, positions + self._first_position, types]), self._model.device
+        columns, first = to_device(
+            [
+                np.stack([ids, positions + self._first_position, types]),
+                np.cumsum(lengths) - lengths,
+            ],
+            self._model.device,
         )
-        first = to_device(np.cumsum(lengths) - lengths, self._model.device)
 
         def begin(packing: Packing) -> tuple[Start, torch.Tensor | None]:
             moved = first[packing.rows] - packing.starts
