@@ -52,6 +52,7 @@ DEFAULT_LONGEST = 512
 
 _CPU_TOKENS, _CPU_LEAST_ROWS = 2304, 32  # measured: smaller and larger batches are slower
 _SHORT_ROW = 24
+_PACKED_ON = ("cuda",)  # where the engine is used unless something else is said
 _GPU_TOKENS, _GPU_LEAST_ROWS = 1 << 17, 2048
 
 
@@ -177,6 +178,7 @@ class HuggingFaceClassifier(BaseClassifier):
                 self.encoder,
                 self.epsilon,
                 self.batch_tokens,
+                None if self._engine is None else self.score_copies,
             )
         return self._tolerance
 
@@ -279,7 +281,7 @@ class HuggingFaceClassifier(BaseClassifier):
     def _chosen_engine(self, exact: Any) -> PackedEngine | None:
         """What computes packed rows, if anything should; ``exact``: the model in float32."""
         wanted = self._engine_choice
-        if wanted == "plain" or (wanted == "auto" and self.model.device.type != "cuda"):
+        if wanted == "plain" or (wanted == "auto" and self.model.device.type not in _PACKED_ON):
             return None
         found = choosing.choose(
             self.model, exact, self._run, self.encoder, self._first_position, self.batch_tokens

@@ -47,7 +47,11 @@ class _RowScorer(Protocol):
 
 
 def measure_tolerance(
-    score_rows: _RowScorer, encoder: WordEncoder, epsilon: float, batch_tokens: int
+    score_rows: _RowScorer,
+    encoder: WordEncoder,
+    epsilon: float,
+    batch_tokens: int,
+    score_copies: Callable[[list[MaskedCopies]], Scores] | None = None,
 ) -> float:
     """How far the difference of two logits of one copy may move between computations.
 
@@ -57,10 +61,21 @@ def measure_tolerance(
     moves by at most twice what a logit does.  Never below the rounding step ``epsilon`` of the
     model's numbers, and rounded up to a power of two, so that small chance variations between
     runs do not show.
+
+    ``score_copies`` is another way from copies to logits, where there is one.  Copies of a text are
+    computed by it, too: by themselves, beside others, and as rows.
     """
     *ways, beside = _in_many_ways(score_rows, encoder, batch_tokens)
     moved = float(np.ptp(np.stack(ways), axis=0).max())
     moved = max(moved, float(np.abs(beside - ways[0]).max()))
+    if score_copies is not None:
+        text, other = (probe_copies(encoder, seed)[0] for seed in (3, 4))
+        copies = [
+            score_rows([encoder.rows(text)]),
+            score_copies([text]),
+            score_copies([text, *[other] * 15])[: len(text)],
+        ]
+        moved = max(moved, float(np.ptp(np.stack(copies), axis=0).max()))
     return _allowed(moved, epsilon, ways[0])
 
 

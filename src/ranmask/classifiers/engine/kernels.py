@@ -1,8 +1,8 @@
 """`Operations` by Triton kernels, for NVIDIA GPUs.
 
-Attention takes a group of whole rows in one program (`packing`): scores of all pairs of their tokens
-are one small product, of which those within a row are kept.  So rows of a few tokens cost little
-more than their bytes.  A longer row is a loop over its keys.
+Attention takes a group of whole rows in one program (`packing`): scores of all pairs of their
+tokens are one small product, of which those within a row are kept.  So rows of a few tokens cost
+little more than their bytes.  A longer row is a loop over its keys.
 
 All is added up in float32; in float32 products are exact to its last bits (no TF32).
 """
@@ -20,7 +20,8 @@ from ranmask.classifiers.engine.packing import Packing
 
 _LOG2_E = 1.4426950408889634
 _GELU = "GELUActivation"  # the exact one, by the error function
-_AT_ONCE = 4096
+_AT_ONCE = 2048
+_LEAST = 16  # of rows and columns in a product
 
 
 class TritonOperations:
@@ -118,12 +119,12 @@ def _launch_attention(
         scale * _LOG2_E,
         heads,
         SIZE=size,
-        BLOCK=max(16, triton.next_power_of_2(size)),
-        QUERIES=packing.at_once // 2 if first else packing.at_once,
+        BLOCK=max(_LEAST, triton.next_power_of_2(size)),
+        QUERIES=max(_LEAST, packing.at_once // 2) if first else packing.at_once,
         KEYS=packing.at_once,
         FIRST=first,
         INDEXED=index is not None,
-        num_warps=2,
+        num_warps=1 if packing.at_once < 64 else 2,
     )
 
 

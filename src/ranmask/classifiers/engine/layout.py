@@ -138,7 +138,7 @@ class SharedRows:
                 _with_nothing(table.word_places),
                 _with_nothing([np.arange(count) for count in counts]),
                 np.repeat(np.arange(len(texts)), [len(text.copies) for text in texts]),
-                np.array(of_text),
+                np.array(of_text).T,
             ],
             device,
         )
@@ -146,38 +146,36 @@ class SharedRows:
 
     def index(self, packing: Packing) -> torch.Tensor:
         """The places in the table of all tokens of a batch, row after row."""
-        words = self._words[packing.rows]
-        before, before_place, count, shifts = (
-            column[:, None] for column in self._of_text[self._text[packing.rows]].unbind(1)
-        )
+        words = self._words[:, packing.rows]  # of each row: its words are a column
+        before, before_place, count, shifts = self._of_text[:, self._text[packing.rows]]
         sizes, extra = self._sizes[words], self._extra[words]
-        shift = extra.cumsum(1) - extra
-        start, length = packing.starts[:, None], packing.lengths[:, None]
+        shift = extra.cumsum(0) - extra
+        start, end = packing.starts, packing.starts + packing.lengths
         nowhere = packing.tokens
         places = torch.empty(nowhere + 1, dtype=torch.int64, device=words.device)
 
         # What begins a row; and a mask token everywhere else, for the others to be written over.
-        column = torch.arange(
-            packing.longest if self._masked else self._most_before, device=words.device
-        )
-        inside = column < (length if self._masked else before)
-        places[torch.where(inside, start + column, nowhere)] = torch.where(
-            column < before, before_place + column, column
+        column = _count_to(packing.longest if self._masked else self._most_before, words)
+        stands = start[:, None] + column
+        inside = stands < end[:, None] if self._masked else column < before[:, None]
+        places[torch.where(inside, stands, nowhere)] = torch.where(
+            column < before[:, None], before_place[:, None] + column, column
         )
         # The tokens of kept words.
-        if self._masked:
-            stands = start + before + self._standing[words] + shift
-        else:
-            stands = start + before + sizes.cumsum(1) - sizes
-        piece = torch.arange(self._most_tokens, device=words.device)
-        places[torch.where(piece < sizes[:, :, None], stands[:, :, None] + piece, nowhere)] = (
-            self._places[words] + shift
-        )[:, :, None] + shifts[:, :, None] * piece
+        moved = self._standing[words] + shift if self._masked else sizes.cumsum(0) - sizes
+        piece = _count_to(self._most_tokens, words)[:, None, None]
+        places[torch.where(piece < sizes, start + before + moved + piece, nowhere)] = (
+            self._places[words] + shift + shifts * piece
+        )
         # What ends a row.
-        last = torch.arange(self._after, device=words.device)
-        position = before + count + extra.sum(1, keepdim=True) + last
-        places[start + length - self._after + last] = (1 + last) * self._width + position
+        last = _count_to(self._after, words)[:, None]
+        position = before + count + extra.sum(0) + last
+        places[end - self._after + last] = (1 + last) * self._width + position
         return places[:nowhere]
+
+
+def _count_to(number: int, like: torch.Tensor) -> torch.Tensor:
+    return torch.arange(number, device=like.device)
 
 
 class _Table:
@@ -215,13 +213,13 @@ class _Table:
 
 
 def _padded(texts: Sequence[SpeltText], first_words: Ids, nothing: int) -> Ids:
-    """The words that each row shows, counted over all texts; ``nothing`` where it shows fewer."""
+    """The words that each row shows, a column a row; ``nothing`` where it shows fewer."""
     most = max(text.copies.kept.shape[1] for text in texts)
-    words = np.full((sum(len(text.copies) for text in texts), most), nothing, dtype=np.int32)
+    words = np.full((most, sum(len(text.copies) for text in texts)), nothing, dtype=np.int64)
     row = 0
     for text, first in zip(texts, first_words.tolist(), strict=True):
         kept = text.copies.kept
-        words[row : row + len(kept), : kept.shape[1]] = kept + first
+        words[: kept.shape[1], row : row + len(kept)] = kept.T + first
         row += len(kept)
     return words
 

@@ -16,8 +16,7 @@ import torch
 
 from ranmask.classifiers.encoding import Ids
 
-_GROUP, _SMALL_GROUP = 64, 32  # measured: most tokens of a group, of rows that are short on average
-_SHORT_ROW = 12
+_GROUPS = (16, 32, 64)  # most tokens of a group: the first that rows fit into on average
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,7 +47,7 @@ def pack(rows: npt.NDArray[np.intp], lengths: Ids, device: torch.device) -> Pack
     first = np.flatnonzero(np.diff(lengths, prepend=0))  # no row is empty
     sizes, counts = lengths[first], np.diff(first, append=len(lengths))
     total = int((sizes * counts).sum())
-    at_once = _SMALL_GROUP if total <= _SHORT_ROW * len(rows) else _GROUP
+    at_once = next((size for size in _GROUPS if total <= size * len(rows)), _GROUPS[-1])
     groups = _groups(sizes, counts, at_once)
     there = to_device([rows, sizes, counts, groups, _tiles(groups, at_once)], device)
     of_rows = torch.repeat_interleave(there[1], there[2], output_size=len(rows))

@@ -19,7 +19,10 @@ from ranmask.classifiers.engine.forward import PackedEncoder, Start
 from ranmask.classifiers.engine.layout import FEW_COPIES, SharedRows, SpeltText, spell, suits
 from ranmask.classifiers.engine.packing import Packing, cut, pack, to_device
 from ranmask.classifiers.engine.weights import known_parts
+from ranmask.classifiers.frames import Frame
 from ranmask.errors import ClassifierError
+
+_TEXTS_AT_ONCE = 16
 
 _Begin: TypeAlias = Callable[[Packing], tuple[Start, torch.Tensor | None]]
 """What the tokens of a batch begin with, and their places in it."""
@@ -88,14 +91,13 @@ class PackedEngine:
     def _shared(
         self, copies: Sequence[MaskedCopies], others: list[int]
     ) -> Iterator[tuple[list[int], list[SpeltText]]]:
-        """Texts to lay out on the device, a batch at a time if they fit; the ``others`` are noted."""
+        """Texts to lay out on the device, a batch at a time; the ``others`` are noted."""
         many = [number for number, one in enumerate(copies) if len(one) >= FEW_COPIES]
         others.extend(number for number, one in enumerate(copies) if len(one) < FEW_COPIES)
-        spelt = self._encoder.spelt([copies[number] for number in many])
         numbers: list[int] = []
         texts: list[SpeltText] = []
         tokens = 0
-        for number, (words, frame) in zip(many, spelt, strict=True):
+        for number, words, frame in self._spelt(copies, many):
             text = spell(copies[number], words, frame, self._encoder.hide)
             if not suits(text, self._encoder):
                 others.append(number)
@@ -109,6 +111,16 @@ class PackedEngine:
             tokens += own
         if texts:
             yield numbers, texts
+
+    def _spelt(
+        self, copies: Sequence[MaskedCopies], numbers: Sequence[int]
+    ) -> Iterator[tuple[int, list[tuple[int, ...]], Frame]]:
+        """Some texts' words as tokens, a few at a time: so that the device soon has work."""
+        for start in range(0, len(numbers), _TEXTS_AT_ONCE):
+            some = numbers[start : start + _TEXTS_AT_ONCE]
+            spelt = self._encoder.spelt([copies[number] for number in some])
+            for number, (words, frame) in zip(some, spelt, strict=True):
+                yield number, words, frame
 
     def _of_shared(self, texts: Sequence[SpeltText]) -> torch.Tensor:
         rows = SharedRows(texts, self._encoder, self._first_position, self._model.device)
