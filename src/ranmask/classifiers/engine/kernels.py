@@ -91,6 +91,17 @@ class TritonOperations:
         return rows
 
 
+def _shape(at_once: int, size: int, dtype: torch.dtype) -> tuple[int, int]:
+    """Keys of one product, and warps of a program.
+
+    In half precision as measured.  Products of float32 are done without tensor cores and hold more
+    in registers; so that these suffice, a program takes fewer keys at a time and has more warps.
+    """
+    if dtype == torch.float32:
+        return min(at_once, 32), 1 if at_once == _LEAST else max(1, at_once * size // 512)
+    return at_once, 1 if at_once < 64 or size <= 32 else 2
+
+
 def _launch_attention(
     query: torch.Tensor,
     key: torch.Tensor,
@@ -105,6 +116,8 @@ def _launch_attention(
 ) -> None:
     tiles = packing.groups if first else packing.tiles
     size = out.shape[1] // heads
+    block = max(_LEAST, triton.next_power_of_2(size))
+    keys, warps = _shape(packing.at_once, block, out.dtype)
     _attention[(len(tiles) * heads,)](
         query,
         key,
@@ -119,12 +132,12 @@ def _launch_attention(
         scale * _LOG2_E,
         heads,
         SIZE=size,
-        BLOCK=max(_LEAST, triton.next_power_of_2(size)),
+        BLOCK=block,
         QUERIES=max(_LEAST, packing.at_once // 2) if first else packing.at_once,
-        KEYS=packing.at_once,
+        KEYS=keys,
         FIRST=first,
         INDEXED=index is not None,
-        num_warps=1 if packing.at_once < 64 else 2,
+        num_warps=warps,
     )
 
 
@@ -152,10 +165,11 @@ def _attention(
     """One head of one tile: (first query, end of queries, first key, end of keys)."""
     tile = tl.program_id(0) // heads
     head = tl.program_id(0) % heads
-    first_query = tl.load(tiles + 4 * tile)
-    end_query = tl.load(tiles + 4 * tile + 1)
-    first_key = tl.load(tiles + 4 * tile + 2)
-    end_key = tl.load(tiles + 4 * tile + 3)
+    # Places of a batch fit into 32 bits; in 64, float32 of 64 columns no longer fits the registers.
+    first_query = tl.load(tiles + 4 * tile).to(tl.int32)
+    end_query = tl.load(tiles + 4 * tile + 1).to(tl.int32)
+    first_key = tl.load(tiles + 4 * tile + 2).to(tl.int32)
+    end_key = tl.load(tiles + 4 * tile + 3).to(tl.int32)
     place = tl.arange(0, BLOCK)
     column = head * SIZE + place
     asked = first_query + tl.arange(0, QUERIES)
