@@ -1,7 +1,8 @@
 """Hugging Face sequence classifiers as base classifiers.
 
 The fast path: words are tokenised once, kept sets become token rows directly (`encoding`), rows
-are batched by length (`batching`), and nothing is padded that need not be.
+are batched by length (`batching`), and nothing is padded that need not be.  On a GPU an engine
+(`engine`) does all of this and the forward pass itself, for models whose structure it knows.
 """
 
 from __future__ import annotations

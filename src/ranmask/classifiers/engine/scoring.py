@@ -7,6 +7,7 @@ prepares the next ones.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, nullcontext
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -55,38 +56,46 @@ class PackedEngine:
             self._tokens,
         )
 
-    @torch.inference_mode()
     def score(self, copies: Sequence[MaskedCopies]) -> Scores:
         """Logits of all copies of all texts, in their order."""
-        self._model.refresh()
         found: list[tuple[list[int], torch.Tensor]] = []
         others: list[int] = []
-        for numbers, texts in self._shared(copies, others):
-            found.append((numbers, self._of_shared(texts)))
-        if others:
-            rows = self._encoder.rows_of_all([copies[number] for number in others])
-            found.append((others, self._of_rows(rows, self._tokens)))
-        return _in_order(found, [len(one) for one in copies])
+        with self._computing():
+            for numbers, texts in self._shared(copies, others):
+                found.append((numbers, self._of_shared(texts)))
+            if others:
+                rows = self._encoder.rows_of_all([copies[number] for number in others])
+                found.append((others, self._of_rows(rows, self._tokens)))
+            return _in_order(found, [len(one) for one in copies])
 
-    @torch.inference_mode()
     def score_rows(self, rows: Sequence[TokenRows], tokens: int | None = None) -> Scores:
         """Logits of token rows, in their order; ``tokens``: most of a batch."""
         if not rows:
             raise ClassifierError("no copies to score")
-        self._model.refresh()
-        return _on_host(self._of_rows(rows, tokens or self._tokens))
+        with self._computing():
+            return _on_host(self._of_rows(rows, tokens or self._tokens))
 
-    @torch.inference_mode()
     def score_batch(self, batch: Batch) -> Scores:
         """Logits of one batch, without its padding."""
-        self._model.refresh()
         width = batch.ids.shape[1]
         lengths = np.full(len(batch.ids), width)
         if batch.visible is not None:
             lengths = batch.visible.sum(axis=1)
         used = np.arange(width) < lengths[:, None]
-        begin = self._begin_flat(lengths, batch.ids[used], batch.positions[used], batch.types[used])
-        return _on_host(self._all(lengths, int(lengths.sum()), begin))
+        with self._computing():
+            begin = self._begin_flat(
+                lengths, batch.ids[used], batch.positions[used], batch.types[used]
+            )
+            return _on_host(self._all(lengths, int(lengths.sum()), begin))
+
+    @contextmanager
+    def _computing(self) -> Iterator[None]:
+        """On the model's own device, which need not be PyTorch's current one."""
+        device = self._model.device
+        own = torch.cuda.device(device) if device.type == "cuda" else nullcontext()
+        with torch.inference_mode(), own:
+            self._model.refresh()
+            yield
 
     def _shared(
         self, copies: Sequence[MaskedCopies], others: list[int]
