@@ -40,7 +40,7 @@ def votes(model: Any, tokenizer: Any, text: str, rate: float, seed: int = 0) -> 
                 return_tensors="pt",
             )
             with torch.inference_mode():
-                best = model(**batch).logits.argmax(dim=1)
+                best = model(**batch.to(model.device)).logits.argmax(dim=1)
             for label in best.tolist():
                 counts[label] += 1
     return counts

@@ -6,10 +6,12 @@ import json
 from typing import Any
 
 from benchmarks import table, where
+from benchmarks.gpu_engine_page import engine_section
 from benchmarks.settings import REPOSITORY
 
 RESULTS = REPOSITORY / "benchmarks" / "results.json"
 GPU_RESULTS = REPOSITORY / "benchmarks" / "gpu_results.json"
+ENGINE_RESULTS = REPOSITORY / "benchmarks" / "gpu_engine.jsonl"
 PAGE = REPOSITORY / "docs" / "performance.md"
 
 _HEAD = """# Performance
@@ -58,6 +60,8 @@ def performance_page(results: dict[str, Any]) -> str:
             parts.append(render(figures))
     if GPU_RESULTS.is_file():
         parts.append(_gpu(json.loads(GPU_RESULTS.read_text())))
+    if ENGINE_RESULTS.is_file():
+        parts.append(engine_section(ENGINE_RESULTS))
     return "\n".join(parts)
 
 

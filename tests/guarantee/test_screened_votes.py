@@ -65,8 +65,11 @@ class Exact(BaseClassifier):
         self.asked.append(len(table))
         return table
 
+    def score_copies(self, copies):
+        return self.score_rows(self.encoder.rows_of_all(copies))
+
     def score(self, copies):
-        table = self.score_rows(self.encoder.rows_of_all(copies))
+        table = self.score_copies(copies)
         return np.split(table, np.cumsum([len(one) for one in copies])[:-1])
 
 
@@ -92,6 +95,9 @@ class Fast:
         moved = table + self.moves * gains
         moved[self.spoils(table)] = self.spoilt_row
         return moved
+
+    def raw_copies(self, copies):
+        return self.raw_rows(self.exact.encoder.rows_of_all(copies))
 
 
 def every(share):

@@ -129,6 +129,12 @@ class WordEncoder:
             )
         ]
 
+    def spelt(self, copies: Sequence[MaskedCopies]) -> list[tuple[list[tuple[int, ...]], Frame]]:
+        """What rows are laid out from: the tokens of a text's words, and what stands around."""
+        words = self._tokenise([_words_read(one) for one in copies])
+        frames = [self._frame(one.document.premise) for one in copies]
+        return list(zip(words, frames, strict=True))
+
     def rows_of_drawn(self, texts: Sequence[DrawnCopies]) -> list[TokenRows]:
         """Token rows of random copies of texts, in their order: all words are visible.
 

@@ -1,17 +1,19 @@
 """Hugging Face sequence classifiers as base classifiers.
 
 The fast path: words are tokenised once, kept sets become token rows directly (`encoding`), rows
-are batched by length (`batching`), and nothing is padded that need not be.
+are batched by length (`batching`), and nothing is padded that need not be.  On a GPU an engine
+(`engine`) does all of this and the forward pass itself, for models whose structure it knows.
 """
 
 from __future__ import annotations
 
 import copy
 import inspect
+import warnings
 from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
 
 import numpy as np
 
@@ -26,7 +28,7 @@ from ranmask.classifiers.base import (
 )
 from ranmask.classifiers.batching import Batch, batches
 from ranmask.classifiers.encoding import TokenRows, WordEncoder
-from ranmask.errors import ClassifierError, MissingDependencyError, ModelError
+from ranmask.errors import ClassifierError, MissingDependencyError, ModelError, OptionError
 from ranmask.synonyms import DrawnCopies
 from ranmask.words import Document
 
@@ -34,6 +36,8 @@ try:
     import torch
     from torch.nn.attention import SDPBackend, sdpa_kernel
 
+    from ranmask.classifiers.engine import choosing
+    from ranmask.classifiers.engine.scoring import PackedEngine
     from ranmask.classifiers.first_row import first_row_model
 except ImportError as error:
     raise MissingDependencyError("PyTorch", "hf") from error
@@ -41,11 +45,15 @@ except ImportError as error:
 if TYPE_CHECKING:
     from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
+Engine: TypeAlias = Literal["auto", "packed", "plain"]
+"""What computes logits: see `HuggingFaceClassifier`."""
+
 DEFAULT_LONGEST = 512
 """Longest row where neither model nor tokenizer names a limit."""
 
 _CPU_TOKENS, _CPU_LEAST_ROWS = 2304, 32  # measured: smaller and larger batches are slower
 _SHORT_ROW = 24
+_PACKED_ON = ("cuda",)  # where the engine is used unless something else is said
 _GPU_TOKENS, _GPU_LEAST_ROWS = 1 << 17, 2048
 
 
@@ -64,6 +72,10 @@ class HuggingFaceClassifier(BaseClassifier):
             attention, which is checked here by running the model.
         mask_token: A token of the vocabulary to use where the tokenizer has no mask token.
         batch_tokens: Most tokens in one forward pass; a default for the device otherwise.
+        engine: ``packed`` computes rows without padding, by `ranmask.classifiers.engine`, once its
+            logits were compared with the model's own; a model that it cannot compute is refused.
+            ``plain`` calls the model.  ``auto`` is ``packed`` on a GPU, where that is possible,
+            and ``plain`` elsewhere.
     """
 
     def __init__(
@@ -75,8 +87,14 @@ class HuggingFaceClassifier(BaseClassifier):
         mask_token: str | None = None,
         batch_tokens: int | None = None,
         source: str | None = None,
+        engine: Engine = "auto",
     ) -> None:
         check_hiding(hide)
+        if engine not in get_args(Engine):
+            raise OptionError(
+                f"engine must be one of {', '.join(get_args(Engine))}; not {engine!r}"
+            )
+        self._engine_choice = engine
         self.model: Any = model
         self.model.train(False)
         self.tokenizer: Any = tokenizer
@@ -100,6 +118,7 @@ class HuggingFaceClassifier(BaseClassifier):
         self._first_position = _first_position(self.model)
         self.encoder = WordEncoder(tokenizer, longest_row(self.model, tokenizer), hide, mask_token)
         self._fast: Any = None
+        self._engine: PackedEngine | None = None
         self._prepare()
 
     def configured(
@@ -112,6 +131,7 @@ class HuggingFaceClassifier(BaseClassifier):
             mask_token=self.encoder.mask_token if mask_token is None else mask_token,
             batch_tokens=self.batch_tokens,
             source=self.source,
+            engine=self._engine_choice,
         )
 
     def in_dtype(self, dtype: str) -> HuggingFaceClassifier:
@@ -122,6 +142,8 @@ class HuggingFaceClassifier(BaseClassifier):
         other = copy.copy(self)
         other.model = copy.deepcopy(self.model).to(getattr(torch, dtype))
         other._fast = None if self._fast is None else first_row_model(other.model)
+        if self._engine is not None:
+            other._engine = self._engine.for_model(other.model)
         other._tolerance = None
         return other
 
@@ -158,13 +180,26 @@ class HuggingFaceClassifier(BaseClassifier):
                 self.encoder,
                 self.epsilon,
                 self.batch_tokens,
+                None if self._engine is None else self.score_copies,
             )
         return self._tolerance
 
     def score(self, copies: Sequence[MaskedCopies]) -> list[Scores]:
-        logits = self.score_rows(self.encoder.rows_of_all(copies))
         ends = np.cumsum([len(one) for one in copies])[:-1]
-        return np.split(logits, ends)
+        return np.split(self.score_copies(copies), ends)
+
+    def score_copies(self, copies: Sequence[MaskedCopies]) -> Scores:
+        """Logits of all copies of all texts, in their order."""
+        if self._engine is None:
+            return self.score_rows(self.encoder.rows_of_all(copies))
+        logits = self._engine.score(copies)
+        return checked_scores(logits, len(logits), None)
+
+    def raw_copies(self, copies: Sequence[MaskedCopies]) -> Scores:
+        """As `score_copies`; but where the model's numbers overflow, a row may not be finite."""
+        if self._engine is None:
+            return self.raw_rows(self.encoder.rows_of_all(copies))
+        return self._engine.score(copies)
 
     def score_drawn(self, texts: Sequence[DrawnCopies]) -> list[Scores]:
         logits = self.score_rows(self.encoder.rows_of_drawn(texts))
@@ -187,6 +222,9 @@ class HuggingFaceClassifier(BaseClassifier):
         self, rows: Sequence[TokenRows], tokens: int | None, least_rows: int | None, *, finite: bool
     ) -> Scores:
         total = sum(len(text.lengths) for text in rows)
+        if self._engine is not None:
+            packed = self._engine.score_rows(rows, tokens)
+            return checked_scores(packed, total, None) if finite else packed
         logits: Scores | None = None
         plan = batches(
             rows,
@@ -238,8 +276,29 @@ class HuggingFaceClassifier(BaseClassifier):
             checked = copy.deepcopy(self.model).float()
         if self.encoder.hide == "drop":
             self._check_dropping(checked)
-        if self._first_row_is_enough(checked):
+        self._engine = self._chosen_engine(checked)
+        if self._engine is None and self._first_row_is_enough(checked):
             self._fast = first_row_model(self.model)
+
+    def _chosen_engine(self, exact: Any) -> PackedEngine | None:
+        """What computes packed rows, if anything should; ``exact``: the model in float32."""
+        wanted = self._engine_choice
+        if wanted == "plain" or (wanted == "auto" and self.model.device.type not in _PACKED_ON):
+            return None
+        found = choosing.choose(
+            self.model, exact, self._run, self.encoder, self._first_position, self.batch_tokens
+        )
+        complaints = "; ".join(found.complaints)
+        if found.engine is None and wanted == "packed":
+            raise ModelError(f"engine='packed' is not possible: {complaints}. Use engine='plain'")
+        if complaints:
+            instead = "the model's own forward" if found.engine is None else "plain PyTorch"
+            warnings.warn(
+                f"{instead} is used, which is slower than the packed engine: {complaints}",
+                RuntimeWarning,
+                stacklevel=4,
+            )
+        return found.engine
 
     def _first_row_is_enough(self, model: Any) -> bool:
         """Whether the head reads the first row alone, where the model's structure is known."""

@@ -47,7 +47,11 @@ class _RowScorer(Protocol):
 
 
 def measure_tolerance(
-    score_rows: _RowScorer, encoder: WordEncoder, epsilon: float, batch_tokens: int
+    score_rows: _RowScorer,
+    encoder: WordEncoder,
+    epsilon: float,
+    batch_tokens: int,
+    score_copies: Callable[[list[MaskedCopies]], Scores] | None = None,
 ) -> float:
     """How far the difference of two logits of one copy may move between computations.
 
@@ -57,10 +61,21 @@ def measure_tolerance(
     moves by at most twice what a logit does.  Never below the rounding step ``epsilon`` of the
     model's numbers, and rounded up to a power of two, so that small chance variations between
     runs do not show.
+
+    ``score_copies`` is another way from copies to logits, where there is one.  Copies of a text are
+    computed by it, too: by themselves, beside others, and as rows.
     """
     *ways, beside = _in_many_ways(score_rows, encoder, batch_tokens)
     moved = float(np.ptp(np.stack(ways), axis=0).max())
     moved = max(moved, float(np.abs(beside - ways[0]).max()))
+    if score_copies is not None:
+        text, other = (probe_copies(encoder, seed)[0] for seed in (3, 4))
+        copies = [
+            score_rows([encoder.rows(text)]),
+            score_copies([text]),
+            score_copies([text, *[other] * 15])[: len(text)],
+        ]
+        moved = max(moved, float(np.ptp(np.stack(copies), axis=0).max()))
     return _allowed(moved, epsilon, ways[0])
 
 
@@ -135,10 +150,35 @@ def _allowed(moved: float, epsilon: float, logits: Scores) -> float:
 
 def probe_logits(forward: Callable[..., Scores], encoder: WordEncoder) -> Scores:
     """Logits of random rows, in one padded batch: to compare two ways of computing them."""
-    [batch] = batches(
-        list(_random_rows(encoder)), tokens=_NO_LIMIT, least_rows=_NO_LIMIT, pad_id=encoder.pad_id
+    return forward(_one_batch(list(_random_rows(encoder)), encoder))
+
+
+def probe_batches(encoder: WordEncoder) -> list[Batch]:
+    """Rows of all kinds and lengths in padded batches, the longest that the model takes too."""
+    kinds = [*_random_rows(encoder), *_whole_rows(encoder), *_pair_rows(encoder)]
+    return [_one_batch(rows, encoder) for rows in (kinds, [kinds[0], _longest_row(encoder)])]
+
+
+def probe_copies(encoder: WordEncoder, seed: int = 3) -> tuple[MaskedCopies, Batch]:
+    """Copies of a text whose words have one token or more; and their rows, in one batch."""
+    random = np.random.default_rng(seed)
+    count = min(12, encoder.most_words())
+    tokens = _random_tokens(encoder, 2 * count, random).tolist()
+    spelt = [_spelt(encoder, tokens[2 * i : 2 * i + 1 + i % 2]) for i in range(count)]
+    copies = MaskedCopies(
+        Document(tuple(spelt)), count, sampled_sets(count, min(3, count), 256, seed)
     )
-    return forward(batch)
+    return copies, _one_batch([encoder.rows(copies)], encoder)
+
+
+def _one_batch(rows: list[TokenRows], encoder: WordEncoder) -> Batch:
+    [batch] = batches(rows, tokens=_NO_LIMIT, least_rows=_NO_LIMIT, pad_id=encoder.pad_id)
+    return batch
+
+
+def _spelt(encoder: WordEncoder, tokens: list[int]) -> str:
+    """A word that has about these tokens."""
+    return str(encoder.tokenizer.decode(tokens)).strip().replace(" ", "") or "a"
 
 
 def relative_difference(one: Scores, other: Scores) -> float:
@@ -214,8 +254,7 @@ def _pair_rows(encoder: WordEncoder, seed: int = 2) -> Iterator[TokenRows]:
     for words in (5, 20):
         tokens = _random_tokens(encoder, 2 * words, random).tolist()
         # Pieces of words, most of them: what matters is that the rows are long and filled.
-        spelt = [encoder.tokenizer.decode([token]).strip().replace(" ", "") for token in tokens]
-        shown = tuple(word or "a" for word in spelt)
+        shown = tuple(_spelt(encoder, [token]) for token in tokens)
         pair = Document(shown[:words], " ".join(shown[words:]))
         try:
             read = encoder.words_read(pair)

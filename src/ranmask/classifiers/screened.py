@@ -6,9 +6,9 @@ close: those are computed again.  This module knows no framework, only two class
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -22,6 +22,8 @@ from ranmask.words import Document
 
 if TYPE_CHECKING:
     from ranmask.classifiers.huggingface import HuggingFaceClassifier
+
+_Which: TypeAlias = npt.NDArray[np.bool_]
 
 SCREENED = "screened"
 """The ``dtype`` that stands for this."""
@@ -122,24 +124,27 @@ class ScreenedClassifier(BaseClassifier):
         return self.exact.words_read(document)
 
     def score(self, copies: Sequence[MaskedCopies]) -> list[Scores]:
-        rows = self._score_rows(self.encoder.rows_of_all(copies))
-        return np.split(rows, np.cumsum([len(one) for one in copies])[:-1])
+        self._check_difference()
+        scores = self.fast.raw_copies(copies)
+        self._again(scores, lambda close: self.exact.score_copies(_chosen_copies(copies, close)))
+        return np.split(scores, np.cumsum([len(one) for one in copies])[:-1])
 
     def score_drawn(self, texts: Sequence[DrawnCopies]) -> list[Scores]:
-        rows = self._score_rows(self.encoder.rows_of_drawn(texts))
-        return np.split(rows, np.cumsum([len(one) for one in texts])[:-1])
-
-    def _score_rows(self, rows: Sequence[TokenRows]) -> Scores:
         self._check_difference()
+        rows = self.encoder.rows_of_drawn(texts)
         scores = self.fast.raw_rows(rows)
+        self._again(scores, lambda close: self.exact.score_rows(_chosen_rows(rows, close)))
+        return np.split(scores, np.cumsum([len(one) for one in texts])[:-1])
+
+    def _again(self, scores: Scores, exactly: Callable[[_Which], Scores]) -> None:
+        """Put the exact rows in place of those that are too close."""
         close = ~_leads_by_more(scores, self.screen)
         if close.any():
-            again = self.exact.score_rows(_chosen(rows, close))
+            again = exactly(close)
             self._farthest_seen = max(self._farthest_seen, _apart(scores[close], again))
             self._check_difference()
             scores[close] = again
             self.rechecked += len(again)
-        return scores
 
     def _check_difference(self) -> None:
         # For good: whoever asks again, text by text, must not get what rests on a broken bound.
@@ -157,15 +162,25 @@ def _apart(fast: Scores, exact: Scores) -> float:
     return float(np.ptp(fast[finite] - exact[finite], axis=1).max(initial=0.0))
 
 
-def _leads_by_more(scores: Scores, margin: float) -> npt.NDArray[np.bool_]:
+def _leads_by_more(scores: Scores, margin: float) -> _Which:
     """Which rows are finite and have a best output that is more than ``margin`` above the next."""
     finite = np.isfinite(scores).all(axis=1, keepdims=True)
     top_two = np.partition(np.where(finite, scores, 0.0), -2, axis=1)[:, -2:]
-    ahead: npt.NDArray[np.bool_] = top_two[:, 1] - top_two[:, 0] > margin
+    ahead: _Which = top_two[:, 1] - top_two[:, 0] > margin
     return ahead  # a row of zeros is not
 
 
-def _chosen(rows: Sequence[TokenRows], wanted: npt.NDArray[np.bool_]) -> list[TokenRows]:
+def _chosen_copies(copies: Sequence[MaskedCopies], wanted: _Which) -> list[MaskedCopies]:
+    """Those copies that are wanted, of all texts together."""
+    parts = np.split(wanted, np.cumsum([len(one) for one in copies])[:-1])
+    return [
+        replace(one, kept=one.kept[part])
+        for one, part in zip(copies, parts, strict=True)
+        if part.any()
+    ]
+
+
+def _chosen_rows(rows: Sequence[TokenRows], wanted: _Which) -> list[TokenRows]:
     """Those rows that are wanted, of all texts together."""
     parts = np.split(wanted, np.cumsum([len(text.lengths) for text in rows])[:-1])
     return [

@@ -1,0 +1,173 @@
+"""The parts of an encoder of BERT's kind, found in a Hugging Face model by its class.
+
+Weights stay where they are: parts are the model's own modules, so whoever trains the model trains
+these.  Only the three projections of attention are copied, side by side, to be one product; the
+copy is made again when one of them has changed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import nn
+
+from ranmask.errors import ModelError
+
+_CLASSIFIER_READS_ROWS = (
+    *("RobertaForSequenceClassification", "XLMRobertaForSequenceClassification"),
+    *("CamembertForSequenceClassification", "ElectraForSequenceClassification"),
+)
+_ATTENTIONS = ("sdpa", "eager")
+
+
+class SideBySide:
+    """Linear layers over the same input, as one."""
+
+    def __init__(self, *parts: nn.Linear) -> None:
+        self._parts = parts
+        self._seen: tuple[tuple[int, int], ...] = ()
+        self.refresh()
+
+    def refresh(self) -> None:
+        """Copy the parts' weights anew where they are not those that were copied."""
+        tensors = [tensor for part in self._parts for tensor in (part.weight, part.bias)]
+        seen = tuple((tensor.data_ptr(), _version(tensor)) for tensor in tensors)
+        if seen != self._seen:
+            with torch.no_grad():
+                self.weight = torch.cat([part.weight for part in self._parts])
+                self.bias = torch.cat([part.bias for part in self._parts])
+            self._seen = seen
+
+    def __call__(self, rows: torch.Tensor, first: int = 0, last: int | None = None) -> torch.Tensor:
+        """What the parts from ``first`` up to, not including, ``last`` give, side by side."""
+        size = len(self.bias) // len(self._parts)
+        some = slice(first * size, None if last is None else last * size)
+        return nn.functional.linear(rows, self.weight[some], self.bias[some])
+
+
+def _version(tensor: torch.Tensor) -> int:
+    return 0 if tensor.is_inference() else tensor._version
+
+
+@dataclass(frozen=True, eq=False)
+class Layer:
+    """One layer: attention, its output with a residual, a network of two layers with another."""
+
+    query_key_value: SideBySide
+    output: nn.Linear
+    output_norm: nn.LayerNorm
+    inner: nn.Linear
+    activation: Callable[[torch.Tensor], torch.Tensor]
+    outer: nn.Linear
+    outer_norm: nn.LayerNorm
+
+
+@dataclass(frozen=True, eq=False)
+class Encoder:
+    """All parts of a model.  ``head`` takes the last layer's first rows, (rows, width), to logits.
+
+    ``types`` and ``projection`` are None where a model has none.
+    """
+
+    words: nn.Embedding
+    positions: nn.Embedding
+    types: nn.Embedding | None
+    norm: nn.LayerNorm
+    projection: nn.Linear | None
+    layers: tuple[Layer, ...]
+    heads: int
+    scale: float
+    head: Callable[[torch.Tensor], torch.Tensor]
+
+    def refresh(self) -> None:
+        """Follow weights that were trained since."""
+        for layer in self.layers:
+            layer.query_key_value.refresh()
+
+
+def encoder_parts(model: Any) -> Encoder | None:
+    """The parts of ``model``; None where its class, or something in it, is not known here."""
+    if getattr(model.config, "_attn_implementation", None) not in _ATTENTIONS:
+        return None
+    if getattr(model.config, "is_decoder", False) or model.config.num_hidden_layers < 1:
+        return None
+    name = type(model).__name__
+    try:
+        if name == "DistilBertForSequenceClassification":
+            return _distilbert(model)
+        if name == "BertForSequenceClassification":
+            pooler = model.bert.pooler
+            return _bert(model.bert, lambda first: model.classifier(pooler(first[:, None])))
+        if name in _CLASSIFIER_READS_ROWS:
+            return _bert(model.base_model, lambda first: model.classifier(first[:, None]))
+    except AttributeError:  # built otherwise than the versions that we know
+        return None
+    return None
+
+
+def known_parts(model: Any) -> Encoder:
+    """The parts of a model that is known."""
+    parts = encoder_parts(model)
+    if parts is None:
+        raise ModelError(f"the structure of {type(model).__name__} is not known to the engine")
+    return parts
+
+
+def _bert(body: Any, head: Callable[[torch.Tensor], torch.Tensor]) -> Encoder:
+    attention = body.encoder.layer[0].attention.self
+    return Encoder(
+        words=body.embeddings.word_embeddings,
+        positions=body.embeddings.position_embeddings,
+        types=body.embeddings.token_type_embeddings,
+        norm=body.embeddings.LayerNorm,
+        projection=getattr(body, "embeddings_project", None),
+        layers=tuple(_bert_layer(layer) for layer in body.encoder.layer),
+        heads=attention.num_attention_heads,
+        scale=attention.scaling,
+        head=head,
+    )
+
+
+def _bert_layer(layer: Any) -> Layer:
+    own = layer.attention.self
+    return Layer(
+        query_key_value=SideBySide(own.query, own.key, own.value),
+        output=layer.attention.output.dense,
+        output_norm=layer.attention.output.LayerNorm,
+        inner=layer.intermediate.dense,
+        activation=layer.intermediate.intermediate_act_fn,
+        outer=layer.output.dense,
+        outer_norm=layer.output.LayerNorm,
+    )
+
+
+def _distilbert(model: Any) -> Encoder:
+    body = model.distilbert
+    attention = body.transformer.layer[0].attention
+    return Encoder(
+        words=body.embeddings.word_embeddings,
+        positions=body.embeddings.position_embeddings,
+        types=None,
+        norm=body.embeddings.LayerNorm,
+        projection=None,
+        layers=tuple(_distilbert_layer(layer) for layer in body.transformer.layer),
+        heads=attention.n_heads,
+        scale=attention.scaling,
+        head=lambda first: model.classifier(model.pre_classifier(first).relu()),
+    )
+
+
+def _distilbert_layer(layer: Any) -> Layer:
+    own = layer.attention
+    return Layer(
+        query_key_value=SideBySide(own.q_lin, own.k_lin, own.v_lin),
+        output=own.out_lin,
+        output_norm=layer.sa_layer_norm,
+        inner=layer.ffn.lin1,
+        activation=layer.ffn.activation,
+        outer=layer.ffn.lin2,
+        outer_norm=layer.output_layer_norm,
+    )
