@@ -52,9 +52,8 @@ def engine_section(path: Path) -> str:
         "",
         "`mask` hides 90 % of the words. *screened* is `float32`'s votes; how many copies it must "
         "compute again depends on how sure the model is. In `float32` nothing is rounded to TF32, "
-        "so its ceiling is some 50 TFLOP/s. Its 110M row in `mask` was measured with an attention "
-        "kernel that did not fit the registers; that was mended afterwards (in the compiler's "
-        "report), and it has not been measured again.",
+        "so its ceiling is some 50 TFLOP/s. The columns in `float32`, but for *published*, are "
+        "of a later run (`--dtype float32`): its attention kernel was changed after the others.",
         "",
         *_targets(speeds),
         "",
