@@ -336,6 +336,15 @@ class TestFaults:
         assert (answer.status_code, answer.headers["connection"]) == (200, "close")
 
 
+def test_no_thread_outlives_the_service(client_of):
+    with client_of() as client:
+        assert client.post("/v1/predict", json={"text": GOOD}).status_code == 200
+        service = client.app.state.service
+    for part in (service.gathering, service.workers):
+        with pytest.raises(RuntimeError, match="after shutdown"):
+            part._executor.submit(print)
+
+
 class TestTelemetry:
     def test_metrics_count_requests_texts_and_copies(self, client):
         client.post("/v1/predict", json={"texts": [GOOD, ""]})
