@@ -336,13 +336,15 @@ class TestFaults:
         assert (answer.status_code, answer.headers["connection"]) == (200, "close")
 
 
-def test_no_thread_outlives_the_service(client_of):
-    with client_of() as client:
-        assert client.post("/v1/predict", json={"text": GOOD}).status_code == 200
-        service = client.app.state.service
-    for part in (service.gathering, service.workers):
-        with pytest.raises(RuntimeError, match="after shutdown"):
-            part._executor.submit(print)
+def test_no_thread_outlives_the_service_which_may_be_started_again(client_of):
+    client = client_of()
+    for _ in range(2):
+        with client:
+            assert client.post("/v1/predict", json={"text": GOOD}).status_code == 200
+            used = (client.app.state.service.gathering, client.app.state.service.workers)
+        for part in used:
+            with pytest.raises(RuntimeError, match="after shutdown"):
+                part._executor.submit(print)
 
 
 class TestTelemetry:
