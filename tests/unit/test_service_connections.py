@@ -110,17 +110,17 @@ def test_a_head_that_drips_does_not_gain_time():
 def test_answers_that_are_not_read(closing, read):
     async def scene(protocol):
         if closing != "no head":
-            protocol.transport.unsent = 100
             await answered(protocol)
+            assert protocol._rest_timer is None
+            protocol.transport.unsent = 100
         if closing == "keep-alive":
-            protocol._stop_rest()
             protocol.timeout_keep_alive_handler()
         elif closing == "shutdown":
-            protocol._stop_rest()
             protocol.shutdown()
         elif closing == "paused":
-            protocol._stop_rest()
             protocol.pause_writing()
+        elif closing == "answered":
+            protocol.on_response_complete()
         elif closing == "no head":
             protocol.data_received(b"GET")
             protocol.transport.unsent = 100

@@ -336,6 +336,17 @@ class TestFaults:
         assert (answer.status_code, answer.headers["connection"]) == (200, "close")
 
 
+def test_no_thread_outlives_the_service_which_may_be_started_again(client_of):
+    client = client_of()
+    for _ in range(2):
+        with client:
+            assert client.post("/v1/predict", json={"text": GOOD}).status_code == 200
+            used = (client.app.state.service.gathering, client.app.state.service.workers)
+        for part in used:
+            with pytest.raises(RuntimeError, match="after shutdown"):
+                part._executor.submit(print)
+
+
 class TestTelemetry:
     def test_metrics_count_requests_texts_and_copies(self, client):
         client.post("/v1/predict", json={"texts": [GOOD, ""]})

@@ -84,12 +84,22 @@ class Service:
         self.draining = False
         self.closing = False
         self.telemetry = Telemetry(lambda: {name: host.figures(name) for name in host.names()})
+        self._host = host
+        self._settings = settings
+        self._open()
+
+    def _open(self) -> None:
+        settings = self._settings
         self.workers = Workers(
             settings.threads, settings.waiting_requests, settings.deadline_seconds
         )
         self.gathering = Gathering(self.workers, settings.threads)
-        self._host = host
-        self._settings = settings
+
+    def close(self) -> None:
+        """Wait for what runs, and end all threads.  An application may be started again."""
+        self.gathering.close()
+        self.workers.close()
+        self._open()
 
     async def predict(self, request: Request, body: schemas.Texts) -> Response:
         """The label of each text, without a certificate."""
@@ -192,8 +202,7 @@ def create_app(host: ModelHost, settings: ServiceSettings) -> FastAPI:
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
         yield
-        service.gathering.close()
-        service.workers.close()
+        service.close()
 
     app = FastAPI(
         title="ranmask",

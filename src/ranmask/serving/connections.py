@@ -136,11 +136,8 @@ class BoundedConnection(H11Protocol):
 
     def _kept_waiting(self) -> bool:
         answered = self.cycle is not None and self.cycle.response_complete
-        return (
-            self.transport.is_closing()
-            or self.transport.get_write_buffer_size() > 0
-            or (answered and self.conn.their_state is h11.SEND_BODY)
-        )
+        unsent = self.transport.get_write_buffer_size() > 0
+        return unsent or (answered and self.conn.their_state is h11.SEND_BODY)
 
 
 def bounded(seconds: float, most: int) -> type[BoundedConnection]:
