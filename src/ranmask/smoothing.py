@@ -4,7 +4,8 @@ The path of one text:
 
     words -> voters (kept sets) -> scores of the copies -> ballots -> certificate -> result
 
-Each arrow is one call in one direction, for many texts at once.  This module knows no model, no tokens and no files.
+Each arrow is one call in one direction, for many texts at once.  This module knows no model, no
+tokens and no files.
 """
 
 from __future__ import annotations
