@@ -13,13 +13,14 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable, Hashable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import Any, TypeAlias
 
 from ranmask.serving.faults import Closing, ServingFault
 from ranmask.serving.tickets import Ticket
 from ranmask.serving.turns import Turns
-from ranmask.serving.work import Receive, Threads, Workers, turns_of_requests, waited
+from ranmask.serving.work import Receive, Workers, turns_of_requests, waited
 from ranmask.words import Text
 
 Answer: TypeAlias = list[dict[str, Any]]
@@ -87,7 +88,7 @@ class Gathering:
 
     def __init__(self, workers: Workers, threads: int) -> None:
         self._workers = workers
-        self._threads = Threads(threads, "ranmask-short")
+        self._executor = ThreadPoolExecutor(threads, "ranmask-short")
         self._turns = turns_of_requests()
         self._questions: dict[Hashable, _Question] = {}
 
@@ -118,15 +119,16 @@ class Gathering:
 
     def close(self) -> None:
         """Wait for what runs; what has not begun is dropped."""
-        self._threads.close()
+        self._executor.shutdown(wait=True, cancel_futures=True)
 
     def _begin(self, question: Hashable) -> None:
         asked = self._questions[question]
         while asked.waiting and asked.at_work < _GROUPS_AT_ONCE:
             group = asked.next_group()
             asked.at_work += 1
-            done = self._threads.submit(_work, asked.answer_all, group, self._turns)
-            asyncio.wrap_future(done).add_done_callback(partial(self._end, question, group))
+            asyncio.get_running_loop().run_in_executor(
+                self._executor, _work, asked.answer_all, group, self._turns
+            ).add_done_callback(partial(self._end, question, group))
 
     def _end(
         self, question: Hashable, group: _Group, done: asyncio.Future[list[Answer | Exception]]

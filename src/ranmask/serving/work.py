@@ -44,39 +44,12 @@ async def waited(answer: asyncio.Future[_Answer], receive: Receive, seconds: flo
         leaving.cancel()
 
 
-class Threads:
-    """So many threads, started when they are first needed, and again after `close`.
-
-    For an application may be started and ended more than once.
-    """
-
-    def __init__(self, count: int, name: str) -> None:
-        self._count = count
-        self._name = name
-        self._lock = threading.Lock()
-        self._executor: ThreadPoolExecutor | None = None
-
-    def submit(self, task: Callable[..., _Answer], *arguments: Any) -> Future[_Answer]:
-        """Have a thread do it."""
-        with self._lock:
-            if self._executor is None:
-                self._executor = ThreadPoolExecutor(self._count, self._name)
-            return self._executor.submit(task, *arguments)
-
-    def close(self) -> None:
-        """Wait for what runs; what has not begun is cancelled."""
-        with self._lock:
-            executor, self._executor = self._executor, None
-        if executor is not None:
-            executor.shutdown(wait=True, cancel_futures=True)
-
-
 class Workers:
     """Runs the work of requests in ``threads``; at most ``waiting`` further requests queue."""
 
     def __init__(self, threads: int, waiting: int, seconds: float) -> None:
         self.seconds = seconds
-        self._threads = Threads(threads, "ranmask-request")
+        self._executor = ThreadPoolExecutor(threads, "ranmask-request")
         self._turns = turns_of_requests()
         self._most = threads + waiting
         self._lock = threading.Lock()
@@ -87,7 +60,7 @@ class Workers:
         self._admit()
         ticket = Ticket(time.monotonic() + self.seconds)
         queued = [task]
-        future = self._threads.submit(self._work, queued, ticket)
+        future = self._executor.submit(self._work, queued, ticket)
         # Until its thread is free again, even if nobody waits for it.
         future.add_done_callback(self._leave)
         answer = asyncio.wrap_future(future)
@@ -110,7 +83,7 @@ class Workers:
 
     def close(self) -> None:
         """Wait for what runs; what has not begun is dropped."""
-        self._threads.close()
+        self._executor.shutdown(wait=True, cancel_futures=True)
 
     def _work(self, queued: list[Callable[[Ticket], _Answer]], ticket: Ticket) -> _Answer:
         for task in queued[:]:
