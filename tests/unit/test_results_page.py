@@ -9,7 +9,7 @@ import pytest
 ROOT = Path(__file__).parents[2]
 sys.path.insert(0, str(ROOT))
 
-from benchmarks import reproduced_page, results_page  # noqa: E402
+from benchmarks import report, reproduced_page, results_page  # noqa: E402
 
 from ranmask.divergence import jensen_shannon  # noqa: E402
 from ranmask.metrics import CertifiedSummary  # noqa: E402
@@ -22,6 +22,13 @@ RECORDS = sorted((ROOT / "results").glob("*.json"))
 def test_the_page_is_what_the_command_writes():
     assert results_page.PAGE.read_text() == results_page.results_page(), (
         "run python -m benchmarks.results_page"
+    )
+
+
+def test_the_page_of_performance_is_what_the_command_writes():
+    figures = json.loads(report.RESULTS.read_text())
+    assert report.PAGE.read_text() == report.performance_page(figures), (
+        "run python -m benchmarks.report"
     )
 
 
