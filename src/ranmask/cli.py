@@ -22,7 +22,7 @@ from ranmask.cli_attack import attack
 from ranmask.cli_beta import beta
 from ranmask.cli_certify import certify, predict
 from ranmask.cli_compare import compare
-from ranmask.cli_options import quiet_libraries
+from ranmask.cli_options import tame_libraries
 from ranmask.cli_report import report
 from ranmask.cli_reproduce import reproduce_by
 from ranmask.cli_serve import serve
@@ -77,7 +77,7 @@ def blend(
     output: Annotated[Path, typer.Option(help="Folder for the blend.", show_default=False)],
 ) -> None:
     """Make one classifier of several: the mean of their scores, certified as one."""
-    quiet_libraries()
+    tame_libraries()
     from ranmask.loading import blend_folders
 
     blend_folders(parts, output)

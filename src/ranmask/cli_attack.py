@@ -44,7 +44,7 @@ from ranmask.cli_options import (
     Workers,
     columns_from,
     names_from,
-    quiet_libraries,
+    tame_libraries,
     word_losses_from,
 )
 from ranmask.cli_sharding import print_attacked, run_sharded, sharding_from
@@ -169,7 +169,7 @@ def _engine(
     rows: Iterable[Row],
 ) -> Engine:
     """What attacks; ``rows`` give it words where a recipe takes them from the texts."""
-    quiet_libraries()
+    tame_libraries()
     from ranmask.attacks.engine import Engine
     from ranmask.attacks.recipes import build_recipe
     from ranmask.runs import class_ids

@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from ranmask import cli_training_options as option
-from ranmask.cli_options import Device, Dtype, Seed, quiet_libraries
+from ranmask.cli_options import Device, Dtype, Seed, tame_libraries
 from ranmask.errors import OptionError, OutputError
 from ranmask.training_log import TrainingLog
 
@@ -53,7 +53,7 @@ def detector(
         "layers": layers,
         "seed": seed,
     }
-    quiet_libraries()
+    tame_libraries()
     from ranmask.attacked import detector_corpora, read_attacked
     from ranmask.training.encoder import train_encoder
     from ranmask.training.options import WHOLE_TEXTS, TrainingOptions
@@ -77,7 +77,7 @@ def build(
     ] = 0.5,
 ) -> None:
     """Copy three models into one folder: a cascade, which as a whole carries no certificate."""
-    quiet_libraries()
+    tame_libraries()
     from ranmask.loading import cascade_folders
 
     cascade_folders(plain, smoothed, detector, output, threshold)
@@ -103,7 +103,7 @@ def report(
     The attack is the file's, made for its own victim.  To attack the cascade itself, as a whole:
     ranmask attack --model FOLDER.
     """
-    quiet_libraries()
+    tame_libraries()
     from rich.console import Console
 
     from ranmask.attacked import read_attacked

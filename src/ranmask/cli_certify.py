@@ -47,7 +47,7 @@ from ranmask.cli_options import (
     Workers,
     columns_from,
     names_from,
-    quiet_libraries,
+    tame_libraries,
     word_losses_from,
 )
 from ranmask.cli_running import Task, check_output, run_task
@@ -224,7 +224,7 @@ def _predict_task(model: str | None, options: dict[str, Any], lm: str | None) ->
 
 
 def _load(model: str | None, options: dict[str, Any]) -> TextClassifier:
-    quiet_libraries()
+    tame_libraries()
     from ranmask.loading import DEFAULT_MODEL, load_classifier
 
     return load_classifier(model or DEFAULT_MODEL, **options)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from ranmask.cli_options import quiet_libraries
+from ranmask.cli_options import tame_libraries
 from ranmask.errors import OptionError
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ def masked_smoothing(asked: str, model: str | None) -> dict[str, Any]:
 
 def load_masked(model: str | None, options: dict[str, Any]) -> SmoothedClassifier:
     """A classifier that `masked_smoothing` let pass; options that are None are left out."""
-    quiet_libraries()
+    tame_libraries()
     from ranmask.loading import DEFAULT_MODEL, load_classifier
     from ranmask.smoothing import SmoothedClassifier
 

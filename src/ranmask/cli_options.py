@@ -227,15 +227,18 @@ def word_losses_from(lm: str | None, sampling: str | None, device: str | None) -
         )
     if lm is None:
         return None
-    quiet_libraries()
+    tame_libraries()
     from ranmask.resources.masked_lm import MaskedLM
 
     return MaskedLM.from_pretrained(lm, device=device).word_losses
 
 
-def quiet_libraries() -> None:
-    """Our own progress and messages are enough.  Call it before the libraries are imported."""
+def tame_libraries() -> None:
+    """Have libraries say little, and keep little.  Call it before they are imported."""
     os.environ.setdefault("TRANSFORMERS_VERBOSITY", "error")
     os.environ.setdefault("HF_HUB_DISABLE_PROGRESS_BARS", "1")
     os.environ.setdefault("TQDM_DISABLE", "1")
     os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")  # training forks workers
+    # Batches have ever other shapes: kernels that are made for each and kept, up to a thousand,
+    # are memory that grows for minutes, and looking them up takes longer than making them.
+    os.environ.setdefault("ONEDNN_PRIMITIVE_CACHE_CAPACITY", "16")

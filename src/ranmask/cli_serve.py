@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
-from ranmask.cli_options import Device, Keep, MaskRate, quiet_libraries
+from ranmask.cli_options import Device, Keep, MaskRate, tame_libraries
 from ranmask.errors import MissingDependencyError, OptionError
 
 KEY_VARIABLE = "RANMASK_API_KEY"
@@ -78,7 +78,7 @@ def serve(
     device: Device = None,
 ) -> None:
     """Answer over HTTP as certify does, with a page to try it on, until it is told to end."""
-    quiet_libraries()
+    tame_libraries()
     _check_installed()
     from ranmask.serving.processes import serve_as_set
     from ranmask.serving.settings import ServiceSettings

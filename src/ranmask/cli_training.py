@@ -20,7 +20,7 @@ from ranmask.cli_options import (
     TextColumn,
     columns_from,
     names_from,
-    quiet_libraries,
+    tame_libraries,
 )
 from ranmask.errors import OptionError
 from ranmask.training_log import TrainingLog
@@ -119,7 +119,7 @@ def train(
     if kind != "encoder" and defence is not None:
         raise OptionError(f"--defence means nothing with --kind {kind}: leave it out")
     columns = columns_from(text_column, pair_columns, label_column)
-    quiet_libraries()
+    tame_libraries()
     source = data, validation, also or [], rows, held_out, columns, names_from(labels)
     if kind == "words":
         from ranmask.training.word_table import WordTableOptions

@@ -20,7 +20,7 @@ from ranmask.cli_options import (
     PairColumns,
     TextColumn,
     columns_from,
-    quiet_libraries,
+    tame_libraries,
 )
 from ranmask.cli_training_options import Data
 from ranmask.errors import OptionError
@@ -119,7 +119,7 @@ def tune(
         check_plot(svg)
     columns = columns_from(text_column, pair_columns, label_column)
     corpus = load_corpus(data, split, columns=columns if columns.wanted else None).take(rows)
-    quiet_libraries()
+    tame_libraries()
     name = model or loading.DEFAULT_MODEL
     given = {
         "hide": hide,

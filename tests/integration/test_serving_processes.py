@@ -12,6 +12,7 @@ import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from pathlib import Path
 
 import pytest
 
@@ -131,6 +132,24 @@ def test_no_orphan_is_left_where_the_first_process_is_killed():
         service.process.kill()
         service.process.wait(10)
         until(lambda: all(map(gone, service.pids)))
+
+
+def test_told_to_end_while_they_start():
+    command = [sys.executable, "-m", "ranmask.cli", "serve", "--port", "0", "--processes", "2"]
+    process = subprocess.Popen(
+        [*command, "--model", "news-words"], stderr=subprocess.PIPE, text=True
+    )
+    tasks = Path(f"/proc/{process.pid}/task/{process.pid}/children")
+    if not tasks.exists():
+        process.kill()
+        pytest.skip("this system does not list the children of a process")
+    until(lambda: len(tasks.read_text().split()) >= 2)
+    children = [int(pid) for pid in tasks.read_text().split()]
+    process.send_signal(signal.SIGTERM)
+    said = process.communicate(timeout=30)[1]
+    assert process.returncode == 0
+    assert "Traceback" not in said
+    assert all(map(gone, children))
 
 
 @pytest.mark.parametrize(

@@ -32,6 +32,20 @@ def test_the_page_of_performance_is_what_the_command_writes():
     )
 
 
+def test_the_readme_says_how_fast_it_is():
+    readme = (ROOT / "README.md").read_text()
+    models = json.loads(report.RESULTS.read_text())["table"]["models"]
+    [table] = [one for one in models if one["model"] == "news-words"]
+    assert f"{table['first_2'] // 1000 * 1000:,}\nnews texts a second on two CPU cores" in readme
+    lines = [json.loads(line) for line in report.ENGINE_RESULTS.read_text().splitlines()]
+    shares = [
+        line["share"]
+        for line in lines
+        if (line.get("model"), line.get("way"), line.get("dtype")) == ("110M", "engine", "bfloat16")
+    ]
+    assert f"runs at {100 * min(shares):.0f} % of the" in readme
+
+
 @pytest.mark.parametrize("path", RECORDS, ids=lambda path: path.stem)
 def test_records_are_versioned_and_name_no_machine(path):
     text = path.read_text()

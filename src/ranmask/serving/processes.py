@@ -34,12 +34,16 @@ _AFTER_DEADLINE_SECONDS = 20.0  # a process that has not ended by then is killed
 
 @dataclass
 class _Child:
-    """One process; ``news`` says when it is ready, or why it is not."""
+    """One process; ``news`` says when it is ready, or why it is not.
+
+    ``heard`` is how many signals were passed on to it.
+    """
 
     process: SpawnProcess
     news: connection.Connection[Any, Any]
     ready: bool = False
     failure: RanmaskError | None = None
+    heard: int = 0
 
 
 class Supervisor:
@@ -50,6 +54,7 @@ class Supervisor:
         self._children: list[_Child] = []
         self._restarts: list[float] = []  # when processes are to be started again
         self._names: list[str] = []
+        self._signals: list[int] = []  # that came, in their order; each tells all to end
         self._ending: float | None = None  # when it is no longer waited for
 
     def run(self) -> None:
@@ -76,8 +81,10 @@ class Supervisor:
         while self._children or self._restarts:
             self._wait()
             for child in list(self._children):
+                self._pass_on(child)
+                ended = child.process.exitcode is not None  # asked first: it may speak until then
                 self._hear(child)
-                if child.process.exitcode is not None:
+                if ended:
                     self._bury(child, first=not listening)
             if not listening and self._ending is None and all(one.ready for one in self._children):
                 listening = True
@@ -101,6 +108,13 @@ class Supervisor:
         while self._restarts and time.monotonic() >= self._restarts[0]:
             self._restarts.pop(0)
             self._children.append(self._start())
+
+    def _pass_on(self, child: _Child) -> None:
+        """Signals that came, also before the process did; it knows what to do with them."""
+        for kind in self._signals[child.heard :]:
+            child.heard += 1
+            if child.process.is_alive() and child.process.pid is not None:
+                os.kill(child.process.pid, kind)
 
     def _hear(self, child: _Child) -> None:
         """What a process says while it starts: that it is ready, or why it cannot be."""
@@ -144,13 +158,10 @@ class Supervisor:
                 signal.signal(kind, handler)
 
     def _told(self, kind: int, frame: FrameType | None) -> None:
-        """Pass a signal on; the processes know what to do with it."""
         del frame
+        self._signals.append(kind)
         patience = self._settings.deadline_seconds + self._settings.drain_seconds
         self._ending = time.monotonic() + patience + _AFTER_DEADLINE_SECONDS
-        for child in self._children:
-            if child.process.is_alive() and child.process.pid is not None:
-                os.kill(child.process.pid, kind)
 
 
 def serve_as_set(settings: ServiceSettings) -> None:
