@@ -242,7 +242,7 @@ class ResultFile:
         with reported(self.path):
             self._file = self.path.open("a+b")
         try:
-            self._lock()
+            take_lock(self._file, self.path)
             self._check_record()
             self._find_end()
         except BaseException:
@@ -279,17 +279,6 @@ class ResultFile:
         with reported(self.path), self.path.open("rb") as file:
             for line in file:
                 yield json.loads(line)
-
-    def _lock(self) -> None:
-        assert self._file is not None
-        try:
-            import fcntl
-        except ImportError:
-            return  # not a POSIX system: two writers are not noticed there
-        try:
-            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError as error:
-            raise OutputError(f"another run is writing {self.path}") from error
 
     def _check_record(self) -> None:
         if not self.record.exists():
@@ -409,6 +398,18 @@ def differences(one: object, other: object, path: str = "") -> Iterator[str]:
                 yield from differences(one.get(key), other.get(key), key)
     elif one != other:
         yield path
+
+
+def take_lock(file: IO[bytes] | int, path: Path) -> None:
+    """Be the only writer of ``path``, until ``file``, or its descriptor, is closed."""
+    try:
+        import fcntl
+    except ImportError:
+        return  # not a POSIX system: two writers are not noticed there
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError as error:
+        raise OutputError(f"another run is writing {path}") from error
 
 
 @contextlib.contextmanager

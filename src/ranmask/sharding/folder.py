@@ -20,7 +20,7 @@ from types import TracebackType
 from typing import Any
 
 from ranmask.errors import DataError, OutputError
-from ranmask.runs import differences, reported
+from ranmask.runs import differences, reported, take_lock
 from ranmask.sharding.plan import part_name
 from ranmask.sharding.work import Part
 
@@ -140,7 +140,7 @@ class RunFolder:
             self.path.mkdir(parents=True, exist_ok=True)
             self._lock = os.open(self.path, os.O_RDONLY)
         try:
-            self._take_lock()
+            take_lock(self._lock, self.path)
             self._find_done()
         except BaseException:
             os.close(self._lock)
@@ -188,17 +188,6 @@ class RunFolder:
         with reported(self.path / LOG):
             (self.path / LOG).unlink(missing_ok=True)
             _sync_folder(self.path)
-
-    def _take_lock(self) -> None:
-        assert self._lock is not None
-        try:
-            import fcntl
-        except ImportError:
-            return  # not a POSIX system: two writers are not noticed there
-        try:
-            fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError as error:
-            raise OutputError(f"another run is writing {self.path}") from error
 
     def _find_done(self) -> None:
         if not (self.path / MANIFEST).exists():
