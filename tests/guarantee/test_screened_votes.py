@@ -60,7 +60,7 @@ class Exact(BaseClassifier):
                 table.append(row)
         return np.array(table)
 
-    def score_rows(self, rows, *, tokens=None, least_rows=None):
+    def score_rows(self, rows, *, tokens=None):
         table = self.logits(rows)
         self.asked.append(len(table))
         return table
@@ -85,7 +85,7 @@ class Fast:
         self.spoils = lambda table: np.zeros(len(table), dtype=bool)
         self.spoilt_row = (np.nan,) * CLASSES
 
-    def raw_rows(self, rows, *, tokens=None, least_rows=None):
+    def raw_rows(self, rows, *, tokens=None):
         table = self.exact.logits(rows)
         gains = np.ones_like(table)
         if self.toward is None:

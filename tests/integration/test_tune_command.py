@@ -131,7 +131,7 @@ class TestEncoder:
                 counts = right if result.label_id == label else wrong
                 counts[result.radius] = counts.get(result.radius, 0) + 1
             assert (one.right, one.wrong) == (right, wrong)
-            assert one.tolerance == base.tolerance > 0
+            assert one.tolerance == base.tolerance
 
 
 class TestInterrupted:

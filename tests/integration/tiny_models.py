@@ -213,12 +213,16 @@ def deberta():
 
 @functools.cache
 def mpnet():
-    """Absolute positions, and a bias for relative ones."""
+    """Absolute positions, and a bias for relative ones.
+
+    One head: products of 16 columns round a row by its place, and it would be computed by itself.
+    """
     return _build(
         transformers.MPNetForSequenceClassification,
         transformers.MPNetConfig,
         byte_tokenizer(),
         max_position_embeddings=LONGEST + 2,
+        num_attention_heads=1,
     )
 
 

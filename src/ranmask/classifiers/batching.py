@@ -1,9 +1,15 @@
-"""Batches of rows of similar length, filled by number of tokens."""
+"""Batches of rows, filled by number of tokens: of similar length, or of one length each.
+
+Rows of similar length (`batches`) are padded: for training, and where nothing is proved.  Rows of
+one length (`even_batches`) are not, and their number is a multiple of a step.  So the shape of what
+is computed for a row hardly depends on the rows beside it; and libraries that add up in one order
+for all such shapes give a row the same bits in any company (`numerics.steady_rows`).
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -15,7 +21,7 @@ from ranmask.classifiers.encoding import Ids, TokenRows
 class Batch:
     """Token arrays of shape (rows, width), and the place of each row among all rows.
 
-    ``visible`` is None where no row is padded.
+    ``visible`` is None where no row is padded.  Rows beyond those that have a place fill the batch.
     """
 
     places: npt.NDArray[np.intp]
@@ -23,6 +29,16 @@ class Batch:
     positions: Ids
     types: Ids
     visible: Ids | None
+
+    def some(self, rows: npt.NDArray[np.intp]) -> Batch:
+        """A batch of some of the rows, each with a place of its own."""
+        return Batch(
+            np.arange(len(rows)),
+            self.ids[rows],
+            self.positions[rows],
+            self.types[rows],
+            None if self.visible is None else self.visible[rows],
+        )
 
 
 def batches(
@@ -40,6 +56,37 @@ def batches(
     for start, stop in _cuts(lengths[order], tokens, least_rows):
         places = order[start:stop]
         yield _gather(texts, owner[places], row[places], lengths[places], places, pad_id)
+
+
+@dataclass(frozen=True)
+class RowCount:
+    """How many rows a batch may have: a multiple of ``step``, and ``most`` where that is given."""
+
+    step: int
+    most: int | None = None
+
+
+def even_batches(
+    texts: Sequence[TokenRows], *, tokens: int, count: RowCount, pad_id: int
+) -> Iterator[Batch]:
+    """All rows of all texts in batches of one length each, of about ``tokens`` tokens at most.
+
+    A batch that would have another number of rows than ``count`` allows repeats some of its own.
+    """
+    owner = np.repeat(np.arange(len(texts)), [len(text.lengths) for text in texts])
+    row = np.concatenate([np.arange(len(text.lengths)) for text in texts])
+    lengths = np.concatenate([text.lengths for text in texts])
+    order = np.argsort(lengths, kind="stable")
+    rising = lengths[order]
+    starts = np.flatnonzero(np.diff(rising, prepend=-1))
+    for start, stop in zip(starts, [*starts[1:], len(order)], strict=True):
+        most = max(1, tokens // int(rising[start]) // count.step) * count.step
+        most = min(most, count.most or most)
+        for first in range(start, stop, most):
+            places = order[first : min(first + most, stop)]
+            rows = np.resize(places, -(-len(places) // count.step) * count.step)
+            filled = _gather(texts, owner[rows], row[rows], lengths[rows], rows, pad_id)
+            yield replace(filled, places=places)
 
 
 def _cuts(rising: Ids, tokens: int, least_rows: int) -> Iterator[tuple[int, int]]:

@@ -60,6 +60,10 @@ class Blend(BaseClassifier):
         moves = [largest_move(part.tolerance, part.outputs) for part in self.parts]
         return 2 * sum(moves) / len(moves)  # of a difference of two scores
 
+    @property
+    def assumes(self) -> tuple[str, ...]:
+        return tuple(dict.fromkeys(line for part in self.parts for line in part.assumes))
+
     def description(self) -> dict[str, object]:
         return {"kind": "blend", "parts": [part.description() for part in self.parts]}
 

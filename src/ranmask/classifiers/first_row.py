@@ -11,6 +11,7 @@ the first untouched.  It is used only after its logits have been compared (`nume
 from __future__ import annotations
 
 import copy
+import math
 from typing import Any
 
 import torch
@@ -64,13 +65,16 @@ class _FirstRowLayer(nn.Module):
         first = hidden_states[:, :1]
         if attention_mask is not None:
             attention_mask = attention_mask[..., :1, :]
-        context = nn.functional.scaled_dot_product_attention(
-            self._heads(attention.query(first)),
-            self._heads(attention.key(hidden_states)),
-            self._heads(attention.value(hidden_states)),
-            attn_mask=attention_mask,
-            scale=attention.scaling,
+        query, key, value = (
+            self._heads(project(rows))
+            for project, rows in (
+                (attention.query, first),
+                (attention.key, hidden_states),
+                (attention.value, hidden_states),
+            )
         )
+        attend = _attend_steadily if first.device.type == "cpu" else _attend
+        context = attend(query, key, value, attention_mask, attention.scaling)
         joined = context.transpose(1, 2).reshape(len(first), 1, -1)
         row: torch.Tensor = self.layer.feed_forward_chunk(
             self.layer.attention.output(joined, first)
@@ -80,3 +84,38 @@ class _FirstRowLayer(nn.Module):
     def _heads(self, rows: torch.Tensor) -> torch.Tensor:
         size = self.layer.attention.self.attention_head_size
         return rows.view(*rows.shape[:-1], -1, size).transpose(1, 2)
+
+
+def _attend(
+    query: torch.Tensor,
+    key: torch.Tensor,
+    value: torch.Tensor,
+    mask: torch.Tensor | None,
+    scale: float,
+) -> torch.Tensor:
+    return nn.functional.scaled_dot_product_attention(
+        query, key, value, attn_mask=mask, scale=scale
+    )
+
+
+def _attend_steadily(
+    query: torch.Tensor,
+    key: torch.Tensor,
+    value: torch.Tensor,
+    mask: torch.Tensor | None,
+    scale: float,
+) -> torch.Tensor:
+    """As `_attend`, added up by PyTorch itself.
+
+    For a single query, CPU libraries choose the order of a sum by how a row lies in memory, which
+    follows from its place in the batch; and fused attention cuts keys by the number of rows.
+    """
+    scores = (query * key).sum(dim=-1, keepdim=True) * scale
+    if mask is not None:
+        allowed = mask.transpose(-1, -2)
+        scores = (
+            scores.masked_fill(~allowed, -math.inf)
+            if allowed.dtype == torch.bool
+            else scores + allowed
+        )
+    return (scores.softmax(dim=-2) * value).sum(dim=-2, keepdim=True)

@@ -11,7 +11,6 @@ import copy
 import inspect
 import warnings
 from collections.abc import Sequence
-from contextlib import AbstractContextManager, nullcontext
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
 
@@ -26,7 +25,7 @@ from ranmask.classifiers.base import (
     check_hiding,
     checked_scores,
 )
-from ranmask.classifiers.batching import Batch, batches
+from ranmask.classifiers.batching import Batch, RowCount, even_batches
 from ranmask.classifiers.encoding import TokenRows, WordEncoder
 from ranmask.errors import ClassifierError, MissingDependencyError, ModelError, OptionError
 from ranmask.synonyms import DrawnCopies
@@ -34,7 +33,6 @@ from ranmask.words import Document
 
 try:
     import torch
-    from torch.nn.attention import SDPBackend, sdpa_kernel
 
     from ranmask.classifiers.engine import choosing
     from ranmask.classifiers.engine.scoring import PackedEngine
@@ -51,18 +49,30 @@ Engine: TypeAlias = Literal["auto", "packed", "plain"]
 DEFAULT_LONGEST = 512
 """Longest row where neither model nor tokenizer names a limit."""
 
-_CPU_TOKENS, _CPU_LEAST_ROWS = 2304, 32  # measured: smaller and larger batches are slower
-_SHORT_ROW = 24
+_CPU_TOKENS = 2304  # measured: smaller and larger batches are slower
+_GPU_TOKENS = 1 << 17
 _PACKED_ON = ("cuda",)  # where the engine is used unless something else is said
-_GPU_TOKENS, _GPU_LEAST_ROWS = 1 << 17, 2048
+
+# Numbers of rows to try, cheapest first, until rows have the same bits in any batch.  On a CPU the
+# last resort is a copy by itself, which has no company.
+_ALONE = RowCount(1, 1)
+_CPU_ROWS = (RowCount(4), RowCount(16), RowCount(64, 64), _ALONE)
+_CPU_HALF_ROWS = (RowCount(64, 64), _ALONE)  # rounding hides most of what there is to see
+_GPU_ROWS = (RowCount(64), RowCount(1024), RowCount(4096), RowCount(1024, 1024))
+
+_STEADY = (
+    "the model computes a copy to the same bits in any batch on this machine: seen when it was "
+    "loaded, and on copies of each length"
+)
 
 
 class HuggingFaceClassifier(BaseClassifier):
     """A sequence classification model with its tokenizer.
 
     A hidden word leaves no trace in what the model is given (see `encoding`).  What a copy is
-    given does not depend on other copies; that its logits hardly do either is measured
-    (`tolerance`).
+    given does not depend on other copies; and neither do its logits, to the last bit, where
+    batches of some shape are seen to compute it so (`numerics.steady_rows`).  Elsewhere how far
+    they move is measured (`tolerance`).
 
     Args:
         model: A ``...ForSequenceClassification`` model, on the device and in the dtype to run in.
@@ -106,9 +116,10 @@ class HuggingFaceClassifier(BaseClassifier):
         self.pairs = getattr(self.model, "reads_pairs", None)
         on_cpu = self.model.device.type == "cpu"
         self.batch_tokens = batch_tokens or (_CPU_TOKENS if on_cpu else _GPU_TOKENS)
-        self._least_rows = _CPU_LEAST_ROWS if on_cpu else _GPU_LEAST_ROWS
         self._takes = frozenset(inspect.signature(self.model.forward).parameters)
         self._tolerance: float | None = None
+        self._steady: RowCount | None = None
+        self._seen_shapes: set[tuple[int, int]] = set()
         embeddings: Any = self.model.get_input_embeddings()
         if len(tokenizer) > embeddings.num_embeddings:
             raise ModelError(
@@ -144,7 +155,8 @@ class HuggingFaceClassifier(BaseClassifier):
         other._fast = None if self._fast is None else first_row_model(other.model)
         if self._engine is not None:
             other._engine = self._engine.for_model(other.model)
-        other._tolerance = None
+        other._tolerance = other._steady = None
+        other._seen_shapes = set()
         return other
 
     def description(self) -> dict[str, object]:
@@ -173,16 +185,51 @@ class HuggingFaceClassifier(BaseClassifier):
 
     @property
     def tolerance(self) -> float:
-        """Measured once, on first use, for this model, dtype and device; see `numerics`."""
+        """0 where a copy has the same bits in any batch, else measured: found out on first use.
+
+        For this model, dtype and device; see `numerics`.
+        """
         if self._tolerance is None:
-            self._tolerance = numerics.measure_tolerance(
-                self.score_rows,
-                self.encoder,
-                self.epsilon,
-                self.batch_tokens,
-                None if self._engine is None else self.score_copies,
-            )
+            self._tolerance = self._find_tolerance()
         return self._tolerance
+
+    @property
+    def assumes(self) -> tuple[str, ...]:
+        return (_STEADY,) if self.tolerance == 0 else ()
+
+    @property
+    def _row_counts(self) -> tuple[RowCount, ...]:
+        if self.model.device.type != "cpu":
+            return _GPU_ROWS
+        return _CPU_ROWS if self.model.dtype == torch.float32 else _CPU_HALF_ROWS
+
+    def _find_tolerance(self) -> float:
+        if self._engine is None:
+            self._steady = numerics.steady_rows(
+                self._in_batches, self.encoder, self.batch_tokens, self._row_counts
+            )
+            steady = self._steady is not None
+            if self._steady == _ALONE:
+                warnings.warn(
+                    f"{type(self.model).__name__} computes a copy to other bits in other batches: "
+                    "copies are computed one by one, which is slow",
+                    RuntimeWarning,
+                    stacklevel=2,
+                )
+        else:
+            steady = numerics.same_everywhere(
+                self.score_rows, self.score_copies, self.encoder, self.batch_tokens
+            )
+        return 0.0 if steady else self._measured_tolerance()
+
+    def _measured_tolerance(self) -> float:
+        return numerics.measure_tolerance(
+            self._engine.score_rows if self._engine is not None else self._in_batches,
+            self.encoder,
+            self.epsilon,
+            self.batch_tokens,
+            None if self._engine is None else self.score_copies,
+        )
 
     def score(self, copies: Sequence[MaskedCopies]) -> list[Scores]:
         ends = np.cumsum([len(one) for one in copies])[:-1]
@@ -206,42 +253,64 @@ class HuggingFaceClassifier(BaseClassifier):
         ends = np.cumsum([len(one) for one in texts])[:-1]
         return np.split(logits, ends)
 
-    def score_rows(
-        self, rows: Sequence[TokenRows], *, tokens: int | None = None, least_rows: int | None = None
-    ) -> Scores:
+    def score_rows(self, rows: Sequence[TokenRows], *, tokens: int | None = None) -> Scores:
         """Logits of token rows, in their order, whatever batches they are computed in."""
-        return self._score_rows(rows, tokens, least_rows, finite=True)
+        scores = self.raw_rows(rows, tokens=tokens)
+        return checked_scores(scores, len(scores), None)
 
-    def raw_rows(
-        self, rows: Sequence[TokenRows], *, tokens: int | None = None, least_rows: int | None = None
-    ) -> Scores:
+    def raw_rows(self, rows: Sequence[TokenRows], *, tokens: int | None = None) -> Scores:
         """As `score_rows`; but where the model's numbers overflow, a row may not be finite."""
-        return self._score_rows(rows, tokens, least_rows, finite=False)
+        if self._engine is not None:
+            return self._engine.score_rows(rows, tokens)
+        if self._tolerance is None:
+            self._tolerance = self._find_tolerance()
+        return self._in_batches(rows, tokens, self._steady)
 
-    def _score_rows(
-        self, rows: Sequence[TokenRows], tokens: int | None, least_rows: int | None, *, finite: bool
+    def _in_batches(
+        self,
+        rows: Sequence[TokenRows],
+        tokens: int | None = None,
+        count: RowCount | None = None,
     ) -> Scores:
         total = sum(len(text.lengths) for text in rows)
-        if self._engine is not None:
-            packed = self._engine.score_rows(rows, tokens)
-            return checked_scores(packed, total, None) if finite else packed
         logits: Scores | None = None
-        plan = batches(
+        plan = even_batches(
             rows,
             tokens=tokens or self.batch_tokens,
-            least_rows=least_rows or self._least_rows,
+            count=count or self._row_counts[0],
             pad_id=self.encoder.pad_id,
         )
         for batch in plan:
             part = self.forward(batch)
-            if finite:
-                part = checked_scores(part, len(batch.places), None)
+            if count is not None and count == self._steady:
+                self._check_steady(batch, part, count)
             if logits is None:
                 logits = np.empty((total, part.shape[1]))
-            logits[batch.places] = part
+            logits[batch.places] = part[: len(batch.places)]
         if logits is None:
             raise ClassifierError("no copies to score")
         return logits
+
+    def _check_steady(self, batch: Batch, logits: Scores, count: RowCount) -> None:
+        """Once for each length and about as many rows: a few rows have the same bits by themselves.
+
+        What was seen when the model was loaded is seen again on the copies themselves.
+        """
+        rows, width = batch.ids.shape
+        shape = (width, rows.bit_length())
+        if shape in self._seen_shapes:
+            return
+        some = np.linspace(rows - 1, 0, count.step).astype(np.intp)
+        again = self.forward(batch.some(some))
+        if not np.array_equal(again, logits[some], equal_nan=True):
+            moved = float(np.nanmax(np.abs(again - logits[some])))
+            raise ClassifierError(
+                f"{rows} rows of {width} tokens have other logits, by up to {moved:.1e}, than "
+                f"{count.step} of them by themselves, though other shapes had the same when the "
+                "model was loaded: nothing can be proved of such a computation. Another number of "
+                "threads, batch_tokens or device may compute it alike"
+            )
+        self._seen_shapes.add(shape)
 
     def forward(self, batch: Batch) -> Scores:
         """Logits of one batch, as doubles."""
@@ -250,7 +319,7 @@ class HuggingFaceClassifier(BaseClassifier):
     def _run(self, model: Any, batch: Batch, *, positions: bool | None = None) -> Scores:
         """Logits from one model; ``positions``: whether to pass them explicitly."""
         inputs = self.inputs(batch, positions=positions)
-        with torch.inference_mode(), _attention(model, batch.ids.shape[1]):
+        with torch.inference_mode():
             output = model(**{name: value.to(model.device) for name, value in inputs.items()})
         logits: Scores = output.logits.float().cpu().numpy().astype(np.float64)
         return logits
@@ -323,13 +392,6 @@ class HuggingFaceClassifier(BaseClassifier):
                 f"by {difference:.1e} of their size, where hiding them from attention would not. "
                 "Its positions are probably relative. Use hide='mask'"
             )
-
-
-def _attention(model: Any, width: int) -> AbstractContextManager[None]:
-    """On a CPU, plain matrix products are faster than fused attention for short rows."""
-    if width <= _SHORT_ROW and model.device.type == "cpu" and model.dtype == torch.float32:
-        return sdpa_kernel(SDPBackend.MATH)
-    return nullcontext()
 
 
 def _label_names(config: Any) -> tuple[str, ...]:

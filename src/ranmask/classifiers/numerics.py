@@ -1,11 +1,16 @@
-"""What floating point does to a model: measured, because a proof needs one fixed function.
+"""What floating point does to a model: found out, because a proof needs one fixed function.
 
-The logits of a copy move in their last bits with the batch that it is computed in.  A vote
-between nearly equal classes could then differ between two texts that look the same through a
-kept set.  `measure_tolerance` recomputes copies in other company and bounds the movement; votes
-closer than that are counted as uncertain, against the label.  The measured maximum, times a
-safety factor, is an assumption of the guarantee, and results name it.  `measure_difference` bounds
-in the same way how far one model is from another, computed with fewer bits.
+How a sum is rounded depends on the order of its terms, and libraries choose that order by the shape
+of a product.  So the logits of a copy may move in their last bits with the batch that it is
+computed in, and sharp attention makes much of last bits: how far they move on a few copies says
+little about others.  Therefore nothing is allowed to move.  `steady_rows` looks for batches in
+which rows get the same bits in any company: rows of one length, in numbers that a library treats
+alike.  That is a property of shapes, not of values, so a few rows of each shape decide it.
+
+Where there is no such shape, `measure_tolerance` bounds the movement that is seen, with a safety
+factor; votes closer than that count as uncertain, against the label.  That bound is an assumption,
+and results name it.  `measure_difference` bounds in the same way how far one model is from another,
+computed with fewer bits.
 
 `dropping_difference` checks that leaving hidden tokens out equals hiding them from attention;
 `relative_difference` of `probe_logits` checks that a shortcut computes the same function.
@@ -16,13 +21,13 @@ This module knows no framework: it is handed functions from token rows to logits
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Protocol
 
 import numpy as np
 
 from ranmask.classifiers.base import MaskedCopies, Scores
-from ranmask.classifiers.batching import Batch, batches
+from ranmask.classifiers.batching import Batch, RowCount, batches
 from ranmask.classifiers.encoding import TokenRows, WordEncoder
 from ranmask.errors import ModelError
 from ranmask.families import KeptSets, kept_count, sampled_sets
@@ -36,14 +41,47 @@ SAME_LIMIT = 1e-4
 
 
 _NO_LIMIT = 1 << 30
+_ROWS_OF_A_LENGTH = 6
 _OTHER_SEEDS = range(3, 67)  # some 2,000 rows
 _SMALLEST_SCALE = 1e-3  # for a model whose logits are all zero
 
 
 class _RowScorer(Protocol):
-    def __call__(
-        self, rows: list[TokenRows], *, tokens: int | None = None, least_rows: int | None = None
-    ) -> Scores: ...
+    def __call__(self, rows: list[TokenRows], *, tokens: int | None = None) -> Scores: ...
+
+
+def steady_rows(
+    score_rows: Callable[[list[TokenRows], int, RowCount], Scores],
+    encoder: WordEncoder,
+    batch_tokens: int,
+    counts: Sequence[RowCount],
+) -> RowCount | None:
+    """The first of ``counts`` in which every row has the same bits whatever is computed beside it.
+
+    None where there is none.  ``score_rows`` takes rows, the most tokens of a batch, and a count.
+    Rows of many lengths and pairs are computed with as few others as possible, and in batches as
+    full as they get, at other places.
+    """
+    rows = [*_rows_of_many_lengths(encoder), *_pair_rows(encoder)]
+    crowd = _crowd(rows, batch_tokens)[::-1]
+    for count in counts:
+        alone = score_rows(rows, 1, count)
+        among = score_rows(crowd, batch_tokens, count)[: len(rows)][::-1]
+        if np.array_equal(alone, among, equal_nan=True):
+            return count
+    return None
+
+
+def same_everywhere(
+    score_rows: _RowScorer,
+    score_copies: Callable[[list[MaskedCopies]], Scores],
+    encoder: WordEncoder,
+    batch_tokens: int,
+) -> bool:
+    """Whether rows and copies have the same bits in any company, where batches have no shape."""
+    ways = _in_many_ways(score_rows, encoder, batch_tokens)
+    copies = _copies_in_ways(score_rows, score_copies, encoder)
+    return all(np.array_equal(one, same[0]) for same in (ways, copies) for one in same)
 
 
 def measure_tolerance(
@@ -56,25 +94,17 @@ def measure_tolerance(
     """How far the difference of two logits of one copy may move between computations.
 
     Random copies of several lengths, whole texts and pairs are computed one by one, in small
-    batches with and without padding, all in one padded batch, in ordinary batches, in batches as
-    full as they get, and a few of them beside a row as long as the model takes.  A difference
-    moves by at most twice what a logit does.  Never below the rounding step ``epsilon`` of the
-    model's numbers, and rounded up to a power of two, so that small chance variations between
-    runs do not show.
+    batches, in ordinary ones, and in batches as full as they get.  A difference moves by at most
+    twice what a logit does.  Never below the rounding step ``epsilon`` of the model's numbers, and
+    rounded up to a power of two, so that small chance variations between runs do not show.
 
     ``score_copies`` is another way from copies to logits, where there is one.  Copies of a text are
     computed by it, too: by themselves, beside others, and as rows.
     """
-    *ways, beside = _in_many_ways(score_rows, encoder, batch_tokens)
+    ways = _in_many_ways(score_rows, encoder, batch_tokens)
     moved = float(np.ptp(np.stack(ways), axis=0).max())
-    moved = max(moved, float(np.abs(beside - ways[0]).max()))
     if score_copies is not None:
-        text, other = (probe_copies(encoder, seed)[0] for seed in (3, 4))
-        copies = [
-            score_rows([encoder.rows(text)]),
-            score_copies([text]),
-            score_copies([text, *[other] * 15])[: len(text)],
-        ]
+        copies = _copies_in_ways(score_rows, score_copies, encoder)
         moved = max(moved, float(np.ptp(np.stack(copies), axis=0).max()))
     return _allowed(moved, epsilon, ways[0])
 
@@ -113,24 +143,38 @@ def measure_difference(
 
 
 def _in_many_ways(score_rows: _RowScorer, encoder: WordEncoder, batch_tokens: int) -> list[Scores]:
-    """Logits of the same rows in ordinary batches and in other company, a table a way.
-
-    In the last way only a few are computed beside the longest row, and others are as in the first.
-    """
-    rows = [*_random_rows(encoder), *_whole_rows(encoder), *_pair_rows(encoder)]
+    """Logits of the same rows in ordinary batches and in other company, a table a way."""
+    rows = _all_kinds(encoder)
     count = sum(len(text.lengths) for text in rows)
-    crowd = rows * (1 + batch_tokens // sum(int(text.lengths.sum()) for text in rows))
-    ways = [
+    return [
         score_rows(rows),
-        score_rows(rows, tokens=1, least_rows=1),
-        score_rows(rows, tokens=200, least_rows=1),
-        score_rows(rows, tokens=500, least_rows=7),
-        score_rows(rows, tokens=_NO_LIMIT, least_rows=_NO_LIMIT),
-        score_rows(crowd)[:count],
+        score_rows(rows, tokens=1),
+        score_rows(rows, tokens=200),
+        score_rows(_crowd(rows, batch_tokens))[-count:],
     ]
-    few = [rows[0], _longest_row(encoder)]
-    wide = score_rows(few, tokens=_NO_LIMIT, least_rows=_NO_LIMIT)[:-1]
-    return [*ways, np.concatenate([wide, ways[0][len(wide) :]])]
+
+
+def _copies_in_ways(
+    score_rows: _RowScorer,
+    score_copies: Callable[[list[MaskedCopies]], Scores],
+    encoder: WordEncoder,
+) -> list[Scores]:
+    """Logits of the same copies: as rows, by themselves, and beside others."""
+    text, other = (probe_copies(encoder, seed)[0] for seed in (3, 4))
+    return [
+        score_rows([encoder.rows(text)]),
+        score_copies([text]),
+        score_copies([*[other] * 15, text])[-len(text) :],
+    ]
+
+
+def _all_kinds(encoder: WordEncoder) -> list[TokenRows]:
+    return [*_random_rows(encoder), *_whole_rows(encoder), *_pair_rows(encoder)]
+
+
+def _crowd(rows: list[TokenRows], tokens: int) -> list[TokenRows]:
+    """The rows, behind as many more as make a batch of so many tokens."""
+    return rows * (1 + -(-tokens // sum(int(text.lengths.sum()) for text in rows)))
 
 
 def _more_rows_in_many_ways(
@@ -155,7 +199,7 @@ def probe_logits(forward: Callable[..., Scores], encoder: WordEncoder) -> Scores
 
 def probe_batches(encoder: WordEncoder) -> list[Batch]:
     """Rows of all kinds and lengths in padded batches, the longest that the model takes too."""
-    kinds = [*_random_rows(encoder), *_whole_rows(encoder), *_pair_rows(encoder)]
+    kinds = _all_kinds(encoder)
     return [_one_batch(rows, encoder) for rows in (kinds, [kinds[0], _longest_row(encoder)])]
 
 
@@ -237,6 +281,16 @@ def _random_rows(encoder: WordEncoder, seed: int = 0) -> Iterator[TokenRows]:
         pieces = [tuple(tokens[2 * i : 2 * i + 1 + i % 2].tolist()) for i in range(count)]
         for kept in sorted({1, min(2, count), kept_count(count, mask_rate=0.9)}):
             yield encoder.lay_out(pieces, sampled_sets(count, kept, 3, seed))
+
+
+def _rows_of_many_lengths(encoder: WordEncoder, seed: int = 5) -> Iterator[TokenRows]:
+    """A few rows of every small length, and of some larger ones."""
+    random = np.random.default_rng(seed)
+    for words in (*range(1, 17), 19, 24, 29, 37, 50):
+        count = min(words, encoder.most_words())
+        for _ in range(_ROWS_OF_A_LENGTH):
+            tokens = _random_tokens(encoder, count, random).tolist()
+            yield encoder.lay_out([(token,) for token in tokens], _everything(count))
 
 
 def _whole_rows(encoder: WordEncoder, seed: int = 1) -> Iterator[TokenRows]:
