@@ -115,7 +115,7 @@ class ScreenedClassifier(BaseClassifier):
 
     @property
     def assumes(self) -> tuple[str, ...]:
-        return (_ASSUMES.format(self.difference),)
+        return (*self.exact.assumes, _ASSUMES.format(self.difference))
 
     def description(self) -> dict[str, object]:
         return {**self.exact.description(), "dtype": SCREENED}
