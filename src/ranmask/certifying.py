@@ -31,6 +31,9 @@ _FROM_TABLE = (
 _SEED = "the text was not chosen by someone who knows the seed {}"
 _IDEAL_COPIES = "the label is that of a vote over all random copies, of which predict() draws some"
 _TOLERANCE = "recomputing a copy moves no output of the model by more than {:.3g}"
+_CHECKED = "checked on up to {} of the copies that are scored together"
+_UNCHECKED = "not checked"
+_ANSWERS = "the base classifier answers for every copy; a text that it fails on gets no label"
 
 
 def exact_radii(
@@ -112,9 +115,18 @@ def votes_against(ballots: Ballots, label: int) -> list[int]:
 
 
 def assumptions(
-    kind: CertificateKind, options: SmoothingOptions, tolerance: float, *, pair: bool
+    kind: CertificateKind,
+    options: SmoothingOptions,
+    tolerance: float,
+    *,
+    pair: bool,
+    rechecked: int | None = None,
 ) -> tuple[str, ...]:
-    """What a certificate rests on, in words; nothing where it is no guarantee."""
+    """What a certificate rests on, in words; nothing where it is no guarantee.
+
+    ``rechecked``: most copies of those scored together that were asked about again; None where
+    there was no need, because ranmask knows the classifier.
+    """
     if kind.startswith("paper"):
         return ()
     assumes = [_SUBSTITUTION]
@@ -123,12 +135,13 @@ def assumptions(
     if pair:
         assumes.append(_PREMISE)
     if kind != "exact":
-        assumes.append(_IDEAL_VOTE)
-    assumes.append(_repeatable(tolerance))
-    return tuple(assumes)
+        assumes += [_IDEAL_VOTE, _SEED.format(options.seed)]
+    return (*assumes, *_repeatable(tolerance, rechecked))
 
 
-def synonym_assumptions(table: str, tolerance: float, seed: int, *, pair: bool) -> tuple[str, ...]:
+def synonym_assumptions(
+    table: str, tolerance: float, seed: int, *, pair: bool, rechecked: int | None = None
+) -> tuple[str, ...]:
     """What SAFER's certificate rests on, in words: above all, which words it covers."""
     premise = [_PREMISE] if pair else []
     return (
@@ -137,7 +150,7 @@ def synonym_assumptions(table: str, tolerance: float, seed: int, *, pair: bool) 
         *premise,
         _IDEAL_COPIES,
         _SEED.format(seed),
-        _repeatable(tolerance),
+        *_repeatable(tolerance, rechecked),
     )
 
 
@@ -145,5 +158,9 @@ def _is_single(family: Family) -> bool:
     return family.kept == 1 and family.kind == "all"
 
 
-def _repeatable(tolerance: float) -> str:
-    return _TOLERANCE.format(tolerance / 2) if tolerance > 0 else _DETERMINISTIC
+def _repeatable(tolerance: float, rechecked: int | None) -> tuple[str, ...]:
+    same = _TOLERANCE.format(tolerance / 2) if tolerance > 0 else _DETERMINISTIC
+    if rechecked is None:
+        return (same,)
+    checked = _CHECKED.format(rechecked) if rechecked else _UNCHECKED
+    return (f"{same} ({checked})", _ANSWERS)

@@ -78,6 +78,8 @@ class HuggingFaceClassifier(BaseClassifier):
             and ``plain`` elsewhere.
     """
 
+    repeatable = True
+
     def __init__(
         self,
         model: PreTrainedModel,
