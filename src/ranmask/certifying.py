@@ -7,8 +7,11 @@ Certificates that sample count an uncertain vote against the label; the paper's 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from fractions import Fraction
 from functools import partial
+
+import numpy as np
 
 from ranmask import certificates
 from ranmask.certificates import Radius
@@ -48,12 +51,18 @@ def exact_radii(
     for part in box.parts(max(1, _DIFFERENCES_AT_ONCE // box.ballots.classes)):
         differences = part.differences(part.winners)
         radii += certificates.single_word_radii(differences, part.copies, part.ballots.bound)
-    return radii
+    if not box.ballots.blurred:
+        return radii
+    return list(map(_checked, box.each(), families, radii))
 
 
 def exact_radius(ballots: Ballots, family: Family, threat: Threat = "substitutions") -> Radius:
     """The exact certificate of the ballots' winner over a fixed family."""
     check_fixed(family.kind)
+    return _checked(ballots, family, _proved(ballots, family, threat))
+
+
+def _proved(ballots: Ballots, family: Family, threat: Threat) -> Radius:
     differences = ballots.differences(ballots.winner)
     if threat == "edits":
         if not _is_single(family):
@@ -68,6 +77,26 @@ def exact_radius(ballots: Ballots, family: Family, threat: Threat = "substitutio
         bound=ballots.bound,
         complete=family.kind == "all",
     )
+
+
+def _checked(ballots: Ballots, family: Family, radius: Radius) -> Radius:
+    """``radius``, tight only where a classifier that says what was seen fails beyond it."""
+    if radius.tight and ballots.blurred and not _breaks(ballots, family, radius.worst):
+        return replace(radius, tight=False)
+    return radius
+
+
+def _breaks(ballots: Ballots, family: Family, positions: Sequence[int]) -> bool:
+    """Whether the winner is no longer ahead of each rival after the worst at these positions.
+
+    Untouched copies say what they were seen to say, and touched ones what a copy can say.
+    """
+    differences = ballots.as_seen.differences(ballots.winner)
+    if not len(differences):
+        return True  # a single class: there is no more to prove
+    met = np.isin(family.sets, positions).any(axis=1)
+    left = differences[:, ~met].sum(axis=1) - ballots.attained * int(met.sum())
+    return bool(left.min() <= 0)
 
 
 def sampled_radius(
