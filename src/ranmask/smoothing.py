@@ -44,7 +44,8 @@ class SmoothedClassifier:
     """Wraps a base classifier; its label survives any change of ``radius`` words.
 
     Guarantee (``certificate="exact"``, the default): every text with the same number of words
-    that differs in at most ``radius`` of them gets the same label from `predict`.  With
+    that differs in at most ``radius`` of them gets the same label from `predict`, or an error where
+    a function raises one or the text is no valid Unicode, but never another label.  With
     ``threat="edits"`` that holds for every text that ``radius`` words replaced, inserted or
     deleted make of it.  It is a statement about this smoothed classifier, not about the base
     classifier.  ``Certificate.assumes`` lists what it rests on.
