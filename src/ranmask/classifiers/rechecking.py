@@ -1,10 +1,10 @@
 """Asks a classifier again: whether it says the same of the same copy, in other company.
 
 A certificate rests on that, and nobody can prove it of a Python function.  So of the copies that
-are scored together a few are scored once more, in a batch of their own and in another order; the
-clearest of them a third time, alone; and with them a copy of the first texts that were ever asked
-about, whose answer must have stayed as it was.  **This finds careless functions, not malicious
-ones**: certificates say what was checked.
+are scored together a few are scored once more, in a batch of their own and in another order.  The
+first time the clearest of them is asked about a third time, alone, and from then on with all
+others: its answer must stay as it was.  **This finds careless functions, not malicious ones**:
+certificates say what was checked.
 """
 
 from __future__ import annotations
@@ -60,10 +60,10 @@ class Recheck:
         # In company of the first copy of all, whose answer must have stayed; else of itself.
         first = (None, *self._first) if self._first is not None else clearest
         asked = [*zip(texts, copies, before, strict=True)]
-        # Two calls, so that one of them has another turn where a function alternates.
-        for batch in ([*asked[:-1], first, clearest], [clearest]):
-            self._ask(batch, tolerance)
+        self._ask([*asked[:-1], first, clearest], tolerance)
         if self._first is None:
+            # Where a function alternates, one of two calls has another turn.
+            self._ask([clearest], tolerance)
             self._first = clearest[1:]
 
     def _choose(self, said: Sequence[Scores]) -> list[tuple[int, int]]:
