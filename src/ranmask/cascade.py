@@ -21,7 +21,7 @@ from ranmask.classifiers.base import BaseClassifier, Scores, check_gives_scores
 from ranmask.classifiers.outputs import as_scores
 from ranmask.classifiers.record import CASCADE_PARTS
 from ranmask.classifiers.whole import score_whole
-from ranmask.errors import ModelError, OptionError
+from ranmask.errors import ModelError, OptionError, blaming
 from ranmask.interface import TextClassifier
 from ranmask.results import CascadeCertificate, CascadePrediction, Certificate, Prediction
 from ranmask.words import Document, Text, documents
@@ -146,8 +146,10 @@ class Cascade:
         suspected = self.suspected(suspicions)
         smoothed = [text for text, one in zip(texts, suspected, strict=True) if one]
         whole = [text for text, one in zip(read, suspected, strict=True) if not one]
-        answers = iter(self.smoothed.predict(smoothed) if smoothed else [])
-        shown = iter(self._plain(whole))
+        with blaming(np.flatnonzero(suspected).tolist()):
+            answers = iter(self.smoothed.predict(smoothed) if smoothed else [])
+        with blaming(np.flatnonzero(~suspected).tolist()):
+            shown = iter(self._plain(whole))
         return [
             _with(
                 CascadePrediction,
@@ -168,9 +170,9 @@ class Cascade:
         certificates = self.smoothed.certify(texts)
         suspicions = self._suspicions(read)
         suspected = self.suspected(suspicions)
-        shown = iter(
-            self._plain([text for text, one in zip(read, suspected, strict=True) if not one])
-        )
+        with blaming(np.flatnonzero(~suspected).tolist()):
+            whole = [text for text, one in zip(read, suspected, strict=True) if not one]
+            shown = iter(self._plain(whole))
         results = []
         for result, one, suspicion in zip(certificates, suspected, suspicions, strict=True):
             label: Prediction | Certificate = result if one else next(shown)

@@ -7,8 +7,11 @@ Certificates that sample count an uncertain vote against the label; the paper's 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from fractions import Fraction
 from functools import partial
+
+import numpy as np
 
 from ranmask import certificates
 from ranmask.certificates import Radius
@@ -31,6 +34,9 @@ _FROM_TABLE = (
 _SEED = "the text was not chosen by someone who knows the seed {}"
 _IDEAL_COPIES = "the label is that of a vote over all random copies, of which predict() draws some"
 _TOLERANCE = "recomputing a copy moves no output of the model by more than {:.3g}"
+_CHECKED = "checked on up to {} of the copies that are scored together"
+_UNCHECKED = "not checked"
+_ANSWERS = "the base classifier answers for every copy; a text that it fails on gets no label"
 
 
 def exact_radii(
@@ -45,12 +51,18 @@ def exact_radii(
     for part in box.parts(max(1, _DIFFERENCES_AT_ONCE // box.ballots.classes)):
         differences = part.differences(part.winners)
         radii += certificates.single_word_radii(differences, part.copies, part.ballots.bound)
-    return radii
+    if not box.ballots.blurred:
+        return radii
+    return list(map(_checked, box.each(), families, radii))
 
 
 def exact_radius(ballots: Ballots, family: Family, threat: Threat = "substitutions") -> Radius:
     """The exact certificate of the ballots' winner over a fixed family."""
     check_fixed(family.kind)
+    return _checked(ballots, family, _proved(ballots, family, threat))
+
+
+def _proved(ballots: Ballots, family: Family, threat: Threat) -> Radius:
     differences = ballots.differences(ballots.winner)
     if threat == "edits":
         if not _is_single(family):
@@ -65,6 +77,26 @@ def exact_radius(ballots: Ballots, family: Family, threat: Threat = "substitutio
         bound=ballots.bound,
         complete=family.kind == "all",
     )
+
+
+def _checked(ballots: Ballots, family: Family, radius: Radius) -> Radius:
+    """``radius``, tight only where a classifier that says what was seen fails beyond it."""
+    if radius.tight and ballots.blurred and not _breaks(ballots, family, radius.worst):
+        return replace(radius, tight=False)
+    return radius
+
+
+def _breaks(ballots: Ballots, family: Family, positions: Sequence[int]) -> bool:
+    """Whether the winner is no longer ahead of each rival after the worst at these positions.
+
+    Untouched copies say what they were seen to say, and touched ones what a copy can say.
+    """
+    differences = ballots.as_seen.differences(ballots.winner)
+    if not len(differences):
+        return True  # a single class: there is no more to prove
+    met = np.isin(family.sets, positions).any(axis=1)
+    left = differences[:, ~met].sum(axis=1) - ballots.attained * int(met.sum())
+    return bool(left.min() <= 0)
 
 
 def sampled_radius(
@@ -112,9 +144,18 @@ def votes_against(ballots: Ballots, label: int) -> list[int]:
 
 
 def assumptions(
-    kind: CertificateKind, options: SmoothingOptions, tolerance: float, *, pair: bool
+    kind: CertificateKind,
+    options: SmoothingOptions,
+    tolerance: float,
+    *,
+    pair: bool,
+    rechecked: int | None = None,
 ) -> tuple[str, ...]:
-    """What a certificate rests on, in words; nothing where it is no guarantee."""
+    """What a certificate rests on, in words; nothing where it is no guarantee.
+
+    ``rechecked``: most copies of those scored together that were asked about again; None where
+    there was no need, because ranmask knows the classifier.
+    """
     if kind.startswith("paper"):
         return ()
     assumes = [_SUBSTITUTION]
@@ -123,12 +164,13 @@ def assumptions(
     if pair:
         assumes.append(_PREMISE)
     if kind != "exact":
-        assumes.append(_IDEAL_VOTE)
-    assumes.append(_repeatable(tolerance))
-    return tuple(assumes)
+        assumes += [_IDEAL_VOTE, _SEED.format(options.seed)]
+    return (*assumes, *_repeatable(tolerance, rechecked))
 
 
-def synonym_assumptions(table: str, tolerance: float, seed: int, *, pair: bool) -> tuple[str, ...]:
+def synonym_assumptions(
+    table: str, tolerance: float, seed: int, *, pair: bool, rechecked: int | None = None
+) -> tuple[str, ...]:
     """What SAFER's certificate rests on, in words: above all, which words it covers."""
     premise = [_PREMISE] if pair else []
     return (
@@ -137,7 +179,7 @@ def synonym_assumptions(table: str, tolerance: float, seed: int, *, pair: bool) 
         *premise,
         _IDEAL_COPIES,
         _SEED.format(seed),
-        _repeatable(tolerance),
+        *_repeatable(tolerance, rechecked),
     )
 
 
@@ -145,5 +187,9 @@ def _is_single(family: Family) -> bool:
     return family.kept == 1 and family.kind == "all"
 
 
-def _repeatable(tolerance: float) -> str:
-    return _TOLERANCE.format(tolerance / 2) if tolerance > 0 else _DETERMINISTIC
+def _repeatable(tolerance: float, rechecked: int | None) -> tuple[str, ...]:
+    same = _TOLERANCE.format(tolerance / 2) if tolerance > 0 else _DETERMINISTIC
+    if rechecked is None:
+        return (same,)
+    checked = _CHECKED.format(rechecked) if rechecked else _UNCHECKED
+    return (f"{same} ({checked})", _ANSWERS)

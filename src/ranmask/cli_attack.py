@@ -36,6 +36,7 @@ from ranmask.cli_options import (
     Model,
     Output,
     PairColumns,
+    Recheck,
     Sampling,
     Seed,
     ShardRows,
@@ -91,6 +92,7 @@ def attack(
     labels: Labels = None,
     mask_token: MaskToken = None,
     hide: Hide = None,
+    recheck: Recheck = None,
     text_column: TextColumn = None,
     label_column: LabelColumn = None,
     pair_columns: PairColumns = None,
@@ -133,6 +135,7 @@ def attack(
         "labels": names_from(labels),
         "mask_token": mask_token,
         "hide": hide,
+        "recheck": recheck,
         "device": device,
         "dtype": dtype,
     }
@@ -223,7 +226,7 @@ def _victim(model: str | None, plain: bool, options: dict[str, Any], lm: str | N
 
     name = model or DEFAULT_MODEL
     if plain:
-        smoothing = ("keep", "mask_rate", "family", "masks", "ensemble", "sampling")
+        smoothing = ("keep", "mask_rate", "family", "masks", "ensemble", "sampling", "recheck")
         for key in (*smoothing, "lm"):
             if (lm if key == "lm" else options[key]) is not None:
                 flag = "--" + key.replace("_", "-")

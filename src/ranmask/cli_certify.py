@@ -35,6 +35,7 @@ from ranmask.cli_options import (
     Model,
     Output,
     PairColumns,
+    Recheck,
     Sampling,
     Seed,
     SelectionMasks,
@@ -50,7 +51,7 @@ from ranmask.cli_options import (
     tame_libraries,
     word_losses_from,
 )
-from ranmask.cli_running import Task, check_output, run_task
+from ranmask.cli_running import Task, check_output, run_task, say_trouble
 from ranmask.cli_sharding import print_results, run_sharded, sharding_from
 from ranmask.errors import OptionError
 
@@ -90,6 +91,7 @@ def certify(
     mask_token: MaskToken = None,
     hide: Hide = None,
     tolerance: Tolerance = None,
+    recheck: Recheck = None,
     device: Device = None,
     dtype: Dtype = None,
     shard_rows: ShardRows = None,
@@ -122,6 +124,7 @@ def certify(
         "mask_token": mask_token,
         "hide": hide,
         "tolerance": tolerance,
+        "recheck": recheck,
         "device": device,
         "dtype": dtype,
     }
@@ -157,6 +160,7 @@ def predict(
     labels: Labels = None,
     mask_token: MaskToken = None,
     hide: Hide = None,
+    recheck: Recheck = None,
     device: Device = None,
     dtype: Dtype = None,
     shard_rows: ShardRows = None,
@@ -182,6 +186,7 @@ def predict(
         "labels": names_from(labels),
         "mask_token": mask_token,
         "hide": hide,
+        "recheck": recheck,
         "device": device,
         "dtype": dtype,
     }
@@ -204,7 +209,7 @@ def _sharded(make: Callable[[], Task], label_names: Sequence[str] | None) -> Cla
     if label_names:
         runs.class_ids(label_names, task.labels)  # told before the first row
     description = runs.run_description(task.command, {}, task.description, __version__)
-    return ClassifyWork(task.command, task.labels, task.classify, description)
+    return ClassifyWork(task.command, task.labels, task.classify, description, say_trouble)
 
 
 def _certify_task(

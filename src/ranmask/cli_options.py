@@ -183,6 +183,14 @@ Tolerance = Annotated[
     float | None,
     typer.Option(help="How far outputs may move when recomputed.", show_default="measured"),
 ]
+Recheck = Annotated[
+    int | None,
+    typer.Option(
+        help="Of the copies scored together, how many are scored again, in another batch, and must "
+        "get the same answer; 0 for functions whose every call is dear.",
+        show_default="4 for functions, 0 for models",
+    ),
+]
 Device = Annotated[
     str | None, typer.Option(help="cpu, cuda, ...", show_default="a GPU if there is one")
 ]

@@ -59,6 +59,13 @@ def run_task(task: Task, source: Source, output: Path | None, as_json: bool) -> 
     return _write(source, task, output)
 
 
+def say_trouble(why: str) -> None:
+    """Tell of something that went wrong and did no harm."""
+    from rich.console import Console
+
+    Console(stderr=True).print(why, markup=False, highlight=False, soft_wrap=True)
+
+
 def _show(rows: Iterable[Row], task: Task, as_json: bool, total: int) -> bool:
     """Print results: a table on a terminal, else JSON lines.  Returns whether a row failed."""
     from rich.console import Console
@@ -70,7 +77,7 @@ def _show(rows: Iterable[Row], task: Task, as_json: bool, total: int) -> bool:
     lines: list[dict[str, Any]] = []
 
     def outcomes() -> Iterator[tuple[Outcome, dict[str, Any]]]:
-        for outcome in runs.classify_rows(rows, task.classify):
+        for outcome in runs.classify_rows(rows, task.classify, trouble=say_trouble):
             line = outcome.to_dict(task.labels)
             lines.append({key: line[key] for key in _SUMMARISED if key in line})
             yield outcome, line
@@ -120,7 +127,7 @@ def _write(source: Source, task: Task, output: Path) -> bool:
             summary.add(results.lines())
         try:
             with progress(source.total, done=results.done) as advance:
-                for outcomes in runs.classify_groups(todo, task.classify):
+                for outcomes in runs.classify_groups(todo, task.classify, trouble=say_trouble):
                     lines = [outcome.to_dict(task.labels) for outcome in outcomes]
                     results.write(lines)
                     summary.add(lines)

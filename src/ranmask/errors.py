@@ -16,6 +16,9 @@ itself are never wrapped: they surface as ordinary Python exceptions.
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+
 
 class RanmaskError(Exception):
     """Base of the tree: catch this to catch everything that ranmask raises on purpose."""
@@ -35,10 +38,31 @@ class TextError(RanmaskError, ValueError):
 
 
 class ClassifierError(RanmaskError, RuntimeError):
-    """The base classifier raised, or returned something that is not a table of scores.
+    """The base classifier raised, or its answer cannot be used.
 
-    Likewise a language model that weighs the words for it.
+    That is no table of scores, or another answer to the same question.  Likewise a language model
+    that weighs the words for it.  ``index`` is the place of the text to blame in the sequence that
+    was passed in; None where that is not known.
     """
+
+    def __init__(self, message: str, index: int | None = None) -> None:
+        super().__init__(message if index is None else f"text {index}: {message}")
+        self.reason = message
+        self.index = index
+
+
+@contextmanager
+def blaming(places: Sequence[int]) -> Iterator[None]:
+    """Texts that are passed on are counted as the caller's are.
+
+    Where a `ClassifierError` blames text ``i``, the one that is raised blames ``places[i]``.
+    """
+    try:
+        yield
+    except ClassifierError as error:
+        if error.index is None:
+            raise
+        raise ClassifierError(error.reason, places[error.index]) from error.__cause__
 
 
 class ModelError(RanmaskError):

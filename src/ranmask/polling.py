@@ -1,6 +1,6 @@
 """What every way of smoothing shares: a base classifier, how its scores are counted and named.
 
-This module knows no copies: whoever smooths decides which copies of a text are asked.
+Whoever smooths decides which copies of a text are asked.
 """
 
 from __future__ import annotations
@@ -12,9 +12,18 @@ from typing import Any, TypeVar, cast
 
 import numpy as np
 
-from ranmask.classifiers.base import BaseClassifier, Hiding, Scores, check_gives_scores
+from ranmask.classifiers.base import (
+    BaseClassifier,
+    Hiding,
+    MaskedCopies,
+    Scores,
+    check_gives_scores,
+    whole_copy,
+)
 from ranmask.classifiers.function import FunctionClassifier
+from ranmask.classifiers.rechecking import DEFAULT_COPIES, Recheck
 from ranmask.errors import OptionError
+from ranmask.synonyms import DrawnCopies
 from ranmask.voting import BallotBox, Ballots, Ensemble, count_ballots
 
 _Item = TypeVar("_Item")
@@ -24,13 +33,16 @@ _Item = TypeVar("_Item")
 class Panel:
     """A base classifier and how what it says is read.  Build it by `of`, which checks.
 
-    ``given_tolerance`` None: what the base classifier measures is in force.
+    ``given_tolerance`` None: what the base classifier measures is in force.  ``given_recheck``
+    None: a few copies are asked about again, unless the base classifier is ``repeatable``.
     """
 
     base: BaseClassifier
     ensemble: Ensemble
     labels: tuple[str, ...] | None
     given_tolerance: float | None
+    given_recheck: int | None
+    recheck: Recheck
 
     @classmethod
     def of(
@@ -40,6 +52,7 @@ class Panel:
         *,
         labels: Sequence[str] | None,
         tolerance: float | None,
+        recheck: int | None = None,
         hide: Hiding | None = None,
         mask_token: str | None = None,
     ) -> Panel:
@@ -57,12 +70,52 @@ class Panel:
                 f"tolerance={tolerance!r} cannot be given with dtype='screened', which decides by "
                 "its own tolerance what to compute again: leave it out, or use dtype='float32'"
             )
-        return cls(wrapped, ensemble, _checked_labels(labels, wrapped.labels), tolerance)
+        if wrapped.votes_only and recheck:
+            raise OptionError(
+                f"recheck={recheck!r} compares scores, but with dtype='screened' only votes are "
+                "those of single precision: leave it out, or use dtype='float32'"
+            )
+        names = _checked_labels(labels, wrapped.labels)
+        copies = 0 if wrapped.repeatable else DEFAULT_COPIES
+        again = Recheck(wrapped, copies if recheck is None else recheck)
+        return cls(wrapped, ensemble, names, tolerance, recheck, again)
 
     @property
     def tolerance(self) -> float:
         """The tolerance in force: what was given, else what the base classifier measured."""
         return self.base.tolerance if self.given_tolerance is None else self.given_tolerance
+
+    @property
+    def rechecked(self) -> int | None:
+        """Most copies of those scored together that are asked about again; None: no need."""
+        return None if self.base.repeatable and not self.recheck.copies else self.recheck.copies
+
+    def score(self, copies: Sequence[MaskedCopies]) -> list[Scores]:
+        """The base classifier's scores of every copy of each text, and a few of them twice."""
+
+        def one(text: int, row: int) -> MaskedCopies:
+            asked = copies[text]
+            return MaskedCopies(asked.document, asked.words_read, asked.kept[row : row + 1])
+
+        return self._checked(self.base.score(copies), one)
+
+    def score_drawn(self, drawn: Sequence[DrawnCopies]) -> list[Scores]:
+        """The same of random copies, each of which shows all of its words."""
+
+        def one(text: int, row: int) -> MaskedCopies:
+            asked = drawn[text]
+            [copy] = DrawnCopies(asked.premise, asked.sets, asked.choices[[row]]).documents
+            return whole_copy(copy, len(asked.sets))
+
+        return self._checked(self.base.score_drawn(drawn), one)
+
+    def _checked(
+        self, scored: list[Scores], copy: Callable[[int, int], MaskedCopies]
+    ) -> list[Scores]:
+        if self.recheck.copies:
+            scored = [np.array(rows) for rows in scored]  # the next call may use the memory again
+            self.recheck.check(scored, copy, self.tolerance)
+        return scored
 
     def count_all(self, scored: Sequence[Scores]) -> BallotBox:
         """What the copies of several texts say, from a table of scores for each text."""
@@ -102,6 +155,7 @@ class Panel:
             "labels": None if self.labels is None else list(self.labels),
             "given_tolerance": self.given_tolerance,
             "tolerance": self.tolerance,
+            **({} if self.rechecked is None else {"recheck": self.rechecked}),
         }
 
 

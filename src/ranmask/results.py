@@ -74,7 +74,10 @@ class Certificate(_Result):
     ``edits``, texts that come of replacing, inserting or deleting at most that many words, in
     any order of the words; or ``synonyms``, texts in which at most that many words are replaced
     by words *that a table lists for them*, and no others (``assumes`` names the table).
-    ``radius`` None: not certified even unchanged.  ``tight`` False: more might be provable.
+    ``radius`` None: not certified even unchanged.  ``tight`` True: no certificate that sees only
+    what the copies said could prove that the label wins alone after one word more; False: more
+    might be provable, because a search was cut short, votes are uncertain, or a bound is not
+    attained.
     ``uncertain``: near-tied votes, all counted against the label by a vote ensemble (the others
     lower every score instead).  ``critical_words``: positions (from 0) of a worst choice of
     ``radius + 1`` words.

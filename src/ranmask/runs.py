@@ -32,6 +32,8 @@ RUN_VERSION = 1
 
 Result: TypeAlias = Prediction | Certificate | BetaEstimate
 Classify: TypeAlias = Callable[[Sequence[Text]], Sequence[Result]]
+Trouble: TypeAlias = Callable[[str], None]
+"""Who is told, in words, of something that went wrong and did no harm."""
 
 _SECONDS_AT_ONCE = 2.0  # how much work a killed run may lose
 _MOST_AT_ONCE = 512
@@ -63,6 +65,10 @@ class Outcome:
         if self.error is not None:
             line["error"] = self.error
         return line
+
+
+_Answered: TypeAlias = tuple[Outcome, ClassifierError | None]
+"""An outcome, and why the classifier failed on its row, where it did."""
 
 
 @dataclass(frozen=True)
@@ -132,26 +138,38 @@ def label_id(label: object, labels: tuple[str, ...] | None, classes: int) -> int
 
 
 def classify_rows(
-    rows: Iterable[Row], classify: Classify, *, at_once: int | None = None
+    rows: Iterable[Row],
+    classify: Classify,
+    *,
+    at_once: int | None = None,
+    trouble: Trouble = lambda why: None,
 ) -> Iterator[Outcome]:
     """Classify rows in their order; those of `classify_groups`, one by one."""
-    for group in classify_groups(rows, classify, at_once=at_once):
+    for group in classify_groups(rows, classify, at_once=at_once, trouble=trouble):
         yield from group
 
 
 def classify_groups(
-    rows: Iterable[Row], classify: Classify, *, at_once: int | None = None
+    rows: Iterable[Row],
+    classify: Classify,
+    *,
+    at_once: int | None = None,
+    trouble: Trouble = lambda why: None,
 ) -> Iterator[list[Outcome]]:
     """Classify rows a few at a time, in their order; rows that fail do not stop the others.
 
     ``at_once``: rows that are classified together, so that a model's last bits are the same every
-    time; by default as many as take about two seconds.
+    time; by default as many as take about two seconds.  ``trouble``: told of rows that could not
+    be classified together, though each of them could alone.
 
     Stops with `ClassifierError` when the classifier fails on many rows in a row: then it is
     broken, not the rows.  What was classified before is given first.
     """
     failures = 0
-    groups = _groups(rows, classify) if at_once is None else _equal_groups(rows, classify, at_once)
+    if at_once is None:
+        groups = _groups(rows, classify, trouble)
+    else:
+        groups = _equal_groups(rows, classify, trouble, at_once)
     for group in groups:
         done = []
         for outcome, fault in group:
@@ -161,14 +179,12 @@ def classify_groups(
                 yield done
                 raise ClassifierError(
                     f"stopped at row {outcome.row.number}: the classifier failed on "
-                    f"{failures} rows in a row, last with: {fault}"
+                    f"{failures} rows in a row, last with: {fault.reason}"
                 ) from fault
         yield done
 
 
-def _groups(
-    rows: Iterable[Row], classify: Classify
-) -> Iterator[list[tuple[Outcome, ClassifierError | None]]]:
+def _groups(rows: Iterable[Row], classify: Classify, trouble: Trouble) -> Iterator[list[_Answered]]:
     """Groups of rows that take about `_SECONDS_AT_ONCE` together."""
     size = 1
     waiting: list[Row] = []
@@ -176,26 +192,24 @@ def _groups(
         waiting.append(row)
         if len(waiting) >= size:
             start = time.monotonic()
-            yield _classify_group(waiting, classify)
+            yield _classify_group(waiting, classify, trouble)
             each = max(time.monotonic() - start, 1e-9) / len(waiting)
             size = max(1, min(_MOST_AT_ONCE, int(_SECONDS_AT_ONCE / each), 4 * size))
             waiting = []
     if waiting:
-        yield _classify_group(waiting, classify)
+        yield _classify_group(waiting, classify, trouble)
 
 
 def _equal_groups(
-    rows: Iterable[Row], classify: Classify, size: int
-) -> Iterator[list[tuple[Outcome, ClassifierError | None]]]:
+    rows: Iterable[Row], classify: Classify, trouble: Trouble, size: int
+) -> Iterator[list[_Answered]]:
     left = iter(rows)
     while group := list(itertools.islice(left, size)):
-        yield _classify_group(group, classify)
+        yield _classify_group(group, classify, trouble)
 
 
-def _classify_group(
-    rows: list[Row], classify: Classify
-) -> list[tuple[Outcome, ClassifierError | None]]:
-    answers: dict[int, Outcome] = {}
+def _classify_group(rows: list[Row], classify: Classify, trouble: Trouble) -> list[_Answered]:
+    answers: dict[int, _Answered] = {}
     usable: list[tuple[Row, Text]] = []
     for row in rows:
         problem = row.error
@@ -207,22 +221,44 @@ def _classify_group(
         if problem is None and row.text is not None:
             usable.append((row, row.text))
         else:
-            answers[row.number] = Outcome(row, error=problem)
-    faults: dict[int, ClassifierError] = {}
+            answers[row.number] = Outcome(row, error=problem), None
     try:
         results = classify([text for _, text in usable]) if usable else []
         for (row, _), result in zip(usable, results, strict=True):
-            answers[row.number] = Outcome(row, result)
-    except RanmaskError:
-        # One of them cannot be classified.  One by one, only that one is lost.
-        for row, text in usable:
-            try:
-                answers[row.number] = Outcome(row, classify([text])[0])
-            except RanmaskError as error:
-                answers[row.number] = Outcome(row, error=str(error))
-                if isinstance(error, ClassifierError):
-                    faults[row.number] = error
-    return [(answers[row.number], faults.get(row.number)) for row in rows]
+            answers[row.number] = Outcome(row, result), None
+    except RanmaskError as error:
+        alone = _one_by_one(usable, classify, error)
+        if all(outcome.error is None for outcome, _ in alone):
+            trouble(
+                f"rows {usable[0][0].number} to {usable[-1][0].number} were classified one by one, "
+                f"because together they failed: {error}"
+            )
+        answers |= {answered[0].row.number: answered for answered in alone}
+    return [answers[row.number] for row in rows]
+
+
+def _one_by_one(
+    usable: Sequence[tuple[Row, Text]], classify: Classify, together: RanmaskError
+) -> list[_Answered]:
+    """Rows that failed together, each by itself, so that only those are lost that fail.
+
+    A row that is to blame already is not asked again: what fails only sometimes fails.
+    """
+    blamed = together.index if isinstance(together, ClassifierError) else None
+    if len(usable) == 1:
+        blamed = 0
+    found: list[_Answered] = []
+    for place, (row, text) in enumerate(usable):
+        try:
+            if place == blamed:
+                raise together
+            found.append((Outcome(row, classify([text])[0]), None))
+        except RanmaskError as error:
+            fault = error if isinstance(error, ClassifierError) else None
+            # An index counts texts of a call, which nobody knows but this module.
+            reason = error.reason if isinstance(error, ClassifierError | TextError) else str(error)
+            found.append((Outcome(row, error=reason), fault))
+    return found
 
 
 class ResultFile:

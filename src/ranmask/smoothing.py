@@ -17,7 +17,7 @@ from typing import Any
 from ranmask import certifying
 from ranmask.certificates import Radius
 from ranmask.classifiers.base import BaseClassifier, Hiding, MaskedCopies, Scores
-from ranmask.errors import ClassifierError, ModelError, OptionError
+from ranmask.errors import ClassifierError, ModelError, OptionError, blaming
 from ranmask.families import FamilyChoice, Sampling
 from ranmask.options import (
     CERTIFICATES,
@@ -44,7 +44,8 @@ class SmoothedClassifier:
     """Wraps a base classifier; its label survives any change of ``radius`` words.
 
     Guarantee (``certificate="exact"``, the default): every text with the same number of words
-    that differs in at most ``radius`` of them gets the same label from `predict`.  With
+    that differs in at most ``radius`` of them gets the same label from `predict`, or an error where
+    a function raises one or the text is no valid Unicode, but never another label.  With
     ``threat="edits"`` that holds for every text that ``radius`` words replaced, inserted or
     deleted make of it.  It is a statement about this smoothed classifier, not about the base
     classifier.  ``Certificate.assumes`` lists what it rests on.
@@ -56,7 +57,7 @@ class SmoothedClassifier:
     2. `certify` texts for labels with radii; `predict` for labels alone.
     3. `save_pretrained` keeps a model together with how it is smoothed.
 
-    To score many variations of a text, as an attack does: `voters`, `base.score` and `count` are
+    To score many variations of a text, as an attack does: `voters`, `score` and `count` are
     the three steps of `predict`, and `ballots` is all of them at once.
 
     Args:
@@ -85,6 +86,11 @@ class SmoothedClassifier:
         tolerance: How far the difference of two outputs for one copy may move between
             computations, each output by half of it.  Default: 0 for functions, measured for
             models.
+        recheck: Of the copies that are scored together (up to 32,768), how many are scored a
+            second time, in another batch, and must get the same answer (within the tolerance).
+            Default: 4 for functions and other classifiers that are not ranmask's own, fewer for
+            texts with few copies; 0 for ranmask's own.  0 for functions whose every call is dear:
+            ``Certificate.assumes`` then says that nothing was checked.
 
     >>> def classify(texts):
     ...     return [[("good" in text), not ("good" in text)] for text in texts]
@@ -114,6 +120,7 @@ class SmoothedClassifier:
         mask_token: str | None = None,
         hide: Hiding | None = None,
         tolerance: float | None = None,
+        recheck: int | None = None,
     ) -> None:
         self.options = SmoothingOptions(
             keep=keep,
@@ -129,7 +136,13 @@ class SmoothedClassifier:
             sampling=sampling,
         )
         self._panel = Panel.of(
-            base, ensemble, labels=labels, tolerance=tolerance, hide=hide, mask_token=mask_token
+            base,
+            ensemble,
+            labels=labels,
+            tolerance=tolerance,
+            recheck=recheck,
+            hide=hide,
+            mask_token=mask_token,
         )
         self._electorate = Electorate(self.options, self.base, word_losses)
         if threat == "edits" and not self.base.order_free:
@@ -212,6 +225,11 @@ class SmoothedClassifier:
         """The tolerance in force: what was given, else what the base classifier measured."""
         return self._panel.tolerance
 
+    @property
+    def recheck(self) -> int | None:
+        """How many copies are scored a second time, as it was given; None: the default."""
+        return self._panel.given_recheck
+
     def description(self) -> dict[str, Any]:
         """What determines the results of this classifier, as plain JSON values."""
         described = {**self._panel.description(), "options": self.options.resolved().to_dict()}
@@ -227,6 +245,7 @@ class SmoothedClassifier:
             word_losses=self._electorate.word_losses,
             labels=self.labels,
             tolerance=self._panel.given_tolerance,
+            recheck=self.recheck,
         )
 
     def check_certifiable(self) -> None:
@@ -245,7 +264,8 @@ class SmoothedClassifier:
         """The label of each text, and how many of its words can be changed without changing it.
 
         All texts are checked before the first is classified; one that cannot be used raises
-        `TextError` with its index.  Refused unless ``sampling="fixed"``.
+        `TextError` with its index.  One that the base classifier fails on raises
+        `ClassifierError` with its index.  Refused unless ``sampling="fixed"``.
         """
         self.check_certifiable()
         kind = self.options.certificate
@@ -305,6 +325,14 @@ class SmoothedClassifier:
         """
         return [one.copies for one in self._electorate.voters(documents)]
 
+    def score(self, copies: Sequence[MaskedCopies]) -> list[Scores]:
+        """The base classifier's scores of every copy of each text; a few are computed twice.
+
+        Raises `ClassifierError`, with the index of the text where it is known, if the base
+        classifier fails, or gives a copy another answer when it is asked again (``recheck``).
+        """
+        return self._panel.score(copies)
+
     def count(self, scores: Scores) -> Ballots:
         """What all `voters` of one document say, from the base classifier's scores of them."""
         return self._panel.count(scores)
@@ -322,8 +350,11 @@ class SmoothedClassifier:
 
     def _count(self, voters: Iterable[Voters]) -> Iterator[Polls]:
         """Score and count the copies of the texts, several texts together, in their order."""
+        before = 0
         for group in together(voters, lambda one: len(one.family), _COPIES_AT_ONCE):
-            scored = self.base.score([one.copies for one in group])
+            with blaming(range(before, before + len(group))):
+                scored = self.score([one.copies for one in group])
+            before += len(group)
             yield Polls(group, self._panel.count_all(scored))
 
     # -- from ballots to results ---------------------------------------------------------------
@@ -392,7 +423,9 @@ class SmoothedClassifier:
         ]
 
     def _assumes(self, kind: CertificateKind, pair: bool) -> tuple[str, ...]:
-        assumes = certifying.assumptions(kind, self.options, self.tolerance, pair=pair)
+        assumes = certifying.assumptions(
+            kind, self.options, self.tolerance, pair=pair, rechecked=self._panel.rechecked
+        )
         return assumes + self.base.assumes if assumes else ()
 
     def answer(self, text: Poll, label: int) -> dict[str, Any]:

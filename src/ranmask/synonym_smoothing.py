@@ -17,7 +17,7 @@ from typing import Any
 
 from ranmask import certifying
 from ranmask.classifiers.base import BaseClassifier, Scores
-from ranmask.errors import ModelError, OptionError
+from ranmask.errors import ModelError, OptionError, blaming
 from ranmask.options import (
     DEFAULT_ALPHA,
     DEFAULT_SELECTION_MASKS,
@@ -62,6 +62,7 @@ class SynonymSmoothedClassifier:
         labels: Names of the classes; the model's own by default, else their numbers.
         tolerance: How far the difference of two outputs for one copy may move between
             computations.  Default: 0 for functions, measured for models.
+        recheck: How many copies are scored a second time, as in `SmoothedClassifier`.
 
     >>> def classify(texts):
     ...     return [[("good" in text), not ("good" in text)] for text in texts]
@@ -84,6 +85,7 @@ class SynonymSmoothedClassifier:
         seed: int = 0,
         labels: Sequence[str] | None = None,
         tolerance: float | None = None,
+        recheck: int | None = None,
     ) -> None:
         if not isinstance(synonyms, SynonymSets):
             raise OptionError(
@@ -92,7 +94,7 @@ class SynonymSmoothedClassifier:
             )
         self.options = SynonymOptions(masks, selection_masks, ensemble, alpha, seed)
         self.synonyms = synonyms
-        self._panel = Panel.of(base, ensemble, labels=labels, tolerance=tolerance)
+        self._panel = Panel.of(base, ensemble, labels=labels, tolerance=tolerance, recheck=recheck)
 
     @classmethod
     def from_pretrained(
@@ -109,6 +111,7 @@ class SynonymSmoothedClassifier:
         seed: int | None = None,
         labels: Sequence[str] | None = None,
         tolerance: float | None = None,
+        recheck: int | None = None,
         **refused: Any,
     ) -> SynonymSmoothedClassifier:
         """Load a folder that `save_pretrained` wrote; what is given overrides what was saved.
@@ -144,6 +147,7 @@ class SynonymSmoothedClassifier:
             "seed": seed,
             "labels": labels,
             "tolerance": tolerance,
+            "recheck": recheck,
         }
         wanted = {name: value for name, value in given.items() if value is not None}
         synonyms = SynonymSets.load(Path(folder))
@@ -175,6 +179,11 @@ class SynonymSmoothedClassifier:
         """The tolerance in force: what was given, else what the base classifier measured."""
         return self._panel.tolerance
 
+    @property
+    def recheck(self) -> int | None:
+        """How many copies are scored a second time, as it was given; None: the default."""
+        return self._panel.given_recheck
+
     def description(self) -> dict[str, Any]:
         """What determines the results of this classifier, as plain JSON values."""
         return {
@@ -191,6 +200,7 @@ class SynonymSmoothedClassifier:
             **{**self.options.to_dict(), "seed": seed},
             labels=self.labels,
             tolerance=self._panel.given_tolerance,
+            recheck=self.recheck,
         )
 
     def check_certifiable(self) -> None:
@@ -227,7 +237,7 @@ class SynonymSmoothedClassifier:
     def score(self, drawn: Sequence[DrawnCopies]) -> list[Scores]:
         """The base classifier's scores of every copy; equal copies of a text are scored once."""
         parts = [one.distinct for one in drawn]
-        scored = self.base.score_drawn([copies for copies, _ in parts])
+        scored = self._panel.score_drawn([copies for copies, _ in parts])
         return [rows[which] for rows, (_, which) in zip(scored, parts, strict=True)]
 
     def count(self, scores: Scores) -> Ballots:
@@ -242,8 +252,11 @@ class SynonymSmoothedClassifier:
 
     def _polls(self, documents: Iterable[Document], copies: int, stream: Stream) -> Iterator[_Poll]:
         drawn = ((one, self._drawn(one, copies, stream)) for one in documents)
+        before = 0
         for group in together(drawn, lambda one: len(one[1]), _COPIES_AT_ONCE):
-            scored = self.score([copies for _, copies in group])
+            with blaming(range(before, before + len(group))):
+                scored = self.score([copies for _, copies in group])
+            before += len(group)
             for (document, one), scores in zip(group, scored, strict=True):
                 yield _Poll(document, len(one.sets), self.count(scores))
 
@@ -254,7 +267,11 @@ class SynonymSmoothedClassifier:
         radius = certifying.synonym_radius(poll.ballots, label, self._overlaps(poll), alpha=alpha)
         pair = poll.document.premise is not None
         assumes = certifying.synonym_assumptions(
-            self.synonyms.name, self.tolerance, self.options.seed, pair=pair
+            self.synonyms.name,
+            self.tolerance,
+            self.options.seed,
+            pair=pair,
+            rechecked=self._panel.rechecked,
         )
         return Certificate(
             **self._common(poll, label),

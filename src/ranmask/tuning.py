@@ -274,6 +274,7 @@ def smoothed(
         threat=like.options.threat,
         labels=like.labels,
         tolerance=like.tolerance,
+        recheck=like.recheck,
     )
 
 
@@ -349,6 +350,7 @@ class _ScoredOnce(BaseClassifier):
         self.outputs = base.outputs
         self.labels = base.labels
         self.order_free = base.order_free
+        self.repeatable = base.repeatable
         self.votes_only = base.votes_only
         self._base = base
         self._answers: list[tuple[Sequence[MaskedCopies], list[Scores], float]] = []
@@ -361,9 +363,15 @@ class _ScoredOnce(BaseClassifier):
                 self._spared += seconds
                 return answer
         started = time.perf_counter()
-        answer = self._base.score(copies)
+        # Copies of what it says: it may use the memory again.
+        answer = [rows.copy() for rows in self._base.score(copies)]
         self._answers.append((copies, answer, time.perf_counter() - started))
         return answer
+
+    @property
+    def without_memory(self) -> BaseClassifier:
+        """The base classifier, or what computes for it."""
+        return self._base.without_memory
 
     @property
     def assumes(self) -> tuple[str, ...]:

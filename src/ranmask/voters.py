@@ -198,7 +198,8 @@ def _checked_losses(
         return []
     try:
         answer = word_losses(documents)
-        losses = [np.asarray(one, dtype=np.float64) for one in answer]
+        # Copies: whoever returned them may use their memory again.
+        losses = [np.asarray(one, dtype=np.float64).copy() for one in answer]
     except RanmaskError:
         raise
     except Exception as error:

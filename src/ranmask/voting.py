@@ -32,6 +32,7 @@ ENSEMBLES: tuple[str, ...] = get_args(Ensemble)
 SCALE = 2**20
 """Fixed-point scores are multiples of 1 / SCALE."""
 
+_OPPOSITE = 2 * math.isqrt(SCALE * SCALE // 2)  # of unit logits: those of label and rival, -1 to 1
 _FARTHEST = 4 * SCALE  # farther than any difference can move: used where a norm is zero
 
 
@@ -42,7 +43,8 @@ class Ballots:
     ``votes`` is each copy's best class (the lowest id on a tie) and ``uncertain`` marks those
     that rounding in the model might turn.  ``points`` are the fixed-point scores that a score or
     logit ensemble adds up, None for votes; ``slack`` is how far the difference of two points of
-    one copy may move, and ``bound`` the largest difference there is.
+    one copy may move.  No difference is larger than ``bound``, and ``attained`` is the largest that
+    a copy can reach.
     """
 
     classes: int
@@ -51,6 +53,22 @@ class Ballots:
     points: Ints | None
     slack: Ints
     bound: int
+    attained: int
+
+    @property
+    def blurred(self) -> bool:
+        """Whether a certificate has to reckon with more than a copy can do, or is seen to do."""
+        still = not (self.uncertain.any() or self.slack.any())
+        return self.attained < self.bound or not still
+
+    @property
+    def as_seen(self) -> Ballots:
+        """These ballots if no untouched copy ever moved."""
+        return replace(
+            self,
+            uncertain=np.zeros_like(self.uncertain),
+            slack=np.zeros_like(self.slack),
+        )
 
     def part(self, start: int, end: int) -> Ballots:
         """Those of some neighbouring copies."""
@@ -200,7 +218,7 @@ def count_ballots(
         uncertain = top_two[:, 1] - top_two[:, 0] <= tolerance
     if ensemble == "vote":
         still = np.zeros(len(scores), dtype=np.int64)
-        return Ballots(scores.shape[1], best, uncertain, None, still, 1)
+        return Ballots(scores.shape[1], best, uncertain, None, still, 1, 1)
     if ensemble == "score":
         points, moves, bound = _probability_points(scores, outputs, tolerance)
     elif ensemble == "logit":
@@ -211,7 +229,8 @@ def count_ballots(
     slack = np.zeros(len(scores), dtype=np.int64)
     if tolerance > 0:
         slack = 2 * (np.floor(np.minimum(moves, _FARTHEST)).astype(np.int64) + 1)
-    return Ballots(scores.shape[1], best, uncertain, points, slack, bound)
+    attained = bound if ensemble == "score" else _OPPOSITE
+    return Ballots(scores.shape[1], best, uncertain, points, slack, bound, attained)
 
 
 def _probability_points(

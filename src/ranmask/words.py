@@ -1,7 +1,8 @@
 """What a word is.  Every count, kept set, distance and radius in ranmask means these words.
 
 A word is one item of ``str.split()``.  A substitution puts any non-empty string without
-whitespace in a word's place.  A text that classifies a pair (premise and hypothesis) has the
+whitespace in a word's place; a text that is no valid Unicode then is refused, not classified.  A
+text that classifies a pair (premise and hypothesis) has the
 words of its hypothesis; the premise is context that is never hidden.
 """
 

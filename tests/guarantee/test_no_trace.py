@@ -40,6 +40,7 @@ REPLACEMENTS = {
     "RoBERTa separators": "</s></s>",
     "RoBERTa padding": "<pad>",
     "RoBERTa mask": "<mask>",
+    "a word that may stand for hidden ones": "story",
     "emoji": "🙂👩‍👩‍👧‍👦",
     "unknown script": "ﷺ" * 20,
     "zero width": "\u200b",
@@ -80,16 +81,21 @@ def one_thread():
 @pytest.fixture(
     scope="module",
     params=[
-        pytest.param((name, hide, pair), id=f"{name}-{hide}-{'pair' if pair else 'single'}")
+        pytest.param((name, hide, pair, None), id=f"{name}-{hide}-{'pair' if pair else 'single'}")
         for name in ("bert", "roberta", "pair_bert", "pair_roberta")
         for hide in ("mask", "drop")
         for pair in (False, True)
         if pair or not name.startswith("pair")
+    ]
+    + [
+        # An ordinary word stands for hidden words: anybody can write it.
+        pytest.param(("bert", hide, False, "story"), id=f"bert-{hide}-single-story")
+        for hide in ("mask", "drop")
     ],
 )
 def setting(request):
-    name, hide, pair = request.param
-    return HuggingFaceClassifier(*getattr(tiny_models, name)(), hide=hide), pair
+    name, hide, pair, token = request.param
+    return HuggingFaceClassifier(*getattr(tiny_models, name)(), hide=hide, mask_token=token), pair
 
 
 @pytest.fixture

@@ -93,6 +93,98 @@ class TestTexts:
         assert (line["label"], line["alpha"], line["masks"]) == ("pos", 0.01, 5000)
 
 
+FUNCTIONS = """
+import itertools
+import sys
+from ranmask.classifiers.testing import keyword_classifier
+
+count = itertools.count()
+
+
+def raising(texts):
+    if any("boom" in text for text in texts):
+        raise KeyError("boom")
+    return keyword_classifier(texts)
+
+
+def leaving(texts):
+    if any("boom" in text for text in texts):
+        sys.exit(0)
+    return keyword_classifier(texts)
+
+
+def small(texts):
+    if len(texts) > 5:
+        raise MemoryError("too many")
+    return keyword_classifier(texts)
+
+
+def alternating(texts):
+    turned = next(count) % 2
+    return [row[::-1] if turned else row for row in keyword_classifier(texts)]
+"""
+
+
+class TestFunctionsThatFail:
+    @pytest.fixture
+    def here(self, tmp_path):
+        (tmp_path / "mine.py").write_text(FUNCTIONS)
+        rows = ["good film,1"] * 6
+        rows[3] = "good boom film,1"
+        (tmp_path / "in.csv").write_text("\n".join(["text,label", *rows]) + "\n")
+        return tmp_path
+
+    @pytest.mark.parametrize("model", ["raising", "leaving"])
+    @pytest.mark.parametrize("command", ["certify", "predict"])
+    @pytest.mark.parametrize("shards", [(), ("--shard-rows", 4)])
+    def test_the_row_is_named_and_the_rest_goes_on(self, here, model, command, shards):
+        done = ranmask(
+            *(command, "--model", f"mine:{model}", "--keep", 1, "--label-column", "label"),
+            *("--input", "in.csv", "--output", "out" if shards else "rows.jsonl", *shards),
+            cwd=here,
+        )
+        assert done.returncode == 3, done.stderr
+        assert "6 rows, 1 with errors, 5 with labels" in done.stderr
+        if shards:
+            ranmask("runs", "merge", "out", "rows.jsonl", cwd=here)
+        found = lines((here / "rows.jsonl").read_text())
+        assert [line["row"] for line in found if "error" in line] == [4]
+        assert "the base classifier raised" in found[3]["error"]
+        assert "for the copy '[MASK] boom [MASK]'" in found[3]["error"]
+
+    @pytest.mark.parametrize("more", [("--keep", 1), ("--plain",)])
+    def test_under_attack(self, here, more):
+        done = ranmask(
+            *("attack", "--recipe", "deepwordbug", "--model", "mine:leaving", *more),
+            *("--input", "in.csv", "--label-column", "label"),
+            cwd=here,
+        )
+        assert done.returncode == 3, done.stderr
+        assert "1 with errors" in done.stderr
+        assert [line["row"] for line in lines(done.stdout) if line["error"]] == [4]
+
+    @pytest.mark.parametrize("shards", [(), ("--shard-rows", 6)])
+    def test_what_fails_only_together_is_told(self, here, shards):
+        done = ranmask(
+            *("certify", "--model", "mine:small", "--keep", 1, "--input", "in.csv"),
+            *("--output", "out" if shards else "out.jsonl", *shards),
+            cwd=here,
+        )
+        assert done.returncode == 0, done.stderr
+        assert "were classified one by one, because together they failed" in done.stderr
+        assert "MemoryError: too many" in done.stderr
+
+    def test_a_function_that_contradicts_itself(self, here):
+        given = ("certify", "--model", "mine:alternating", "--keep", 1, "good good film")
+        done = ranmask(*given, cwd=here)
+        [line] = lines(done.stdout)
+        assert done.returncode == 3 and "asked again in another batch" in line["error"]
+        done = ranmask(*given, "--recheck", 0, cwd=here)
+        [line] = lines(done.stdout)
+        assert done.returncode == 0 and any("(not checked)" in one for one in line["assumes"])
+        assert ranmask(*given, "--recheck", -1, cwd=here).returncode == 2
+
+
 class TestFiles:
     def test_summary_and_exit_code(self, reviews, tmp_path):
         out = tmp_path / "out.jsonl"

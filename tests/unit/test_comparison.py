@@ -146,7 +146,7 @@ class TestCopies:
             asked.extend(texts)
             return keyword_classifier(texts)
 
-        smoothed = SmoothedClassifier(counting, keep=2)
+        smoothed = SmoothedClassifier(counting, keep=2, recheck=0)
         [shown] = smoothed.certify_showing([TEXTS[1]], 5)
         assert len(asked) == shown.masks
         [plain] = smoothed.certify([TEXTS[1]])

@@ -88,7 +88,7 @@ def test_edits_are_compared_with_nothing():
 
 def test_no_copy_is_computed_twice():
     base = Counting()
-    smoothed = SmoothedClassifier(base, keep=1)
+    smoothed = SmoothedClassifier(base, keep=1, recheck=0)
     explain(smoothed, REVIEW)
     assert base.copies == len(REVIEW.split())
 

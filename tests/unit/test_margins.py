@@ -123,7 +123,7 @@ def test_levine_and_feizis_margin_is_their_test():
 
 def test_one_class_has_nothing_to_lose():
     nothing = np.zeros(3, dtype=np.int64)
-    ballots = Ballots(1, nothing, nothing.astype(bool), None, nothing, 1)
+    ballots = Ballots(1, nothing, nothing.astype(bool), None, nothing, 1, 1)
     curve = exact_margins(ballots, family(3, 1, choice="all"), 3)
     assert curve.margins == (Fraction(1, 2),) * 4
 

@@ -1,10 +1,12 @@
 """Runs: resumed, never doubled, and one bad row costs one row."""
 
+import itertools
 import json
 
 import pytest
 
 from ranmask import ClassifierError, OptionError, OutputError, SmoothedClassifier, runs
+from ranmask.classifiers.function import FunctionClassifier
 from ranmask.classifiers.testing import keyword_classifier
 from ranmask.data import Row
 from ranmask.runs import (
@@ -47,6 +49,51 @@ class TestClassifyRows:
         outcomes = list(classify_rows(rows(*texts), poisoned))
         failed = [outcome.row.number for outcome in outcomes if outcome.error]
         assert failed == [31] and len(outcomes) == 61
+
+    @pytest.mark.parametrize("together", [1, 3])
+    def test_a_function_that_fails_once_has_failed(self, together):
+        """It is not asked until it answers: what it says would depend on when it is asked."""
+        calls = []
+
+        def flaky(texts):
+            calls.append(texts)
+            if "flaky" in texts[0] and len(calls) <= together + 2:
+                raise OSError("no line")
+            return keyword_classifier(texts)
+
+        base = FunctionClassifier(flaky, batch_size=1)
+        given = rows("good", "flaky", "bad")
+        certify_flaky = SmoothedClassifier(base, keep=1, recheck=0).certify
+        done = list(classify_rows(given, certify_flaky, at_once=together))
+        assert [outcome.row.number for outcome in done if outcome.error] == [2]
+        assert done[1].error == "the base classifier raised OSError: no line, for the copy 'flaky'"
+
+    def test_rows_that_fail_only_together_are_told_of(self):
+        def small(texts):
+            if len(texts) > 4:
+                raise MemoryError("too many")
+            return keyword_classifier(texts)
+
+        told = []
+        given = rows(*["good bad film"] * 4)
+        smoothed = SmoothedClassifier(small, keep=1)
+        done = [*classify_rows(given, smoothed.certify, at_once=4, trouble=told.append)]
+        assert not any(outcome.error for outcome in done)
+        [why] = told
+        assert why.startswith("rows 1 to 4 were classified one by one") and "MemoryError" in why
+
+    def test_a_function_that_contradicts_itself_stops_the_run(self):
+        count = itertools.count()
+
+        def alternating(texts):
+            turned = next(count) % 2
+            return [row[::-1] if turned else row for row in keyword_classifier(texts)]
+
+        smoothed = SmoothedClassifier(alternating, keep=1)
+        done = []
+        with pytest.raises(ClassifierError, match=r"20 rows in a row.*asked again"):
+            done.extend(classify_rows(rows(*["good film"] * 100), smoothed.certify))
+        assert len(done) == 20 and all("asked again" in one.error for one in done)
 
     def test_a_broken_classifier_stops_the_run(self):
         def broken(texts):

@@ -97,7 +97,7 @@ class TestRadius:
 class TestCopies:
     def test_two_samples_and_no_copy_twice(self):
         base = Noted()
-        smoothed(base, masks=300, selection_masks=200).certify(["a good film"])
+        smoothed(base, masks=300, selection_masks=200, recheck=0).certify(["a good film"])
         selection, estimation = base.seen
         assert len(set(selection)) == len(selection) <= 10 and len(estimation) <= 10
         allowed = {
@@ -109,7 +109,7 @@ class TestCopies:
 
     def test_the_estimation_sample_is_another_one(self):
         base = Noted()
-        chain = smoothed(base, CHAIN, size=6, masks=40, selection_masks=40)
+        chain = smoothed(base, CHAIN, size=6, masks=40, selection_masks=40, recheck=0)
         chain.certify([" ".join(["w5"] * 30)])
         selection, estimation = base.seen
         assert len(selection) == len(estimation) == 40 and not set(selection) & set(estimation)
@@ -311,7 +311,7 @@ class TestVictim:
 
     def test_many_texts_are_scored_together(self, monkeypatch):
         base = Noted(batch_size=10**6)
-        victim = as_victim(smoothed(base, masks=40))
+        victim = as_victim(smoothed(base, masks=40, recheck=0))
         answers = victim.answer([Question(0, text, text) for text in TEXTS])
         assert len(base.seen) == 1 and victim.copies_scored == len(base.seen[0])
         monkeypatch.setattr("ranmask.attacks.synonym_victim._COPIES_AT_ONCE", 50)

@@ -27,7 +27,7 @@ from ranmask.attacks.recipe import Budget, Recipe
 from ranmask.attacks.requests import Dialogue, Embed, Guess, Judge, Judgement, Request
 from ranmask.attacks.victims import Answers, PlainVictim, Question, Victim
 from ranmask.classifiers.base import Scores
-from ranmask.errors import ClassifierError, OptionError, RanmaskError
+from ranmask.errors import ClassifierError, OptionError, RanmaskError, TextError
 from ranmask.words import Text, document, split
 
 _AHEAD = 4  # finished texts that may wait for a slow one, as a multiple of those at work
@@ -135,7 +135,7 @@ class Engine:
         number, fault = list(self._failed.items())[-1]
         return ClassifierError(
             f"stopped at text {number}: the victim failed on {len(self._failed)} texts in a row, "
-            f"last with: {fault}"
+            f"last with: {fault.reason}"
         )
 
     def _ready(self, order: Sequence[int], in_order: bool) -> list[int]:
@@ -199,8 +199,9 @@ class Engine:
     def _finish(self, target: Target, error: RanmaskError) -> None:
         if isinstance(error, ClassifierError):
             self._failed[target.number] = error
+        reason = error.reason if isinstance(error, ClassifierError | TextError) else str(error)
         self._finished[target.number] = AttackOutcome(
-            target.number, target.text, target.label, "error", error=str(error)
+            target.number, target.text, target.label, "error", error=reason
         )
 
     # -- the course of one attempt ---------------------------------------------------------------
@@ -311,7 +312,9 @@ class Engine:
         """Answers for all; where that fails, for each by itself, so that only one is lost."""
         try:
             results = answer(items) if items else []
-        except RanmaskError:
+        except RanmaskError as together:
+            if len(items) == 1:  # what fails only sometimes fails
+                return zip(items, [together], strict=True)
             results = []
             for item in items:
                 try:

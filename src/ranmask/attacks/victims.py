@@ -231,7 +231,7 @@ class SmoothedVictim(Victim):
         """Scores of each text's copies, many texts in one call."""
         for group in together(all_copies, len, _COPIES_AT_ONCE):
             self.copies_scored += sum(map(len, group))
-            yield from self.smoothed.base.score(group)
+            yield from self.smoothed.score(group)
 
     def _answered(self, texts: Iterator[_Known]) -> Answers:
         scores = (known.scores for known in texts)

@@ -5,7 +5,8 @@ positions are kept uniformly at random.  With probability at least ``1 - alpha``
 the *estimation* sample, ``g`` gives ``label`` to every text that differs in at most ``radius``
 words, where ``label`` was chosen from a separate *selection* sample.
 
-Assumptions.  The two samples are independent of each other and of the text; a copy's vote is a
+Assumptions.  The two samples are independent of each other and of the text, so that it was not
+chosen by someone who knows the seed that they are drawn from; a copy's vote is a
 function of its kept words and their positions.  Votes that rounding in the model could turn are
 counted by the caller as votes against the label.
 

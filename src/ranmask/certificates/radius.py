@@ -11,8 +11,9 @@ class Radius:
 
     ``None`` means that not even the unchanged text is certified: a tie, or a confidence bound
     that fails.  ``tight`` is False when a larger number might be provable too; when it is True,
-    some classifier with these votes loses its only winner (a tie counts as lost) at
-    ``words + 1``.  ``worst`` are ``words + 1`` positions of the greatest known cost: *these are
+    some classifier that says the same of this text's copies, and moves by nothing when it is
+    asked again, loses its only winner at ``words + 1`` (a tie counts as lost, though it goes to
+    the lowest id).  ``worst`` are ``words + 1`` positions of the greatest known cost: *these are
     the words that the label hangs on*.
     """
 

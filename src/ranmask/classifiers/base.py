@@ -15,7 +15,7 @@ from typing import Literal, TypeAlias, get_args
 import numpy as np
 import numpy.typing as npt
 
-from ranmask.errors import ClassifierError, OptionError
+from ranmask.errors import ClassifierError, OptionError, blaming
 from ranmask.families import KeptSets
 from ranmask.synonyms import DrawnCopies
 from ranmask.words import Document
@@ -40,6 +40,11 @@ class MaskedCopies:
         return int(self.kept.shape[0])
 
 
+def whole_copy(document: Document, words_read: int) -> MaskedCopies:
+    """The copy of a text that shows every word that is read."""
+    return MaskedCopies(document, words_read, np.arange(words_read, dtype=np.int32)[None, :])
+
+
 class BaseClassifier(ABC):
     """What smoothing needs of a model."""
 
@@ -58,6 +63,11 @@ class BaseClassifier(ABC):
     pairs: bool | None = None
     """Whether it was made for pairs of premise and hypothesis; None where nobody knows."""
 
+    repeatable: bool = False
+    """True says that ranmask knows by construction, or has measured, that what this classifier
+    says of a copy moves by no more than its `tolerance`.  Others are asked about a few copies
+    again (`rechecking`)."""
+
     votes_only: bool = False
     """True promises no more of a row than its best class, and whether another is within
     `tolerance` of it.  Such rows may be counted as votes, but their numbers mean nothing else."""
@@ -71,11 +81,10 @@ class BaseClassifier(ABC):
 
         The same as `score` says of them one by one; models may have a shorter way.
         """
-        whole = []
-        for text in texts:
-            kept = np.arange(len(text.sets), dtype=np.int32)[None, :]
-            whole += [MaskedCopies(copy, len(text.sets), kept) for copy in text.documents]
-        scored = iter(self.score(whole))
+        owners = [place for place, text in enumerate(texts) for _ in range(len(text))]
+        whole = [whole_copy(copy, len(text.sets)) for text in texts for copy in text.documents]
+        with blaming(owners):
+            scored = iter(self.score(whole))
         return [np.concatenate([next(scored) for _ in range(len(text))]) for text in texts]
 
     @abstractmethod
@@ -90,6 +99,11 @@ class BaseClassifier(ABC):
         It may depend on their number and on the premise, which is assumed unchanged.
         """
         return len(document.words)
+
+    @property
+    def without_memory(self) -> BaseClassifier:
+        """The classifier that computes, where this one may answer from memory."""
+        return self
 
     @property
     def tolerance(self) -> float:
@@ -125,10 +139,13 @@ def check_hiding(hide: str) -> None:
 
 
 def checked_scores(raw: object, rows: int, classes: int | None) -> Scores:
-    """``raw`` as a finite table of ``rows`` rows and, if given, ``classes`` columns."""
+    """``raw`` as a finite table of ``rows`` rows and, if given, ``classes`` columns.
+
+    Always a copy: whoever returned ``raw`` may use its memory again.
+    """
     try:
         # In one layout, for numpy's sums take another order in another one.
-        scores = np.ascontiguousarray(raw, dtype=np.float64)
+        scores = np.asarray(raw, dtype=np.float64).copy(order="C")
     except (TypeError, ValueError, RuntimeError) as error:
         raise ClassifierError(
             f"the base classifier must return a table of numbers, one row a text, not "

@@ -10,7 +10,8 @@ positions and the number of words.  To that end
   characters, so that it cannot push the others out; rows too long for the model are cut *after*
   hiding;
 * text that spells a special token (``[SEP]``, ``<s>``, ``[MASK]``) is read as plain characters,
-  or as the unknown token: nobody can write a hidden word.
+  or as the unknown token.  An ordinary token that was named by ``mask_token`` can be written: such
+  a word looks hidden where it is shown, but which words are hidden is decided by positions alone.
 
 With ``hide="mask"`` a hidden word is one mask token.  With ``hide="drop"`` its mask token is left
 out, and the others keep the positions that they have in the masked row.

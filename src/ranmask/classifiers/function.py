@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, get_args
+from typing import Any, TypeAlias, get_args
 
 import numpy as np
 
@@ -17,17 +17,25 @@ from ranmask.classifiers.base import (
     check_hiding,
     checked_scores,
 )
-from ranmask.errors import ClassifierError, OptionError, RanmaskError
+from ranmask.errors import ClassifierError, OptionError
 from ranmask.words import join
+
+_Batch: TypeAlias = list[tuple[int, Any]]
+"""Copies for one call, each with the place of its text."""
 
 
 class FunctionClassifier(BaseClassifier):
     """Wraps ``function(list of texts) -> scores of shape (texts, classes)``.
 
     Assumption: the function is deterministic and judges each text by itself, whatever else is in
-    the list.  A hidden word is shown as ``mask_token`` (``hide="mask"``) or left out
-    (``hide="drop"``); either way nothing of it is left.  Pairs reach the function as tuples
-    ``(premise, masked hypothesis)``.
+    the list.  `SmoothedClassifier` asks about a few copies again (``recheck``), and refuses where
+    the answer is another; that is no proof.  Where the function raises for a copy the text has no
+    label, and `ClassifierError` names it.
+
+    A hidden word is shown as ``mask_token`` (``hide="mask"``) or left out (``hide="drop"``); either
+    way nothing of it is left.  A text may show the mask token as a word of its own, and a copy then
+    does not tell which words are hidden: what is said of it still depends on visible words alone.
+    Pairs reach the function as tuples ``(premise, masked hypothesis)``.
     """
 
     def __init__(
@@ -85,10 +93,10 @@ class FunctionClassifier(BaseClassifier):
         }
 
     def score(self, copies: Sequence[MaskedCopies]) -> list[Scores]:
-        shown = itertools.chain.from_iterable(map(self.shown, copies))
+        shown = ((place, text) for place, one in enumerate(copies) for text in self.shown(one))
         batches = []
         while batch := list(itertools.islice(shown, self._batch_size)):
-            batches.append(self._call(batch))
+            batches.append(self._said_of(batch))
         ends = np.cumsum([len(one) for one in copies])[:-1]
         return np.split(np.concatenate(batches), ends)
 
@@ -106,15 +114,47 @@ class FunctionClassifier(BaseClassifier):
             text = join(visible)
             yield text if premise is None else (premise, text)
 
-    def _call(self, batch: list[Any]) -> Scores:
+    def _said_of(self, batch: _Batch) -> Scores:
+        """Rows of a batch; where that fails, an error that names the text."""
         try:
-            raw = self._function(batch)
-        except RanmaskError:
-            raise
-        except Exception as error:
+            return self._call([text for _, text in batch])
+        except ClassifierError as error:
+            reason, blamed = self._blamed(batch, error)
+            texts = {place for place, _ in blamed}
+            index = texts.pop() if len(texts) == 1 else None
+            if len(blamed) == 1:
+                told = f"{reason.reason}, for the copy {_cut(blamed[0][1])}"
+            else:
+                told = (
+                    f"{reason.reason}, for {len(blamed)} copies together, though for neither half "
+                    "of them: it must judge each text by itself (a smaller batch_size of "
+                    "FunctionClassifier may help)"
+                )
+            raise ClassifierError(told, index) from reason.__cause__
+
+    def _blamed(self, batch: _Batch, error: ClassifierError) -> tuple[ClassifierError, _Batch]:
+        """The fewest copies that fail alike, found by halving, and how they do."""
+        middle = len(batch) // 2
+        for half in (batch[:middle], batch[middle:]) if middle else ():
+            try:
+                self._call([text for _, text in half])
+            except ClassifierError as smaller:
+                return self._blamed(half, smaller)
+        return error, batch
+
+    def _call(self, texts: list[Any]) -> Scores:
+        size = len(texts)  # the function may change the list
+        try:
+            raw = self._function(texts)
+        except (Exception, SystemExit) as error:
             raise ClassifierError(
                 f"the base classifier raised {type(error).__name__}: {error}"
             ) from error
-        scores = checked_scores(raw, len(batch), self._classes)
+        scores = checked_scores(raw, size, self._classes)
         self._classes = scores.shape[1]
         return scores
+
+
+def _cut(copy: object) -> str:
+    shown = repr(copy)
+    return shown if len(shown) <= 80 else shown[:77] + "..."

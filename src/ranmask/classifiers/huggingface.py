@@ -88,6 +88,8 @@ class HuggingFaceClassifier(BaseClassifier):
             and ``plain`` elsewhere.
     """
 
+    repeatable = True
+
     def __init__(
         self,
         model: PreTrainedModel,

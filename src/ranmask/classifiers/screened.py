@@ -59,6 +59,7 @@ class ScreenedClassifier(BaseClassifier):
     """
 
     votes_only = True
+    repeatable = True
 
     rechecked: int = 0
     """How many copies were computed again so far."""

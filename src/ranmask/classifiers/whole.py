@@ -6,22 +6,22 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from ranmask.classifiers.base import BaseClassifier, MaskedCopies, Scores
+from ranmask.classifiers.base import BaseClassifier, Scores, whole_copy
+from ranmask.errors import blaming
 from ranmask.words import Document
 
 _CHARACTERS_AT_ONCE = 1 << 21  # a list of long texts, laid out at once, would fill the memory
 
 
-def whole_copy(document: Document, words_read: int) -> MaskedCopies:
-    """The copy of a text that shows every word that is read."""
-    return MaskedCopies(document, words_read, np.arange(words_read, dtype=np.int32)[None, :])
-
-
 def score_whole(base: BaseClassifier, texts: Sequence[Document]) -> Scores:
     """What ``base`` says of each whole text, a row each; at least one text."""
     rows: list[Scores] = []
+    done = 0
     for some in _few_at_once(texts):
-        rows += base.score([whole_copy(one, base.words_read(one)) for one in some])
+        with blaming(range(done, done + len(some))):
+            said = base.score([whole_copy(one, base.words_read(one)) for one in some])
+        rows.append(np.concatenate(said))  # a copy: the next call may use the memory again
+        done += len(some)
     return np.concatenate(rows)
 
 

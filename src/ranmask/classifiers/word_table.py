@@ -75,6 +75,7 @@ class WordTable(BaseClassifier):
 
     outputs = "scores"
     order_free = True
+    repeatable = True
     pairs = False
 
     smoothing: ClassVar[Mapping[str, Any]] = {

@@ -280,6 +280,11 @@ class CopyPool:
             reason = ClassifierError(f"the base classifier raised {type(error).__name__}: {error}")
             reason.__cause__ = error
             error = reason
+        elif isinstance(error, ClassifierError) and error.index is not None:
+            # It counts texts of this portion, not of the ask.
+            reason = ClassifierError(error.reason)
+            reason.__cause__ = error.__cause__
+            error = reason
         with self._changed:
             self._waiting.pop(ask, None)
             self._count(failed_asks=1)

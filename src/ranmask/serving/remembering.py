@@ -25,6 +25,7 @@ class RememberingClassifier(BaseClassifier):
         self.outputs = base.outputs
         self.labels = base.labels
         self.order_free = base.order_free
+        self.repeatable = base.repeatable
         self.votes_only = base.votes_only
 
     def score(self, copies: Sequence[MaskedCopies]) -> list[Scores]:
@@ -65,6 +66,11 @@ class RememberingClassifier(BaseClassifier):
         return self._base.tolerance
 
     @property
+    def without_memory(self) -> BaseClassifier:
+        """The base classifier, or what computes for it."""
+        return self._base.without_memory
+
+    @property
     def assumes(self) -> tuple[str, ...]:
         """As ``base``."""
         return self._base.assumes
@@ -81,6 +87,7 @@ def remembering(smoothed: SmoothedClassifier) -> SmoothedClassifier:
         **smoothed.options.to_dict(),
         labels=smoothed.labels,
         tolerance=_given_tolerance(smoothed),
+        recheck=smoothed.recheck,
     )
 
 
@@ -99,6 +106,7 @@ def voting(smoothed: SmoothedClassifier, masks: int, selection_masks: int) -> Sm
         seed=options.seed,
         labels=smoothed.labels,
         tolerance=_given_tolerance(smoothed),
+        recheck=smoothed.recheck,
     )
 
 

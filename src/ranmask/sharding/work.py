@@ -18,7 +18,7 @@ from typing import Any, Protocol, TypeAlias
 from ranmask import errors
 from ranmask.data import Row
 from ranmask.errors import RanmaskError
-from ranmask.runs import Classify, classify_rows
+from ranmask.runs import Classify, Trouble, classify_rows
 from ranmask.sharding.columns import Line, encoded
 
 ROWS_AT_ONCE = 1024
@@ -59,10 +59,11 @@ class ClassifyWork:
     labels: tuple[str, ...] | None
     classify: Classify
     description: Mapping[str, Any]
+    trouble: Trouble = lambda why: None
 
     def lines(self, rows: Sequence[Row]) -> Iterable[Line]:
         """One line for each row."""
-        outcomes = classify_rows(rows, self.classify, at_once=ROWS_AT_ONCE)
+        outcomes = classify_rows(rows, self.classify, at_once=ROWS_AT_ONCE, trouble=self.trouble)
         return (outcome.to_dict(self.labels) for outcome in outcomes)
 
 
