@@ -21,7 +21,7 @@ This module knows tokens but no model, and does not import torch.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -67,17 +67,27 @@ class WordEncoder:
         longest: The longest row that the model takes, in tokens.
         hide: ``mask`` or ``drop``.
         mask_token: Another token to stand for a hidden word than the tokenizer's own.
+        pad_id: The token that fills short rows up; the tokenizer's own by default.
+        types: Whether the model tells premise and hypothesis apart by token types.
     """
 
     def __init__(
-        self, tokenizer: Any, longest: int, hide: Hiding, mask_token: str | None = None
+        self,
+        tokenizer: Any,
+        longest: int,
+        hide: Hiding,
+        mask_token: str | None = None,
+        *,
+        pad_id: int | None = None,
+        types: bool = True,
     ) -> None:
         self.tokenizer = tokenizer
         self.longest = longest
         self.hide = hide
         self.mask_token = mask_token
         self.mask_id = _mask_id(tokenizer, mask_token)
-        pad = tokenizer.pad_token_id
+        self.types = types
+        pad = tokenizer.pad_token_id if pad_id is None else pad_id
         self.pad_id = 0 if pad is None else int(pad)
         unknown = tokenizer.unk_token_id
         self._unknown = self.pad_id if unknown is None else int(unknown)
@@ -222,7 +232,8 @@ class WordEncoder:
 
     def _pair_frame(self) -> tuple[Frame, tuple[int, ...]]:
         if self._pair is None:
-            self._pair = pair_frame(self.tokenizer)
+            frame, middle = pair_frame(self.tokenizer)
+            self._pair = frame if self.types else replace(frame, body_type=0), middle
         return self._pair
 
     def _most_premise_tokens(self) -> int:
