@@ -3,8 +3,8 @@
 Guarantee: **a hidden word leaves no trace.**  A row is a function of the kept words, their
 positions and the number of words.  To that end
 
-* each word is tokenised by itself, once; a hidden word stands for exactly one token, whatever its
-  own tokens are;
+* each word is tokenised by itself, once, and in one way (`splitting`); a hidden word stands for
+  exactly one token, whatever its own tokens are;
 * only the first `words_read` words are read, a number that does not depend on any word;
 * a kept word gives at most ``TOKENS_PER_WORD`` tokens of its first ``CHARACTERS_PER_WORD``
   characters, so that it cannot push the others out; rows too long for the model are cut *after*
@@ -29,6 +29,7 @@ import numpy.typing as npt
 
 from ranmask.classifiers.base import Hiding, MaskedCopies
 from ranmask.classifiers.frames import Frame, pair_frame, single_frame
+from ranmask.classifiers.splitting import split_one_way
 from ranmask.errors import ModelError
 from ranmask.families import KeptSets
 from ranmask.synonyms import DrawnCopies
@@ -63,7 +64,7 @@ class WordEncoder:
     """Turns a text and its kept sets into token rows.
 
     Args:
-        tokenizer: A Hugging Face tokenizer.
+        tokenizer: A Hugging Face tokenizer.  Random splits are switched off in it (`splitting`).
         longest: The longest row that the model takes, in tokens.
         hide: ``mask`` or ``drop``.
         mask_token: Another token to stand for a hidden word than the tokenizer's own.
@@ -81,6 +82,7 @@ class WordEncoder:
         pad_id: int | None = None,
         types: bool = True,
     ) -> None:
+        split_one_way(tokenizer)
         self.tokenizer = tokenizer
         self.longest = longest
         self.hide = hide

@@ -17,6 +17,7 @@ import numpy as np
 from ranmask.classifiers import opening
 from ranmask.classifiers.batching import Batch, batches
 from ranmask.classifiers.encoding import TokenRows
+from ranmask.classifiers.splitting import split_one_way
 from ranmask.errors import MissingDependencyError, ModelError
 
 LONGEST = 512
@@ -45,6 +46,7 @@ class Checkpoint:
     ) -> None:
         self.model = model
         self.model.train(False)
+        split_one_way(tokenizer)
         self.tokenizer = tokenizer
         self.source = source or str(model.config.name_or_path)
         embeddings = model.get_input_embeddings()
