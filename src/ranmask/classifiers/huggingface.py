@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
 
 import numpy as np
 
-from ranmask.classifiers import numerics, opening
+from ranmask.classifiers import identity, numerics, opening
 from ranmask.classifiers.base import (
     BaseClassifier,
     Hiding,
@@ -158,7 +158,7 @@ class HuggingFaceClassifier(BaseClassifier):
         return {
             "kind": "huggingface",
             "model": self.source or self.model.config.name_or_path,
-            "sha256": opening.digest(self.model, self.tokenizer),
+            "sha256": identity.digest(self.model, self.tokenizer),
             "hide": self.encoder.hide,
             "mask_id": self.encoder.mask_id,
             "dtype": self.dtype,

@@ -5,7 +5,6 @@ Torch and transformers are handed in by those who have imported them.
 
 from __future__ import annotations
 
-import hashlib
 import inspect
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -44,17 +43,6 @@ def no_bars(transformers: Any) -> Iterator[None]:
     finally:
         if shown:
             transformers.utils.logging.enable_progress_bar()
-
-
-def digest(model: Any, tokenizer: Any) -> str:
-    """Of weights and vocabulary: a retrained model is another one, whatever its folder."""
-    import torch
-
-    content = hashlib.sha256(repr(sorted(tokenizer.get_vocab().items())).encode())
-    for name, tensor in sorted(model.state_dict().items()):
-        content.update(name.encode())
-        content.update(tensor.cpu().contiguous().view(-1).view(torch.uint8).numpy())
-    return content.hexdigest()
 
 
 def reads_types(model: Any) -> bool:

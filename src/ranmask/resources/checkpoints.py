@@ -14,7 +14,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from ranmask.classifiers import opening
+from ranmask.classifiers import identity, opening
 from ranmask.classifiers.batching import Batch, batches
 from ranmask.classifiers.encoding import TokenRows
 from ranmask.classifiers.splitting import split_one_way
@@ -105,7 +105,7 @@ class Checkpoint:
 
     @cached_property
     def _digest(self) -> str:
-        return opening.digest(self.model, self.tokenizer)
+        return identity.digest(self.model, self.tokenizer)
 
 
 def load(
