@@ -17,8 +17,7 @@ from typing import Any
 
 # Of a config: names, and what saving and loading may change without any effect on an answer.
 _NAMES = frozenset(
-    ("_name_or_path", "name_or_path", "transformers_version", "architectures", "label2id")
-    + ("dtype", "torch_dtype")
+    "_name_or_path name_or_path transformers_version architectures label2id dtype".split()
 )
 # Of what a slow tokenizer was built from: where it came from; its files are read instead.
 _ORIGINS = frozenset(("name_or_path", "is_local", "local_files_only", "backend", "tokenizer_class"))
@@ -62,11 +61,11 @@ def _tokenizer(tokenizer: Any) -> dict[str, Any]:
 
 def _slow(tokenizer: Any) -> dict[str, Any]:
     """A tokenizer in Python: its class, its files, and what else it was built from."""
-    special = {*tokenizer.special_tokens_map, "added_tokens_decoder", "extra_special_tokens"}
+    elsewhere = {*tokenizer.special_tokens_map, "added_tokens_decoder", "model_max_length"}
     given = {
         key: value
         for key, value in tokenizer.init_kwargs.items()
-        if key not in _ORIGINS | special and not key.endswith("_file")
+        if key not in _ORIGINS | elsewhere and not key.endswith("_file")
     }
     return {
         "class": type(tokenizer).__name__,
