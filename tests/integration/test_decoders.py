@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 import tiny_models
 import transformers
+from tokenizers import normalizers
 
 from ranmask import SmoothedClassifier
 from ranmask.classifiers.base import MaskedCopies
@@ -79,6 +80,16 @@ def test_the_padding_is_the_models(gpt2):
         base = HuggingFaceClassifier(model, other)
         assert base.encoder.pad_id == model.config.pad_token_id != other.pad_token_id
         assert SmoothedClassifier(base, keep=1).certify(TEXTS) == wanted
+
+
+@pytest.mark.parametrize("text", ["\u200b", "\u200b \u200b", "good \u200b"])
+def test_words_without_tokens_and_nothing_around_them(gpt2, text):
+    model, tokenizer = gpt2
+    tokenizer = copy.deepcopy(tokenizer)
+    tokenizer.backend_tokenizer.normalizer = normalizers.Replace("\u200b", "")
+    smoothed = SmoothedClassifier(HuggingFaceClassifier(model, tokenizer), keep=1)
+    [alone] = smoothed.certify([text])
+    assert smoothed.certify([*TEXTS, text])[-1] == alone
 
 
 def test_a_model_without_padding_is_refused(gpt2):

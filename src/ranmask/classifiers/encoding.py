@@ -372,6 +372,8 @@ def _place(
         first = np.cumsum(per_row) - per_row
         place = len(before) + np.arange(len(row)) - first[row]
 
+    # No model reads an empty row: words without tokens, with nothing around them, are one token.
+    lengths = np.maximum(lengths, 1)
     width = int(lengths.max())
     ids = np.full((copies, width), mask_id if hide == "mask" else pad_id, dtype=np.int64)
     positions = np.broadcast_to(np.arange(width), (copies, width)).copy()

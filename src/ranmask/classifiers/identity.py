@@ -17,7 +17,7 @@ from typing import Any
 
 # Of a config: names, and what saving and loading may change without any effect on an answer.
 _NAMES = frozenset(
-    "_name_or_path name_or_path transformers_version architectures label2id dtype".split()
+    ("_name_or_path", "name_or_path", "transformers_version", "architectures", "label2id", "dtype")
 )
 # Of what a slow tokenizer was built from: where it came from; its files are read instead.
 _ORIGINS = frozenset(("name_or_path", "is_local", "local_files_only", "backend", "tokenizer_class"))
