@@ -82,10 +82,10 @@ def one_thread():
     scope="module",
     params=[
         pytest.param((name, hide, pair, None), id=f"{name}-{hide}-{'pair' if pair else 'single'}")
-        for name in ("bert", "roberta", "pair_bert", "pair_roberta")
+        for name in ("bert", "roberta", "gpt2", "pair_bert", "pair_roberta")
         for hide in ("mask", "drop")
         for pair in (False, True)
-        if pair or not name.startswith("pair")
+        if (pair or not name.startswith("pair")) and (name, hide) != ("gpt2", "drop")
     ]
     + [
         # An ordinary word stands for hidden words: anybody can write it.

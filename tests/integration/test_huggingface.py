@@ -492,6 +492,7 @@ VOCABULARIES = {  # chosen so that no case is empty: some radii above 0, several
     ("bert", "drop"): ("plot", "believer", "film"),
     ("roberta", "mask"): ("is", "unbelievable", "awful"),
     ("roberta", "drop"): ("[SEP]", "great", "awful"),
+    ("gpt2", "mask"): ("good", "great", "awful"),
 }
 
 
@@ -504,7 +505,7 @@ class TestGuarantee:
         [
             *[("bert", "mask", 1, 5), ("bert", "drop", 1, 5)],
             *[("roberta", "mask", 1, 5), ("roberta", "drop", 1, 5)],
-            *[("bert", "mask", 2, 6), ("roberta", "drop", 2, 6)],
+            *[("bert", "mask", 2, 6), ("roberta", "drop", 2, 6), ("gpt2", "mask", 1, 5)],
         ],
     )
     def test_over_all_texts_of_a_small_vocabulary(
@@ -594,7 +595,7 @@ class TestFirstRowShortcut:
         """A head that averages all rows would see one row only: the check must notice."""
         base = classifier("bert")
         model = copy.deepcopy(base.model)
-        model.bert.pooler.forward = lambda hidden: hidden.mean(dim=1)
+        model.bert.pooler.forward = lambda hidden: hidden[:, 1]
         assert HuggingFaceClassifier(model, base.tokenizer)._fast is None
 
 

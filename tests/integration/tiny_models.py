@@ -49,13 +49,7 @@ def wordpiece_tokenizer():
 @functools.cache
 def byte_tokenizer():
     """RoBERTa's: ``<s> A </s></s> B </s>``, and a mask token that swallows the blank before it."""
-    entries = [*_ROBERTA_SPECIAL, *sorted(pre_tokenizers.ByteLevel.alphabet())]
-    merges = []
-    for word in [*(f"Ġ{word}" for word in KNOWN_WORDS), *KNOWN_WORDS, *PIECES]:
-        for end in range(2, len(word) + 1):  # letter by letter, from the left
-            if word[:end] not in entries:
-                entries.append(word[:end])
-                merges.append((word[: end - 1], word[end - 1]))
+    entries, merges = _byte_entries(_ROBERTA_SPECIAL)
     vocabulary = {entry: index for index, entry in enumerate([*entries, "<mask>"])}
     return transformers.RobertaTokenizerFast(
         vocab=vocabulary,
@@ -63,6 +57,26 @@ def byte_tokenizer():
         mask_token=AddedToken("<mask>", lstrip=True, special=True),
         model_max_length=LONGEST,
     )
+
+
+def decoder_tokenizer(**special):
+    """GPT-2's: nothing around a text, nothing between premise and hypothesis; a new one."""
+    entries, merges = _byte_entries(("<|endoftext|>",))
+    vocabulary = {entry: index for index, entry in enumerate([*entries, "<mask>", "<pad>"])}
+    return transformers.GPT2Tokenizer(
+        vocab=vocabulary, merges=merges, model_max_length=LONGEST, **special
+    )
+
+
+def _byte_entries(special):
+    entries = [*special, *sorted(pre_tokenizers.ByteLevel.alphabet())]
+    merges = []
+    for word in [*(f"Ġ{word}" for word in KNOWN_WORDS), *KNOWN_WORDS, *PIECES]:
+        for end in range(2, len(word) + 1):  # letter by letter, from the left
+            if word[:end] not in entries:
+                entries.append(word[:end])
+                merges.append((word[: end - 1], word[end - 1]))
+    return entries, merges
 
 
 @functools.cache
@@ -92,10 +106,14 @@ def _build(model_class, config_class, tokenizer, **changes):
 
 
 def _balance(model, words):
-    """Sharpen the last layer, and let every class win about as many words as the others."""
+    """Sharpen the last layer, and let every class win about as many words as the others.
+
+    A head without a bias is only sharpened.
+    """
     *_, last = (module for module in model.modules() if isinstance(module, torch.nn.Linear))
     last.weight *= 3
-    last.bias -= model(**words).logits.mean(dim=0)
+    if last.bias is not None:
+        last.bias -= model(**words).logits.mean(dim=0)
 
 
 @functools.cache
@@ -240,4 +258,17 @@ def modernbert():
         sep_token_id=3,
         bos_token_id=2,
         eos_token_id=3,
+    )
+
+
+@functools.cache
+def gpt2():
+    """A decoder: its head reads the last token that is not padding."""
+    return _build(
+        transformers.GPT2ForSequenceClassification,
+        transformers.GPT2Config,
+        decoder_tokenizer(mask_token="<mask>", pad_token="<pad>"),
+        n_positions=LONGEST,
+        bos_token_id=0,
+        eos_token_id=0,
     )

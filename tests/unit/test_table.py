@@ -367,6 +367,10 @@ class TestFiles:
             random_table().save(tmp_path / "file")
 
 
+def _flipped(content, place, bit):
+    return content[:place] + bytes([content[place] ^ bit]) + content[place + 1 :]
+
+
 class TestDamagedFiles:
     @pytest.fixture
     def folder(self, tmp_path):
@@ -382,7 +386,8 @@ class TestDamagedFiles:
         kept = {
             name: one for name, one in {**load_file(path), **changes}.items() if one is not None
         }
-        described = {"version": 1, "labels": LABELS, "shift": 6} if about is None else about
+        saved = {"version": 2, "labels": LABELS, "shift": 6, "sha256": random_table().digest}
+        described = saved if about is None else about
         metadata = {"ranmask": json.dumps(described)} if described else None
         save_file(kept, path, metadata)
 
@@ -400,32 +405,49 @@ class TestDamagedFiles:
         (folder / "words.safetensors").write_bytes(b"junk" * 100)
         self.refused(folder, "damaged")
 
-    def test_any_byte_of_the_header(self, folder):
-        """Refused, or read as a table all the same; never another kind of error."""
+    @pytest.mark.parametrize("bit", [0x01, 0x20, 0x80])
+    def test_any_byte(self, folder, bit):
+        """Refused, or the same table all the same (a blank of the header is another blank)."""
         path = folder / "words.safetensors"
         content = path.read_bytes()
-        refused = 0
-        for place in range(0, 400, 3):
-            path.write_bytes(content[:place] + b"\x7f" + content[place + 1 :])
+        wanted = random_table().digest
+        read = 0
+        for place in [*range(600), *range(600, len(content), 97)]:
+            path.write_bytes(_flipped(content, place, bit))
             try:
-                WordTable.load(folder)
+                assert WordTable.load(folder).digest == wanted
+                read += 1
             except ModelError:
-                refused += 1
-        assert refused > 50
+                pass
+        assert read < 20
+
+    @pytest.mark.parametrize("name", ["entries", "bias", "curve"])
+    def test_a_bit_of_each_part(self, folder, name):
+        """Arrays of the right shape and type, with one number off by one."""
+        changed = load_file(folder / "words.safetensors")[name].copy()
+        changed.flat[len(changed) // 3] ^= 1
+        self.rewrite(folder, **{name: changed})
+        self.refused(folder, "is damaged: it is not the table that was saved")
+
+    @pytest.mark.parametrize("more", [{}, {"sha256": None}, {"sha256": "a" * 64}], ids=str)
+    def test_a_digest_is_needed(self, folder, more):
+        self.rewrite(folder, {"version": 2, "labels": LABELS, "shift": 6, **more})
+        self.refused(folder, "is damaged: it is not the table that was saved")
 
     @pytest.mark.parametrize(
         "about",
         [
             {},
-            {"version": 2, "labels": LABELS, "shift": 6},
+            {"version": 3, "labels": LABELS, "shift": 6},
+            {"version": 1, "labels": LABELS, "shift": 6},
             {"labels": LABELS, "shift": 6},
-            {"version": 1, "shift": 6},
-            {"version": 1, "labels": LABELS},
-            {"version": 1, "labels": "abc", "shift": 6},
-            {"version": 1, "labels": [1, 2, 3], "shift": 6},
-            {"version": 1, "labels": {"a": 1, "b": 2, "c": 3}, "shift": 6},
-            {"version": 1, "labels": LABELS, "shift": "6"},
-            {"version": 1, "labels": LABELS[:2], "shift": 6},
+            {"version": 2, "shift": 6},
+            {"version": 2, "labels": LABELS},
+            {"version": 2, "labels": "abc", "shift": 6},
+            {"version": 2, "labels": [1, 2, 3], "shift": 6},
+            {"version": 2, "labels": {"a": 1, "b": 2, "c": 3}, "shift": 6},
+            {"version": 2, "labels": LABELS, "shift": "6"},
+            {"version": 2, "labels": LABELS[:2], "shift": 6},
             [1, 2],
             "text",
         ],

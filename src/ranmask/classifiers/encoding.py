@@ -3,8 +3,8 @@
 Guarantee: **a hidden word leaves no trace.**  A row is a function of the kept words, their
 positions and the number of words.  To that end
 
-* each word is tokenised by itself, once; a hidden word stands for exactly one token, whatever its
-  own tokens are;
+* each word is tokenised by itself, once, and in one way (`splitting`); a hidden word stands for
+  exactly one token, whatever its own tokens are;
 * only the first `words_read` words are read, a number that does not depend on any word;
 * a kept word gives at most ``TOKENS_PER_WORD`` tokens of its first ``CHARACTERS_PER_WORD``
   characters, so that it cannot push the others out; rows too long for the model are cut *after*
@@ -22,7 +22,7 @@ This module knows tokens but no model, and does not import torch.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -30,6 +30,7 @@ import numpy.typing as npt
 
 from ranmask.classifiers.base import Hiding, MaskedCopies
 from ranmask.classifiers.frames import Frame, pair_frame, single_frame
+from ranmask.classifiers.splitting import split_one_way
 from ranmask.errors import ModelError
 from ranmask.families import KeptSets
 from ranmask.synonyms import DrawnCopies
@@ -64,21 +65,32 @@ class WordEncoder:
     """Turns a text and its kept sets into token rows.
 
     Args:
-        tokenizer: A Hugging Face tokenizer.
+        tokenizer: A Hugging Face tokenizer.  Random splits are switched off in it (`splitting`).
         longest: The longest row that the model takes, in tokens.
         hide: ``mask`` or ``drop``.
         mask_token: Another token to stand for a hidden word than the tokenizer's own.
+        pad_id: The token that fills short rows up; the tokenizer's own by default.
+        types: Whether the model tells premise and hypothesis apart by token types.
     """
 
     def __init__(
-        self, tokenizer: Any, longest: int, hide: Hiding, mask_token: str | None = None
+        self,
+        tokenizer: Any,
+        longest: int,
+        hide: Hiding,
+        mask_token: str | None = None,
+        *,
+        pad_id: int | None = None,
+        types: bool = True,
     ) -> None:
+        split_one_way(tokenizer)
         self.tokenizer = tokenizer
         self.longest = longest
         self.hide = hide
         self.mask_token = mask_token
         self.mask_id = _mask_id(tokenizer, mask_token)
-        pad = tokenizer.pad_token_id
+        self.types = types
+        pad = tokenizer.pad_token_id if pad_id is None else pad_id
         self.pad_id = 0 if pad is None else int(pad)
         unknown = tokenizer.unk_token_id
         self._unknown = self.pad_id if unknown is None else int(unknown)
@@ -223,7 +235,8 @@ class WordEncoder:
 
     def _pair_frame(self) -> tuple[Frame, tuple[int, ...]]:
         if self._pair is None:
-            self._pair = pair_frame(self.tokenizer)
+            frame, middle = pair_frame(self.tokenizer)
+            self._pair = frame if self.types else replace(frame, body_type=0), middle
         return self._pair
 
     def _most_premise_tokens(self) -> int:
@@ -360,6 +373,8 @@ def _place(
         first = np.cumsum(per_row) - per_row
         place = len(before) + np.arange(len(row)) - first[row]
 
+    # No model reads an empty row: words without tokens, with nothing around them, are one token.
+    lengths = np.maximum(lengths, 1)
     width = int(lengths.max())
     ids = np.full((copies, width), mask_id if hide == "mask" else pad_id, dtype=np.int64)
     positions = np.broadcast_to(np.arange(width), (copies, width)).copy()

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
 
 import numpy as np
 
-from ranmask.classifiers import numerics, opening
+from ranmask.classifiers import identity, numerics, opening
 from ranmask.classifiers.base import (
     BaseClassifier,
     Hiding,
@@ -129,7 +129,14 @@ class HuggingFaceClassifier(BaseClassifier):
                 f"{embeddings.num_embeddings}: they do not belong together"
             )
         self._first_position = _first_position(self.model)
-        self.encoder = WordEncoder(tokenizer, longest_row(self.model, tokenizer), hide, mask_token)
+        self.encoder = WordEncoder(
+            tokenizer,
+            longest_row(self.model, tokenizer),
+            hide,
+            mask_token,
+            pad_id=opening.padding_id(self.model, tokenizer),
+            types=opening.reads_types(self.model),
+        )
         self._fast: Any = None
         self._engine: PackedEngine | None = None
         self._prepare()
@@ -165,7 +172,7 @@ class HuggingFaceClassifier(BaseClassifier):
         return {
             "kind": "huggingface",
             "model": self.source or self.model.config.name_or_path,
-            "sha256": opening.digest(self.model, self.tokenizer),
+            "sha256": identity.digest(self.model, self.tokenizer),
             "hide": self.encoder.hide,
             "mask_id": self.encoder.mask_id,
             "dtype": self.dtype,
@@ -334,7 +341,7 @@ class HuggingFaceClassifier(BaseClassifier):
             inputs["attention_mask"] = torch.from_numpy(batch.visible)
         if positions if positions is not None else self.encoder.hide == "drop":
             inputs["position_ids"] = torch.from_numpy(batch.positions + self._first_position)
-        if "token_type_ids" in self._takes and batch.types.any():
+        if self.encoder.types:
             inputs["token_type_ids"] = torch.from_numpy(batch.types)
         return inputs
 
@@ -346,6 +353,7 @@ class HuggingFaceClassifier(BaseClassifier):
         checked = self.model
         if self.model.dtype != torch.float32:
             checked = copy.deepcopy(self.model).float()
+        self._check_padding(checked)
         if self.encoder.hide == "drop":
             self._check_dropping(checked)
         self._engine = self._chosen_engine(checked)
@@ -383,6 +391,22 @@ class HuggingFaceClassifier(BaseClassifier):
         except Exception:  # whatever the unknown structure does: the plain path stays right
             return False
         return numerics.relative_difference(other, plain) <= numerics.SAME_LIMIT
+
+    def _check_padding(self, model: Any) -> None:
+        name = type(model).__name__
+        try:
+            difference = numerics.padding_difference(partial(self._run, model), self.encoder)
+        except (ValueError, IndexError) as error:
+            raise ModelError(
+                f"{name} cannot compute rows of different lengths together: "
+                f"{opening.first_line(error)} Name the padding token in its config as pad_token_id"
+            ) from error
+        if difference > numerics.SAME_LIMIT:
+            raise ModelError(
+                f"{name} reads its padding: a longer row beside it moves a row's logits by "
+                f"{difference:.1e} of their size, so that its answers depend on the batch. Check "
+                f"pad_token_id={self.model.config.pad_token_id!r} in its config"
+            )
 
     def _check_dropping(self, model: Any) -> None:
         name = type(model).__name__

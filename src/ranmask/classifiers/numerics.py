@@ -232,6 +232,14 @@ def relative_difference(one: Scores, other: Scores) -> float:
     return float(np.abs(one - other).max()) / max(float(np.abs(other).max()), 1e-30)
 
 
+def padding_difference(forward: Callable[..., Scores], encoder: WordEncoder) -> float:
+    """Relative difference between rows one by one and the same in a padded batch."""
+    rows = [next(_random_rows(encoder)), *_whole_rows(encoder)]
+    one_by_one = batches(rows, tokens=1, least_rows=1, pad_id=encoder.pad_id)
+    alone = np.concatenate([forward(batch) for batch in one_by_one])
+    return relative_difference(forward(_one_batch(rows, encoder)), alone)
+
+
 def dropping_difference(
     forward: Callable[..., Scores], encoder: WordEncoder, seed: int = 0
 ) -> float:

@@ -5,7 +5,7 @@ Torch and transformers are handed in by those who have imported them.
 
 from __future__ import annotations
 
-import hashlib
+import inspect
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -45,15 +45,27 @@ def no_bars(transformers: Any) -> Iterator[None]:
             transformers.utils.logging.enable_progress_bar()
 
 
-def digest(model: Any, tokenizer: Any) -> str:
-    """Of weights and vocabulary: a retrained model is another one, whatever its folder."""
-    import torch
+def reads_types(model: Any) -> bool:
+    """Whether a model tells segments apart, so that token types are passed to it, always.
 
-    content = hashlib.sha256(repr(sorted(tokenizer.get_vocab().items())).encode())
-    for name, tensor in sorted(model.state_dict().items()):
-        content.update(name.encode())
-        content.update(tensor.cpu().contiguous().view(-1).view(torch.uint8).numpy())
-    return content.hexdigest()
+    Never to others: GPT-2, XLM and their kin look a type up among their words, and even types that
+    are all zero change what they say.
+    """
+    kinds = getattr(model.config, "type_vocab_size", None)
+    takes = inspect.signature(model.forward).parameters
+    return "token_type_ids" in takes and isinstance(kinds, int) and kinds > 1
+
+
+def padding_id(model: Any, tokenizer: Any) -> int:
+    """The token that fills short rows up: the model's own, by which some find a row's last token.
+
+    A tokenizer may name another one, or none.
+    """
+    known = model.get_input_embeddings().num_embeddings
+    for named in (getattr(model.config, "pad_token_id", None), tokenizer.pad_token_id):
+        if isinstance(named, int) and 0 <= named < known:
+            return named
+    return 0
 
 
 def first_line(error: BaseException) -> str:

@@ -79,6 +79,10 @@ class PairConfig(transformers.PretrainedConfig):  # type: ignore[no-untyped-call
         self.encoder_config.vocab_size = tokens
 
     @property
+    def type_vocab_size(self) -> int | None:
+        return getattr(self.encoder_config, "type_vocab_size", None)
+
+    @property
     def num_hidden_layers(self) -> int | None:
         return getattr(self.encoder_config, "num_hidden_layers", None)
 

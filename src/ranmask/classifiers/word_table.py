@@ -36,7 +36,7 @@ from ranmask.errors import ClassifierError, ModelError, OptionError, OutputError
 from ranmask.words import document
 
 FILE_NAME = "words.safetensors"
-FILE_VERSION = 1
+FILE_VERSION = 2
 
 ONE = 2**20
 """The score 1 in fixed point.  A multiple of 1 / ONE is one of 1 / ``voting.SCALE``, so that
@@ -139,6 +139,7 @@ class WordTable(BaseClassifier):
             with safe_open(path, framework="numpy") as file:
                 about = json.loads((file.metadata() or {})["ranmask"])
                 version, labels, shift = about["version"], about["labels"], about["shift"]
+                digest = about.get("sha256")
                 arrays = {name: file.get_tensor(name) for name in ("entries", "bias", "curve")}
         except (OSError, SafetensorError, KeyError, TypeError, ValueError) as error:
             raise ModelError(f"{path} is not a word table, or is damaged: {error}") from error
@@ -147,9 +148,12 @@ class WordTable(BaseClassifier):
         if not isinstance(labels, list) or not all(isinstance(name, str) for name in labels):
             raise ModelError(f"{path} has {labels!r} for the names of its classes")
         try:
-            return cls(**arrays, labels=labels, shift=shift)
+            table = cls(**arrays, labels=labels, shift=shift)
         except ModelError as error:
             raise ModelError(f"{path}: {error}") from error
+        if table.digest != digest:
+            raise ModelError(f"{path} is damaged: it is not the table that was saved")
+        return table
 
     def save(self, folder: str | Path, smoothing: Mapping[str, Any] | None = None) -> None:
         """Write the table, and how it is smoothed, into ``folder``."""
@@ -158,7 +162,12 @@ class WordTable(BaseClassifier):
         path = Path(folder)
         # One key, since safetensors writes several in any order, and the same table is to be the
         # same file, byte for byte.
-        about = {"version": FILE_VERSION, "labels": self.labels, "shift": self._shift}
+        about = {
+            "version": FILE_VERSION,
+            "labels": self.labels,
+            "shift": self._shift,
+            "sha256": self.digest,
+        }
         content = save(self._arrays(), {"ranmask": json.dumps(about)})
         try:
             path.mkdir(parents=True, exist_ok=True)

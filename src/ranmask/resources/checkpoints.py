@@ -6,7 +6,6 @@ id goes through the ordinary ``from_pretrained``, which may download; a folder n
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import cached_property
@@ -15,9 +14,10 @@ from typing import Any, Literal
 
 import numpy as np
 
-from ranmask.classifiers import opening
+from ranmask.classifiers import identity, opening
 from ranmask.classifiers.batching import Batch, batches
 from ranmask.classifiers.encoding import TokenRows
+from ranmask.classifiers.splitting import split_one_way
 from ranmask.errors import MissingDependencyError, ModelError
 
 LONGEST = 512
@@ -46,6 +46,7 @@ class Checkpoint:
     ) -> None:
         self.model = model
         self.model.train(False)
+        split_one_way(tokenizer)
         self.tokenizer = tokenizer
         self.source = source or str(model.config.name_or_path)
         embeddings = model.get_input_embeddings()
@@ -58,10 +59,9 @@ class Checkpoint:
 
         limits = [LONGEST, longest_row(model, tokenizer), *([] if longest is None else [longest])]
         self.longest = min(limits)
-        pad = tokenizer.pad_token_id
-        self.pad_id = 0 if pad is None else int(pad)
+        self.pad_id = opening.padding_id(model, tokenizer)
         self.on_cpu = model.device.type == "cpu"
-        self._takes_types = "token_type_ids" in inspect.signature(model.forward).parameters
+        self._reads_types = opening.reads_types(model)
 
     def rows(self, texts: Sequence[str]) -> list[TokenRows]:
         """One row for each text, special tokens included, cut to the longest that the model takes.
@@ -86,7 +86,7 @@ class Checkpoint:
             inputs = {"input_ids": torch.from_numpy(batch.ids)}
             if batch.visible is not None:
                 inputs["attention_mask"] = torch.from_numpy(batch.visible)
-            if self._takes_types and batch.types.any():
+            if self._reads_types:
                 inputs["token_type_ids"] = torch.from_numpy(batch.types)
             there = {name: value.to(self.model.device) for name, value in inputs.items()}
             with torch.inference_mode():
@@ -105,7 +105,7 @@ class Checkpoint:
 
     @cached_property
     def _digest(self) -> str:
-        return opening.digest(self.model, self.tokenizer)
+        return identity.digest(self.model, self.tokenizer)
 
 
 def load(

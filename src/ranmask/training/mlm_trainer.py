@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -12,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from ranmask.classifiers import opening
 from ranmask.classifiers.base import MaskedCopies
 from ranmask.classifiers.batching import Batch, batches
 from ranmask.classifiers.encoding import WordEncoder
@@ -55,9 +55,14 @@ class HidingCollator:
         held_out: bool = False,
     ) -> None:
         longest = min(options.longest, longest_row(model, tokenizer))
-        self._encoder = WordEncoder(tokenizer, longest, "mask")
+        self._encoder = WordEncoder(
+            tokenizer,
+            longest,
+            "mask",
+            pad_id=opening.padding_id(model, tokenizer),
+            types=opening.reads_types(model),
+        )
         self._documents = documents
-        self._takes_types = "token_type_ids" in inspect.signature(model.forward).parameters
         ordinary = np.zeros(model.get_input_embeddings().num_embeddings, dtype=bool)
         ordinary[list(tokenizer.get_vocab().values())] = True
         ordinary[tokenizer.all_special_ids] = False
@@ -91,7 +96,7 @@ class HidingCollator:
         inputs = {"input_ids": torch.from_numpy(batch.ids)}
         if batch.visible is not None:
             inputs["attention_mask"] = torch.from_numpy(batch.visible)
-        if self._takes_types and batch.types.any():
+        if self._encoder.types:
             inputs["token_type_ids"] = torch.from_numpy(batch.types)
         places = np.zeros(batch.ids.shape, dtype=bool)
         for row_places, one in zip(places, hidden, strict=True):
