@@ -20,6 +20,7 @@ from starlette.middleware.cors import CORSMiddleware
 
 from ranmask import __version__
 from ranmask.interface import TextClassifier
+from ranmask.options import CertificateKind, for_certificate
 from ranmask.serving import schemas
 from ranmask.serving.answering import attacked, certified, explained, predicted
 from ranmask.serving.describing import describe, documented
@@ -113,8 +114,17 @@ class Service:
         """The certificate of one text, copies that vote, and the margin that changes leave."""
         [text] = body.all_texts()
         asked = self._asked(request, body)
+
+        def choose(ticket: Ticket, kind: CertificateKind) -> TextClassifier:
+            options = for_certificate(kind, asked.options)
+            self._host.copies(asked.model, [text], **options)  # refuses too many
+            return self._host.smoothed(asked.model, ticket, **options)
+
         answer = await self.workers.run(
-            request.receive, lambda ticket: explained(asked.smoothed(ticket), text, body.copies)
+            request.receive,
+            lambda ticket: explained(
+                asked.smoothed(ticket), text, body.copies, partial(choose, ticket)
+            ),
         )
         return JSONResponse({"model": asked.model, **answer})
 

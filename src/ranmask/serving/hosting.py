@@ -93,9 +93,6 @@ class _Hosted:
                 labels=self.loaded.labels,
                 tolerance=self.tolerance,
             )
-        shown = {"keep": None, "mask_rate": None}
-        if shown.keys() & given.keys():
-            given = {**shown, **given}  # one of the two takes the place of both
         options = overridden(self.loaded.options.to_dict(), given)
         return SmoothedClassifier(
             base, **options, labels=self.loaded.labels, tolerance=self.tolerance
