@@ -39,7 +39,7 @@ def result_table(certified: bool, compared: Sequence[str] = ()) -> Table:
     table.add_column("label", style="bold")
     table.add_column("support", justify="right")
     for name in compared or (["radius"] if certified else []):
-        table.add_column(name.replace("-", " "), justify="right")
+        table.add_column(name.replace("-", "\n"), justify="right")
     table.add_column("text", overflow="fold")
     return table
 
@@ -65,11 +65,11 @@ def add_outcome(table: Table, outcome: Outcome) -> None:
     for position, word in enumerate(split(text or "")):
         shown.append(" " if position else "")
         shown.append(word, style=_CRITICAL if position in critical else "")
-    cells = [number, _label(result), support]
+    cells: list[str | RichText] = [number, _label(result), support]
     if isinstance(result, Certificate):
         cells.append(radius_text(result))
     if isinstance(result, Comparison):
-        cells += [_other_radius(one, result) for one in result.others.values()]
+        cells += [RichText(_other_radius(one, result)) for one in result.others.values()]
     table.add_row(*cells, shown)
 
 
@@ -134,7 +134,8 @@ def explain(console: Console, example: Result) -> None:
         console.print(
             f"[dim]the others: of a vote over {one['masks']:,} random copies; ablation with "
             f"probability {1 - one['alpha']:g}[/]\n"
-            "[yellow]* not a guarantee:[/] [dim]the certificate of the paper is unsound[/]"
+            "[yellow]* not a guarantee:[/] [dim]the certificate of the paper is unsound[/]",
+            highlight=False,
         )
 
 

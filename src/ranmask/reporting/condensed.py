@@ -102,9 +102,13 @@ class Betas:
 
 @dataclass(frozen=True)
 class Examples:
-    """Our own sentences, certified: lines of ``ranmask certify --copies`` as they are."""
+    """Our own sentences, certified: lines of ``ranmask certify --copies`` as they are.
+
+    ``labels``: names of the run's classes, in their order; nothing where its record has none.
+    """
 
     lines: tuple[Mapping[str, Any], ...]
+    labels: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
