@@ -313,7 +313,9 @@ class SmoothedClassifier:
         exact = chosen.get("exact")
         estimating = [kind for kind in chosen if kind != "exact"]
         if not estimating:
-            return [dict.fromkeys(chosen, one) for one in exact.certify(texts)] if exact else []
+            return (
+                [{"exact": one} for one in exact.certify(texts)] if exact else [{} for _ in texts]
+            )
         sample = chosen[estimating[0]]  # they differ in nothing but how they read it
         return list(sample._beside(exact, documents(texts), tuple(chosen)))
 

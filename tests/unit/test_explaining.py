@@ -77,8 +77,20 @@ def test_compared_certificates_are_those_of_compare():
     )
     [compared] = smoothed.compare([REVIEW])
     for kind, curve in explain(smoothed, REVIEW)["curves"].items():
-        assert curve["radius"] == compared[kind].radius
-        assert curve["label_id"] == compared[kind].label_id
+        for name in ("radius", "label_id", "masks", "ensemble", "alpha"):
+            assert curve[name] == getattr(compared[kind], name)
+
+
+def test_a_certificate_that_cannot_be_chosen_says_why():
+    def choose(kind):
+        if kind == "exact":
+            raise OptionError("not this one")
+        return smoothed.choosing(kind)
+
+    smoothed = load_default("reviews-words", certificate="ablation", masks=400)
+    explained = explain(smoothed, REVIEW, choose=choose)
+    assert explained["refused"] == {"exact": "not this one"}
+    assert set(explained["curves"]) == {"ablation", "paper", "paper-as-printed"}
 
 
 def test_edits_are_compared_with_nothing():
