@@ -77,12 +77,13 @@ def explained(
     text: Text,
     copies: int,
     choose: Callable[[CertificateKind], TextClassifier],
+    seconds: float,
 ) -> dict[str, Any]:
     """What `ranmask.serving.explaining` says about one text."""
     from ranmask.serving.explaining import explain
 
     document(text)
-    return explain(smoothed, text, copies, choose)
+    return explain(smoothed, text, copies, choose, seconds)
 
 
 def attacked(

@@ -7,10 +7,11 @@ label.  Neither decides anything: certificates come from `SmoothedClassifier`, c
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
-from typing import Any
+from typing import Any, cast
 
 from ranmask.attacks.attacking import attack
 from ranmask.attacks.candidates import AnyWord
@@ -26,6 +27,7 @@ from ranmask.margins import MarginCurve, exact_margins, sampled_margins
 from ranmask.options import DEFAULT_ALPHA, CertificateKind
 from ranmask.results import Certificate
 from ranmask.serving.remembering import RememberingClassifier, remembering
+from ranmask.serving.sizing import copies_of
 from ranmask.serving.telling_words import most_telling
 from ranmask.smoothing import COMPARED, SmoothedClassifier
 from ranmask.synonym_smoothing import SynonymSmoothedClassifier
@@ -43,7 +45,11 @@ Choose = Callable[[CertificateKind], TextClassifier]
 
 
 def explain(
-    smoothed: TextClassifier, text: Text, copies: int = 12, choose: Choose | None = None
+    smoothed: TextClassifier,
+    text: Text,
+    copies: int = 12,
+    choose: Choose | None = None,
+    seconds: float = math.inf,
 ) -> dict[str, Any]:
     """The certificate of a text and what it rests on, as plain JSON values.
 
@@ -52,8 +58,9 @@ def explain(
     words that each shows, and its vote ``label_id``.  ``curves``: by certificate, what
     `ranmask.margins` says, as floating-point numbers for drawing.  Each is that of the classifier
     which ``choose`` gives for this certificate (its `choosing` by default), so that choosing it
-    gives the same radius; ``ensemble`` and ``masks`` say what voted there.  ``refused``: why it
-    cannot be chosen with these options, by certificate.
+    gives the same radius; ``ensemble`` and ``masks`` say what voted there.  ``refused``: by
+    certificate, why it has none: it cannot be chosen with these options, or would take longer, by
+    the time that the first one took, than is left of ``seconds``.
     Copies and curves are empty for classifiers that are not smoothed by masks; for those that are
     smoothed by synonyms, ``replacements`` lists, word by word, what may take its place.
     """
@@ -68,20 +75,27 @@ def explain(
             answer["replacements"] = [list(listed[1:]) for listed in replacements]
         return answer
     smoothed.check_certifiable()
+    begun = time.monotonic()
     base = RememberingClassifier(smoothed.base)
     once = remembering(smoothed, base)
     [certificate] = once.certify([text])
     poll = _poll(once, text)
     curves = {certificate.certificate: _drawn(_curve(once, poll, certificate), certificate)}
     refused: dict[str, str] = {}
-    for kind in COMPARED if smoothed.options.threat == "substitutions" else ():
-        if kind not in curves:
-            try:
-                other = (choose or smoothed.choosing)(kind)
-                assert isinstance(other, SmoothedClassifier)
-                curves[kind] = _curve_of(remembering(other, base), text)
-            except OptionError as error:
-                refused[kind] = str(error)
+    spent = time.monotonic() - begun
+    for kinds in _beside(certificate) if smoothed.options.threat == "substitutions" else ():
+        try:
+            other = (choose or smoothed.choosing)(kinds[0])
+            assert isinstance(other, SmoothedClassifier)
+            more = min(copies_of(other, [text]), math.comb(poll.family.words, poll.family.kept))
+            needed = spent * more / max(1, base.copies)
+            if needed > seconds - spent:
+                raise OptionError(
+                    f"its {more:,} copies would take about {needed:.0f} s more: choose it by itself"
+                )
+            curves |= _curves(remembering(other, base), text, kinds)
+        except OptionError as error:
+            refused |= dict.fromkeys(kinds, str(error))
     shown = zip(
         poll.family.sets[:copies].tolist(), poll.ballots.votes[:copies].tolist(), strict=True
     )
@@ -106,9 +120,18 @@ def _answer(
     }
 
 
-def _curve_of(smoothed: SmoothedClassifier, text: Text) -> dict[str, Any]:
-    [certificate] = smoothed.certify([text])
-    return _drawn(_curve(smoothed, _poll(smoothed, text), certificate), certificate)
+def _beside(own: Certificate) -> list[tuple[CertificateKind, ...]]:
+    """The other certificates, those together that read the same votes."""
+    estimating = tuple(kind for kind in COMPARED if kind not in ("exact", own.certificate))
+    return [estimating] if own.certificate == "exact" else [("exact",), estimating]
+
+
+def _curves(
+    smoothed: SmoothedClassifier, text: Text, kinds: tuple[CertificateKind, ...]
+) -> dict[str, dict[str, Any]]:
+    [found] = smoothed.compare([text], kinds)
+    poll = _poll(smoothed, text)
+    return {kind: _drawn(_curve(smoothed, poll, one), one) for kind, one in found.items()}
 
 
 def _poll(smoothed: SmoothedClassifier, text: Text) -> Poll:
@@ -119,10 +142,10 @@ def _poll(smoothed: SmoothedClassifier, text: Text) -> Poll:
 
 def _curve(smoothed: SmoothedClassifier, poll: Poll, certificate: Certificate) -> MarginCurve:
     options = smoothed.options
-    if options.certificate == "exact":
+    if certificate.certificate == "exact":
         return exact_margins(poll.ballots, poll.family, certificate.radius, options.threat)
     return sampled_margins(
-        options.certificate,
+        cast("CertificateKind", certificate.certificate),
         poll.ballots,
         poll.family,
         certificate.label_id,

@@ -45,6 +45,11 @@ class RememberingClassifier(BaseClassifier):
             self._rows.update(zip(unknown, scored, strict=True))
         return [np.stack([self._rows[name] for name in names]) for names in wanted]
 
+    @property
+    def copies(self) -> int:
+        """How many copies ``base`` was asked about."""
+        return len(self._rows)
+
     def score_drawn(self, texts: Sequence[DrawnCopies]) -> list[Scores]:
         """As ``base``: random synonyms hardly ever repeat."""
         return self._base.score_drawn(texts)

@@ -137,7 +137,7 @@ function showRadii(result, curves, refused, labels) {
       make("td", {}, sure + voted + other));
   }), ...Object.entries(refused).map(([kind, why]) => make("tr", {},
     make("th", { scope: "row" }, NAMES[kind]), make("td", { class: "number" }, "none"),
-    make("td", {}, `cannot be chosen here: ${why}`))));
+    make("td", {}, `not shown: ${why}`))));
   const estimated = kinds.find((kind) => kind !== "exact");
   const bounded = kinds.some((kind) => curves[kind].known.includes(false));
   const printed = curves["paper-as-printed"];
