@@ -136,7 +136,7 @@ function showRadii(result, curves, refused, labels) {
       make("td", { class: "number" }, curve.radius === null ? "none" : String(curve.radius)),
       make("td", {}, sure + voted + other));
   }), ...Object.entries(refused).map(([kind, why]) => make("tr", {},
-    make("th", { scope: "row" }, NAMES[kind]), make("td", { class: "number" }, "none"),
+    make("th", { scope: "row" }, NAMES[kind]), make("td", { class: "number" }, "–"),
     make("td", {}, `not shown: ${why}`))));
   const estimated = kinds.find((kind) => kind !== "exact");
   const bounded = kinds.some((kind) => curves[kind].known.includes(false));
