@@ -25,7 +25,8 @@ FINDINGS = REPRODUCED / "findings.md"
 
 _FIRST = """Written by `python -m benchmarks.reproduced_page` from the files in
 `results/reproduced`, which hold what `ranmask reproduce` measured. How to make them:
-[reproduction.md](reproduction.md).
+[reproduction.md](reproduction.md). Commands are shown as they were typed then; what
+`certify --compare` did by itself at that time, today's recipes ask for by `--family sampled`.
 
 """
 

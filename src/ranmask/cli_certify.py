@@ -63,6 +63,8 @@ if TYPE_CHECKING:
     from ranmask.sharding.work import ClassifyWork
     from ranmask.words import Text
 
+_OF_CERTIFICATES = ("family", "masks", "selection_masks", "ensemble", "threat", "alpha")
+
 
 def certify(
     texts: Texts = None,
@@ -242,38 +244,52 @@ def _certifying(model: str | None, options: dict[str, Any]) -> Task:
 
 
 def _comparing(model: str | None, options: dict[str, Any], copies: int | None) -> Task:
-    """Several certificates of the same votes, where nothing else that was asked forbids it."""
+    """Several certificates, each as `certify --certificate` gives it with the same options."""
     if copies is not None:
         raise OptionError(f"--copies {copies} does not go with --compare: ask for one of them")
-    for name in ("certificate", "family"):
-        if options[name] is not None:
-            raise OptionError(
-                f"--{name} {options[name]} means nothing with --compare, which reads one random "
-                "sample of copies by four certificates: leave one of the two out"
-            )
+    if options["certificate"] is not None:
+        raise OptionError(
+            f"--certificate {options['certificate']} means nothing with --compare, which shows "
+            "four certificates: leave one of the two out"
+        )
     saved = masked_smoothing("--compare", model)
-    for name, needed in (("ensemble", "vote"), ("threat", "substitutions")):
-        value = options[name] or saved.get(name, needed)
-        if value != needed:
-            raise OptionError(
-                f"--compare needs --{name} {needed}, not {value!r}: the other certificates know "
-                "nothing else"
-            )
+    threat = options["threat"] or saved.get("threat", "substitutions")
+    if threat != "substitutions":
+        raise OptionError(
+            f"--compare needs --threat substitutions, not {threat!r}: the other certificates know "
+            "nothing else"
+        )
     from ranmask.families import check_fixed
 
     check_fixed(saved.get("sampling", "fixed"))
-    # Any certificate that samples: the options are then those of samples, with their defaults.
-    smoothed = load_masked(model, {**options, "certificate": "ablation"})
+    # Loaded as it was saved; which of the options belong to which certificate is `choosing`'s.
+    given = {name: options[name] for name in _OF_CERTIFICATES if options[name] is not None}
+    votes = {"ensemble": "vote"} if options["ensemble"] == "vote" else {}
+    smoothed = load_masked(model, {**options, **dict.fromkeys(_OF_CERTIFICATES), **votes})
     from ranmask.results import Comparison
     from ranmask.smoothing import COMPARED
 
     def classify(texts: Sequence[Text]) -> list[Comparison]:
-        return [Comparison.of(kinds) for kinds in smoothed.compare(texts, COMPARED)]
+        return [Comparison.of(kinds) for kinds in smoothed.compare(texts, COMPARED, **given)]
 
-    description = smoothed.description()
-    described = {**description["options"], "compare": list(COMPARED)}
+    exact, *others = (smoothed.choosing(kind, **given) for kind in COMPARED)
+    sample = others[0].options.resolved()
+    description = exact.description()
+    described = {
+        **description["options"],
+        "compare": list(COMPARED),
+        "estimation_masks": sample.masks,
+        "selection_masks": sample.selection_masks,
+        "alpha": sample.alpha,
+    }
     del described["certificate"]
-    return Task("certify", smoothed.labels, classify, {**description, "options": described})
+    return Task(
+        "certify",
+        smoothed.labels,
+        classify,
+        {**description, "options": described},
+        compared=COMPARED,
+    )
 
 
 def _showing(model: str | None, options: dict[str, Any], copies: int) -> Task:

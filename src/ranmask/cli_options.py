@@ -124,7 +124,8 @@ Compare = Annotated[
     bool,
     typer.Option(
         "--compare",
-        help="Read the same votes by four certificates: exact, ablation, paper, paper-as-printed.",
+        help="Four certificates side by side, each as --certificate gives it: exact, ablation, "
+        "paper, paper-as-printed.",
         show_default=False,
     ),
 ]

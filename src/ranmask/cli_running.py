@@ -27,7 +27,8 @@ _SUMMARISED = (
 class Task:
     """What a command does with texts, and what its run's record says of how.
 
-    ``readable``: whether a terminal gets a table; JSON lines otherwise.
+    ``readable``: whether a terminal gets a table; JSON lines otherwise.  ``compared``: the
+    certificates of each `Comparison`, exact first; nothing where results are of another sort.
     """
 
     command: str
@@ -35,6 +36,7 @@ class Task:
     classify: Classify
     description: Mapping[str, Any]
     readable: bool = True
+    compared: tuple[str, ...] = ()
 
     @property
     def certified(self) -> bool:
@@ -88,11 +90,11 @@ def _show(rows: Iterable[Row], task: Task, as_json: bool, total: int) -> bool:
             sys.stdout.flush()
     else:
         console = Console()
-        table = rendering.result_table(task.certified)
+        table = rendering.result_table(task.certified, task.compared)
         last = None
         with progress(total) as advance:
             for outcome, _ in outcomes():
-                rendering.add_outcome(table, outcome, task.certified)
+                rendering.add_outcome(table, outcome)
                 if isinstance(outcome.result, Certificate | CascadePrediction):
                     last = outcome
                 advance(1)

@@ -41,6 +41,8 @@ DEFAULT_SELECTION_MASKS = 1000
 DEFAULT_FRESH_MASKS = 100
 DEFAULT_ALPHA = 0.05
 
+_SHOWN = {"keep": None, "mask_rate": None}  # how many words a copy shows: one of the two
+
 
 @dataclass(frozen=True)
 class SmoothingOptions:
@@ -217,21 +219,39 @@ class SynonymOptions:
 def overridden(saved: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str, Any]:
     """Saved options with those given now in their place.
 
-    What was chosen for another certificate, another sampling or another number of words is left
-    out, unless it is given again.
+    What was chosen for another number of words, another sampling, or the exact certificate where
+    one that estimates is asked for (or the other way round) is left out, unless it is given again.
     """
+    if given.keys() & _SHOWN.keys():
+        given = {**_SHOWN, **given}  # one of the two takes the place of both
     merged = {**saved, **given}
+    before, now = _chosen_for(saved), _chosen_for(merged)
     left_out: list[str] = []
-    if _chosen_for(merged) != _chosen_for(saved):
+    if now != before:
         left_out += ["family", "masks", "selection_masks", "alpha"]
-    if _chosen_for(merged)["sampling"] != _chosen_for(saved)["sampling"]:
+    if now["exact"] != before["exact"]:
+        left_out.append("ensemble")
+    if now["sampling"] != before["sampling"]:
         left_out.append("certificate")
     return {key: value for key, value in merged.items() if key in given or key not in left_out}
 
 
+def for_certificate(kind: CertificateKind, given: Mapping[str, Any]) -> dict[str, Any]:
+    """Options for one certificate among several: those that mean nothing to it are left out."""
+    check_choice("certificate", kind, CERTIFICATES)
+    foreign = ("selection_masks", "alpha") if kind == "exact" else ("family", "ensemble")
+    return {
+        **{name: value for name, value in given.items() if name not in foreign},
+        "certificate": kind,
+    }
+
+
 def _chosen_for(options: Mapping[str, Any]) -> dict[str, Any]:
-    defaults = {"keep": None, "mask_rate": None, "certificate": "exact", "sampling": "fixed"}
-    return {name: options.get(name, default) for name, default in defaults.items()}
+    return {
+        **{name: options.get(name) for name in _SHOWN},
+        "exact": options.get("certificate", "exact") == "exact",
+        "sampling": options.get("sampling", "fixed"),
+    }
 
 
 def check_choice(name: str, value: str, allowed: Sequence[str]) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from rich.console import Console
@@ -14,6 +14,7 @@ from ranmask.results import (
     CascadeCertificate,
     CascadePrediction,
     Certificate,
+    Comparison,
     ShownCertificate,
 )
 from ranmask.runs import KindSummary, Outcome, Result
@@ -31,25 +32,25 @@ _OF_A_CASCADE: dict[type, str] = {
 }
 
 
-def result_table(certified: bool) -> Table:
-    """An empty table for results."""
+def result_table(certified: bool, compared: Sequence[str] = ()) -> Table:
+    """An empty table for results: one column of radii, or one for each certificate compared."""
     table = Table(show_edge=False, pad_edge=False, expand=False)
     table.add_column("row", justify="right", style="dim")
     table.add_column("label", style="bold")
     table.add_column("support", justify="right")
-    if certified:
-        table.add_column("radius", justify="right")
+    for name in compared or (["radius"] if certified else []):
+        table.add_column(name.replace("-", "\n"), justify="right")
     table.add_column("text", overflow="fold")
     return table
 
 
-def add_outcome(table: Table, outcome: Outcome, certified: bool) -> None:
-    """One row of the table: the label, its votes or mean score, the radius, the critical words."""
+def add_outcome(table: Table, outcome: Outcome) -> None:
+    """One row of the table: the label, its votes or mean score, the radii, the critical words."""
     number = str(outcome.row.number)
     result = outcome.result
     if result is None:
-        cells = [number, "", "", *([""] if certified else [])]
-        table.add_row(*cells, RichText(f"error: {outcome.error}", style="red"))
+        empty = [""] * (len(table.columns) - 2)
+        table.add_row(number, *empty, RichText(f"error: {outcome.error}", style="red"))
         return
     if result.scores is None:
         support = f"{result.votes[result.label_id]}/{result.masks}"
@@ -64,9 +65,11 @@ def add_outcome(table: Table, outcome: Outcome, certified: bool) -> None:
     for position, word in enumerate(split(text or "")):
         shown.append(" " if position else "")
         shown.append(word, style=_CRITICAL if position in critical else "")
-    cells = [number, _label(result), support]
+    cells: list[str | RichText] = [number, _label(result), support]
     if isinstance(result, Certificate):
         cells.append(radius_text(result))
+    if isinstance(result, Comparison):
+        cells += [RichText(_other_radius(one, result)) for one in result.others.values()]
     table.add_row(*cells, shown)
 
 
@@ -86,6 +89,14 @@ def radius_text(result: Certificate) -> str:
     if not result.guarantee:
         return f"{result.radius}*"
     return str(result.radius) if result.tight else f"{result.radius}+"
+
+
+def _other_radius(other: Mapping[str, Any], exact: Certificate) -> str:
+    """A radius beside the exact one; with the label that it is about, where that is another."""
+    if other["radius"] is None:
+        return "-"
+    shown = f"{other['radius']}{'' if other['guarantee'] else '*'}"
+    return shown if other["label_id"] == exact.label_id else f"{shown} ({other['label']})"
 
 
 def needs_words(example: Result) -> bool:
@@ -110,12 +121,22 @@ def explain(console: Console, example: Result) -> None:
         console.print(_synonym_radius(example))
         return
     chance = "" if example.alpha is None else f", with probability {1 - example.alpha:g}"
+    radius = "exact" if isinstance(example, Comparison) else "radius"
     console.print(
-        "[dim]radius: change any that many words, to anything, and the label stays"
+        f"[dim]{radius}: change any that many words, to anything, and the label stays"
         f"{chance}; underlined: one more word than that, and these could break it[/]"
         if not example.tight or example.critical_words
-        else f"[dim]radius: change any that many words, to anything, and the label stays{chance}[/]"
+        else f"[dim]{radius}: change any that many words, to anything, and the label stays"
+        f"{chance}[/]"
     )
+    if isinstance(example, Comparison):
+        one = next(iter(example.others.values()))
+        console.print(
+            f"[dim]the others: of a vote over {one['masks']:,} random copies; ablation with "
+            f"probability {1 - one['alpha']:g}[/]\n"
+            "[yellow]* not a guarantee:[/] [dim]the certificate of the paper is unsound[/]",
+            highlight=False,
+        )
 
 
 def _synonym_radius(example: Certificate) -> str:
@@ -150,7 +171,7 @@ def print_summary(
 
 
 def print_kinds(console: Console, kinds: Mapping[str, KindSummary]) -> None:
-    """A line for each certificate of the same votes: accuracy, MCB and CR@d."""
+    """A line for each certificate of the same texts: accuracy, MCB and CR@d."""
     for kind, one in kinds.items():
         radius = one.summary.median_radius
         figures = [

@@ -11,7 +11,7 @@ from ranmask.errors import DataError
 RESULT_VERSION = 2
 
 _CONTAINERS = frozenset((tuple, list, dict))
-_COMPARED_FIELDS = ("label_id", "radius", "guarantee", "alpha")
+_COMPARED_FIELDS = ("label", "label_id", "radius", "guarantee", "alpha", "ensemble", "masks")
 
 
 @dataclass(frozen=True)
@@ -96,10 +96,11 @@ class Certificate(_Result):
 
 @dataclass(frozen=True)
 class Comparison(Certificate):
-    """The exact certificate, and what other certificates make of the same votes.
+    """The exact certificate, and other certificates of the same text beside it.
 
-    ``others``: for each kind, its ``label_id`` (selected by a sample of its own), ``radius``,
-    ``guarantee`` and ``alpha``, which mean what they mean for a `Certificate`.
+    ``others``: for each kind, its ``label`` and ``label_id`` (selected by a sample of its own),
+    ``radius``, ``guarantee``, ``alpha``, ``ensemble`` and ``masks`` (what it was estimated from),
+    which mean what they mean for a `Certificate`.
     """
 
     others: dict[str, dict[str, Any]]

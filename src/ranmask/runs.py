@@ -73,7 +73,7 @@ _Answered: TypeAlias = tuple[Outcome, ClassifierError | None]
 
 @dataclass(frozen=True)
 class KindSummary:
-    """What one of several certificates of the same votes is worth, and whether it is a proof."""
+    """What one of several certificates of the same texts is worth, and whether it is a proof."""
 
     guarantee: bool
     summary: CertifiedSummary

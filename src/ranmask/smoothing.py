@@ -25,7 +25,7 @@ from ranmask.options import (
     CertificateKind,
     SmoothingOptions,
     Threat,
-    check_choice,
+    for_certificate,
     overridden,
 )
 from ranmask.polling import Panel, together
@@ -168,9 +168,10 @@ class SmoothedClassifier:
         """Load a word table or a blend from a folder, or a Hugging Face model from one or the hub.
 
         How it was trained to be smoothed (``ranmask.json`` beside the model) gives the defaults;
-        arguments override them, and what was saved for another certificate, sampling, number of
-        words or computation is then left out.  Weights are read from safetensors only and no code
-        that comes with a model is run.  ``options`` are those of `SmoothedClassifier`.
+        arguments override them, and what was saved for another certificate (exact, or one that
+        estimates), sampling, number of words or computation is then left out.  Weights are read
+        from safetensors only and no code that comes with a model is run.  ``options`` are those
+        of `SmoothedClassifier`.
         """
         from ranmask.classifiers import pretrained, record
 
@@ -184,9 +185,9 @@ class SmoothedClassifier:
         saved = known.smoothing
         if device is not None or dtype is not None or hide is not None:
             saved.pop("tolerance", None)  # it was given for another computation
-        shown = {"keep": keep, "mask_rate": mask_rate}
-        given = {**shown, **options} if keep is not None or mask_rate is not None else options
-        merged = overridden(saved, given if hide is None else {**given, "hide": hide})
+        named = {"keep": keep, "mask_rate": mask_rate, "hide": hide}
+        given = {name: value for name, value in named.items() if value is not None}
+        merged = overridden(saved, {**given, **options})
         base = pretrained.load(
             str(folder_or_id),
             hide=merged.pop("hide", None),
@@ -239,9 +240,22 @@ class SmoothedClassifier:
 
     def reseeded(self, seed: int) -> SmoothedClassifier:
         """This classifier with kept sets from another seed, where they are drawn at random."""
+        return self._with({**self.options.to_dict(), "seed": seed})
+
+    def choosing(self, certificate: CertificateKind, **options: Any) -> SmoothedClassifier:
+        """This classifier with another certificate, as `from_pretrained` loads it with that one.
+
+        What was chosen for the exact certificate (``ensemble``, ``family``, ``masks``) is not what
+        one that estimates takes, which counts votes, and the other way round; give ``options`` to
+        choose again.  Those that mean nothing to this certificate are left out.
+        """
+        given = for_certificate(certificate, options)
+        return self._with(overridden(self.options.to_dict(), given))
+
+    def _with(self, options: dict[str, Any]) -> SmoothedClassifier:
         return SmoothedClassifier(
             self.base,
-            **{**self.options.to_dict(), "seed": seed},
+            **options,
             word_losses=self._electorate.word_losses,
             labels=self.labels,
             tolerance=self._panel.given_tolerance,
@@ -272,7 +286,10 @@ class SmoothedClassifier:
         if kind == "exact":
             polled = self._count(self._electorate.voters(documents(texts)))
             return list(chain.from_iterable(map(self._exact, polled)))
-        return [one[kind] for one in self._sampled(documents(texts), (kind,))]
+        return [
+            self._from_sample(poll, kind, label)
+            for label, poll in self._estimated(documents(texts))
+        ]
 
     def certify_showing(self, texts: Sequence[Text], copies: int) -> list[ShownCertificate]:
         """As `certify`, with what the first ``copies`` copies of each text show and vote for.
@@ -298,22 +315,29 @@ class SmoothedClassifier:
         ]
 
     def compare(
-        self, texts: Sequence[Text], kinds: Sequence[CertificateKind] = CERTIFICATES
+        self,
+        texts: Sequence[Text],
+        kinds: Sequence[CertificateKind] = CERTIFICATES,
+        **options: Any,
     ) -> list[dict[CertificateKind, Certificate]]:
-        """Several certificates from the same votes, for comparison.
+        """Several certificates of each text, **each as choosing it alone gives it**.
 
-        All read one sample of ``masks`` kept sets that depends on the number of words and the
-        seed only: the exact certificate takes it as its fixed family, the others as their
-        estimation sample.
+        The certificate of a kind is that of ``choosing(kind, **options).certify``.  So ``exact``
+        is about the vote that `predict` counts, over its own family and by its own ensemble; the
+        others are about a vote of random copies, and their result says of how many (``ensemble``,
+        ``masks``).  With ``family="sampled"`` and as many ``masks`` the exact family *is* the
+        estimation sample of the others: all then read the same votes, which are counted once.
         """
         self.check_certifiable()
-        for kind in kinds:
-            check_choice("certificate", kind, CERTIFICATES)
-        if self.options.ensemble != "vote":
-            raise OptionError("compare counts votes: use ensemble='vote'")
-        if self.options.threat != "substitutions":
-            raise OptionError("compare draws samples of kept sets: use threat='substitutions'")
-        return list(self._sampled(documents(texts), tuple(kinds)))
+        chosen = {kind: self.choosing(kind, **options) for kind in kinds}
+        exact = chosen.get("exact")
+        estimating = [kind for kind in chosen if kind != "exact"]
+        if not estimating:
+            return (
+                [{"exact": one} for one in exact.certify(texts)] if exact else [{} for _ in texts]
+            )
+        sample = chosen[estimating[0]]  # they differ in nothing but how they read it
+        return list(sample._beside(exact, documents(texts), tuple(chosen)))
 
     # -- from words to ballots -----------------------------------------------------------------
 
@@ -371,19 +395,33 @@ class SmoothedClassifier:
         radii = certifying.exact_radii(polls.box, [one.family for one in polls.voters], threat)
         return self._certificates(polls, "exact", polls.box.winners.tolist(), radii)
 
-    def _sampled(
-        self, texts: Sequence[Document], kinds: tuple[CertificateKind, ...]
-    ) -> Iterator[dict[CertificateKind, Certificate]]:
-        """Certificates from one estimation sample, the label selected by another."""
+    def _estimated(self, texts: Sequence[Document]) -> Iterator[tuple[int, Poll]]:
+        """The label of each text, selected by one sample, and what another one says."""
         selections = _one_by_one(self._count(self._electorate.selection(texts)))
         estimations = _one_by_one(self._count(self._electorate.estimation(texts)))
         for selected, estimated in zip(selections, estimations, strict=True):
-            yield {
-                kind: self._exact(estimated.alone)[0]
-                if kind == "exact"
-                else self._from_sample(estimated, kind, selected.ballots.winner)
-                for kind in kinds
-            }
+            yield selected.ballots.winner, estimated
+
+    def _beside(
+        self,
+        exact: SmoothedClassifier | None,
+        texts: Sequence[Document],
+        kinds: tuple[CertificateKind, ...],
+    ) -> Iterator[dict[CertificateKind, Certificate]]:
+        """Certificates from this one's samples, and the exact ones of another beside them."""
+        voters = list(exact._electorate.voters(texts)) if exact else []
+        votes = exact is not None and exact.options.ensemble == "vote"
+        shared = [votes and self._electorate.estimates_from(one.family) for one in voters]
+        apart = (one for one, same in zip(voters, shared, strict=True) if not same)
+        fixed = _one_by_one(exact._count(apart)) if exact else iter(())
+        for place, (label, poll) in enumerate(self._estimated(texts)):
+            found: dict[CertificateKind, Certificate] = {}
+            for kind in kinds:
+                if kind != "exact":
+                    found[kind] = self._from_sample(poll, kind, label)
+                elif exact:
+                    [found[kind]] = exact._exact((poll if shared[place] else next(fixed)).alone)
+            yield found
 
     def _from_sample(self, text: Poll, kind: CertificateKind, label: int) -> Certificate:
         alpha = self.options.alpha or DEFAULT_ALPHA

@@ -127,6 +127,11 @@ class Electorate:
         """The sample that such a certificate is estimated from."""
         return self._fixed(documents, self._estimation)
 
+    def estimates_from(self, family: Family) -> bool:
+        """Whether a family of the same seed and number of kept words is that very sample."""
+        masks = self._options.masks or DEFAULT_ESTIMATION_MASKS
+        return family.kind == "sampled" and len(family) == masks
+
     def language_model(self) -> object:
         """What identifies the language model in a run's record: plain JSON values."""
         owner = getattr(self.word_losses, "__self__", None)

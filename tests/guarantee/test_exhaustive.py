@@ -9,6 +9,7 @@ import pytest
 
 from ranmask import FunctionClassifier, SmoothedClassifier
 from ranmask.certificates import delta, exact_radius, vote_differences
+from ranmask.classifiers.testing import keyword_classifier
 from ranmask.families import family
 
 VOCABULARY = ("a", "b", "!")
@@ -199,3 +200,18 @@ def test_theorem_1_with_the_true_beta():
             beta = Fraction(int(mine[meets].sum()), int(meets.sum()))
             lost = Fraction(int(mine.sum()) - int((votes[other] == label).sum()), total)
             assert lost <= beta * delta(words, kept, len(changed))
+
+
+@pytest.mark.parametrize("seed", [0, 6])  # over a sample of seed 6, one word seemed to be safe
+@pytest.mark.parametrize("options", [{}, {"family": "windows"}, {"ensemble": "score"}], ids=str)
+def test_what_compare_calls_exact_is_about_what_predict_says(seed, options):
+    smoothed = SmoothedClassifier(keyword_classifier, keep=1, seed=seed, **options)
+    words = ["good"] * 6 + ["bad"] * 4
+    [compared] = smoothed.compare([" ".join(words)])
+    exact = compared["exact"]
+    assert exact.guarantee and [exact] == smoothed.certify([" ".join(words)])
+    for changed in itertools.combinations(range(10), exact.radius):
+        text = " ".join("bad" if place in changed else word for place, word in enumerate(words))
+        assert smoothed.predict([text])[0].label == exact.label
+    worst = ["bad" if place in exact.critical_words else word for place, word in enumerate(words)]
+    assert smoothed.predict([" ".join(worst)])[0].label != exact.label

@@ -12,6 +12,7 @@ from ranmask.cli import app
 
 FAKE = "ranmask.classifiers.testing:keyword_classifier"
 KINDS = ["ablation", "paper", "paper-as-printed"]
+OTHERS = ("label", "label_id", "radius", "guarantee", "alpha", "ensemble", "masks")
 
 
 def ranmask(command, *arguments, model=FAKE, keep=("--keep", "1")):
@@ -46,15 +47,19 @@ class TestCompare:
         for kind in KINDS:
             [single] = lines(ranmask("certify", "--certificate", kind, *samples, text).stdout)
             one = compared["others"][kind]
-            assert one == {key: single[key] for key in ("label_id", "radius", "guarantee", "alpha")}
-            assert one["alpha"] == 0.01
-        exact = ("--family", "sampled", "--masks", 900, "--seed", 4)
-        [single] = lines(ranmask("certify", *exact, text).stdout)
-        assert {key: compared[key] for key in single} == single
+            assert one == {key: single[key] for key in OTHERS} and one["alpha"] == 0.01
+        for family in ((), ("--family", "sampled")):
+            given = ("--masks", 900, "--seed", 4, *family)
+            [single] = lines(ranmask("certify", *given, text).stdout)
+            [compared] = lines(ranmask("certify", "--compare", *given, text).stdout)
+            assert {key: compared[key] for key in single} == single
+            assert compared["others"]["paper"]["masks"] == 900
 
     def test_defaults(self):
         [line] = lines(ranmask("certify", "--compare", "good good film").stdout)
-        assert (line["masks"], line["certificate"], line["guarantee"]) == (5000, "exact", True)
+        [single] = lines(ranmask("certify", "good good film").stdout)
+        assert {key: line[key] for key in single} == single and single["masks"] == 3
+        assert {one["masks"] for one in line["others"].values()} == {5000}
 
     def test_a_file_its_summary_and_its_record(self, reviews, tmp_path):
         out = tmp_path / "out.jsonl"
@@ -107,9 +112,8 @@ class TestCompare:
         [
             (["--certificate", "exact"], "--certificate exact means nothing with --compare"),
             (["--certificate", "ablation"], "--certificate ablation means nothing"),
-            (["--family", "all"], "--family all means nothing with --compare"),
             (["--threat", "edits"], "--compare needs --threat substitutions, not 'edits'"),
-            (["--ensemble", "score"], "--compare needs --ensemble vote, not 'score'"),
+            (["--ensemble", "scores"], "ensemble must be one of"),
             (["--copies", "3"], "--copies 3 does not go with --compare"),
             (["--masks", "0"], "at least 1, not 0"),
         ],
@@ -118,20 +122,49 @@ class TestCompare:
         done = ranmask("certify", "--compare", *arguments, "a b c")
         assert done.exit_code == 2 and message in done.stderr and done.stdout == ""
 
-    def test_a_model_that_adds_scores_is_told_what_to_give(self):
-        done = ranmask("certify", "--compare", "a b c", model="news", keep=())
-        assert done.exit_code == 2 and "--compare needs --ensemble vote" in done.stderr
+    @pytest.mark.parametrize(
+        "more", [(), ("--ensemble", "vote"), ("--keep", 2, "--ensemble", "logit")], ids=str
+    )
+    def test_a_model_that_adds_scores(self, more):
+        """The exact column is the model's own; the others are of a vote, and say so."""
+        text = "oil prices soared to a record as traders sold shares"
+        given = {"model": "news-words", "keep": ()}
+        done = ranmask("certify", "--compare", *more, text, **given)
+        assert done.exit_code == 0, done.stderr
+        [line] = lines(done.stdout)
+        [single] = lines(ranmask("certify", *more, text, **given).stdout)
+        assert {key: line[key] for key in single} == single
+        assert single["ensemble"] == (more[-1] if more else "score")
+        keep = more[:2] if "--keep" in more else ()
+        for kind in KINDS:
+            [other] = lines(ranmask("certify", "--certificate", kind, *keep, text, **given).stdout)
+            assert line["others"][kind] == {key: other[key] for key in OTHERS}
+            assert (other["ensemble"], other["masks"]) == ("vote", 5000)
 
-    def test_a_model_as_it_was_saved(self, tmp_path):
-        """What was saved for the exact certificate is not the size of a sample."""
+    @pytest.mark.parametrize(
+        "saved", [{"masks": 70}, {"certificate": "ablation", "masks": 800, "alpha": 0.2}], ids=str
+    )
+    def test_a_model_as_it_was_saved(self, saved, tmp_path):
+        """What was saved for one sort of certificate is not taken for the other."""
         from ranmask import load_default
 
         folder = tmp_path / "table"
-        load_default("news-words", masks=70).save_pretrained(str(folder))
-        given = ("--compare", "--ensemble", "vote", "oil prices soared")
-        done = ranmask("certify", *given, model=str(folder), keep=())
-        [line] = lines(done.stdout)
-        assert (line["masks"], line["label"]) == (5000, "Business")
+        load_default("news-words", **saved).save_pretrained(str(folder))
+        given = {"model": str(folder), "keep": ()}
+        [line] = lines(ranmask("certify", "--compare", "oil prices soared", **given).stdout)
+        for kind in ("exact", *KINDS):
+            alone = ("--certificate", kind, "oil prices soared")
+            [single] = lines(ranmask("certify", *alone, **given).stdout)
+            one = line if kind == "exact" else line["others"][kind]
+            assert {key: one[key] for key in OTHERS} == {key: single[key] for key in OTHERS}
+            if kind != "exact":
+                assert single["masks"] == (800 if "certificate" in saved else 5000)
+
+    def test_every_column_on_a_terminal(self):
+        shown = on_terminal("certify", "-m", "news-words", "--compare", "oil prices soared")
+        [header] = [line for line in shown.splitlines() if "exact" in line and "support" in line]
+        assert "ablation" in header and "paper" in header and "printed" in shown
+        assert "a vote over 5,000 random copies" in shown and "* not a guarantee" in shown
 
     def test_a_model_whose_kept_sets_follow_the_words(self, tmp_path):
         """The message is about how it was saved, not about a certificate that nobody named."""

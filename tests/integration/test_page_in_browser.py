@@ -50,6 +50,39 @@ def test_a_text_is_explained(opened):
     assert page.locator("#key-list li").count() == 4
 
 
+def test_mean_scores_are_no_shares_and_votes_add_up(opened):
+    """Each class is judged by itself: mean scores of four classes add up to more than 1."""
+    page = opened.page
+    page.select_option("#model", "news-words")
+    opened.certify("Oil prices climbed to a record high as traders worried about supplies")
+    opened.shows("#votes-title", "^How the copies scored it$")
+    said = page.locator("#votes .count").all_inner_texts()
+    assert all(re.fullmatch(r"\d\.\d{3} · best for \d+ of 12", one) for one in said), said
+    scores = [float(one.split()[0]) for one in said]
+    assert sum(scores) > 1.1 and scores == sorted(scores, reverse=True)
+    widths = page.locator("#votes .bar span").evaluate_all("all => all.map(one => one.style.width)")
+    assert [float(one.rstrip("%")) / 100 for one in widths] == pytest.approx(scores, abs=1e-3)
+    opened.shows("#votes-note", "from 0 to 1.*no shares of a whole")
+    opened.choose(ensemble="vote")
+    opened.shows("#votes-title", "^How the copies voted$")
+    votes = [int(one.split()[0]) for one in page.locator("#votes .count").all_inner_texts()]
+    assert sum(votes) == 12
+
+
+def test_the_table_of_certificates_is_what_choosing_each_gives(opened):
+    page = opened.page
+    page.select_option("#model", "news-words")
+    opened.certify("Oil prices climbed to a record high as traders worried about supplies")
+    kinds = ("exact", "ablation", "paper", "paper-as-printed")
+    tables, chosen = [], []
+    for kind in (*kinds[1:], "exact"):
+        opened.choose(certificate=kind)
+        tables.append(page.locator("#radii .number").all_inner_texts())
+        chosen.append(page.locator("#radii .own .number").inner_text())
+    assert tables == [[chosen[-1], *chosen[:-1]]] * 4
+    assert len(set(chosen)) > 1
+
+
 def test_words_are_counted_and_the_answer_follows(opened):
     opened.certify()
     opened.shows("#counted", "No word changed yet")

@@ -1,7 +1,8 @@
-"""One sample of votes by four certificates, and certificates that show their copies."""
+"""Four certificates side by side, and certificates that show their copies."""
 
 import io
 from collections import Counter
+from dataclasses import replace
 
 import pytest
 from rich.console import Console
@@ -10,7 +11,7 @@ from ranmask import Certificate, OptionError, SmoothedClassifier, rendering
 from ranmask.classifiers.testing import hashing_classifier, keyword_classifier
 from ranmask.data import Row
 from ranmask.results import Comparison, ShownCertificate
-from ranmask.runs import classify_rows, summarise, summarise_kinds
+from ranmask.runs import Outcome, classify_rows, summarise, summarise_kinds
 from ranmask.smoothing import COMPARED
 
 TEXTS = [
@@ -34,8 +35,7 @@ def printed(show, *arguments):
 
 class TestComparison:
     def test_the_radii_are_those_of_separate_runs(self):
-        options = {"keep": 2, "masks": 700, "seed": 3}
-        exact = SmoothedClassifier(keyword_classifier, **options, family="sampled")
+        exact = SmoothedClassifier(keyword_classifier, keep=2, seed=3)
         compared = comparisons(TEXTS)
         fields = Certificate.__dataclass_fields__
         assert [[getattr(one, name) for name in fields] for one in compared] == [
@@ -47,10 +47,13 @@ class TestComparison:
             ).certify(TEXTS)
             assert [one.others[kind] for one in compared] == [
                 {
+                    "label": one.label,
                     "label_id": one.label_id,
                     "radius": one.radius,
                     "guarantee": one.guarantee,
                     "alpha": one.alpha,
+                    "ensemble": one.ensemble,
+                    "masks": one.masks,
                 }
                 for one in single
             ]
@@ -89,6 +92,35 @@ class TestComparison:
         assert exact.startswith("exact ") and exact.endswith(f"{figures}  CR@5 0.000")
         assert "MCB 1  CR@1 1.000  CR@2 0.000" in ablation and "guarantee" not in ablation
         assert "CR@3 1.000  CR@4 0.000" in paper and paper.endswith("no guarantee")
+
+    def test_a_column_for_each_certificate_and_a_label_where_it_is_another(self):
+        found = comparisons(TEXTS)
+        strange = {**found[1].others, "paper": {**found[1].others["paper"], "label": "[b]no[/b]"}}
+        strange["paper"] |= {"label_id": 1, "radius": 2}
+        results = [found[0], replace(found[1], others=strange), found[2]]
+        rows = [Row(number, text) for number, text in enumerate(TEXTS, 1)]
+        table = rendering.result_table(True, COMPARED)
+        outcomes = [Outcome(row, one) for row, one in zip(rows, results, strict=True)]
+        for outcome in (*outcomes, Outcome(Row(4, ""), error="bad")):
+            rendering.add_outcome(table, outcome)
+        assert [str(one.header) for one in table.columns][3:-1] == [
+            *("exact", "ablation", "paper", "paper\nas\nprinted")
+        ]
+        cells = [list(map(str, one.cells)) for one in table.columns]
+        others = found[0].others
+        assert cells[3][0] == str(found[0].radius) and cells[4][0] == str(
+            others["ablation"]["radius"]
+        )
+        assert cells[5][0] == f"{others['paper']['radius']}*"
+        assert cells[6][0] == f"{others['paper-as-printed']['radius']}*"
+        assert cells[5][1] == "2* ([b]no[/b])" and [one[3] for one in cells[:-1]] == [
+            "4",
+            *[""] * 6,
+        ]
+        shown = printed(rendering.explain, results[0])
+        assert "exact: change any that many words" in shown and "5,000" not in shown
+        assert "a vote over 700 random copies; ablation with probability 0.95" in shown
+        assert "* not a guarantee" in shown
 
     def test_other_runs_have_nothing_to_compare(self):
         certify = SmoothedClassifier(keyword_classifier, keep=1).certify

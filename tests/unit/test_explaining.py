@@ -1,6 +1,7 @@
 """What the page shows of a text, and the attack that it offers."""
 
 import json
+import time
 
 import numpy as np
 import pytest
@@ -77,8 +78,35 @@ def test_compared_certificates_are_those_of_compare():
     )
     [compared] = smoothed.compare([REVIEW])
     for kind, curve in explain(smoothed, REVIEW)["curves"].items():
-        assert curve["radius"] == compared[kind].radius
-        assert curve["label_id"] == compared[kind].label_id
+        for name in ("radius", "label_id", "masks", "ensemble", "alpha"):
+            assert curve[name] == getattr(compared[kind], name)
+
+
+def test_what_would_take_too_long_is_left_to_those_who_choose_it():
+    class Slow(Counting):
+        def score(self, copies):
+            time.sleep(0.001 * sum(map(len, copies)))
+            return super().score(copies)
+
+    base = Slow()
+    smoothed = SmoothedClassifier(base, keep=3, masks=100)
+    explained = explain(smoothed, REVIEW, seconds=0.2)
+    assert base.copies <= 100 and set(explained["curves"]) == {"exact"}
+    assert set(explained["refused"]) == {"ablation", "paper", "paper-as-printed"}
+    assert "its 560 copies would take about" in explained["refused"]["paper"]
+    assert explain(SmoothedClassifier(Slow(), keep=1), REVIEW, seconds=2)["refused"] == {}
+
+
+def test_a_certificate_that_cannot_be_chosen_says_why():
+    def choose(kind):
+        if kind == "exact":
+            raise OptionError("not this one")
+        return smoothed.choosing(kind)
+
+    smoothed = load_default("reviews-words", certificate="ablation", masks=400)
+    explained = explain(smoothed, REVIEW, choose=choose)
+    assert explained["refused"] == {"exact": "not this one"}
+    assert set(explained["curves"]) == {"ablation", "paper", "paper-as-printed"}
 
 
 def test_edits_are_compared_with_nothing():

@@ -221,11 +221,15 @@ class TestOtherMeasures:
         with pytest.raises(DataError, match=r"line 2: betas for other numbers"):
             read(put(tmp_path / "a.jsonl", lines, run_record("beta")))
 
-    def test_examples_keep_their_lines(self, tmp_path):
+    def test_examples_keep_their_lines_and_the_names_of_their_classes(self, tmp_path):
         lines = [{**LINES[0], "copies": [{"kept": [0, 4], "label_id": 1}]}]
         put(tmp_path / "run" / "results" / "ours.jsonl", lines)
         [step] = read(index(tmp_path / "run", entry("ours", "examples"))).steps
-        assert step.result == Examples(tuple(lines))
+        assert step.result == Examples(tuple(lines), ("negative", "positive"))
+        record = run_record(rows=1)
+        record["classifier"]["labels"] = None
+        put(tmp_path / "run" / "results" / "ours.jsonl", lines, record)
+        assert read(tmp_path / "run").steps[0].result == Examples(tuple(lines))
 
     def test_training_without_its_folders(self, tmp_path):
         run = {"base": "/home/someone/encoders/minilm", "train": {"rows": 9}}
@@ -562,7 +566,8 @@ def results(draw):
         average, largest = (tuple(each(st.none() | SHARES) for _ in changed) for _ in range(2))
         return kind, Betas(rows, each(counts), changed, each(SHARES), average, largest, 1)
     if kind == "examples":
-        return kind, Examples(draw(st.lists(MAPPINGS, max_size=3).map(tuple)))
+        labels = draw(st.lists(st.text(max_size=3), max_size=3).map(tuple))
+        return kind, Examples(draw(st.lists(MAPPINGS, max_size=3).map(tuple)), labels)
     return kind, Trained(draw(MAPPINGS), draw(MAPPINGS))
 
 

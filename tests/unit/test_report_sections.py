@@ -256,6 +256,26 @@ def test_the_lesson_shows_a_dissenting_copy():
     ]
 
 
+def test_the_lesson_names_classes_by_their_own_run():
+    """Other runs have other classes of the same numbers; without a name, there is the number."""
+    copies = [{"kept": [0, 1], "label_id": 0}] * 8 + [{"kept": [2, 3], "label_id": 1}]
+    shown = line(1, [0, 1], copies=copies)
+    foreign = [{**line(0, [0]), "label": f"foreign {one}", "label_id": one} for one in (0, 1)]
+
+    def named(**own):
+        runs = [
+            reproduction("certified", done("examples", Examples((shown,), **own))),
+            reproduction("certified", done("examples", Examples(tuple(foreign), ("no", "nor")))),
+        ]
+        blocks = teaching.section(runs).blocks
+        picture = next(block for block in blocks if isinstance(block, Example))
+        votes = {copy.vote for copy in picture.copies}
+        return votes, [part.label for part in picture.tally]
+
+    assert named() == ({"good", "class 1"}, ["good", "class 1"])
+    assert named(labels=("good", "poor")) == ({"good", "poor"}, ["good", "poor"])
+
+
 @pytest.mark.parametrize(
     ("for_label", "against", "expected"),
     [

@@ -142,12 +142,22 @@ class TestResults:
         assert certified(1)[0].votes != certified(2)[0].votes
 
 
+OF_ONE_CERTIFICATE = (*("certificate", "family", "masks", "ensemble", "selection_masks", "alpha"),)
+
+
 class TestSampledCertificates:
     text = " ".join(["good"] * 18 + ["word"] * 6)
 
-    def test_compare_reads_one_sample(self):
-        smoothed = SmoothedClassifier(keyword_classifier, keep=2, masks=2000)
-        [kinds] = smoothed.compare([self.text])
+    def test_over_one_sample_all_read_the_same_votes_which_are_counted_once(self):
+        asked = []
+
+        def counting(texts):
+            asked.extend(texts)
+            return keyword_classifier(texts)
+
+        smoothed = SmoothedClassifier(counting, keep=2, family="sampled", masks=2000)
+        [kinds] = smoothed.compare([self.text], masks=2000)
+        assert len(asked) == 2000 + 1000  # and those that select the label
         assert tuple(kinds) == CERTIFICATES
         assert len({result.votes for result in kinds.values()}) == 1
         assert all(result.masks == 2000 for result in kinds.values())
@@ -165,11 +175,53 @@ class TestSampledCertificates:
         assert kinds["exact"].alpha is None and kinds["ablation"].alpha == 0.05
         assert not kinds["paper"].assumes
 
-    def test_certify_agrees_with_compare(self):
-        [kinds] = SmoothedClassifier(keyword_classifier, keep=2).compare([self.text])
-        for kind in CERTIFICATES[1:]:
-            smoothed = SmoothedClassifier(keyword_classifier, keep=2, certificate=kind)
-            assert smoothed.certify([self.text]) == [kinds[kind]]
+    @pytest.mark.parametrize(
+        "options",
+        [
+            {"keep": 2},
+            {"keep": 3, "masks": 300},
+            {"keep": 3, "family": "windows"},
+            {"keep": 3, "family": "sampled", "masks": 40, "seed": 5},
+            {"keep": 1, "ensemble": "score", "masks": 10**6, "family": "all"},
+            {"mask_rate": 0.8, "ensemble": "logit", "tolerance": 1e-4},
+            {"mask_rate": 0.8, "masks": 5000},  # the sample where there are more sets than that
+            {"keep": 2, "certificate": "ablation", "masks": 700, "selection_masks": 60},
+            {"keep": 2, "certificate": "paper", "alpha": 0.01, "seed": 4},
+        ],
+        ids=str,
+    )
+    def test_compare_gives_each_certificate_as_choosing_it_does(self, options):
+        smoothed = SmoothedClassifier(keyword_classifier, **options)
+        texts = [self.text, "good bad film", self.text.replace("word", "bad"), "good " * 60]
+        compared = smoothed.compare(texts)
+        own = smoothed.options.certificate
+        assert [one[own] for one in compared] == smoothed.certify(texts)
+        plain = {name: options[name] for name in options if name not in OF_ONE_CERTIFICATE}
+        same = {name: options[name] for name in ("masks", "selection_masks", "alpha")
+                if own != "exact" and name in options}  # fmt: skip
+        for kind in CERTIFICATES:
+            if kind != own:
+                sizes = {} if kind == "exact" else same
+                alone = SmoothedClassifier(keyword_classifier, **plain, **sizes, certificate=kind)
+                assert [one[kind] for one in compared] == alone.certify(texts)
+
+    def test_what_compare_is_given_goes_to_the_certificates_that_it_means_something_to(self):
+        smoothed = SmoothedClassifier(keyword_classifier, keep=2, ensemble="score")
+        given = {"masks": 90, "selection_masks": 30, "alpha": 0.2, "family": "sampled"}
+        [kinds] = smoothed.compare([self.text], **given)
+        assert {one.masks for one in kinds.values()} == {90}
+        assert kinds["exact"].ensemble == "score" and kinds["exact"].family == "sampled"
+        assert (kinds["ablation"].alpha, kinds["ablation"].ensemble) == (0.2, "vote")
+
+    def test_compare_asks_for_what_it_shows_only(self):
+        smoothed = SmoothedClassifier(keyword_classifier, keep=2)
+        [only] = smoothed.compare([self.text], ["exact"])
+        assert only == {"exact": smoothed.certify([self.text])[0]}
+        [one] = smoothed.compare([self.text], ["paper", "ablation"])
+        assert list(one) == ["paper", "ablation"]
+        assert smoothed.compare([self.text], []) == [{}] and smoothed.compare([]) == []
+        with pytest.raises(OptionError, match="certificate must be one of"):
+            smoothed.compare([], ["exakt"])
 
     def test_uncertain_votes_count_against_the_label(self):
         def near(texts):

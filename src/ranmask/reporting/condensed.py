@@ -30,7 +30,7 @@ class Reading:
 
 @dataclass(frozen=True)
 class Certified:
-    """A run of ``ranmask certify``: several certificates of the same votes, exact first.
+    """A run of ``ranmask certify``: several certificates of the same texts, exact first.
 
     ``words``: words of each text.  ``rows``: number of each text's row in its source.
     ``masks``: the most copies that a text had.  ``errors``: rows with an error, which are left out.
@@ -102,9 +102,13 @@ class Betas:
 
 @dataclass(frozen=True)
 class Examples:
-    """Our own sentences, certified: lines of ``ranmask certify --copies`` as they are."""
+    """Our own sentences, certified: lines of ``ranmask certify --copies`` as they are.
+
+    ``labels``: names of the run's classes, in their order; nothing where its record has none.
+    """
 
     lines: tuple[Mapping[str, Any], ...]
+    labels: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

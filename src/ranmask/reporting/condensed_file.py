@@ -254,6 +254,7 @@ _CODECS: dict[str, Codec] = {
     "statuses": _letters(_STATUSES),
     "readings": (lambda readings: [_encoded(one) for one in readings], _readings),
     "lines": (list, tuple),
+    "labels": (list, tuple),
     **dict.fromkeys(
         (
             *("words", "radius", "changed", "queries", "vote_entropy", "score_entropy"),

@@ -33,7 +33,7 @@ _MOST_WORDS = 12  # changed words that a curve shows
 
 
 def certified_curves(rate: float | None, result: Certified) -> Plot:
-    """Certified accuracy against changed words, for every certificate of the same votes."""
+    """Certified accuracy against changed words, for every certificate of the same texts."""
     furthest = max(summary(result, one).largest_radius for one in result.readings)
     most = min(_MOST_WORDS, furthest + 1)
     series = tuple(
@@ -174,7 +174,7 @@ def _lines(lines: Mapping[str, Sequence[tuple[int, float]]]) -> tuple[Series, ..
 def _curve(of: Reading, texts: int, most: int, band: bool) -> Series:
     points = tuple(_point(changed, certified_at(of, changed), texts) for changed in range(most + 1))
     if not band:
-        # One band is enough: the same texts, the same votes.
+        # One band is enough: they are the same texts.
         points = tuple(Point(point.x, point.y) for point in points)
     name = certificate_name(of.certificate) + ("" if of.guarantee else " (no guarantee)")
     return Series(name, points, _LOOKS.get(of.certificate, 5), shape="step", band=band)

@@ -49,7 +49,8 @@ def condense(measures: Measures, lines: Sequence[Line], record: Line) -> Result:
             )
     errors = len(lines) - len(used)
     if measures == "examples":
-        return Examples(tuple(dict(line) for line in lines))
+        classifier = Line(record["classifier"], f"{record.where}: classifier")
+        return Examples(tuple(map(dict, lines)), tuple(classifier.get("labels") or ()))
     if measures == "certified":
         return _certified(used, errors)
     if measures == "predict":

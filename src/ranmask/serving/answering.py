@@ -10,6 +10,7 @@ from typing import Any
 
 from ranmask.errors import OptionError, RanmaskError, TextError
 from ranmask.interface import TextClassifier
+from ranmask.options import CertificateKind
 from ranmask.results import Certificate, Prediction
 from ranmask.serving.problems import is_callers, shown
 from ranmask.serving.tickets import Ticket
@@ -71,12 +72,18 @@ def _error(text: Text) -> str | None:
     return None
 
 
-def explained(smoothed: TextClassifier, text: Text, copies: int) -> dict[str, Any]:
+def explained(
+    smoothed: TextClassifier,
+    text: Text,
+    copies: int,
+    choose: Callable[[CertificateKind], TextClassifier],
+    seconds: float,
+) -> dict[str, Any]:
     """What `ranmask.serving.explaining` says about one text."""
     from ranmask.serving.explaining import explain
 
     document(text)
-    return explain(smoothed, text, copies)
+    return explain(smoothed, text, copies, choose, seconds)
 
 
 def attacked(

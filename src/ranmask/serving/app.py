@@ -20,6 +20,7 @@ from starlette.middleware.cors import CORSMiddleware
 
 from ranmask import __version__
 from ranmask.interface import TextClassifier
+from ranmask.options import CertificateKind, for_certificate
 from ranmask.serving import schemas
 from ranmask.serving.answering import attacked, certified, explained, predicted
 from ranmask.serving.describing import describe, documented
@@ -37,7 +38,7 @@ from ranmask.serving.tickets import Ticket
 from ranmask.serving.work import Workers
 from ranmask.words import Text
 
-_ATTACK_SHARE = 0.8  # of the deadline: an attack ends by itself, with what it found
+_MOST_OF_TIME = 0.8  # of the deadline: attacks end by then, with what they found
 _POSTED = (400, 401, 404, 408, 413, 415, 422, 429, 503, 504)
 
 _TEXT = {"type": "string"}
@@ -112,16 +113,26 @@ class Service:
     async def explain(self, request: Request, body: schemas.ExplainQuestion) -> Response:
         """The certificate of one text, copies that vote, and the margin that changes leave."""
         [text] = body.all_texts()
+        seconds = _MOST_OF_TIME * self._settings.deadline_seconds
         asked = self._asked(request, body)
+
+        def choose(ticket: Ticket, kind: CertificateKind) -> TextClassifier:
+            options = for_certificate(kind, asked.options)
+            self._host.copies(asked.model, [text], **options)  # refuses too many
+            return self._host.smoothed(asked.model, ticket, **options)
+
         answer = await self.workers.run(
-            request.receive, lambda ticket: explained(asked.smoothed(ticket), text, body.copies)
+            request.receive,
+            lambda ticket: explained(
+                asked.smoothed(ticket), text, body.copies, partial(choose, ticket), seconds
+            ),
         )
         return JSONResponse({"model": asked.model, **answer})
 
     async def attack(self, request: Request, body: schemas.AttackQuestion) -> Response:
         """Try to change the label of one text by changing its words."""
         [text] = body.all_texts()
-        seconds = _ATTACK_SHARE * self._settings.deadline_seconds
+        seconds = _MOST_OF_TIME * self._settings.deadline_seconds
         asked = self._asked(request, body)
         answer = await self.workers.run(
             request.receive,

@@ -7,10 +7,11 @@ label.  Neither decides anything: certificates come from `SmoothedClassifier`, c
 
 from __future__ import annotations
 
+import math
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
-from typing import Any
+from typing import Any, cast
 
 from ranmask.attacks.attacking import attack
 from ranmask.attacks.candidates import AnyWord
@@ -25,19 +26,13 @@ from ranmask.interface import TextClassifier
 from ranmask.margins import MarginCurve, exact_margins, sampled_margins
 from ranmask.options import DEFAULT_ALPHA, CertificateKind
 from ranmask.results import Certificate
-from ranmask.serving.remembering import remembering, voting
+from ranmask.serving.remembering import RememberingClassifier, remembering
+from ranmask.serving.sizing import copies_of
 from ranmask.serving.telling_words import most_telling
-from ranmask.smoothing import SmoothedClassifier
+from ranmask.smoothing import COMPARED, SmoothedClassifier
 from ranmask.synonym_smoothing import SynonymSmoothedClassifier
 from ranmask.voters import Poll
 from ranmask.words import Text, document
-
-COMPARED: tuple[CertificateKind, ...] = ("ablation", "paper", "paper-as-printed")
-"""Certificates that are set beside the one that was asked for."""
-
-COMPARED_MASKS = 1000
-COMPARED_SELECTION_MASKS = 200
-"""Sizes of the samples that they read: smaller than the command line's, for people who wait."""
 
 _COPIES_A_ROUND = 20_000  # that one round of an attack may compute, about
 _FEWEST_QUERIES, _MOST_QUERIES = 90, 900  # what makes sense, and what still helps
@@ -45,14 +40,27 @@ _ROUNDS = 4
 _MOST_PLACES = 24
 
 
-def explain(smoothed: TextClassifier, text: Text, copies: int = 12) -> dict[str, Any]:
+Choose = Callable[[CertificateKind], TextClassifier]
+"""The classifier that answers where another certificate is asked for."""
+
+
+def explain(
+    smoothed: TextClassifier,
+    text: Text,
+    copies: int = 12,
+    choose: Choose | None = None,
+    seconds: float = math.inf,
+) -> dict[str, Any]:
     """The certificate of a text and what it rests on, as plain JSON values.
 
     ``result``: what `certify` says.  ``words`` and ``labels``: what its positions and numbers
     mean.  ``copies``: the first copies that it was read from, with ``kept``, the positions of the
     words that each shows, and its vote ``label_id``.  ``curves``: by certificate, what
-    `ranmask.margins` says, as floating-point numbers for drawing; ``ensemble`` and ``masks`` say
-    what voted, for the certificates that are compared count votes, whatever was asked for.
+    `ranmask.margins` says, as floating-point numbers for drawing.  Each is that of the classifier
+    which ``choose`` gives for this certificate (its `choosing` by default), so that choosing it
+    gives the same radius; ``ensemble`` and ``masks`` say what voted there.  ``refused``: by
+    certificate, why it has none: it cannot be chosen with these options, or would take longer, by
+    the time that the first one took, than is left of ``seconds``.
     Copies and curves are empty for classifiers that are not smoothed by masks; for those that are
     smoothed by synonyms, ``replacements`` lists, word by word, what may take its place.
     """
@@ -67,16 +75,32 @@ def explain(smoothed: TextClassifier, text: Text, copies: int = 12) -> dict[str,
             answer["replacements"] = [list(listed[1:]) for listed in replacements]
         return answer
     smoothed.check_certifiable()
-    once = remembering(smoothed)
+    begun = time.monotonic()
+    base = RememberingClassifier(smoothed.base)
+    once = remembering(smoothed, base)
     [certificate] = once.certify([text])
-    curves = dict(_curves(once, text, certificate))
-    exact = certificate.certificate == "exact"
-    poll = next(once.ballots([text]) if exact else once.estimation_ballots([text]))
+    poll = _poll(once, text)
+    curves = {certificate.certificate: _drawn(_curve(once, poll, certificate), certificate)}
+    refused: dict[str, str] = {}
+    spent = time.monotonic() - begun
+    for kinds in _beside(certificate) if smoothed.options.threat == "substitutions" else ():
+        try:
+            other = (choose or smoothed.choosing)(kinds[0])
+            assert isinstance(other, SmoothedClassifier)
+            more = min(copies_of(other, [text]), math.comb(poll.family.words, poll.family.kept))
+            needed = spent * more / max(1, base.copies)
+            if needed > seconds - spent:
+                raise OptionError(
+                    f"its {more:,} copies would take about {needed:.0f} s more: choose it by itself"
+                )
+            curves |= _curves(remembering(other, base), text, kinds)
+        except OptionError as error:
+            refused |= dict.fromkeys(kinds, str(error))
     shown = zip(
         poll.family.sets[:copies].tolist(), poll.ballots.votes[:copies].tolist(), strict=True
     )
     votes = [{"kept": kept, "label_id": vote} for kept, vote in shown]
-    return _answer(smoothed, certificate, words, votes, curves)
+    return {**_answer(smoothed, certificate, words, votes, curves), "refused": refused}
 
 
 def _answer(
@@ -96,37 +120,32 @@ def _answer(
     }
 
 
+def _beside(own: Certificate) -> list[tuple[CertificateKind, ...]]:
+    """The other certificates, those together that read the same votes."""
+    estimating = tuple(kind for kind in COMPARED if kind not in ("exact", own.certificate))
+    return [estimating] if own.certificate == "exact" else [("exact",), estimating]
+
+
 def _curves(
-    smoothed: SmoothedClassifier, text: Text, certificate: Certificate
-) -> Iterator[tuple[str, dict[str, Any]]]:
-    """The curve of the certificate itself first, then those that it is compared with."""
-    options = smoothed.options
-    kind = options.certificate
-    if kind == "exact":
-        poll = next(smoothed.ballots([text]))
-        curve = exact_margins(poll.ballots, poll.family, certificate.radius, options.threat)
-        yield "exact", _drawn(curve, certificate)
-        if options.threat != "substitutions":
-            return  # the others know of no insertions
-        panel = voting(smoothed, COMPARED_MASKS, COMPARED_SELECTION_MASKS)
-        kinds = COMPARED
-    else:
-        panel = smoothed
-        kinds = (kind, "exact", *(other for other in COMPARED if other != kind))
-    [found] = panel.compare([text], kinds)
-    poll = next(panel.estimation_ballots([text]))
-    for other in kinds:
-        yield other, _drawn(_curve(panel, poll, other, found[other]), found[other])
+    smoothed: SmoothedClassifier, text: Text, kinds: tuple[CertificateKind, ...]
+) -> dict[str, dict[str, Any]]:
+    [found] = smoothed.compare([text], kinds)
+    poll = _poll(smoothed, text)
+    return {kind: _drawn(_curve(smoothed, poll, one), one) for kind, one in found.items()}
 
 
-def _curve(
-    smoothed: SmoothedClassifier, poll: Poll, kind: CertificateKind, certificate: Certificate
-) -> MarginCurve:
-    if kind == "exact":
-        return exact_margins(poll.ballots, poll.family, certificate.radius)
+def _poll(smoothed: SmoothedClassifier, text: Text) -> Poll:
+    """What a certificate is read from."""
+    exact = smoothed.options.certificate == "exact"
+    return next(smoothed.ballots([text]) if exact else smoothed.estimation_ballots([text]))
+
+
+def _curve(smoothed: SmoothedClassifier, poll: Poll, certificate: Certificate) -> MarginCurve:
     options = smoothed.options
+    if certificate.certificate == "exact":
+        return exact_margins(poll.ballots, poll.family, certificate.radius, options.threat)
     return sampled_margins(
-        kind,
+        cast("CertificateKind", certificate.certificate),
         poll.ballots,
         poll.family,
         certificate.label_id,

@@ -94,9 +94,6 @@ class _Hosted:
                 tolerance=self.tolerance,
                 recheck=self.loaded.recheck,
             )
-        shown = {"keep": None, "mask_rate": None}
-        if shown.keys() & given.keys():
-            given = {**shown, **given}  # one of the two takes the place of both
         options = overridden(self.loaded.options.to_dict(), given)
         return SmoothedClassifier(
             base,

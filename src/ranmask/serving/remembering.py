@@ -46,6 +46,11 @@ class RememberingClassifier(BaseClassifier):
             self._rows.update(zip(unknown, scored, strict=True))
         return [np.stack([self._rows[name] for name in names]) for names in wanted]
 
+    @property
+    def copies(self) -> int:
+        """How many copies ``base`` was asked about."""
+        return len(self._rows)
+
     def score_drawn(self, texts: Sequence[DrawnCopies]) -> list[Scores]:
         """As ``base``: random synonyms hardly ever repeat."""
         return self._base.score_drawn(texts)
@@ -80,39 +85,17 @@ class RememberingClassifier(BaseClassifier):
         return self._base.description()
 
 
-def remembering(smoothed: SmoothedClassifier) -> SmoothedClassifier:
-    """The same classifier over a base that remembers."""
+def remembering(smoothed: SmoothedClassifier, base: RememberingClassifier) -> SmoothedClassifier:
+    """The same classifier over a base that remembers, which others may share."""
+    # None where the base classifier's own is in force; some allow no other.
+    own = smoothed.tolerance == smoothed.base.tolerance
     return SmoothedClassifier(
-        RememberingClassifier(smoothed.base),
+        base,
         **smoothed.options.to_dict(),
         labels=smoothed.labels,
-        tolerance=_given_tolerance(smoothed),
+        tolerance=None if own else smoothed.tolerance,
         recheck=smoothed.recheck,
     )
-
-
-def voting(smoothed: SmoothedClassifier, masks: int, selection_masks: int) -> SmoothedClassifier:
-    """A vote over random copies of as many words, by the same base: what others certify."""
-    options = smoothed.options
-    return SmoothedClassifier(
-        smoothed.base,
-        keep=options.keep,
-        mask_rate=options.mask_rate,
-        masks=masks,
-        selection_masks=selection_masks,
-        ensemble="vote",
-        certificate="ablation",
-        alpha=options.alpha,
-        seed=options.seed,
-        labels=smoothed.labels,
-        tolerance=_given_tolerance(smoothed),
-        recheck=smoothed.recheck,
-    )
-
-
-def _given_tolerance(smoothed: SmoothedClassifier) -> float | None:
-    """None where the base classifier's own is in force; some allow no other."""
-    return None if smoothed.tolerance == smoothed.base.tolerance else smoothed.tolerance
 
 
 def _names(copies: MaskedCopies) -> list[tuple[Document, int, bytes]]:

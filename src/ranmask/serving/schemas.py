@@ -190,12 +190,16 @@ class ShownCopy(BaseModel):
 
 
 class Explanation(_Answer):
-    """A certificate, some of the copies that it rests on, and the margins that remain."""
+    """A certificate, some of the copies that it rests on, and the margins that remain.
+
+    ``curves``: by certificate, each what asking for it gives; ``refused``: why one is missing.
+    """
 
     model: str
     result: CertificateResult
     copies: list[ShownCopy]
     curves: dict[str, Any]
+    refused: dict[str, str] = {}
 
 
 class AttackAnswer(_Answer):

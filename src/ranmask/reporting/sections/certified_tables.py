@@ -1,4 +1,4 @@
-"""Tables of certified robustness: beside the paper's, and what the same votes prove."""
+"""Tables of certified robustness: beside the paper's, and what the votes prove."""
 
 from __future__ import annotations
 
@@ -123,7 +123,7 @@ def proved(results: ByRate) -> Table:
             )
         )
     return Table(
-        caption=_caption(results, bool(compared)),
+        caption=_caption(results),
         columns=(
             Column("masked"),
             *(_COMPARED[name] for name in compared),
@@ -139,13 +139,12 @@ def proved(results: ByRate) -> Table:
     )
 
 
-def _caption(results: ByRate, compared: bool) -> str:
-    votes = "the same votes" if compared else "the votes"
+def _caption(results: ByRate) -> str:
     first = [result.readings[0] for result in results.values()]
     if not all(one.guarantee for one in first):
-        return f"What is claimed of {votes}, without guarantee"
+        return "What is claimed of the votes, without guarantee"
     proof = all(one.certificate == "exact" for one in first)
-    return f"What {votes} {'prove' if proof else 'certify'}"
+    return f"What the votes {'prove' if proof else 'certify'}"
 
 
 def _sizes(results: ByRate) -> list[str]:

@@ -37,7 +37,8 @@ def section(reproductions: Sequence[Reproduction]) -> Section | None:
 
 
 def _idea(reproductions: Sequence[Reproduction]) -> list[Block]:
-    lines = _lines(reproductions)
+    named = _named_lines(reproductions)
+    lines = [line for line, _ in named]
     blocks: list[Block] = [
         Paragraph(
             prose(
@@ -51,8 +52,8 @@ def _idea(reproductions: Sequence[Reproduction]) -> list[Block]:
         Paragraph(prose(_limits(reproductions))),
     ]
     if lines:
-        shown = max(lines, key=_worth_showing)
-        blocks.append(_picture(shown, _names(lines)))
+        shown, names = max(named, key=lambda pair: _worth_showing(pair[0]))
+        blocks.append(_picture(shown, names))
     blocks.append(Paragraph(prose("Why this is a proof and not a hope:")))
     blocks.append(Bullets(_steps(lines), numbered=True))
     if lines:
@@ -155,11 +156,13 @@ def _count(line: Mapping[str, Any]) -> list[Block]:
     return [table]
 
 
-def _lines(reproductions: Sequence[Reproduction]) -> list[Mapping[str, Any]]:
-    """Certified sentences of our own."""
+def _named_lines(
+    reproductions: Sequence[Reproduction],
+) -> list[tuple[Mapping[str, Any], Mapping[int, str]]]:
+    """Certified sentences of our own, each with the names of its run's classes."""
     needed = {"label", "label_id", "votes", "words", "kept", "masks", "radius", "critical_words"}
     return [
-        line
+        (line, _names(examples))
         for one in reproductions
         for _, examples in finished(one, Examples)
         for line in examples.lines
@@ -171,8 +174,12 @@ def _text(line: Mapping[str, Any]) -> str:
     return str(line.get("hypothesis") or line.get("text") or "")
 
 
-def _names(lines: Sequence[Mapping[str, Any]]) -> dict[int, str]:
-    return {int(line["label_id"]): str(line["label"]) for line in lines}
+def _names(examples: Examples) -> dict[int, str]:
+    """From the run's record; where that has none, the labels that its own lines were given."""
+    if examples.labels:
+        return dict(enumerate(examples.labels))
+    labelled = (line for line in examples.lines if {"label_id", "label"} <= line.keys())
+    return {int(line["label_id"]): str(line["label"]) for line in labelled}
 
 
 def _worth_showing(line: Mapping[str, Any]) -> tuple[bool, bool, int]:

@@ -8,15 +8,20 @@ const FEW_CLASSES = 8;
 const LONG_TEXT = 60; // words from which runs of hidden ones are drawn in short
 const LONG_RUN = 6;
 
+const SCORES = {
+  score: "Bars and first numbers: the mean score, from 0 to 1; the largest decides. A model may judge each class by itself, so scores are no shares of a whole. Then: for how many copies this class is the best.",
+  logit: "Bars and first numbers: the mean of scaled logits, from -1 to 1, no bar below 0; the largest decides. They are no shares of a whole. Then: for how many copies this class is the best.",
+};
+
 const unitOf = (result) => (result.threat === "edits" ? "edit" : "word");
 
 export function showAnswer(explained, asked) {
-  const { result, labels, words, copies, curves } = explained;
+  const { result, labels, words, copies, curves, refused = {} } = explained;
   showVerdict(result);
   showText(words, result, Array.isArray(asked.text) ? asked.text[0] : null);
   showVotes(result, labels);
   showAssumptions(result);
-  showRadii(result, curves, labels);
+  showRadii(result, curves, refused, labels);
   showCopies(result, copies, words, labels);
 }
 
@@ -95,7 +100,7 @@ function showVotes(result, labels) {
     const bar = make("span");
     bar.style.width = percent(Math.min(1, Math.max(0, weight(place))), 2).replace(" ", "");
     const votes = `${result.votes[place].toLocaleString("en")} of ${total.toLocaleString("en")}`;
-    const said = result.scores ? `${percent(result.scores[place], 1)} · ${votes}` : votes;
+    const said = result.scores ? `${result.scores[place].toFixed(3)} · best for ${votes}` : votes;
     return make("li", { class: place === result.label_id ? "won" : null },
       make("span", { class: "name" }, labels[place]),
       make("span", { class: "bar", "aria-hidden": "true" }, weight(place) > 0 ? bar : null),
@@ -106,8 +111,8 @@ function showVotes(result, labels) {
   fill(by("other-votes"), ...rows.slice(few));
   by("others").hidden = few === rows.length;
   by("others-title").textContent = `${rows.length - few} more classes`;
-  by("votes-note").textContent = result.scores
-    ? "Bars: the mean score, which decides. After it: how many copies find this class best."
+  by("votes-title").textContent = result.scores ? "How the copies scored it" : "How the copies voted";
+  by("votes-note").textContent = result.scores ? SCORES[result.ensemble]
     : result.uncertain ? `${counted(result.uncertain, "vote")} could turn by rounding and counted against the answer.` : "";
 }
 
@@ -116,28 +121,31 @@ function showAssumptions(result) {
   fill(by("assumptions"), ...result.assumes.map((one) => make("li", {}, `${one}.`)));
 }
 
-function showRadii(result, curves, labels) {
+// Each row is what choosing that certificate gives.
+function showRadii(result, curves, refused, labels) {
   const kinds = kindsOf(curves);
   by("radii").closest("section").hidden = !kinds.length;
   by("radii-unit").textContent = `${unitOf(result)}s`;
   fill(by("radii"), ...kinds.map((kind) => {
     const curve = curves[kind];
     const other = curve.label_id === result.label_id ? "" : ` (for ${labels[curve.label_id]})`;
-    const voted = curve.ensemble === result.ensemble ? "" : ", of a vote";
+    const voted = curve.ensemble === result.ensemble ? "" : curve.ensemble === "vote" ? ", of a vote" : ", of scores";
     const sure = !curve.guarantee ? "no" : curve.alpha === null ? "yes, a proof" : `yes, with ${percent(1 - curve.alpha)}`;
     return make("tr", { class: kind === result.certificate ? "own" : null },
       make("th", { scope: "row" }, NAMES[kind]),
       make("td", { class: "number" }, curve.radius === null ? "none" : String(curve.radius)),
       make("td", {}, sure + voted + other));
-  }));
-  const mixed = new Set(kinds.map((kind) => curves[kind].ensemble)).size > 1;
+  }), ...Object.entries(refused).map(([kind, why]) => make("tr", {},
+    make("th", { scope: "row" }, NAMES[kind]), make("td", { class: "number" }, "–"),
+    make("td", {}, `not shown: ${why}`))));
+  const estimated = kinds.find((kind) => kind !== "exact");
   const bounded = kinds.some((kind) => curves[kind].known.includes(false));
   const printed = curves["paper-as-printed"];
   by("chart-note").textContent = [
     `Open marks: the radius of each certificate, the last number of ${unitOf(result)}s it covers.`,
     printed && printed.radius !== null ? "The cross is the paper's radius as printed: it lies where the paper's own curve has already failed." : "",
-    mixed ? `All but exact count votes, so theirs are drawn for a vote of ${counted(curves.paper.masks, "random copy", "random copies")}.` : "",
-    kinds.length === 1 ? "The other certificates do not cover this kind of change." : "",
+    estimated ? `All but exact are about a vote of random copies, of which they read ${curves[estimated].masks.toLocaleString("en")}.` : "",
+    kinds.length === 1 && !Object.keys(refused).length ? "The other certificates do not cover this kind of change." : "",
     bounded ? "Somewhere the search gave up: the exact curve is then a lower bound." : "",
   ].filter(Boolean).join(" ");
 }

@@ -49,6 +49,7 @@ export function fitChoices() {
   const edits = byMasks() && Boolean(card().order_free) && exact && keep === 1;
   if (!edits) by("threat").value = "substitutions";
   by("threat").disabled = !edits;
+  if (!exact && by("ensemble").value !== "vote") by("ensemble").value = "";
   by("ensemble").disabled = !exact;
   for (const name of OF_MASKS) by(name).closest("p").hidden = !byMasks();
   by("covered").textContent = byMasks() ? "to anything at all" : "to a synonym that its table lists";
@@ -69,8 +70,7 @@ export function question() {
     options.certificate = by("certificate").value;
     options.threat = by("threat").value;
     if (by("keep").value) options.keep = Number(by("keep").value);
-    if (options.certificate !== "exact") options.ensemble = "vote";
-    else if (by("ensemble").value) options.ensemble = by("ensemble").value;
+    if (by("ensemble").value) options.ensemble = by("ensemble").value;
   }
   return { model: by("model").value, text: writtenText(), options };
 }
