@@ -243,15 +243,18 @@ class TestPacking:
             assert (packing.starts.numpy() == starts).all()
             assert (packing.owner.numpy() == owner).all()
             row = token = 0
-            for first, end, from_token, to_token in packing.groups.tolist():
+            for first, end, from_token, to_token, length, slot in packing.groups.tolist():
                 assert (first, from_token) == (row, token)
                 assert to_token == starts[end - 1] + lengths[end - 1]
                 assert end - first <= at_once // 2
-                assert end - first == 1 or to_token - from_token <= at_once
+                assert (lengths[first:end] == length).all()
+                assert length <= 1 << slot
+                assert end - first == 1 or (end - first) << slot <= at_once
                 row, token = end, to_token
             assert (row, token) == (len(lengths), lengths.sum())
             token = 0
-            for first, end, from_key, to_key in packing.tiles.tolist():
+            for first, end, from_key, to_key, length, _ in packing.tiles.tolist():
+                assert length == lengths[owner[first]]
                 assert first == token
                 assert 0 < end - first <= at_once
                 # All keys of all rows that it has a token of, and of rows of no other tile ...
@@ -272,6 +275,8 @@ class TestPacking:
                 assert (lengths[part] == rising).all()
                 assert (np.diff(rising) >= 0).all()
                 assert rising.sum() <= tokens or len(rising) == 1
+                # How a row is added up must not depend on the rows beside it.
+                assert len({pack(part[:1], rising[[place]], CPU).at_once for place in (0, -1)}) == 1
         [*most, last] = [rising.sum() for _, rising in cut(np.full(1000, 10), 3000)]
         assert len(most) == 3
         assert last > 2000  # four even batches, not three full ones and a rest
@@ -358,7 +363,7 @@ class TestModelsThatChange:
         copies = [copies_of(half, WORDS, 3, 100)]
         moved = np.abs(half.score(copies)[0] - both[1].score(copies)[0]).max()
         assert 0.001 < moved < 1
-        assert half.tolerance > 100 * both[0].tolerance
+        assert half.tolerance > 0
 
     def test_what_is_not_finite_is_no_score(self, both):
         packed, _ = both
@@ -375,6 +380,35 @@ def test_nothing_to_score(classifiers):
     for score in (packed.score_copies, packed.score_rows):
         with pytest.raises(ClassifierError, match="no copies"):
             score([])
+
+
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
+@pytest.mark.parametrize("dtype", ["float32", "float16", "bfloat16"])
+@pytest.mark.parametrize("size", [16, 32, 64])
+def test_kernels_give_a_row_the_same_bits_in_any_company(dtype, size):
+    from ranmask.classifiers.engine.kernels import TritonOperations
+
+    torch.manual_seed(1)
+    device, heads, rows = torch.device("cuda"), 4, 300
+    width = heads * size
+    for length in (1, 3, 4, 5, 7, 8, 9, 13, 16, 17, 31, 33, 50, 64, 65, 100, 200):
+        drawn = torch.randn(rows, length, 3 * width, device=device).to(getattr(torch, dtype))
+        found = []
+        for order in (torch.arange(rows), torch.arange(rows).flip(0), torch.randperm(rows)[:37]):
+            packing = pack(np.arange(len(order)), np.full(len(order), length), device)
+            table = drawn[order.to(device)].reshape(-1, 3 * width)
+            first = table[packing.starts, :width].contiguous()
+            with torch.inference_mode():
+                every = TritonOperations().attend(table, None, packing, heads, 0.2)
+                firsts = TritonOperations().attend_first(
+                    first, table[:, width:], None, packing, heads, 0.2
+                )
+            kept = torch.zeros(rows, length + 1, width, device=device, dtype=drawn.dtype)
+            kept[order, :length] = every.view(len(order), length, width)
+            kept[order, length] = firsts
+            found.append((order, kept))
+        for order, kept in found[1:]:
+            assert torch.equal(kept[order], found[0][1][order]), length
 
 
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")

@@ -4,18 +4,25 @@
   It is computed once (`PackedEncoder.start`), however many copies show it there.
 - The head reads the first row of the last layer.  Of the other rows that layer needs only keys
   and values.
+
+Libraries choose the order of a product's sums by its number of rows, but all of more than some few
+alike.  So that a row has the same bits in any company, no product has fewer (`_LEAST_ROWS`).
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
 import torch
-from torch.nn.functional import linear
+from torch.nn.functional import pad
 
 from ranmask.classifiers.engine.operations import Operations
 from ranmask.classifiers.engine.packing import Packing
 from ranmask.classifiers.engine.weights import Encoder, Layer
+
+_LEAST_ROWS = {"cuda": 2048, "cpu": 16}  # from which on all were seen to be added up alike
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,8 +61,8 @@ class PackedEncoder:
             summed = summed + parts.types(types)
         hidden = parts.norm(summed + parts.positions(positions))
         if parts.projection is not None:
-            hidden = parts.projection(hidden)
-        return Start(hidden, parts.layers[0].query_key_value(hidden))
+            hidden = _steadily(parts.projection, hidden)
+        return Start(hidden, _steadily(parts.layers[0].query_key_value, hidden))
 
     def logits(self, start: Start, index: torch.Tensor | None, packing: Packing) -> torch.Tensor:
         """Logits of the rows of ``packing``, whose tokens are the rows ``index`` of ``start``.
@@ -67,22 +74,22 @@ class PackedEncoder:
         hidden, projected = start.hidden, start.projected
         for number, layer in enumerate(layers):
             if number:
-                projected = layer.query_key_value(hidden)
+                projected = _steadily(layer.query_key_value, hidden)
             context = operations.attend(projected, index, packing, parts.heads, parts.scale)
             hidden = self._after_attention(layer, context, hidden, index)
             index = None
         firsts = packing.starts if index is None else index[packing.starts]
         first = hidden[firsts]
         if layers:
-            query = last.query_key_value(first, 0, 1)
-            key_value = last.query_key_value(hidden, 1, 3)
+            query = _steadily(partial(last.query_key_value, first=0, last=1), first)
+            key_value = _steadily(partial(last.query_key_value, first=1, last=3), hidden)
         else:
             width = projected.shape[1] // 3
             query, key_value = projected[firsts, :width], projected[:, width:]
         context = operations.attend_first(
             query, key_value, index, packing, parts.heads, parts.scale
         )
-        return parts.head(self._after_attention(last, context, first, None))
+        return _steadily(parts.head, self._after_attention(last, context, first, None))
 
     def _after_attention(
         self,
@@ -93,9 +100,16 @@ class PackedEncoder:
     ) -> torch.Tensor:
         """The rest of a layer; ``residual`` is what came into it, by ``index`` where given."""
         operations = self._operations
-        out = linear(context, layer.output.weight, layer.output.bias)
+        out = _steadily(layer.output, context)
         hidden = operations.add_and_norm(out, residual, index, layer.output_norm)
-        inner = linear(hidden, layer.inner.weight, layer.inner.bias)
-        active = operations.activate(layer.activation, inner)
-        outer = linear(active, layer.outer.weight, layer.outer.bias)
+        active = operations.activate(layer.activation, _steadily(layer.inner, hidden))
+        outer = _steadily(layer.outer, active)
         return operations.add_and_norm(outer, hidden, None, layer.outer_norm)
+
+
+def _steadily(product: Callable[[torch.Tensor], torch.Tensor], rows: torch.Tensor) -> torch.Tensor:
+    """What ``product`` makes of rows, each by itself, of which there are enough."""
+    missing = _LEAST_ROWS.get(rows.device.type, 0) - len(rows)
+    if missing <= 0:
+        return product(rows)
+    return product(pad(rows, (0, 0, 0, missing)))[: len(rows)]

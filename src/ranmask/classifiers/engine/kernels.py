@@ -4,7 +4,8 @@ Attention takes a group of whole rows in one program (`packing`): scores of all 
 tokens are one small product, of which those within a row are kept.  So rows of a few tokens cost
 little more than their bytes.  A longer row is a loop over its keys.
 
-All is added up in float32; in float32 products are exact to its last bits (no TF32).
+All is added up in float32; in float32 products are exact to its last bits (no TF32).  A row has the
+same bits in any company: see `packing`.
 """
 
 from __future__ import annotations
@@ -162,19 +163,27 @@ def _attention(
     FIRST: tl.constexpr,
     INDEXED: tl.constexpr,
 ):
-    """One head of one tile: (first query, end of queries, first key, end of keys)."""
+    """One head of one tile: (first query, end of queries, first key, end of keys, length, slot)."""
     tile = tl.program_id(0) // heads
     head = tl.program_id(0) % heads
     # Places of a batch fit into 32 bits; in 64, float32 of 64 columns no longer fits the registers.
-    first_query = tl.load(tiles + 4 * tile).to(tl.int32)
-    end_query = tl.load(tiles + 4 * tile + 1).to(tl.int32)
-    first_key = tl.load(tiles + 4 * tile + 2).to(tl.int32)
-    end_key = tl.load(tiles + 4 * tile + 3).to(tl.int32)
+    first_query = tl.load(tiles + 6 * tile).to(tl.int32)
+    end_query = tl.load(tiles + 6 * tile + 1).to(tl.int32)
+    first_key = tl.load(tiles + 6 * tile + 2).to(tl.int32)
+    end_key = tl.load(tiles + 6 * tile + 3).to(tl.int32)
+    length = tl.load(tiles + 6 * tile + 4).to(tl.int32)
+    slot = tl.load(tiles + 6 * tile + 5).to(tl.int32)
     place = tl.arange(0, BLOCK)
     column = head * SIZE + place
-    asked = first_query + tl.arange(0, QUERIES)
-    is_asked = asked < end_query
+    number = tl.arange(0, QUERIES)
     if FIRST:  # one query a row
+        asked = first_query + number
+        is_asked = asked < end_query
+    else:
+        inside = number & ((1 << slot) - 1)
+        asked = first_query + (number >> slot) * length + inside
+        is_asked = (inside < length) & (asked < end_query)
+    if FIRST:
         query_row = tl.where(is_asked, asked, -1)
         query_place = asked.to(tl.int64)
     else:
@@ -191,9 +200,12 @@ def _attention(
     best = tl.full((QUERIES,), -float("inf"), tl.float32)
     total = tl.zeros((QUERIES,), tl.float32)
     context = tl.zeros((QUERIES, BLOCK), tl.float32)
-    for from_key in range(first_key, end_key, KEYS):
-        read = from_key + tl.arange(0, KEYS)
-        is_read = read < end_key
+    rows = (end_key - first_key) // length
+    for from_column in range(0, ((rows - 1) << slot) + length, KEYS):
+        key_number = from_column + tl.arange(0, KEYS)
+        key_inside = key_number & ((1 << slot) - 1)
+        read = first_key + (key_number >> slot) * length + key_inside
+        is_read = (key_inside < length) & (read < end_key)
         key_row = tl.load(owner + read, mask=is_read, other=-2)
         if INDEXED:
             key_place = tl.load(index + read, mask=is_read, other=0).to(tl.int64)
