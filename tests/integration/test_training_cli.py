@@ -317,7 +317,7 @@ class TestRefused:
         (damaged / "config.json").write_text('{"model_type": "bert"}')
         given = ("--data", data, "--output", tmp_path / "out", *ENCODER)
         for base, message in (
-            (data, f"the base folder '{data}' holds no model: it has no config.json"),
+            (data, f"the folder '{data}' holds no model: it has no config.json"),
             (tmp_path / "absent", f"there is no model folder '{tmp_path}/absent'"),
             ("./absent", "there is no model folder './absent'"),
             (damaged, f"cannot load the base encoder '{damaged}': "),
