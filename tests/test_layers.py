@@ -13,7 +13,7 @@ SOURCE = Path(ranmask.__file__).parent
 
 FLOORS = [
     {"errors", "interrupting"},
-    {"families", "published", "divergence"},
+    {"families", "published", "divergence", "output_files"},
     {"certificates", "metrics", "roc", "headlines"},
     {"words", "spelling", "risk", "intervals"},
     {"synonyms"},

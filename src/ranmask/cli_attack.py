@@ -40,6 +40,7 @@ from ranmask.cli_options import (
     Sampling,
     Seed,
     ShardRows,
+    SkipBadRows,
     Split,
     TextColumn,
     Workers,
@@ -48,6 +49,7 @@ from ranmask.cli_options import (
     tame_libraries,
     word_losses_from,
 )
+from ranmask.cli_running import check_output
 from ranmask.cli_sharding import print_attacked, run_sharded, sharding_from
 from ranmask.cli_supplies import supplies_for
 from ranmask.errors import OptionError
@@ -69,6 +71,7 @@ def attack(
     data: DataName = None,
     split: Split = None,
     texts: option.TextCount = None,
+    skip_bad_rows: SkipBadRows = False,
     output: Output = None,
     preset: option.PresetName = "ranmask-2021",
     plain: option.Plain = False,
@@ -123,7 +126,9 @@ def attack(
             "give them with --vocabulary"
         )
     columns = columns_from(text_column, pair_columns, label_column)
-    source = _source(input, data, split, texts, columns, whole=sharding is None)
+    whole = sharding is None
+    source = _source(input, data, split, texts, columns, whole=whole, skip_bad_rows=skip_bad_rows)
+    check_output(output, source, sharded=sharding is not None)
     options = {
         "keep": keep,
         "mask_rate": mask_rate,
@@ -201,6 +206,7 @@ def _source(
     columns: Columns,
     *,
     whole: bool,
+    skip_bad_rows: bool,
 ) -> Source:
     """The rows to attack; ``whole``: all in memory, to be read more than once."""
     if (input_path is None) == (data is None):
@@ -210,8 +216,8 @@ def _source(
     if texts is not None and texts < 1:
         raise OptionError(f"--texts must be at least 1, not {texts}")
     if data is not None:
-        return open_input(None, None, data, split, texts, columns)
-    source = open_input(None, input_path, None, split, None, columns)
+        return open_input(None, None, data, split, texts, columns, skip_bad_rows=skip_bad_rows)
+    source = open_input(None, input_path, None, split, None, columns, skip_bad_rows=skip_bad_rows)
     first = itertools.islice(source.rows, texts)
     origin = {**(source.origin or {}), "texts": texts}
     if not whole:

@@ -25,6 +25,7 @@ from ranmask.cli_options import (
     Output,
     PairColumns,
     Seed,
+    SkipBadRows,
     Split,
     TextColumn,
     Texts,
@@ -45,6 +46,7 @@ def beta(
     data: DataName = None,
     split: Split = None,
     rows: FirstRows = None,
+    skip_bad_rows: SkipBadRows = False,
     output: Output = None,
     text_column: TextColumn = None,
     label_column: LabelColumn = None,
@@ -65,7 +67,7 @@ def beta(
     resumes.
     """
     columns = columns_from(text_column, pair_columns, label_column)
-    source = open_input(texts, input, data, split, rows, columns)
+    source = open_input(texts, input, data, split, rows, columns, skip_bad_rows=skip_bad_rows)
     check_output(output, source)
     masked_smoothing("beta", model)
     from ranmask.betas import DEFAULT_BETA_MASKS, DEFAULT_CHANGED, DEFAULT_DRAWS, BetaEstimator

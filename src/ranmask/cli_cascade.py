@@ -11,6 +11,7 @@ import typer
 from ranmask import cli_training_options as option
 from ranmask.cli_options import Device, Dtype, Seed, tame_libraries
 from ranmask.errors import OptionError, OutputError
+from ranmask.output_files import check_file
 from ranmask.training_log import TrainingLog
 
 AttackedFiles = Annotated[
@@ -113,8 +114,8 @@ def report(
     from ranmask.loading import load_classifier
 
     found = read_attacked(attacked)
-    if output is not None and not output.resolve().parent.is_dir():
-        raise OutputError(f"cannot write {output}: there is no folder {output.resolve().parent}")
+    if output is not None:
+        check_file(output)
     cascade = load_classifier(model, device=device, dtype=dtype)
     if not isinstance(cascade, Cascade):
         raise OptionError(f"{model} is not a cascade: make one with `ranmask cascade build`")

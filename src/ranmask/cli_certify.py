@@ -40,6 +40,7 @@ from ranmask.cli_options import (
     Seed,
     SelectionMasks,
     ShardRows,
+    SkipBadRows,
     Split,
     TextColumn,
     Texts,
@@ -75,6 +76,7 @@ def certify(
     data: DataName = None,
     split: Split = None,
     rows: FirstRows = None,
+    skip_bad_rows: SkipBadRows = False,
     output: Output = None,
     text_column: TextColumn = None,
     label_column: LabelColumn = None,
@@ -131,8 +133,8 @@ def certify(
         "dtype": dtype,
     }
     columns = columns_from(text_column, pair_columns, label_column)
-    source = open_input(texts, input, data, split, rows, columns)
-    check_output(output, source)
+    source = open_input(texts, input, data, split, rows, columns, skip_bad_rows=skip_bad_rows)
+    check_output(output, source, sharded=sharding is not None)
     make = partial(_certify_task, model, options, compare, copies)
     if sharding is not None and output is not None:
         work = partial(_sharded, make, (source.origin or {}).get("label_names"))
@@ -149,6 +151,7 @@ def predict(
     data: DataName = None,
     split: Split = None,
     rows: FirstRows = None,
+    skip_bad_rows: SkipBadRows = False,
     output: Output = None,
     text_column: TextColumn = None,
     label_column: LabelColumn = None,
@@ -193,8 +196,8 @@ def predict(
         "dtype": dtype,
     }
     columns = columns_from(text_column, pair_columns, label_column)
-    source = open_input(texts, input, data, split, rows, columns)
-    check_output(output, source)
+    source = open_input(texts, input, data, split, rows, columns, skip_bad_rows=skip_bad_rows)
+    check_output(output, source, sharded=sharding is not None)
     make = partial(_predict_task, model, options, lm)
     if sharding is not None and output is not None:
         work = partial(_sharded, make, (source.origin or {}).get("label_names"))

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ranmask.errors import OptionError
+from ranmask.errors import DataError, OptionError
 
 if TYPE_CHECKING:
     from ranmask.data import Columns, Row
@@ -33,6 +33,8 @@ def open_input(
     split: str | None,
     rows: int | None,
     columns: Columns,
+    *,
+    skip_bad_rows: bool = False,
 ) -> Source:
     """The rows to read; exactly one of texts, a file and a corpus must be given."""
     if sum((bool(texts), input_path is not None, data is not None)) != 1:
@@ -41,6 +43,8 @@ def open_input(
         )
     if data is None and (split is not None or rows is not None):
         raise OptionError("--split and --rows go with --data")
+    if data is None and skip_bad_rows:
+        raise OptionError("--skip-bad-rows goes with --data; bad rows of --input get their error")
     if input_path is None and columns.wanted:
         raise OptionError("columns go with --input")
     from ranmask.data import Row
@@ -48,7 +52,7 @@ def open_input(
     if data is not None:
         from ranmask.corpora import load_corpus
 
-        corpus = load_corpus(data, split or "test").take(rows)
+        corpus = load_corpus(data, split or "test", skip_bad_rows=skip_bad_rows).take(rows)
         labelled = enumerate(zip(corpus.texts, corpus.labels, strict=True), 1)
         return Source(
             [Row(number, text, corpus.label_names[label]) for number, (text, label) in labelled],
@@ -64,6 +68,8 @@ def open_input(
     read = read_rows(source, columns)
     # The first row is read before the model is loaded: a wrong column is told at once.
     first = next(iter(read), None)
-    read = itertools.chain([] if first is None else [first], read)
+    if first is None:
+        raise DataError(f"{input_path} has no rows")
+    read = itertools.chain([first], read)
     origin = {"path": str(source.path), "sha256": source.sha256, "columns": columns.wanted}
     return Source(read, source.rows, origin)

@@ -48,7 +48,16 @@ FirstRows = Annotated[
 Output = Annotated[
     Path | None,
     typer.Option(
-        help="JSONL file for the results (with --shard-rows: a folder); resumed if it exists.",
+        help="JSONL file for the results, resumed if it exists (with --shard-rows: a folder); "
+        "without it they are printed.",
+        show_default=False,
+    ),
+]
+SkipBadRows = Annotated[
+    bool,
+    typer.Option(
+        "--skip-bad-rows",
+        help="Leave out rows of --data without a usable text or label, and say how many.",
         show_default=False,
     ),
 ]

@@ -10,6 +10,7 @@ from typing import Annotated
 import typer
 
 from ranmask.errors import OptionError, OutputError
+from ranmask.output_files import check_file
 
 Runs = Annotated[
     list[Path],
@@ -77,22 +78,12 @@ def _check_outputs(outputs: list[Path], inputs: set[Path]) -> None:
     """Raise where a file could not be written, or would be written over another."""
     taken = dict.fromkeys(inputs, "what the report is made of")
     for path in outputs:
-        _check(path)
+        check_file(path)
         if path.resolve() in taken:
             raise OptionError(
                 f"{path} is {taken[path.resolve()]}, and would be written over: give another name"
             )
         taken[path.resolve()] = "another output of this command"
-
-
-def _check(path: Path) -> None:
-    """Raise, before any work is done, where a file could not be written."""
-    if path.is_dir():
-        raise OutputError(f"cannot write {path}: it is a folder; give the name of a file")
-    if path.exists() and not path.is_file():
-        raise OutputError(f"cannot write {path}: it is no ordinary file; give another name")
-    if not path.resolve().parent.is_dir():
-        raise OutputError(f"cannot write {path}: there is no folder {path.resolve().parent}")
 
 
 def _make_folder(path: Path) -> None:

@@ -44,10 +44,20 @@ class Task:
         return self.command == "certify"
 
 
-def check_output(output: Path | None, source: Source) -> None:
-    """Refuse a file for texts that were typed; call it before a model is loaded."""
-    if output is not None and source.origin is None:
+def check_output(output: Path | None, source: Source, *, sharded: bool = False) -> None:
+    """Refuse a place that results cannot be written to; call it before a model is loaded."""
+    if output is None:
+        return
+    if source.origin is None:
         raise OptionError("--output goes with --input or --data; texts given here are printed")
+    if sharded:
+        from ranmask.sharding.folder import check_folder
+
+        check_folder(output)
+    else:
+        from ranmask.runs import check_result_file
+
+        check_result_file(output)
 
 
 def run_task(task: Task, source: Source, output: Path | None, as_json: bool) -> bool:

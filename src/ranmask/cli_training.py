@@ -17,6 +17,7 @@ from ranmask.cli_options import (
     Masks,
     PairColumns,
     Seed,
+    SkipBadRows,
     TextColumn,
     columns_from,
     names_from,
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
 
 _NOT_TRAINING = {
     *("data", "output", "kind", "base", "defence", "validation", "also", "rows", "held_out"),
-    *("text_column", "label_column", "pair_columns", "labels", "device"),
+    *("text_column", "label_column", "pair_columns", "labels", "skip_bad_rows", "device"),
 }
 
 
@@ -50,6 +51,7 @@ def train(
     label_column: LabelColumn = None,
     pair_columns: PairColumns = None,
     labels: Labels = None,
+    skip_bad_rows: SkipBadRows = False,
     hide: option.TrainHide = None,
     family: option.TrainFamily = None,
     head: option.Head = None,
@@ -120,7 +122,10 @@ def train(
         raise OptionError(f"--defence means nothing with --kind {kind}: leave it out")
     columns = columns_from(text_column, pair_columns, label_column)
     tame_libraries()
-    source = data, validation, also or [], rows, held_out, columns, names_from(labels)
+    source = (
+        *(data, validation, also or [], rows, held_out),
+        *(columns, names_from(labels), skip_bad_rows),
+    )
     if kind == "words":
         from ranmask.training.word_table import WordTableOptions
 
@@ -168,19 +173,26 @@ def _corpora(
     held_out_rows: int | None,
     columns: Any,
     names: list[str] | None,
+    skip_bad_rows: bool,
 ) -> tuple[Corpus, Corpus]:
     from ranmask import corpora
 
     wanted = columns if columns.wanted else None
     learned, held_out = corpora.load_splits(
-        data, validation=validation, columns=wanted, label_names=names
+        data,
+        validation=validation,
+        columns=wanted,
+        label_names=names,
+        skip_bad_rows=skip_bad_rows,
     )
     for name in also:
         known = learned.label_names
         of_file = wanted if Path(name).exists() else None
         parts = ["train", "validation"] if Path(name).is_file() else ["train"]  # all of a file
         for part in parts:
-            more = corpora.load_corpus(name, part, columns=of_file, label_names=known)
+            more = corpora.load_corpus(
+                name, part, columns=of_file, label_names=known, skip_bad_rows=skip_bad_rows
+            )
             learned = corpora.joined(learned, more, without=held_out)
     return learned.take(rows), held_out.take(held_out_rows)
 

@@ -18,12 +18,14 @@ from ranmask.cli_options import (
     Labels,
     Model,
     PairColumns,
+    SkipBadRows,
     TextColumn,
     columns_from,
     tame_libraries,
 )
 from ranmask.cli_training_options import Data
 from ranmask.errors import OptionError
+from ranmask.output_files import check_file
 
 if TYPE_CHECKING:
     from fractions import Fraction
@@ -100,6 +102,7 @@ def tune(
     label_column: LabelColumn = None,
     pair_columns: PairColumns = None,
     labels: Labels = None,
+    skip_bad_rows: SkipBadRows = False,
     hide: Hide = None,
     device: Device = None,
     dtype: Dtype = None,
@@ -113,12 +116,16 @@ def tune(
     from ranmask.corpora import load_corpus
 
     wanted = _Wanted(keep, mask_rate, family, ensemble, masks, threshold, at, rule)
+    if output is not None:
+        check_file(output)
     if svg is not None:
         from ranmask.frontier_plot import check_plot
 
         check_plot(svg)
     columns = columns_from(text_column, pair_columns, label_column)
-    corpus = load_corpus(data, split, columns=columns if columns.wanted else None).take(rows)
+    wanted_columns = columns if columns.wanted else None
+    corpus = load_corpus(data, split, columns=wanted_columns, skip_bad_rows=skip_bad_rows)
+    corpus = corpus.take(rows)
     tame_libraries()
     name = model or loading.DEFAULT_MODEL
     given = {

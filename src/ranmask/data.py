@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import csv
 import hashlib
+import itertools
 import json
 import math
 import re
@@ -24,6 +25,7 @@ from ranmask.words import Text
 FORMATS = ("txt", "csv", "tsv", "jsonl", "parquet")
 _SUFFIXES = {f".{name}": name for name in FORMATS} | {".ndjson": "jsonl", ".pq": "parquet"}
 _ROWS_AT_ONCE = 1024
+_FIRST_ROWS = 20  # JSON lines of which none can be read: then it is the file, not the rows
 _FOREIGN = re.compile("[\udc80-\udcff]")  # what surrogateescape makes of bytes that are not UTF-8
 
 
@@ -131,28 +133,42 @@ def _read_txt(path: Path) -> Iterator[Row]:
 
 
 def _read_jsonl(path: Path, columns: Columns) -> Iterator[Row]:
-    for number, line in enumerate(_lines(path), 1):
-        if not line.strip():
-            continue  # by the habits of the format, not a row
-        try:
-            value = json.loads(line)
-        except json.JSONDecodeError as error:
-            yield Row(number, None, error=f"not valid JSON: {error}")
-            continue
-        except RecursionError:
-            yield Row(number, None, error="not valid JSON: nested too deeply")
-            continue
-        if isinstance(value, str) and not columns.wanted:
-            yield _row(number, {"text": value}, Columns("text"))
-        elif isinstance(value, dict):
-            try:
-                found = columns.found_in(list(value), "the row")
-            except DataError as error:
-                yield Row(number, None, error=error.reason)
-            else:
-                yield _row(number, value, found)
+    parsed = _parsed(path, columns)
+    first = list(itertools.islice(parsed, _FIRST_ROWS))
+    problems = [one for _, one in first if isinstance(one, DataError)]
+    if first and len(problems) == len(first):
+        raise DataError(f"{path}: {problems[0].reason}", first[0][0])
+    for number, found in itertools.chain(first, parsed):
+        if isinstance(found, DataError):
+            yield Row(number, None, error=found.reason)
         else:
-            yield Row(number, None, error=f"expected a JSON object, not {_shown(value)}")
+            yield _row(number, *found)
+
+
+def _parsed(
+    path: Path, columns: Columns
+) -> Iterator[tuple[int, tuple[dict[str, Any], Columns] | DataError]]:
+    """Each row with its values and the columns that hold what is wanted, or what is wrong."""
+    for number, line in enumerate(_lines(path), 1):
+        if line.strip():  # else, by the habits of the format, not a row
+            try:
+                yield number, _values(line, columns)
+            except DataError as error:
+                yield number, error
+
+
+def _values(line: str, columns: Columns) -> tuple[dict[str, Any], Columns]:
+    try:
+        value = json.loads(line)
+    except json.JSONDecodeError as error:
+        raise DataError(f"not valid JSON: {error}") from None
+    except RecursionError:
+        raise DataError("not valid JSON: nested too deeply") from None
+    if isinstance(value, str) and not columns.wanted:
+        return {"text": value}, Columns("text")
+    if not isinstance(value, dict):
+        raise DataError(f"expected a JSON object, not {_shown(value)}")
+    return value, columns.found_in(list(value), "the row")
 
 
 def _read_table(path: Path, columns: Columns, delimiter: str) -> Iterator[Row]:

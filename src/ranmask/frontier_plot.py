@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ranmask.errors import MissingDependencyError, OutputError
+from ranmask.output_files import check_file
 from ranmask.tuning import Measured, frontier
 
 if TYPE_CHECKING:
@@ -45,10 +46,7 @@ def check_plot(path: Path) -> None:
         import matplotlib.figure  # noqa: F401
     except ImportError:
         raise MissingDependencyError("matplotlib", "plots") from None
-    if not path.parent.is_dir():
-        raise OutputError(f"cannot write {path}: there is no folder {path.parent}")
-    if path.is_dir():
-        raise OutputError(f"cannot write {path}: it is a folder")
+    check_file(path)
 
 
 def write_plot(

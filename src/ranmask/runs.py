@@ -25,6 +25,7 @@ from typing import IO, Any, TypeAlias
 from ranmask.data import Row
 from ranmask.errors import ClassifierError, OptionError, OutputError, RanmaskError, TextError
 from ranmask.metrics import CertifiedSummary
+from ranmask.output_files import check_file
 from ranmask.results import BetaEstimate, Certificate, Prediction
 from ranmask.words import Text, document
 
@@ -39,6 +40,7 @@ _SECONDS_AT_ONCE = 2.0  # how much work a killed run may lose
 _MOST_AT_ONCE = 512
 _FAILURES_IN_A_ROW = 20
 _SORTS = ("rows", "errors", "labelled")
+_OTHER_FORMATS = (".csv", ".tsv", ".json", ".parquet", ".pq", ".xlsx", ".gz")
 # The measured tolerance may vary between runs, and each result names its own.
 _MAY_VARY = ("finished", "tolerance", "path")
 
@@ -119,7 +121,12 @@ def _judged(label: object, result: Result, labels: tuple[str, ...] | None) -> di
 
 
 def label_id(label: object, labels: tuple[str, ...] | None, classes: int) -> int | None:
-    """The class that a label in a file means: its name, or its number; None if neither."""
+    """The class that a label in a file means: its name, or its number; None if neither.
+
+    True and false are names; where classes have none, they are 1 and 0.
+    """
+    if isinstance(label, bool):
+        label = int(label) if labels is None else str(label)
     if isinstance(label, str):
         if labels is not None:
             if label in labels:
@@ -132,7 +139,7 @@ def label_id(label: object, labels: tuple[str, ...] | None, classes: int) -> int
         label = int(label)
     if isinstance(label, float) and label.is_integer():
         label = int(label)
-    if isinstance(label, int) and not isinstance(label, bool) and 0 <= label < classes:
+    if isinstance(label, int) and 0 <= label < classes:
         return label
     return None
 
@@ -261,6 +268,16 @@ def _one_by_one(
     return found
 
 
+def check_result_file(path: Path) -> None:
+    """Raise, before any work is done, where results cannot be appended to ``path``."""
+    check_file(path)
+    if path.suffix.lower() in _OTHER_FORMATS:
+        raise OutputError(
+            f"cannot write {path}: results are written as JSON lines, one for each row, not as "
+            f"{path.suffix}; name it {path.with_suffix('.jsonl')}"
+        )
+
+
 class ResultFile:
     """The output of a run: opened for one writer, resumed after its last complete line.
 
@@ -268,6 +285,7 @@ class ResultFile:
     """
 
     def __init__(self, path: Path, description: Mapping[str, Any]) -> None:
+        check_result_file(path)
         self.path = path
         self.record = path.with_name(path.name + ".run.json")
         self.done = 0
@@ -275,7 +293,7 @@ class ResultFile:
         self._file: IO[bytes] | None = None
 
     def __enter__(self) -> ResultFile:
-        with reported(self.path):
+        with reported(self.path, begun=False):
             self._file = self.path.open("a+b")
         try:
             take_lock(self._file, self.path)
@@ -449,13 +467,11 @@ def take_lock(file: IO[bytes] | int, path: Path) -> None:
 
 
 @contextlib.contextmanager
-def reported(path: Path) -> Iterator[None]:
-    """What goes wrong with a file, as an `OutputError`."""
+def reported(path: Path, *, begun: bool = True) -> Iterator[None]:
+    """What goes wrong with a file, as an `OutputError`; ``begun``: results may be in it."""
     try:
         yield
     except OSError as error:
         reason = error.strerror or str(error)
-        raise OutputError(
-            f"cannot write {path}: {reason}. What was written before is complete; "
-            "the same command resumes"
-        ) from error
+        kept = ". What was written before is complete; the same command resumes" if begun else ""
+        raise OutputError(f"cannot write {path}: {reason}{kept}") from error

@@ -15,6 +15,7 @@ from typing import Any
 
 from ranmask import __version__
 from ranmask.errors import OutputError, RanmaskError
+from ranmask.output_files import check_file
 from ranmask.tuning import Measured, Radii, Rule, Setting, frontier, pick
 
 FORMAT, VERSION = "ranmask-tune", 1
@@ -34,6 +35,7 @@ class TuneFile:
         settings: Sequence[Setting],
     ) -> None:
         """Read the file, or begin it; one of another run is refused."""
+        check_file(path)
         self.path = path
         run = {
             "ranmask": __version__,

@@ -267,6 +267,22 @@ class TestRefused:
         assert refused(done, 1, message) and str(source) in done.stderr
         assert not (tmp_path / "out").exists()
 
+    def test_bad_rows_can_be_left_out(self, data, tmp_path):
+        more = tmp_path / "more.csv"
+        made_up.write_csv(more, 10, seed=2)
+        for path in (data / "train.csv", data / "validation.csv", more):
+            path.write_text(path.read_text() + " ,praise\ngood film,\n")
+        given = ("--data", data, "--also", more, "--output", tmp_path / "out", *WORDS)
+        done = train(*given)
+        assert refused(done, 1, "row 49: ") and "; 1 more row cannot be used" in done.stderr
+        assert "--skip-bad-rows" in done.stderr and not (tmp_path / "out").exists()
+        done = train(*given, "--skip-bad-rows")
+        assert done.exit_code == 0, done.stderr
+        run = json.loads((tmp_path / "out" / "training.json").read_text())["run"]
+        for part in ("train", "validation"):
+            assert "left out 2 rows that cannot be used" in json.dumps(run[part]), run
+        assert run["validation"]["rows"] == 15
+
     def test_labels_of_validation(self, data, base_folder, tmp_path):
         other = tmp_path / "other.csv"
         other.write_text("text,label\ngood film,praise\nbad film,neutral\n")
@@ -317,7 +333,7 @@ class TestRefused:
         (damaged / "config.json").write_text('{"model_type": "bert"}')
         given = ("--data", data, "--output", tmp_path / "out", *ENCODER)
         for base, message in (
-            (data, f"the base folder '{data}' holds no model: it has no config.json"),
+            (data, f"the folder '{data}' holds no model: it has no config.json"),
             (tmp_path / "absent", f"there is no model folder '{tmp_path}/absent'"),
             ("./absent", "there is no model folder './absent'"),
             (damaged, f"cannot load the base encoder '{damaged}': "),

@@ -8,8 +8,12 @@ from ranmask.attacks.supplies import Supplies
 from ranmask.attacks.victims import PlainVictim
 from ranmask.corpora import data_folder, load_corpus
 
+DATA = data_folder()
+NEEDED = ("agnews", "nltk", "synonyms")
+
 pytestmark = pytest.mark.skipif(
-    data_folder() is None, reason="no datasets: set RANMASK_DATA to the folder that holds them"
+    DATA is None or not all((DATA / name).is_dir() for name in NEEDED),
+    reason="no datasets: set RANMASK_DATA to the folder that holds them",
 )
 
 

@@ -186,8 +186,10 @@ class TestVictim:
         assert victim.copies_scored == 7 + 1 + 4
 
     def test_no_radius(self):
+        words = Supplies(vocabulary=Vocabulary("made up", ("film",)))
+        given = (["good"], [1], "anywords")
         with pytest.raises(OptionError, match="the cascade as a whole carries no certificate"):
-            attack(cascade(), ["good"], [1], "deepwordbug", budget="radius")
+            attack(cascade(), *given, supplies=words, budget="radius")
 
     def test_fresh_masks(self):
         assert as_victim(cascade()).again() is None

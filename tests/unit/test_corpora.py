@@ -25,6 +25,7 @@ from ranmask.corpora import (
 from ranmask.data import Columns
 from ranmask.errors import DataError, MissingDependencyError, OptionError
 
+ADVICE = "Correct the data, or leave such rows out with --skip-bad-rows$"
 GOLDEN_12 = [3, 9, 6, 10, 11, 7, 1, 8, 5, 0, 2, 4]
 GOLDEN_10_000 = "fa0e3fb19d7770e5055077973fafedd7192e282aca66b31570d54f26549b0b3a"
 
@@ -207,13 +208,13 @@ def jsonl(*rows):
     ("content", "message"),
     [
         (jsonl({"text": "a"}), "row 21: .*in.jsonl: the row has no column 'label'"),
-        (jsonl({"text": "a", "label": None}), "row 21: .*in.jsonl: it has no label$"),
-        (jsonl({"text": "a", "label": " "}), "row 21: .*it has no label$"),
-        (jsonl({"text": "a", "label": float("nan")}), "row 21: .*it has no label$"),
+        (jsonl({"text": "a", "label": None}), "row 21: .*in.jsonl: it has no label. " + ADVICE),
+        (jsonl({"text": "a", "label": " "}), "row 21: .*it has no label. " + ADVICE),
+        (jsonl({"text": "a", "label": float("nan")}), "row 21: .*it has no label. " + ADVICE),
         (jsonl({"text": "a", "label": 0.5}), r"row 21: .*0.5 \(float\) is neither"),
-        (jsonl({"text": "a", "label": True}), r"row 21: .*True \(bool\) is neither"),
+        (jsonl({"text": "a", "label": True}), r"numbers \(0\) and some with names \('true'\)"),
         (jsonl({"text": "a", "label": [1]}), r"row 21: .*\[1\] \(list\) is neither"),
-        (jsonl({"text": "", "label": 1}), "row 21: .*the text has no words: ''$"),
+        (jsonl({"text": "", "label": 1}), "row 21: .*the text has no words: ''. " + ADVICE),
         (jsonl({"text": " \n", "label": 1}), "row 21: .*no words"),
         (jsonl({"text": 5, "label": 1}), r"row 21: .*holds 5 \(int\), not text"),
         (jsonl({"text": None, "label": 1}), "row 21: .*is missing a value"),
@@ -221,9 +222,9 @@ def jsonl(*rows):
         (jsonl() + "{broken\n", "row 21: .*not valid JSON"),
         (
             jsonl({"label": 1}, {"text": "", "label": 1}, {"text": "a", "label": 1}),
-            "row 21: .*; 1 more row cannot be used$",
+            "row 21: .*; 1 more row cannot be used. " + ADVICE,
         ),
-        (jsonl({}, {}, {}), "row 21: .*; 2 more rows cannot be used$"),
+        (jsonl({}, {}, {}), "row 21: .*; 2 more rows cannot be used. " + ADVICE),
         (jsonl({"text": "a", "label": 3}), "none of its rows has the label 2, an empty class"),
         (jsonl({"text": "a", "label": -1}), "3 labels, from -1 to 1"),
         (jsonl({"text": "a", "label": "x"}), r"numbers \(0\) and some with names \('x'\)"),
@@ -239,6 +240,46 @@ def test_unusable_rows(tmp_path, content, message, split):
     path.write_text(content)
     with pytest.raises(DataError, match=message):
         load_corpus(str(path), split)
+
+
+def test_bad_rows_are_left_out_where_that_is_asked_for(tmp_path, caplog):
+    path = tmp_path / "in.jsonl"
+    bad = [{"text": " ", "label": 1}, {"text": "a"}, {"text": "a", "label": None}, {"label": 0}]
+    path.write_text(jsonl(*bad))
+    whole = tmp_path / "whole.jsonl"
+    whole.write_text(jsonl())
+    train, validation = load_splits(str(path), skip_bad_rows=True)
+    assert (pairs(train), pairs(validation)) == tuple(map(pairs, load_splits(str(whole))))
+    assert "left out 4 rows that cannot be used" in train.note
+    assert "left out 4 rows that cannot be used: row 21: " in caplog.text
+    assert "in.jsonl: the text has no words" in caplog.text
+    assert pairs(load_corpus(str(path), skip_bad_rows=True)) == pairs(train)
+    with pytest.raises(DataError, match="--skip-bad-rows"):
+        load_splits(str(path))
+
+
+def test_a_part_of_bad_rows_only_has_none(tmp_path):
+    path = tmp_path / "in.csv"
+    path.write_text("text,label\n ,1\n ,0\n")
+    with pytest.raises(DataError, match=r"in\.csv has no rows"):
+        load_corpus(str(path), skip_bad_rows=True)
+
+
+def test_a_wrong_label_is_no_bad_row(tmp_path):
+    with pytest.raises(DataError, match="label '2' is none of") as raised:
+        load_corpus(
+            simple(tmp_path / "in.csv", classes=3), label_names=["a", "b"], skip_bad_rows=True
+        )
+    assert "--skip-bad-rows" not in str(raised.value)
+
+
+@pytest.mark.parametrize("ending", ["jsonl", "parquet"])
+def test_true_and_false_are_two_classes(tmp_path, ending):
+    texts, labels = [f"text {i}" for i in range(30)], [i % 3 == 0 for i in range(30)]
+    corpus = load_corpus(write(tmp_path / f"in.{ending}", texts, labels))
+    assert corpus.label_names == ("false", "true")
+    assert set(pairs(corpus)) <= {(f"text {i}", int(i % 3 == 0)) for i in range(30)}
+    assert set(corpus.labels) == {0, 1}
 
 
 @pytest.mark.parametrize(

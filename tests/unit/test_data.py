@@ -75,6 +75,38 @@ def test_jsonl_of_plain_strings(tmp_path):
     assert rows_of(path) == [Row(1, "just a text")]
 
 
+@pytest.mark.parametrize("rows", [1, 19, 20, 5000])
+@pytest.mark.parametrize(
+    ("line", "columns", "message"),
+    [
+        ({"body": "a", "label": 1}, {"text": "text"}, "no column 'text'; it has body, label"),
+        ({"text": "a", "labels": 1}, {"label": "label"}, "no column 'label'; it has text, labels"),
+        ({"body": "a", "label": 1}, {}, "has columns body, label: say which one"),
+        ("a", {"text": "text"}, "expected a JSON object, not 'a'"),
+    ],
+)
+def test_jsonl_whose_first_rows_are_all_wrong(tmp_path, rows, line, columns, message):
+    path = tmp_path / "in.jsonl"
+    path.write_text("\n" + (json.dumps(line) + "\n") * rows)
+    with pytest.raises(DataError, match=f"row 2: .*in.jsonl: .*{message}"):
+        rows_of(path, **columns)
+
+
+def test_jsonl_that_is_none(tmp_path):
+    path = tmp_path / "in.jsonl"
+    path.write_text("text,label\na film,1\n")
+    with pytest.raises(DataError, match=r"row 1: .*not valid JSON"):
+        rows_of(path)
+
+
+def test_jsonl_with_one_good_row_among_the_first(tmp_path):
+    path = tmp_path / "in.jsonl"
+    path.write_text('{"about": 1}\n' * 19 + '{"text": "a"}\n' + '{"about": 1}\n' * 30)
+    rows = rows_of(path, text="text")
+    assert [row.number for row in rows] == list(range(1, 51))
+    assert [row.number for row in rows if row.error is None] == [20]
+
+
 def test_parquet(tmp_path):
     path = tmp_path / "in.parquet"
     pq.write_table(pa.table({"text": ["a", None, "c"], "label": [0, 1, 2]}), path)

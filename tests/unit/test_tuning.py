@@ -717,7 +717,7 @@ class TestCommand:
     @pytest.mark.parametrize(
         ("arguments", "message"),
         [
-            (["--svg", "absent/f.svg"], "no folder absent"),
+            (["--svg", "absent/f.svg"], "there is no folder "),
             (["--output", "absent/t.json"], "cannot write absent/t.json"),
         ],
     )

@@ -15,10 +15,21 @@ from ranmask.errors import ModelError, OptionError
 
 
 def check_folder(folder_or_id: str) -> None:
-    """A path that does not exist must not be looked up on the hub by its name."""
+    """Say plainly what is wrong with a path; what looks like none is a hub id.
+
+    A path that does not exist must not be looked up on the hub by its name.
+    """
     looks_like_a_path = folder_or_id.startswith((".", "/", "~")) or folder_or_id.count("/") > 1
     if not folder_or_id or (looks_like_a_path and not Path(folder_or_id).is_dir()):
         raise ModelError(f"there is no model folder {folder_or_id!r}")
+    path = Path(folder_or_id)
+    if path.is_file():
+        raise ModelError(f"{folder_or_id!r} is a file: name the folder of a model")
+    if path.is_dir() and not (path / "config.json").is_file():
+        raise ModelError(
+            f"the folder {folder_or_id!r} holds no model: it has no config.json, as Hugging Face "
+            "models do, nor is it a folder that a finished ranmask train wrote"
+        )
 
 
 def usable_device(torch: Any, device: str | None) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -11,6 +12,7 @@ from ranmask.data import Row
 from ranmask.errors import DataError, TextError
 from ranmask.words import Text, document
 
+_log = logging.getLogger("ranmask")
 _WHOLE_NUMBER = re.compile(r"-?[0-9]{1,9}")
 
 
@@ -49,8 +51,14 @@ class LabelledRow:
     value: str
 
 
-def usable_rows(part: Part, split: str) -> tuple[list[LabelledRow], str | None]:
-    """All rows of a part and what to note of them; raises where one cannot be used."""
+def usable_rows(
+    part: Part, split: str, *, skip_bad_rows: bool = False
+) -> tuple[list[LabelledRow], str | None]:
+    """All rows of a part and what to note of them.
+
+    Raises where one has no usable text or label; ``skip_bad_rows`` leaves those out, counts them
+    in the note, and warns.
+    """
     rows: list[LabelledRow] = []
     problems: list[tuple[int, str]] = []
     unlabelled = 0
@@ -62,14 +70,22 @@ def usable_rows(part: Part, split: str) -> tuple[list[LabelledRow], str | None]:
             rows.append(_labelled(row))
         except (DataError, TextError) as error:
             problems.append((row.number, error.reason))
-    if problems:
-        raise _refusal(*problems[0], len(problems) - 1, part.where)
+    refusal = _refusal(*problems[0], len(problems) - 1, part.where) if problems else None
+    if refusal is not None and not skip_bad_rows:
+        raise DataError(
+            f"{refusal.reason}. Correct the data, or leave such rows out with --skip-bad-rows",
+            refusal.row,
+        )
+    if refusal is not None:
+        _log.warning("left out %s: %s", _left_out(len(problems)), refusal)
     if not rows:
         raise DataError(f"{part.where} has no rows")
     note = part.note
     if part.whole is not None and len(rows) < part.whole:
         kind = "training" if split == "train" else split
         note = one_note(note, f"{len(rows):,} of {part.whole:,} {kind} rows (partial)")
+    if problems:
+        note = one_note(note, f"left out {_left_out(len(problems))}")
     if unlabelled:
         note = one_note(note, f"{unlabelled:,} rows without a label left out")
     return rows, note
@@ -130,8 +146,8 @@ def _labelled(row: Row) -> LabelledRow:
         raise DataError(row.error or "it has no text")
     document(row.text)
     value = row.label
-    if isinstance(value, int) and not isinstance(value, bool):
-        value = str(value)
+    if isinstance(value, int):
+        value = str(value).lower() if isinstance(value, bool) else str(value)
     if value is None or value != value:  # NaN is how tables write a number that is missing
         raise DataError("it has no label")
     if not isinstance(value, str):
@@ -140,6 +156,10 @@ def _labelled(row: Row) -> LabelledRow:
     if not value.strip():
         raise DataError("it has no label")
     return LabelledRow(row.number, row.text, value.strip())
+
+
+def _left_out(rows: int) -> str:
+    return f"{rows:,} row{'s' * (rows > 1)} that cannot be used"
 
 
 def _refusal(row: int, problem: str, others: int, where: str) -> DataError:

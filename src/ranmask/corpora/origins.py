@@ -34,6 +34,7 @@ class Origin:
     carves_test: bool = False
     no_test: str = ""
     one_file: bool = False
+    skip_bad_rows: bool = False
 
 
 def find_origin(

@@ -30,16 +30,19 @@ def load_corpus(
     *,
     columns: Columns | None = None,
     label_names: Sequence[str] | None = None,
+    skip_bad_rows: bool = False,
 ) -> Corpus:
     """One split of a corpus.
 
     The label column is "label" where ``columns`` does not say.  Labels are whole numbers from 0,
     or names, which are numbered in sorted order; ``label_names`` names the numbers, or gives the
-    names another order.
+    names another order.  ``skip_bad_rows`` leaves out rows without a usable text or label, which
+    are an error otherwise.
     """
     if split not in SPLITS:
         raise OptionError(f"split must be one of {', '.join(SPLITS)}, not {split!r}")
-    return _read(find_origin(name_or_path, columns, label_names), split)[split]
+    origin = find_origin(name_or_path, columns, label_names)
+    return _read(replace(origin, skip_bad_rows=skip_bad_rows), split)[split]
 
 
 def load_splits(
@@ -49,12 +52,14 @@ def load_splits(
     columns: Columns | None = None,
     label_names: Sequence[str] | None = None,
     validation_rows: int | None = None,
+    skip_bad_rows: bool = False,
 ) -> tuple[Corpus, Corpus]:
     """Train and validation, with one set of label names.
 
     ``validation`` is used instead of what the corpus has or would carve, and train is then whole:
     all rows of a file, or the validation part that another corpus ships with.
     ``validation_rows`` takes the first so many of them; train is the same whatever it is.
+    ``skip_bad_rows`` is that of `load_corpus`.
     """
     # Columns are those of the files: a known corpus that goes with a file keeps its own.
     mixed = validation is not None and (name_or_path in KNOWN) != (validation in KNOWN)
@@ -68,7 +73,7 @@ def load_splits(
                 f"{validation} ships without a validation part: give a file with the rows"
             )
         origin = replace(origin, parts={**origin.parts, "validation": part})
-    found = _read(origin, "train", "validation")
+    found = _read(replace(origin, skip_bad_rows=skip_bad_rows), "train", "validation")
     train, held_out = found["train"], found["validation"]
     if validation is not None:
         held_out = replace(held_out, name=str(validation))
@@ -90,7 +95,7 @@ def _read(origin: Origin, *splits: str) -> dict[str, Corpus]:
     for split in splits:
         if split in origin.parts and split != "train":
             part = origin.parts[split]
-            rows, note = usable_rows(part, split)
+            rows, note = usable_rows(part, split, skip_bad_rows=origin.skip_bad_rows)
             ids = class_ids(rows, labels, part.where)
             order: Sequence[int] = range(len(rows))
             if split == "validation":
@@ -111,7 +116,7 @@ def _read(origin: Origin, *splits: str) -> dict[str, Corpus]:
 def _read_train(origin: Origin) -> tuple[dict[str, Corpus], Labels]:
     """Train, and what is carved from its rows."""
     part = origin.parts["train"]
-    rows, note = usable_rows(part, "train")
+    rows, note = usable_rows(part, "train", skip_bad_rows=origin.skip_bad_rows)
     labels = origin.labels or labels_of(rows, origin.label_names, part.where)
     ids = class_ids(rows, labels, part.where)
 

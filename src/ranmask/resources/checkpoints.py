@@ -158,10 +158,6 @@ def existing(folder_or_id: str | Path) -> str:
     opening.check_folder(name)
     if isinstance(folder_or_id, Path) and not folder_or_id.expanduser().is_dir():
         raise ModelError(f"there is no model folder {name!r}")
-    if Path(name).is_file():
-        raise ModelError(f"{name!r} is a file: name the folder of a model")
-    if Path(name).is_dir() and not (Path(name) / "config.json").is_file():
-        raise ModelError(f"the folder {name!r} holds no model: it has no config.json")
     return name
 
 

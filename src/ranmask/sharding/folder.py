@@ -80,6 +80,14 @@ class Manifest:
         return sum(part.rows for part in self.parts)
 
 
+def check_folder(path: Path) -> None:
+    """Raise, before any work is done, where ``path`` can be no folder of a run."""
+    if path.exists() and not path.is_dir():
+        raise OutputError(
+            f"cannot write {path}: it is a file, and a sharded run writes a folder; name another"
+        )
+
+
 def read_manifest(folder: Path) -> Manifest:
     """What a folder says of itself; parts that an unfinished run logged are among its parts."""
     try:
@@ -136,7 +144,8 @@ class RunFolder:
         self._lock: int | None = None
 
     def __enter__(self) -> RunFolder:
-        with reported(self.path):
+        check_folder(self.path)
+        with reported(self.path, begun=False):
             self.path.mkdir(parents=True, exist_ok=True)
             self._lock = os.open(self.path, os.O_RDONLY)
         try:

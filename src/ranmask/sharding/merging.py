@@ -9,6 +9,7 @@ from typing import Any
 
 from ranmask.errors import DataError, OptionError, OutputError
 from ranmask.metrics import CertifiedSummary
+from ranmask.output_files import check_file
 from ranmask.runs import KindSummary, line_bytes, reported, summarise_kinds
 from ranmask.sharding.columns import batches, decoded
 from ranmask.sharding.folder import Manifest, checksum, read_manifest
@@ -63,12 +64,13 @@ def merge(folder: Path, output: Path, finished: dict[str, Any]) -> int:
     manifest = read_manifest(folder)
     if not manifest.finished:
         raise DataError(f"the run in {folder} is not finished: the same command resumes it")
-    if output.exists():
+    if output.is_file():
         raise OutputError(f"{output} exists: choose another output, or delete it")
+    check_file(output)
     draft = output.with_name(output.name + ".tmp")
     if output.suffix == ".jsonl":
         record = output.with_name(output.name + ".run.json")
-        with reported(output):
+        with reported(output, begun=False):
             with draft.open("wb") as file:
                 for part in _whole_parts(folder, manifest):
                     file.writelines(map(line_bytes, decoded(part, manifest.command)))
@@ -76,7 +78,7 @@ def merge(folder: Path, output: Path, finished: dict[str, Any]) -> int:
             record.write_text(content + "\n", encoding="utf-8")
             draft.replace(output)
     elif output.suffix == ".parquet":
-        with reported(output):
+        with reported(output, begun=False):
             _merge_parquet(folder, manifest, draft)
             draft.replace(output)
     else:

@@ -22,7 +22,7 @@ def load_base(base: str, kind: Any, **given: Any) -> tuple[Any, Any, dict[str, A
 
     Where the base has no head of that kind, a new one is drawn from torch's generator.
     """
-    _check_base(base)
+    opening.check_folder(base)
     pair_head.register()
     try:
         tokenizer = transformers.AutoTokenizer.from_pretrained(base, trust_remote_code=False)
@@ -41,14 +41,6 @@ def load_base(base: str, kind: Any, **given: Any) -> tuple[Any, Any, dict[str, A
     if set(range(len(tokenizer))) <= set(tokenizer.all_special_ids):
         raise ModelError(f"the base encoder {base!r} has no tokenizer files: save them there too")
     return model, tokenizer, report
-
-
-def _check_base(base: str) -> None:
-    """Say plainly what is wrong with a folder; what looks like none is a hub id."""
-    folder = Path(base)
-    opening.check_folder(base)
-    if folder.is_dir() and not (folder / "config.json").is_file():
-        raise ModelError(f"the base folder {base!r} holds no model: it has no config.json")
 
 
 def on_gpu(device: str | None) -> bool:

@@ -1,0 +1,150 @@
+"""Slips of the hand on the command line: one line that says what to do, at once, no traceback."""
+
+import json
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from ranmask.cli import app
+
+TABLE = ("--model", "reviews-words")
+ATTACK = ("attack", "--recipe", "deepwordbug", "--stop-words", "none")
+EVERY = [("certify",), ("predict",), ("beta",), ATTACK]
+
+
+@pytest.fixture(autouse=True)
+def here(tmp_path, monkeypatch):
+    """A folder with a few files; a model that is asked for on the hub is a failure."""
+    rows = [("a wonderful film", "positive"), ("a dull film", "negative")]
+    lines = [json.dumps({"body": text, "label": label}) for text, label in rows]
+    (tmp_path / "in.jsonl").write_text("\n".join(lines) + "\n")
+    (tmp_path / "in.csv").write_text("text,label\n" + "".join(f"{a},{b}\n" for a, b in rows))
+    (tmp_path / "head.csv").write_text("text,label\n")
+    (tmp_path / "empty.txt").write_text("")
+    (tmp_path / "folder").mkdir()
+    for name in ("HF_HUB_OFFLINE", "TRANSFORMERS_OFFLINE"):
+        monkeypatch.setenv(name, "1")
+    monkeypatch.setenv("COLUMNS", "300")
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def refused(*arguments, code=1):
+    """The one line on standard error; nothing else was printed, and no file was written."""
+    before = listed()
+    done = CliRunner().invoke(app, [str(one) for one in arguments])
+    assert done.exit_code == code, done.output
+    assert isinstance(done.exception, SystemExit)
+    assert done.stdout == "" and len(done.stderr.splitlines()) == 1
+    assert listed() == before
+    return done.stderr
+
+
+def listed():
+    return sorted(Path().rglob("*"))
+
+
+@pytest.mark.parametrize("command", EVERY, ids=lambda command: command[0])
+class TestEveryCommandOverTexts:
+    @pytest.mark.parametrize(
+        ("output", "problem"),
+        [
+            (".", "cannot write .: it is a folder"),
+            ("/", "cannot write /: it is a folder"),
+            ("/dev/full", "cannot write /dev/full: it is no ordinary file"),
+            ("out.csv", "name it out.jsonl"),
+            ("absent/out.jsonl", "there is no folder"),
+        ],
+    )
+    def test_output(self, command, output, problem):
+        given = ("--input", "in.csv", "--label-column", "label", "--output", output)
+        assert problem in refused(*command, *given, "--model", "no-such/model")  # not loaded yet
+
+    def test_no_rows(self, command):
+        given = ("--label-column", "label", *TABLE)
+        assert "head.csv has no rows" in refused(*command, "--input", "head.csv", *given)
+
+    def test_columns_of_json_lines(self, command):
+        given = ("--input", "in.jsonl", "--label-column", "label", *TABLE)
+        told = refused(*command, *given, "--text-column", "text")
+        assert "the row has no column 'text'; it has body, label" in told
+
+    def test_a_model_of_almost_that_name(self, command):
+        given = ("--input", "in.csv", "--label-column", "label", "--model", "review-words")
+        assert "did you mean 'reviews-words'?" in refused(*command, *given)
+
+    def test_a_bad_row_of_a_corpus(self, command, here):
+        place = here / "corpus"
+        place.mkdir()
+        rows = ["a wonderful film,1", " ,1", "a dull film,0", "a bad film,0"]
+        for name in ("train", "test"):
+            (place / f"{name}.csv").write_text("\n".join(["text,label", *rows]) + "\n")
+        (place / "validation.csv").write_text("text,label\nso good,1\n")
+        given = (*command, "--data", "corpus", "--model", "reviews-words")
+        given = (*given, *(("--texts", 1) if command == ATTACK else ("--rows", 1)))
+        told = refused(*given)
+        assert "row 2" in told and "leave such rows out with --skip-bad-rows" in told
+        done = CliRunner().invoke(app, [str(one) for one in (*given, "--skip-bad-rows")])
+        assert done.exit_code == 0, done.output
+
+    def test_skipping_is_for_corpora(self, command):
+        given = ("--input", "in.csv", "--label-column", "label", "--skip-bad-rows", *TABLE)
+        assert "--skip-bad-rows goes with --data" in refused(*command, *given, code=2)
+
+
+class TestCertify:
+    def test_shards_are_a_folder(self):
+        given = ("--input", "in.csv", "--output", "head.csv", "--shard-rows", 1, *TABLE)
+        assert "head.csv: it is a file" in refused("certify", *given)
+
+    def test_shards_of_no_rows(self):
+        given = ("--input", "empty.txt", "--output", "out", "--shard-rows", 1, *TABLE)
+        assert "empty.txt has no rows" in refused("certify", *given)
+
+    @pytest.mark.parametrize(
+        ("model", "problem"),
+        [
+            ("nwes", "there is no model or folder 'nwes': did you mean 'news'?"),
+            ("News", "did you mean 'news'?"),
+            ("reviews", "did you mean 'reviews-words'?"),
+            ("folder", "the folder 'folder' holds no model: it has no config.json"),
+            ("in.csv", "'in.csv' is a file: name the folder of a model"),
+        ],
+    )
+    def test_models(self, model, problem):
+        assert problem in refused("certify", "--model", model, "some text")
+
+    def test_a_hub_id_is_no_slip(self):
+        told = refused("certify", "--model", "gpt2", "some text")
+        assert "hub" in told and "did you mean" not in told
+
+    def test_a_folder_of_a_name_like_that(self, here):
+        (here / "nwes").mkdir()
+        assert "the folder 'nwes' holds no model" in refused("certify", "-m", "nwes", "some text")
+
+    def test_true_and_false_are_names_of_classes(self, here):
+        rows = [{"text": "a good film", "label": True}, {"text": "a bad film", "label": False}]
+        (here / "in.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+        (here / "judge.py").write_text(
+            "def judge(texts):\n"
+            "    return [[('bad' in text) + .1, float('good' in text)] for text in texts]\n"
+        )
+        given = ("--model", "judge:judge", "--keep", "1", "--hide", "drop", "--json")
+        given = (*given, "--input", "in.jsonl", "--label-column", "label")
+        for labels in ((), ("--labels", "false,true")):
+            done = CliRunner().invoke(app, ["certify", *given, *labels])
+            lines = [json.loads(line) for line in done.stdout.splitlines()]
+            assert [line.get("expected_id") for line in lines] == [1, 0], done.output
+        done = CliRunner().invoke(app, ["certify", *given, "--labels", "ham,spam"])
+        assert (
+            done.exit_code == 3 and "unknown label True: the classes are ham, spam" in done.stdout
+        )
+
+
+class TestTune:
+    @pytest.mark.parametrize("output", [".", "/dev/full", "absent/t.json"])
+    @pytest.mark.parametrize("option", ["--output", "--svg"])
+    def test_output(self, output, option):
+        given = ("--data", "in.csv", "--model", "no-such/model", option, output)
+        assert f"cannot write {output}: " in refused("tune", *given)
