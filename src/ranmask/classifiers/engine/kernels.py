@@ -137,6 +137,7 @@ def _launch_attention(
         QUERIES=max(_LEAST, packing.at_once // 2) if first else packing.at_once,
         KEYS=keys,
         FIRST=first,
+        SLOTS=packing.has_slots,
         INDEXED=index is not None,
         num_warps=warps,
     )
@@ -161,6 +162,7 @@ def _attention(
     QUERIES: tl.constexpr,
     KEYS: tl.constexpr,
     FIRST: tl.constexpr,
+    SLOTS: tl.constexpr,
     INDEXED: tl.constexpr,
 ):
     """One head of one tile: (first query, end of queries, first key, end of keys, length, slot)."""
@@ -171,19 +173,20 @@ def _attention(
     end_query = tl.load(tiles + 6 * tile + 1).to(tl.int32)
     first_key = tl.load(tiles + 6 * tile + 2).to(tl.int32)
     end_key = tl.load(tiles + 6 * tile + 3).to(tl.int32)
-    length = tl.load(tiles + 6 * tile + 4).to(tl.int32)
-    slot = tl.load(tiles + 6 * tile + 5).to(tl.int32)
     place = tl.arange(0, BLOCK)
     column = head * SIZE + place
-    number = tl.arange(0, QUERIES)
+    asked = first_query + tl.arange(0, QUERIES)
+    is_asked = asked < end_query
+    columns = end_key - first_key
+    if SLOTS:
+        length = tl.load(tiles + 6 * tile + 4).to(tl.int32)
+        slot = tl.load(tiles + 6 * tile + 5).to(tl.int32)
+        columns = (columns // length) << slot
+        if not FIRST:
+            inside = tl.arange(0, QUERIES) & ((1 << slot) - 1)
+            asked = first_query + (tl.arange(0, QUERIES) >> slot) * length + inside
+            is_asked = (inside < length) & (asked < end_query)
     if FIRST:  # one query a row
-        asked = first_query + number
-        is_asked = asked < end_query
-    else:
-        inside = number & ((1 << slot) - 1)
-        asked = first_query + (number >> slot) * length + inside
-        is_asked = (inside < length) & (asked < end_query)
-    if FIRST:
         query_row = tl.where(is_asked, asked, -1)
         query_place = asked.to(tl.int64)
     else:
@@ -200,12 +203,14 @@ def _attention(
     best = tl.full((QUERIES,), -float("inf"), tl.float32)
     total = tl.zeros((QUERIES,), tl.float32)
     context = tl.zeros((QUERIES, BLOCK), tl.float32)
-    rows = (end_key - first_key) // length
-    for from_column in range(0, ((rows - 1) << slot) + length, KEYS):
-        key_number = from_column + tl.arange(0, KEYS)
-        key_inside = key_number & ((1 << slot) - 1)
-        read = first_key + (key_number >> slot) * length + key_inside
-        is_read = (key_inside < length) & (read < end_key)
+    for from_column in range(0, columns, KEYS):
+        read = first_key + from_column + tl.arange(0, KEYS)
+        is_read = read < end_key
+        if SLOTS:
+            number = from_column + tl.arange(0, KEYS)
+            within = number & ((1 << slot) - 1)
+            read = first_key + (number >> slot) * length + within
+            is_read = (within < length) & (read < end_key)
         key_row = tl.load(owner + read, mask=is_read, other=-2)
         if INDEXED:
             key_place = tl.load(index + read, mask=is_read, other=0).to(tl.int64)

@@ -48,6 +48,11 @@ class Packing:
     longest: int
     at_once: int
 
+    @property
+    def has_slots(self) -> bool:
+        """Whether rows may share a group: where groups are larger, `cut` gives each its own."""
+        return self.at_once == _GROUPS[0]
+
 
 def pack(rows: npt.NDArray[np.intp], lengths: Ids, device: torch.device) -> Packing:
     """The packing of ``rows`` of a list, whose lengths rise."""
