@@ -10,6 +10,8 @@ from collections.abc import Sequence
 from fractions import Fraction
 from functools import partial
 
+import numpy as np
+
 from ranmask import certificates
 from ranmask.certificates import Radius
 from ranmask.families import Family, check_fixed
@@ -37,20 +39,31 @@ def exact_radii(
     box: BallotBox, families: Sequence[Family], threat: Threat = "substitutions"
 ) -> list[Radius]:
     """The `exact_radius` of each text, each over its own family."""
-    if not all(_is_single(family) for family in set(families)):
+    distinct = [family.places for family in families if family.places is not None]
+    if len(distinct) < len(families) and not all(map(_is_single, set(families))):
         pairs = zip(box.each(), families, strict=True)
         return [exact_radius(ballots, family, threat) for ballots, family in pairs]
     radii: list[Radius] = []
     # One sort for many texts; and edits have the same radius as substitutions.
     for part in box.parts(max(1, _DIFFERENCES_AT_ONCE // box.ballots.classes)):
-        differences = part.differences(part.winners)
-        radii += certificates.single_word_radii(differences, part.copies, part.ballots.bound)
+        differences, bound = part.differences(part.winners), part.ballots.bound
+        if not distinct:
+            radii += certificates.single_word_radii(differences, part.copies, bound)
+            continue
+        places = distinct[len(radii) : len(radii) + len(part)]
+        words = np.array([len(one) for one in places])
+        radii += certificates.distinct_word_radii(
+            differences, part.copies, np.concatenate(places), words, bound
+        )
     return radii
 
 
 def exact_radius(ballots: Ballots, family: Family, threat: Threat = "substitutions") -> Radius:
     """The exact certificate of the ballots' winner over a fixed family."""
     check_fixed(family.kind)
+    if family.places is not None:
+        [radius] = exact_radii(ballots.alone, [family], threat)
+        return radius
     differences = ballots.differences(ballots.winner)
     if threat == "edits":
         if not _is_single(family):

@@ -99,7 +99,7 @@ MaskRate = Annotated[
     float | None, typer.Option(help="Or: share of words that is hidden.", show_default=False)
 ]
 Family = Annotated[
-    str | None, typer.Option(help="auto, all, sampled or windows.", show_default="auto")
+    str | None, typer.Option(help="auto, all, sampled, windows or distinct.", show_default="auto")
 ]
 Masks = Annotated[
     int | None,

@@ -50,7 +50,9 @@ _Rates = Annotated[
 ]
 _Families = Annotated[
     str | None,
-    typer.Option("--family", help="auto, all, sampled, windows: some.", show_default="the model's"),
+    typer.Option(
+        "--family", help="auto, all, sampled, windows, distinct: some.", show_default="the model's"
+    ),
 ]
 _Ensembles = Annotated[
     str | None,

@@ -213,7 +213,7 @@ def grid(
     found: dict[Setting, None] = {}
     for retention in retentions:
         default = options.voting_family
-        if retention != own and default == "all" and options.threat != "edits":
+        if retention != own and default in ("all", "distinct") and options.threat != "edits":
             default = "auto"
         for choice in choices or (default,):
             most = options.masks or DEFAULT_MASKS
@@ -281,9 +281,13 @@ def _check_family(
     classifier: SmoothedClassifier, setting: Setting, texts: Sequence[Document]
 ) -> None:
     """Refuse a family of all sets that is too large for some text, before any work is done."""
-    if setting.family == "all":
-        retention = Retention(setting.keep, setting.mask_rate)
-        for words in {classifier.base.words_read(text) for text in texts}:
+    if setting.family not in ("all", "distinct"):
+        return
+    retention = Retention(setting.keep, setting.mask_rate)
+    for words in {classifier.base.words_read(text) for text in texts}:
+        if setting.family == "distinct":
+            families.check_room(words, setting.masks)
+        else:
             families.family(words, retention.count(words), choice="all", masks=setting.masks)
 
 
