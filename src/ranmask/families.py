@@ -34,6 +34,9 @@ from ranmask.interrupting import checkpoint
 KeptSets: TypeAlias = npt.NDArray[np.int32]
 """A family as an array of shape (sets, k): each row the kept positions in rising order."""
 
+BLANK = -1
+"""In the place of a position: a copy that shows no word."""
+
 FamilyKind: TypeAlias = Literal["all", "sampled", "windows", "distinct", "fresh", "lm"]
 FamilyChoice: TypeAlias = Literal["auto", "all", "sampled", "windows", "distinct"]
 FAMILY_CHOICES: tuple[str, ...] = get_args(FamilyChoice)
@@ -122,7 +125,8 @@ class Family:
 
     It is the same list for every such text, unless ``kind`` is ``distinct``, ``fresh`` or ``lm``:
     then it belongs to one text, and `check_fixed` refuses the last two.  ``places``, of a
-    ``distinct`` one, says which of the sets shows the word at each position.
+    ``distinct`` one, says which of the sets shows the word at each position; a set in no place is
+    `BLANK`, and shows nothing.
     """
 
     kind: FamilyKind
@@ -137,6 +141,10 @@ class Family:
 
     def __len__(self) -> int:
         return int(self.sets.shape[0])
+
+    def shown(self, copies: int) -> list[list[int]]:
+        """The positions of the words that the first ``copies`` copies show."""
+        return [[one for one in kept if one != BLANK] for kept in self.sets[:copies].tolist()]
 
 
 def family(
@@ -185,15 +193,18 @@ def _family(words: int, kept: int, choice: FamilyChoice, masks: int, seed: int) 
 _remembered_family = lru_cache(maxsize=128)(_family)
 
 
-def distinct_family(words: Sequence[Hashable], masks: int) -> Family:
-    """Every distinct word once, where it first stands; at most ``masks`` words are read."""
+def distinct_family(words: Sequence[Hashable], masks: int, *, blank: bool = False) -> Family:
+    """Every distinct word once, where it first stands; at most ``masks`` words are read.
+
+    ``blank`` adds a copy that shows nothing, as the last one.
+    """
     check_room(len(words), masks)
     if len(set(words)) == len(words):
-        return _all_different(len(words))
+        return _all_different(len(words), blank)
     numbers: dict[Hashable, int] = {}
     places = np.array([numbers.setdefault(word, len(numbers)) for word in words], dtype=np.int32)
-    first = np.flatnonzero(np.diff(np.maximum.accumulate(places), prepend=-1)).astype(np.int32)
-    return Family("distinct", len(words), _frozen(first[:, None]), _frozen(places))
+    first = np.flatnonzero(np.diff(np.maximum.accumulate(places), prepend=-1))
+    return _distinct(first, places, blank)
 
 
 def check_room(words: int, masks: int) -> None:
@@ -206,9 +217,13 @@ def check_room(words: int, masks: int) -> None:
 
 
 @lru_cache(maxsize=1024)
-def _all_different(words: int) -> Family:
-    places = _frozen(np.arange(words, dtype=np.int32))
-    return Family("distinct", words, places[:, None], places)
+def _all_different(words: int, blank: bool) -> Family:
+    return _distinct(np.arange(words), np.arange(words, dtype=np.int32), blank)
+
+
+def _distinct(first: npt.NDArray[np.intp], places: npt.NDArray[np.int32], blank: bool) -> Family:
+    sets = np.append(first, BLANK) if blank else first
+    return Family("distinct", len(places), _frozen(sets[:, None].astype(np.int32)), _frozen(places))
 
 
 def all_sets(words: int, kept: int) -> KeptSets:

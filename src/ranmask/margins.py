@@ -147,7 +147,7 @@ def _knapsack_costs(
     Substitutions may cost less where there are fewer occurrences of words for the label than are
     to be changed, which is beyond any radius.
     """
-    sizes = np.bincount(places)
+    sizes = np.bincount(places, minlength=differences.shape[1])
     numbers = np.arange(shown)
     left, known = [], np.ones(shown, dtype=bool)
     for row in differences:

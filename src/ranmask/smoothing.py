@@ -276,7 +276,7 @@ class SmoothedClassifier:
         return [
             ShownCertificate.of(
                 certificate,
-                one.family.sets[:copies].tolist(),
+                one.family.shown(copies),
                 one.ballots.votes[:copies].tolist(),
             )
             for polls in self._count(self._electorate.voters(documents(texts)))

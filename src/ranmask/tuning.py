@@ -353,6 +353,7 @@ class _ScoredOnce(BaseClassifier):
         self.outputs = base.outputs
         self.labels = base.labels
         self.order_free = base.order_free
+        self.blank = base.blank
         self.votes_only = base.votes_only
         self._base = base
         self._answers: list[tuple[Sequence[MaskedCopies], list[Scores], float]] = []

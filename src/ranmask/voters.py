@@ -176,7 +176,9 @@ class Electorate:
         masks = self._options.masks or DEFAULT_MASKS
         for document in documents:
             read = self._base.words_read(document)
-            yield Voters(document, read, families.distinct_family(document.words[:read], masks))
+            words = document.words[:read]
+            family = families.distinct_family(words, masks, blank=self._base.blank)
+            yield Voters(document, read, family)
 
     def _drawn(self, documents: Sequence[Document]) -> Iterator[Voters]:
         masks = self._options.masks or DEFAULT_FRESH_MASKS

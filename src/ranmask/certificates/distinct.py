@@ -1,7 +1,8 @@
 """Copies that show one word each, and each distinct word once, however often it stands in a text.
 
 Guarantee.  Let ``g`` add up what a base classifier says of every *distinct* word of a text, where
-what it says of a word depends on that word alone.  (`distinct_word_radii`) ``g`` gives the same
+what it says of a word depends on that word alone; and, it may be, of a *blank*, which is the same
+for every text.  (`distinct_word_radii`) ``g`` gives the same
 label, as the only winner, to every text that at most ``radius`` edits make of it: a word replaced,
 inserted or deleted, one occurrence an edit.  Reordering the words is free.
 
@@ -18,13 +19,19 @@ is
 where ``K(d)`` is the largest sum of positive differences of words that have at most ``d``
 occurrences together: a knapsack, in which a word is as large as it is frequent.
 
+A blank adds its difference to the margin, and no edit meets it.
+
 **No more than substitutions cost, and attained.**  Say the words of positive difference have ``P``
-occurrences together.  Taking them all out costs their whole sum plus ``P * bound``, and the margin
-is at most their sum: the radius is below ``P``.  For ``d <= P``, replace all occurrences of the
-knapsack's best choice, and, with what is left of ``d``, others of positive words, by ``d``
-different words whose difference is ``-bound``: that is ``d`` substitutions of cost
-``K(d) + d * bound``.  (Should they be all occurrences of a further word, the cost would be
-larger, which the best choice rules out.)  So both threats have one radius, and it is tight.
+occurrences together, one at least.  Taking them all out costs their whole sum plus ``P * bound``,
+and the margin is at most their sum, and a blank's ``bound``: the radius is below ``P``.  For
+``d <= P``, replace all occurrences of the knapsack's best choice, and, with what is left of ``d``,
+others of positive words, by ``d`` different words whose difference is ``-bound``: that is ``d``
+substitutions of cost ``K(d) + d * bound``.  (Should they be all occurrences of a further word, the
+cost would be larger, which the best choice rules out.)  If ``P = 0``, the margin is at most a
+blank's ``bound`` and the sum of differences that are not positive: replacing any one word costs as
+much, and the radius is 0.  So both threats have one radius, and it is tight.
+
+A text is never edited away within its radius, which is below its number of words.
 
 A text of a great many different repeated words may need too large a knapsack.  There each word is
 cut into as many equal shares, rounded up, as it has occurrences, which may be taken out one by
@@ -56,11 +63,11 @@ def distinct_word_radii(
 
     Args:
         differences: Label minus rival for each distinct word, the texts one after another: shape
-            (rivals, distinct words of all texts), each value at least ``-bound``; already lowered
-            by whatever an untouched word may move.
-        distinct: How many distinct words each text has, at least one.
+            (rivals, distinct words of all texts), each value from ``-bound`` to ``bound``; already
+            lowered by whatever an untouched word may move.
+        distinct: How many distinct words each text has, at least one; a blank counts as one.
         places: Which of its text's distinct words stands at each position, the texts one after
-            another; each of them stands somewhere.
+            another; each of them stands somewhere, but for a blank.
         words: How many positions each text has.
         bound: The lowest difference is ``-bound``: 1 for votes.
     """
@@ -74,9 +81,10 @@ def distinct_word_radii(
 def most_removed(differences: Ints, sizes: Ints, most: int) -> tuple[Ints, bool]:
     """``K(d)`` of one text against one rival, for ``d`` from 0 to ``most``; or, and False, more.
 
-    ``differences`` and ``sizes``, the numbers of occurrences, have an entry for each distinct word.
+    ``differences`` and ``sizes``, the numbers of occurrences, have an entry for each distinct word,
+    and for a blank, whose size is 0.
     """
-    words = np.flatnonzero(differences > 0)
+    words = np.flatnonzero((differences > 0) & (sizes > 0))
     rows = np.zeros(len(words), dtype=np.int64)
     items = _Items(rows, words, differences[words], sizes[words]).that_fit(np.array([most]))
     if len(items.rows) * (most + 1) > _MOST_CELLS:
@@ -159,7 +167,7 @@ class _Texts:
         self._text_of = np.repeat(np.arange(len(words)), distinct)  # of each distinct word
         self._sizes = np.bincount(self._word_at, minlength=differences.shape[1])
         self._margins = np.add.reduceat(differences, self._starts, axis=1)
-        self._gains = np.maximum(differences, 0)
+        self._gains = np.where(self._sizes > 0, np.maximum(differences, 0), 0)
         # What is taken out of each text against each rival, as far as it is known.
         self._gone = np.zeros(differences.shape, dtype=bool)
 
@@ -185,7 +193,7 @@ class _Texts:
     def _from_single_words(self) -> Ints:
         """The radii if only words that stand there once are taken out: none is larger.
 
-        Even nothing but new words, one for each distinct word, cost a margin or more.
+        Even nothing but new words, one for each distinct word and the blank, cost a margin or more.
         """
         values = np.where(self._sizes == 1, self._gains, 0)
         order = dearest_first(values, self._distinct, self._starts)
@@ -198,7 +206,7 @@ class _Texts:
 
     def _from_shares(self) -> Ints:
         """Radii that hold: shares of repeated words are taken out one by one."""
-        shares = (-(-self._gains // self._sizes))[:, self._word_at]
+        shares = (-(-self._gains // np.maximum(self._sizes, 1)))[:, self._word_at]
         starts = np.cumsum(self._words) - self._words
         order = dearest_first(shares, self._words, starts)
         return words_below(shares, order, self._margins, starts, self._bound)

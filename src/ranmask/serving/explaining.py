@@ -72,9 +72,7 @@ def explain(smoothed: TextClassifier, text: Text, copies: int = 12) -> dict[str,
     curves = dict(_curves(once, text, certificate))
     exact = certificate.certificate == "exact"
     poll = next(once.ballots([text]) if exact else once.estimation_ballots([text]))
-    shown = zip(
-        poll.family.sets[:copies].tolist(), poll.ballots.votes[:copies].tolist(), strict=True
-    )
+    shown = zip(poll.family.shown(copies), poll.ballots.votes[:copies].tolist(), strict=True)
     votes = [{"kept": kept, "label_id": vote} for kept, vote in shown]
     return _answer(smoothed, certificate, words, votes, curves)
 

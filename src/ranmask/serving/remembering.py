@@ -25,6 +25,7 @@ class RememberingClassifier(BaseClassifier):
         self.outputs = base.outputs
         self.labels = base.labels
         self.order_free = base.order_free
+        self.blank = base.blank
         self.votes_only = base.votes_only
 
     def score(self, copies: Sequence[MaskedCopies]) -> list[Scores]:

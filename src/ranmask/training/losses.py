@@ -26,6 +26,8 @@ def certified_loss(
     words_per_copy: Tensor,
     temperature: float,
     accuracy_weight: float = 0.0,
+    shares: Tensor | None = None,
+    blank: Tensor | None = None,
 ) -> Tensor:
     """The share of texts that are not certified, averaged over numbers of changed words.
 
@@ -48,8 +50,11 @@ def certified_loss(
         words_per_copy: (texts,): turns sums over copies into words.
         temperature: Width of the step, in words.
         accuracy_weight: 0 keeps the plain count.
+        shares: As `certified_margins` takes them.
+        blank: Likewise.
     """
-    margins = certified_margins(scores, present, labels, met) * words_per_copy[:, None]
+    margins = certified_margins(scores, present, labels, met, shares, blank)
+    margins = margins * words_per_copy[:, None]
     lost = torch.sigmoid(-margins / temperature)
     if accuracy_weight:
         wrong = torch.nn.functional.softplus(-margins[:, :1] / temperature)
@@ -57,17 +62,34 @@ def certified_loss(
     return lost.mean()
 
 
-def certified_margins(scores: Tensor, present: Tensor, labels: Tensor, met: Tensor) -> Tensor:
-    """What is left of the margin after ``d`` changed words, in copies: (texts, D + 1)."""
+def certified_margins(
+    scores: Tensor,
+    present: Tensor,
+    labels: Tensor,
+    met: Tensor,
+    shares: Tensor | None = None,
+    blank: Tensor | None = None,
+) -> Tensor:
+    """What is left of the margin after ``d`` changed words, in copies: (texts, D + 1).
+
+    ``shares`` (texts, copies) says how much of a copy each one is: where a word counts once, its
+    occurrences share what it says.  That is the knapsack of `certificates.distinct` with its words
+    cut up.  ``blank`` (classes,) are the scores of a copy that no change meets.
+    """
     texts, copies, classes = scores.shape
     of_label = scores.gather(2, labels[:, None, None].expand(-1, copies, 1))
     differences = (of_label - scores) * present[..., None]
-    weights = (of_label - scores + 1) * present[..., None]
+    if shares is not None:
+        differences = differences * shares[..., None]
+    weights = (differences + 1) * present[..., None]
     most = min(int(met.max()), copies)
     heaviest = weights.topk(most, dim=1).values.cumsum(1)
     costs = torch.cat([heaviest.new_zeros(texts, 1, classes), heaviest], dim=1)
     at = met.clamp(max=most)[..., None].expand(-1, -1, classes)
-    left = differences.sum(1)[:, None, :] - costs.gather(1, at)
+    leads = differences.sum(1)
+    if blank is not None:
+        leads = leads + blank[labels][:, None] - blank
+    left = leads[:, None, :] - costs.gather(1, at)
     own = torch.nn.functional.one_hot(labels, classes).bool()[:, None, :]
     return left.masked_fill(own, _NO_RIVAL).amin(2)
 

@@ -12,7 +12,7 @@ from ranmask.errors import DataError, OptionError
 from ranmask.smoothing import SmoothedClassifier
 from ranmask.training.evaluating import certified_summary
 from ranmask.training.records import Report, RunFolder, check_corpora, figures
-from ranmask.training.word_table import WordTableOptions, train_word_table
+from ranmask.training.word_table import WordTableOptions, table_smoothing, train_word_table
 
 if TYPE_CHECKING:
     from ranmask.corpora import Corpus
@@ -61,7 +61,7 @@ def train_words(
         )
 
     table = train_word_table(texts, train.labels, train.label_names, options=options, progress=told)
-    classifier = SmoothedClassifier(table, **table.smoothing)
+    classifier = SmoothedClassifier(table, **table_smoothing(options))
     measured = figures(certified_summary(classifier, validation.texts, validation.labels))
     classifier.save_pretrained(str(output))
     run.complete(measured)
