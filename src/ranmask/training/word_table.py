@@ -136,7 +136,7 @@ class WordTableOptions:
                 f"warm_epochs={self.warm_epochs} is more than epochs={self.epochs}: the warm "
                 "epochs are the first of them"
             )
-        for name, least, below, what in (
+        for name, lowest, below, what in (
             ("temperature", _TINY, _ENDLESS, "above 0"),
             ("learning_rate", _TINY, _ENDLESS, "above 0"),
             ("feature_dropout", 0, 1, "from 0 up to, not including, 1"),
@@ -145,7 +145,7 @@ class WordTableOptions:
             ("accuracy_weight", 0, _ENDLESS, "of at least 0"),
         ):
             value = getattr(self, name)
-            if value is not None and not least <= value < below:
+            if value is not None and not lowest <= value < below:
                 raise OptionError(f"{name} must be a number {what}, not {value!r}")
 
     def resolved(self, texts: Sequence[str]) -> WordTableOptions:
