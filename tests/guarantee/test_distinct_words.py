@@ -229,17 +229,18 @@ def test_a_knapsack_that_is_too_large_is_bounded(case):
 
 
 def test_a_bound_that_is_not_tight_says_so(monkeypatch):
-    # Three times the same word: taking out one occurrence costs nothing of what it says.
-    texts = [(np.array([[6, 6, 6, 1]]), np.array([0, 0, 0, 0, 1, 1, 1, 1, 2, 2, 2, 2, 3]))]
+    # Half a word cannot be taken out: 3 edits cost 6 + 18 of 26, and by shares 9 + 18.
+    differences, sizes = np.array([6, 6, 6, 6, 2]), np.full(5, 2)
+    texts = [(differences[None], np.repeat(np.arange(5), sizes))]
     [exact] = radii_of(6, texts)
-    assert (exact.words, exact.tight) == (brute_radius(*texts[0], 6), True) == (2, True)
+    assert (exact.words, exact.tight) == (3, True)
+    removed, sure = most_removed(differences, sizes, 4)
+    assert (removed.tolist(), sure) == ([0, 0, 6, 6, 12], True)
     monkeypatch.setattr(distinct, "_MOST_CELLS", 0)
-    texts = [(np.array([[6, 5, 1]]), np.array([0, 0, 1, 1, 2]))]
     [bounded] = radii_of(6, texts)
-    assert bounded.words <= brute_radius(*texts[0], 6)
-    removed, sure = most_removed(np.array([6, 5, 1]), np.array([2, 2, 1]), 4)
-    assert not sure
-    assert (removed >= [0, 1, 6, 7, 11]).all()
+    assert (bounded.words, bounded.tight) == (2, False)
+    removed, sure = most_removed(differences, sizes, 4)
+    assert (removed.tolist(), sure) == ([0, 3, 6, 9, 12], False)
 
 
 class TestWhatCounts:

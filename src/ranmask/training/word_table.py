@@ -50,7 +50,8 @@ _SMALL_STEPS = (3, 4, 5)  # binary places of int8 entries that are tried
 _FINE_STEPS = 11  # of int16 entries
 _LARGEST_BATCH, _STEPS_AN_EPOCH = 512, 32  # by default; few texts make smaller batches
 _WORDS_A_TARGET, _LARGEST_TARGET = 8, 8  # by default, of the median text
-_BLANK_RATE = 20  # times the learning rate of the others
+_WARM_EPOCHS = 2
+_BLANK_RATE = 5  # times the learning rate of the others
 _ROUNDING_TEXTS = 2000
 _ROUNDING_LOSS = 0.003  # certified accuracy that int8 may cost
 
@@ -61,7 +62,6 @@ TableFamily: TypeAlias = Literal["all", "distinct"]
 
 _FOR_RADIUS: dict[str, Any] = {
     "family": "all",
-    "warm_epochs": 2,
     "learning_rate": 0.05,
     "feature_dropout": 0.1,
     "weight_decay": 0.0,
@@ -162,8 +162,8 @@ class WordTableOptions:
         }
         if target:
             defaults["temperature"] = target / 2.5
+            defaults["warm_epochs"] = min(_WARM_EPOCHS, self.epochs)
         unset = {name: one for name, one in defaults.items() if getattr(self, name) is None}
-        unset["warm_epochs"] = min(unset.get("warm_epochs", self.epochs), self.epochs)
         return replace(self, **unset)
 
 
@@ -421,6 +421,8 @@ def _rounded(
         return _certified(made, *sample, options), made
 
     fine, best = table(_FINE_STEPS, np.int16)
+    if not options.target_words:
+        return best  # accuracy alone was asked for, not a small file
     smallest = max((table(places, np.int8) for places in _SMALL_STEPS), key=lambda one: one[0])
     return smallest[1] if fine - smallest[0] < _ROUNDING_LOSS else best
 
