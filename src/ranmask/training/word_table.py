@@ -22,7 +22,9 @@ import numpy.typing as npt
 from ranmask.classifiers.word_features import WHOLE, features
 from ranmask.classifiers.word_table import CURVE_STEPS, WordTable
 from ranmask.errors import DataError, MissingDependencyError, OptionError
+from ranmask.options import check_choice
 from ranmask.smoothing import SmoothedClassifier
+from ranmask.training.balance import CLASS_WEIGHTS, ClassWeights
 from ranmask.training.evaluating import certified_score, certified_summary
 from ranmask.words import document, split
 
@@ -30,7 +32,7 @@ try:
     import torch
     from torch import Tensor
 
-    from ranmask.training.losses import MARGIN_WIDTH, certified_loss, margin_loss
+    from ranmask.training.losses import MARGIN_WIDTH, certified_loss, class_weights, margin_loss
 except ImportError as error:
     raise MissingDependencyError("PyTorch", "train") from error
 
@@ -59,8 +61,9 @@ class WordTableOptions:
     ``batch_size``: texts in a step, by default 512 or fewer, for at least 32 steps an epoch.
     ``feature_dropout``: share of the features that is silent in a step, so that the others learn
     too.  ``accuracy_weight``: of plain accuracy in the certified loss; 0 counts certified texts
-    only.  ``buckets``: rows of the table.  ``most_words``: words of a text that are trained on,
-    which bounds memory.
+    only.  ``class_weights``: ``balanced`` makes every class count the same in the losses, however
+    few texts it has; ``none``: every text does.  ``buckets``: rows of the table.  ``most_words``:
+    words of a text that are trained on, which bounds memory.
     """
 
     target_words: int | None = None
@@ -72,6 +75,7 @@ class WordTableOptions:
     feature_dropout: float = 0.1
     margin: float = 0.3
     accuracy_weight: float = 0.0
+    class_weights: ClassWeights = "balanced"
     buckets: int = 1 << 18
     most_words: int = 800
     seed: int = 0
@@ -93,6 +97,7 @@ class WordTableOptions:
                 raise OptionError(
                     f"{name} must be a whole number of at least {least}, not {value!r}"
                 )
+        check_choice("class_weights", self.class_weights, CLASS_WEIGHTS)
         if self.warm_epochs > self.epochs:
             raise OptionError(
                 f"warm_epochs={self.warm_epochs} is more than epochs={self.epochs}: the warm "
@@ -241,6 +246,7 @@ def _trained(
     size = _set(options.batch_size)
     steps = options.epochs * -(-len(corpus) // size)
     schedule = torch.optim.lr_scheduler.CosineAnnealingLR(optimiser, steps)
+    of_classes = class_weights(corpus.labels.tolist(), classes, options.class_weights)
     for epoch in range(options.epochs):
         order = rng.permutation(len(corpus))
         losses = []
@@ -248,7 +254,8 @@ def _trained(
             batch = corpus.batch(order[start : start + size])
             heard = _heard(rng, options)
             scores = _scores(weights, bias, batch, heard)
-            loss = _loss(scores, batch, options, warm=epoch < options.warm_epochs)
+            counts = None if of_classes is None else of_classes[batch.labels]
+            loss = _loss(scores, batch, options, counts, warm=epoch < options.warm_epochs)
             optimiser.zero_grad()
             loss.backward()  # type: ignore[no-untyped-call]
             optimiser.step()
@@ -282,9 +289,13 @@ def _scores(weights: Tensor, bias: Tensor, batch: _Batch, heard: Tensor) -> Tens
     return torch.nn.functional.embedding(batch.places, torch.sigmoid(sums + bias))
 
 
-def _loss(scores: Tensor, batch: _Batch, options: WordTableOptions, *, warm: bool) -> Tensor:
+def _loss(
+    scores: Tensor, batch: _Batch, options: WordTableOptions, counts: Tensor | None, *, warm: bool
+) -> Tensor:
+    """``counts``: what each text counts."""
     if warm:
-        return margin_loss(scores, batch.present, batch.labels, options.margin, MARGIN_WIDTH)
+        target = options.margin
+        return margin_loss(scores, batch.present, batch.labels, target, MARGIN_WIDTH, counts)
     changed = torch.arange(_set(options.target_words) + 1)
     met = torch.minimum(changed, batch.lengths[:, None])  # a word is one copy
     every = torch.ones(len(batch.labels))
@@ -296,6 +307,7 @@ def _loss(scores: Tensor, batch: _Batch, options: WordTableOptions, *, warm: boo
         every,
         _set(options.temperature),
         options.accuracy_weight,
+        counts,
     )
 
 
@@ -319,14 +331,17 @@ def _rounded(
         # Entries count 2**-places and weights 1 / WHOLE; so many sums make one step of the curve.
         shift = (2**places * WHOLE // CURVE_STEPS).bit_length() - 1
         made = WordTable(entries, sums, labels=label_names, shift=shift)
-        return _certified(made, *sample, _set(options.target_words)), made
+        target, balance = _set(options.target_words), options.class_weights
+        return _certified(made, *sample, target, balance), made
 
     fine, best = table(_FINE_STEPS, np.int16)
     smallest = max((table(places, np.int8) for places in _SMALL_STEPS), key=lambda one: one[0])
     return smallest[1] if fine - smallest[0] < _ROUNDING_LOSS else best
 
 
-def _certified(table: WordTable, texts: list[str], labels: list[int], most: int) -> float:
+def _certified(
+    table: WordTable, texts: list[str], labels: list[int], most: int, weights: ClassWeights
+) -> float:
     """Share of texts that are right and certified, averaged over 0 to ``most`` words."""
     classifier = SmoothedClassifier(table, **table.smoothing)
-    return certified_score(certified_summary(classifier, texts, labels), most)
+    return certified_score(certified_summary(classifier, texts, labels), most, weights)
