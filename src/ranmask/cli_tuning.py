@@ -342,7 +342,8 @@ class _Pace:
         if self._left and not sys.stderr.isatty():
             typer.echo(
                 f"{setting.name}: measured, {_duration(time.monotonic() - self._started)} so far; "
-                f"{len(self._left)} settings to go, about {_duration(sum(self._left.values()))}",
+                f"still to go: {len(self._left)} of the settings, about "
+                f"{_duration(sum(self._left.values()))}",
                 err=True,
             )
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from rich.console import Console
@@ -146,18 +147,21 @@ def print_summary(
     if not counts["labelled"]:
         return
     by_class = certified_values(summary, names, certified=certified)
-    figures = [f"accuracy {float(summary.accuracy):.3f} {headline(by_class)}"]
+    say = partial(console.print, highlight=False, markup=False, soft_wrap=True)
+    say(f"accuracy {float(summary.accuracy):.3f} {headline(by_class)}")
     if certified:
         radius, rate = summary.median_radius, summary.median_rate
-        figures.append("MCB N/A" if radius is None else f"MCB {radius}")
-        figures.append("MCR N/A" if rate is None else f"MCR {float(100 * rate):.1f}%")
-        figures += [
-            f"CR@{changed} {float(summary.certified_accuracy(changed)):.3f}"
-            for changed in range(1, min(summary.largest_radius, _MOST_SHOWN_RADII) + 1)
+        figures = [
+            "MCB N/A" if radius is None else f"MCB {radius}",
+            "MCR N/A" if rate is None else f"MCR {float(100 * rate):.1f}%",
+            *(
+                f"CR@{changed} {float(summary.certified_accuracy(changed)):.3f}"
+                for changed in range(1, min(summary.largest_radius, _MOST_SHOWN_RADII) + 1)
+            ),
         ]
-    console.print("  ".join(figures), highlight=False)
+        say("  ".join(figures))
     for line in class_lines(by_class["classes"]):
-        console.print(line, highlight=False, markup=False, soft_wrap=True)
+        say(line)
 
 
 def print_kinds(console: Console, kinds: Mapping[str, KindSummary]) -> None:

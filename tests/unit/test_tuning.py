@@ -886,8 +886,14 @@ class TestBeforeTheFirstSetting:
     def test_progress_of_each_setting(self, reviews):
         done = tune(reviews, "--keep", "1,2,3", "--ensemble", "vote")
         *_, one, two = done.stderr.splitlines()
-        assert one.startswith("keep 1, auto, vote: measured, ") and "2 settings to go" in one
-        assert two.startswith("keep 2, auto, vote: measured, ") and "1 settings to go" in two
+        assert (
+            one.startswith("keep 1, auto, vote: measured, ")
+            and "still to go: 2 of the settings" in one
+        )
+        assert (
+            two.startswith("keep 2, auto, vote: measured, ")
+            and "still to go: 1 of the settings" in two
+        )
 
     @pytest.mark.parametrize("choice", ["auto", "all", "sampled", "windows"])
     @pytest.mark.parametrize("keep", [1, 2, 3, 6])
