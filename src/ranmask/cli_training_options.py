@@ -98,9 +98,28 @@ AccuracyWeight = Annotated[
 Margin = Annotated[
     float | None, typer.Option(help="Margin to reach.", show_default="0.55; words: 0.3")
 ]
+ClassWeightsName = Annotated[
+    str | None,
+    typer.Option(
+        "--class-weights",
+        help="balanced: every class counts the same, however few texts it has; or none.",
+        show_default="balanced",
+    ),
+]
+FailBelowMajority = Annotated[
+    bool,
+    typer.Option(
+        "--fail-below-majority",
+        help="Exit code 4 if it does not beat naming the largest class always.",
+        show_default=False,
+    ),
+]
 LearningRate = Annotated[
     float | None,
-    typer.Option(help="Peak of the schedule.", show_default="5e-5; words: 0.05; mlm: 3e-4"),
+    typer.Option(
+        help="Peak of the schedule.",
+        show_default="2e-4, 5e-5 from 50M parameters; words: 0.05; mlm: 3e-4",
+    ),
 ]
 VoteLearningRate = Annotated[
     float | None, typer.Option(help="The same for vote training.", show_default="the same")

@@ -190,6 +190,13 @@ def _family(words: int, kept: int, choice: FamilyChoice, masks: int, seed: int) 
     return Family("all", words, all_sets(words, kept))
 
 
+def family_size(words: int, kept: int, *, choice: FamilyChoice, masks: int) -> int:
+    """How many sets `family` has, without making them."""
+    if choice == "windows" and kept < words:
+        return min(words, masks)
+    return masks if choice == "sampled" else min(masks, math.comb(words, kept))
+
+
 _remembered_family = lru_cache(maxsize=128)(_family)
 
 

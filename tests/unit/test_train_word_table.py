@@ -33,6 +33,15 @@ def made_up(rows, classes=3, seed=0, length=12, telling=0.5):
     return texts, labels.tolist()
 
 
+def skewed(rows, seed=0):
+    """Texts of two classes, one of which is rare."""
+    texts, labels = made_up(rows, 2, seed, telling=0.15)
+    rare = [place for place, label in enumerate(labels) if label == 1]
+    left_out = set(rare[: 10 * len(rare) // 11])
+    kept = [place for place in range(rows) if place not in left_out]
+    return [texts[place] for place in kept], [labels[place] for place in kept]
+
+
 def trained(rows=400, classes=3, seed=0, **options):
     texts, labels = made_up(rows, classes)
     chosen = WordTableOptions(**{**SMALL, "seed": seed, **options})
@@ -43,7 +52,9 @@ def measured(table, texts, labels):
     summary = CertifiedSummary()
     results = SmoothedClassifier(table, **table.smoothing).certify(texts)
     for one, label in zip(results, labels, strict=True):
-        summary.add(correct=one.label_id == label, radius=one.radius, words=one.words)
+        summary.add(
+            correct=one.label_id == label, radius=one.radius, words=one.words, expected=label
+        )
     return summary
 
 
@@ -62,10 +73,22 @@ class TestLearning:
 
     def test_a_larger_target_gives_larger_radii(self):
         held_out = made_up(300, seed=1, telling=0.4)
-        small, large = (trained(target_words=target, epochs=10) for target in (0, 4))
+        same = {"epochs": 10, "class_weights": "none"}
+        small, large = (trained(target_words=target, **same) for target in (0, 4))
         assert measured(large, *held_out).certified_accuracy(2) > (
             measured(small, *held_out).certified_accuracy(2)
         )
+
+    def test_a_small_class_is_found(self):
+        """One text in twelve, and few words that tell: alone, it is given up."""
+        found = {}
+        for weights in ("none", "balanced"):
+            texts, labels = skewed(900)
+            options = WordTableOptions(**{**SMALL, "class_weights": weights})
+            table = train_word_table(texts, labels, NAMES[:2], options=options)
+            found[weights] = measured(table, *skewed(600, seed=1)).classes
+        assert found["none"].recall(1) < 0.2
+        assert found["balanced"].recall(1) > 0.6 and found["balanced"].recall(0) > 0.6
 
     def test_a_warm_start_keeps_two_classes_from_collapsing(self):
         """Few telling words: always to say the same certifies half of the texts for good."""

@@ -30,6 +30,7 @@ from ranmask.classifiers.word_table import CURVE_STEPS, WordTable
 from ranmask.errors import DataError, MissingDependencyError, OptionError
 from ranmask.options import check_choice
 from ranmask.smoothing import SmoothedClassifier
+from ranmask.training.balance import CLASS_WEIGHTS, ClassWeights
 from ranmask.training.evaluating import certified_score, certified_summary
 from ranmask.words import document, split
 
@@ -37,7 +38,7 @@ try:
     import torch
     from torch import Tensor
 
-    from ranmask.training.losses import MARGIN_WIDTH, certified_loss, margin_loss
+    from ranmask.training.losses import MARGIN_WIDTH, certified_loss, class_weights, margin_loss
 except ImportError as error:
     raise MissingDependencyError("PyTorch", "train") from error
 
@@ -62,6 +63,7 @@ TableFamily: TypeAlias = Literal["all", "distinct"]
 
 _FOR_RADIUS: dict[str, Any] = {
     "family": "all",
+    "epochs": 8,
     "learning_rate": 0.05,
     "feature_dropout": 0.1,
     "weight_decay": 0.0,
@@ -70,10 +72,11 @@ _FOR_RADIUS: dict[str, Any] = {
 _FOR_ACCURACY: dict[str, Any] = {
     "family": "distinct",
     "temperature": 0.2,
+    "epochs": 12,
     "warm_epochs": 0,
-    "learning_rate": 0.02,
+    "learning_rate": 0.005,
     "feature_dropout": 0.0,
-    "weight_decay": 1e-3,
+    "weight_decay": 1e-4,
     "accuracy_weight": 1.0,
 }
 
@@ -92,15 +95,16 @@ class WordTableOptions:
     ``batch_size``: texts in a step, by default 512 or fewer, for at least 32 steps an epoch.
     ``feature_dropout``: share of the features that is silent in a step, so that the others learn
     too.  ``weight_decay``: of the squares of all weights.  ``accuracy_weight``: of plain accuracy
-    in the certified loss; 0 counts certified texts only.  What is None depends on whether there is
-    a target (`resolved`).  ``buckets``: rows of the table.  ``most_words``: words of a text that
-    are trained on, which bounds memory.
+    in the certified loss; 0 counts certified texts only.  ``class_weights``: ``balanced`` makes
+    every class count the same in the losses, however few texts it has; ``none``: every text does.
+    What is None depends on whether there is a target (`resolved`).  ``buckets``: rows of the table.
+    ``most_words``: words of a text that are trained on, which bounds memory.
     """
 
     target_words: int | None = None
     family: TableFamily | None = None
     temperature: float | None = None
-    epochs: int = 8
+    epochs: int | None = None
     warm_epochs: int | None = None
     learning_rate: float | None = None
     batch_size: int | None = None
@@ -108,6 +112,7 @@ class WordTableOptions:
     weight_decay: float | None = None
     margin: float = 0.3
     accuracy_weight: float | None = None
+    class_weights: ClassWeights = "balanced"
     buckets: int = 1 << 18
     most_words: int = 800
     seed: int = 0
@@ -123,7 +128,7 @@ class WordTableOptions:
             ("seed", 0),
         ):
             value = getattr(self, name)
-            if value is None and name in ("target_words", "warm_epochs", "batch_size"):
+            if value is None and name in ("target_words", "epochs", "warm_epochs", "batch_size"):
                 continue
             if not isinstance(value, int) or isinstance(value, bool) or value < least:
                 raise OptionError(
@@ -131,7 +136,12 @@ class WordTableOptions:
                 )
         if self.family is not None:
             check_choice("family", self.family, get_args(TableFamily))
-        if self.warm_epochs is not None and self.warm_epochs > self.epochs:
+        check_choice("class_weights", self.class_weights, CLASS_WEIGHTS)
+        if (
+            self.warm_epochs is not None
+            and self.epochs is not None
+            and self.warm_epochs > self.epochs
+        ):
             raise OptionError(
                 f"warm_epochs={self.warm_epochs} is more than epochs={self.epochs}: the warm "
                 "epochs are the first of them"
@@ -162,7 +172,7 @@ class WordTableOptions:
         }
         if target:
             defaults["temperature"] = target / 2.5
-            defaults["warm_epochs"] = min(_WARM_EPOCHS, self.epochs)
+            defaults["warm_epochs"] = min(_WARM_EPOCHS, self.epochs or _WARM_EPOCHS)
         unset = {name: one for name, one in defaults.items() if getattr(self, name) is None}
         return replace(self, **unset)
 
@@ -318,19 +328,23 @@ def _trained(
     rng = np.random.default_rng(options.seed)
     weights = _Weights.zero(classes, options)
     rate, decay = _set(options.learning_rate), _set(options.weight_decay)
+    epochs, warm = _set(options.epochs), _set(options.warm_epochs)
     groups = [{"params": [weights.features, weights.bias], "lr": rate}]
     if weights.blank is not None:  # one number against many: it has farther to go
         groups.append({"params": [weights.blank], "lr": _BLANK_RATE * rate})
     optimiser = torch.optim.Adam(groups, fused=True)
     size = _set(options.batch_size)
-    steps = options.epochs * -(-len(corpus) // size)
+    steps = epochs * -(-len(corpus) // size)
     schedule = torch.optim.lr_scheduler.CosineAnnealingLR(optimiser, steps)
-    for epoch in range(options.epochs):
+    of_classes = class_weights(corpus.labels.tolist(), classes, options.class_weights)
+    for epoch in range(epochs):
         order = rng.permutation(len(corpus))
         losses = []
         for start in range(0, len(order), size):
             batch = corpus.batch(order[start : start + size])
-            loss = _loss(weights, batch, options, rng, warm=epoch < _set(options.warm_epochs))
+            scores = _scores(weights, batch, _heard(rng, options))
+            counts = None if of_classes is None else of_classes[batch.labels]
+            loss = _loss(scores, batch, options, counts, weights.blank, warm=epoch < warm)
             if decay:
                 loss = loss + decay * weights.features.square().sum()
             optimiser.zero_grad()
@@ -339,7 +353,7 @@ def _trained(
             schedule.step()
             losses.append(loss.item())
         if progress is not None:
-            progress(epoch + 1, options.epochs, float(np.mean(losses)))
+            progress(epoch + 1, epochs, float(np.mean(losses)))
     return weights.detached()
 
 
@@ -368,16 +382,18 @@ def _scores(weights: _Weights, batch: _Batch, heard: Tensor) -> Tensor:
 
 
 def _loss(
-    weights: _Weights,
+    scores: Tensor,
     batch: _Batch,
     options: WordTableOptions,
-    rng: np.random.Generator,
+    counts: Tensor | None,
+    blank: Tensor | None,
     *,
     warm: bool,
 ) -> Tensor:
-    scores = _scores(weights, batch, _heard(rng, options))
+    """``counts``: what each text counts."""
     if warm:
-        return margin_loss(scores, batch.present, batch.labels, options.margin, MARGIN_WIDTH)
+        target = options.margin
+        return margin_loss(scores, batch.present, batch.labels, target, MARGIN_WIDTH, counts)
     changed = torch.arange(_set(options.target_words) + 1)
     met = torch.minimum(changed, batch.lengths[:, None])  # a word is one copy
     every = torch.ones(len(batch.labels))
@@ -389,8 +405,9 @@ def _loss(
         every,
         _set(options.temperature),
         _set(options.accuracy_weight),
+        counts,
         batch.shares if options.family == "distinct" else None,
-        None if weights.blank is None else torch.sigmoid(weights.blank),
+        None if blank is None else torch.sigmoid(blank),
     )
 
 
@@ -432,4 +449,5 @@ def _certified(
 ) -> float:
     """Share of texts that are right and certified, averaged over 0 to the target of words."""
     classifier = SmoothedClassifier(table, **table_smoothing(options))
-    return certified_score(certified_summary(classifier, texts, labels), _set(options.target_words))
+    summary = certified_summary(classifier, texts, labels)
+    return certified_score(summary, _set(options.target_words), options.class_weights)

@@ -62,7 +62,8 @@ def train_words(
 
     table = train_word_table(texts, train.labels, train.label_names, options=options, progress=told)
     classifier = SmoothedClassifier(table, **table_smoothing(options))
-    measured = figures(certified_summary(classifier, validation.texts, validation.labels))
+    summary = certified_summary(classifier, validation.texts, validation.labels)
+    measured = figures(summary, train.label_names, options.class_weights)
     classifier.save_pretrained(str(output))
     run.complete(measured)
     return classifier
