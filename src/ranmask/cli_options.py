@@ -34,7 +34,8 @@ DataName = Annotated[
     str | None,
     typer.Option(
         "--data",
-        help="Or a corpus by name (agnews, sst2, imdb, snli, hate, sms_spam), with its labels.",
+        help="Or a corpus by name (agnews, sst2, imdb, snli, hate, sms_spam, enron_spam, "
+        "spamassassin, jigsaw_part, injection), with its labels.",
         show_default=False,
     ),
 ]
