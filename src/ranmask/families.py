@@ -206,12 +206,14 @@ def distinct_family(words: Sequence[Hashable], masks: int, *, blank: bool = Fals
     ``blank`` adds a copy that shows nothing, as the last one.
     """
     check_room(len(words), masks)
-    if len(set(words)) == len(words):
+    numbers = dict(zip(dict.fromkeys(words), itertools.count()))
+    if len(numbers) == len(words):
         return _all_different(len(words), blank)
-    numbers: dict[Hashable, int] = {}
-    places = np.array([numbers.setdefault(word, len(numbers)) for word in words], dtype=np.int32)
-    first = np.flatnonzero(np.diff(np.maximum.accumulate(places), prepend=-1))
-    return _distinct(first, places, blank)
+    count = len(words)
+    first = dict(zip(reversed(words), range(count - 1, -1, -1), strict=True))  # the last one stays
+    sets = np.fromiter(map(first.__getitem__, numbers), np.int32, len(numbers))
+    places = np.fromiter(map(numbers.__getitem__, words), np.int32, count)
+    return _distinct(sets, places, blank)
 
 
 def check_room(words: int, masks: int) -> None:
@@ -225,12 +227,14 @@ def check_room(words: int, masks: int) -> None:
 
 @lru_cache(maxsize=1024)
 def _all_different(words: int, blank: bool) -> Family:
-    return _distinct(np.arange(words), np.arange(words, dtype=np.int32), blank)
+    places = np.arange(words, dtype=np.int32)
+    return _distinct(places, places, blank)
 
 
-def _distinct(first: npt.NDArray[np.intp], places: npt.NDArray[np.int32], blank: bool) -> Family:
-    sets = np.append(first, BLANK) if blank else first
-    return Family("distinct", len(places), _frozen(sets[:, None].astype(np.int32)), _frozen(places))
+def _distinct(first: npt.NDArray[np.int32], places: npt.NDArray[np.int32], blank: bool) -> Family:
+    sets = np.full((len(first) + blank, 1), BLANK, dtype=np.int32)
+    sets[: len(first), 0] = first
+    return Family("distinct", len(places), _frozen(sets), _frozen(places))
 
 
 def all_sets(words: int, kept: int) -> KeptSets:
