@@ -78,18 +78,22 @@ class TestWords:
             *("--data", data, "--output", tmp_path / "table", *WORDS),
             *("--batch-size", 16, "--accuracy-weight", 0.5, "--target-words", 2, "--margin", 0.4),
             *("--temperature", 0.5, "--feature-dropout", 0.2, "--learning-rate", 0.1, "--seed", 3),
-            *("--class-weights", "none"),
+            *("--class-weights", "none", "--weight-decay", 0.001, "--family", "distinct"),
         )
         assert done.exit_code == 0, done.stderr
+        record = json.loads((tmp_path / "table" / "ranmask.json").read_text())
+        assert record["smoothing"]["family"] == "distinct"
         options = json.loads((tmp_path / "table" / "training.json").read_text())["run"]["options"]
         assert options == {
             "target_words": 2,
+            "family": "distinct",
             "temperature": 0.5,
             "epochs": 3,
             "warm_epochs": 1,
             "learning_rate": 0.1,
             "batch_size": 16,
             "feature_dropout": 0.2,
+            "weight_decay": 0.001,
             "margin": 0.4,
             "accuracy_weight": 0.5,
             "class_weights": "none",

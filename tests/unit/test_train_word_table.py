@@ -125,6 +125,8 @@ class TestLearning:
             {"learning_rate": 0.01},
             {"target_words": 1, "temperature": 1.2},
             {"accuracy_weight": 1.0},
+            {"weight_decay": 0.01},
+            {"family": "distinct"},
             {"batch_size": 16},
         ],
         ids=str,
