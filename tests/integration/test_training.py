@@ -619,7 +619,7 @@ class TestBest:
         texts = len(HELD_OUT.labels)
         constant, modest = CertifiedSummary(), CertifiedSummary()
         for place in range(texts):
-            label = int(place >= commonest * texts)
+            label = int(place // (commonest * texts))
             constant.add(correct=not label, radius=8, words=8, expected=label)
             modest.add(correct=place <= commonest * texts, radius=0, words=8, expected=label)
         assert constant.certified_accuracy(3) > modest.certified_accuracy(0) / 2
