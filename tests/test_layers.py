@@ -15,7 +15,7 @@ FLOORS = [
     {"errors", "interrupting"},
     {"families", "published", "divergence", "output_files"},
     {"certificates", "metrics", "roc", "headlines"},
-    {"words", "spelling", "risk", "intervals"},
+    {"words", "spelling", "risk", "intervals", "class_figures"},
     {"synonyms"},
     {"classifiers", "results"},
     {"voting", "interface"},

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text as RichText
 
 from ranmask.attacks.outcome import AttackOutcome, Change
 from ranmask.attacks.summary import AttackSummary
+from ranmask.class_figures import class_lines
 from ranmask.words import Text, split
 
 _BEFORE, _AFTER = "bold green", "bold red"
@@ -44,9 +47,11 @@ def print_outcome(console: Console, outcome: AttackOutcome, labels: tuple[str, .
     console.print(table)
 
 
-def print_attack_summary(console: Console, name: str, summary: AttackSummary) -> None:
-    """The paper's figures, in percent, and what they leave out."""
-    values = summary.values()
+def print_attack_summary(
+    console: Console, name: str, summary: AttackSummary, names: Sequence[str] | None
+) -> None:
+    """The paper's figures, in percent, and what they leave out; ``names``: of the classes."""
+    values = summary.values(names)
     say(
         console,
         f"{name}: {summary.texts} texts, {summary.attempted} attacked, {summary.skipped} skipped "
@@ -70,6 +75,15 @@ def print_attack_summary(console: Console, name: str, summary: AttackSummary) ->
     if _there(values, "reverted"):
         figures.append(f"right again with 10% of the words masked {100 * values['reverted']:.0f}%")
     say(console, "  ".join(figures))
+    if "classes" in values:
+        say(
+            console,
+            f"majority class alone {100 * values['majority']:.1f}%  balanced Cln "
+            f"{100 * values['balanced_Cln']:.1f}%  balanced Boa "
+            f"{100 * values['balanced_Boa']:.1f}%",
+        )
+        for line in class_lines(values["classes"]):
+            say(console, line)
 
 
 def print_pace(console: Console, copies: int, seconds: float) -> None:

@@ -99,7 +99,7 @@ def run_to_file(
             # The pace of this sitting, which may be the last of several.
             seconds = time.monotonic() - start
             pace = {"copies_scored": engine.victim.copies_scored, "seconds": round(seconds, 1)}
-            results.finish({**summary.values(), **pace})
+            results.finish({**summary.values(labels or engine.victim.labels), **pace})
         early.remove()
     return summary
 

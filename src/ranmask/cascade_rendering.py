@@ -6,6 +6,7 @@ from rich.console import Console
 from rich.table import Table
 
 from ranmask.cascade_report import CascadeReport
+from ranmask.class_figures import class_lines, class_values
 from ranmask.roc import wilson_interval
 
 
@@ -14,14 +15,22 @@ def print_report(console: Console, report: CascadeReport) -> None:
     table = Table(show_edge=False, pad_edge=False)
     table.add_column("", style="bold")
     table.add_column("clean accuracy", justify="right")
+    table.add_column("balanced", justify="right")
     table.add_column("under the transferred attack", justify="right")
     for name in ("plain", "smoothed", "cascade"):
         accuracy = getattr(report, name)
         table.add_row(
-            name, _share(accuracy.clean, report.texts), _share(accuracy.robust, report.texts)
+            name,
+            _share(accuracy.clean, report.texts),
+            f"{float(100 * report.clean_classes(name).balanced):.1f}%",
+            _share(accuracy.robust, report.texts),
         )
     console.print(table)
+    shown = report.clean_classes("cascade")
+    by_class = {"clean": shown, "attacked": report.robust_classes("cascade")}
     lines = [
+        f"majority class alone {float(100 * shown.majority):.1f}%; the cascade's recall by class:",
+        *class_lines(class_values(by_class, report.class_names)),
         f"{report.texts} texts: {report.succeeded} attacked with success, {report.failed} without, "
         f"{report.skipped} wrong before (counted as wrong under the attack)",
         f"smoothed path, above {report.threshold:g}: of clean texts "

@@ -17,6 +17,7 @@ have been trained on them.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -24,11 +25,12 @@ from typing import Any
 from ranmask.attacks.outcome import AttackOutcome
 from ranmask.cascade import Cascade
 from ranmask.errors import DataError
+from ranmask.metrics import ClassCounts
 from ranmask.results import Certificate
 from ranmask.roc import Roc, RocPoint, roc_curve, wilson_interval
 from ranmask.words import Text
 
-REPORT_VERSION = 1
+REPORT_VERSION = 2
 _FORMAT = "ranmask-cascade-report"
 
 ANYTHING = ("substitutions", "edits")
@@ -37,10 +39,15 @@ ANYTHING = ("substitutions", "edits")
 
 @dataclass(frozen=True)
 class Accuracy:
-    """How many of the texts a classifier gets right, before and under the attack."""
+    """How many of the texts a classifier gets right, before and under the attack.
+
+    ``clean_classes`` and ``robust_classes``: the same by true class, by its number.
+    """
 
     clean: int
     robust: int
+    clean_classes: tuple[int, ...]
+    robust_classes: tuple[int, ...]
 
 
 @dataclass(frozen=True)
@@ -68,12 +75,15 @@ class Proved:
 class CascadeReport:
     """Counts over ``texts``; of these ``succeeded`` attacks have an adversarial text.
 
+    ``class_texts``: how many texts each true class has, by its number.
     ``plain``, ``smoothed`` and ``cascade``: the classifiers' accuracies.  ``clean_paths``: of the
     original texts; ``attacked_paths``: of the adversarial ones.  ``roc``: of the detector between
     the two; None where no attack succeeded.  ``proved``: None where it was not asked for.
     """
 
     texts: int
+    class_texts: tuple[int, ...]
+    class_names: tuple[str, ...] | None
     succeeded: int
     failed: int
     skipped: int
@@ -90,11 +100,15 @@ class CascadeReport:
         """A JSON-ready mapping with a version number; shares with their 95 % intervals."""
         values = asdict(self)
         accuracies = ("plain", "smoothed", "cascade")
-        shares = {
+        shares: dict[str, Any] = {
             f"{name}_{kind}": self._share(getattr(getattr(self, name), kind))
             for name in accuracies
             for kind in ("clean", "robust")
         }
+        shares["majority"] = float(self.clean_classes("cascade").majority)
+        for name in accuracies:
+            shares[f"{name}_balanced_clean"] = float(self.clean_classes(name).balanced)
+            shares[f"{name}_balanced_robust"] = float(self.robust_classes(name).balanced)
         if self.roc is not None:
             shares["AUC"] = {"share": float(self.roc.area), "exactly": str(self.roc.area)}
         return {"format": _FORMAT, "version": REPORT_VERSION, **values, "shares": shares}
@@ -109,8 +123,13 @@ class CascadeReport:
             )
         try:
             values = {name: data[name] for name in cls.__dataclass_fields__}
+            values["class_texts"] = tuple(values["class_texts"])
+            if values["class_names"] is not None:
+                values["class_names"] = tuple(values["class_names"])
             for name in ("plain", "smoothed", "cascade"):
-                values[name] = Accuracy(**values[name])
+                found = values[name]
+                by_class = (tuple(found[key]) for key in ("clean_classes", "robust_classes"))
+                values[name] = Accuracy(found["clean"], found["robust"], *by_class)
             for name in ("clean_paths", "attacked_paths"):
                 values[name] = Paths(**values[name])
             if values["proved"] is not None:
@@ -121,6 +140,21 @@ class CascadeReport:
         except (KeyError, TypeError) as error:
             raise DataError(f"not a whole cascade report: {error}") from error
         return cls(**values)
+
+    def clean_classes(self, name: str) -> ClassCounts:
+        """By class, what a classifier (plain, smoothed or cascade) gets right of the originals."""
+        return self._counts(getattr(self, name).clean_classes)
+
+    def robust_classes(self, name: str) -> ClassCounts:
+        """The same under the attack."""
+        return self._counts(getattr(self, name).robust_classes)
+
+    def _counts(self, right: Sequence[int]) -> ClassCounts:
+        def counter(numbers: Sequence[int]) -> Counter[int]:
+            there = enumerate(zip(numbers, self.class_texts, strict=True))
+            return Counter({place: number for place, (number, texts) in there if texts})
+
+        return ClassCounts(counter(self.class_texts), counter(right))
 
     def _share(self, part: int) -> dict[str, Any]:
         low, high = wilson_interval(part, self.texts)
@@ -141,22 +175,27 @@ def measure(
     attacked = [one for one in used if one.status == "succeeded"]
     before = _Answers(cascade, [one.text for one in used if one.text is not None])
     after = _Answers(cascade, [one.adversarial for one in attacked if one.adversarial is not None])
+    classes = max(map(_class, used)) + 1 if cascade.labels is None else len(cascade.labels)
+    class_texts = Counter(map(_class, used))
     place_after = {id(one): place for place, one in enumerate(attacked)}
 
     def accuracy(labels: str) -> Accuracy:
-        clean = robust = 0
+        clean, robust = [0] * classes, [0] * classes
         for place, one in enumerate(used):
-            right = getattr(before, labels)[place] == one.label
-            clean += right
+            expected = _class(one)
+            right = getattr(before, labels)[place] == expected
+            clean[expected] += right
             if one.status == "succeeded":
-                robust += getattr(after, labels)[place_after[id(one)]] == one.label
+                robust[expected] += getattr(after, labels)[place_after[id(one)]] == expected
             else:
-                robust += right and one.status == "failed"
-        return Accuracy(clean, robust)
+                robust[expected] += right and one.status == "failed"
+        return Accuracy(sum(clean), sum(robust), tuple(clean), tuple(robust))
 
     roc = roc_curve(before.suspicions, after.suspicions) if attacked else None
     return CascadeReport(
         texts=len(used),
+        class_texts=tuple(class_texts[one] for one in range(classes)),
+        class_names=cascade.labels,
         succeeded=len(attacked),
         failed=sum(one.status == "failed" for one in used),
         skipped=sum(one.status == "skipped" for one in used),
@@ -213,6 +252,12 @@ def covers(certificate: Certificate, outcome: AttackOutcome) -> bool:
         and certificate.radius >= outcome.words_changed
         and not any(change.premise for change in outcome.changes)
     )
+
+
+def _class(outcome: AttackOutcome) -> int:
+    """The true class of a text that was attacked, which it always has."""
+    assert outcome.label is not None
+    return outcome.label
 
 
 def _check_classes(cascade: Cascade, outcomes: Sequence[AttackOutcome]) -> None:

@@ -43,14 +43,22 @@ def exact_radii(
     box: BallotBox, families: Sequence[Family], threat: Threat = "substitutions"
 ) -> list[Radius]:
     """The `exact_radius` of each text, each over its own family."""
-    if not all(_is_single(family) for family in set(families)):
+    distinct = [family.places for family in families if family.places is not None]
+    if len(distinct) < len(families) and not all(map(_is_single, set(families))):
         pairs = zip(box.each(), families, strict=True)
         return [exact_radius(ballots, family, threat) for ballots, family in pairs]
     radii: list[Radius] = []
     # One sort for many texts; and edits have the same radius as substitutions.
     for part in box.parts(max(1, _DIFFERENCES_AT_ONCE // box.ballots.classes)):
-        differences = part.differences(part.winners)
-        radii += certificates.single_word_radii(differences, part.copies, part.ballots.bound)
+        differences, bound = part.differences(part.winners), part.ballots.bound
+        if not distinct:
+            radii += certificates.single_word_radii(differences, part.copies, bound)
+            continue
+        places = distinct[len(radii) : len(radii) + len(part)]
+        words = np.array([len(one) for one in places])
+        radii += certificates.distinct_word_radii(
+            differences, part.copies, np.concatenate(places), words, bound
+        )
     if not box.ballots.blurred:
         return radii
     return list(map(_checked, box.each(), families, radii))
@@ -59,6 +67,9 @@ def exact_radii(
 def exact_radius(ballots: Ballots, family: Family, threat: Threat = "substitutions") -> Radius:
     """The exact certificate of the ballots' winner over a fixed family."""
     check_fixed(family.kind)
+    if family.places is not None:
+        [radius] = exact_radii(ballots.alone, [family], threat)
+        return radius
     return _checked(ballots, family, _proved(ballots, family, threat))
 
 
@@ -89,8 +100,11 @@ def _checked(ballots: Ballots, family: Family, radius: Radius) -> Radius:
 def _breaks(ballots: Ballots, family: Family, positions: Sequence[int]) -> bool:
     """Whether the winner is no longer ahead of each rival after the worst at these positions.
 
-    Untouched copies say what they were seen to say, and touched ones what a copy can say.
+    Untouched copies say what they were seen to say, and touched ones what a copy can say.  Where a
+    word counts once, this is not worked out.
     """
+    if family.places is not None:
+        return False
     differences = ballots.as_seen.differences(ballots.winner)
     if not len(differences):
         return True  # a single class: there is no more to prove

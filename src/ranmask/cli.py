@@ -1,7 +1,8 @@
 """The command line: parse, call, print.
 
 Exit codes: 0 all rows done; 1 the run could not be done or finished; 2 wrong usage or options;
-3 finished, but some rows have errors; 130 interrupted.  Heavy libraries are imported when a
+3 finished, but some rows have errors; 4 trained, but no better than the largest class
+(``train --fail-below-majority``); 130 interrupted.  Heavy libraries are imported when a
 command needs them, so that ``ranmask --help`` answers at once.
 """
 
@@ -37,7 +38,8 @@ app = typer.Typer(
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     help="Certified robustness for text classifiers: labels with a proved radius, in words.",
-    epilog="Exit codes: 0 done, 1 failed, 2 wrong usage, 3 some rows have errors, 130 interrupted.",
+    epilog="Exit codes: 0 done, 1 failed, 2 wrong usage, 3 some rows have errors, 4 trained but "
+    "not better than the largest class (on request), 130 interrupted.",
 )
 
 

@@ -290,7 +290,7 @@ def _run(engine: Engine, source: Source, output: Path | None, show: int, as_json
         console = Console()
         for outcome in examples:
             attack_rendering.print_outcome(console, outcome, labels)
-    attack_rendering.print_attack_summary(notes, engine.recipe.name, summary)
+    attack_rendering.print_attack_summary(notes, engine.recipe.name, summary, labels)
     if not isinstance(engine.victim, PlainVictim):
         seconds = time.monotonic() - start
         attack_rendering.print_pace(notes, engine.victim.copies_scored, seconds)

@@ -34,7 +34,8 @@ DataName = Annotated[
     str | None,
     typer.Option(
         "--data",
-        help="Or a corpus by name (agnews, sst2, imdb, snli, hate, sms_spam), with its labels.",
+        help="Or a corpus by name (agnews, sst2, imdb, snli, hate, sms_spam, enron_spam, "
+        "spamassassin, jigsaw_part, injection), with its labels.",
         show_default=False,
     ),
 ]
@@ -108,7 +109,7 @@ MaskRate = Annotated[
     float | None, typer.Option(help="Or: share of words that is hidden.", show_default=False)
 ]
 Family = Annotated[
-    str | None, typer.Option(help="auto, all, sampled or windows.", show_default="auto")
+    str | None, typer.Option(help="auto, all, sampled, windows or distinct.", show_default="auto")
 ]
 Masks = Annotated[
     int | None,

@@ -115,7 +115,7 @@ def _show(rows: Iterable[Row], task: Task, as_json: bool, total: int) -> bool:
     summary, counts = runs.summarise(lines)
     if counts["labelled"]:
         notes = Console(stderr=True)
-        rendering.print_summary(notes, summary, counts, task.certified)
+        rendering.print_summary(notes, summary, counts, task.certified, task.labels)
         rendering.print_kinds(notes, runs.summarise_kinds(lines))
     return counts["errors"] > 0
 
@@ -150,9 +150,9 @@ def _write(source: Source, task: Task, output: Path) -> bool:
             console.print(f"interrupted: the same command resumes {output}")
             raise
         certified, counts = summary.certified, summary.counts
-        values = rendering.summary_values(certified, counts, task.certified)
-        results.finish({**values, **rendering.kind_values(summary.kinds)})
-        rendering.print_summary(console, certified, counts, task.certified)
+        values = rendering.summary_values(certified, counts, task.certified, task.labels)
+        results.finish({**values, **rendering.kind_values(summary.kinds, task.labels)})
+        rendering.print_summary(console, certified, counts, task.certified, task.labels)
         rendering.print_kinds(console, summary.kinds)
     if example is not None and rendering.needs_words(example):
         rendering.explain(console, example)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ranmask.cli_sharding import print_attacked, print_results, result_values
+from ranmask.cli_sharding import class_names, print_attacked, print_results, result_values
 from ranmask.errors import DataError
 
 if TYPE_CHECKING:
@@ -83,7 +83,7 @@ def _values(folder: Path, manifest: Manifest) -> dict[str, Any]:
         return result_values(folder, manifest)
     from ranmask.attack_runs import summarise_shards
 
-    return summarise_shards(folder, manifest).values()
+    return summarise_shards(folder, manifest).values(class_names(manifest))
 
 
 def _say(words: str) -> None:

@@ -148,7 +148,8 @@ def print_results(console: Console, folder: Path, manifest: Manifest) -> bool:
     from ranmask.sharding.merging import summarise, summarise_compared
 
     summary, counts = summarise(folder, manifest)
-    rendering.print_summary(console, summary, counts, manifest.command == "certify")
+    certified = manifest.command == "certify"
+    rendering.print_summary(console, summary, counts, certified, class_names(manifest))
     rendering.print_kinds(console, summarise_compared(folder, manifest))
     example = _example(folder, manifest)
     if example is not None and rendering.needs_words(example):
@@ -162,7 +163,8 @@ def print_attacked(console: Console, folder: Path, manifest: Manifest) -> bool:
     from ranmask.attack_runs import summarise_shards
 
     summary = summarise_shards(folder, manifest)
-    print_attack_summary(console, str(manifest.run["recipe"]["name"]), summary)
+    recipe = str(manifest.run["recipe"]["name"])
+    print_attack_summary(console, recipe, summary, class_names(manifest))
     return summary.errors > 0
 
 
@@ -172,8 +174,16 @@ def result_values(folder: Path, manifest: Manifest) -> dict[str, Any]:
     from ranmask.sharding.merging import summarise, summarise_compared
 
     summary, counts = summarise(folder, manifest)
-    values = rendering.summary_values(summary, counts, manifest.command == "certify")
-    return {**values, **rendering.kind_values(summarise_compared(folder, manifest))}
+    names = class_names(manifest)
+    values = rendering.summary_values(summary, counts, manifest.command == "certify", names)
+    return {**values, **rendering.kind_values(summarise_compared(folder, manifest), names)}
+
+
+def class_names(manifest: Manifest) -> list[str] | None:
+    """The names of the classes, where the record of the run has them."""
+    about = manifest.run["classifier"]
+    names: list[str] | None = about.get("smoothed", about).get("labels")  # that of a cascade
+    return names
 
 
 def _example(folder: Path, manifest: Manifest) -> Result | None:

@@ -6,6 +6,8 @@ from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import typer
+
 from ranmask import cli_defences
 from ranmask import cli_training_options as option
 from ranmask.cli_attack_options import AttackLm, EncoderSource, StopWordSource, TaggerSource
@@ -32,7 +34,10 @@ if TYPE_CHECKING:
 _NOT_TRAINING = {
     *("data", "output", "kind", "base", "defence", "validation", "also", "rows", "held_out"),
     *("text_column", "label_column", "pair_columns", "labels", "skip_bad_rows", "device"),
+    "fail_below_majority",
 }
+BELOW_MAJORITY = 4
+"""The exit code of a finished training that has learned nothing, where that was asked for."""
 
 
 def train(
@@ -66,6 +71,7 @@ def train(
     temperature: option.Temperature = None,
     accuracy_weight: option.AccuracyWeight = None,
     margin: option.Margin = None,
+    class_weights: option.ClassWeightsName = None,
     warm_epochs: option.WarmEpochs = None,
     feature_dropout: option.FeatureDropout = None,
     buckets: option.Buckets = None,
@@ -83,6 +89,7 @@ def train(
     evaluate_every: option.EvaluateEvery = None,
     validation_rows: option.ValidationRows = None,
     pair_head: option.PairHead = None,
+    fail_below_majority: option.FailBelowMajority = False,
     steps: option.Steps = None,
     step_size: option.StepSize = None,
     initial_magnitude: option.InitialMagnitude = None,
@@ -132,7 +139,8 @@ def train(
         refused = {"base": base, "device": device}
         given |= {name: value for name, value in refused.items() if value is not None}
         table_options = _built(WordTableOptions, given, kind)
-        _train_words(*_corpora(*source), output, table_options)
+        log = _train_words(*_corpora(*source), output, table_options)
+        _check_learned(log, fail_below_majority)
         return
     if base is None:
         instead = ", or train a word table with --kind words" if kind == "encoder" else ""
@@ -140,6 +148,8 @@ def train(
             f"an {kind} needs a base to start from: name a folder or a hub id with --base{instead}"
         )
     if kind == "mlm":
+        if fail_below_majority:
+            raise OptionError("--fail-below-majority means nothing with --kind mlm: leave it out")
         from ranmask.training.mlm_options import MlmOptions
 
         mlm_options = _built(MlmOptions, given, kind)
@@ -152,7 +162,14 @@ def train(
     name = cli_defences.DEFAULT if defence is None else defence
     divided = cli_defences.divided(name, given)
     options = _built(TrainingOptions, divided.training, kind)
-    _train_encoder(base, *_corpora(*source), output, options, divided, device)
+    log = _train_encoder(base, *_corpora(*source), output, options, divided, device)
+    _check_learned(log, fail_below_majority)
+
+
+def _check_learned(log: TrainingLog, asked: bool) -> None:
+    """End with a code of its own where a model learned nothing; the log has said so."""
+    if asked and log.beats_majority is False:
+        raise typer.Exit(BELOW_MAJORITY)
 
 
 def _built(options: Any, given: dict[str, Any], kind: str) -> Any:
@@ -197,11 +214,12 @@ def _corpora(
     return learned.take(rows), held_out.take(held_out_rows)
 
 
-def _train_words(learned: Corpus, held_out: Corpus, output: Path, options: Any) -> None:
+def _train_words(learned: Corpus, held_out: Corpus, output: Path, options: Any) -> TrainingLog:
     from ranmask.training.words_run import train_words
 
     with TrainingLog(output) as log:
         train_words(learned, held_out, output, options, report=log)
+    return log
 
 
 def _train_encoder(
@@ -212,7 +230,7 @@ def _train_encoder(
     options: Any,
     divided: cli_defences.Divided,
     device: str | None,
-) -> None:
+) -> TrainingLog:
     from ranmask.training.encoder import train_encoder
 
     with TrainingLog(output) as log:
@@ -227,6 +245,7 @@ def _train_encoder(
             report=log,
             device=device,
         )
+    return log
 
 
 def _train_mlm(

@@ -12,8 +12,8 @@ _DEFENCES = "Defences"
 Data = Annotated[
     str,
     typer.Option(
-        help="Labelled texts: agnews, sst2, imdb, snli, hate, sms_spam; a file or folder; or a "
-        "dataset on the hub.",
+        help="Labelled texts: agnews, sst2, imdb, snli, hate, sms_spam, enron_spam, "
+        "spamassassin, jigsaw_part, injection; a file or folder; or a dataset on the hub.",
         show_default=False,
     ),
 ]
@@ -52,7 +52,11 @@ TrainMaskRate = Annotated[
 Rows = Annotated[int | None, typer.Option(help="Use only so many rows.", show_default="all")]
 TrainHide = Annotated[str | None, typer.Option(help="drop or mask.", show_default="drop")]
 TrainFamily = Annotated[
-    str | None, typer.Option(help="auto (random words) or windows.", show_default="auto")
+    str | None,
+    typer.Option(
+        help="auto (random words) or windows; words: all, or distinct (each word counts once).",
+        show_default="auto; words: all, distinct for --target-words 0",
+    ),
 ]
 Head = Annotated[
     str | None,
@@ -62,7 +66,10 @@ Head = Annotated[
 ]
 Epochs = Annotated[
     int | None,
-    typer.Option(help="Most epochs of (masked) training.", show_default="20; words: 8; mlm: 3"),
+    typer.Option(
+        help="Most epochs of (masked) training.",
+        show_default="20; words: 8, 12 of target 0; mlm: 3",
+    ),
 ]
 Copies = Annotated[
     int | None, typer.Option(help="Masked copies of a text in a step.", show_default="1")
@@ -85,22 +92,48 @@ VoteLossName = Annotated[
 ]
 TargetWords = Annotated[
     int | None,
-    typer.Option(help="Changed words to be certified against.", show_default="5; words: by length"),
+    typer.Option(
+        help="Changed words to be certified against; 0 (words): accuracy alone.",
+        show_default="5; words: by length",
+    ),
 ]
 Temperature = Annotated[
     float | None,
-    typer.Option(help="Width of the certified loss, in words.", show_default="target / 2.5"),
+    typer.Option(
+        help="Width of the certified loss, in words.", show_default="target / 2.5; of target 0: 0.2"
+    ),
 ]
 AccuracyWeight = Annotated[
     float | None,
-    typer.Option(help="Weight of plain accuracy in the loss.", show_default="1; words: 0"),
+    typer.Option(
+        help="Weight of plain accuracy in the loss.", show_default="1; words: 0, 1 of target 0"
+    ),
 ]
 Margin = Annotated[
     float | None, typer.Option(help="Margin to reach.", show_default="0.55; words: 0.3")
 ]
+ClassWeightsName = Annotated[
+    str | None,
+    typer.Option(
+        "--class-weights",
+        help="balanced: every class counts the same, however few texts it has; or none.",
+        show_default="balanced",
+    ),
+]
+FailBelowMajority = Annotated[
+    bool,
+    typer.Option(
+        "--fail-below-majority",
+        help="Exit code 4 if it does not beat naming the largest class always.",
+        show_default=False,
+    ),
+]
 LearningRate = Annotated[
     float | None,
-    typer.Option(help="Peak of the schedule.", show_default="5e-5; words: 0.05; mlm: 3e-4"),
+    typer.Option(
+        help="Peak of the schedule.",
+        show_default="2e-4, 5e-5 from 50M parameters; words: 0.05, 5e-3 of target 0; mlm: 3e-4",
+    ),
 ]
 VoteLearningRate = Annotated[
     float | None, typer.Option(help="The same for vote training.", show_default="the same")
@@ -109,7 +142,13 @@ Warmup = Annotated[
     float | None,
     typer.Option(help="Share of the steps in which it rises (mlm).", show_default="0.06"),
 ]
-WeightDecay = Annotated[float | None, typer.Option(help="AdamW's.", show_default="1e-6; mlm: 0.01")]
+WeightDecay = Annotated[
+    float | None,
+    typer.Option(
+        help="AdamW's; words: of squared weights.",
+        show_default="1e-6; words: 0, 1e-4 of target 0; mlm: 0.01",
+    ),
+]
 BatchSize = Annotated[
     int | None, typer.Option(help="Texts in a step.", show_default="32; words: up to 512")
 ]
@@ -141,10 +180,15 @@ ValidationRows = Annotated[
     int | None, typer.Option(help="Texts that an evaluation reads.", show_default="500")
 ]
 Buckets = Annotated[int | None, typer.Option(help="Size of a word table.", show_default="262144")]
-FeatureDropout = Annotated[float | None, typer.Option(help="Of a word table.", show_default="0.1")]
+FeatureDropout = Annotated[
+    float | None, typer.Option(help="Of a word table.", show_default="0.1, 0 of target 0")
+]
 WarmEpochs = Annotated[
     int | None,
-    typer.Option(help="Epochs on the margin before the certified loss (words).", show_default="2"),
+    typer.Option(
+        help="Epochs on the margin before the certified loss (words).",
+        show_default="2, 0 of target 0",
+    ),
 ]
 DefenceName = Annotated[
     str | None,

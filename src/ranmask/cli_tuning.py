@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shlex
 import sys
+import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar
@@ -36,7 +37,14 @@ if TYPE_CHECKING:
 
 _T = TypeVar("_T")
 
-_SplitOption = Annotated[str, typer.Option("--split", help="Part of the corpus.")]
+_SplitOption = Annotated[
+    str,
+    typer.Option(
+        "--split",
+        help="Part of the corpus: validation is what training does not learn from. all: every row "
+        "of a file that the model has not learned from.",
+    ),
+]
 _RowsOption = Annotated[int, typer.Option("--rows", help="Only the first rows of it.")]
 _Keeps = Annotated[
     str | None,
@@ -52,7 +60,9 @@ _Rates = Annotated[
 ]
 _Families = Annotated[
     str | None,
-    typer.Option("--family", help="auto, all, sampled, windows: some.", show_default="the model's"),
+    typer.Option(
+        "--family", help="auto, all, sampled, windows, distinct: some.", show_default="the model's"
+    ),
 ]
 _Ensembles = Annotated[
     str | None,
@@ -114,6 +124,7 @@ def tune(
     """
     from ranmask import loading, smoothing
     from ranmask.corpora import load_corpus
+    from ranmask.tuning import check_families
 
     wanted = _Wanted(keep, mask_rate, family, ensemble, masks, threshold, at, rule)
     if output is not None:
@@ -141,9 +152,11 @@ def tune(
         raise OptionError(f"{name} is not smoothed by masking words, which is what tune varies")
     classifier.check_certifiable()  # certify would refuse whatever is advised here
     settings = wanted.settings(name, classifier, corpus)
+    check_families(classifier, corpus.texts, settings)
+    typer.echo(_rows_used(corpus), err=True)
     measured = _measure(classifier, corpus, settings, wanted, output)
     picked = wanted.picked(measured)
-    _show(measured, wanted, picked)
+    _show(measured, wanted, picked, classifier.labels or corpus.label_names)
     shown = {key: value for key, value in given.items() if value is not None}
     if labels is not None:
         shown["labels"] = labels
@@ -273,9 +286,11 @@ def _measure(
     left = settings[len(measured) :]
     texts = len(corpus.texts)
     try:
+        pace = _Pace(classifier, corpus, left)
         with progress(texts * len(settings), done=texts * len(measured)) as advance:
             for one in sweep(classifier, corpus.texts, expected, left, advance=advance):
                 measured.append(one)
+                pace.done(one.setting)
                 if file is not None:
                     file.write(
                         measured, at=wanted.at, thresholds=wanted.thresholds, rule=wanted.rule
@@ -297,21 +312,96 @@ def _class_ids(corpus: Corpus, classifier: SmoothedClassifier) -> list[int]:
     return [found[label] for label in corpus.labels]
 
 
+class _Pace:
+    """Says what the settings will cost before the first, and how far it is after each.
+
+    On a terminal a bar shows the second.
+    """
+
+    def __init__(
+        self, classifier: SmoothedClassifier, corpus: Corpus, settings: Sequence[Setting]
+    ) -> None:
+        from ranmask.tuning import costs
+
+        self._started = time.monotonic()
+        self._left: dict[Setting, float] = {}
+        if not settings:
+            return
+        found = costs(classifier, corpus.texts, settings)
+        for cost in found:
+            for setting in cost.settings:
+                self._left[setting] = cost.seconds / len(cost.settings)
+            first, *others = cost.settings
+            name = " and ".join([first.name, *(one.ensemble for one in others)])
+            copies = f"{cost.copies:,} masked copies"
+            typer.echo(f"{name}: {copies}, about {_duration(cost.seconds)}", err=True)
+        total = sum(cost.copies for cost in found)
+        seconds = sum(cost.seconds for cost in found)
+        typer.echo(
+            f"{len(settings)} settings, {len(corpus.texts):,} texts: {total:,} copies, about "
+            f"{_duration(seconds)} in all, as a few texts took; --rows, --masks and --keep make it "
+            "less",
+            err=True,
+        )
+        self._started = time.monotonic()
+
+    def done(self, setting: Setting) -> None:
+        """One more setting was measured."""
+        del self._left[setting]
+        if self._left and not sys.stderr.isatty():
+            typer.echo(
+                f"{setting.name}: measured, {_duration(time.monotonic() - self._started)} so far; "
+                f"still to go: {len(self._left)} of the settings, about "
+                f"{_duration(sum(self._left.values()))}",
+                err=True,
+            )
+
+
+def _duration(seconds: float) -> str:
+    """A time that was estimated, in few digits."""
+    if seconds < 1:
+        return "1 second" if seconds > 0.5 else "less than a second"
+    return f"{seconds:.0f} seconds" if seconds < 90 else f"{seconds / 60:.1f} minutes"
+
+
+def _rows_used(corpus: Corpus) -> str:
+    """How many rows are measured on, of how many, and why not all."""
+    whole = corpus.source_rows
+    some = whole is not None and len(corpus.texts) < whole
+    of_all = f" of {whole:,} rows" if some else " rows"
+    why = f" ({corpus.note})" if corpus.note else ""
+    said = f"{corpus.name}, {corpus.split}: {len(corpus.texts):,}{of_all}{why}"
+    if some and corpus.split == "validation" and Path(corpus.name).is_file():
+        said += (
+            ". The others are what `ranmask train --data` of this file learns from; for a file "
+            "that the model has not learned from, --split all takes every row, up to --rows"
+        )
+    return said
+
+
 # Printing.
 
 
-def _show(measured: Sequence[Measured], wanted: _Wanted, picked: Measured | None) -> None:
+def _show(
+    measured: Sequence[Measured],
+    wanted: _Wanted,
+    picked: Measured | None,
+    names: Sequence[str],
+) -> None:
+    from ranmask.class_figures import certified_values, class_lines
     from ranmask.tuning import frontier
 
     at = wanted.at
     best = frontier(measured, at)
-    head = ["setting", "accuracy", "MCB", *(f"CR@{changed}" for changed in range(1, at + 1))]
+    head = ["setting", "accuracy", "balanced", "MCB"]
+    head += [f"CR@{changed}" for changed in range(1, at + 1)]
     _table(
         [*head, "s/text", "frontier"],
         [
             [
                 one.setting.name,
                 _share(one.accuracy),
+                _share(one.summary.classes.balanced),
                 _median(one),
                 *(_share(one.certified_accuracy(changed)) for changed in range(1, at + 1)),
                 f"{one.seconds:.2g}",
@@ -322,8 +412,19 @@ def _show(measured: Sequence[Measured], wanted: _Wanted, picked: Measured | None
     )
     typer.echo(
         f"MCB: median radius.  CR@d: right, and proved to stay so whichever d words are changed.\n"
-        f"*: nothing here has more accuracy without less CR@{at}, or the other way round."
+        f"*: nothing here has more accuracy without less CR@{at}, or the other way round.\n"
+        f"balanced: mean recall of the classes.  Naming the largest class for every text has "
+        f"accuracy {_share(measured[0].summary.classes.majority)}."
     )
+    if picked is not None:
+        typer.echo(f"\n{picked.setting.name}, by class:")
+        for line in class_lines(certified_values(picked.summary, names)["classes"]):
+            typer.echo(line)
+        if not picked.summary.beats_majority():
+            typer.echo(
+                "warning: it is no more accurate than naming the largest class for every text: "
+                "its radii say nothing of what it has learned"
+            )
     if picked is None or not wanted.thresholds:
         return
     typer.echo(f"\nIf {picked.setting.name} answers only where the radius reaches a threshold:")

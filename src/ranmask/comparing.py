@@ -13,7 +13,7 @@ from typing import Any, TypeAlias
 
 from ranmask.errors import DataError
 from ranmask.intervals import holm
-from ranmask.paired_figures import LEVEL, Difference, differences
+from ranmask.paired_figures import LEVEL, ByClass, Difference, by_class, differences
 from ranmask.reporting.condensed import Attacked, Certified, Predicted, Reproduction, Step
 from ranmask.reporting.svg import clean
 
@@ -34,12 +34,16 @@ _Measured: TypeAlias = Certified | Attacked | Predicted
 
 @dataclass(frozen=True)
 class Comparison:
-    """All figures that A and B share; ``notes`` say what was left out, and what else differs."""
+    """All figures that A and B share; ``notes`` say what was left out, and what else differs.
+
+    ``classes``: figures by class, of the steps whose results know the classes.
+    """
 
     a: str
     b: str
     differences: tuple[Difference, ...]
     notes: tuple[str, ...]
+    classes: tuple[ByClass, ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
         """A JSON-ready mapping with a version number."""
@@ -50,6 +54,7 @@ class Comparison:
             "b": self.b,
             "differences": [{**asdict(one), "verdict": one.verdict} for one in self.differences],
             "notes": list(self.notes),
+            "classes": [asdict(one) for one in self.classes],
             "explanation": list(EXPLANATION),
         }
 
@@ -64,9 +69,11 @@ def compare(a: Reproduction, b: Reproduction) -> Comparison:
     pairs, notes = _pairs(a, b)
     notes += _setting_notes(a, b)
     found: list[Difference] = []
+    classes: list[ByClass] = []
     for step_a, step_b in pairs:
-        more, said = _compare_steps(step_a, step_b)
+        more, of_classes, said = _compare_steps(step_a, step_b)
         found += more
+        classes += [] if of_classes is None else [of_classes]
         notes += said
     adjusted = holm([one.p_value for one in found])
     return Comparison(
@@ -76,6 +83,7 @@ def compare(a: Reproduction, b: Reproduction) -> Comparison:
             replace(one, adjusted=value) for one, value in zip(found, adjusted, strict=True)
         ),
         notes=tuple(notes),
+        classes=tuple(classes),
     )
 
 
@@ -153,7 +161,9 @@ def _setting_notes(a: Reproduction, b: Reproduction) -> list[str]:
 # -- which text belongs to which ---------------------------------------------------------------
 
 
-def _compare_steps(step_a: Step, step_b: Step) -> tuple[list[Difference], list[str]]:
+def _compare_steps(
+    step_a: Step, step_b: Step
+) -> tuple[list[Difference], ByClass | None, list[str]]:
     a, b = step_a.result, step_b.result
     assert isinstance(a, _Measured) and isinstance(b, _Measured)
     same_place = step_a.place and step_a.place == step_b.place
@@ -172,7 +182,7 @@ def _compare_steps(step_a: Step, step_b: Step) -> tuple[list[Difference], list[s
             f"{title}: {len(rows)} texts are compared, those that both have without an error; A "
             f"has {len(a.rows)}, B has {len(b.rows)}"
         )
-    return differences(title, a, b, at_a, at_b), notes
+    return differences(title, a, b, at_a, at_b), by_class(title, a, b, at_a, at_b), notes
 
 
 def _result_notes(title: str, a: _Measured, b: _Measured) -> list[str]:

@@ -63,6 +63,7 @@ def _one_line(text: str) -> str:
 def _remarks(comparison: Comparison) -> list[str]:
     starred = any((one.certificate or "").endswith("*") for one in comparison.differences)
     return [
+        *(line for one in comparison.classes for line in one.lines()),
         *comparison.notes,
         *(["* this certificate guarantees nothing"] if starred else []),
         *EXPLANATION,

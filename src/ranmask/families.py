@@ -5,6 +5,9 @@ is a finite list of kept sets.  Every certificate rests on one property, which t
 keeps: **a family depends on the number of words only**, never on the words.  An attacker who
 changes words therefore cannot change which copies are voted on.
 
+One kind depends on the words and has a proof of its own (`certificates.distinct`): ``distinct``
+shows each distinct word once.
+
 Two kinds break it on purpose, for measuring what an attack does and nothing else: ``fresh`` and
 ``lm`` are drawn anew for every text.  `check_fixed` refuses to certify over them.
 
@@ -16,7 +19,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterator
+from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
@@ -31,8 +34,11 @@ from ranmask.interrupting import checkpoint
 KeptSets: TypeAlias = npt.NDArray[np.int32]
 """A family as an array of shape (sets, k): each row the kept positions in rising order."""
 
-FamilyKind: TypeAlias = Literal["all", "sampled", "windows", "fresh", "lm"]
-FamilyChoice: TypeAlias = Literal["auto", "all", "sampled", "windows"]
+BLANK = -1
+"""In the place of a position: a copy that shows no word."""
+
+FamilyKind: TypeAlias = Literal["all", "sampled", "windows", "distinct", "fresh", "lm"]
+FamilyChoice: TypeAlias = Literal["auto", "all", "sampled", "windows", "distinct"]
 FAMILY_CHOICES: tuple[str, ...] = get_args(FamilyChoice)
 
 Sampling: TypeAlias = Literal["fixed", "fresh", "lm"]
@@ -117,13 +123,16 @@ def _as_written(number: float) -> Fraction:
 class Family:
     """A list of kept sets for texts of ``words`` words.
 
-    It is the same list for every such text, unless ``kind`` is ``fresh`` or ``lm``: then it
-    belongs to one text, and `check_fixed` refuses its kind.
+    It is the same list for every such text, unless ``kind`` is ``distinct``, ``fresh`` or ``lm``:
+    then it belongs to one text, and `check_fixed` refuses the last two.  ``places``, of a
+    ``distinct`` one, says which of the sets shows the word at each position; a set in no place is
+    `BLANK`, and shows nothing.
     """
 
     kind: FamilyKind
     words: int
     sets: KeptSets
+    places: npt.NDArray[np.int32] | None = None
 
     @property
     def kept(self) -> int:
@@ -132,6 +141,10 @@ class Family:
 
     def __len__(self) -> int:
         return int(self.sets.shape[0])
+
+    def shown(self, copies: int) -> list[list[int]]:
+        """The positions of the words that the first ``copies`` copies show."""
+        return [[one for one in kept if one != BLANK] for kept in self.sets[:copies].tolist()]
 
 
 def family(
@@ -150,10 +163,13 @@ def family(
     ``windows``  the cyclic runs of ``kept`` neighbouring words: one for each start, or
                  ``masks`` evenly spaced starts where the text has more words than that.
     ``auto``     ``all`` where it fits, else ``sampled``.
+
+    (``distinct`` does not follow from numbers: see `distinct_family`.)
     """
     _check_sizes(words, kept, masks)
-    if choice not in FAMILY_CHOICES:
-        raise OptionError(f"family must be one of {', '.join(FAMILY_CHOICES)}; not {choice!r}")
+    if choice not in FAMILY_CHOICES or choice == "distinct":
+        known = [one for one in FAMILY_CHOICES if one != "distinct"]
+        raise OptionError(f"family must be one of {', '.join(known)}; not {choice!r}")
     if masks * kept > _MOST_REMEMBERED:
         return _family(words, kept, choice, masks, seed)
     return _remembered_family(words, kept, choice, masks, seed)
@@ -174,7 +190,51 @@ def _family(words: int, kept: int, choice: FamilyChoice, masks: int, seed: int) 
     return Family("all", words, all_sets(words, kept))
 
 
+def family_size(words: int, kept: int, *, choice: FamilyChoice, masks: int) -> int:
+    """How many sets `family` has, without making them."""
+    if choice == "windows" and kept < words:
+        return min(words, masks)
+    return masks if choice == "sampled" else min(masks, math.comb(words, kept))
+
+
 _remembered_family = lru_cache(maxsize=128)(_family)
+
+
+def distinct_family(words: Sequence[Hashable], masks: int, *, blank: bool = False) -> Family:
+    """Every distinct word once, where it first stands; at most ``masks`` words are read.
+
+    ``blank`` adds a copy that shows nothing, as the last one.
+    """
+    check_room(len(words), masks)
+    numbers = dict(zip(dict.fromkeys(words), itertools.count()))
+    if len(numbers) == len(words):
+        return _all_different(len(words), blank)
+    count = len(words)
+    first = dict(zip(reversed(words), range(count - 1, -1, -1), strict=True))  # the last one stays
+    sets = np.fromiter(map(first.__getitem__, numbers), np.int32, len(numbers))
+    places = np.fromiter(map(numbers.__getitem__, words), np.int32, count)
+    return _distinct(sets, places, blank)
+
+
+def check_room(words: int, masks: int) -> None:
+    """Refuse a text of more words than ``family="distinct"`` may read."""
+    if words > masks:
+        raise OptionError(
+            f"family='distinct' reads all words, and {words} are more than masks={masks}: raise "
+            "masks"
+        )
+
+
+@lru_cache(maxsize=1024)
+def _all_different(words: int, blank: bool) -> Family:
+    places = np.arange(words, dtype=np.int32)
+    return _distinct(places, places, blank)
+
+
+def _distinct(first: npt.NDArray[np.int32], places: npt.NDArray[np.int32], blank: bool) -> Family:
+    sets = np.full((len(first) + blank, 1), BLANK, dtype=np.int32)
+    sets[: len(first), 0] = first
+    return Family("distinct", len(places), _frozen(sets), _frozen(places))
 
 
 def all_sets(words: int, kept: int) -> KeptSets:
@@ -258,7 +318,7 @@ def weighted_sets(weights: npt.ArrayLike, kept: int, masks: int, seed: int) -> K
 
 
 def check_fixed(kind: str) -> None:
-    """Refuse to certify over kept sets (a `FamilyKind` or `Sampling`) that depend on the words.
+    """Refuse to certify over kept sets (a `FamilyKind` or `Sampling`) that are drawn by the words.
 
     A certificate compares the votes on a text with those on a changed text, copy by copy.  Where
     the words decide which copies there are, the changed text has others, and nothing follows.

@@ -99,10 +99,15 @@ def blend_folders(parts: Sequence[str], output: Path) -> SmoothedClassifier:
     folders = _free_of(output, parts)
     loaded = [SmoothedClassifier.from_pretrained(str(folder)) for folder in folders]
     first = loaded[0].options
+    blend = Blend([one.base for one in loaded])
+    # Where a part is not blind to order, a word cannot count once: what is said of it differs.
+    once = first.family == "distinct" and blend.order_free
     blended = SmoothedClassifier(
-        Blend([one.base for one in loaded]),
+        blend,
         keep=first.keep,
         mask_rate=first.mask_rate,
+        family="distinct" if once else None,
+        masks=first.masks if once else None,
         ensemble="score",
     )
     names = [f"part{number}" for number in range(1, len(parts) + 1)]

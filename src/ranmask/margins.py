@@ -20,7 +20,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ranmask import certifying
-from ranmask.certificates import delta, estimated_beta, lower_bound, sets_met
+from ranmask.certificates import delta, estimated_beta, lower_bound, most_removed, sets_met
 from ranmask.certificates.ablation import label_and_rivals
 from ranmask.certificates.coverage import Coverage, Ints
 from ranmask.families import Family, check_fixed
@@ -61,7 +61,9 @@ def exact_margins(
     shown = _shown(radius, family.words)
     if not len(differences):  # a single class: nothing to lose against
         return MarginCurve("exact", radius, (_HALF,) * shown, (True,) * shown)
-    if family.kept == 1 and family.kind == "all":
+    if family.places is not None:
+        left, known = _knapsack_costs(differences, ballots.bound, family.places, shown, threat)
+    elif family.kept == 1 and family.kind == "all":
         left, known = _sorted_costs(differences, ballots.bound, shown, threat)
     else:
         left, known = _searched_costs(differences, ballots.bound, family, radius, shown)
@@ -135,6 +137,26 @@ def _sorted_costs(
     leads = differences.sum(axis=1)
     left = [int(leads.min()), *(leads[:, None] - costs).min(axis=0).tolist()]
     return left, (True,) * len(left)
+
+
+def _knapsack_costs(
+    differences: Ints, bound: int, places: npt.NDArray[np.int32], shown: int, threat: Threat
+) -> tuple[list[int], tuple[bool, ...]]:
+    """What is left of the lead where each distinct word counts once.
+
+    Substitutions may cost less where there are fewer occurrences of words for the label than are
+    to be changed, which is beyond any radius.
+    """
+    sizes = np.bincount(places, minlength=differences.shape[1])
+    numbers = np.arange(shown)
+    left, known = [], np.ones(shown, dtype=bool)
+    for row in differences:
+        removed, exact = most_removed(row, sizes, shown - 1)
+        left.append(int(row.sum()) - removed - numbers * bound)
+        known &= exact
+        if threat == "substitutions":
+            known &= numbers <= sizes[row > 0].sum()
+    return np.min(left, axis=0).tolist(), tuple(known.tolist())
 
 
 def _searched_costs(

@@ -2,6 +2,9 @@
 
 A text whose label is wrong, or that is not certified even unchanged, counts as minus infinity
 (``None`` here, the paper's N/A).  This module reads radii only; it knows nothing of models.
+
+A classifier that always names one class is right as often as that class occurs, and is certified
+at any number of words wherever it is right.  `ClassCounts` tells it from one that has learned.
 """
 
 from __future__ import annotations
@@ -13,22 +16,69 @@ from fractions import Fraction
 
 
 @dataclass
+class ClassCounts:
+    """How many texts each true class has, and how many of them are right in some sense.
+
+    Only classes that occur are counted: a class without a text has no recall.
+    """
+
+    texts: Counter[int] = field(default_factory=Counter)
+    right: Counter[int] = field(default_factory=Counter)
+
+    def add(self, expected: int, *, right: bool, texts: int = 1) -> None:
+        """Count a text of the class ``expected``; ``texts``: how many such texts there are."""
+        self.texts[expected] += texts
+        self.right[expected] += texts * right
+
+    @property
+    def majority(self) -> Fraction:
+        """The share of the largest class: the accuracy of naming that class for every text."""
+        return _share(max(self.texts.values(), default=0), self.texts.total())
+
+    def recall(self, expected: int) -> Fraction:
+        """The share of right texts among those of a class."""
+        return _share(self.right[expected], self.texts[expected])
+
+    @property
+    def balanced(self) -> Fraction:
+        """The mean recall of the classes: each counts the same, however many texts it has.
+
+        Whoever names one class for every text gets 1 / the number of classes.
+        """
+        recalls = [self.recall(one) for one in self.texts]
+        return sum(recalls, Fraction(0)) / len(recalls) if recalls else Fraction(0)
+
+
+@dataclass
 class CertifiedSummary:
     """Counts over labelled texts, added one by one; memory does not grow with their number."""
 
     texts: int = 0
     correct: int = 0
-    _certified: Counter[tuple[int, int]] = field(default_factory=Counter)
+    classes: ClassCounts = field(default_factory=ClassCounts)
+    """Right labels by class: of all texts, or of none where classes are not known."""
+    _certified: Counter[tuple[int | None, int, int]] = field(default_factory=Counter)
 
-    def add(self, *, correct: bool, radius: int | None, words: int, texts: int = 1) -> None:
+    def add(
+        self,
+        *,
+        correct: bool,
+        radius: int | None,
+        words: int,
+        expected: int | None = None,
+        texts: int = 1,
+    ) -> None:
         """Count a text: is the label right, and how many of how many words are certified?
 
-        ``texts``: how many such texts there are.
+        ``expected``: the number of its true class, where that is known.  ``texts``: how many such
+        texts there are.
         """
         self.texts += texts
         self.correct += texts * correct
+        if expected is not None:
+            self.classes.add(expected, right=correct, texts=texts)
         if correct and radius is not None:
-            self._certified[radius, words] += texts
+            self._certified[expected, radius, words] += texts
 
     @property
     def accuracy(self) -> Fraction:
@@ -37,14 +87,33 @@ class CertifiedSummary:
 
     def certified_accuracy(self, changed: int) -> Fraction:
         """CR@d: share of *all* texts that are right and certified at ``changed`` words."""
-        reached = sum(n for (radius, _), n in self._certified.items() if radius >= changed)
+        reached = sum(n for (_, radius, _), n in self._certified.items() if radius >= changed)
         return _share(reached, self.texts)
+
+    def certified_classes(self, changed: int) -> ClassCounts:
+        """By class, what is right and certified at ``changed`` words."""
+        counts = ClassCounts(texts=self.classes.texts)
+        for (expected, radius, _), n in self._certified.items():
+            if expected is not None and radius >= changed:
+                counts.right[expected] += n
+        return counts
+
+    def beats_majority(self, *, balanced: bool = False) -> bool:
+        """Whether labels are right more often than those of naming the largest class always.
+
+        ``balanced`` compares balanced accuracies.  True where there are not two classes.
+        """
+        if len(self.classes.texts) < 2:
+            return True
+        if balanced:
+            return self.classes.balanced > Fraction(1, len(self.classes.texts))
+        return self.accuracy > self.classes.majority
 
     @property
     def median_radius(self) -> int | None:
         """MCB: the lower median of the radii; None is the paper's N/A."""
         counts: Counter[Fraction] = Counter()
-        for (radius, _), n in self._certified.items():
+        for (_, radius, _), n in self._certified.items():
             counts[Fraction(radius)] += n
         median = _lower_median(counts, self.texts)
         return None if median is None else int(median)
@@ -53,14 +122,14 @@ class CertifiedSummary:
     def median_rate(self) -> Fraction | None:
         """MCR: the lower median of radius / words; None is the paper's N/A."""
         counts: Counter[Fraction] = Counter()
-        for (radius, words), n in self._certified.items():
+        for (_, radius, words), n in self._certified.items():
             counts[Fraction(radius, words)] += n
         return _lower_median(counts, self.texts)
 
     @property
     def largest_radius(self) -> int:
         """The largest radius among right labels; 0 where there is none."""
-        return max((radius for radius, _ in self._certified), default=0)
+        return max((radius for _, radius, _ in self._certified), default=0)
 
 
 def median_certified_robustness(radii: Iterable[int | None]) -> int | None:

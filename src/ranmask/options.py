@@ -53,7 +53,7 @@ class SmoothingOptions:
     ``alpha`` with the exact one.  ``threat="edits"`` goes with the exact certificate, ``keep=1``
     and ``family="all"`` (its default) only: edits change the number of words, and a longer text
     must be voted on by all of its words too.  Where those are more than ``masks`` it is refused,
-    not sampled.
+    not sampled.  ``family="distinct"`` needs ``keep=1`` as well, and goes with both threats.
 
     ``sampling="fresh"`` and ``"lm"`` draw ``masks`` kept sets for each text (100, the paper's
     ensemble; a set may repeat).  **They are never certified**, so that ``family``, another
@@ -106,6 +106,11 @@ class SmoothingOptions:
                 )
         if self.sampling != "fixed":
             self._check_drawn()
+        if self.family == "distinct" and self.keep != 1:
+            raise OptionError(
+                f"family='distinct' counts each word once, by itself: it needs keep=1, not "
+                f"keep={self.keep!r}; or use family='auto'"
+            )
         if self.threat == "edits":
             self._check_edits()
 
@@ -128,7 +133,7 @@ class SmoothingOptions:
             ("keep", self.keep, 1),
             ("family", self.family or "all", "all"),
         ):
-            if value != needed:
+            if value not in (needed, "distinct"):
                 raise OptionError(
                     f"threat='edits' needs {name}={needed!r}, not {value!r}: use that, or "
                     "threat='substitutions'"

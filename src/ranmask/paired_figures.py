@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
+from ranmask.class_figures import class_table, class_values
 from ranmask.errors import DataError
 from ranmask.intervals import paired_difference, sign_test
-from ranmask.metrics import median_certified_robustness
+from ranmask.metrics import ClassCounts, median_certified_robustness
 from ranmask.reporting.condensed import Attacked, Certified, Predicted, Result
 
 LEVEL = 0.05
@@ -66,6 +67,80 @@ def differences(
     if isinstance(a, Predicted) and isinstance(b, Predicted):
         return _predicted(step, a, b, at_a, at_b)
     raise DataError(f"{step}: {type(a).__name__} and {type(b).__name__} have no figure in common")
+
+
+@dataclass(frozen=True)
+class ByClass:
+    """What A and B get right of each true class, over the texts that are compared.
+
+    ``majority``: the share of the largest class, the accuracy of naming it for every text.
+    ``balanced_a`` and ``balanced_b``: the mean recall of the classes.  ``classes``: for each, by
+    its number, its texts, and the figures of A and of B.
+    """
+
+    step: str
+    majority: float
+    balanced_a: float
+    balanced_b: float
+    classes: tuple[dict[str, Any], ...]
+
+    def lines(self) -> list[str]:
+        """The same in words, a line for a class."""
+        head = (
+            f"{self.step}: naming the largest class for every text is right for "
+            f"{self.majority:.3f}; balanced accuracy {self.balanced_a:.3f} of A, "
+            f"{self.balanced_b:.3f} of B"
+        )
+        titles, rows, left_out = class_table(self.classes)
+        lines = [
+            f"{self.step}, class {name} ({texts} texts): "
+            + ", ".join(f"{title} {cell}" for title, cell in zip(titles[2:], cells, strict=True))
+            for name, texts, *cells in rows
+        ]
+        return [head, *lines, *([f"{self.step}: {left_out}"] if left_out else [])]
+
+
+def by_class(
+    step: str, a: Result | None, b: Result | None, at_a: Places, at_b: Places
+) -> ByClass | None:
+    """Figures by class of two results over the same texts; None where classes are not known."""
+    measured = Certified | Attacked | Predicted
+    if not isinstance(a, measured) or not isinstance(b, measured) or not a.expected:
+        return None
+    columns: dict[str, ClassCounts | list[ClassCounts]] = {}
+    expected = _at(a.expected, at_a)
+    for name, result, places in (("A", a, at_a), ("B", b, at_b)):
+        for figure, right in _right(result, places).items():
+            columns[f"{figure} {name}"] = counts = ClassCounts()
+            for one, found in zip(expected, right, strict=True):
+                counts.add(one, right=found)
+    first, other = (next(_counts(columns, name)) for name in ("A", "B"))
+    return ByClass(
+        step,
+        float(first.majority),
+        float(first.balanced),
+        float(other.balanced),
+        tuple(class_values(columns, None)),
+    )
+
+
+def _counts(columns: Mapping[str, Any], name: str) -> Iterator[ClassCounts]:
+    return (counts for key, counts in columns.items() if key.endswith(f" {name}"))
+
+
+def _right(result: Certified | Attacked | Predicted, places: Places) -> dict[str, list[bool]]:
+    """What is right in each sense that a result has: the label first, then under changes."""
+    if isinstance(result, Attacked):
+        statuses = _at(result.statuses, places)
+        return {
+            "Cln": [status != "skipped" for status in statuses],
+            "Boa": [status == "failed" for status in statuses],
+        }
+    if isinstance(result, Predicted):
+        return {"recall": _at(result.correct, places)}
+    of = result.readings[0]
+    radii = [of.radius[place] if of.correct[place] else None for place in places]
+    return {"recall": _at(of.correct, places), "CR@1": _reached(radii, 1)}
 
 
 def mean_difference(a: Sequence[float], b: Sequence[float]) -> tuple[float, float, float]:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text as RichText
 
+from ranmask.class_figures import certified_values, class_lines, headline
 from ranmask.metrics import CertifiedSummary
 from ranmask.results import (
     CascadeCertificate,
@@ -150,24 +152,37 @@ def _synonym_radius(example: Certificate) -> str:
 
 
 def print_summary(
-    console: Console, summary: CertifiedSummary, counts: Mapping[str, int], certified: bool
+    console: Console,
+    summary: CertifiedSummary,
+    counts: Mapping[str, int],
+    certified: bool,
+    names: Sequence[str] | None,
 ) -> None:
-    """Accuracy, MCB, MCR and CR@d of the labelled rows."""
+    """Accuracy, MCB, MCR and CR@d of the labelled rows, and the same by class.
+
+    ``names``: of the classes, where they have names.
+    """
     console.print(
         f"{counts['rows']} rows, {counts['errors']} with errors, {counts['labelled']} with labels"
     )
     if not counts["labelled"]:
         return
-    figures = [f"accuracy {float(summary.accuracy):.3f}"]
+    by_class = certified_values(summary, names, certified=certified)
+    say = partial(console.print, highlight=False, markup=False, soft_wrap=True)
+    say(f"accuracy {float(summary.accuracy):.3f} {headline(by_class)}")
     if certified:
         radius, rate = summary.median_radius, summary.median_rate
-        figures.append("MCB N/A" if radius is None else f"MCB {radius}")
-        figures.append("MCR N/A" if rate is None else f"MCR {float(100 * rate):.1f}%")
-        figures += [
-            f"CR@{changed} {float(summary.certified_accuracy(changed)):.3f}"
-            for changed in range(1, min(summary.largest_radius, _MOST_SHOWN_RADII) + 1)
+        figures = [
+            "MCB N/A" if radius is None else f"MCB {radius}",
+            "MCR N/A" if rate is None else f"MCR {float(100 * rate):.1f}%",
+            *(
+                f"CR@{changed} {float(summary.certified_accuracy(changed)):.3f}"
+                for changed in range(1, min(summary.largest_radius, _MOST_SHOWN_RADII) + 1)
+            ),
         ]
-    console.print("  ".join(figures), highlight=False)
+        say("  ".join(figures))
+    for line in class_lines(by_class["classes"]):
+        say(line)
 
 
 def print_kinds(console: Console, kinds: Mapping[str, KindSummary]) -> None:
@@ -206,25 +221,30 @@ def print_copies(console: Console, outcome: Outcome, labels: tuple[str, ...] | N
     console.print(table)
 
 
-def kind_values(kinds: Mapping[str, KindSummary]) -> dict[str, Any]:
+def kind_values(kinds: Mapping[str, KindSummary], names: Sequence[str] | None) -> dict[str, Any]:
     """The same figures as plain JSON values; nothing where nothing was compared."""
     if not kinds:
         return {}
     values = {
-        kind: {"guarantee": one.guarantee, **_figures(one.summary, certified=True)}
+        kind: {"guarantee": one.guarantee, **_figures(one.summary, names, certified=True)}
         for kind, one in kinds.items()
     }
     return {"certificates": values}
 
 
 def summary_values(
-    summary: CertifiedSummary, counts: Mapping[str, int], certified: bool
+    summary: CertifiedSummary,
+    counts: Mapping[str, int],
+    certified: bool,
+    names: Sequence[str] | None,
 ) -> dict[str, Any]:
-    """Accuracy, MCB, MCR and CR@d of the labelled rows as plain JSON values."""
-    return {**counts, **(_figures(summary, certified) if counts["labelled"] else {})}
+    """Accuracy, MCB, MCR and CR@d of the labelled rows, and by class, as plain JSON values."""
+    return {**counts, **(_figures(summary, names, certified) if counts["labelled"] else {})}
 
 
-def _figures(summary: CertifiedSummary, certified: bool) -> dict[str, Any]:
+def _figures(
+    summary: CertifiedSummary, names: Sequence[str] | None, certified: bool
+) -> dict[str, Any]:
     values: dict[str, Any] = {"accuracy": float(summary.accuracy)}
     if certified:
         rate = summary.median_rate
@@ -234,4 +254,4 @@ def _figures(summary: CertifiedSummary, certified: bool) -> dict[str, Any]:
             float(summary.certified_accuracy(changed))
             for changed in range(summary.largest_radius + 1)
         ]
-    return values
+    return {**values, **certified_values(summary, names, certified=certified)}

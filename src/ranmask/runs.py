@@ -101,15 +101,24 @@ class RunSummary:
             if "correct" in line:
                 self.counts["labelled"] += 1
                 radius, words = line.get("radius"), line["words"]
-                self.certified.add(correct=line["correct"], radius=radius, words=words)
+                self.certified.add(
+                    correct=line["correct"],
+                    radius=radius,
+                    words=words,
+                    expected=line["expected_id"],
+                )
                 if "others" in line:
                     self._add_kinds(line)
 
     def _add_kinds(self, line: Mapping[str, Any]) -> None:
         for kind, one in {"exact": line, **line["others"]}.items():
             known = self.kinds.setdefault(kind, KindSummary(one["guarantee"], CertifiedSummary()))
-            correct = one["label_id"] == line["expected_id"]
-            known.summary.add(correct=correct, radius=one["radius"], words=line["words"])
+            known.summary.add(
+                correct=one["label_id"] == line["expected_id"],
+                radius=one["radius"],
+                words=line["words"],
+                expected=line["expected_id"],
+            )
 
 
 def _judged(label: object, result: Result, labels: tuple[str, ...] | None) -> dict[str, Any]:

@@ -63,7 +63,9 @@ class SmoothedClassifier:
     Args:
         base: A function ``list of texts -> scores (texts, classes)``, or a `BaseClassifier`.
         keep: How many words each copy shows; or ``mask_rate``, the share that it hides.
-        family: Which kept sets vote: ``auto`` (the default), ``all``, ``sampled``, ``windows``.
+        family: Which kept sets vote: ``auto`` (the default), ``all``, ``sampled``, ``windows``; or
+            ``distinct``, each distinct word once, however often it is repeated (``keep=1``, and
+            base classifiers that are blind to order, as for ``threat="edits"``).
         masks: Largest family (exact, 1,000), or size of the estimation sample (others, 5,000); or
             how many sets are drawn for each text (``sampling``, 100).
         selection_masks: Size of the sample that selects the label (not for exact; 1,000).
@@ -145,12 +147,16 @@ class SmoothedClassifier:
             mask_token=mask_token,
         )
         self._electorate = Electorate(self.options, self.base, word_losses)
-        if threat == "edits" and not self.base.order_free:
-            raise OptionError(
-                f"threat='edits' needs a base classifier that is blind to the order and number of "
-                f"words, which this {type(self.base).__name__} is not: use a word table, or a "
-                "function with hide='drop'; or threat='substitutions'"
-            )
+        for wanted, asked, instead in (
+            ("threat='edits'", threat == "edits", "threat='substitutions'"),
+            ("family='distinct'", family == "distinct", "family='auto'"),
+        ):
+            if asked and not self.base.order_free:
+                raise OptionError(
+                    f"{wanted} needs a base classifier that is blind to the order and number of "
+                    f"words, which this {type(self.base).__name__} is not: use a word table, or a "
+                    f"function with hide='drop'; or {instead}"
+                )
 
     @classmethod
     def from_pretrained(
@@ -307,7 +313,7 @@ class SmoothedClassifier:
         return [
             ShownCertificate.of(
                 certificate,
-                one.family.sets[:copies].tolist(),
+                one.family.shown(copies),
                 one.ballots.votes[:copies].tolist(),
             )
             for polls in self._count(self._electorate.voters(documents(texts)))
@@ -345,7 +351,8 @@ class SmoothedClassifier:
         """The copies whose scores decide the label, for each document.
 
         With ``sampling="fixed"`` the kept sets are the same for all documents of one length (and
-        one premise); otherwise they are those of this document, every time that it is asked for.
+        one premise); otherwise, and with ``family="distinct"``, they are those of this document,
+        every time that it is asked for.
         """
         return [one.copies for one in self._electorate.voters(documents)]
 

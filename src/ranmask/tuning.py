@@ -44,10 +44,11 @@ from ranmask.words import Document, Text, documents
 Rule: TypeAlias = Literal["score", "paper", "frontier"]
 RULES: tuple[Rule, ...] = get_args(Rule)
 
-Radii: TypeAlias = Mapping[int | None, int]
-"""How many texts have each radius; None counts those that are not certified even unchanged."""
+Radii: TypeAlias = Mapping[tuple[int, int | None], int]
+"""How many texts have each true class and radius; None: not certified even unchanged."""
 
 _TEXTS_AT_ONCE = 32
+_PROBED_SECONDS = 2.0  # where a text of a pass takes so long, no other is tried
 
 
 @dataclass(frozen=True)
@@ -118,9 +119,8 @@ class Measured:
         """The same counts as every other summary of ranmask has them."""
         summary = CertifiedSummary()
         for correct, radii in ((True, self.right), (False, self.wrong)):
-            for radius, texts in radii.items():
-                for _ in range(texts):
-                    summary.add(correct=correct, radius=radius, words=1)
+            for (expected, radius), texts in radii.items():
+                summary.add(correct=correct, radius=radius, words=1, expected=expected, texts=texts)
         return summary
 
     @property
@@ -144,7 +144,7 @@ class Measured:
     def abstention(self, threshold: int, at: int) -> Abstention:
         """What is answered, and proved of the answers, with a threshold of so many words."""
         right, wrong = (
-            sum(n for radius, n in radii.items() if radius is not None and radius >= threshold)
+            sum(n for (_, radius), n in radii.items() if radius is not None and radius >= threshold)
             for radii in (self.right, self.wrong)
         )
         answered = right + wrong
@@ -213,7 +213,7 @@ def grid(
     found: dict[Setting, None] = {}
     for retention in retentions:
         default = options.voting_family
-        if retention != own and default == "all" and options.threat != "edits":
+        if retention != own and default in ("all", "distinct") and options.threat != "edits":
             default = "auto"
         for choice in choices or (default,):
             most = options.masks or DEFAULT_MASKS
@@ -254,12 +254,63 @@ def sweep(
     """
     if not texts or len(texts) != len(labels):
         raise DataError(f"{len(texts)} texts and {len(labels)} labels cannot be measured")
-    read = documents(texts)
-    for setting in settings:
-        _check_family(smoothed(classifier, setting), setting, read)
+    check_families(classifier, texts, settings)
+    return _sweep(classifier, texts, labels, _passes(settings), advance or (lambda count: None))
+
+
+def _passes(settings: Sequence[Setting]) -> list[list[Setting]]:
+    """Neighbouring settings that read the same copies, and so share one pass of the model."""
     groups = groupby(settings, key=lambda setting: replace(setting, ensemble="vote"))
-    members = [list(group) for _, group in groups]
-    return _sweep(classifier, texts, labels, members, advance or (lambda count: None))
+    return [list(group) for _, group in groups]
+
+
+@dataclass(frozen=True)
+class Cost:
+    """What one pass over the texts will take: all ``settings`` that read the same ``copies``.
+
+    ``seconds``: estimated from a few texts.
+    """
+
+    settings: tuple[Setting, ...]
+    copies: int
+    seconds: float
+
+
+def costs(
+    classifier: SmoothedClassifier, texts: Sequence[Text], settings: Sequence[Setting]
+) -> list[Cost]:
+    """What `sweep` over these texts and settings will cost, pass by pass.
+
+    Copies are counted.  Seconds are measured on up to three texts of each pass, from short to
+    long, and grow with the copies.
+    """
+    words = [classifier.base.words_read(one) for one in documents(texts)]
+    order = sorted(range(len(texts)), key=words.__getitem__)
+    middle = len(order) // 2
+    places = dict.fromkeys((middle, len(order) // 6, 5 * len(order) // 6))
+    probed = [order[place] for place in places]
+    found = []
+    for number, group in enumerate(_passes(settings)):
+        sizes = [_copies(group[0], count) for count in words]
+        if not number:  # whatever a model does once, it does here
+            smoothed(classifier, group[0]).certify([texts[order[0]]])
+        seconds, copies = 0.0, 0
+        for place in probed:
+            base = _ScoredOnce(classifier.base)
+            started = time.perf_counter()
+            for setting in group:
+                smoothed(classifier, setting, base).certify([texts[place]])
+            seconds += time.perf_counter() - started
+            copies += sizes[place]
+            if seconds > _PROBED_SECONDS:
+                break
+        found.append(Cost(tuple(group), sum(sizes), seconds * sum(sizes) / copies))
+    return found
+
+
+def _copies(setting: Setting, words: int) -> int:
+    kept = Retention(setting.keep, setting.mask_rate).count(words)
+    return families.family_size(words, kept, choice=setting.family, masks=setting.masks)
 
 
 def smoothed(
@@ -278,14 +329,21 @@ def smoothed(
     )
 
 
-def _check_family(
-    classifier: SmoothedClassifier, setting: Setting, texts: Sequence[Document]
+def check_families(
+    classifier: SmoothedClassifier, texts: Sequence[Text], settings: Sequence[Setting]
 ) -> None:
     """Refuse a family of all sets that is too large for some text, before any work is done."""
-    if setting.family == "all":
+    read = documents(texts)
+    for setting in settings:
+        base = smoothed(classifier, setting).base
+        if setting.family not in ("all", "distinct"):
+            continue
         retention = Retention(setting.keep, setting.mask_rate)
-        for words in {classifier.base.words_read(text) for text in texts}:
-            families.family(words, retention.count(words), choice="all", masks=setting.masks)
+        for words in {base.words_read(text) for text in read}:
+            if setting.family == "distinct":
+                families.check_room(words, setting.masks)
+            else:
+                families.family(words, retention.count(words), choice="all", masks=setting.masks)
 
 
 def _sweep(
@@ -312,7 +370,10 @@ class _Tally:
     """Counts of one setting, while it is being measured."""
 
     def __init__(self) -> None:
-        self._radii: dict[bool, Counter[int | None]] = {True: Counter(), False: Counter()}
+        self._radii: dict[bool, Counter[tuple[int, int | None]]] = {
+            True: Counter(),
+            False: Counter(),
+        }
         self._seconds = 0.0
         self._loose = 0
 
@@ -328,7 +389,7 @@ class _Tally:
                     f"the data have a class number {label}, but the model knows "
                     f"{len(result.votes)} classes only"
                 )
-            self._radii[result.label_id == label][result.radius] += 1
+            self._radii[result.label_id == label][label, result.radius] += 1
             self._loose += not result.tight
 
     def add_seconds(self, seconds: float) -> None:
@@ -339,8 +400,9 @@ class _Tally:
         return Measured(setting, right, wrong, self._seconds / texts, tolerance, self._loose)
 
 
-def _rank(entry: tuple[int | None, int]) -> int:
-    return -1 if entry[0] is None else entry[0]
+def _rank(entry: tuple[tuple[int, int | None], int]) -> tuple[int, int]:
+    (expected, radius), _ = entry
+    return expected, -1 if radius is None else radius
 
 
 class _ScoredOnce(BaseClassifier):
@@ -351,6 +413,7 @@ class _ScoredOnce(BaseClassifier):
         self.labels = base.labels
         self.order_free = base.order_free
         self.repeatable = base.repeatable
+        self.blank = base.blank
         self.votes_only = base.votes_only
         self._base = base
         self._answers: list[tuple[Sequence[MaskedCopies], list[Scores], float]] = []

@@ -14,11 +14,12 @@ from pathlib import Path
 from typing import Any
 
 from ranmask import __version__
+from ranmask.class_figures import certified_values
 from ranmask.errors import OutputError, RanmaskError
 from ranmask.output_files import check_file
 from ranmask.tuning import Measured, Radii, Rule, Setting, frontier, pick
 
-FORMAT, VERSION = "ranmask-tune", 1
+FORMAT, VERSION = "ranmask-tune", 2
 
 _SAME_RUN = ("ranmask", "data", "model", "settings")
 
@@ -53,7 +54,8 @@ class TuneFile:
     ) -> None:
         """Replace the file by one with these measurements, in one step."""
         self.measured = list(measured)
-        self._write(figures(measured, at=at, thresholds=thresholds, rule=rule))
+        names = self._run["model"].get("labels")
+        self._write(figures(measured, at=at, thresholds=thresholds, rule=rule, names=names))
 
     def _write(self, report: Mapping[str, Any]) -> None:
         complete = len(self.measured) == len(self._run["settings"])
@@ -95,9 +97,17 @@ class TuneFile:
 
 
 def figures(
-    measured: Sequence[Measured], *, at: int, thresholds: Sequence[int], rule: Rule
+    measured: Sequence[Measured],
+    *,
+    at: int,
+    thresholds: Sequence[int],
+    rule: Rule,
+    names: Sequence[str] | None,
 ) -> dict[str, Any]:
-    """What was measured and what follows from it, as plain JSON values."""
+    """What was measured and what follows from it, as plain JSON values.
+
+    ``names``: of the classes.
+    """
     best = frontier(measured, at)
     picked = pick(measured, rule, at)
     return {
@@ -107,14 +117,15 @@ def figures(
         "measured": [
             {
                 "setting": asdict(one.setting),
-                "right": _pairs(one.right),
-                "wrong": _pairs(one.wrong),
+                "right": _triples(one.right),
+                "wrong": _triples(one.wrong),
                 "seconds_per_text": one.seconds,
                 "tolerance": one.tolerance,
                 "loose": one.loose,
                 "accuracy": float(one.accuracy),
                 "median_radius": one.median_radius,
                 "certified_accuracy": _floats(map(one.certified_accuracy, range(at + 1))),
+                **certified_values(one.summary, names),
                 "score": float(one.score(at)),
                 "frontier": one in best,
                 "thresholds": [_threshold(one, threshold, at) for threshold in thresholds],
@@ -138,17 +149,21 @@ def _threshold(one: Measured, threshold: int, at: int) -> dict[str, Any]:
 def _measured(entry: Mapping[str, Any]) -> Measured:
     return Measured(
         Setting(**entry["setting"]),
-        dict(entry["right"]),
-        dict(entry["wrong"]),
+        _radii(entry["right"]),
+        _radii(entry["wrong"]),
         float(entry["seconds_per_text"]),
         float(entry["tolerance"]),
         int(entry["loose"]),
     )
 
 
-def _pairs(radii: Radii) -> list[list[int | None]]:
-    """JSON has no table with None for a key: pairs of radius and number of texts."""
-    return [[radius, texts] for radius, texts in radii.items()]
+def _triples(radii: Radii) -> list[list[int | None]]:
+    """JSON has no table with such keys: true class, radius and number of texts."""
+    return [[expected, radius, texts] for (expected, radius), texts in radii.items()]
+
+
+def _radii(triples: Any) -> Radii:
+    return {(expected, radius): texts for expected, radius, texts in triples}
 
 
 def _floats(values: Any) -> list[float]:

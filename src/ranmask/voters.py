@@ -1,7 +1,8 @@
 """Which copies of a text vote: the kept sets that its options ask for.
 
 A certificate rests on kept sets that follow from the number of words (``sampling="fixed"``): the
-voting family, or the two random samples of the certificates that estimate.  The other two ways to
+voting family, or the two random samples of the certificates that estimate.  (``family="distinct"``
+follows the words too, and is proved otherwise: `certificates.distinct`.)  The other two ways to
 draw them follow the *words*.  **They prove nothing**, since whoever changes a word changes which
 copies there are; they are for measuring what an attack does, as the paper measures it:
 
@@ -115,6 +116,8 @@ class Electorate:
         options = self._options
         if options.sampling != "fixed":
             return self._drawn(documents)
+        if options.voting_family == "distinct":
+            return self._distinct(documents)
         return self._fixed(
             documents, self._voting_family if options.certificate == "exact" else self._selection
         )
@@ -173,6 +176,14 @@ class Electorate:
         return Family("sampled", words, sets)
 
     # -- kept sets of one text -----------------------------------------------------------------
+
+    def _distinct(self, documents: Sequence[Document]) -> Iterator[Voters]:
+        masks = self._options.masks or DEFAULT_MASKS
+        for document in documents:
+            read = self._base.words_read(document)
+            words = document.words[:read]
+            family = families.distinct_family(words, masks, blank=self._base.blank)
+            yield Voters(document, read, family)
 
     def _drawn(self, documents: Sequence[Document]) -> Iterator[Voters]:
         masks = self._options.masks or DEFAULT_FRESH_MASKS

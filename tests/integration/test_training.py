@@ -102,7 +102,7 @@ class TestLearning:
         held_out = made_up.corpus(60, "validation", seed=1, pairs=pairs)
         classifier = train(folder, options, data, held_out)
         summary = certified_summary(classifier, held_out.texts, held_out.labels)
-        assert figures(summary) == record(folder)["validation"]
+        assert figures(summary, data.label_names, "balanced") == record(folder)["validation"]
         return summary
 
     def untrained(self, base_folder, options):
@@ -251,11 +251,11 @@ class TestLoss:
         }
     )
 
-    def loss(self, *, votes, **options):
+    def loss(self, *, votes, weights=None, **options):
         chosen = replace(QUICK, **options)
         [phase] = [one for one in trainer.phases(chosen) if one.votes == votes]
         fake = SimpleNamespace(_phase=phase, _options=chosen, _defence=Defence(), _base=None)
-        fake._backward = None
+        fake._backward, fake._weights = None, weights
         fake._loss = partial(trainer._MaskedTrainer._loss, fake)
         model = lambda rows: SimpleNamespace(logits=self.LOGITS[rows])  # noqa: E731
         return trainer._MaskedTrainer.compute_loss(fake, model, self.BATCH)
@@ -264,10 +264,42 @@ class TestLoss:
         """Rows come as the parts have them: the second text's copy first."""
         order, classes = [2, 0, 1], torch.tensor([2, 0, 0])
         expected = torch.nn.functional.cross_entropy(self.LOGITS[order], classes)
-        assert torch.equal(self.loss(votes=False), expected)
+        assert torch.allclose(self.loss(votes=False), expected)
         wanted = torch.tensor([[0.0, 0, 1], [1, 0, 0], [1, 0, 0]])
         expected = torch.nn.functional.binary_cross_entropy_with_logits(self.LOGITS[order], wanted)
-        assert torch.equal(self.loss(votes=False, head="approval"), expected)
+        assert torch.allclose(self.loss(votes=False, head="approval"), expected)
+
+    def test_weights_of_classes(self):
+        """The one copy of class 2 counts three times, the two of class 0 half."""
+        weights = torch.tensor([0.5, 7.0, 3.0])
+        order, classes = [2, 0, 1], torch.tensor([2, 0, 0])
+        each = torch.nn.functional.cross_entropy(self.LOGITS[order], classes, reduction="none")
+        expected = (each * torch.tensor([3.0, 0.5, 0.5])).mean()
+        assert torch.allclose(self.loss(votes=False, weights=weights), expected)
+        wanted = torch.tensor([[0.0, 0, 1], [1, 0, 0], [1, 0, 0]])
+        each = torch.nn.functional.binary_cross_entropy_with_logits(
+            self.LOGITS[order], wanted, reduction="none"
+        )
+        expected = (each.mean(1) * torch.tensor([3.0, 0.5, 0.5])).mean()
+        found = self.loss(votes=False, weights=weights, head="approval")
+        assert torch.allclose(found, expected)
+
+    @pytest.mark.parametrize("vote_loss", ["certified", "margin"])
+    def test_weights_of_classes_in_votes(self, vote_loss):
+        weights = torch.tensor([0.5, 7.0, 3.0])
+        scores = self.LOGITS.softmax(-1)
+        table = torch.stack([scores[[1, 0]], torch.stack([scores[2], torch.zeros(3)])])
+        given = (table, self.BATCH["present"], self.BATCH["classes"])
+        of_texts = torch.tensor([0.5, 3.0])
+        words = self.BATCH["words_per_copy"].float()
+        if vote_loss == "margin":
+            expected = losses.margin_loss(*given, 0.7, losses.MARGIN_WIDTH, of_texts)
+        else:
+            expected = losses.certified_loss(*given, self.BATCH["met"], words, 0.3, 0.6, of_texts)
+        chosen = {"margin": 0.7, "temperature": 0.3, "accuracy_weight": 0.6}
+        found = self.loss(votes=True, weights=weights, vote_loss=vote_loss, **chosen)
+        assert torch.equal(found, expected)
+        assert not torch.equal(found, self.loss(votes=True, vote_loss=vote_loss, **chosen))
 
     @pytest.mark.parametrize("head", ["choice", "approval"])
     def test_of_votes(self, head):
@@ -561,7 +593,8 @@ def summary(accuracy, certified):
     """Of ten texts."""
     made = CertifiedSummary()
     for place in range(10):
-        made.add(correct=place < accuracy, radius=1 if place < certified else 0, words=8)
+        radius = 1 if place < certified else 0
+        made.add(correct=place < accuracy, radius=radius, words=8, expected=place % 3)
     return made
 
 
@@ -586,9 +619,12 @@ class TestBest:
         texts = len(HELD_OUT.labels)
         constant, modest = CertifiedSummary(), CertifiedSummary()
         for place in range(texts):
-            constant.add(correct=place < commonest * texts, radius=8, words=8)
-            modest.add(correct=place <= commonest * texts, radius=0, words=8)
-        assert certified_score(constant, 3) > certified_score(modest, 3)
+            label = int(place // (commonest * texts))
+            constant.add(correct=not label, radius=8, words=8, expected=label)
+            modest.add(correct=place <= commonest * texts, radius=0, words=8, expected=label)
+        assert constant.certified_accuracy(3) > modest.certified_accuracy(0) / 2
+        for weights in ("none", "balanced"):
+            assert certified_score(constant, 3, weights) < 0 < certified_score(modest, 3, weights)
         found = {2: constant, 4: modest, 6: constant}
         steps = iter([*found, 6])
         monkeypatch.setattr(encoder, "certified_summary", lambda *_: found[next(steps)])
@@ -598,6 +634,13 @@ class TestBest:
         )
         train(tmp_path / "out", replace(QUICK, vote_epochs=0, patience=None))
         assert [path.name for path in chosen] == ["checkpoint-4"]
+
+    def test_patience_begins_when_something_was_learned(self, train, scored, tmp_path):
+        """Three evaluations that name one class always, then two that do not."""
+        scored({2: -0.5, 4: -0.5, 6: -0.5, 8: 0.2, 10: 0.1, 12: 0.1}.__getitem__)
+        options = replace(QUICK, vote_epochs=0, epochs=6, patience=1)
+        train(tmp_path / "out", options)
+        assert evaluations(tmp_path / "out") == [2, 4, 6, 8, 10]
 
     def test_votes_start_from_the_best_of_masked_training(self, train, scored, tmp_path):
         seen = scored({2: 0.5, 4: 0.8, 6: 0.1, 3: 0.1}.__getitem__)
@@ -672,8 +715,8 @@ class TestFolder:
         assert (loaded.options.keep, loaded.options.ensemble) == (1, "score")
         assert loaded.base.encoder.hide == "drop"
         assert loaded.certify(HELD_OUT.texts) == classifier.certify(HELD_OUT.texts)
-        found = figures(certified_summary(loaded, HELD_OUT.texts, HELD_OUT.labels))
-        assert found == record(folder)["validation"]
+        summary = certified_summary(loaded, HELD_OUT.texts, HELD_OUT.labels)
+        assert figures(summary, made_up.CLASSES, "balanced") == record(folder)["validation"]
 
     def test_plain_classifier(self, finished):
         folder, classifier = finished
@@ -735,7 +778,7 @@ class TestFolder:
         assert not same_weights(mine, finished[1].base.model.state_dict())
         assert halves == [False] * 5 + [True]  # five evaluations, and the last word
         found = certified_summary(loaded, HELD_OUT.texts, HELD_OUT.labels)
-        assert figures(found) == record(folder)["validation"]
+        assert figures(found, made_up.CLASSES, "balanced") == record(folder)["validation"]
 
     def test_a_smaller_encoder(self, train, tmp_path):
         classifier = train(tmp_path / "out", replace(QUICK, layers=1, vocabulary=145, epochs=0))

@@ -78,23 +78,75 @@ class TestWords:
             *("--data", data, "--output", tmp_path / "table", *WORDS),
             *("--batch-size", 16, "--accuracy-weight", 0.5, "--target-words", 2, "--margin", 0.4),
             *("--temperature", 0.5, "--feature-dropout", 0.2, "--learning-rate", 0.1, "--seed", 3),
+            *("--class-weights", "none", "--weight-decay", 0.001, "--family", "distinct"),
         )
         assert done.exit_code == 0, done.stderr
+        record = json.loads((tmp_path / "table" / "ranmask.json").read_text())
+        assert record["smoothing"]["family"] == "distinct"
         options = json.loads((tmp_path / "table" / "training.json").read_text())["run"]["options"]
         assert options == {
             "target_words": 2,
+            "family": "distinct",
             "temperature": 0.5,
             "epochs": 3,
             "warm_epochs": 1,
             "learning_rate": 0.1,
             "batch_size": 16,
             "feature_dropout": 0.2,
+            "weight_decay": 0.001,
             "margin": 0.4,
             "accuracy_weight": 0.5,
+            "class_weights": "none",
             "buckets": 4096,
             "most_words": 800,
             "seed": 3,
         }
+
+    def test_the_closing_lines_are_by_class(self, data, tmp_path):
+        done = train("--data", data, "--output", tmp_path / "table", *WORDS)
+        assert "(majority class alone 0." in done.stderr and "balanced accuracy" in done.stderr
+        assert "class" in done.stderr and "recall" in done.stderr
+        assert "warning" not in done.stderr
+        measured = json.loads((tmp_path / "table" / "training.json").read_text())["validation"]
+        assert measured["beats_majority"] is True
+        assert [one["name"] for one in measured["classes"]] == sorted(made_up.CLASSES)
+        card = (tmp_path / "table" / "README.md").read_text()
+        assert f"| {made_up.CLASSES[0]} |" in card and "balanced accuracy" in card
+        assert "do not use it" not in card
+
+    @pytest.mark.parametrize("weights", ["none", "balanced"])
+    def test_nothing_learned(self, tmp_path, weights):
+        """Texts that do not tell: the largest class is named for all of them."""
+        rows = "".join(f"the same words,{'rare' if n % 10 == 0 else 'often'}\n" for n in range(60))
+        for part in ("train", "validation"):
+            (tmp_path / f"{part}.csv").write_text("text,label\n" + rows)
+        arguments = ("--data", tmp_path, *WORDS, "--class-weights", weights)
+        done = train(*arguments, "--output", tmp_path / "one")
+        assert done.exit_code == 0
+        assert "warning: this model is no better than naming the largest class" in done.stderr
+        done = train(*arguments, "--output", tmp_path / "other", "--fail-below-majority")
+        assert done.exit_code == 4 and "warning: this model" in done.stderr
+        record = json.loads((tmp_path / "other" / "training.json").read_text())
+        assert record["complete"] and record["validation"]["beats_majority"] is False
+        assert "do not use it" in (tmp_path / "other" / "README.md").read_text()
+
+    def test_a_class_that_is_hardly_found(self, capsys, tmp_path):
+        from ranmask.training_log import TrainingLog
+
+        classes = [
+            {"name": name, "texts": texts, "recall": recall, "certified_recall": [recall, 0.0]}
+            for name, texts, recall in (("fine", 90, 1.0), ("toxic", 10, 0.1))
+        ]
+        measured = {"accuracy": 0.91, "majority": 0.9, "balanced_accuracy": 0.55}
+        measured |= {"certified_accuracy": [0.9, 0.8], "beats_majority": True, "classes": classes}
+        TrainingLog(tmp_path)({"phase": "complete", **measured})
+        said = capsys.readouterr().err
+        assert "warning: the class toxic is found less often than by guessing: recall 0.100" in said
+
+    def test_a_model_that_is_asked_to_learn_something_is_a_classifier(self, data, tmp_path):
+        given = ("--kind", "mlm", "--base", "b", "--fail-below-majority")
+        done = train("--data", data, "--output", tmp_path / "lm", *given)
+        assert refused(done, 2, "--fail-below-majority means nothing with --kind mlm")
 
     def test_interrupted_it_begins_anew(self, data, tmp_path, monkeypatch):
         from ranmask.training import words_run
@@ -138,7 +190,8 @@ class TestEncoder:
         lines = done.stderr.splitlines()
         assert lines[0].startswith("masked epoch 1, step 6 of 6: loss ")
         assert lines[1].startswith("masked epoch 1: validation accuracy ")
-        assert lines[-1].startswith(f"{tmp_path}/model: validation accuracy ")
+        closing = f"{tmp_path}/model: validation accuracy "
+        assert sum(line.startswith(closing) for line in lines) == 1
         certified = CliRunner().invoke(app, ["certify", "-m", str(tmp_path / "model"), "good film"])
         [line] = [json.loads(line) for line in certified.stdout.splitlines()]
         assert line["label"] in made_up.CLASSES and line["ensemble"] == "score"

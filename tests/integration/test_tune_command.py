@@ -129,7 +129,7 @@ class TestEncoder:
             right, wrong = {}, {}
             for result, label in zip(alone.certify(texts), [0, 1, 0, 1], strict=True):
                 counts = right if result.label_id == label else wrong
-                counts[result.radius] = counts.get(result.radius, 0) + 1
+                counts[label, result.radius] = counts.get((label, result.radius), 0) + 1
             assert (one.right, one.wrong) == (right, wrong)
             assert one.tolerance == base.tolerance
 

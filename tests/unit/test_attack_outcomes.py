@@ -201,7 +201,20 @@ class TestSummary:
         backwards = AttackSummary()
         for outcome in reversed(self.outcomes()):
             backwards.add(outcome)
-        assert backwards.values() == pytest.approx(summarise(self.outcomes()).values())
+        one, other = backwards.values(), summarise(self.outcomes()).values()
+        assert one.pop("classes") == other.pop("classes")
+        assert one == pytest.approx(other)
+
+    def test_by_class(self):
+        """Of class 0 all are wrong before, of class 1 half hold."""
+        outcomes = [*[replace(skipped(), label=0)] * 2, success(), failure()]
+        values = summarise([*outcomes, failure(), error()]).values(("neg", "pos"))
+        assert (values["Cln"], values["majority"]) == (0.6, 0.6)
+        assert (values["balanced_Cln"], values["balanced_Boa"]) == (0.5, pytest.approx(1 / 3))
+        assert values["classes"] == [
+            {"name": "neg", "texts": 2, "Cln": 0.0, "Boa": 0.0},
+            {"name": "pos", "texts": 3, "Cln": 1.0, "Boa": 2 / 3},
+        ]
 
     def test_boa_is_cln_without_the_successes(self):
         summary = summarise(self.outcomes())
@@ -312,14 +325,18 @@ class TestRendering:
 
 class TestSummaryRendering:
     def lines(self, outcomes, name="textfooler without tagger"):
-        return shown(print_attack_summary, name, summarise(outcomes), width=300)[1].splitlines()
+        summary = summarise(outcomes)
+        return shown(print_attack_summary, name, summary, None, width=300)[1].splitlines()
 
     def test_figures(self):
         made = [
             *(skipped(), error(), failure(queries=8, entropy=0.25)),
             success(queries=4, words=4, entropy=0.25, reverted=0.5),
         ]
-        first, second = self.lines(made)
+        first, second, third, head, one = self.lines(made)
+        assert third == "majority class alone 100.0%  balanced Cln 66.7%  balanced Boa 33.3%"
+        assert head.split() == ["class", "texts", "Cln", "Boa"]
+        assert one.split() == ["1", "3", "0.667", "0.333"]
         assert first == (
             "textfooler without tagger: 3 texts, 2 attacked, 1 skipped (wrong before), "
             "1 with errors"

@@ -2,6 +2,7 @@
 
 import json
 from dataclasses import replace
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -227,9 +228,12 @@ class TestReport:
     def test_counts(self):
         found = measure(cascade(), self.OUTCOMES)
         assert (found.texts, found.succeeded, found.failed, found.skipped) == (4, 2, 1, 1)
-        assert found.plain == Accuracy(clean=3, robust=1)
-        assert found.smoothed == Accuracy(clean=4, robust=3)
-        assert found.cascade == Accuracy(clean=3, robust=2)
+        assert found.class_texts == (2, 2)
+        assert found.plain == Accuracy(3, 1, clean_classes=(1, 2), robust_classes=(1, 0))
+        assert found.smoothed == Accuracy(4, 3, clean_classes=(2, 2), robust_classes=(1, 2))
+        assert found.cascade == Accuracy(3, 2, clean_classes=(1, 2), robust_classes=(1, 1))
+        assert found.clean_classes("cascade").balanced == Fraction(3, 4)
+        assert found.robust_classes("plain").recall(0) == Fraction(1, 2)
         assert found.clean_paths == Paths(4, 0) and found.attacked_paths == Paths(2, 1)
         # One of two attacked texts is above all clean ones, the other ties with them.
         assert found.roc is not None and float(found.roc.area) == 0.75
@@ -253,6 +257,8 @@ class TestReport:
         assert CascadeReport.from_dict(line) == found
         assert line["shares"]["AUC"] == {"share": 0.75, "exactly": "3/4"}
         assert line["shares"]["plain_robust"]["share"] == 0.25
+        assert line["shares"]["majority"] == 0.5
+        assert line["shares"]["plain_balanced_robust"] == 0.25
         with pytest.raises(DataError, match="version 9"):
             CascadeReport.from_dict({**line, "version": 9})
         with pytest.raises(DataError, match="not a whole cascade report"):

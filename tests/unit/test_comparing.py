@@ -126,6 +126,45 @@ class TestCertified:
         assert found.notes == ("rate 0.3: a radius counts substitutions in A and edits in B",)
 
 
+class TestByClass:
+    """Nine of ten texts are of class 0, and A names class 0 for all of them."""
+
+    EXPECTED = (0,) * 9 + (1,)
+
+    def compared(self):
+        a = certified((3,) * 10, (True,) * 9 + (False,), expected=self.EXPECTED)
+        b = certified((1,) * 9 + (0,), (True,) * 8 + (False, True), expected=self.EXPECTED)
+        return compare(whole(step(a)), whole(step(b)))
+
+    def test_the_constant_classifier_is_seen_through(self):
+        comparison = self.compared()
+        assert only(comparison, "accuracy").a == only(comparison, "accuracy").b == 0.9
+        [found] = comparison.classes
+        assert (found.majority, found.balanced_a) == (0.9, 0.5)
+        assert found.balanced_b == pytest.approx(17 / 18)
+        small = found.classes[1]
+        assert (small["name"], small["texts"]) == ("1", 1)
+        assert (small["recall A"], small["recall B"], small["CR@1 B"]) == (0, 1, 0)
+        assert json.loads(json.dumps(comparison.to_dict()))["classes"][0]["balanced_a"] == 0.5
+
+    def test_shown(self):
+        shown = markdown(self.compared())
+        assert "is right for 0.900; balanced accuracy 0.500 of A, 0.944 of B" in shown
+        assert "class 1 (1 texts): recall A 0.000, CR@1 A 0.000, recall B 1.000" in shown
+
+    def test_attacks(self):
+        a, b = (replace(attacked(one), expected=(0, 0, 1)) for one in ("ffk", "sff"))
+        place = {"method": "m", "attack": "textfooler"}
+        both = [whole(step(one, "attack", place=place)) for one in (a, b)]
+        [found] = compare(*both).classes
+        assert found.balanced_a == 0.5 and found.balanced_b == 1
+        assert found.classes[0]["Boa B"] == 0.5 and found.classes[1]["Cln A"] == 0
+
+    def test_results_that_do_not_know_their_classes(self):
+        same = whole(step(certified((1, 2))))
+        assert compare(same, same).classes == ()
+
+
 class TestAttacks:
     def test_figures(self):
         a, b = attacked("sskffs"), attacked("fsskff")

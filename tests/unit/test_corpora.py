@@ -817,6 +817,21 @@ def test_neither_way(hub, monkeypatch):
         load_corpus("hate")
 
 
+def test_a_corpus_that_is_on_no_hub(hub, data):
+    with pytest.raises(DataError, match="set RANMASK_DATA to a folder that holds jigsaw_part/"):
+        load_splits("jigsaw_part")
+    assert not hub.calls
+    for part, rows in (("train", 50), ("test", 10)):
+        texts = [f"{part} {number}" for number in range(rows)]
+        write(
+            data / "jigsaw_part" / f"{part}.parquet", texts, [number % 2 for number in range(rows)]
+        )
+    train, validation = load_splits("jigsaw_part")
+    assert (len(train.texts), len(validation.texts)) == (45, 5)
+    assert train.label_names == ("not toxic", "toxic")
+    assert len(load_corpus("jigsaw_part", "test").texts) == 10
+
+
 def test_any_hub_dataset(hub):
     names = ["up", "down", "left"]
     hub.datasets["owner/name"] = {

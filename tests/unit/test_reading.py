@@ -128,7 +128,7 @@ class TestCertified:
         [step] = found.steps
         assert step.data == DATA and step.place == {"rate": 0.3} and step.seconds == 1.5
         exact = Reading("exact", True, (True, False, True), (2, None, 0))
-        assert step.result == Certified((1, 2, 5), (11, 12, 15), 4, (exact,))
+        assert step.result == Certified((1, 2, 5), (11, 12, 15), 4, (exact,), expected=(1, 1, 1))
 
     def test_folders_of_the_machine_are_cut(self, folder):
         step = entry("votes", command="ranmask certify --model /home/me/models/m")

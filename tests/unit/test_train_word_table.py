@@ -33,6 +33,15 @@ def made_up(rows, classes=3, seed=0, length=12, telling=0.5):
     return texts, labels.tolist()
 
 
+def skewed(rows, seed=0):
+    """Texts of two classes, one of which is rare."""
+    texts, labels = made_up(rows, 2, seed, telling=0.15)
+    rare = [place for place, label in enumerate(labels) if label == 1]
+    left_out = set(rare[: 10 * len(rare) // 11])
+    kept = [place for place in range(rows) if place not in left_out]
+    return [texts[place] for place in kept], [labels[place] for place in kept]
+
+
 def trained(rows=400, classes=3, seed=0, **options):
     texts, labels = made_up(rows, classes)
     chosen = WordTableOptions(**{**SMALL, "seed": seed, **options})
@@ -43,7 +52,9 @@ def measured(table, texts, labels):
     summary = CertifiedSummary()
     results = SmoothedClassifier(table, **table.smoothing).certify(texts)
     for one, label in zip(results, labels, strict=True):
-        summary.add(correct=one.label_id == label, radius=one.radius, words=one.words)
+        summary.add(
+            correct=one.label_id == label, radius=one.radius, words=one.words, expected=label
+        )
     return summary
 
 
@@ -62,10 +73,22 @@ class TestLearning:
 
     def test_a_larger_target_gives_larger_radii(self):
         held_out = made_up(300, seed=1, telling=0.4)
-        small, large = (trained(target_words=target, epochs=10) for target in (0, 4))
+        same = {"epochs": 10, "class_weights": "none"}
+        small, large = (trained(target_words=target, **same) for target in (0, 4))
         assert measured(large, *held_out).certified_accuracy(2) > (
             measured(small, *held_out).certified_accuracy(2)
         )
+
+    def test_a_small_class_is_found(self):
+        """One text in twelve, and few words that tell: alone, it is given up."""
+        found = {}
+        for weights in ("none", "balanced"):
+            texts, labels = skewed(900)
+            options = WordTableOptions(**{**SMALL, "class_weights": weights})
+            table = train_word_table(texts, labels, NAMES[:2], options=options)
+            found[weights] = measured(table, *skewed(600, seed=1)).classes
+        assert found["none"].recall(1) < 0.2
+        assert found["balanced"].recall(1) > 0.6 and found["balanced"].recall(0) > 0.6
 
     def test_a_warm_start_keeps_two_classes_from_collapsing(self):
         """Few telling words: always to say the same certifies half of the texts for good."""
@@ -102,6 +125,8 @@ class TestLearning:
             {"learning_rate": 0.01},
             {"target_words": 1, "temperature": 1.2},
             {"accuracy_weight": 1.0},
+            {"weight_decay": 0.01},
+            {"family": "distinct"},
             {"batch_size": 16},
         ],
         ids=str,
@@ -178,16 +203,16 @@ class TestRounding:
         learn = training._trained
 
         def spy(*args):
-            kept["weights"], kept["bias"] = learn(*args)
-            return kept["weights"], kept["bias"]
+            kept["all"] = learn(*args)
+            return kept["all"]
 
         monkeypatch.setattr(training, "_trained", spy)
         monkeypatch.setattr(training, "_ROUNDING_LOSS", loss)
         table = trained()
         for word in ("river3", "Desert!", "word77", "new"):
             hashes, weights, _ = training.features([word])
-            rows = kept["weights"][torch.from_numpy(hashes % SMALL["buckets"])]
-            sums = (rows * torch.from_numpy(weights)[:, None] / 256).sum(0) + kept["bias"]
+            rows = kept["all"].features[torch.from_numpy(hashes % SMALL["buckets"])]
+            sums = (rows * torch.from_numpy(weights)[:, None] / 256).sum(0) + kept["all"].bias
             far = np.abs(np.array(table.word_scores(word)) - torch.sigmoid(sums).numpy()).max()
             assert far < (0.003 if loss < 0 else 0.1), word
 
@@ -203,7 +228,6 @@ class TestRefused:
             {"temperature": float("nan")},
             {"epochs": 0},
             {"warm_epochs": -1},
-            {"warm_epochs": 9},
             {"learning_rate": 0},
             {"learning_rate": float("inf")},
             {"batch_size": 0},
@@ -214,6 +238,8 @@ class TestRefused:
             {"margin": 1.0},
             {"accuracy_weight": -0.5},
             {"accuracy_weight": float("nan")},
+            {"weight_decay": -1e-3},
+            {"family": "sampled"},
             {"buckets": 0},
             {"most_words": 0},
             {"seed": -1},
@@ -225,9 +251,15 @@ class TestRefused:
         with pytest.raises(OptionError, match=name):
             WordTableOptions(**options)
 
+    def test_more_warm_epochs_than_epochs(self):
+        with pytest.raises(OptionError, match="warm_epochs=9 is more than epochs=8"):
+            WordTableOptions(warm_epochs=9, epochs=8)
+        with pytest.raises(OptionError, match="warm_epochs=9 is more than epochs=8"):
+            WordTableOptions(warm_epochs=9, target_words=1).resolved(["a"])
+
     def test_temperature_follows_the_target(self):
         assert WordTableOptions(target_words=5).resolved(["a"]).temperature == 2
-        assert WordTableOptions(target_words=0).resolved(["a"]).temperature == 0.4
+        assert WordTableOptions(target_words=0).resolved(["a"]).temperature == 0.2
         assert WordTableOptions(target_words=5, temperature=3.0).resolved(["a"]).temperature == 3
 
     @pytest.mark.parametrize(
@@ -288,3 +320,70 @@ def test_defaults_follow_the_data(words, texts, target, batch):
     assert (options.target_words, options.batch_size) == (target, batch)
     assert options.temperature == target / 2.5
     assert options.resolved(["w"]) == options
+
+
+def rare_words(rows, seed):
+    """Label 1 is one text in five: one of two words, among many that tell nothing.
+
+    Every third text says its words over and over, and most words occur once in all texts.
+    """
+    rng = np.random.default_rng(seed)
+    texts, labels = [], []
+    for row in range(rows):
+        label = int(rng.random() < 0.2)
+        words = [f"w{seed}x{row}x{number}" for number in range(rng.integers(4, 30))]
+        words[0] = f"flag{rng.integers(0, 2)}" if label else "plain"
+        texts.append(" ".join(words * (4 if row % 3 == 0 else 1)))
+        labels.append(label)
+    return texts, labels
+
+
+class TestAccuracyAlone:
+    def test_a_text_is_read_by_its_words_and_the_blank(self):
+        """Only the rare class has words of its own: the blank speaks for the other."""
+        texts, labels = rare_words(600, 0)
+        options = WordTableOptions(target_words=0).resolved(texts)
+        table = train_word_table(texts, labels, ("no", "yes"), options=options)
+        smoothed = SmoothedClassifier(table, **training.table_smoothing(options))
+        new, wanted = rare_words(300, 1)
+        found = [one.label_id for one in smoothed.predict(new)]
+        assert np.mean(np.array(found) == wanted) > 0.9
+        assert smoothed.options.family == "distinct"
+        assert table.blank
+
+    def test_what_is_set_stays_set(self):
+        options = WordTableOptions(target_words=0, family="all", learning_rate=0.5)
+        options = options.resolved(["a"])
+        assert (options.family, options.learning_rate, options.warm_epochs) == ("all", 0.5, 0)
+        table = train_word_table(*made_up(30), NAMES, options=options)
+        assert not table.blank
+        options = WordTableOptions(target_words=2, family="distinct").resolved(["a"])
+        assert (options.family, options.learning_rate, options.warm_epochs) == ("distinct", 0.05, 2)
+
+    def test_one_epoch_is_enough_to_ask_for(self):
+        assert WordTableOptions(epochs=1).resolved(["a"]).warm_epochs == 1
+
+
+def test_the_trained_margin_is_the_certificate_of_distinct_words():
+    """Where no word is repeated among those for the label, shares are the knapsack itself."""
+    rng = np.random.default_rng(2)
+    for _ in range(20):
+        words = rng.permutation([0, 1, 2, 3, 4, 5, 5, 5])
+        scores = rng.random((6, 2)).astype(np.float32)
+        scores[5] = [0.1, 0.9]  # what is repeated speaks against the label
+        blank = torch.tensor([0.75, 0.25])
+        shares = torch.tensor([[1 / 3 if word == 5 else 1 for word in words]])
+        margins = certified_margins(
+            torch.tensor(scores[words])[None],
+            torch.ones(1, 8, dtype=torch.bool),
+            torch.tensor([0]),
+            torch.arange(4)[None],
+            shares,
+            blank,
+        )
+        own = scores[:, 0] - scores[:, 1]
+        dearest = np.sort(own[:5])[::-1]
+        lead = own.sum() + 0.5
+        usable = (dearest > 0).sum()
+        costs = [dearest[:d].sum() + d for d in range(min(usable, 3) + 1)]
+        assert margins[0, : len(costs)].numpy() == pytest.approx(lead - np.array(costs), abs=1e-5)

@@ -36,7 +36,8 @@ WRONG = {
     "temperature": ABOVE_0_OR_NONE,
     "accuracy_weight": FROM_0,
     "margin": FROM_0,
-    "learning_rate": ABOVE_0,
+    "class_weights": ["equal", "", None],
+    "learning_rate": ABOVE_0_OR_NONE,
     "vote_learning_rate": ABOVE_0_OR_NONE,
     "weight_decay": FROM_0,
     "batch_size": WHOLE_FROM_1,
@@ -70,7 +71,8 @@ RIGHT = {
     "temperature": [None, 0.1, 2],
     "accuracy_weight": [0, 0.5],
     "margin": [0, 0.5],
-    "learning_rate": [1e-6, 1],
+    "class_weights": ["none", "balanced"],
+    "learning_rate": [None, 1e-6, 1],
     "vote_learning_rate": [None, 1e-5],
     "weight_decay": [0, 0.1],
     "batch_size": [1],
@@ -155,3 +157,14 @@ def test_plain_json():
     given = options(keep=(1, 2), temperature=0.5)
     assert json.loads(json.dumps(given.to_dict())) == given.to_dict()
     assert given.to_dict()["keep"] == [1, 2]
+
+
+class TestLearningRate:
+    @pytest.mark.parametrize(
+        ("parameters", "rate"), [(4_000_000, 2e-4), (22_700_000, 2e-4), (110_000_000, 5e-5)]
+    )
+    def test_by_the_size_of_the_encoder(self, parameters, rate):
+        assert options().settled(parameters).learning_rate == rate
+
+    def test_what_is_given_stays(self):
+        assert options(learning_rate=1e-3).settled(110_000_000).learning_rate == 1e-3

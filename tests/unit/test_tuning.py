@@ -1,6 +1,7 @@
 """Tuning: figures checked by hand, the frontier, the rules, the file of a sweep, the picture."""
 
 import json
+import math
 import shlex
 import sys
 from dataclasses import asdict, replace
@@ -12,7 +13,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 from typer.testing import CliRunner
 
-from ranmask import FunctionClassifier, SmoothedClassifier, SmoothingOptions, cli_tuning, tuning
+from ranmask import (
+    FunctionClassifier,
+    SmoothedClassifier,
+    SmoothingOptions,
+    cli_tuning,
+    families,
+    tuning,
+)
 from ranmask.classifiers.testing import hashing_classifier, keyword_classifier
 from ranmask.cli import app
 from ranmask.errors import DataError, MissingDependencyError, OptionError, OutputError, TextError
@@ -43,14 +51,17 @@ def measure(settings, base=keyword_classifier, rows=TEXTS, **options):
 
 
 def made(right, wrong, setting=KEEP_1):
-    return Measured(setting, right, wrong, 0.5)
+    """Measured texts by their radii, all of one class."""
+    of_class = ({(0, radius): texts for radius, texts in one.items()} for one in (right, wrong))
+    return Measured(setting, *of_class, 0.5)
 
 
 class TestFigures:
     def test_by_hand(self):
         [one] = measure([KEEP_1])
-        assert one.right == {None: 1, 0: 1, 1: 1, 2: 1} and one.wrong == {1: 1, 2: 1}
-        assert list(one.right) == [None, 0, 1, 2]
+        assert one.right == {(0, None): 1, (0, 1): 1, (1, 0): 1, (1, 2): 1}
+        assert one.wrong == {(0, 1): 1, (1, 2): 1}
+        assert list(one.right) == [(0, None), (0, 1), (1, 0), (1, 2)]
         assert one.accuracy == Fraction(4, 6)
         assert one.median_radius is None  # wrong, wrong, none, 0, 1, 2: the third is none
         shares = [one.certified_accuracy(changed) for changed in range(4)]
@@ -75,7 +86,7 @@ class TestFigures:
     def test_score_ensemble_by_hand(self):
         """`good` scores 2/3 to 1/3.  Of five, the margin is 5/3, and a change costs 4/3."""
         [one] = measure([replace(KEEP_1, ensemble="score")], rows=TEXTS[:1])
-        assert one.right == {1: 1}
+        assert one.right == {(1, 1): 1}
 
     def test_every_setting_is_what_certify_says(self):
         texts = [(f"w{i} w{i + 1} w{i + 2} w{i % 5} w{i % 3} w{i % 2}", i % 3) for i in range(70)]
@@ -94,7 +105,8 @@ class TestFigures:
                 texts, alone.certify([text for text, _ in texts]), strict=True
             ):
                 counts = right if result.label_id == label else wrong
-                counts[result.radius] = counts.get(result.radius, 0) + 1
+                key = label, result.radius
+                counts[key] = counts.get(key, 0) + 1
             assert (one.right, one.wrong) == (right, wrong), one.setting
         assert len({str((one.right, one.wrong)) for one in found}) > 6
 
@@ -108,7 +120,7 @@ class TestFigures:
         assert (same.options.seed, same.tolerance, same.labels) == (5, 1e-2, ("n", "p"))
         assert same.options.certificate == "exact"
         [one] = sweep(like, ["good good good"], [1], [setting])
-        assert one.right == {None: 1} and one.tolerance == 1e-2  # every vote is uncertain
+        assert one.right == {(1, None): 1} and one.tolerance == 1e-2  # every vote is uncertain
 
     def test_another_certificate_becomes_the_exact_one(self):
         like = SmoothedClassifier(
@@ -158,7 +170,7 @@ class TestPasses:
         classify, shown = self.counting()
         one, two = measure([KEEP_1, replace(KEEP_1, ensemble="logit")], classify)
         assert len(shown) > 2 and sum(shown) == sum(len(text.split()) for text, _ in TEXTS)
-        assert one.right == {None: 1, 0: 1, 1: 1, 2: 1} and two.accuracy == one.accuracy
+        assert one.right == measure([KEEP_1])[0].right and two.accuracy == one.accuracy
 
     def test_memory_is_of_the_same_question_only(self):
         base = tuning._ScoredOnce(FunctionClassifier(hashing_classifier, hide="drop"))
@@ -365,14 +377,21 @@ class TestFile:
         path = tmp_path / "tune.json"
         self.open(path).write(measure(SETTINGS[:1]), **FIGURES)
         record = json.loads(path.read_text())
-        assert (record["format"], record["version"]) == ("ranmask-tune", 1)
+        assert (record["format"], record["version"]) == ("ranmask-tune", 2)
         assert record["data"] == RUN["data"] and record["model"] == RUN["model"]
         assert record["settings"] == [asdict(setting) for setting in SETTINGS]
         assert record["complete"] is False
         assert record["picked"] == asdict(KEEP_1) and record["rule"] == "score"
         [one] = record["measured"]
-        assert one["right"] == [[None, 1], [0, 1], [1, 1], [2, 1]]
-        assert one["wrong"] == [[1, 1], [2, 1]]
+        assert one["right"] == [[0, None, 1], [0, 1, 1], [1, 0, 1], [1, 2, 1]]
+        assert one["wrong"] == [[0, 1, 1], [1, 2, 1]]
+        assert (one["majority"], one["balanced_accuracy"]) == (0.5, 2 / 3)
+        assert one["classes"][1] == {
+            "name": "1",
+            "texts": 3,
+            "recall": 2 / 3,
+            "certified_recall": [2 / 3, 1 / 3, 1 / 3],
+        }
         assert one["accuracy"] == 4 / 6 and one["median_radius"] is None
         assert one["certified_accuracy"] == [3 / 6, 2 / 6, 1 / 6] and one["score"] == 1 / 3
         assert one["frontier"] is True and one["tolerance"] == 0 and one["loose"] == 0
@@ -446,7 +465,7 @@ class TestFile:
             ("notes", "cannot read"),
             ("[]", "is no ranmask-tune file"),
             ('{"format": "ranmask-run"}', "is no ranmask-tune file"),
-            ('{"format": "ranmask-tune", "version": 2}', "version 2; this ranmask reads 1"),
+            ('{"format": "ranmask-tune", "version": 1}', "version 1; this ranmask reads 2"),
         ],
     )
     def test_another_file_is_refused_and_left_alone(self, tmp_path, content, message):
@@ -572,10 +591,11 @@ class TestCommand:
         done = tune(reviews, "--keep", "1,2", "--ensemble", "vote", "--at", 2)
         assert done.exit_code == 0, done.stderr
         head, one, two, *_ = done.stdout.splitlines()
-        assert head.split() == ["setting", "accuracy", "MCB", "CR@1", "CR@2", "s/text", "frontier"]
+        columns = ["setting", "accuracy", "balanced", "MCB", "CR@1", "CR@2", "s/text", "frontier"]
+        assert head.split() == columns
         cells = one.split("  ")
         assert cells[0] == "keep 1, auto, vote" and one.endswith("*")
-        assert one.replace("*", "").split()[4:8] == ["0.667", "N/A", "0.333", "0.167"]
+        assert one.replace("*", "").split()[4:9] == ["0.667", "0.667", "N/A", "0.333", "0.167"]
         assert two.startswith("keep 2, auto, vote")
 
     def test_thresholds_and_pick(self, reviews):
@@ -637,7 +657,7 @@ class TestCommand:
         output, svg = reviews / "tune.json", reviews / "frontier.svg"
         arguments = ("--keep", "1,2", "--output", output, "--svg", svg)
         done = tune(reviews, *arguments)
-        assert done.exit_code == 0 and done.stderr == ""
+        assert done.exit_code == 0
         record = json.loads(output.read_text())
         assert record["complete"] and len(record["measured"]) == 4
         assert record["data"]["rows"] == 6 and record["data"]["split"] == "validation"
@@ -747,7 +767,7 @@ class TestCommand:
         wanted = cli_tuning._Wanted(None, None, None, None, None, "0", 1, "score")
         for tolerance, said in ((0.0, "changed.\n"), (1e-5, "changed, but for votes as near as")):
             one = replace(made({1: 2}, {}), tolerance=tolerance)
-            cli_tuning._show([one], wanted, one)
+            cli_tuning._show([one], wanted, one, ("n", "p"))
             assert f"whichever 1 words are {said}" in capsys.readouterr().out
 
     def test_on_a_terminal(self, capsys, monkeypatch):
@@ -756,3 +776,133 @@ class TestCommand:
         cli_tuning._table(["setting", "accuracy", "frontier"], [["keep 1", "0.5", "*"]])
         shown = capsys.readouterr().out
         assert "│" in shown and "keep 1" in shown and "*" in shown
+
+
+class TestByClass:
+    """A model that always names one class: good figures, and nothing learned."""
+
+    @pytest.fixture
+    def skewed(self, tmp_path):
+        rows = [("bad bad bad bad", "bad")] * 9 + [("bad bad bad", "good")]
+        for split in ("train", "validation"):
+            (tmp_path / f"{split}.csv").write_text(
+                "text,label\n"
+                + "".join(f"{text} {n},{label}\n" for n, (text, label) in enumerate(rows))
+            )
+        return tmp_path
+
+    def test_the_majority_is_told(self, skewed):
+        done = tune(skewed, "--keep", 1, "--ensemble", "vote", "--at", 1, "--labels", "bad,good")
+        assert done.exit_code == 0, done.stderr
+        lines = done.stdout.splitlines()
+        assert lines[1].split()[4:6] == ["0.900", "0.500"]  # accuracy, balanced
+        assert "Naming the largest class for every text has accuracy 0.900." in done.stdout
+        cells = {line.split()[0]: line.split()[1:4] for line in lines if line}
+        assert cells["bad"] == ["9", "1.000", "1.000"] and cells["good"] == ["1", "0.000", "0.000"]
+        assert "warning: it is no more accurate than naming the largest class" in done.stdout
+
+    def test_no_warning_where_something_was_learned(self, reviews):
+        done = tune(reviews, "--keep", 1, "--ensemble", "vote")
+        assert "warning" not in done.stdout
+
+
+class TestBeforeTheFirstSetting:
+    """How many rows of how many, and what it will cost, before any is measured."""
+
+    @pytest.fixture
+    def file(self, tmp_path):
+        path = tmp_path / "reviews.csv"
+        rows = "".join(f"good film number{n},good\nbad play number{n},bad\n" for n in range(45))
+        path.write_text("text,label\n" + rows)
+        return path
+
+    def test_rows_of_a_file(self, file):
+        done = tune(file, "--keep", 1, "--ensemble", "vote")
+        assert done.exit_code == 0, done.stderr
+        first = done.stderr.splitlines()[0]
+        assert f"{file}, validation: 9 of 90 rows (9 rows carved by a fixed seed)" in first
+        assert "--split all takes every row" in first
+
+    def test_all_rows(self, file):
+        done = tune(file, "--keep", 1, "--ensemble", "vote", "--split", "all")
+        assert done.exit_code == 0, done.stderr
+        assert done.stderr.splitlines()[0] == f"{file}, all: 90 rows"
+        some = tune(file, "--keep", 1, "--ensemble", "vote", "--split", "all", "--rows", 5)
+        assert some.stderr.startswith(f"{file}, all: 5 of 90 rows (the first 5 of 90 rows)\n")
+
+    def test_all_rows_are_those_of_a_file(self, reviews):
+        done = tune(reviews, "--split", "all")
+        assert done.exit_code == 2 and "has parts of its own" in done.stderr
+
+    def test_no_advice_where_all_rows_are_used(self, reviews):
+        done = tune(reviews, "--keep", 1, "--ensemble", "vote")
+        assert done.stderr.splitlines()[0] == f"{reviews}, validation: 6 rows"
+
+    def test_cost(self, reviews, monkeypatch):
+        said = []
+        real = tuning.sweep
+        monkeypatch.setattr(cli_tuning.typer, "echo", lambda line, **_: said.append(line))
+        monkeypatch.setattr(
+            tuning, "sweep", lambda *a, **o: (said.append("swept"), real(*a, **o))[1]
+        )
+        tune(reviews, "--keep", "1,2", "--ensemble", "vote,score")
+        before = said[: said.index("swept")]
+        words = [len(text.split()) for text, _ in TEXTS]
+        once, twice = sum(words), sum(n * (n - 1) // 2 for n in words)
+        assert before[1].startswith(f"keep 1, auto, vote and score: {once} masked copies, about ")
+        assert before[2].startswith(f"keep 2, auto, vote and score: {twice} masked copies, about ")
+        assert before[3].startswith(f"4 settings, 6 texts: {once + twice} copies, about ")
+
+    def test_estimates(self, monkeypatch):
+        """A classifier that takes a hundredth of a second for each copy."""
+        clock = [0.0]
+        monkeypatch.setattr("ranmask.tuning.time.perf_counter", lambda: clock[0])
+
+        def slow(texts):
+            clock[0] += 0.01 * len(texts)
+            return keyword_classifier(texts)
+
+        texts = [f"good {'film ' * (n % 7)}end" for n in range(40)]
+        settings = [KEEP_1, replace(KEEP_1, ensemble="score"), replace(KEEP_1, family="windows")]
+        found = tuning.costs(SmoothedClassifier(slow, keep=1), texts, settings)
+        assert [one.settings for one in found] == [tuple(settings[:2]), (settings[2],)]
+        copies = sum(len(text.split()) for text in texts)
+        assert [one.copies for one in found] == [copies, copies]
+        for one in found:  # two ensembles share one pass of the model
+            assert one.seconds == pytest.approx(0.01 * copies)
+
+    def test_a_slow_text_is_the_only_one_tried(self, monkeypatch):
+        clock, shown = [0.0], []
+        monkeypatch.setattr("ranmask.tuning.time.perf_counter", lambda: clock[0])
+
+        def slow(texts):
+            clock[0] += 5.0
+            shown.extend(texts)
+            return keyword_classifier(texts)
+
+        texts = [f"{'good ' * n}end" for n in range(1, 31)]
+        tuning.costs(SmoothedClassifier(slow, keep=1), texts, [KEEP_1])
+        assert len(shown) == 2 + 17  # the shortest once, and the one in the middle
+
+    def test_progress_of_each_setting(self, reviews):
+        done = tune(reviews, "--keep", "1,2,3", "--ensemble", "vote")
+        *_, one, two = done.stderr.splitlines()
+        assert (
+            one.startswith("keep 1, auto, vote: measured, ")
+            and "still to go: 2 of the settings" in one
+        )
+        assert (
+            two.startswith("keep 2, auto, vote: measured, ")
+            and "still to go: 1 of the settings" in two
+        )
+
+    @pytest.mark.parametrize("choice", ["auto", "all", "sampled", "windows"])
+    @pytest.mark.parametrize("keep", [1, 2, 3, 6])
+    @pytest.mark.parametrize("masks", [4, 20])
+    def test_sizes_are_those_of_the_families(self, choice, keep, masks):
+        for words in range(keep, 9):
+            if choice == "all" and math.comb(words, keep) > masks:
+                continue
+            made = families.family(words, keep, choice=choice, masks=masks)
+            size = families.family_size(words, keep, choice=choice, masks=masks)
+            assert size == len(made)

@@ -5,12 +5,14 @@ Reads outcomes only, never a model.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any
 
 from ranmask.attacks.outcome import AttackOutcome
+from ranmask.class_figures import class_values
+from ranmask.metrics import ClassCounts
 
 
 @dataclass
@@ -20,6 +22,7 @@ class AttackSummary:
     ``clean_accuracy`` (Cln): texts that the victim gets right, of all.  ``robust_accuracy`` (Boa):
     texts that it still gets right after the attack, of all.  ``success_rate`` (Succ): successes,
     of the texts that were attacked; None where none was.  Texts with errors count in none of them.
+    ``clean_classes`` and ``robust_classes``: Cln and Boa by true class.
     """
 
     succeeded: int = 0
@@ -35,12 +38,17 @@ class AttackSummary:
     reverted: float = 0.0
     reverting: int = 0
     with_reverted: int = 0
+    clean_classes: ClassCounts = field(default_factory=ClassCounts)
+    robust_classes: ClassCounts = field(default_factory=ClassCounts)
 
     def add(self, outcome: AttackOutcome) -> None:
         """Count one more."""
         if outcome.status == "error":
             self.errors += 1
             return
+        if outcome.label is not None:
+            self.clean_classes.add(outcome.label, right=outcome.status != "skipped")
+            self.robust_classes.add(outcome.label, right=outcome.status == "failed")
         if outcome.entropy is not None:
             self.entropy += outcome.entropy
             self.with_entropy += 1
@@ -90,8 +98,12 @@ class AttackSummary:
         """Succ, of those successes only that are one on fresh masks too."""
         return _ratio(self.confirmed, self.attempted)
 
-    def values(self) -> dict[str, Any]:
-        """All figures as plain JSON values; shares, not percent; None where nothing was counted."""
+    def values(self, names: Sequence[str] | None = None) -> dict[str, Any]:
+        """All figures as plain JSON values; shares, not percent; None where nothing was counted.
+
+        ``names``: of the classes.  ``majority``: what Cln would be if the victim named the largest
+        class for every text; ``balanced_Cln`` and ``balanced_Boa``: means over the classes.
+        """
         return {
             "texts": self.texts,
             "attempted": self.attempted,
@@ -109,6 +121,18 @@ class AttackSummary:
             "entropy": _mean(self.entropy, self.with_entropy),
             "reverted": _mean(self.reverted, self.with_reverted),
             "mostly_reverted": _mean(self.reverting, self.with_reverted),
+            **self._by_class(names),
+        }
+
+    def _by_class(self, names: Sequence[str] | None) -> dict[str, Any]:
+        clean, robust = self.clean_classes, self.robust_classes
+        if not clean.texts:
+            return {}
+        return {
+            "majority": float(clean.majority),
+            "balanced_Cln": float(clean.balanced),
+            "balanced_Boa": float(robust.balanced),
+            "classes": class_values({"Cln": clean, "Boa": robust}, names),
         }
 
 

@@ -167,7 +167,8 @@ class SmoothedVictim(Victim):
         return _joined([self._answer(part) for part in _slices(questions)])
 
     def _answer(self, questions: Sequence[Question]) -> Answers:
-        if self.smoothed.options.sampling != "fixed":
+        options = self.smoothed.options
+        if options.sampling != "fixed" or options.family == "distinct":  # copies follow the words
             return self._answered(self._whole([document(one.text) for one in questions]))
         self._learn(questions)
         jobs = [_Job(one.attempt, document(one.text)) for one in questions]

@@ -2,6 +2,7 @@
 
 `exact`     a proof over a fixed family of kept sets (the default)
 `single`    the same by a sort, where each copy shows one word; covers insertions and deletions
+`distinct`  the same, where each distinct word counts once
 `ablation`  Levine & Feizi's bound on a random sample, right with probability 1 - alpha
 `safer`     votes over random synonyms, likewise; covers replacements from a table only
 `paper`     the published algorithms, for comparison; no guarantee
@@ -14,6 +15,7 @@ from ranmask.certificates.ablation import (
     runner_up_radius,
     upper_bound,
 )
+from ranmask.certificates.distinct import distinct_word_radii, most_removed
 from ranmask.certificates.exact import (
     all_vote_differences,
     exact_radius,
@@ -37,10 +39,12 @@ __all__ = [
     "all_vote_differences",
     "average_share",
     "delta",
+    "distinct_word_radii",
     "edit_radius",
     "estimated_beta",
     "exact_radius",
     "lower_bound",
+    "most_removed",
     "paper_radius",
     "printed_radius",
     "risk_probability",

@@ -81,14 +81,8 @@ def single_word_radii(differences: Ints, words: Ints, bound: int = 1) -> list[Ra
         return [Radius(size) for size in words.tolist()]  # a single class: nothing to lose against
     starts = np.cumsum(words) - words
     margins = np.add.reduceat(differences, starts, axis=1)
-    order = _dearest_first(differences, words, starts)
-    weights = differences[np.arange(len(differences))[:, None], order] + bound
-    costs = weights.cumsum(axis=1)
-    before = costs[:, starts] - weights[:, starts]
-    # Costs never fall from word to word, nor from text to text, and all words of a text cost its
-    # margin or more: the first cost that reaches the margin lies within the text.
-    pairs = zip(costs, before + margins, strict=True)
-    proved = np.array([row.searchsorted(margin) for row, margin in pairs]) - starts
+    order = dearest_first(differences, words, starts)
+    proved = words_below(differences, order, margins, starts, bound)
     radii = proved.min(axis=0)
     certified = margins.min(axis=0) > 0
     # Of several rivals that allow no more words, the one with the smallest margin is shown.
@@ -102,7 +96,23 @@ def single_word_radii(differences: Ints, words: Ints, bound: int = 1) -> list[Ra
     ]
 
 
-def _dearest_first(differences: Ints, words: Ints, starts: Ints) -> Ints:
+def words_below(
+    differences: Ints, order: Ints, margins: Ints, starts: Ints, bound: int
+) -> npt.NDArray[np.int64]:
+    """How many words of each text, the dearest first, cost less than its margin, for each rival.
+
+    All words of a text must cost its margin or more.
+    """
+    weights = differences[np.arange(len(differences))[:, None], order] + bound
+    costs = weights.cumsum(axis=1)
+    before = costs[:, starts] - weights[:, starts]
+    # Costs never fall from word to word, nor from text to text, and all words of a text cost its
+    # margin or more: the first cost that reaches the margin lies within the text.
+    pairs = zip(costs, before + margins, strict=True)
+    return np.array([row.searchsorted(margin) for row, margin in pairs]) - starts
+
+
+def dearest_first(differences: Ints, words: Ints, starts: Ints) -> Ints:
     """Against each rival, the words of every text by falling difference; equals in their order.
 
     Indices into ``differences``, in whose part for a text they stay.

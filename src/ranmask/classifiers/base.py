@@ -29,6 +29,8 @@ Outputs: TypeAlias = Literal["scores", "logits", "approvals"]
 class MaskedCopies:
     """Copies of one text.  Row i of ``kept`` lists the word positions that copy i shows.
 
+    (Or `families.BLANK` in their place, if the classifier can read that.)
+
     Positions run over the first ``words_read`` words; later words are shown in no copy.
     """
 
@@ -59,6 +61,10 @@ class BaseClassifier(ABC):
     """True promises: what this classifier says of a copy that shows one word depends on that
     word alone, neither on its position nor on the number of words; and all words are read.
     Certificates for inserted, deleted and reordered words rest on it."""
+
+    blank: bool = False
+    """Whether it has something to say of a copy that shows no word (`families.BLANK`), the same for
+    every text: where each distinct word counts once, that copy votes too, and no edit meets it."""
 
     pairs: bool | None = None
     """Whether it was made for pairs of premise and hypothesis; None where nobody knows."""

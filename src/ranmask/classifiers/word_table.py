@@ -12,7 +12,8 @@ How a word is scored.  `word_features` hashes a few forms of the word and its ch
 Each hash names a row of ``entries``; the weighted rows are added to ``bias``, and ``curve``, a
 sampled sigmoid, turns each class's sum into a score from 0 to `ONE`.  Every class is judged by
 itself: a word may approve of several classes, or of none.  There is no unknown word: a word never
-seen before still has n-grams.
+seen before still has n-grams.  A table may also have a ``blank``, what it says before any word is
+read: it votes where each distinct word counts once (``family="distinct"``), and there only.
 """
 
 from __future__ import annotations
@@ -33,6 +34,7 @@ from ranmask.classifiers import record
 from ranmask.classifiers.base import BaseClassifier, Hiding, MaskedCopies, Scores
 from ranmask.classifiers.word_features import features
 from ranmask.errors import ClassifierError, ModelError, OptionError, OutputError, TextError
+from ranmask.families import BLANK
 from ranmask.words import document
 
 FILE_NAME = "words.safetensors"
@@ -71,6 +73,7 @@ class WordTable(BaseClassifier):
         shift: A sum is divided by ``2**shift``, and rounded, to find its place on the curve;
             0 is in the middle.
         curve: int32, rising, from 0 to at most `ONE`; by default the sigmoid.
+        blank: int64, shape (classes,): the sums of a copy that shows no word.  None: it has none.
     """
 
     outputs = "scores"
@@ -95,6 +98,7 @@ class WordTable(BaseClassifier):
         labels: Sequence[str],
         shift: int,
         curve: npt.NDArray[np.integer] | None = None,
+        blank: npt.NDArray[np.integer] | None = None,
     ) -> None:
         self.labels: tuple[str, ...] = tuple(labels)
         self._entries = _checked("entries", entries, (np.int8, np.int16), 2)
@@ -121,8 +125,16 @@ class WordTable(BaseClassifier):
             raise ModelError(
                 f"a word table's curve must rise from 0 to at most {ONE}, in an odd number of steps"
             )
-        if max(map(abs, self._bias.tolist())) >= _BIAS_LIMIT:
-            raise ModelError(f"a word table's bias of {self._bias.tolist()} is too large")
+        self._blank = None if blank is None else _checked("blank", blank, (np.int64,), 1)
+        self.blank = self._blank is not None
+        if self._blank is not None and self._blank.shape != self._bias.shape:
+            raise ModelError(
+                f"a word table of {len(self.labels)} classes cannot have a blank of shape "
+                f"{self._blank.shape}"
+            )
+        for name, sums in (("bias", self._bias), ("blank", self._blank)):
+            if sums is not None and max(map(abs, sums.tolist())) >= _BIAS_LIMIT:
+                raise ModelError(f"a word table's {name} of {sums.tolist()} is too large")
         self._lock = threading.Lock()  # of the three below: threads may share a table
         self._places: dict[str, int] = {}
         self._rows = np.empty((_MOST_WORDS_KEPT, len(self.labels)), dtype=np.int32)
@@ -140,7 +152,8 @@ class WordTable(BaseClassifier):
                 about = json.loads((file.metadata() or {})["ranmask"])
                 version, labels, shift = about["version"], about["labels"], about["shift"]
                 digest = about.get("sha256")
-                arrays = {name: file.get_tensor(name) for name in ("entries", "bias", "curve")}
+                names = ("entries", "bias", "curve", *({"blank"} & set(file.keys())))
+                arrays = {name: file.get_tensor(name) for name in names}
         except (OSError, SafetensorError, KeyError, TypeError, ValueError) as error:
             raise ModelError(f"{path} is not a word table, or is damaged: {error}") from error
         if version != FILE_VERSION:
@@ -231,7 +244,11 @@ class WordTable(BaseClassifier):
             return [_of_copies(points[start:end], one.kept) for (start, end), one in texts]
         sizes = [len(one) for one in copies]
         kept = np.concatenate([one.kept for one in copies])
-        scores = _of_copies(points, kept + np.repeat(starts[:-1], sizes)[:, None])
+        places = kept + np.repeat(starts[:-1], sizes)[:, None]
+        if self._blank is not None:
+            points = np.concatenate([points, self._on_curve(self._blank)[None, :]])
+            places = np.where(kept == BLANK, len(points) - 1, places)
+        scores = _of_copies(points, places)
         ends = itertools.accumulate(sizes, initial=0)
         return [scores[start:end] for start, end in itertools.pairwise(ends)]
 
@@ -271,14 +288,17 @@ class WordTable(BaseClassifier):
     def _computed(self, words: Sequence[str]) -> npt.NDArray[np.int32]:
         hashes, weights, starts = features(words)
         parts = self._entries[hashes % len(self._entries)] * weights[:, None]
-        sums = np.add.reduceat(parts, starts, axis=0) + self._bias
+        return self._on_curve(np.add.reduceat(parts, starts, axis=0) + self._bias)
+
+    def _on_curve(self, sums: npt.NDArray[np.int64]) -> npt.NDArray[np.int32]:
         steps = (sums + (1 << self._shift >> 1)) >> self._shift
         last = len(self._curve) - 1
         found: npt.NDArray[np.int32] = self._curve[np.clip(steps + last // 2, 0, last)]
         return found
 
     def _arrays(self) -> dict[str, npt.NDArray[Any]]:
-        return {"entries": self._entries, "bias": self._bias, "curve": self._curve}
+        arrays = {"entries": self._entries, "bias": self._bias, "curve": self._curve}
+        return arrays if self._blank is None else arrays | {"blank": self._blank}
 
 
 def _of_copies(points: npt.NDArray[np.int32], kept: npt.NDArray[np.integer]) -> Scores:

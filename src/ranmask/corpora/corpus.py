@@ -28,6 +28,8 @@ class Corpus:
     """What to know about these rows: partial files, rows carved or left out."""
     sha256: str = ""
     """Of the texts and labels in their order, so that a result can name its data."""
+    source_rows: int | None = None
+    """How many rows there were to take these from; None where several sources were joined."""
 
     def __post_init__(self) -> None:
         if not self.sha256:
@@ -80,7 +82,9 @@ def joined(first: Corpus, more: Corpus, *, without: Corpus) -> Corpus:
     note = one_note(first.note, f"with {len(added):,} rows of {more.name}", more.note)
     texts, labels = zip(*rows, strict=True)
     name = f"{first.name}+{more.name}"
-    return replace(first, name=name, texts=texts, labels=labels, note=note, sha256="")
+    return replace(
+        first, name=name, texts=texts, labels=labels, note=note, sha256="", source_rows=None
+    )
 
 
 def permutation(rows: int) -> list[int]:

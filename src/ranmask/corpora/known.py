@@ -11,18 +11,22 @@ SPLITS = ("train", "validation", "test")
 
 _TEXT = Columns("text", None, "label")
 _PAIR = Columns(None, ("premise", "hypothesis"), "label")
+_TRAIN_AND_TEST = {"train": "train.parquet", "test": "test.parquet"}
 _FILES = {"train": "train.parquet", "validation": "dev.parquet", "test": "test.parquet"}
 
 
 @dataclass(frozen=True)
 class Known:
-    """A corpus that is known by name: its files in the data folder, and its place on the hub."""
+    """A corpus that is known by name: its files in the data folder, and its place on the hub.
+
+    ``hub`` None: these rows are on no hub, and are read from files only.
+    """
 
     label_names: tuple[str, ...]
     folder: str
     files: Mapping[str, str]
-    hub: str
-    hub_columns: Columns
+    hub: str | None = None
+    hub_columns: Columns = _TEXT
     columns: Columns = _TEXT
     hub_splits: tuple[str, ...] = SPLITS
     hub_unlabelled: int | None = None
@@ -109,5 +113,24 @@ KNOWN = {
         hub_splits=("train",),
         carves_test=True,
     ),
+    "enron_spam": Known(
+        ("ham", "spam"),
+        "enron_spam",
+        _TRAIN_AND_TEST,
+        terms="No licence is stated for the Enron spam mails (Metsis et al. 2006).",
+    ),
+    "spamassassin": Known(
+        ("ham", "spam"),
+        "spamassassin",
+        _TRAIN_AND_TEST,
+        terms="The SpamAssassin mails are offered under ODC PDDL 1.0 and CC0.",
+    ),
+    "jigsaw_part": Known(
+        ("not toxic", "toxic"),
+        "jigsaw_part",
+        _TRAIN_AND_TEST,
+        terms="The Jigsaw comments are offered under CC0, their text under CC BY-SA 3.0.",
+    ),
+    "injection": Known(("benign", "injection"), "injection", _TRAIN_AND_TEST),
 }
 NAMES = tuple(KNOWN)

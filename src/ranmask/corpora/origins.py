@@ -87,6 +87,10 @@ def _known_origin(name: str, names: tuple[str, ...] | None) -> Origin:
             split: _file_part(folder / known.folder / file, known.columns)
             for split, file in known.files.items()
         }
+    elif known.hub is None:
+        raise DataError(
+            f"cannot find {name}: set RANMASK_DATA to a folder that holds {known.folder}/"
+        )
     else:
         _log.info("%s: not in a data folder, reading the hub dataset %s", name, known.hub)
         try:

@@ -22,6 +22,8 @@ from ranmask.errors import DataError, OptionError
 
 _log = logging.getLogger("ranmask")
 _MOST_VALIDATION_ROWS = 2000
+ALL = "all"
+"""The split that is every row of a file."""
 
 
 def load_corpus(
@@ -32,17 +34,31 @@ def load_corpus(
     label_names: Sequence[str] | None = None,
     skip_bad_rows: bool = False,
 ) -> Corpus:
-    """One split of a corpus.
+    """One split of a corpus; ``all``: every row of a file, in the fixed order.
 
     The label column is "label" where ``columns`` does not say.  Labels are whole numbers from 0,
     or names, which are numbered in sorted order; ``label_names`` names the numbers, or gives the
     names another order.  ``skip_bad_rows`` leaves out rows without a usable text or label, which
     are an error otherwise.
     """
-    if split not in SPLITS:
-        raise OptionError(f"split must be one of {', '.join(SPLITS)}, not {split!r}")
-    origin = find_origin(name_or_path, columns, label_names)
-    return _read(replace(origin, skip_bad_rows=skip_bad_rows), split)[split]
+    if split not in (*SPLITS, ALL):
+        raise OptionError(f"split must be one of {', '.join((*SPLITS, ALL))}, not {split!r}")
+    origin = replace(find_origin(name_or_path, columns, label_names), skip_bad_rows=skip_bad_rows)
+    if split == ALL:
+        return _all_rows(origin)
+    return _read(origin, split)[split]
+
+
+def _all_rows(origin: Origin) -> Corpus:
+    """A file whole: nothing is carved from it."""
+    if not origin.one_file:
+        raise OptionError(
+            f"{origin.name} has parts of its own: name one of {', '.join(SPLITS)}; {ALL} is for a "
+            "file"
+        )
+    # As a validation part is read: whole, and in the fixed order.
+    whole = replace(origin, parts={**origin.parts, "validation": origin.parts["train"]})
+    return replace(_read(whole, "validation")["validation"], split=ALL)
 
 
 def load_splits(
@@ -169,7 +185,8 @@ def _corpus(
     note: str | None,
 ) -> Corpus:
     texts = tuple(rows[place].text for place in order)
-    return Corpus(name, split, texts, tuple(ids[place] for place in order), labels.names, note)
+    chosen = tuple(ids[place] for place in order)
+    return Corpus(name, split, texts, chosen, labels.names, note, source_rows=len(rows))
 
 
 def _label_by_label(ids: Sequence[int]) -> bool:

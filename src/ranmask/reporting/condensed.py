@@ -34,7 +34,8 @@ class Certified:
 
     ``words``: words of each text.  ``rows``: number of each text's row in its source.
     ``masks``: the most copies that a text had.  ``errors``: rows with an error, which are left out.
-    ``threat``: what a radius counts, as `ranmask.results.Certificate` has it.
+    ``threat``: what a radius counts, as `ranmask.results.Certificate` has it.  ``expected``: the
+    number of each text's true class, or nothing.
     """
 
     rows: tuple[int, ...]
@@ -43,6 +44,7 @@ class Certified:
     readings: tuple[Reading, ...]
     errors: int = 0
     threat: str = "substitutions"
+    expected: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -51,7 +53,8 @@ class Attacked:
 
     ``attack``: the recipe's full name, which says what it did without.  ``victim``: how it was
     smoothed, or None for a plain classifier.  ``changed``: words changed, where it succeeded.
-    ``confirmed``: whether a success is still one on fresh masks; None elsewhere.
+    ``confirmed``: whether a success is still one on fresh masks; None elsewhere.  ``expected``: the
+    number of each text's true class, or nothing.
     """
 
     attack: str
@@ -62,6 +65,7 @@ class Attacked:
     changed: tuple[int, ...]
     queries: tuple[int, ...]
     confirmed: tuple[bool | None, ...]
+    expected: tuple[int | None, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -71,6 +75,7 @@ class Predicted:
     Entropies in nats, of the shares of the votes and, where the ensemble has them, of the mean
     scores (of the softmax of the mean logits).
     ``words``: words of each text, or nothing.  ``errors``: rows with an error, which are left out.
+    ``expected``: the number of each text's true class, or nothing.
     """
 
     rows: tuple[int, ...]
@@ -79,6 +84,7 @@ class Predicted:
     score_entropy: tuple[float, ...] | None
     words: tuple[int, ...] = ()
     errors: int = 0
+    expected: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True)

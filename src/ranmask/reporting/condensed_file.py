@@ -183,6 +183,8 @@ def _lengths(record: Any) -> Iterator[tuple[str, int]]:
         values = getattr(record, name)
         if values is not None:
             yield name, len(values)
+    if getattr(record, "expected", ()):
+        yield "expected", len(record.expected)
     for reading in getattr(record, "readings", ()):
         yield f"correct of {reading.certificate}", len(reading.correct)
         yield f"radius of {reading.certificate}", len(reading.radius)
@@ -257,7 +259,7 @@ _CODECS: dict[str, Codec] = {
     "labels": (list, tuple),
     **dict.fromkeys(
         (
-            *("words", "radius", "changed", "queries", "vote_entropy", "score_entropy"),
+            *("words", "radius", "changed", "queries", "vote_entropy", "score_entropy", "expected"),
             *("share", "average", "largest"),
         ),
         (list, _tuples),

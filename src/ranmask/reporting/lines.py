@@ -101,6 +101,7 @@ def _certified(lines: Sequence[Line], errors: int) -> Certified:
         ),
         errors=errors,
         threat=first["threat"],
+        expected=_of_each(lines, "expected_id"),
     )
 
 
@@ -134,6 +135,7 @@ def _predicted(lines: Sequence[Line], errors: int) -> Predicted:
         score_entropy=tuple(_entropy(_positive(line)) for line in lines) if scored else None,
         words=_of_each(lines, "words"),
         errors=errors,
+        expected=_of_each(lines, "expected_id"),
     )
 
 
@@ -203,6 +205,7 @@ def _attacked(lines: Sequence[Line], record: Line) -> Attacked:
         changed=tuple(one.words_changed if one.status == "succeeded" else 0 for one in outcomes),
         queries=tuple(one.queries for one in outcomes),
         confirmed=tuple(one.rechecked for one in outcomes),
+        expected=tuple(one.label for one in outcomes),
     )
 
 

@@ -96,9 +96,7 @@ def explain(
             curves |= _curves(remembering(other, base), text, kinds)
         except OptionError as error:
             refused |= dict.fromkeys(kinds, str(error))
-    shown = zip(
-        poll.family.sets[:copies].tolist(), poll.ballots.votes[:copies].tolist(), strict=True
-    )
+    shown = zip(poll.family.shown(copies), poll.ballots.votes[:copies].tolist(), strict=True)
     votes = [{"kept": kept, "label_id": vote} for kept, vote in shown]
     return {**_answer(smoothed, certificate, words, votes, curves), "refused": refused}
 

@@ -45,6 +45,7 @@ class PooledClassifier(BaseClassifier):
         self.labels = self._base.labels
         self.order_free = self._base.order_free
         self.repeatable = self._base.repeatable
+        self.blank = self._base.blank
         self.votes_only = self._base.votes_only
 
     def score(self, copies: Sequence[MaskedCopies]) -> list[Scores]:

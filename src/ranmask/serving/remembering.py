@@ -26,6 +26,7 @@ class RememberingClassifier(BaseClassifier):
         self.labels = base.labels
         self.order_free = base.order_free
         self.repeatable = base.repeatable
+        self.blank = base.blank
         self.votes_only = base.votes_only
 
     def score(self, copies: Sequence[MaskedCopies]) -> list[Scores]:

@@ -14,7 +14,7 @@ from ranmask.runs import KindSummary, line_bytes, reported, summarise_kinds
 from ranmask.sharding.columns import batches, decoded
 from ranmask.sharding.folder import Manifest, checksum, read_manifest
 
-_SUMMARISED = ("correct", "radius", "words")
+_SUMMARISED = ("expected_id", "correct", "words")
 
 
 def lines(folder: Path, manifest: Manifest | None = None) -> Iterator[dict[str, Any]]:
@@ -29,7 +29,7 @@ def summarise(folder: Path, manifest: Manifest) -> tuple[CertifiedSummary, dict[
     summary = CertifiedSummary()
     errors = sum(part.errors for part in manifest.parts)
     certified = manifest.command == "certify"
-    names = _SUMMARISED if certified else ("correct", "words")
+    names = (*_SUMMARISED, "radius") if certified else _SUMMARISED
     import pyarrow
 
     for part in manifest.parts:
@@ -42,6 +42,7 @@ def summarise(folder: Path, manifest: Manifest) -> tuple[CertifiedSummary, dict[
                         correct=one["correct"],
                         radius=one.get("radius"),
                         words=one["words"],
+                        expected=one["expected_id"],
                         texts=one["count_all"],
                     )
     counts = {"rows": manifest.rows, "errors": errors, "labelled": summary.texts}

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from ranmask.class_figures import class_table
+
 
 def model_card(run: Mapping[str, Any], measured: Mapping[str, Any]) -> str:
     """A README for the folder of a trained model, in Markdown."""
@@ -35,6 +37,13 @@ def _classifier(run: Mapping[str, Any], measured: Mapping[str, Any]) -> list[str
         + _chosen(run),
         "",
         *_table(measured),
+        "",
+        f"Naming the largest class for every text has accuracy {measured['majority']:.3f}. The",
+        f"mean recall of the classes (balanced accuracy) is {measured['balanced_accuracy']:.3f}.",
+        "Of each class, recall and CR@d are shares of its own texts.",
+        "",
+        *_classes(measured),
+        *_unlearned(measured),
         "",
         *_options(run),
         "",
@@ -161,3 +170,16 @@ def _table(measured: Mapping[str, Any]) -> list[str]:
         + [f"{value:.3f}" for value in shown]
     )
     return [f"| {head} |", "|" + "---|" * (len(shown) + 2), f"| {row} |"]
+
+
+def _classes(measured: Mapping[str, Any]) -> list[str]:
+    head, rows, left_out = class_table(measured["classes"])
+    lines = [f"| {' | '.join(head)} |", "|" + "---|" * len(head)]
+    lines += [f"| {' | '.join(row)} |" for row in rows]
+    return [*lines, *(["", f"Shown: {left_out}."] if left_out else [])]
+
+
+def _unlearned(measured: Mapping[str, Any]) -> list[str]:
+    if measured["beats_majority"]:
+        return []
+    return ["", "**No better than naming the largest class for every text: do not use it.**"]

@@ -15,7 +15,7 @@ from ranmask.errors import DataError, MissingDependencyError, OptionError
 from ranmask.interface import TextClassifier
 from ranmask.metrics import CertifiedSummary
 from ranmask.training.defence import Defence
-from ranmask.training.evaluating import certified_summary, commonest_share
+from ranmask.training.evaluating import certified_summary
 from ranmask.training.options import TrainingOptions
 from ranmask.training.records import Report, RunFolder, check_corpora, figures
 from ranmask.words import Document, documents
@@ -27,7 +27,7 @@ try:
     from ranmask.classifiers import pair_head
     from ranmask.classifiers.huggingface import HuggingFaceClassifier
     from ranmask.training import bases, compact, processes
-    from ranmask.training.trainer import best_checkpoint, phases
+    from ranmask.training.trainer import best_checkpoint, phase_names, phases
 except ImportError as error:
     raise MissingDependencyError("PyTorch, transformers or accelerate", "train") from error
 
@@ -71,12 +71,13 @@ def train_encoder(
     processes.meet(cpu=not on_gpu)
     run = RunFolder(output, _description(base, train, validation, options, defence), report)
     processes.by_the_first(run.check)
-    planned = phases(options)
-    done = processes.by_the_first(lambda: sum(run.finished(phase.name) for phase in planned))
+    names = phase_names(options)
+    done = processes.by_the_first(lambda: sum(run.finished(name) for name in names))
     if done:
-        model, tokenizer = _loaded(run.phase_folder(planned[done - 1].name))
+        model, tokenizer = _loaded(run.phase_folder(names[done - 1]))
     else:
         model, tokenizer = _new_model(base, texts, train.label_names, options)
+    options = options.settled(model.num_parameters())
 
     def classifier_of(model: Any) -> HuggingFaceClassifier:
         instead = None if options.hides_words else _any_token(tokenizer)
@@ -94,7 +95,7 @@ def train_encoder(
         classifier = defence.validator(classifier_of(model), options)
         return certified_summary(classifier, validation.texts[rows], validation.labels[rows])
 
-    for phase in planned[done:]:
+    for phase in phases(options)[done:]:
         best = best_checkpoint(
             phase,
             learner,
@@ -104,7 +105,7 @@ def train_encoder(
             run,
             options,
             defence=defence,
-            commonest=commonest_share(validation.labels[rows]),
+            names=train.label_names,
             on_gpu=on_gpu,
         )
         _finish_phase(run, phase.name, best, tokenizer)
@@ -118,10 +119,12 @@ def train_encoder(
 
     def finish() -> None:
         final = defence.validator(trained, options, final=True)
-        measured = figures(certified_summary(final, validation.texts, validation.labels))
+        summary = certified_summary(final, validation.texts, validation.labels)
+        measured = figures(summary, train.label_names, options.class_weights)
         model.to(torch.float16 if options.weights == "float16" else torch.float32)
         classifier.save_pretrained(str(output))
         model.to(torch.float32)
+        run.settle(learning_rate=options.learning_rate)
         run.complete(measured, validation_rows=len(validation.texts))
 
     processes.by_the_first(finish)

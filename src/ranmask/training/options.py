@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import math
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any, Literal, TypeAlias, TypeGuard, get_args
 
 from ranmask.classifiers.base import Hiding, check_hiding
 from ranmask.errors import OptionError
 from ranmask.families import FamilyChoice, Retention
 from ranmask.options import check_choice
+from ranmask.training.balance import CLASS_WEIGHTS, ClassWeights
 from ranmask.voting import ENSEMBLES, Ensemble
 
 Head: TypeAlias = Literal["choice", "approval"]
 VoteLoss: TypeAlias = Literal["certified", "margin"]
 WeightType: TypeAlias = Literal["float32", "float16"]
+
+_LARGE, _LARGE_RATE, _SMALL_RATE = 50_000_000, 5e-5, 2e-4  # parameters; learning rates
 
 WHOLE_TEXTS: dict[str, Any] = {"mask_rate": 0.0, "hide": "mask", "ensemble": "score"}
 """Options of training that hides no word: one copy shows all of a text, and decides alone."""
@@ -24,7 +27,10 @@ _SEEDS = 2**32  # what numpy and torch take alike
 
 @dataclass(frozen=True)
 class TrainingOptions:
-    """Masked training, then vote training.  The defaults of the first are the paper's.
+    """Masked training, then vote training.
+
+    The defaults of the first are the paper's but for class weights, and for the learning rate of
+    encoders that are smaller than its own.
 
     **Masked training** (``epochs``, at most): cross-entropy on copies of each text with fresh
     random masks every epoch.  It stops after ``patience`` evaluations without a better certified
@@ -54,7 +60,10 @@ class TrainingOptions:
         accuracy_weight: Weight of plain accuracy in the certified loss; 0 counts certified texts
             only, and may give up on a class.
         margin: What the margin loss pushes the averaged margin past.
-        learning_rate: Peak of the cosine schedule; ``vote_learning_rate`` for vote training.
+        class_weights: ``balanced`` makes every class count the same in the losses, and where the
+            best checkpoint is chosen, however few texts it has; ``none``: every text does.
+        learning_rate: Peak of the cosine schedule; by default by the size of the encoder
+            (`default_learning_rate`).  ``vote_learning_rate`` for vote training.
         weight_decay: AdamW's.
         batch_size: Texts that are computed at once, on each device.
         accumulate: Such batches in a step.
@@ -88,7 +97,8 @@ class TrainingOptions:
     temperature: float | None = None
     accuracy_weight: float = 1.0
     margin: float = 0.55
-    learning_rate: float = 5e-5
+    class_weights: ClassWeights = "balanced"
+    learning_rate: float | None = None
     vote_learning_rate: float | None = None
     weight_decay: float = 1e-6
     batch_size: int = 32
@@ -112,6 +122,7 @@ class TrainingOptions:
         if not isinstance(self.pair_head, bool):
             raise OptionError(f"pair_head must be True or False, not {self.pair_head!r}")
         check_choice("vote_loss", self.vote_loss, get_args(VoteLoss))
+        check_choice("class_weights", self.class_weights, CLASS_WEIGHTS)
         check_choice("weights", self.weights, get_args(WeightType))
         if self.ensemble is not None:
             check_choice("ensemble", self.ensemble, ENSEMBLES)
@@ -135,7 +146,7 @@ class TrainingOptions:
             check_at_least(name, getattr(self, name), 0)
         for name in ("learning_rate", "gradient_clip", "vote_learning_rate", "temperature"):
             value = getattr(self, name)
-            if value is None and name in ("vote_learning_rate", "temperature"):
+            if value is None and name != "gradient_clip":
                 continue
             check_above_0(name, value)
         if self.ramp > 1:
@@ -173,9 +184,23 @@ class TrainingOptions:
             "masks": self.masks,
         }
 
+    def settled(self, parameters: int) -> TrainingOptions:
+        """These options with the learning rate filled in, for an encoder of so many parameters."""
+        if self.learning_rate is not None:
+            return self
+        return replace(self, learning_rate=default_learning_rate(parameters))
+
     def to_dict(self) -> dict[str, Any]:
         """Plain JSON values."""
         return {**asdict(self), "keep": list(self.keep)}
+
+
+def default_learning_rate(parameters: int) -> float:
+    """The peak for an encoder of so many parameters: the paper's for one of BERT-base's size.
+
+    A small one learns nothing with that from a few thousand texts (docs/training.md).
+    """
+    return _LARGE_RATE if parameters >= _LARGE else _SMALL_RATE
 
 
 def check_at_least(name: str, value: object, least: int, whole: bool = False) -> None:

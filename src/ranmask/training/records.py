@@ -9,14 +9,16 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from ranmask import __version__
+from ranmask.class_figures import certified_values
 from ranmask.errors import DataError, OptionError, OutputError
 from ranmask.metrics import CertifiedSummary
+from ranmask.training.balance import ClassWeights
 from ranmask.training.card import model_card
 
 if TYPE_CHECKING:
@@ -31,8 +33,13 @@ Report: TypeAlias = Callable[[dict[str, Any]], None]
 """Called with every line of a training log as it is written."""
 
 
-def figures(summary: CertifiedSummary) -> dict[str, Any]:
-    """What is reported of a set of certificates: plain JSON values."""
+def figures(
+    summary: CertifiedSummary, names: Sequence[str], class_weights: ClassWeights = "none"
+) -> dict[str, Any]:
+    """What is reported of a set of certificates: plain JSON values.
+
+    ``beats_majority``: by the measure that was trained for.
+    """
     largest = max(summary.largest_radius, 1)
     return {
         "texts": summary.texts,
@@ -41,6 +48,8 @@ def figures(summary: CertifiedSummary) -> dict[str, Any]:
         "certified_accuracy": [
             float(summary.certified_accuracy(changed)) for changed in range(largest + 1)
         ],
+        **certified_values(summary, names),
+        "beats_majority": summary.beats_majority(balanced=class_weights == "balanced"),
     }
 
 
@@ -184,6 +193,10 @@ class RunFolder:
         if shorter != text:
             _replace(path, shorter)
         return [parsed for _, parsed in kept]
+
+    def settle(self, **options: Any) -> None:
+        """Say what a default came to, for the card and the record of the finished run."""
+        self._description["options"] |= options
 
     def complete(self, measured: Mapping[str, Any], **more: Any) -> None:
         """Write the card, record what was measured, and remove the checkpoints."""

@@ -157,9 +157,14 @@ class Watcher(TrainerCallback):
 
 
 def _is_over(state: Any, phase: Phase) -> bool:
-    """Whether a phase has had all its steps, or too many evaluations without gain."""
+    """Whether a phase has had all its steps, or too many evaluations without gain.
+
+    Patience begins when something was learned: a score below 0 (`certified_score`) is that of a
+    classifier which still says always the same.
+    """
     scores = [line["eval_score"] for line in state.log_history if "eval_score" in line]
-    stale = len(scores) - 1 - scores.index(max(scores)) if scores else 0
+    learned = bool(scores) and max(scores) >= 0
+    stale = len(scores) - 1 - scores.index(max(scores)) if learned else 0
     return state.global_step >= state.max_steps or (
         phase.patience is not None and stale >= phase.patience
     )

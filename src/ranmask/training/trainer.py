@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from fractions import Fraction
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -24,13 +23,21 @@ try:
     from ranmask.classifiers.huggingface import HuggingFaceClassifier
     from ranmask.training import running
     from ranmask.training.collation import Collator
-    from ranmask.training.losses import MARGIN_WIDTH, certified_loss, margin_loss
+    from ranmask.training.losses import (
+        MARGIN_WIDTH,
+        certified_loss,
+        class_weights,
+        margin_loss,
+        weighted_mean,
+    )
     from ranmask.training.step import Step
 except ImportError as error:
     raise MissingDependencyError("PyTorch, transformers or accelerate", "train") from error
 
 Measure: TypeAlias = Callable[[Any], CertifiedSummary]
 """What a model proves on the held-out rows."""
+
+_VOTES = "votes"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -43,25 +50,33 @@ class Phase(running.Phase):
     votes: bool
 
 
+def phase_names(options: TrainingOptions) -> list[str]:
+    """The names of the phases that the options ask for, in their order."""
+    masked = "masked" if options.hides_words else "plain"
+    return [masked] * bool(options.epochs) + [_VOTES] * bool(options.vote_epochs)
+
+
 def phases(options: TrainingOptions) -> list[Phase]:
-    """The phases that the options ask for, in their order."""
+    """The phases that the options ask for, in their order; a learning rate must be among them."""
+    learning_rate = options.learning_rate
+    assert learning_rate is not None, "see TrainingOptions.settled"
     planned = [
         Phase(
             name="masked" if options.hides_words else "plain",
             number=0,
             epochs=options.epochs,
             copies=options.copies,
-            learning_rate=options.learning_rate,
+            learning_rate=learning_rate,
             ramp=options.ramp,
             patience=options.patience,
             votes=False,
         ),
         Phase(
-            name="votes",
+            name=_VOTES,
             number=1,
             epochs=options.vote_epochs,
             copies=options.vote_copies,
-            learning_rate=options.vote_learning_rate or options.learning_rate,
+            learning_rate=options.vote_learning_rate or learning_rate,
             ramp=0.0,
             votes=True,
         ),
@@ -79,13 +94,13 @@ def best_checkpoint(
     options: TrainingOptions,
     *,
     defence: Defence,
-    commonest: Fraction,
+    names: Sequence[str],
     on_gpu: bool,
 ) -> Path:
     """Train ``base`` through one phase, or the rest of it; returns its best checkpoint.
 
     Best is what `measure` certifies most of, among those that are more accurate than always
-    naming the commonest class, whose share is ``commonest``.
+    naming the commonest class (`certified_score`).  ``names``: of the classes.
     """
     batch = running.rows_a_step(options, on_gpu)
     turns = Turns(len(texts), phase.epochs, batch, options.seed, phase.number)
@@ -107,7 +122,8 @@ def best_checkpoint(
             base,
             defence,
             measure,
-            commonest,
+            names,
+            class_weights(labels, len(names), options.class_weights),
             model=base.model,
             args=running.arguments(phase, turns, run, options, on_gpu),
             train_dataset=turns,
@@ -131,7 +147,8 @@ class _MaskedTrainer(running.PhaseTrainer):
         base: HuggingFaceClassifier,
         defence: Defence,
         measure: Measure,
-        commonest: Fraction,
+        names: Sequence[str],
+        weights: torch.Tensor | None,
         **given: Any,
     ) -> None:
         super().__init__(**given)
@@ -140,7 +157,8 @@ class _MaskedTrainer(running.PhaseTrainer):
         self._base = base
         self._defence = defence
         self._measure = measure
-        self._commonest = commonest
+        self._names = names
+        self._weights = weights
 
     def compute_loss(
         self, model: Any, inputs: Any, return_outputs: bool = False, num_items_in_batch: Any = None
@@ -163,14 +181,17 @@ class _MaskedTrainer(running.PhaseTrainer):
     def _loss(self, logits: torch.Tensor, inputs: Any) -> torch.Tensor:
         """What plain training minimises, from the logits of all rows."""
         classes, text = inputs["classes"], inputs["text"]
+        counts = None if self._weights is None else self._weights.to(logits.device)[classes]
         if not self._phase.votes:
-            return _copy_loss(logits, classes[text], self._options)
+            of_copies = None if counts is None else counts[text]
+            return _copy_loss(logits, classes[text], self._options, of_copies)
         scores = logits.sigmoid() if self._options.head == "approval" else logits.softmax(-1)
         present = inputs["present"]
         table = scores.new_zeros(*present.shape, scores.shape[-1])
         table = table.index_put((text, inputs["copy"]), scores)
         if self._options.vote_loss == "margin":
-            return margin_loss(table, present, classes, self._options.margin, MARGIN_WIDTH)
+            target = self._options.margin
+            return margin_loss(table, present, classes, target, MARGIN_WIDTH, counts)
         return certified_loss(
             table,
             present,
@@ -179,22 +200,29 @@ class _MaskedTrainer(running.PhaseTrainer):
             inputs["words_per_copy"].to(table.dtype),
             self._options.step_width,
             self._options.accuracy_weight,
+            counts,
         )
 
     def measured(self, model: Any) -> dict[str, Any]:
         """What is certified of the held-out rows."""
         summary = self._measure(model)
-        score = certified_score(summary, self._options.target_words, self._commonest)
-        return {"score": score, **figures(summary)}
+        weights = self._options.class_weights
+        score = certified_score(summary, self._options.target_words, weights)
+        return {"score": score, **figures(summary, self._names, weights)}
 
 
 def _copy_loss(
-    logits: torch.Tensor, classes: torch.Tensor, options: TrainingOptions
+    logits: torch.Tensor,
+    classes: torch.Tensor,
+    options: TrainingOptions,
+    counts: torch.Tensor | None,
 ) -> torch.Tensor:
+    """The mean loss of copies; ``counts``: what each counts."""
     if options.head == "choice":
-        return functional.cross_entropy(logits, classes)
+        return weighted_mean(functional.cross_entropy(logits, classes, reduction="none"), counts)
     wanted = functional.one_hot(classes, logits.shape[-1]).to(logits.dtype)
-    return functional.binary_cross_entropy_with_logits(logits, wanted)
+    losses = functional.binary_cross_entropy_with_logits(logits, wanted, reduction="none")
+    return weighted_mean(losses.mean(1), counts)
 
 
-__all__ = ["Measure", "Phase", "best_checkpoint", "phases"]
+__all__ = ["Measure", "Phase", "best_checkpoint", "phase_names", "phases"]

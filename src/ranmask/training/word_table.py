@@ -6,15 +6,21 @@ nothing, a table for two classes ends as the constant classifier, which certifie
 texts at any ``d``; so the first epochs push the mean margin past a target instead
 (`margin_loss`), and the certificate is trained from there.
 
+For no changed word (``target_words=0``) there is nothing to certify: the loss is that of logistic
+regression, on sums of words that count once, with a blank for its intercept and a penalty on
+large weights.  Adam moves a feature that it sees once in a while as far as one that it sees
+always, so that without the penalty rare words learn their texts by heart.
+
 What was learned is then rounded to the small integers of a `WordTable`.  Nothing is claimed for
 the floats: figures are those of the rounded table.
 """
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import TypeAlias, TypeVar
+from typing import Any, Literal, TypeAlias, TypeVar, get_args
 
 import numpy as np
 import numpy.typing as npt
@@ -22,7 +28,9 @@ import numpy.typing as npt
 from ranmask.classifiers.word_features import WHOLE, features
 from ranmask.classifiers.word_table import CURVE_STEPS, WordTable
 from ranmask.errors import DataError, MissingDependencyError, OptionError
+from ranmask.options import check_choice
 from ranmask.smoothing import SmoothedClassifier
+from ranmask.training.balance import CLASS_WEIGHTS, ClassWeights
 from ranmask.training.evaluating import certified_score, certified_summary
 from ranmask.words import document, split
 
@@ -30,7 +38,7 @@ try:
     import torch
     from torch import Tensor
 
-    from ranmask.training.losses import MARGIN_WIDTH, certified_loss, margin_loss
+    from ranmask.training.losses import MARGIN_WIDTH, certified_loss, class_weights, margin_loss
 except ImportError as error:
     raise MissingDependencyError("PyTorch", "train") from error
 
@@ -43,8 +51,34 @@ _SMALL_STEPS = (3, 4, 5)  # binary places of int8 entries that are tried
 _FINE_STEPS = 11  # of int16 entries
 _LARGEST_BATCH, _STEPS_AN_EPOCH = 512, 32  # by default; few texts make smaller batches
 _WORDS_A_TARGET, _LARGEST_TARGET = 8, 8  # by default, of the median text
+_WARM_EPOCHS = 2
+_BLANK_RATE = 5  # times the learning rate of the others
 _ROUNDING_TEXTS = 2000
 _ROUNDING_LOSS = 0.003  # certified accuracy that int8 may cost
+
+
+_TINY, _ENDLESS = sys.float_info.min, float("inf")  # above 0, below infinity
+
+TableFamily: TypeAlias = Literal["all", "distinct"]
+
+_FOR_RADIUS: dict[str, Any] = {
+    "family": "all",
+    "epochs": 8,
+    "learning_rate": 0.05,
+    "feature_dropout": 0.1,
+    "weight_decay": 0.0,
+    "accuracy_weight": 0.0,
+}
+_FOR_ACCURACY: dict[str, Any] = {
+    "family": "distinct",
+    "temperature": 0.2,
+    "epochs": 12,
+    "warm_epochs": 0,
+    "learning_rate": 0.005,
+    "feature_dropout": 0.0,
+    "weight_decay": 1e-4,
+    "accuracy_weight": 1.0,
+}
 
 
 @dataclass(frozen=True)
@@ -52,26 +86,33 @@ class WordTableOptions:
     """How a word table is trained.  Checked when built.
 
     ``target_words``: the largest number of changed words that training tries to certify; larger
-    ones trade accuracy for radius.  By default an eighth of the median number of words, from 1 to
-    8: a target out of reach only teaches the table to say always the same.  ``temperature``: width
-    of the step that stands in for *certified or not*, in words; by default ``target_words / 2.5``.
+    ones trade accuracy for radius, and 0 asks for accuracy alone.  By default an eighth of the
+    median number of words, from 1 to 8: a target out of reach only teaches the table to say always
+    the same.  ``family``: ``all``, every word counts; ``distinct``, each distinct word once, and a
+    blank.  ``temperature``: width of the step that stands in for *certified or not*, in words; by
+    default ``target_words / 2.5``.
     ``warm_epochs``: how many of the ``epochs`` push the mean margin past ``margin`` first.
     ``batch_size``: texts in a step, by default 512 or fewer, for at least 32 steps an epoch.
     ``feature_dropout``: share of the features that is silent in a step, so that the others learn
-    too.  ``accuracy_weight``: of plain accuracy in the certified loss; 0 counts certified texts
-    only.  ``buckets``: rows of the table.  ``most_words``: words of a text that are trained on,
-    which bounds memory.
+    too.  ``weight_decay``: of the squares of all weights.  ``accuracy_weight``: of plain accuracy
+    in the certified loss; 0 counts certified texts only.  ``class_weights``: ``balanced`` makes
+    every class count the same in the losses, however few texts it has; ``none``: every text does.
+    What is None depends on whether there is a target (`resolved`).  ``buckets``: rows of the table.
+    ``most_words``: words of a text that are trained on, which bounds memory.
     """
 
     target_words: int | None = None
+    family: TableFamily | None = None
     temperature: float | None = None
-    epochs: int = 8
-    warm_epochs: int = 2
-    learning_rate: float = 0.05
+    epochs: int | None = None
+    warm_epochs: int | None = None
+    learning_rate: float | None = None
     batch_size: int | None = None
-    feature_dropout: float = 0.1
+    feature_dropout: float | None = None
+    weight_decay: float | None = None
     margin: float = 0.3
-    accuracy_weight: float = 0.0
+    accuracy_weight: float | None = None
+    class_weights: ClassWeights = "balanced"
     buckets: int = 1 << 18
     most_words: int = 800
     seed: int = 0
@@ -87,26 +128,35 @@ class WordTableOptions:
             ("seed", 0),
         ):
             value = getattr(self, name)
-            if value is None and name in ("target_words", "batch_size"):
+            if value is None and name in ("target_words", "epochs", "warm_epochs", "batch_size"):
                 continue
             if not isinstance(value, int) or isinstance(value, bool) or value < least:
                 raise OptionError(
                     f"{name} must be a whole number of at least {least}, not {value!r}"
                 )
-        if self.warm_epochs > self.epochs:
+        if self.family is not None:
+            check_choice("family", self.family, get_args(TableFamily))
+        check_choice("class_weights", self.class_weights, CLASS_WEIGHTS)
+        if (
+            self.warm_epochs is not None
+            and self.epochs is not None
+            and self.warm_epochs > self.epochs
+        ):
             raise OptionError(
                 f"warm_epochs={self.warm_epochs} is more than epochs={self.epochs}: the warm "
                 "epochs are the first of them"
             )
-        for name, usable, what in (
-            ("temperature", self.temperature is None or self.temperature > 0, "above 0"),
-            ("learning_rate", 0 < self.learning_rate < float("inf"), "above 0"),
-            ("feature_dropout", 0 <= self.feature_dropout < 1, "from 0 up to, not including, 1"),
-            ("margin", 0 < self.margin < 1, "between 0 and 1"),
-            ("accuracy_weight", 0 <= self.accuracy_weight < float("inf"), "of at least 0"),
+        for name, lowest, below, what in (
+            ("temperature", _TINY, _ENDLESS, "above 0"),
+            ("learning_rate", _TINY, _ENDLESS, "above 0"),
+            ("feature_dropout", 0, 1, "from 0 up to, not including, 1"),
+            ("weight_decay", 0, _ENDLESS, "of at least 0"),
+            ("margin", _TINY, 1, "between 0 and 1"),
+            ("accuracy_weight", 0, _ENDLESS, "of at least 0"),
         ):
-            if not usable:
-                raise OptionError(f"{name} must be a number {what}, not {getattr(self, name)!r}")
+            value = getattr(self, name)
+            if value is not None and not lowest <= value < below:
+                raise OptionError(f"{name} must be a number {what}, not {value!r}")
 
     def resolved(self, texts: Sequence[str]) -> WordTableOptions:
         """These options with every default filled in, for these texts."""
@@ -115,12 +165,16 @@ class WordTableOptions:
             median = float(np.median([len(split(text)) for text in texts])) if texts else 0
             target = min(max(round(median / _WORDS_A_TARGET), 1), _LARGEST_TARGET)
         batch = min(_LARGEST_BATCH, max(1, len(texts) // _STEPS_AN_EPOCH))
-        return replace(
-            self,
-            target_words=target,
-            batch_size=self.batch_size or batch,
-            temperature=self.temperature or max(target, 1) / 2.5,
-        )
+        defaults = {
+            **(_FOR_RADIUS if target else _FOR_ACCURACY),
+            "target_words": target,
+            "batch_size": batch,
+        }
+        if target:
+            defaults["temperature"] = target / 2.5
+            defaults["warm_epochs"] = min(_WARM_EPOCHS, self.epochs or _WARM_EPOCHS)
+        unset = {name: one for name, one in defaults.items() if getattr(self, name) is None}
+        return replace(self, **unset)
 
 
 def train_word_table(
@@ -150,10 +204,15 @@ def train_word_table(
     threads = torch.get_num_threads()
     torch.set_num_threads(1)
     try:
-        weights, bias = _trained(corpus, len(label_names), options, progress)
+        weights = _trained(corpus, len(label_names), options, progress)
     finally:
         torch.set_num_threads(threads)
-    return _rounded(weights, bias, texts, labels, label_names, options)
+    return _rounded(weights, texts, labels, label_names, options)
+
+
+def table_smoothing(options: WordTableOptions) -> dict[str, Any]:
+    """How a table that was trained with these options, `resolved`, is smoothed."""
+    return {**WordTable.smoothing, "family": options.family}
 
 
 class _Corpus:
@@ -179,6 +238,7 @@ class _Corpus:
         self._lengths = np.array([len(one) for one in flat])
         self._starts = np.concatenate([[0], np.cumsum(self._lengths)[:-1]])
         self._words = np.concatenate(flat)
+        self._shares = np.concatenate([_shares(one) for one in flat])
         hashes, weights, starts = features(numbers)
         self._buckets = (hashes % options.buckets).astype(np.int32)
         self._weights = (weights / WHOLE).astype(np.float32)
@@ -190,7 +250,8 @@ class _Corpus:
 
     def batch(self, rows: npt.NDArray[np.int64]) -> _Batch:
         lengths = self._lengths[rows]
-        words = self._words[_runs(self._starts[rows], lengths)]
+        at = _runs(self._starts[rows], lengths)
+        words = self._words[at]
         seen = np.zeros(len(self._place), dtype=bool)
         seen[words] = True
         distinct = np.flatnonzero(seen)
@@ -198,6 +259,8 @@ class _Corpus:
         present = np.arange(lengths.max()) < lengths[:, None]
         places = np.zeros(present.shape, dtype=np.int64)
         places[present] = self._place[words]
+        shares = np.zeros(present.shape, dtype=np.float32)
+        shares[present] = self._shares[at]
         first = self._feature_starts[distinct]
         counts = self._feature_starts[distinct + 1] - first
         of_words = _runs(first, counts)
@@ -207,9 +270,16 @@ class _Corpus:
             torch.from_numpy((np.cumsum(counts) - counts).astype(np.int32)),
             torch.from_numpy(places),
             torch.from_numpy(present),
+            torch.from_numpy(shares),
             torch.from_numpy(lengths),
             self.labels[torch.from_numpy(rows)],
         )
+
+
+def _shares(words: npt.NDArray[np.int32]) -> npt.NDArray[np.float32]:
+    """For each word of a text, one over the number of its occurrences."""
+    _, place, counts = np.unique(words, return_inverse=True, return_counts=True)
+    return (1 / counts[place]).astype(np.float32)
 
 
 def _runs(starts: npt.NDArray[np.int64], lengths: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
@@ -227,36 +297,64 @@ class _Batch:
     starts: Tensor
     places: Tensor
     present: Tensor
+    shares: Tensor
     lengths: Tensor
     labels: Tensor
 
 
+@dataclass(frozen=True, eq=False)
+class _Weights:
+    """What is learned: of each feature, of every word, and of the blank, if there is one."""
+
+    features: Tensor
+    bias: Tensor
+    blank: Tensor | None
+
+    @classmethod
+    def zero(cls, classes: int, options: WordTableOptions) -> _Weights:
+        features = torch.zeros(options.buckets, classes, requires_grad=True)
+        bias = torch.zeros(classes, requires_grad=True)
+        once = options.family == "distinct"
+        return cls(features, bias, torch.zeros(classes, requires_grad=True) if once else None)
+
+    def detached(self) -> _Weights:
+        blank = None if self.blank is None else self.blank.detach()
+        return _Weights(self.features.detach(), self.bias.detach(), blank)
+
+
 def _trained(
     corpus: _Corpus, classes: int, options: WordTableOptions, progress: Progress | None
-) -> tuple[Tensor, Tensor]:
+) -> _Weights:
     rng = np.random.default_rng(options.seed)
-    weights = torch.zeros(options.buckets, classes, requires_grad=True)
-    bias = torch.zeros(classes, requires_grad=True)
-    optimiser = torch.optim.Adam([weights, bias], lr=options.learning_rate, fused=True)
+    weights = _Weights.zero(classes, options)
+    rate, decay = _set(options.learning_rate), _set(options.weight_decay)
+    epochs, warm = _set(options.epochs), _set(options.warm_epochs)
+    groups = [{"params": [weights.features, weights.bias], "lr": rate}]
+    if weights.blank is not None:  # one number against many: it has farther to go
+        groups.append({"params": [weights.blank], "lr": _BLANK_RATE * rate})
+    optimiser = torch.optim.Adam(groups, fused=True)
     size = _set(options.batch_size)
-    steps = options.epochs * -(-len(corpus) // size)
+    steps = epochs * -(-len(corpus) // size)
     schedule = torch.optim.lr_scheduler.CosineAnnealingLR(optimiser, steps)
-    for epoch in range(options.epochs):
+    of_classes = class_weights(corpus.labels.tolist(), classes, options.class_weights)
+    for epoch in range(epochs):
         order = rng.permutation(len(corpus))
         losses = []
         for start in range(0, len(order), size):
             batch = corpus.batch(order[start : start + size])
-            heard = _heard(rng, options)
-            scores = _scores(weights, bias, batch, heard)
-            loss = _loss(scores, batch, options, warm=epoch < options.warm_epochs)
+            scores = _scores(weights, batch, _heard(rng, options))
+            counts = None if of_classes is None else of_classes[batch.labels]
+            loss = _loss(scores, batch, options, counts, weights.blank, warm=epoch < warm)
+            if decay:
+                loss = loss + decay * weights.features.square().sum()
             optimiser.zero_grad()
             loss.backward()  # type: ignore[no-untyped-call]
             optimiser.step()
             schedule.step()
             losses.append(loss.item())
         if progress is not None:
-            progress(epoch + 1, options.epochs, float(np.mean(losses)))
-    return weights.detach(), bias.detach()
+            progress(epoch + 1, epochs, float(np.mean(losses)))
+    return weights.detached()
 
 
 def _set(value: _Number | None) -> _Number:
@@ -267,24 +365,35 @@ def _set(value: _Number | None) -> _Number:
 
 def _heard(rng: np.random.Generator, options: WordTableOptions) -> Tensor:
     """What each feature is multiplied by: 0 where it is dropped."""
-    kept = rng.random(options.buckets, dtype=np.float32) >= options.feature_dropout
-    return torch.from_numpy(kept.astype(np.float32) / (1 - options.feature_dropout))
+    dropped = _set(options.feature_dropout)
+    kept = rng.random(options.buckets, dtype=np.float32) >= dropped
+    return torch.from_numpy(kept.astype(np.float32) / (1 - dropped))
 
 
-def _scores(weights: Tensor, bias: Tensor, batch: _Batch, heard: Tensor) -> Tensor:
+def _scores(weights: _Weights, batch: _Batch, heard: Tensor) -> Tensor:
     sums = torch.nn.functional.embedding_bag(
         batch.buckets,
-        weights,
+        weights.features,
         batch.starts,
         mode="sum",
         per_sample_weights=batch.weights * heard[batch.buckets],
     )
-    return torch.nn.functional.embedding(batch.places, torch.sigmoid(sums + bias))
+    return torch.nn.functional.embedding(batch.places, torch.sigmoid(sums + weights.bias))
 
 
-def _loss(scores: Tensor, batch: _Batch, options: WordTableOptions, *, warm: bool) -> Tensor:
+def _loss(
+    scores: Tensor,
+    batch: _Batch,
+    options: WordTableOptions,
+    counts: Tensor | None,
+    blank: Tensor | None,
+    *,
+    warm: bool,
+) -> Tensor:
+    """``counts``: what each text counts."""
     if warm:
-        return margin_loss(scores, batch.present, batch.labels, options.margin, MARGIN_WIDTH)
+        target = options.margin
+        return margin_loss(scores, batch.present, batch.labels, target, MARGIN_WIDTH, counts)
     changed = torch.arange(_set(options.target_words) + 1)
     met = torch.minimum(changed, batch.lengths[:, None])  # a word is one copy
     every = torch.ones(len(batch.labels))
@@ -295,13 +404,15 @@ def _loss(scores: Tensor, batch: _Batch, options: WordTableOptions, *, warm: boo
         met,
         every,
         _set(options.temperature),
-        options.accuracy_weight,
+        _set(options.accuracy_weight),
+        counts,
+        batch.shares if options.family == "distinct" else None,
+        None if blank is None else torch.sigmoid(blank),
     )
 
 
 def _rounded(
-    weights: Tensor,
-    bias: Tensor,
+    weights: _Weights,
     texts: Sequence[str],
     labels: Sequence[int],
     label_names: Sequence[str],
@@ -313,20 +424,30 @@ def _rounded(
 
     def table(places: int, kind: type[np.int8] | type[np.int16]) -> tuple[float, WordTable]:
         limit = np.iinfo(kind).max
-        fitted = np.clip(np.rint(weights.numpy() * 2.0**places), -limit, limit)
+        fitted = np.clip(np.rint(weights.features.numpy() * 2.0**places), -limit, limit)
         entries: npt.NDArray[np.integer] = fitted.astype(kind)
-        sums = np.rint(bias.numpy().astype(np.float64) * 2.0**places * WHOLE).astype(np.int64)
+
+        def sums(of: Tensor) -> npt.NDArray[np.int64]:
+            return np.rint(of.numpy().astype(np.float64) * 2.0**places * WHOLE).astype(np.int64)
+
         # Entries count 2**-places and weights 1 / WHOLE; so many sums make one step of the curve.
         shift = (2**places * WHOLE // CURVE_STEPS).bit_length() - 1
-        made = WordTable(entries, sums, labels=label_names, shift=shift)
-        return _certified(made, *sample, _set(options.target_words)), made
+        blank = None if weights.blank is None else sums(weights.blank)
+        bias = sums(weights.bias)
+        made = WordTable(entries, bias, labels=label_names, shift=shift, blank=blank)
+        return _certified(made, *sample, options), made
 
     fine, best = table(_FINE_STEPS, np.int16)
+    if not options.target_words:
+        return best  # accuracy alone was asked for, not a small file
     smallest = max((table(places, np.int8) for places in _SMALL_STEPS), key=lambda one: one[0])
     return smallest[1] if fine - smallest[0] < _ROUNDING_LOSS else best
 
 
-def _certified(table: WordTable, texts: list[str], labels: list[int], most: int) -> float:
-    """Share of texts that are right and certified, averaged over 0 to ``most`` words."""
-    classifier = SmoothedClassifier(table, **table.smoothing)
-    return certified_score(certified_summary(classifier, texts, labels), most)
+def _certified(
+    table: WordTable, texts: list[str], labels: list[int], options: WordTableOptions
+) -> float:
+    """Share of texts that are right and certified, averaged over 0 to the target of words."""
+    classifier = SmoothedClassifier(table, **table_smoothing(options))
+    summary = certified_summary(classifier, texts, labels)
+    return certified_score(summary, _set(options.target_words), options.class_weights)

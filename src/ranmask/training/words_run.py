@@ -12,7 +12,7 @@ from ranmask.errors import DataError, OptionError
 from ranmask.smoothing import SmoothedClassifier
 from ranmask.training.evaluating import certified_summary
 from ranmask.training.records import Report, RunFolder, check_corpora, figures
-from ranmask.training.word_table import WordTableOptions, train_word_table
+from ranmask.training.word_table import WordTableOptions, table_smoothing, train_word_table
 
 if TYPE_CHECKING:
     from ranmask.corpora import Corpus
@@ -61,8 +61,9 @@ def train_words(
         )
 
     table = train_word_table(texts, train.labels, train.label_names, options=options, progress=told)
-    classifier = SmoothedClassifier(table, **table.smoothing)
-    measured = figures(certified_summary(classifier, validation.texts, validation.labels))
+    classifier = SmoothedClassifier(table, **table_smoothing(options))
+    summary = certified_summary(classifier, validation.texts, validation.labels)
+    measured = figures(summary, train.label_names, options.class_weights)
     classifier.save_pretrained(str(output))
     run.complete(measured)
     return classifier

@@ -1,0 +1,285 @@
+"""Copies that show one word each, and each distinct word once, however often it stands in a text.
+
+Guarantee.  Let ``g`` add up what a base classifier says of every *distinct* word of a text, where
+what it says of a word depends on that word alone; and, it may be, of a *blank*, which is the same
+for every text.  (`distinct_word_radii`) ``g`` gives the same
+label, as the only winner, to every text that at most ``radius`` edits make of it: a word replaced,
+inserted or deleted, one occurrence an edit.  Reordering the words is free.
+
+Assumptions.  Those of `single` for edits, for substitutions too: the copy of a word stays the same
+where another of its occurrences is the first one.
+
+Proof.  After ``d`` edits, at most ``d`` occurrences are gone and at most ``d`` are new.  A distinct
+word is gone only if all its occurrences are, so that those that are gone, ``W``, have at most
+``d`` occurrences together; and at most ``d`` distinct words are new.  Against each rival the margin
+is
+
+    margin - sum of W + sum of the new ones  >=  margin - K(d) - d * bound,
+
+where ``K(d)`` is the largest sum of positive differences of words that have at most ``d``
+occurrences together: a knapsack, in which a word is as large as it is frequent.
+
+A blank adds its difference to the margin, and no edit meets it.
+
+**No more than substitutions cost, and attained.**  Say the words of positive difference have ``P``
+occurrences together, one at least.  Taking them all out costs their whole sum plus ``P * bound``,
+and the margin is at most their sum, and a blank's ``bound``: the radius is below ``P``.  For
+``d <= P``, replace all occurrences of the knapsack's best choice, and, with what is left of ``d``,
+others of positive words, by ``d`` different words whose difference is ``-bound``: that is ``d``
+substitutions of cost ``K(d) + d * bound``.  (Should they be all occurrences of a further word, the
+cost would be larger, which the best choice rules out.)  If ``P = 0``, the margin is at most a
+blank's ``bound`` and the sum of differences that are not positive: replacing any one word costs as
+much, and the radius is 0.  So both threats have one radius, and it is tight.
+
+A text is never edited away within its radius, which is below its number of words.
+
+A text of a great many different repeated words may need too large a knapsack.  There each word is
+cut into as many equal shares, rounded up, as it has occurrences, which may be taken out one by
+one: no less than the knapsack, so that the radius still holds, but is not called tight.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from itertools import pairwise
+
+import numpy as np
+import numpy.typing as npt
+
+from ranmask.certificates.coverage import Ints
+from ranmask.certificates.radius import Radius
+from ranmask.certificates.single import dearest_first, words_below
+from ranmask.interrupting import checkpoint
+
+_MOST_CELLS = 1 << 26  # of one knapsack: a tenth of a second or two
+_CELLS_AT_ONCE = 1 << 22  # of several knapsacks, which bounds memory
+
+
+def distinct_word_radii(
+    differences: Ints, distinct: Ints, places: Ints, words: Ints, bound: int = 1
+) -> list[Radius]:
+    """The largest number of word edits under which each text's label stays the only winner.
+
+    Args:
+        differences: Label minus rival for each distinct word, the texts one after another: shape
+            (rivals, distinct words of all texts), each value from ``-bound`` to ``bound``; already
+            lowered by whatever an untouched word may move.
+        distinct: How many distinct words each text has, at least one; a blank counts as one.
+        places: Which of its text's distinct words stands at each position, the texts one after
+            another; each of them stands somewhere, but for a blank.
+        words: How many positions each text has.
+        bound: The lowest difference is ``-bound``: 1 for votes.
+    """
+    if differences.size and int(differences.min()) < -bound:
+        raise ValueError(f"a difference lies below -{bound}")
+    if not len(differences):
+        return [Radius(size) for size in words.tolist()]  # a single class: nothing to lose against
+    return _Texts(differences, distinct, places, words, bound).radii()
+
+
+def most_removed(differences: Ints, sizes: Ints, most: int) -> tuple[Ints, bool]:
+    """``K(d)`` of one text against one rival, for ``d`` from 0 to ``most``; or, and False, more.
+
+    ``differences`` and ``sizes``, the numbers of occurrences, have an entry for each distinct word,
+    and for a blank, whose size is 0.
+    """
+    words = np.flatnonzero((differences > 0) & (sizes > 0))
+    rows = np.zeros(len(words), dtype=np.int64)
+    items = _Items(rows, words, differences[words], sizes[words]).that_fit(np.array([most]))
+    if len(items.rows) * (most + 1) > _MOST_CELLS:
+        shares = np.zeros(most + int(sizes[words].sum()), dtype=np.int64)
+        shares[most:] = np.repeat(-(-differences[words] // sizes[words]), sizes[words])
+        return np.append(0, np.cumsum(np.sort(shares)[::-1][:most])), False
+    return items.filled(1, most)[0][0], True
+
+
+@dataclass(frozen=True, eq=False)
+class _Items:
+    """Words that knapsacks may take: the knapsack (row), name, value and size of each."""
+
+    rows: Ints
+    words: Ints
+    values: Ints
+    sizes: Ints
+
+    def part(self, chosen: Ints) -> _Items:
+        return _Items(
+            self.rows[chosen], self.words[chosen], self.values[chosen], self.sizes[chosen]
+        )
+
+    def that_fit(self, capacities: Ints) -> _Items:
+        """The dearest of each size, as many as fit; in an order that `steps` can cut."""
+        ordered = self.part(np.lexsort((-self.values, self.sizes, self.rows)))
+        other = np.ones(len(ordered.rows), dtype=bool)
+        other[1:] = (np.diff(ordered.rows) != 0) | (np.diff(ordered.sizes) != 0)
+        first = np.flatnonzero(other)
+        runs = np.diff(np.append(first, len(other)))
+        ranks = np.arange(len(other)) - np.repeat(first, runs)
+        fit = np.flatnonzero((ranks + 1) * ordered.sizes <= capacities[ordered.rows])
+        return ordered.part(fit[np.lexsort((ordered.rows[fit], ranks[fit], ordered.sizes[fit]))])
+
+    def steps(self) -> list[tuple[slice, int]]:
+        """Neighbours of one size, no two of one row, and that size."""
+        if not len(self.rows):
+            return []
+        cuts = np.flatnonzero((np.diff(self.sizes) != 0) | (np.diff(self.rows) <= 0)) + 1
+        ends = [0, *cuts.tolist(), len(self.rows)]
+        return [(slice(a, b), int(self.sizes[a])) for a, b in pairwise(ends)]
+
+    def filled(self, rows: int, most: int) -> tuple[Ints, list[npt.NDArray[np.bool_]]]:
+        """The best value of each row at every capacity up to ``most``, and who is taken there."""
+        best = np.zeros((rows, most + 1), dtype=np.int64)
+        taken = []
+        for step, size in self.steps():
+            checkpoint()
+            row = self.rows[step]
+            without = best[row, size:]
+            with_it = best[row, : most + 1 - size] + self.values[step, None]
+            taken.append(with_it > without)
+            best[row, size:] = np.maximum(with_it, without)
+        return best, taken
+
+    def chosen(self, taken: list[npt.NDArray[np.bool_]], capacities: Ints) -> Ints:
+        """The words of a best choice, of every row at its capacity."""
+        left = capacities.copy()
+        found = [np.zeros(0, dtype=np.int64)]
+        for (step, size), yes in zip(reversed(self.steps()), reversed(taken), strict=True):
+            row = self.rows[step]
+            room = left[row] - size
+            bought = (room >= 0) & yes[np.arange(len(row)), np.maximum(room, 0)]
+            left[row[bought]] -= size
+            found.append(self.words[step][bought])
+        return np.concatenate(found)
+
+
+class _Texts:
+    """Several texts, of which each distinct word counts once, against all their rivals."""
+
+    def __init__(
+        self, differences: Ints, distinct: Ints, places: Ints, words: Ints, bound: int
+    ) -> None:
+        self._bound = bound
+        self._words, self._distinct = words, distinct
+        self._starts = np.cumsum(distinct) - distinct
+        text_at = np.repeat(np.arange(len(words)), words)
+        self._word_at = places + self._starts[text_at]  # each position's distinct word
+        self._text_of = np.repeat(np.arange(len(words)), distinct)  # of each distinct word
+        self._sizes = np.bincount(self._word_at, minlength=differences.shape[1])
+        self._margins = np.add.reduceat(differences, self._starts, axis=1)
+        self._gains = np.where(self._sizes > 0, np.maximum(differences, 0), 0)
+        # What is taken out of each text against each rival, as far as it is known.
+        self._gone = np.zeros(differences.shape, dtype=bool)
+
+    def radii(self) -> list[Radius]:
+        radii = self._from_single_words()
+        tight = self._with_repeated_words(radii)
+        smallest = radii.min(axis=0)
+        certified = self._margins.min(axis=0) > 0
+        # Of several rivals that allow no more words, the one with the smallest margin is shown.
+        margins = np.where(radii == smallest, self._margins, np.iinfo(np.int64).max)
+        rivals = margins.argmin(axis=0)
+        sizes = np.where(certified, smallest + 1, 0)
+        worst = self._positions(rivals, sizes)
+        ends = np.cumsum(sizes).tolist()
+        sure = tight[rivals, np.arange(len(rivals))].tolist()
+        return [
+            Radius(radius, known, tuple(worst[end - radius - 1 : end])) if proof else Radius(None)
+            for radius, known, proof, end in zip(
+                smallest.tolist(), sure, certified.tolist(), ends, strict=True
+            )
+        ]
+
+    def _from_single_words(self) -> Ints:
+        """The radii if only words that stand there once are taken out: none is larger.
+
+        Even nothing but new words, one for each distinct word and the blank, cost a margin or more.
+        """
+        values = np.where(self._sizes == 1, self._gains, 0)
+        order = dearest_first(values, self._distinct, self._starts)
+        radii = words_below(values, order, self._margins, self._starts, self._bound)
+        ranks = np.arange(len(self._sizes)) - self._starts[self._text_of]
+        rivals, at = np.nonzero(ranks <= radii[:, self._text_of])
+        words = order[rivals, at]
+        self._gone[rivals, words] = values[rivals, words] > 0
+        return radii
+
+    def _from_shares(self) -> Ints:
+        """Radii that hold: shares of repeated words are taken out one by one."""
+        shares = (-(-self._gains // np.maximum(self._sizes, 1)))[:, self._word_at]
+        starts = np.cumsum(self._words) - self._words
+        order = dearest_first(shares, self._words, starts)
+        return words_below(shares, order, self._margins, starts, self._bound)
+
+    def _with_repeated_words(self, radii: Ints) -> npt.NDArray[np.bool_]:
+        """Lower the radii to what they are with repeated words; True for those that are exact."""
+        tight = np.ones(radii.shape, dtype=bool)
+        fit = (self._gains > 0) & (self._sizes > 1) & (self._sizes <= radii[:, self._text_of])
+        open_ones = np.logical_or.reduceat(fit, self._starts, axis=1)
+        open_ones &= self._margins.min(axis=0) > 0
+        if not open_ones.any():
+            return tight
+        least = self._from_shares()
+        # Nothing is open where both bounds agree, or where another rival allows fewer words.
+        open_ones &= (least < radii) & (least <= radii.min(axis=0))
+        rivals, texts = np.nonzero(open_ones)
+        by_radius = radii[rivals, texts].argsort(kind="stable")
+        rivals, texts = rivals[by_radius], texts[by_radius]
+        capacities = radii[rivals, texts] + 1
+        items = self._items(rivals, texts).that_fit(capacities)
+        cells = np.bincount(items.rows, minlength=len(rivals)) * (capacities + 1)
+        for first, last in _groups(cells):
+            rival, text = rivals[first:last], texts[first:last]
+            if cells[first] > _MOST_CELLS:
+                radii[rival, text], tight[rival, text] = least[rival, text], False
+                continue
+            some = items.part(np.flatnonzero((items.rows >= first) & (items.rows < last)))
+            some = replace(some, rows=some.rows - first)
+            most = int(capacities[last - 1])
+            best, taken = some.filled(last - first, most)
+            costs = best + np.arange(most + 1) * self._bound
+            reached = (costs >= self._margins[rival, text][:, None]).argmax(axis=1)
+            radii[rival, text] = reached - 1
+            again = np.zeros(radii.shape, dtype=bool)
+            again[rival, text] = True
+            self._gone &= ~again[:, self._text_of]
+            self._gone.reshape(-1)[some.chosen(taken, reached)] = True
+        return tight
+
+    def _items(self, rivals: Ints, texts: Ints) -> _Items:
+        """The words for the label, of some texts against some rivals: a row for each."""
+        sizes = self._distinct[texts]
+        rows = np.repeat(np.arange(len(texts)), sizes)
+        before = np.cumsum(sizes) - sizes
+        words = np.arange(len(rows)) + np.repeat(self._starts[texts] - before, sizes)
+        values = self._gains[rivals[rows], words]
+        names = rivals[rows] * len(self._sizes) + words
+        return _Items(rows, names, values, self._sizes[words]).part(np.flatnonzero(values))
+
+    def _positions(self, rivals: Ints, sizes: Ints) -> list[int]:
+        """So many positions of each text: of what is taken out first, then of others for the label.
+
+        Text by text, rising positions in each.
+        """
+        at = self._word_at
+        text_at = self._text_of[at]
+        gone = self._gone[rivals[text_at], at]
+        gains = self._gains[rivals[text_at], at] > 0
+        order = np.argsort(3 * text_at + np.where(gone, 0, np.where(gains, 1, 2)), kind="stable")
+        starts = np.cumsum(self._words) - self._words
+        ranks = np.arange(len(order)) - starts[text_at]
+        chosen = np.sort(order[ranks < sizes[text_at]])
+        positions: list[int] = (chosen - starts[text_at[chosen]]).tolist()
+        return positions
+
+
+def _groups(cells: Ints) -> Iterator[tuple[int, int]]:
+    """Runs of knapsacks that are filled together; one that is too large is by itself."""
+    start, held = 0, 0
+    for place, size in enumerate(cells.tolist()):
+        if place > start and held + size > _CELLS_AT_ONCE:
+            yield start, place
+            start, held = place, 0
+        held += size
+    if start < len(cells):
+        yield start, len(cells)
