@@ -91,8 +91,8 @@ class Work:
         projections, rest = 2 * 3 * w * w, 2 * (w * w + 2 * w * self.inner)
         last = 2 * 2 * w * w * tokens + (2 * w * w + rest) * rows
         # What attention takes as one product: see `packing`.
-        at_once = next((size for size in (16, 32) if tokens <= size * rows), 64)
-        attention = 4 * w * at_once * tokens * self.layers
+        columns = np.select([lengths <= 16, lengths <= 32], [16, 32], 64)
+        attention = 4 * w * float((columns * lengths).sum()) * self.layers
         head = (2 * w * w + 2 * w * self.classes) * rows
         middle = (self.layers - 1) * rest * tokens + (self.layers - 2) * projections * tokens
         return projections * table + middle + last + attention + head

@@ -238,31 +238,37 @@ class TestPacking:
     def test_groups_and_tiles_have_every_token_once(self):
         for lengths in (self.LENGTHS, self.LENGTHS[-7:], np.full(9, 24), np.array([1])):
             packing = pack(np.arange(len(lengths)), lengths, CPU)
-            starts, at_once = np.cumsum(lengths) - lengths, packing.at_once
+            starts = np.cumsum(lengths) - lengths
             owner = np.repeat(np.arange(len(lengths)), lengths)
             assert (packing.starts.numpy() == starts).all()
             assert (packing.owner.numpy() == owner).all()
             row = token = 0
-            for first, end, from_token, to_token, length, slot in packing.groups.tolist():
-                assert (first, from_token) == (row, token)
-                assert to_token == starts[end - 1] + lengths[end - 1]
-                assert end - first <= at_once // 2
-                assert (lengths[first:end] == length).all()
-                assert length <= 1 << slot
-                assert end - first == 1 or (end - first) << slot <= at_once
-                row, token = end, to_token
+            for part in packing.groups:
+                for first, end, from_token, to_token, length, slot in part.groups.tolist():
+                    assert (first, from_token) == (row, token)
+                    assert to_token == starts[end - 1] + lengths[end - 1]
+                    assert end - first <= part.columns // 2
+                    assert (lengths[first:end] == length).all()
+                    assert length <= 1 << slot
+                    assert end - first == 1 or (
+                        part.shared and (end - first) << slot <= part.columns
+                    )
+                    # How a row is added up follows from its length.
+                    assert part.columns == next((n for n in (16, 32) if length <= n), 64)
+                    row, token = end, to_token
             assert (row, token) == (len(lengths), lengths.sum())
             token = 0
-            for first, end, from_key, to_key, length, _ in packing.tiles.tolist():
-                assert length == lengths[owner[first]]
-                assert first == token
-                assert 0 < end - first <= at_once
-                # All keys of all rows that it has a token of, and of rows of no other tile ...
-                assert from_key == starts[owner[first]] or first == from_key
-                assert to_key == starts[owner[end - 1]] + lengths[owner[end - 1]]
-                # ... unless the tile is a part of one row.
-                assert (from_key, to_key) == (first, end) or owner[first] == owner[end - 1]
-                token = end
+            for part in packing.groups:
+                for first, end, from_key, to_key, length, _ in part.tiles.tolist():
+                    assert length == lengths[owner[first]]
+                    assert first == token
+                    assert 0 < end - first <= part.columns
+                    # All keys of all rows that it has a token of, and of rows of no other tile ...
+                    assert from_key == starts[owner[first]] or first == from_key
+                    assert to_key == starts[owner[end - 1]] + lengths[owner[end - 1]]
+                    # ... unless the tile is a part of one row.
+                    assert (from_key, to_key) == (first, end) or owner[first] == owner[end - 1]
+                    token = end
             assert token == lengths.sum()
 
     def test_cut_is_even_and_within_the_limit(self):
@@ -275,8 +281,6 @@ class TestPacking:
                 assert (lengths[part] == rising).all()
                 assert (np.diff(rising) >= 0).all()
                 assert rising.sum() <= tokens or len(rising) == 1
-                # How a row is added up must not depend on the rows beside it.
-                assert len({pack(part[:1], rising[[place]], CPU).at_once for place in (0, -1)}) == 1
         [*most, last] = [rising.sum() for _, rising in cut(np.full(1000, 10), 3000)]
         assert len(most) == 3
         assert last > 2000  # four even batches, not three full ones and a rest

@@ -92,15 +92,15 @@ class TritonOperations:
         return rows
 
 
-def _shape(at_once: int, size: int, dtype: torch.dtype) -> tuple[int, int]:
+def _shape(columns: int, size: int, dtype: torch.dtype) -> tuple[int, int]:
     """Keys of one product, and warps of a program.
 
     In half precision as measured.  Products of float32 are done without tensor cores and hold more
     in registers; so that these suffice, a program takes fewer keys at a time and has more warps.
     """
     if dtype == torch.float32:
-        return min(at_once, 32), 1 if at_once == _LEAST else max(1, at_once * size // 512)
-    return at_once, 1 if at_once < 64 or size <= 32 else 2
+        return min(columns, 32), 1 if columns == _LEAST else max(1, columns * size // 512)
+    return columns, 1 if columns < 64 or size <= 32 else 2
 
 
 def _launch_attention(
@@ -115,32 +115,33 @@ def _launch_attention(
     *,
     first: bool,
 ) -> None:
-    tiles = packing.groups if first else packing.tiles
     size = out.shape[1] // heads
     block = max(_LEAST, triton.next_power_of_2(size))
-    keys, warps = _shape(packing.at_once, block, out.dtype)
-    _attention[(len(tiles) * heads,)](
-        query,
-        key,
-        value,
-        out,
-        packing.owner if index is None else index,
-        packing.owner,
-        tiles,
-        query.stride(0),
-        key.stride(0),
-        out.stride(0),
-        scale * _LOG2_E,
-        heads,
-        SIZE=size,
-        BLOCK=block,
-        QUERIES=max(_LEAST, packing.at_once // 2) if first else packing.at_once,
-        KEYS=keys,
-        FIRST=first,
-        SLOTS=packing.has_slots,
-        INDEXED=index is not None,
-        num_warps=warps,
-    )
+    for part in packing.groups:
+        tiles = part.groups if first else part.tiles
+        keys, warps = _shape(part.columns, block, out.dtype)
+        _attention[(len(tiles) * heads,)](
+            query,
+            key,
+            value,
+            out,
+            packing.owner if index is None else index,
+            packing.owner,
+            tiles,
+            query.stride(0),
+            key.stride(0),
+            out.stride(0),
+            scale * _LOG2_E,
+            heads,
+            SIZE=size,
+            BLOCK=block,
+            QUERIES=max(_LEAST, part.columns // 2) if first else part.columns,
+            KEYS=keys,
+            FIRST=first,
+            SLOTS=part.shared,
+            INDEXED=index is not None,
+            num_warps=warps,
+        )
 
 
 @triton.jit

@@ -5,16 +5,15 @@ tokens.  Only attention needs to know where rows begin.  For it rows are gathere
 whole rows of one length that have a few dozen tokens together, or one longer row.
 
 What is added up for a row, and in which order, follows from its length alone, never from the rows
-beside it: a group has as many columns as the longest row of its batch asks for, `cut` puts no two
-rows that ask for different numbers into one batch, and within a group each row has a *slot* of its
-own, a power of two of columns, so that a sum of its columns is the same tree in every slot.
+beside it: its length says how many columns its group has, and within a group each row has a *slot*
+of its own, a power of two of columns, so that a sum over them is the same tree in every slot.
 """
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 import numpy.typing as npt
@@ -22,36 +21,45 @@ import torch
 
 from ranmask.classifiers.encoding import Ids
 
-_GROUPS = (16, 32, 64)  # columns of a group: the first that a row fits into
+_COLUMNS = (16, 32, 64)  # of a group: the first that a row fits into
+
+
+@dataclass(frozen=True, eq=False)
+class Groups:
+    """The groups of so many columns in a batch, on the device.
+
+    ``groups`` holds (first row, end of rows, first token, end of tokens, length of a row, binary
+    logarithm of the columns of its slot) a group; ``tiles`` the same with tokens instead of rows,
+    where a row of more than ``columns`` tokens is several tiles that see all of its tokens.  No
+    group has more than half as many rows.
+    """
+
+    columns: int
+    groups: torch.Tensor
+    tiles: torch.Tensor
+
+    @property
+    def shared(self) -> bool:
+        """Whether several rows may be in a group: a row of more tokens fills its own."""
+        return self.columns == _COLUMNS[0]
 
 
 @dataclass(frozen=True, eq=False)
 class Packing:
     """Where the rows of a batch lie, on the device.
 
-    ``starts`` has the first token of each row, ``owner`` the row of each token.  ``groups`` holds
-    (first row, end of rows, first token, end of tokens, length of a row, binary logarithm of the
-    columns of its slot) a group; ``tiles`` the same with tokens instead of rows, where a row longer
-    than ``at_once`` is several tiles that see all of its tokens.  No tile has more than ``at_once``
-    tokens, the slots of a group of several rows no more columns, and no group more than half as
-    many rows.  ``runs`` are the lengths that occur, each with its number of rows.
+    ``starts`` has the first token of each row, ``owner`` the row of each token.  ``runs`` are the
+    lengths that occur, each with its number of rows.
     """
 
     rows: torch.Tensor
     lengths: torch.Tensor
     starts: torch.Tensor
     owner: torch.Tensor
-    groups: torch.Tensor
-    tiles: torch.Tensor
+    groups: tuple[Groups, ...]
     runs: tuple[tuple[int, int], ...]
     tokens: int
     longest: int
-    at_once: int
-
-    @property
-    def has_slots(self) -> bool:
-        """Whether rows may share a group: where groups are larger, `cut` gives each its own."""
-        return self.at_once == _GROUPS[0]
 
 
 def pack(rows: npt.NDArray[np.intp], lengths: Ids, device: torch.device) -> Packing:
@@ -59,9 +67,11 @@ def pack(rows: npt.NDArray[np.intp], lengths: Ids, device: torch.device) -> Pack
     first = np.flatnonzero(np.diff(lengths, prepend=0))  # no row is empty
     sizes, counts = lengths[first], np.diff(first, append=len(lengths))
     total = int((sizes * counts).sum())
-    at_once = _columns(int(lengths[-1]))
-    groups = _groups(sizes, counts, at_once)
-    there = to_device([rows, sizes, counts, groups, _tiles(groups, at_once)], device)
+    columns, grouped = [], []
+    for size, groups in _groups(sizes, counts):
+        columns.append(size)
+        grouped += [groups, _tiles(groups, size)]
+    there = to_device([rows, sizes, counts, *grouped], device)
     of_rows = torch.repeat_interleave(there[1], there[2], output_size=len(rows))
     everyone = torch.arange(len(rows), dtype=torch.int32, device=device)
     return Packing(
@@ -69,49 +79,29 @@ def pack(rows: npt.NDArray[np.intp], lengths: Ids, device: torch.device) -> Pack
         lengths=of_rows,
         starts=of_rows.cumsum(0) - of_rows,
         owner=torch.repeat_interleave(everyone, of_rows, output_size=total),
-        groups=there[3],
-        tiles=there[4],
+        groups=tuple(map(Groups, columns, there[3::2], there[4::2])),
         runs=tuple(zip(sizes.tolist(), counts.tolist(), strict=True)),
         tokens=total,
         longest=int(lengths[-1]),
-        at_once=at_once,
     )
 
 
 def cut(lengths: Ids, tokens: int) -> Iterator[tuple[npt.NDArray[np.intp], Ids]]:
-    """Rows in even batches of at most ``tokens`` tokens, or of one row, with their lengths.
-
-    The rows of a batch have groups of as many columns.
-    """
+    """Rows in even batches of at most ``tokens`` tokens, or of one row, with their lengths."""
     # Numbers of 16 bits are sorted several times as fast.
     order = np.argsort(
         lengths.astype(np.uint16 if lengths.max() < 1 << 16 else np.int64), kind="stable"
     )
     rising = lengths[order]
-    bounds = [0, *np.searchsorted(rising, _GROUPS[:-1], side="right").tolist(), len(rising)]
-    for first, last in itertools.pairwise(bounds):
-        for start, stop in _even_parts(rising[first:last], tokens):
-            yield order[first + start : first + stop], rising[first + start : first + stop]
-
-
-def _even_parts(rising: Ids, tokens: int) -> Iterator[tuple[int, int]]:
-    """Where to cut rows of rising length into even parts."""
-    if not len(rising):
-        return
     ends = np.cumsum(rising)
     batches = -(-int(ends[-1]) // tokens)
     most = min(tokens, -(-int(ends[-1]) // batches) + int(rising[-1]))
     start = 0
-    while start < len(rising):
+    while start < len(order):
         done = ends[start] - rising[start]
         stop = max(start + 1, int(np.searchsorted(ends, done + most, side="right")))
-        yield start, stop
+        yield order[start:stop], rising[start:stop]
         start = stop
-
-
-def _columns(length: int) -> int:
-    """Columns of the group that a row is computed in."""
-    return next((size for size in _GROUPS if length <= size), _GROUPS[-1])
 
 
 def to_device(
@@ -128,26 +118,40 @@ def to_device(
     ]
 
 
-def _groups(sizes: Ids, counts: Ids, at_once: int) -> Ids:
-    """The groups of all rows: ``counts`` rows of each of the ``sizes``."""
+def _groups(sizes: Ids, counts: Ids) -> Iterator[tuple[int, Ids]]:
+    """The groups of all rows, ``counts`` rows of each of the rising ``sizes``, by columns."""
     slots = np.array([max(1, (size - 1).bit_length()) for size in sizes.tolist()])
-    fit = np.maximum(at_once >> slots, 1)
-    run, number = _numbered(-(-counts // fit))
-    first_row = (np.cumsum(counts) - counts)[run]
-    first_token = (np.cumsum(sizes * counts) - sizes * counts)[run]
-    begin = number * fit[run]
-    end = np.minimum(begin + fit[run], counts[run])
-    size = sizes[run]
-    tokens = first_token + begin * size, first_token + end * size
-    return np.stack([first_row + begin, first_row + end, *tokens, size, slots[run]], axis=1)
+    first_rows = np.cumsum(counts) - counts
+    first_tokens = np.cumsum(sizes * counts) - sizes * counts
+    bounds = [0, *np.searchsorted(sizes, _COLUMNS[:-1], side="right").tolist(), len(sizes)]
+    for columns, (first, last) in zip(_COLUMNS, pairwise(bounds), strict=True):
+        if first == last:
+            continue
+        fit = np.maximum(columns >> slots[first:last], 1)
+        run, number = _numbered(-(-counts[first:last] // fit))
+        begin = number * fit[run]
+        run += first
+        end = np.minimum(begin + fit[run - first], counts[run])
+        size = sizes[run]
+        yield (
+            columns,
+            np.stack(
+                [
+                    *(first_rows[run] + begin, first_rows[run] + end),
+                    *(first_tokens[run] + begin * size, first_tokens[run] + end * size),
+                    *(size, slots[run]),
+                ],
+                axis=1,
+            ),
+        )
 
 
-def _tiles(groups: Ids, at_once: int) -> Ids:
+def _tiles(groups: Ids, columns: int) -> Ids:
     """The tiles of groups."""
     begin, end = groups[:, 2], groups[:, 3]
-    group, number = _numbered(-(-(end - begin) // at_once))
-    first = begin[group] + number * at_once
-    stop = np.minimum(first + at_once, end[group])
+    group, number = _numbered(-(-(end - begin) // columns))
+    first = begin[group] + number * columns
+    stop = np.minimum(first + columns, end[group])
     return np.concatenate([first[:, None], stop[:, None], groups[group, 2:]], axis=1)
 
 
