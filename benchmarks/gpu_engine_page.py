@@ -140,7 +140,13 @@ def _agreement(rows: list[dict[str, Any]]) -> list[str]:
     lines = [
         "How far the engine's logits lie from those of the model's own forward, on 4,000 copies, "
         "beside the tolerance that is measured through the engine (a difference of two logits "
-        "moves by at most twice as much as a logit):",
+        "moves by at most twice as much as a logit). All figures of the engine here are of the "
+        "code before a row had the same bits in any company, which makes the tolerance 0. In one "
+        "run on an H200, 128 made-up texts of 20 to 59 words, best of five, twice: a 110M BERT "
+        "computes 69,541 masked copies a second in bfloat16 then, and 69,784 before; a 22.7M BERT "
+        "49,075 and 49,023 in float32, before 48,895 and 48,745; in bfloat16 363,296 and 389,644, "
+        "before 398,569 and 394,108. Rows of a few tokens wait for the host, whose pace varies by "
+        "a third from run to run: k=2 had 2.3 to 3.5 million a second then and 2.8 to 3.5 before.",
         "",
         "| | dtype | farthest | tolerance | same votes |",
         "|---|---|---:|---:|---:|",

@@ -140,7 +140,10 @@ def _gpu(figures: dict[str, Any]) -> str:
         "kept (3 epochs of cross-entropy, seed 0, by a loop that `ranmask train` replaced) on "
         "64.7k rows of a *partial* AG News training set (66.7k of 120k rows); exact certificate, "
         f"{figures['texts']} test texts, `benchmarks/gpu.py`. Uncertain votes count against the "
-        "label. A smaller type is faster and certifies less: hence `float32` by default.",
+        "label. Measured before a copy had the same bits in any batch "
+        "([certificates.md](certificates.md#4-floating-point-in-the-model)): since then the "
+        "tolerance is 0 on this GPU in all three types and no vote is uncertain, so that the "
+        "columns after it would be those of `float32` but for votes that a type itself turns.",
         "",
         "| dtype | tolerance | uncertain votes | copies a second | accuracy | MCB | CR@1..8 |",
         "|---|---:|---:|---:|---:|---:|---|",

@@ -19,7 +19,7 @@ settings.load_profile("ci" if os.environ.get("CI") else "here")
 
 REAL_DATA = Path(__file__).parent / "realdata"
 PLACES = ("RANMASK_DATA", "NLTK_DATA")
-NOWHERE = pytest.StashKey()
+NOWHERE, HERE = pytest.StashKey(), pytest.StashKey()
 
 
 def pytest_addoption(parser):
@@ -47,19 +47,25 @@ def pytest_collection_modifyitems(items):
             item.add_marker("realdata")
 
 
+def pytest_collection_finish(session):
+    """From here on only `realdata` finds the data: others must pass in every clone."""
+    session.config.stash[HERE] = {name: os.environ.get(name) for name in PLACES}
+    os.environ.update(dict.fromkeys(PLACES, session.config.stash[NOWHERE].name))
+
+
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_protocol(item):
-    """Only `realdata` finds the data: what the others need must be there in every clone."""
-    before = {name: os.environ.get(name) for name in PLACES}
     if item.get_closest_marker("realdata") is None:
-        os.environ.update(dict.fromkeys(PLACES, item.config.stash[NOWHERE].name))
+        return (yield)
+    hidden = {name: os.environ[name] for name in PLACES}
+    for name, value in item.config.stash[HERE].items():
+        os.environ.pop(name)
+        if value is not None:
+            os.environ[name] = value
     try:
         return (yield)
     finally:
-        for name, value in before.items():
-            os.environ.pop(name, None)
-            if value is not None:
-                os.environ[name] = value
+        os.environ.update(hidden)
 
 
 @pytest.hookimpl(wrapper=True)

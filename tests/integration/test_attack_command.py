@@ -95,7 +95,7 @@ class TestAttacks:
 
     def test_summary(self):
         done = reviews("--plain")
-        first, second = done.stderr.splitlines()
+        first, second, *by_class = done.stderr.splitlines()
         assert first == (
             "textfooler without tagger and sentence encoder: 4 texts, 3 attacked, 1 skipped "
             "(wrong before), 0 with errors"
@@ -103,6 +103,7 @@ class TestAttacks:
         values = summarise(outcomes(done.stdout)).values()
         assert (values["Cln"], values["Boa"]) == (0.75, 0.25)
         assert second.startswith("Cln 75.0%  Boa 25.0%  Succ 66.7%  queries ")
+        assert by_class[0].startswith("majority class alone ")
 
     def test_smoothed(self):
         done = reviews("--keep", 1)

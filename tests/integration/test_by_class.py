@@ -70,7 +70,8 @@ def test_sharded(skewed, tmp_path):
 def test_attacked(skewed, tmp_path):
     output = tmp_path / "attacked.jsonl"
     arguments = ("--input", skewed, "--label-column", "label", "--output", output)
-    done = ranmask("attack", "--recipe", "deepwordbug", *arguments, *SMOOTHED)
+    words = ("--stop-words", "textfooler")
+    done = ranmask("attack", "--recipe", "deepwordbug", *words, *arguments, *SMOOTHED)
     assert "majority class alone 90.0%  balanced Cln 50.0%" in done.stderr
     finished = json.loads((tmp_path / "attacked.jsonl.run.json").read_text())["finished"]
     assert (finished["Cln"], finished["majority"], finished["balanced_Cln"]) == (0.9, 0.9, 0.5)

@@ -156,6 +156,7 @@ class TestFunctionsThatFail:
     def test_under_attack(self, here, more):
         done = ranmask(
             *("attack", "--recipe", "deepwordbug", "--model", "mine:leaving", *more),
+            *("--stop-words", "textfooler"),
             *("--input", "in.csv", "--label-column", "label"),
             cwd=here,
         )

@@ -416,6 +416,7 @@ def test_kernels_give_a_row_the_same_bits_in_any_company(dtype, size):
             assert torch.equal(kept[order], found[0][1][order]), length
 
 
+@pytest.mark.gpu
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
 @pytest.mark.parametrize("dtype", ["float32", "float16", "bfloat16"])
 @pytest.mark.parametrize("size", [16, 24, 64])

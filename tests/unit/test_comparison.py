@@ -81,7 +81,7 @@ class TestComparison:
         assert float(kinds["ablation"].summary.accuracy) == 1
         assert kinds["paper"].summary.median_radius == 3
         assert not kinds["paper"].guarantee and kinds["ablation"].guarantee
-        values = rendering.kind_values(kinds)["certificates"]
+        values = rendering.kind_values(kinds, None)["certificates"]
         assert values["paper"]["CR"] == [1, 1, 1, 1, 0.5, 0.5]
         assert (values["paper"]["guarantee"], values["ablation"]["MCB"]) == (False, 1)
 
@@ -125,7 +125,7 @@ class TestComparison:
     def test_other_runs_have_nothing_to_compare(self):
         certify = SmoothedClassifier(keyword_classifier, keep=1).certify
         lines = [one.to_dict(None) for one in classify_rows([Row(1, "good good", 1)], certify)]
-        assert summarise_kinds(lines) == {} and rendering.kind_values({}) == {}
+        assert summarise_kinds(lines) == {} and rendering.kind_values({}, None) == {}
 
     def test_summary_is_that_of_the_exact_certificate(self):
         smoothed = SmoothedClassifier(keyword_classifier, **SAMPLES)

@@ -864,7 +864,7 @@ class TestBeforeTheFirstSetting:
 
         texts = [f"good {'film ' * (n % 7)}end" for n in range(40)]
         settings = [KEEP_1, replace(KEEP_1, ensemble="score"), replace(KEEP_1, family="windows")]
-        found = tuning.costs(SmoothedClassifier(slow, keep=1), texts, settings)
+        found = tuning.costs(SmoothedClassifier(slow, keep=1, recheck=0), texts, settings)
         assert [one.settings for one in found] == [tuple(settings[:2]), (settings[2],)]
         copies = sum(len(text.split()) for text in texts)
         assert [one.copies for one in found] == [copies, copies]
@@ -881,7 +881,7 @@ class TestBeforeTheFirstSetting:
             return keyword_classifier(texts)
 
         texts = [f"{'good ' * n}end" for n in range(1, 31)]
-        tuning.costs(SmoothedClassifier(slow, keep=1), texts, [KEEP_1])
+        tuning.costs(SmoothedClassifier(slow, keep=1, recheck=0), texts, [KEEP_1])
         assert len(shown) == 2 + 17  # the shortest once, and the one in the middle
 
     def test_progress_of_each_setting(self, reviews):

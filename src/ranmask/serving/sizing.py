@@ -40,7 +40,10 @@ def check_size(texts: Sequence[Text], most_texts: int, most_words: int) -> None:
 
 
 def copies_of(smoothed: TextClassifier, texts: Sequence[Text]) -> int:
-    """How many copies a request asks for, at most; too many for the memory are refused."""
+    """How many copies a request asks for, at most; too many for the memory are refused.
+
+    The few that a function is asked about again (`recheck`) are not counted.
+    """
     if not isinstance(smoothed, SmoothedClassifier | SynonymSmoothedClassifier):
         return len(texts)
     total = 0
