@@ -31,7 +31,7 @@ def test_the_page_shows_what_is_printed(tmp_path):
     arguments = shlex.split(command.replace("frontier.svg", str(tmp_path / "frontier.svg")))
     done = CliRunner().invoke(app, arguments[1:])
     assert done.exit_code == 0, done.stderr
-    settings = [line for line in printed.splitlines() if re.match(r"keep .*\d$", line)]
+    settings = [line for line in printed.splitlines() if re.match(r"keep .* 0\.\d", line)]
     assert len(settings) == 6
     assert without_seconds(done.stdout) == without_seconds(printed)
     assert (tmp_path / "frontier.svg").read_bytes().startswith(b"<?xml")
