@@ -73,8 +73,7 @@ class _FirstRowLayer(nn.Module):
                 (attention.value, hidden_states),
             )
         )
-        attend = _attend_steadily if first.device.type == "cpu" else _attend
-        context = attend(query, key, value, attention_mask, attention.scaling)
+        context = _attend(query, key, value, attention_mask, attention.scaling)
         joined = context.transpose(1, 2).reshape(len(first), 1, -1)
         row: torch.Tensor = self.layer.feed_forward_chunk(
             self.layer.attention.output(joined, first)
@@ -93,29 +92,14 @@ def _attend(
     mask: torch.Tensor | None,
     scale: float,
 ) -> torch.Tensor:
-    return nn.functional.scaled_dot_product_attention(
-        query, key, value, attn_mask=mask, scale=scale
-    )
+    """Attention from one query a head, added up by PyTorch itself.
 
-
-def _attend_steadily(
-    query: torch.Tensor,
-    key: torch.Tensor,
-    value: torch.Tensor,
-    mask: torch.Tensor | None,
-    scale: float,
-) -> torch.Tensor:
-    """As `_attend`, added up by PyTorch itself.
-
-    For a single query, CPU libraries choose the order of a sum by how a row lies in memory, which
+    For a single query, libraries choose the order of a sum by how a row lies in memory, which
     follows from its place in the batch; and fused attention cuts keys by the number of rows.
     """
     scores = (query * key).sum(dim=-1, keepdim=True) * scale
     if mask is not None:
-        allowed = mask.transpose(-1, -2)
-        scores = (
-            scores.masked_fill(~allowed, -math.inf)
-            if allowed.dtype == torch.bool
-            else scores + allowed
-        )
+        seen = mask.transpose(-1, -2)
+        hidden = torch.where(seen, 0.0, -math.inf) if seen.dtype == torch.bool else seen
+        scores = scores + hidden.to(scores.dtype)
     return (scores.softmax(dim=-2) * value).sum(dim=-2, keepdim=True)
