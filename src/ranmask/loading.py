@@ -220,3 +220,8 @@ def _import(name: str) -> Any:
         ) from error
     except AttributeError as error:
         raise ModelError(f"module {module_name!r} has no {attribute!r}") from error
+    except Exception as error:  # whatever the module does when it is imported
+        raise ModelError(
+            f"importing {module_name!r} for the model {name!r} raised {type(error).__name__}: "
+            f"{error}"
+        ) from error

@@ -344,6 +344,25 @@ class TestSameBits:
             torch.set_num_threads(before)
         assert np.array_equal(*found)
 
+    def test_of_narrow_heads(self):
+        """With several threads, attention over 8 columns rounds a row by its place."""
+        _, tokenizer = tiny_models.bert()
+        config = copy.deepcopy(tiny_models.bert()[0].config)
+        config.num_attention_heads, config.hidden_size = 3, 24
+        base = HuggingFaceClassifier(type(tiny_models.bert()[0])(config), tokenizer)
+        copies = self.copies(base, np.random.default_rng(4))[::6]
+        before = torch.get_num_threads()
+        try:
+            torch.set_num_threads(1)
+            base.score(copies)  # nothing moves, and it is found out with other threads again
+            torch.set_num_threads(2)
+            with pytest.warns(RuntimeWarning, match="one by one"):
+                together = np.concatenate(base.score(copies))
+            alone = np.concatenate([base.score([one])[0] for one in copies])
+        finally:
+            torch.set_num_threads(before)
+        assert np.array_equal(alone, together)
+
     def test_certificates_name_it(self, classifier):
         smoothed = SmoothedClassifier(classifier("bert"), keep=1)
         [certificate] = smoothed.certify(["good film"])

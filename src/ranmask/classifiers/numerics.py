@@ -60,14 +60,13 @@ def steady_rows(
 
     None where there is none.  ``score_rows`` takes rows, the most tokens of a batch, and a count.
     Rows of many lengths and pairs are computed with as few others as possible, and in batches as
-    full as they get, at other places.
+    full as they get, at places all over them.
     """
     rows = [*_rows_of_many_lengths(encoder), *_pair_rows(encoder)]
-    crowd = _crowd(rows, batch_tokens)[::-1]
     for count in counts:
+        times = max(_times(rows, batch_tokens), 2 * (count.most or 0) // _ROWS_OF_A_LENGTH + 1)
         alone = score_rows(rows, 1, count)
-        among = score_rows(crowd, batch_tokens, count)[: len(rows)][::-1]
-        if np.array_equal(alone, among, equal_nan=True):
+        if _all_alike(alone, score_rows(rows * times, batch_tokens, count)):
             return count
     return None
 
@@ -85,13 +84,22 @@ def same_everywhere(
     rows = [*_rows_of_many_lengths(encoder), *_pair_rows(encoder)]
     rows += [row for seed in _OTHER_SEEDS[:16] for row in _random_rows(encoder, seed)]
     first = score_rows(rows)
-    crowd = score_rows(_crowd(rows, batch_tokens)[::-1])
-    # The last of all is the first in that order; a text of several copies keeps their order.
-    sizes = [len(text.lengths) for text in rows]
-    parts = np.split(crowd[: len(first)], np.cumsum(sizes[::-1])[:-1])[::-1]
-    ways = [first, np.concatenate(parts), score_rows(rows, tokens=200)]
-    copies = _copies_in_ways(score_rows, score_copies, encoder)
-    return all(np.array_equal(one, same[0]) for same in (ways, copies) for one in same)
+    crowd = score_rows(rows * _times(rows, batch_tokens))
+    if not _all_alike(first, crowd) or not _all_alike(first, score_rows(rows, tokens=200)):
+        return False
+    alone, *others = _copies_in_ways(score_rows, score_copies, encoder)
+    return all(_all_alike(alone, other) for other in others)
+
+
+def _times(rows: Sequence[TokenRows], tokens: int) -> int:
+    """How often rows are repeated to fill a batch, and to stand at its beginning and its end."""
+    return 2 + tokens // sum(int(text.lengths.sum()) for text in rows)
+
+
+def _all_alike(once: Scores, often: Scores) -> bool:
+    """Whether rows that were computed several times have the same bits every time."""
+    again = often.reshape(-1, *once.shape)
+    return np.array_equal(np.broadcast_to(once, again.shape), again, equal_nan=True)
 
 
 def measure_tolerance(
@@ -160,7 +168,7 @@ def _in_many_ways(score_rows: _RowScorer, encoder: WordEncoder, batch_tokens: in
         score_rows(rows),
         score_rows(rows, tokens=1),
         score_rows(rows, tokens=200),
-        score_rows(_crowd(rows, batch_tokens))[-count:],
+        score_rows(rows * _times(rows, batch_tokens))[-count:],
     ]
 
 
@@ -180,11 +188,6 @@ def _copies_in_ways(
 
 def _all_kinds(encoder: WordEncoder) -> list[TokenRows]:
     return [*_random_rows(encoder), *_whole_rows(encoder), *_pair_rows(encoder)]
-
-
-def _crowd(rows: list[TokenRows], tokens: int) -> list[TokenRows]:
-    """The rows, behind as many more as make a batch of so many tokens."""
-    return rows * (1 + -(-tokens // sum(int(text.lengths.sum()) for text in rows)))
 
 
 def _more_rows_in_many_ways(
