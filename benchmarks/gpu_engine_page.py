@@ -146,7 +146,7 @@ def _agreement(rows: list[dict[str, Any]]) -> list[str]:
         "computes 69,541 masked copies a second in bfloat16 then, and 69,784 before; a 22.7M BERT "
         "49,075 and 49,023 in float32, before 48,895 and 48,745; in bfloat16 363,296 and 389,644, "
         "before 398,569 and 394,108. Rows of a few tokens wait for the host, whose pace varies by "
-        "a third from run to run: k=2 had 2.3 to 3.5 million a second then and 2.8 to 3.5 before.",
+        "a third from run to run: k=2 had 2.3 to 3.5 million a second then and 2.6 to 3.5 before.",
         "",
         "| | dtype | farthest | tolerance | same votes |",
         "|---|---|---:|---:|---:|",
