@@ -10,11 +10,11 @@ from typing import Any
 
 from benchmarks.settings import data_folder
 from ranmask import attack, load_default
+from ranmask.attacks.resources.neighbours import load_neighbours
+from ranmask.attacks.resources.tagging import load_tagger
 from ranmask.attacks.supplies import Supplies
 from ranmask.attacks.victims import SmoothedVictim
-from ranmask.corpora import load_corpus
-from ranmask.resources.neighbours import load_neighbours
-from ranmask.resources.tagging import load_tagger
+from ranmask.data import load_corpus
 
 RECIPES = ("deepwordbug", "textfooler")
 

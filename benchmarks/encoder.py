@@ -20,8 +20,8 @@ import transformers
 from benchmarks import published
 from benchmarks.settings import Skipped, data_folder
 from ranmask import HuggingFaceClassifier, SmoothedClassifier
-from ranmask.classifiers.base import MaskedCopies
-from ranmask.families import kept_count, sampled_sets
+from ranmask.certificates.families import kept_count, sampled_sets
+from ranmask.models.base import MaskedCopies
 from ranmask.words import document
 
 RATE = 0.9

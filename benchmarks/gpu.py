@@ -19,7 +19,7 @@ import numpy as np
 import torch
 
 from ranmask import Certificate, SmoothedClassifier
-from ranmask.corpora import load_corpus
+from ranmask.data import load_corpus
 from ranmask.metrics import CertifiedSummary
 from ranmask.words import Text
 

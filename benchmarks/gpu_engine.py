@@ -29,10 +29,10 @@ import transformers
 from benchmarks import published
 from benchmarks.settings import data_folder
 from ranmask import HuggingFaceClassifier, SmoothedClassifier
-from ranmask.classifiers.base import BaseClassifier, MaskedCopies
-from ranmask.classifiers.engine.layout import spell
-from ranmask.classifiers.screened import ScreenedClassifier
-from ranmask.families import kept_count, sampled_sets
+from ranmask.certificates.families import kept_count, sampled_sets
+from ranmask.models.base import BaseClassifier, MaskedCopies
+from ranmask.models.gpu.layout import spell
+from ranmask.models.screened import ScreenedClassifier
 from ranmask.words import Document, document
 
 RATE = 0.9

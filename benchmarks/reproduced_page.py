@@ -12,10 +12,10 @@ import sys
 from pathlib import Path, PurePath
 
 from benchmarks.settings import REPOSITORY
-from ranmask.reporting.condensed import Reproduction
-from ranmask.reporting.markdown import picture_files, render
-from ranmask.reporting.reading import read, read_several, write
-from ranmask.reporting.report import build
+from ranmask.paper.report.condensed import Reproduction
+from ranmask.paper.report.markdown import picture_files, render
+from ranmask.paper.report.page import build
+from ranmask.paper.report.reading import read, read_several, write
 
 REPRODUCED = REPOSITORY / "results" / "reproduced"
 PAGE = REPOSITORY / "docs" / "paper.md"

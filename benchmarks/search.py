@@ -14,7 +14,7 @@ import numpy as np
 
 from ranmask.certificates import exact_radius, vote_differences
 from ranmask.certificates.coverage import Coverage
-from ranmask.families import family
+from ranmask.certificates.families import family
 
 CASES = [(43, 4, 1000, 5), (43, 4, 5000, 5), (43, 4, 20_000, 5), (43, 4, 20_000, 8)]
 LEANINGS = [0.5, 1.0, 2.0, 4.0]

@@ -25,7 +25,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.settings import Skipped
-from ranmask.corpora import load_corpus
+from ranmask.data import load_corpus
 from ranmask.errors import RanmaskError
 
 MODELS = ("news", "news-words")

@@ -6,7 +6,7 @@ import os
 import platform
 from pathlib import Path
 
-from ranmask import corpora
+from ranmask import data
 
 REPOSITORY = Path(__file__).resolve().parent.parent
 
@@ -16,8 +16,8 @@ class Skipped(Exception):  # noqa: N818  # not an error: what it measures is not
 
 
 def data_folder() -> Path:
-    """The datasets, where `ranmask.corpora` finds them."""
-    folder = corpora.data_folder()
+    """The datasets, where `ranmask.data` finds them."""
+    folder = data.data_folder()
     if folder is None:
         raise Skipped("there are no datasets: set RANMASK_DATA to the folder that holds them")
     return folder

@@ -48,7 +48,7 @@ def write_texts(path: Path, rows: int) -> None:
 
 
 def labelled_texts() -> list[tuple[str, str]]:
-    from ranmask.corpora import load_corpus
+    from ranmask.data import load_corpus
     from ranmask.errors import RanmaskError
 
     try:

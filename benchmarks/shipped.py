@@ -10,7 +10,7 @@ from typing import Any
 
 from benchmarks.settings import data_folder
 from ranmask import load_default
-from ranmask.corpora import load_corpus
+from ranmask.data import load_corpus
 
 CORPUS = {"news": "agnews", "news-words": "agnews", "reviews-words": "imdb"}
 TEXTS = {"news": 500, "news-words": 5000, "reviews-words": 2000}

@@ -10,7 +10,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-FAKE = "ranmask.classifiers.testing:keyword_classifier"
+FAKE = "ranmask.models.testing:keyword_classifier"
 COMMAND = [sys.executable, "-m", "ranmask.cli"]
 
 

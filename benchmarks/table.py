@@ -18,7 +18,7 @@ from typing import Any
 
 from benchmarks.settings import data_folder
 from ranmask import load_default
-from ranmask.corpora import load_corpus
+from ranmask.data import load_corpus
 
 CASES = {"news-words": ("agnews", "train", 60_000), "reviews-words": ("imdb", "test", 5_000)}
 TEXTS_A_CALL = 5_000

@@ -1,7 +1,7 @@
 """Where the time of `certify` goes on the CPU: step by step, and with one thread or two.
 
 Each step is timed by itself, without the steps that it calls; steps are those of the path of a
-text in `ranmask.smoothing`.  AG News test texts; labels are not looked at.
+text in `ranmask.smoothing.smoothed`.  AG News test texts; labels are not looked at.
 """
 
 from __future__ import annotations
@@ -14,10 +14,12 @@ from typing import Any
 from unittest import mock
 
 from benchmarks.settings import Skipped, data_folder
-from ranmask import SmoothedClassifier, certifying, load_default, smoothing
-from ranmask.classifiers.word_table import WordTable
-from ranmask.corpora import load_corpus
-from ranmask.polling import Panel
+from ranmask import SmoothedClassifier, load_default
+from ranmask.data import load_corpus
+from ranmask.models.word_table import WordTable
+from ranmask.smoothing import certifying
+from ranmask.smoothing import smoothed as smoothed_module
+from ranmask.smoothing.scoring import Panel
 
 STEPS = ("words", "table", "rows of tokens", "forward pass", "counting", "certificate", "results")
 _REST = "rest"
@@ -193,7 +195,7 @@ def _watched() -> Iterator[_Clock]:
     from ranmask import HuggingFaceClassifier
 
     places: list[tuple[str, Any, str]] = [
-        ("words", smoothing, "documents"),
+        ("words", smoothed_module, "documents"),
         ("table", WordTable, "score"),
         ("rows of tokens", HuggingFaceClassifier, "score"),
         ("forward pass", HuggingFaceClassifier, "forward"),

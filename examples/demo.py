@@ -17,9 +17,9 @@ os.environ.setdefault("TQDM_DISABLE", "1")
 from rich.console import Console
 
 from ranmask import Certificate, SmoothedClassifier, load_default
-from ranmask.data import Row
-from ranmask.rendering import add_outcome, explain, result_table
-from ranmask.runs import Outcome
+from ranmask.cli.printing import add_outcome, explain, result_table
+from ranmask.data.rows import Row
+from ranmask.runs.run import Outcome
 from ranmask.words import distance, join, split
 
 HEADLINES = (

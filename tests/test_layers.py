@@ -1,94 +1,95 @@
-"""A module imports only from floors at or below its own, and the ground floor stays pure."""
+"""A room imports only from floors below its own and has no cycle; mathematics stays pure."""
 
-import ast
+import re
 import subprocess
 import sys
+from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
 import pytest
 
 import ranmask
 
-SOURCE = Path(ranmask.__file__).parent
+ROOT = Path(__file__).parents[1]
+sys.path.insert(0, str(ROOT))
 
-FLOORS = [
-    {"errors", "interrupting"},
-    {"families", "published", "divergence", "output_files"},
-    {"certificates", "metrics", "roc", "headlines"},
-    {"words", "spelling", "risk", "intervals", "class_figures"},
-    {"synonyms"},
-    {"classifiers", "results"},
-    {"voting", "interface"},
-    {"options"},
-    {"certifying", "voters", "polling"},
-    {"smoothing", "synonym_smoothing", "margins"},
-    {"cascade", "betas"},
-    {"data", "loading"},
-    {"corpora"},
-    {"runs", "training", "resources"},
-    {"tuning", "attacks", "sharding"},
-    {"tuning_file", "frontier_plot", "attack_runs", "attacked", "cascade_report"},
-    {"defences", "reproduction"},
-    {"reporting"},
-    {"paired_figures", "serving"},
-    {"comparing"},
-    {
-        *("rendering", "attack_rendering", "cascade_rendering", "training_log", "progress"),
-        *("cli_options", "cli_inputs", "cli_training_options", "cli_attack_options"),
-        *("cli_supplies", "comparison_rendering", "reproduction_display"),
-    },
-    {"cli_defences", "cli_models", "cli_running", "cli_sharding"},
-    {
-        *("cli_training", "cli_tuning", "cli_attack", "cli_cascade", "cli_certify", "cli_beta"),
-        *("cli_reproduce", "cli_report", "cli_compare", "cli_serve", "cli_runs"),
-    },
-    {"cli"},
-]
-FLOOR_OF = {room: floor for floor, rooms in enumerate(FLOORS) for room in rooms}
-HEAVY = {"torch", "transformers", "pyarrow", "typer", "rich"}
-MODULES = sorted(path for path in SOURCE.rglob("*.py") if path.name != "__init__.py")
-
-
-def room_of(path):
-    return path.relative_to(SOURCE).parts[0].removesuffix(".py")
-
-
-def imports(path):
-    """Full names of everything imported, at the top or inside a function."""
-    for node in ast.walk(ast.parse(path.read_text())):
-        if isinstance(node, ast.Import):
-            yield from (alias.name for alias in node.names)
-        elif isinstance(node, ast.ImportFrom):
-            assert node.level == 0, f"{path}: relative import"
-            yield from (f"{node.module}.{alias.name}" for alias in node.names)
-
-
-@pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(SOURCE)))
-def test_imports_go_down(path):
-    room = room_of(path)
-    assert room in FLOOR_OF, f"{room} has no floor: add it to FLOORS"
-    for name in imports(path):
-        parts = name.split(".")
-        if parts[0] == "ranmask" and parts[1] != "__version__" and parts[1] != room:
-            assert FLOOR_OF[parts[1]] < FLOOR_OF[room], f"{room} imports {name}"
-
-
-@pytest.mark.parametrize(
-    "path",
-    [
-        path
-        for path in MODULES
-        if room_of(path)
-        in {
-            *("errors", "families", "certificates", "metrics", "roc"),
-            *("published", "divergence", "headlines", "risk", "intervals"),
-        }
-    ],
-    ids=lambda path: path.stem,
+from tools.house_picture import (  # noqa: E402
+    FLOORS,
+    PICTURE,
+    SOURCE,
+    imports,
+    modules,
+    picture,
+    room_of,
 )
-def test_mathematics_knows_no_models_or_texts(path):
-    roots = {name.split(".")[0] for name in imports(path)}
+
+FLOOR_OF = {room: number for number, rooms in enumerate(FLOORS, 1) for room in rooms}
+HEAVY = {"torch", "transformers", "pyarrow", "typer", "rich"}
+MODULES = modules()
+PURE = {
+    *("errors", "metrics", "certificates", "evaluation.roc", "evaluation.intervals"),
+    *(f"paper.{name}" for name in ("published", "divergence", "headlines", "risk")),
+}
+"""Modules, and rooms, of mathematics."""
+
+
+def is_pure(name):
+    return any(f"{name}.".startswith(f"ranmask.{pure}.") for pure in PURE)
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_imports_go_down(name):
+    room = room_of(name)
+    assert room in FLOOR_OF, f"{room} has no floor: add it to FLOORS of tools/house_picture.py"
+    for one in imports(MODULES[name]):
+        below = room_of(one)
+        if below not in (None, room):
+            assert FLOOR_OF[below] < FLOOR_OF[room], f"{name} imports {one}"
+
+
+@pytest.mark.parametrize("room", FLOOR_OF)
+def test_no_cycle_inside_a_room(room):
+    """Over all imports: also those inside functions, and those for types alone."""
+    inside = {name: set() for name in MODULES if room_of(name) == room}
+    for name, found in inside.items():
+        for one in imports(MODULES[name]):
+            owner = one if one in inside else one.rpartition(".")[0]
+            if owner in inside and owner != name:
+                found.add(owner)
+    try:
+        TopologicalSorter(inside).prepare()
+    except CycleError as error:
+        pytest.fail(" imports ".join(reversed(error.args[1])))
+
+
+def test_few_things_at_the_top():
+    entries = {path.name for path in SOURCE.iterdir()} - {"__pycache__"}
+    assert {name.removesuffix(".py") for name in entries} - FLOOR_OF.keys() == {
+        "__init__",
+        "py.typed",
+    }
+    assert len(entries) <= 18 and len(FLOORS) <= 8
+
+
+def test_the_picture_is_of_this_house():
+    assert PICTURE.read_text() == picture(), "run python -m tools.house_picture"
+
+
+def test_the_table_is_of_this_house():
+    rows = re.findall(r"^\| (\d) \| (.+?) \|", (ROOT / "CONTRIBUTING.md").read_text(), re.M)
+    told = {int(floor): set(re.findall(r"`(\w+)/?`", rooms)) for floor, rooms in rows}
+    assert told == {number: set(rooms) for number, rooms in enumerate(FLOORS, 1)}
+
+
+@pytest.mark.parametrize("name", list(filter(is_pure, MODULES)))
+def test_mathematics_knows_no_models_or_texts(name):
+    roots = {one.split(".")[0] for one in imports(MODULES[name])}
     assert not roots & HEAVY
+
+
+def test_all_mathematics_is_looked_at():
+    for pure in PURE:
+        assert f"ranmask.{pure}" in MODULES
 
 
 def test_import_is_light():

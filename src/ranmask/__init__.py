@@ -10,14 +10,8 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from ranmask.attacks.attacking import attack
+    from ranmask.attacks.api import attack
     from ranmask.attacks.outcome import AttackOutcome
-    from ranmask.cascade import Cascade
-    from ranmask.classifiers.base import BaseClassifier
-    from ranmask.classifiers.blend import Blend
-    from ranmask.classifiers.function import FunctionClassifier
-    from ranmask.classifiers.huggingface import HuggingFaceClassifier
-    from ranmask.classifiers.word_table import WordTable
     from ranmask.errors import (
         ClassifierError,
         DataError,
@@ -28,40 +22,46 @@ if TYPE_CHECKING:
         RanmaskError,
         TextError,
     )
-    from ranmask.loading import load_default
+    from ranmask.models.base import BaseClassifier
+    from ranmask.models.blend import Blend
+    from ranmask.models.function import FunctionClassifier
+    from ranmask.models.huggingface import HuggingFaceClassifier
+    from ranmask.models.synonyms import SynonymSets
+    from ranmask.models.word_table import WordTable
     from ranmask.options import SmoothingOptions
     from ranmask.results import Certificate, Prediction
-    from ranmask.smoothing import SmoothedClassifier
-    from ranmask.synonym_smoothing import SynonymSmoothedClassifier
-    from ranmask.synonyms import SynonymSets
+    from ranmask.smoothing.cascade import Cascade
+    from ranmask.smoothing.smoothed import SmoothedClassifier
+    from ranmask.smoothing.store import load_default
+    from ranmask.smoothing.synonyms import SynonymSmoothedClassifier
 
 __version__ = "0.1.0"
 
 # Where each public name lives; imported on first use, so `import ranmask` costs nothing.
 _HOMES = {
     "AttackOutcome": "ranmask.attacks.outcome",
-    "BaseClassifier": "ranmask.classifiers.base",
-    "Blend": "ranmask.classifiers.blend",
-    "Cascade": "ranmask.cascade",
+    "BaseClassifier": "ranmask.models.base",
+    "Blend": "ranmask.models.blend",
+    "Cascade": "ranmask.smoothing.cascade",
     "Certificate": "ranmask.results",
     "ClassifierError": "ranmask.errors",
     "DataError": "ranmask.errors",
-    "FunctionClassifier": "ranmask.classifiers.function",
-    "HuggingFaceClassifier": "ranmask.classifiers.huggingface",
+    "FunctionClassifier": "ranmask.models.function",
+    "HuggingFaceClassifier": "ranmask.models.huggingface",
     "MissingDependencyError": "ranmask.errors",
     "ModelError": "ranmask.errors",
     "OptionError": "ranmask.errors",
     "OutputError": "ranmask.errors",
     "Prediction": "ranmask.results",
     "RanmaskError": "ranmask.errors",
-    "SmoothedClassifier": "ranmask.smoothing",
+    "SmoothedClassifier": "ranmask.smoothing.smoothed",
     "SmoothingOptions": "ranmask.options",
-    "SynonymSets": "ranmask.synonyms",
-    "SynonymSmoothedClassifier": "ranmask.synonym_smoothing",
+    "SynonymSets": "ranmask.models.synonyms",
+    "SynonymSmoothedClassifier": "ranmask.smoothing.synonyms",
     "TextError": "ranmask.errors",
-    "WordTable": "ranmask.classifiers.word_table",
-    "attack": "ranmask.attacks.attacking",
-    "load_default": "ranmask.loading",
+    "WordTable": "ranmask.models.word_table",
+    "attack": "ranmask.attacks.api",
+    "load_default": "ranmask.smoothing.store",
 }
 
 __all__ = [

@@ -12,12 +12,22 @@
 
 Each message says what was wrong, with the value, and what to do about it.  Bugs in ranmask
 itself are never wrapped: they surface as ordinary Python exceptions.
+
+A computation that takes seconds calls `check_cancelled` now and then: whoever began it, in the same
+thread, stops it by raising from a callback (`interruptible`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import re
+import threading
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+
+_of_thread = threading.local()
+
+# Where a word of a command or of a message begins with a folder; not the middle of an address.
+_ABSOLUTE = re.compile(r"""(?<![\w./:~-])/(?:[^\s/'"]+/)+(?=[^\s/'"])""")
 
 
 class RanmaskError(Exception):
@@ -87,3 +97,30 @@ class MissingDependencyError(RanmaskError, ImportError):
 
     def __init__(self, what: str, extra: str) -> None:
         super().__init__(f"{what} is not installed: pip install 'ranmask[{extra}]'")
+
+
+def folders_cut(text: str) -> str:
+    """A command or a message, with the last part only of every absolute path in it.
+
+    >>> folders_cut("ranmask train --base /home/me/models/minilm --output runs/m")
+    'ranmask train --base minilm --output runs/m'
+    """
+    return _ABSOLUTE.sub("", text)
+
+
+@contextmanager
+def interruptible(check: Callable[[], None]) -> Iterator[None]:
+    """In this block, and in this thread, `check_cancelled` calls ``check``, which may raise."""
+    before = getattr(_of_thread, "check", None)
+    _of_thread.check = check
+    try:
+        yield
+    finally:
+        _of_thread.check = before
+
+
+def check_cancelled() -> None:
+    """A place where a computation may be stopped.  It never changes a result."""
+    check = getattr(_of_thread, "check", None)
+    if check is not None:
+        check()

@@ -6,8 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any, Literal, TypeAlias, get_args
 
-from ranmask.errors import OptionError
-from ranmask.families import (
+from ranmask.certificates.families import (
     FAMILY_CHOICES,
     SAMPLINGS,
     FamilyChoice,
@@ -15,7 +14,7 @@ from ranmask.families import (
     Sampling,
     check_fixed,
 )
-from ranmask.voting import ENSEMBLES, Ensemble
+from ranmask.errors import OptionError
 
 CertificateKind: TypeAlias = Literal[
     "exact",
@@ -26,6 +25,9 @@ CertificateKind: TypeAlias = Literal[
     "paper-estimated-beta",
 ]
 CERTIFICATES: tuple[CertificateKind, ...] = get_args(CertificateKind)
+
+Ensemble: TypeAlias = Literal["vote", "score", "logit"]
+ENSEMBLES: tuple[str, ...] = get_args(Ensemble)
 
 Threat: TypeAlias = Literal["substitutions", "edits"]
 THREATS: tuple[Threat, ...] = get_args(Threat)

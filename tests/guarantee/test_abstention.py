@@ -6,7 +6,7 @@ from collections import Counter
 import pytest
 
 from ranmask import SmoothedClassifier
-from ranmask.classifiers.testing import hashing_classifier, keyword_classifier
+from ranmask.models.testing import hashing_classifier, keyword_classifier
 from ranmask.words import distance
 
 WORDS = ("good", "bad", "film")

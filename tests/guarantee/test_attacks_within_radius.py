@@ -10,10 +10,10 @@ import pytest
 
 from ranmask import FunctionClassifier, SmoothedClassifier, attack, load_default
 from ranmask.attacks.recipes import RECIPES
+from ranmask.attacks.resources.neighbours import NeighbourTable
+from ranmask.attacks.resources.stop_words import StopWords
 from ranmask.attacks.supplies import Supplies
 from ranmask.attacks.vocabulary import Vocabulary
-from ranmask.resources.neighbours import NeighbourTable
-from ranmask.resources.stop_words import StopWords
 
 WORDS = (
     *("the", "a", "film", "plot", "was", "is", "not", "good", "bad", "fine", "dull", "story"),
@@ -55,7 +55,7 @@ def supplies():
     import torch
     import transformers
 
-    from ranmask.resources.masked_lm import MaskedLM
+    from ranmask.attacks.resources.masked_lm import MaskedLM
 
     tokenizer = tiny_models.wordpiece_tokenizer()
     config = transformers.BertConfig(
@@ -85,7 +85,7 @@ def supplies():
 def victims():
     import tiny_models
 
-    from ranmask.classifiers.huggingface import HuggingFaceClassifier
+    from ranmask.models.huggingface import HuggingFaceClassifier
 
     bert = HuggingFaceClassifier(*tiny_models.bert(), hide="drop")
     masked = HuggingFaceClassifier(*tiny_models.bert(), hide="mask")

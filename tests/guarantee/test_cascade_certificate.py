@@ -10,7 +10,7 @@ import zlib
 import pytest
 
 from ranmask import FunctionClassifier, SmoothedClassifier
-from ranmask.cascade import Cascade
+from ranmask.smoothing.cascade import Cascade
 
 WORDS = ("good", "bad", "film", "!")
 NAMES = ("negative", "positive")

@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 from ranmask import FunctionClassifier, OptionError, SmoothedClassifier, WordTable
 from ranmask.attacks.victims import Question, SmoothedVictim
 from ranmask.certificates import distinct, distinct_word_radii, most_removed
-from ranmask.classifiers.word_features import word_features
-from ranmask.classifiers.word_table import ONE
-from ranmask.loading import blend_folders
-from ranmask.margins import exact_margins
+from ranmask.models.word_features import word_features
+from ranmask.models.word_table import ONE
+from ranmask.smoothing.margins import exact_margins
+from ranmask.smoothing.store import blend_folders
 
 STEPS = 8  # scores are eighths: ties are common
 BUCKETS = 65_521

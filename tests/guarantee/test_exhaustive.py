@@ -9,8 +9,8 @@ import pytest
 
 from ranmask import FunctionClassifier, SmoothedClassifier
 from ranmask.certificates import delta, exact_radius, vote_differences
-from ranmask.classifiers.testing import keyword_classifier
-from ranmask.families import family
+from ranmask.certificates.families import family
+from ranmask.models.testing import keyword_classifier
 
 VOCABULARY = ("a", "b", "!")
 

@@ -10,11 +10,11 @@ import numpy as np
 import pytest
 
 from ranmask import SmoothedClassifier, SynonymSmoothedClassifier
-from ranmask.classifiers.base import BaseClassifier
-from ranmask.classifiers.function import FunctionClassifier
-from ranmask.classifiers.testing import hashing_classifier, keyword_classifier
 from ranmask.errors import ClassifierError, OptionError
-from ranmask.synonyms import SynonymSets
+from ranmask.models.base import BaseClassifier
+from ranmask.models.function import FunctionClassifier
+from ranmask.models.synonyms import SynonymSets
+from ranmask.models.testing import hashing_classifier, keyword_classifier
 
 TEXT = "good bad film good story fine acting poor script great"
 TEXTS = [" ".join(f"{w}{n % 7}" if n % 3 else w for w in TEXT.split()) for n in range(400)]
@@ -300,7 +300,7 @@ class TestFailures:
             assert "boom" in str(error.value).partition("for the copy ")[2]
 
     def test_with_texts_of_many_copies(self, monkeypatch):
-        monkeypatch.setattr("ranmask.smoothing._COPIES_AT_ONCE", 25)
+        monkeypatch.setattr("ranmask.smoothing.smoothed._COPIES_AT_ONCE", 25)
         with pytest.raises(ClassifierError, match="text 9: ") as error:
             SmoothedClassifier(failing, keep=1).certify([*TEXTS[:9], "boom", *TEXTS[:9]])
         assert error.value.index == 9

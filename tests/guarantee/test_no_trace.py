@@ -13,9 +13,9 @@ import tiny_models
 import torch
 
 from ranmask import SmoothedClassifier
-from ranmask.classifiers.base import MaskedCopies
-from ranmask.classifiers.huggingface import HuggingFaceClassifier
-from ranmask.families import all_sets, sampled_sets
+from ranmask.certificates.families import all_sets, sampled_sets
+from ranmask.models.base import MaskedCopies
+from ranmask.models.huggingface import HuggingFaceClassifier
 from ranmask.words import Document
 
 WORDS = ("the", "film", "was", "unbelievable", "good")

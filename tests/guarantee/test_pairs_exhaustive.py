@@ -8,7 +8,7 @@ import tiny_models
 import torch
 
 from ranmask import SmoothedClassifier
-from ranmask.classifiers.huggingface import HuggingFaceClassifier
+from ranmask.models.huggingface import HuggingFaceClassifier
 
 PREMISE = "a dull story, and not good"
 VOCABULARY = ("great", "awful", "unbelievable")

@@ -14,8 +14,8 @@ import pytest
 import tiny_models
 
 from ranmask import SmoothedClassifier, load_default
-from ranmask.classifiers.huggingface import HuggingFaceClassifier
 from ranmask.errors import ClassifierError
+from ranmask.models.huggingface import HuggingFaceClassifier
 from ranmask.serving.pool import CopyPool
 from ranmask.serving.tickets import Ticket
 

@@ -8,12 +8,13 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from ranmask import OptionError, SmoothedClassifier, certifying
-from ranmask.classifiers.word_table import WordTable
-from ranmask.cli import app
-from ranmask.families import Family
-from ranmask.loading import load_classifier, load_default
+from ranmask import OptionError, SmoothedClassifier
+from ranmask.certificates.families import Family
+from ranmask.cli.main import app
+from ranmask.models.word_table import WordTable
 from ranmask.options import CERTIFICATES, SmoothingOptions
+from ranmask.smoothing import certifying
+from ranmask.smoothing.store import load_classifier, load_default
 from ranmask.training.evaluating import certified_summary
 
 REASON = "cannot be certified: its kept sets depend on the words"

@@ -7,14 +7,14 @@ import pytest
 import tiny_models
 
 from ranmask import SmoothedClassifier
-from ranmask.classifiers.base import BaseClassifier, MaskedCopies
-from ranmask.classifiers.encoding import WordEncoder
-from ranmask.classifiers.screened import ScreenedClassifier
-from ranmask.data import Row
+from ranmask.certificates.families import sampled_sets
+from ranmask.data.rows import Row
 from ranmask.errors import ClassifierError, ModelError
-from ranmask.families import sampled_sets
-from ranmask.runs import classify_rows
-from ranmask.voting import count_ballots
+from ranmask.models.base import BaseClassifier, MaskedCopies
+from ranmask.models.encoding import WordEncoder
+from ranmask.models.screened import ScreenedClassifier
+from ranmask.runs.run import classify_rows
+from ranmask.smoothing.votes import count_ballots
 from ranmask.words import Document
 
 TOLERANCE = 2.0**-10

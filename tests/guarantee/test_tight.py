@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 
 from ranmask import SmoothedClassifier
-from ranmask.certifying import exact_radius
-from ranmask.classifiers.function import FunctionClassifier
-from ranmask.families import family
-from ranmask.voting import SCALE, count_ballots
+from ranmask.certificates.families import family
+from ranmask.models.function import FunctionClassifier
+from ranmask.smoothing.certifying import exact_radius
+from ranmask.smoothing.votes import SCALE, count_ballots
 
 EVIL = "#"
 CASES = [

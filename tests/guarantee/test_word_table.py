@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 
 from ranmask import FunctionClassifier, OptionError, SmoothedClassifier, WordTable
-from ranmask.classifiers.base import BaseClassifier
-from ranmask.classifiers.word_features import word_features
-from ranmask.classifiers.word_table import ONE
 from ranmask.errors import ClassifierError
+from ranmask.models.base import BaseClassifier
+from ranmask.models.word_features import word_features
+from ranmask.models.word_table import ONE
 
 STEPS = 8  # scores are eighths: ties are common
 BUCKETS = 65_521

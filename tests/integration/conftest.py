@@ -24,7 +24,7 @@ def classifier(one_thread):
     """``classifier("bert", "drop")``: built, checked and measured once."""
     import tiny_models
 
-    from ranmask.classifiers.huggingface import HuggingFaceClassifier
+    from ranmask.models.huggingface import HuggingFaceClassifier
 
     built = {}
 

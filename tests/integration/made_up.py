@@ -2,7 +2,7 @@
 
 import random
 
-from ranmask.corpora import Corpus
+from ranmask.data import Corpus
 
 CLASSES = ("praise", "blame", "report")
 TELLING = (("good", "great", "fine"), ("bad", "awful", "dull"), ("plot", "story", "acting"))

@@ -10,7 +10,7 @@ import time
 MISBEHAVING = """
 import os, time
 from pathlib import Path
-from ranmask.classifiers.testing import keyword_classifier
+from ranmask.models.testing import keyword_classifier
 
 def steady(texts):
     return keyword_classifier(texts)

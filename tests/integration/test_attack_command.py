@@ -14,9 +14,9 @@ from typer.testing import CliRunner
 
 from ranmask.attacks.outcome import AttackOutcome
 from ranmask.attacks.summary import summarise
-from ranmask.cli import app
+from ranmask.cli.main import app
 
-FAKE = "ranmask.classifiers.testing:keyword_classifier"
+FAKE = "ranmask.models.testing:keyword_classifier"
 COMMAND = [sys.executable, "-m", "ranmask.cli", "attack"]
 SYNONYMS = {
     "good": ["fine", "poor"],
@@ -26,7 +26,7 @@ SYNONYMS = {
 }
 SLOW = """
 import time
-from ranmask.classifiers.testing import keyword_classifier
+from ranmask.models.testing import keyword_classifier
 
 def judge(texts):
     time.sleep(0.01)
@@ -179,7 +179,7 @@ class TestAttacks:
 
     def test_pairs(self, here):
         (here / "mine.py").write_text(
-            "from ranmask.classifiers.testing import keyword_classifier\n"
+            "from ranmask.models.testing import keyword_classifier\n"
             "def judge(pairs):\n    return keyword_classifier([h for _, h in pairs])\n"
         )
         (here / "pairs.jsonl").write_text('{"p": "good", "h": "good film", "y": 1}\n')
@@ -225,7 +225,7 @@ class TestAttacks:
 
     def test_a_text_that_the_victim_chokes_on(self, here, monkeypatch):
         (here / "flaky.py").write_text(
-            "from ranmask.classifiers.testing import keyword_classifier\n"
+            "from ranmask.models.testing import keyword_classifier\n"
             "def judge(texts):\n"
             "    if any('bad' in text for text in texts):\n        raise RuntimeError('choked')\n"
             "    return keyword_classifier(texts)\n"

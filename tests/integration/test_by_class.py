@@ -5,9 +5,9 @@ import json
 import pytest
 from typer.testing import CliRunner
 
-from ranmask.cli import app
+from ranmask.cli.main import app
 
-MODEL = "ranmask.classifiers.testing:keyword_classifier"
+MODEL = "ranmask.models.testing:keyword_classifier"
 SMOOTHED = ("--model", MODEL, "--keep", "1", "--ensemble", "vote", "--labels", "bad,good")
 
 

@@ -11,21 +11,21 @@ import pytest
 from typer.testing import CliRunner
 
 from ranmask import DataError, ModelError, OptionError, OutputError, SmoothedClassifier, WordTable
-from ranmask.attacked import augmented, read_attacked
 from ranmask.attacks import engine
+from ranmask.attacks.adversarial_data import augmented, read_attacked
 from ranmask.attacks.outcome import AttackOutcome
+from ranmask.attacks.resources.neighbours import NeighbourTable
+from ranmask.attacks.resources.stop_words import StopWords
 from ranmask.attacks.supplies import Supplies
-from ranmask.cascade import Cascade
-from ranmask.cascade_report import CascadeReport
-from ranmask.cli import app
-from ranmask.corpora import load_splits
-from ranmask.defences import attacked_half
-from ranmask.defences.attacked_half import AttackPlan
-from ranmask.defences.augment import augmented_corpus
-from ranmask.defences.victim import victim_options
-from ranmask.loading import load_classifier
-from ranmask.resources.neighbours import NeighbourTable
-from ranmask.resources.stop_words import StopWords
+from ranmask.cli.main import app
+from ranmask.data import load_splits
+from ranmask.evaluation.cascade_report import CascadeReport
+from ranmask.smoothing.cascade import Cascade
+from ranmask.smoothing.store import load_classifier
+from ranmask.training.defences import attacked_half
+from ranmask.training.defences.attacked_half import AttackPlan
+from ranmask.training.defences.augment import augmented_corpus
+from ranmask.training.defences.victim import victim_options
 from ranmask.training.encoder import train_encoder
 from ranmask.training.options import WHOLE_TEXTS, TrainingOptions
 

@@ -15,9 +15,9 @@ import pyarrow.parquet as pq
 import pytest
 from typer.testing import CliRunner
 
-from ranmask.cli import app
+from ranmask.cli.main import app
 
-FAKE = "ranmask.classifiers.testing:keyword_classifier"
+FAKE = "ranmask.models.testing:keyword_classifier"
 COMMAND = [sys.executable, "-m", "ranmask.cli"]
 
 
@@ -96,7 +96,7 @@ class TestTexts:
 FUNCTIONS = """
 import itertools
 import sys
-from ranmask.classifiers.testing import keyword_classifier
+from ranmask.models.testing import keyword_classifier
 
 count = itertools.count()
 
@@ -245,7 +245,7 @@ class TestFiles:
         path = tmp_path / "pairs.jsonl"
         path.write_text('{"p": "good", "h": "bad bad"}\n')
         (tmp_path / "mine.py").write_text(
-            "from ranmask.classifiers.testing import keyword_classifier\n"
+            "from ranmask.models.testing import keyword_classifier\n"
             "def judge(pairs):\n    return keyword_classifier([h for _, h in pairs])\n"
         )
         done = ranmask(
@@ -261,7 +261,7 @@ class TestFiles:
         source = tmp_path / "in.txt"
         source.write_text("".join(f"good film {i} bad best\n" for i in range(400)))
         (tmp_path / "slow.py").write_text(
-            "import time\nfrom ranmask.classifiers.testing import keyword_classifier\n"
+            "import time\nfrom ranmask.models.testing import keyword_classifier\n"
             "def judge(texts):\n    time.sleep(0.002 * len(texts))\n"
             "    return keyword_classifier(texts)\n"
         )
@@ -396,9 +396,9 @@ class TestUsage:
 
     def test_help_imports_nothing_heavy(self):
         code = (
-            "import sys, ranmask.cli\n"
+            "import sys, ranmask.cli.main\n"
             "from typer.testing import CliRunner\n"
-            "assert CliRunner().invoke(ranmask.cli.app, ['--help']).exit_code == 0\n"
+            "assert CliRunner().invoke(ranmask.cli.main.app, ['--help']).exit_code == 0\n"
             "heavy = {'torch', 'transformers', 'scipy', 'numpy', 'pyarrow'} & set(sys.modules)\n"
             "assert not heavy, heavy\n"
         )
@@ -424,9 +424,9 @@ class TestLanguageModel:
             def description(self):
                 return {"kind": "stand-in"}
 
-        module = types.ModuleType("ranmask.resources.masked_lm")
+        module = types.ModuleType("ranmask.attacks.resources.masked_lm")
         module.MaskedLM = MaskedLM
-        monkeypatch.setitem(sys.modules, "ranmask.resources.masked_lm", module)
+        monkeypatch.setitem(sys.modules, "ranmask.attacks.resources.masked_lm", module)
         with mock.patch.dict(os.environ):  # the command sets variables for its libraries
             yield loaded
 

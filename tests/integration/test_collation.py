@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 import torch
 
-from ranmask.classifiers.base import MaskedCopies
-from ranmask.families import Retention
+from ranmask.certificates.families import Retention
+from ranmask.models.base import MaskedCopies
 from ranmask.training import collation
 from ranmask.training.collation import Collator
 from ranmask.training.defence import Defence

@@ -8,9 +8,9 @@ import sys
 import pytest
 from typer.testing import CliRunner
 
-from ranmask.cli import app
+from ranmask.cli.main import app
 
-FAKE = "ranmask.classifiers.testing:keyword_classifier"
+FAKE = "ranmask.models.testing:keyword_classifier"
 KINDS = ["ablation", "paper", "paper-as-printed"]
 OTHERS = ("label", "label_id", "radius", "guarantee", "alpha", "ensemble", "masks")
 
@@ -190,7 +190,7 @@ class TestCompare:
 def test_other_ways_of_smoothing_are_refused_by_name(
     command, arguments, named, kind, message, tmp_path
 ):
-    from ranmask.classifiers import record as records
+    from ranmask.models import record as records
 
     records.write(tmp_path, kind, {}, records.CASCADE_PARTS if kind == "cascade" else ())
     done = ranmask(command, *arguments, "a b", model=str(tmp_path), keep=())
@@ -283,7 +283,7 @@ class TestBeta:
     def test_a_pair(self, tmp_path, monkeypatch):
         (tmp_path / "pairs.jsonl").write_text('{"p": "good", "h": "bad bad good"}\n')
         (tmp_path / "second_of_pair.py").write_text(
-            "from ranmask.classifiers.testing import keyword_classifier\n"
+            "from ranmask.models.testing import keyword_classifier\n"
             "def judge(pairs):\n    return keyword_classifier([h for _, h in pairs])\n"
         )
         monkeypatch.syspath_prepend(tmp_path)
@@ -314,9 +314,9 @@ class TestBeta:
 @pytest.mark.parametrize("command", ["certify", "beta"])
 def test_help_stays_light(command):
     code = (
-        "import sys, ranmask.cli\n"
+        "import sys, ranmask.cli.main\n"
         "from typer.testing import CliRunner\n"
-        f"done = CliRunner().invoke(ranmask.cli.app, ['{command}', '--help'])\n"
+        f"done = CliRunner().invoke(ranmask.cli.main.app, ['{command}', '--help'])\n"
         "assert done.exit_code == 0, done.output\n"
         "heavy = {'torch', 'transformers', 'scipy', 'numpy', 'pyarrow'} & set(sys.modules)\n"
         "assert not heavy, heavy\n"

@@ -7,12 +7,12 @@ import typer
 from typer.testing import CliRunner
 
 from ranmask import SmoothedClassifier
-from ranmask.classifiers.testing import keyword_classifier
-from ranmask.cli_compare import compare
-from ranmask.data import Row
+from ranmask.cli.compare import compare
+from ranmask.data.rows import Row
 from ranmask.errors import DataError
-from ranmask.reporting.reading import read, write
-from ranmask.runs import ResultFile, classify_rows, run_description, summarise
+from ranmask.models.testing import keyword_classifier
+from ranmask.paper.report.reading import read, write
+from ranmask.runs.run import ResultFile, classify_rows, run_description, summarise
 
 WORDS = ("good", "great", "fine", "bad", "awful", "dull", "film", "plot", "day")
 TEXTS = [" ".join(WORDS[(3 * row + step) % 9] for step in range(row % 5 + 3)) for row in range(40)]

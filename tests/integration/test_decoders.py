@@ -10,11 +10,11 @@ import transformers
 from tokenizers import normalizers
 
 from ranmask import SmoothedClassifier
-from ranmask.classifiers.base import MaskedCopies
-from ranmask.classifiers.batching import batches
-from ranmask.classifiers.huggingface import HuggingFaceClassifier
+from ranmask.certificates.families import all_sets
 from ranmask.errors import ModelError
-from ranmask.families import all_sets
+from ranmask.models.base import MaskedCopies
+from ranmask.models.batching import batches
+from ranmask.models.huggingface import HuggingFaceClassifier
 from ranmask.words import Document
 
 pytestmark = pytest.mark.usefixtures("one_thread")

@@ -9,10 +9,10 @@ import made_up
 import pytest
 from typer.testing import CliRunner
 
-from ranmask import cli_defences
-from ranmask.cli import app
-from ranmask.defences.building import NAMES
+from ranmask.cli import defences
+from ranmask.cli.main import app
 from ranmask.errors import OptionError
+from ranmask.training.defences.building import NAMES
 
 pytestmark = pytest.mark.usefixtures("quiet")
 
@@ -306,7 +306,7 @@ def test_the_same_command_resumes_to_the_same_weights(arguments, train, tmp_path
 
 
 def test_an_interrupted_augmentation_trains_no_victim_again(train, tmp_path, monkeypatch):
-    from ranmask.defences import augment
+    from ranmask.training.defences import augment
 
     def interrupted(*_, **__):
         raise KeyboardInterrupt
@@ -395,10 +395,10 @@ def test_options_that_mean_nothing_with_a_defence(name):
     needed = {"neighbours": "tiny.json"} if own_of(name) in ("dne", "safer") else {}
     for option, value in OPTIONS.items():
         if option in taken:
-            cli_defences.divided(name, {**needed, option: value})
+            defences.divided(name, {**needed, option: value})
         elif (own_of(name), option) != ("hotflip", "neighbours"):
             with pytest.raises(OptionError, match=f"^{flag(option)} means nothing with --defence "):
-                cli_defences.divided(name, {**needed, option: value})
+                defences.divided(name, {**needed, option: value})
 
 
 @pytest.mark.parametrize(

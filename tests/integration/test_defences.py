@@ -12,20 +12,20 @@ import torch
 from safetensors.torch import load_file
 from torch.nn import functional
 
-from ranmask.classifiers.base import MaskedCopies
-from ranmask.classifiers.batching import batches
-from ranmask.classifiers.huggingface import HuggingFaceClassifier
-from ranmask.defences.building import build, parts_of
-from ranmask.defences.dne import Dne, _risen
-from ranmask.defences.freelb import FreeLb
-from ranmask.defences.hotflip import HotFlip
-from ranmask.defences.pgd import Pgd
-from ranmask.defences.safer import Safer
-from ranmask.defences.word_tokens import WordTokens
+from ranmask.attacks.resources.neighbours import NeighbourTable
+from ranmask.certificates.families import Retention
 from ranmask.errors import OptionError
-from ranmask.families import Retention
-from ranmask.resources.neighbours import NeighbourTable
+from ranmask.models.base import MaskedCopies
+from ranmask.models.batching import batches
+from ranmask.models.huggingface import HuggingFaceClassifier
 from ranmask.training.defence import Defence
+from ranmask.training.defences.building import build, parts_of
+from ranmask.training.defences.dne import Dne, _risen
+from ranmask.training.defences.freelb import FreeLb
+from ranmask.training.defences.hotflip import HotFlip
+from ranmask.training.defences.pgd import Pgd
+from ranmask.training.defences.safer import Safer
+from ranmask.training.defences.word_tokens import WordTokens
 from ranmask.training.encoder import train_encoder
 from ranmask.training.masking import MaskingPlan, Turn
 from ranmask.training.options import WHOLE_TEXTS, TrainingOptions

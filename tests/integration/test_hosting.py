@@ -6,12 +6,12 @@ from dataclasses import replace
 import pytest
 
 from ranmask import SmoothedClassifier, SynonymSets, SynonymSmoothedClassifier, load_default
-from ranmask.cascade import Cascade
 from ranmask.errors import ModelError, OptionError, RanmaskError
-from ranmask.loading import load_classifier
 from ranmask.serving.faults import Cancelled, Closing, UnknownModel
 from ranmask.serving.hosting import Host, named_models
 from ranmask.serving.tickets import Ticket
+from ranmask.smoothing.cascade import Cascade
+from ranmask.smoothing.store import load_classifier
 
 TEXTS = ["the film was very good and fine", "an awful , dull story", "good", "film " * 70]
 

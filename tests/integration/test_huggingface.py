@@ -10,12 +10,12 @@ import tiny_models
 import torch
 
 from ranmask import SmoothedClassifier
-from ranmask.classifiers.base import BaseClassifier, MaskedCopies
-from ranmask.classifiers.batching import batches
-from ranmask.classifiers.encoding import CHARACTERS_PER_WORD, TOKENS_PER_WORD
-from ranmask.classifiers.huggingface import HuggingFaceClassifier
+from ranmask.certificates.families import all_sets, sampled_sets
 from ranmask.errors import ClassifierError, ModelError, RanmaskError
-from ranmask.families import all_sets, sampled_sets
+from ranmask.models.base import BaseClassifier, MaskedCopies
+from ranmask.models.batching import batches
+from ranmask.models.encoding import CHARACTERS_PER_WORD, TOKENS_PER_WORD
+from ranmask.models.huggingface import HuggingFaceClassifier
 from ranmask.words import Document
 
 pytestmark = pytest.mark.usefixtures("one_thread")
@@ -636,7 +636,7 @@ def test_texts_laid_out_together_have_the_rows_that_they_have_alone(
     classifier, architecture, hide, monkeypatch
 ):
     """A row must not tell which texts it was laid out with: nor its tokens, nor their places."""
-    monkeypatch.setattr("ranmask.classifiers.encoding._ROWS_LAID_OUT", 12)
+    monkeypatch.setattr("ranmask.models.encoding._ROWS_LAID_OUT", 12)
     base = classifier(architecture, hide)
     texts = [
         copies_of(base, WORDS, all_sets(5, 2)),

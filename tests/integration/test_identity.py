@@ -9,11 +9,11 @@ import torch
 import transformers
 from typer.testing import CliRunner
 
-from ranmask.classifiers.blend import Blend
-from ranmask.classifiers.identity import digest
-from ranmask.classifiers.pretrained import load
-from ranmask.cli import app
-from ranmask.resources.masked_lm import MaskedLM
+from ranmask.attacks.resources.masked_lm import MaskedLM
+from ranmask.cli.main import app
+from ranmask.models.blend import Blend
+from ranmask.models.identity import digest
+from ranmask.models.pretrained import load
 
 pytestmark = pytest.mark.usefixtures("one_thread", "quiet")
 

@@ -11,8 +11,8 @@ import tiny_models
 import torch
 import transformers
 
+from ranmask.attacks.resources import HuggingFaceSentenceEncoder, MaskedLM, load_sentence_encoder
 from ranmask.errors import ModelError, OptionError
-from ranmask.resources import HuggingFaceSentenceEncoder, MaskedLM, load_sentence_encoder
 from ranmask.words import Document, document
 
 pytestmark = pytest.mark.usefixtures("one_thread")

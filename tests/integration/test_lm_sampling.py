@@ -11,14 +11,14 @@ import transformers
 from typer.testing import CliRunner
 
 from ranmask import OptionError, SmoothedClassifier
-from ranmask.classifiers.testing import hashing_classifier
-from ranmask.cli import app
-from ranmask.resources.masked_lm import MaskedLM
+from ranmask.attacks.resources.masked_lm import MaskedLM
+from ranmask.cli.main import app
+from ranmask.models.testing import hashing_classifier
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 
 TEXTS = ["the film was not very good", "unbelievable acting but a dull story", "great"]
-FAKE = "ranmask.classifiers.testing:hashing_classifier"
+FAKE = "ranmask.models.testing:hashing_classifier"
 
 
 @pytest.fixture(scope="module")

@@ -17,8 +17,8 @@ import transformers
 from safetensors.torch import load_file, save_file
 from typer.testing import CliRunner
 
-from ranmask.cli import app
-from ranmask.corpora import Corpus
+from ranmask.cli.main import app
+from ranmask.data import Corpus
 from ranmask.errors import DataError, ModelError, OptionError, OutputError
 from ranmask.training import mlm, mlm_trainer, running
 from ranmask.training.masking import Turn

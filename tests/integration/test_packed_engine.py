@@ -10,16 +10,16 @@ import torch
 import transformers
 
 from ranmask import SmoothedClassifier
-from ranmask.classifiers import huggingface
-from ranmask.classifiers.base import MaskedCopies
-from ranmask.classifiers.engine import choosing
-from ranmask.classifiers.engine.layout import FEW_COPIES, SharedRows, spell, suits
-from ranmask.classifiers.engine.operations import PlainOperations
-from ranmask.classifiers.engine.packing import cut, pack
-from ranmask.classifiers.huggingface import HuggingFaceClassifier
-from ranmask.classifiers.screened import ScreenedClassifier
+from ranmask.certificates.families import sampled_sets
 from ranmask.errors import ClassifierError, ModelError, OptionError
-from ranmask.families import sampled_sets
+from ranmask.models import huggingface
+from ranmask.models.base import MaskedCopies
+from ranmask.models.gpu import choosing
+from ranmask.models.gpu.layout import FEW_COPIES, SharedRows, spell, suits
+from ranmask.models.gpu.operations import PlainOperations
+from ranmask.models.gpu.packing import cut, pack
+from ranmask.models.huggingface import HuggingFaceClassifier
+from ranmask.models.screened import ScreenedClassifier
 from ranmask.words import Document
 
 pytestmark = pytest.mark.usefixtures("one_thread")
@@ -391,7 +391,7 @@ def test_nothing_to_score(classifiers):
 @pytest.mark.parametrize("dtype", ["float32", "float16", "bfloat16"])
 @pytest.mark.parametrize("size", [16, 32, 64])
 def test_kernels_give_a_row_the_same_bits_in_any_company(dtype, size):
-    from ranmask.classifiers.engine.kernels import TritonOperations
+    from ranmask.models.gpu.kernels import TritonOperations
 
     torch.manual_seed(1)
     device, heads, rows = torch.device("cuda"), 4, 300
@@ -421,7 +421,7 @@ def test_kernels_give_a_row_the_same_bits_in_any_company(dtype, size):
 @pytest.mark.parametrize("dtype", ["float32", "float16", "bfloat16"])
 @pytest.mark.parametrize("size", [16, 24, 64])
 def test_kernels_do_what_plain_operations_do(dtype, size):
-    from ranmask.classifiers.engine.kernels import TritonOperations
+    from ranmask.models.gpu.kernels import TritonOperations
 
     torch.manual_seed(0)
     device, heads = torch.device("cuda"), 2

@@ -13,17 +13,17 @@ import transformers
 from transformers.models.auto import configuration_auto, modeling_auto
 
 from ranmask import SmoothedClassifier
-from ranmask.classifiers.base import MaskedCopies
-from ranmask.classifiers.huggingface import HuggingFaceClassifier
-from ranmask.classifiers.pair_head import (
+from ranmask.certificates.families import all_sets
+from ranmask.errors import DataError, ModelError, OptionError
+from ranmask.models.base import MaskedCopies
+from ranmask.models.huggingface import HuggingFaceClassifier
+from ranmask.models.pair_head import (
     MODEL_TYPE,
     PairConfig,
     PairHeadModel,
     register,
     with_pair_head,
 )
-from ranmask.errors import DataError, ModelError, OptionError
-from ranmask.families import all_sets
 from ranmask.training import bases, compact
 from ranmask.training.encoder import train_encoder
 from ranmask.training.options import TrainingOptions

@@ -11,8 +11,8 @@ import torch
 import transformers
 
 from ranmask import SmoothedClassifier
-from ranmask.classifiers.huggingface import HuggingFaceClassifier
 from ranmask.errors import ModelError, OptionError
+from ranmask.models.huggingface import HuggingFaceClassifier
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 

@@ -17,10 +17,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from ranmask.cli import run_command
-from ranmask.reporting.reading import read
-from ranmask.reproduction.plan import plan
-from ranmask.reproduction.recipe import FOLDER, load_recipe, recipe_names
+from ranmask.cli.main import run_command
+from ranmask.paper.report.reading import read
+from ranmask.paper.reproduction.plan import plan
+from ranmask.paper.reproduction.recipe import FOLDER, load_recipe, recipe_names
 
 pytestmark = pytest.mark.usefixtures("one_thread", "quiet", "made_up_data")
 

@@ -11,16 +11,17 @@ import torch
 from typer.testing import CliRunner
 
 from ranmask import Blend, SmoothedClassifier
-from ranmask.attacks.victims import SmoothedVictim, as_victim
-from ranmask.classifiers.base import MaskedCopies
-from ranmask.classifiers.huggingface import HuggingFaceClassifier
-from ranmask.classifiers.screened import ScreenedClassifier
-from ranmask.cli import app
+from ranmask.attacks.api import as_victim
+from ranmask.attacks.victims import SmoothedVictim
+from ranmask.certificates.families import sampled_sets
+from ranmask.cli.main import app
 from ranmask.errors import ClassifierError, ModelError, OptionError
-from ranmask.families import sampled_sets
-from ranmask.synonym_smoothing import SynonymSmoothedClassifier
-from ranmask.synonyms import SynonymSets
-from ranmask.voting import count_ballots
+from ranmask.models.base import MaskedCopies
+from ranmask.models.huggingface import HuggingFaceClassifier
+from ranmask.models.screened import ScreenedClassifier
+from ranmask.models.synonyms import SynonymSets
+from ranmask.smoothing.synonyms import SynonymSmoothedClassifier
+from ranmask.smoothing.votes import count_ballots
 from ranmask.words import Document, document
 
 pytestmark = pytest.mark.usefixtures("one_thread")

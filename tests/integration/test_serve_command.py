@@ -14,7 +14,7 @@ from contextlib import contextmanager, suppress
 
 import pytest
 
-from ranmask.loading import load_default
+from ranmask.smoothing.store import load_default
 
 KEY = "a-key-that-is-long-enough"
 TEXT = "Stocks fell sharply on Wall Street as oil prices rose again"

@@ -16,7 +16,7 @@ from pathlib import Path
 
 import pytest
 
-from ranmask.loading import load_default
+from ranmask.smoothing.store import load_default
 
 pytestmark = pytest.mark.skipif(
     not hasattr(socket, "SO_REUSEPORT"), reason="this system cannot share a port"

@@ -16,7 +16,7 @@ import transformers
 import ranmask
 from ranmask import SmoothedClassifier, load_default
 from ranmask.errors import ModelError, OptionError
-from ranmask.loading import DEFAULT_MODEL, SHIPPED, load_classifier, shipped_folder
+from ranmask.smoothing.store import DEFAULT_MODEL, SHIPPED, load_classifier, shipped_folder
 
 RECORDED = Path(__file__).parents[1] / "data" / "shipped.json"
 MOST_BYTES = {"news": 16_000_000, "news-words": 2_000_000, "reviews-words": 2_000_000}
@@ -90,7 +90,7 @@ def test_names():
 
 
 def test_a_damaged_installation_is_named(monkeypatch, tmp_path):
-    monkeypatch.setattr("ranmask.loading.__file__", str(tmp_path / "loading.py"))
+    monkeypatch.setattr("ranmask.smoothing.store.__file__", str(tmp_path / "a" / "store.py"))
     with pytest.raises(ModelError, match="missing from this installation"):
         load_default("news")
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from ranmask.cli import app
+from ranmask.cli.main import app
 
 TABLE = ("--model", "reviews-words")
 ATTACK = ("attack", "--recipe", "deepwordbug", "--stop-words", "none")

@@ -9,11 +9,11 @@ import tiny_models
 import transformers
 
 from ranmask import SmoothedClassifier
-from ranmask.classifiers.huggingface import HuggingFaceClassifier
-from ranmask.classifiers.pretrained import load
-from ranmask.classifiers.splitting import split_one_way
+from ranmask.attacks.resources.sentence_encoder import HuggingFaceSentenceEncoder
 from ranmask.errors import ModelError
-from ranmask.resources.sentence_encoder import HuggingFaceSentenceEncoder
+from ranmask.models.huggingface import HuggingFaceClassifier
+from ranmask.models.pretrained import load
+from ranmask.models.splitting import split_one_way
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 

@@ -18,12 +18,13 @@ from ranmask import (
     SynonymSets,
     SynonymSmoothedClassifier,
 )
+from ranmask.attacks.api import as_victim
 from ranmask.attacks.outcome import AttackOutcome
-from ranmask.attacks.victims import PlainVictim, Question, as_victim
-from ranmask.classifiers.base import BaseClassifier
-from ranmask.classifiers.whole import whole_copy
-from ranmask.cli import app
-from ranmask.loading import load_classifier, load_with_any_keep
+from ranmask.attacks.victims import PlainVictim, Question
+from ranmask.cli.main import app
+from ranmask.models.base import BaseClassifier
+from ranmask.models.whole import whole_copy
+from ranmask.smoothing.store import load_classifier, load_with_any_keep
 from ranmask.words import document
 
 TABLE = {
@@ -95,7 +96,7 @@ def test_copies_laid_out_together_are_those_laid_out_one_by_one(classifier, arch
 
 
 def test_the_memory_of_token_sets_is_bounded(classifier, monkeypatch):
-    monkeypatch.setattr("ranmask.classifiers.encoding._CACHED_SETS", 2)
+    monkeypatch.setattr("ranmask.models.encoding._CACHED_SETS", 2)
     base = classifier("bert").configured()  # with a memory of its own
     drawn = [SynonymSets(TABLE).draw(document(text), 9, 0) for text in TEXTS[:2]]
     before = base.score_drawn(drawn)
@@ -195,7 +196,7 @@ class TestCommands:
     def test_the_table_says_what_is_covered(self, folder):
         from rich.console import Console
 
-        from ranmask.rendering import explain
+        from ranmask.cli.printing import explain
 
         console = Console(width=300, record=True, file=io.StringIO())
         [result] = load_classifier(str(folder)).certify(["The film was good"])

@@ -21,11 +21,12 @@ import transformers
 from safetensors.torch import load_file
 
 from ranmask import SmoothedClassifier
-from ranmask.classifiers.base import MaskedCopies
-from ranmask.classifiers.huggingface import HuggingFaceClassifier
+from ranmask.certificates.families import Retention, all_sets
 from ranmask.errors import DataError, ModelError, OptionError, OutputError
-from ranmask.families import Retention, all_sets
 from ranmask.metrics import CertifiedSummary
+from ranmask.models.base import MaskedCopies
+from ranmask.models.huggingface import HuggingFaceClassifier
+from ranmask.smoothing.votes import SCALE, count_ballots
 from ranmask.training import encoder, losses, running, trainer
 from ranmask.training.defence import Defence
 from ranmask.training.encoder import train_encoder
@@ -33,7 +34,6 @@ from ranmask.training.evaluating import certified_score, certified_summary
 from ranmask.training.masking import MaskingPlan, Turns
 from ranmask.training.options import TrainingOptions
 from ranmask.training.records import RunFolder, figures
-from ranmask.voting import SCALE, count_ballots
 from ranmask.words import document, documents
 
 pytestmark = pytest.mark.usefixtures("quiet")

@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 import pytest
 from typer.testing import CliRunner
 
-from ranmask.cli import app
+from ranmask.cli.main import app
 from ranmask.errors import OptionError
 
 pytestmark = pytest.mark.usefixtures("quiet")
@@ -131,7 +131,7 @@ class TestWords:
         assert "do not use it" in (tmp_path / "other" / "README.md").read_text()
 
     def test_a_class_that_is_hardly_found(self, capsys, tmp_path):
-        from ranmask.training_log import TrainingLog
+        from ranmask.cli.train_printing import TrainingLog
 
         classes = [
             {"name": name, "texts": texts, "recall": recall, "certified_recall": [recall, 0.0]}
@@ -245,9 +245,9 @@ class TestEncoder:
 class TestRefused:
     def test_help_imports_nothing_heavy(self):
         code = (
-            "import sys, ranmask.cli\n"
+            "import sys, ranmask.cli.main\n"
             "from typer.testing import CliRunner\n"
-            "done = CliRunner().invoke(ranmask.cli.app, ['train', '--help'])\n"
+            "done = CliRunner().invoke(ranmask.cli.main.app, ['train', '--help'])\n"
             "assert done.exit_code == 0 and 'vote-epochs' in done.output, done.output\n"
             "heavy = {'torch', 'transformers', 'scipy', 'numpy', 'pyarrow'} & set(sys.modules)\n"
             "assert not heavy, heavy\n"

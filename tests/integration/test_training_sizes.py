@@ -9,7 +9,7 @@ import tiny_models
 from typer.testing import CliRunner
 
 from ranmask import SmoothedClassifier
-from ranmask.cli import app
+from ranmask.cli.main import app
 from ranmask.errors import OptionError, OutputError
 from ranmask.training import encoder
 from ranmask.training.encoder import train_encoder

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from ranmask import SmoothedClassifier
-from ranmask.tuning import Setting, supported_ensembles, sweep
+from ranmask.evaluation.tuning import Setting, supported_ensembles, sweep
 
 COMMAND = [sys.executable, "-m", "ranmask.cli"]
 NAMES = ("river", "mountain", "desert")
@@ -46,7 +46,7 @@ def corpus(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def table(corpus, tmp_path_factory):
-    from ranmask.corpora import load_corpus
+    from ranmask.data import load_corpus
     from ranmask.training.word_table import WordTableOptions, train_word_table
 
     learned = load_corpus(str(corpus), "train")
@@ -137,7 +137,7 @@ class TestEncoder:
 class TestInterrupted:
     def test_the_same_command_goes_on_after_the_last_setting(self, corpus, tmp_path):
         (tmp_path / "slow.py").write_text(
-            "import time\nfrom ranmask.classifiers.testing import hashing_classifier\n"
+            "import time\nfrom ranmask.models.testing import hashing_classifier\n"
             "def judge(texts):\n    time.sleep(0.3)\n    return hashing_classifier(texts)\n"
         )
         output = tmp_path / "tune.json"

@@ -138,7 +138,7 @@ def pair_roberta():
 
 
 def _with_pair_head(model, tokenizer):
-    from ranmask.classifiers.pair_head import PairHeadModel
+    from ranmask.models.pair_head import PairHeadModel
 
     with torch.random.fork_rng():
         torch.manual_seed(7)

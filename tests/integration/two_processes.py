@@ -9,11 +9,11 @@ from pathlib import Path
 import made_up
 import transformers
 
-from ranmask.defences.freelb import FreeLb
-from ranmask.defences.hotflip import HotFlip
-from ranmask.defences.pgd import Pgd
 from ranmask.errors import OutputError
 from ranmask.training import running, trainer
+from ranmask.training.defences.freelb import FreeLb
+from ranmask.training.defences.hotflip import HotFlip
+from ranmask.training.defences.pgd import Pgd
 from ranmask.training.encoder import train_encoder
 from ranmask.training.options import TrainingOptions
 from ranmask.training.records import RunFolder

@@ -6,7 +6,7 @@ from ranmask import attack, load_default
 from ranmask.attacks.summary import summarise
 from ranmask.attacks.supplies import Supplies
 from ranmask.attacks.victims import PlainVictim
-from ranmask.corpora import data_folder, load_corpus
+from ranmask.data import data_folder, load_corpus
 
 DATA = data_folder()
 NEEDED = ("agnews", "nltk", "synonyms")
@@ -19,8 +19,8 @@ pytestmark = pytest.mark.skipif(
 
 @pytest.fixture(scope="module")
 def supplies():
-    from ranmask.resources.neighbours import load_neighbours
-    from ranmask.resources.tagging import load_tagger
+    from ranmask.attacks.resources.neighbours import load_neighbours
+    from ranmask.attacks.resources.tagging import load_tagger
 
     return Supplies(neighbours=load_neighbours("jia2019"), tagger=load_tagger())
 

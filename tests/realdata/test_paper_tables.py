@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from ranmask.published import Cell, published
+from ranmask.paper.published import Cell, published
 
 ROOT = Path(__file__).resolve().parents[2]
 SOURCE = (

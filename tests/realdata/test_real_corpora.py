@@ -6,7 +6,7 @@ from functools import cache
 
 import pytest
 
-from ranmask.corpora import SPLITS, data_folder, load_corpus, load_splits
+from ranmask.data import SPLITS, data_folder, load_corpus, load_splits
 
 DATA = data_folder()
 README = DATA / "README.md" if DATA else None

@@ -2,9 +2,9 @@
 
 import pytest
 
-from ranmask.cli import run_command
-from ranmask.corpora import data_folder
-from ranmask.reporting.reading import read
+from ranmask.cli.main import run_command
+from ranmask.data import data_folder
+from ranmask.paper.report.reading import read
 
 
 def test_the_smallest_reproduction_shows_certificates_worth_having(tmp_path, capsys):

@@ -10,15 +10,15 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from ranmask.corpora import data_folder, load_corpus
-from ranmask.errors import ModelError
-from ranmask.resources import (
+from ranmask.attacks.resources import (
     MaskedLM,
     load_neighbours,
     load_sentence_encoder,
     load_stop_words,
     load_tagger,
 )
+from ranmask.data import data_folder, load_corpus
+from ranmask.errors import ModelError
 
 DATA = data_folder()
 NLTK = DATA / "nltk" if DATA else None

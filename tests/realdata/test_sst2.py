@@ -5,8 +5,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from ranmask import FunctionClassifier, SmoothedClassifier
-from ranmask.corpora import data_folder
-from ranmask.families import family, kept_count
+from ranmask.certificates.families import family, kept_count
+from ranmask.data import data_folder
 
 
 def columns(part, rows):

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from ranmask.cli import app
-from ranmask.corpora import data_folder
+from ranmask.cli.main import app
+from ranmask.data import data_folder
 
 PAGE = Path(__file__).parents[2] / "docs" / "tuning.md"
 DATA = data_folder()

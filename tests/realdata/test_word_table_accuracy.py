@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from ranmask import SmoothedClassifier
-from ranmask.corpora import data_folder, load_splits
+from ranmask.data import data_folder, load_splits
 from ranmask.training.word_table import WordTableOptions, table_smoothing, train_word_table
 
 DATA = data_folder()

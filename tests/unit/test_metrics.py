@@ -4,8 +4,14 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ranmask.class_figures import certified_values, class_lines, headline
-from ranmask.metrics import CertifiedSummary, ClassCounts, median_certified_robustness
+from ranmask.metrics import (
+    CertifiedSummary,
+    ClassCounts,
+    certified_values,
+    class_lines,
+    headline,
+    median_certified_robustness,
+)
 
 
 def test_papers_example():

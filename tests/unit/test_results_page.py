@@ -11,10 +11,10 @@ sys.path.insert(0, str(ROOT))
 
 from benchmarks import report, reproduced_page, results_page  # noqa: E402
 
-from ranmask.divergence import jensen_shannon  # noqa: E402
 from ranmask.metrics import CertifiedSummary  # noqa: E402
-from ranmask.published import published  # noqa: E402
-from ranmask.reporting.reading import read  # noqa: E402
+from ranmask.paper.divergence import jensen_shannon  # noqa: E402
+from ranmask.paper.published import published  # noqa: E402
+from ranmask.paper.report.reading import read  # noqa: E402
 
 RECORDS = sorted((ROOT / "results").glob("*.json"))
 

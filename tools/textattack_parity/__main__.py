@@ -21,7 +21,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from ranmask.corpora import data_folder
+from ranmask.data import data_folder
 from tools.textattack_parity import common, compare, made_up, ours
 
 ROOT = Path(__file__).parents[2]
@@ -154,7 +154,7 @@ def run_theirs(python: str, given: dict[str, Any], folder: Path) -> dict[str, An
 
 
 def _nltk_data() -> Path:
-    from ranmask.resources.nltk_files import STOP_WORDS, nltk_file
+    from ranmask.attacks.resources.nltk_files import STOP_WORDS, nltk_file
 
     return nltk_file(STOP_WORDS).parents[2]
 

@@ -12,16 +12,16 @@ from typing import Any
 
 import numpy as np
 
-from ranmask.attacks.attacking import attack
+from ranmask.attacks.api import attack
 from ranmask.attacks.attempt import Attempt
 from ranmask.attacks.candidates import TypingErrors, in_case_of
 from ranmask.attacks.constraints import Proposal
-from ranmask.attacks.cutting import CutText, cut
 from ranmask.attacks.recipe import Ranking, Recipe
 from ranmask.attacks.recipes import build_recipe
 from ranmask.attacks.requests import Dialogue, Judge
+from ranmask.attacks.resources import MaskedLM, StopWords, WordVectors, load_tagger
 from ranmask.attacks.supplies import Supplies
-from ranmask.resources import MaskedLM, StopWords, WordVectors, load_tagger
+from ranmask.attacks.tokenization import CutText, cut
 from ranmask.words import split
 from tools.textattack_parity import common
 

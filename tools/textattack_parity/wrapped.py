@@ -18,8 +18,8 @@ from typing import Any
 
 import ranmask
 from ranmask import SmoothedClassifier, load_default
-from ranmask.attacks.attacking import attack
-from ranmask.corpora import data_folder
+from ranmask.attacks.api import attack
+from ranmask.data import data_folder
 from tools.textattack_parity import ours, theirs
 from tools.textattack_parity.__main__ import CORPORA
 

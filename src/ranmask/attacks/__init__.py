@@ -3,7 +3,7 @@
 `attack` runs a recipe against a victim and says what became of each text.  A module imports only
 from those above it:
 
-`cutting`      which parts of a text an attack may replace
+`tokenization` which parts of a text an attack may replace
 `requests`     what a search asks while it runs
 `attempt`      one text under attack, and the chances that it draws from
 `outcome`      what became of a text: a versioned record
@@ -18,6 +18,10 @@ from those above it:
 `recipes`      the recipes, one short file each
 `engine`       many texts in lock-step
 `summary`      Cln, Boa, Succ and the rest, over outcomes
-`attacking`    `attack`: the whole in one call
+`api`          `attack`: the whole in one call
+`runs`         attacks over files, resumed
 `textattack`   a wrapper for those who live there
+
+`resources` (word lists, language models) stands below all of these; `adversarial_data` makes
+training data of outcomes.
 """

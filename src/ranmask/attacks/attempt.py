@@ -9,7 +9,7 @@ from typing import Protocol
 
 import numpy as np
 
-from ranmask.attacks.cutting import CutText
+from ranmask.attacks.tokenization import CutText
 from ranmask.results import Certificate
 
 

@@ -14,12 +14,12 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
 from ranmask.attacks.attempt import Attempt, Chance
-from ranmask.attacks.cutting import CutText, Cutting, count_words
 from ranmask.attacks.requests import Dialogue, Guess
+from ranmask.attacks.tokenization import CutText, Cutting, count_words
 
 if TYPE_CHECKING:
-    from ranmask.resources.masked_lm import MaskedLM
-    from ranmask.resources.neighbours import Neighbours
+    from ranmask.attacks.resources.masked_lm import MaskedLM
+    from ranmask.attacks.resources.neighbours import Neighbours
 
 
 _LOOKED_AT = 20_000

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from ranmask.attacks.victims import Answers, PlainVictim, Question, Victim
-from ranmask.cascade import Cascade
 from ranmask.errors import OptionError
 from ranmask.results import Certificate
+from ranmask.smoothing.cascade import Cascade
 from ranmask.words import Text
 
 

@@ -14,13 +14,13 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import numpy as np
 
-from ranmask.attacks.cutting import CutText
 from ranmask.attacks.requests import Dialogue, Embed, Vectors
+from ranmask.attacks.tokenization import CutText
 from ranmask.errors import MissingDependencyError
 
 if TYPE_CHECKING:
-    from ranmask.resources.neighbours import Neighbours
-    from ranmask.resources.tagging import Tagger
+    from ranmask.attacks.resources.neighbours import Neighbours
+    from ranmask.attacks.resources.tagging import Tagger
 
 Against: TypeAlias = Literal["original", "current"]
 

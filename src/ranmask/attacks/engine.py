@@ -21,13 +21,13 @@ from typing import Any
 import numpy as np
 
 from ranmask.attacks.attempt import Attempt
-from ranmask.attacks.cutting import CutText, cut
 from ranmask.attacks.outcome import AttackOutcome, changes_between
 from ranmask.attacks.recipe import Budget, Recipe
 from ranmask.attacks.requests import Dialogue, Embed, Guess, Judge, Judgement, Request
+from ranmask.attacks.tokenization import CutText, cut
 from ranmask.attacks.victims import Answers, PlainVictim, Question, Victim
-from ranmask.classifiers.base import Scores
 from ranmask.errors import ClassifierError, OptionError, RanmaskError, TextError
+from ranmask.models.base import Scores
 from ranmask.words import Text, document, split
 
 _AHEAD = 4  # finished texts that may wait for a slow one, as a multiple of those at work

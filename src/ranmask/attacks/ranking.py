@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ranmask.attacks.attempt import Attempt
-from ranmask.attacks.cutting import CutText
 from ranmask.attacks.recipe import Ranking
 from ranmask.attacks.requests import Dialogue, Judge
+from ranmask.attacks.tokenization import CutText
 from ranmask.words import split
 
 

@@ -14,13 +14,13 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 from ranmask.attacks.attempt import Attempt
 from ranmask.attacks.candidates import Candidates
 from ranmask.attacks.constraints import Constraint, Proposal
-from ranmask.attacks.cutting import CutText, Cutting, count_words
 from ranmask.attacks.requests import Dialogue, Judgement
+from ranmask.attacks.tokenization import CutText, Cutting, count_words
 from ranmask.words import distance
 
 if TYPE_CHECKING:
-    from ranmask.resources.masked_lm import MaskedLM
-    from ranmask.resources.sentence_encoder import SentenceEncoder
+    from ranmask.attacks.resources.masked_lm import MaskedLM
+    from ranmask.attacks.resources.sentence_encoder import SentenceEncoder
 
 Budget: TypeAlias = int | Literal["radius", "radius+1"] | None
 """Most words that may change: a number, the text's certified radius, one more, or any."""

@@ -14,7 +14,7 @@ from typing import Any, TypeAlias, TypeVar
 
 import numpy.typing as npt
 
-from ranmask.attacks.cutting import CutText
+from ranmask.attacks.tokenization import CutText
 
 T = TypeVar("T")
 

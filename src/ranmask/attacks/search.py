@@ -11,9 +11,9 @@ from dataclasses import dataclass
 
 from ranmask.attacks.attempt import Attempt
 from ranmask.attacks.constraints import Proposal
-from ranmask.attacks.cutting import CutText
 from ranmask.attacks.recipe import Recipe, Search, usable, within_budget
 from ranmask.attacks.requests import Dialogue, Judge, Judgement
+from ranmask.attacks.tokenization import CutText
 
 
 @dataclass(frozen=True)

@@ -11,8 +11,7 @@ from fractions import Fraction
 from typing import Any
 
 from ranmask.attacks.outcome import AttackOutcome
-from ranmask.class_figures import class_values
-from ranmask.metrics import ClassCounts
+from ranmask.metrics import ClassCounts, class_values
 
 
 @dataclass

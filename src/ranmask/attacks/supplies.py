@@ -5,16 +5,16 @@ from __future__ import annotations
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
 
-from ranmask.attacks.cutting import Cutting
+from ranmask.attacks.tokenization import Cutting
 from ranmask.errors import OptionError
 
 if TYPE_CHECKING:
+    from ranmask.attacks.resources.masked_lm import MaskedLM
+    from ranmask.attacks.resources.neighbours import Neighbours
+    from ranmask.attacks.resources.sentence_encoder import SentenceEncoder
+    from ranmask.attacks.resources.stop_words import StopWords
+    from ranmask.attacks.resources.tagging import Tagger
     from ranmask.attacks.vocabulary import Vocabulary
-    from ranmask.resources.masked_lm import MaskedLM
-    from ranmask.resources.neighbours import Neighbours
-    from ranmask.resources.sentence_encoder import SentenceEncoder
-    from ranmask.resources.stop_words import StopWords
-    from ranmask.resources.tagging import Tagger
 
 Preset: TypeAlias = Literal["ranmask-2021", "textattack-0.3.11"]
 PRESETS: tuple[Preset, ...] = get_args(Preset)
@@ -31,7 +31,7 @@ class Supplies:
     """Resources that recipes may need; nothing is fetched that is not given.
 
     Args:
-        neighbours: Synonyms, or word vectors (`ranmask.resources.neighbours.load_neighbours`).
+        neighbours: Synonyms, or word vectors (`resources.neighbours.load_neighbours`).
         sentence_encoder: Compares sentences (`load_sentence_encoder`); without one a recipe leaves
             that constraint out and says so in its name.
         masked_lm: A masked language model (`MaskedLM.from_pretrained`).

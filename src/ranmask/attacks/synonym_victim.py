@@ -6,10 +6,10 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from ranmask.attacks.victims import Answers, Question, Victim, counted_answers
-from ranmask.classifiers.base import Scores
-from ranmask.polling import together
+from ranmask.models.base import Scores
 from ranmask.results import Certificate
-from ranmask.synonym_smoothing import SynonymSmoothedClassifier
+from ranmask.smoothing.scoring import together
+from ranmask.smoothing.synonyms import SynonymSmoothedClassifier
 from ranmask.words import Document, Text, document
 
 _COPIES_AT_ONCE = 1 << 15

@@ -20,8 +20,9 @@ from collections.abc import Sequence
 from functools import cached_property
 from typing import Any
 
-from ranmask.attacks.victims import GRID, AnyVictim, Question, as_victim
-from ranmask.classifiers.base import Scores
+from ranmask.attacks.api import AnyVictim, as_victim
+from ranmask.attacks.victims import GRID, Question
+from ranmask.models.base import Scores
 from ranmask.words import Text, split
 
 try:

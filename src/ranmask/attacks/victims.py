@@ -10,24 +10,21 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 
-from ranmask.cascade import Cascade
 from ranmask.certificates.coverage import Ints
-from ranmask.classifiers.base import BaseClassifier, MaskedCopies, Scores, check_gives_scores
-from ranmask.classifiers.function import FunctionClassifier
-from ranmask.classifiers.outputs import as_scores
-from ranmask.classifiers.whole import score_whole
+from ranmask.certificates.families import round_half_up, sampled_sets
 from ranmask.errors import OptionError
-from ranmask.families import round_half_up, sampled_sets
-from ranmask.interface import TextClassifier
-from ranmask.polling import together
+from ranmask.models.base import BaseClassifier, MaskedCopies, Scores, check_gives_scores
+from ranmask.models.outputs import as_scores
+from ranmask.models.whole import score_whole
+from ranmask.options import Ensemble
 from ranmask.results import Certificate
-from ranmask.smoothing import SmoothedClassifier
-from ranmask.synonym_smoothing import SynonymSmoothedClassifier
-from ranmask.voting import BallotBox, Ballots, Ensemble
+from ranmask.smoothing.scoring import together
+from ranmask.smoothing.smoothed import SmoothedClassifier
+from ranmask.smoothing.votes import BallotBox, Ballots
 from ranmask.words import Document, Text, document, documents
 
 GRID = 2.0**-16
@@ -326,33 +323,6 @@ def _same_places(copies: MaskedCopies, text: Document) -> bool:
     """Whether the copies of a text show the same positions, after the same premise."""
     known = copies.document
     return len(text.words) == len(known.words) and text.premise == known.premise
-
-
-AnyVictim: TypeAlias = Victim | TextClassifier | BaseClassifier | Callable[[list[Any]], Any]
-
-
-def as_victim(victim: AnyVictim) -> Victim:
-    """A victim as it is; a smoothed classifier; a cascade; a base classifier or function, whole."""
-    if isinstance(victim, Victim):
-        return victim
-    if isinstance(victim, Cascade):
-        from ranmask.attacks.cascade_victim import CascadeVictim  # it is made of victims
-
-        return CascadeVictim(victim, as_victim(victim.smoothed))
-    if isinstance(victim, SmoothedClassifier):
-        return SmoothedVictim(victim)
-    if isinstance(victim, SynonymSmoothedClassifier):
-        from ranmask.attacks.synonym_victim import SynonymVictim  # it is made of what is here
-
-        return SynonymVictim(victim)
-    if isinstance(victim, BaseClassifier):
-        return PlainVictim(victim)
-    if callable(victim):
-        return PlainVictim(FunctionClassifier(victim))
-    raise OptionError(
-        f"cannot attack a {type(victim).__name__}: give a SmoothedClassifier, a BaseClassifier, "
-        "or a function from a list of texts to a table of scores"
-    )
 
 
 def _shares(scores: Scores) -> Scores:

@@ -28,8 +28,8 @@ from typing import TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from ranmask.families import KeptSets
-from ranmask.interrupting import checkpoint
+from ranmask.certificates.families import KeptSets
+from ranmask.errors import check_cancelled
 
 Ints: TypeAlias = npt.NDArray[np.int64]
 
@@ -58,7 +58,7 @@ class _Budget:
     left: int
 
     def spend(self, steps: int) -> None:
-        checkpoint()
+        check_cancelled()
         self.left -= steps
         if self.left < 0:
             raise _OutOfWorkError

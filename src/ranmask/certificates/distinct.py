@@ -50,7 +50,7 @@ import numpy.typing as npt
 from ranmask.certificates.coverage import Ints
 from ranmask.certificates.radius import Radius
 from ranmask.certificates.single import dearest_first, words_below
-from ranmask.interrupting import checkpoint
+from ranmask.errors import check_cancelled
 
 _MOST_CELLS = 1 << 26  # of one knapsack: a tenth of a second or two
 _CELLS_AT_ONCE = 1 << 22  # of several knapsacks, which bounds memory
@@ -132,7 +132,7 @@ class _Items:
         best = np.zeros((rows, most + 1), dtype=np.int64)
         taken = []
         for step, size in self.steps():
-            checkpoint()
+            check_cancelled()
             row = self.rows[step]
             without = best[row, size:]
             with_it = best[row, : most + 1 - size] + self.values[step, None]

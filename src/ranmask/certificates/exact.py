@@ -7,7 +7,7 @@ text with the same number of words that differs from it in at most ``radius`` wo
 Assumptions.  (1) ``F`` depends on the number of words only.  (2) What the base classifier says
 of a copy is a function of the kept words and their positions: a hidden word leaves no trace.
 (3) A copy whose kept words did not change moves by no more than the caller allowed for when it
-counted votes as uncertain (`vote_differences`) or lowered scores (`ranmask.smoothing`).
+counted votes as uncertain (`vote_differences`) or lowered scores (`ranmask.smoothing.smoothed`).
 
 Proof.  Only sets that meet a changed position can change what they say, and each of those can
 move, at worst, to the lowest possible difference ``-bound`` between label and rival.  So against
@@ -26,8 +26,8 @@ import numpy as np
 import numpy.typing as npt
 
 from ranmask.certificates.coverage import DEFAULT_WORK, Answer, Coverage, Ints
+from ranmask.certificates.families import KeptSets
 from ranmask.certificates.radius import Radius
-from ranmask.families import KeptSets
 
 
 def sets_met(words: int, kept: int, changed: int) -> int:

@@ -13,8 +13,8 @@ from typing import TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from ranmask.families import KeptSets
-from ranmask.interrupting import checkpoint
+from ranmask.certificates.families import KeptSets
+from ranmask.errors import check_cancelled
 
 Bits: TypeAlias = npt.NDArray[np.uint8]
 Counts: TypeAlias = npt.NDArray[np.int64]
@@ -35,7 +35,7 @@ class Overlaps:
         """From kept sets of ``words`` positions, and whether each of them votes for the label."""
         parts = []
         for start in range(0, len(sets), _SETS_AT_ONCE):
-            checkpoint()
+            check_cancelled()
             some = sets[start : start + _SETS_AT_ONCE]
             seen = np.zeros((words, len(some)), dtype=bool)
             seen[some, np.arange(len(some))[:, None]] = True

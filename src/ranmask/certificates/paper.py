@@ -22,9 +22,9 @@ import numpy as np
 import numpy.typing as npt
 
 from ranmask.certificates.ablation import delta, lower_bound
+from ranmask.certificates.families import KeptSets, kept_count, round_half_up
 from ranmask.certificates.overlaps import Counts, Overlaps, random_positions
 from ranmask.certificates.radius import Radius
-from ranmask.families import KeptSets, kept_count, round_half_up
 
 _HALF = Fraction(1, 2)
 
@@ -104,7 +104,7 @@ def risk_probability(words: int, mask_rate: float, perturbed_rate: float) -> Fra
     """The paper's eq. (10): the chance that a masked copy still shows *every* perturbed word.
 
     The binomials of the paper take real arguments; here the number of kept words is that of
-    `ranmask.families.kept_count`, and the number of perturbed words is rounded by the same rule.
+    `families.kept_count`, and the number of perturbed words is rounded by the same rule.
     The paper's text asks that this be "greater than 0.5"; its argument needs *less*.
     """
     hidden = words - kept_count(words, mask_rate=mask_rate)

@@ -9,11 +9,11 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from ranmask.errors import OptionError, RanmaskError, TextError
-from ranmask.interface import TextClassifier
 from ranmask.options import CertificateKind
 from ranmask.results import Certificate, Prediction
 from ranmask.serving.problems import is_callers, shown
 from ranmask.serving.tickets import Ticket
+from ranmask.smoothing.interface import TextClassifier
 from ranmask.words import Text, document
 
 _TEXTS_AT_ONCE = 64  # between two looks at whether anybody still waits

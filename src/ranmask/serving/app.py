@@ -19,7 +19,6 @@ from starlette.exceptions import HTTPException
 from starlette.middleware.cors import CORSMiddleware
 
 from ranmask import __version__
-from ranmask.interface import TextClassifier
 from ranmask.options import CertificateKind, for_certificate
 from ranmask.serving import schemas
 from ranmask.serving.answering import attacked, certified, explained, predicted
@@ -36,6 +35,7 @@ from ranmask.serving.sizing import check_size
 from ranmask.serving.telemetry import CONTENT_TYPE, Telemetry
 from ranmask.serving.tickets import Ticket
 from ranmask.serving.work import Workers
+from ranmask.smoothing.interface import TextClassifier
 from ranmask.words import Text
 
 _MOST_OF_TIME = 0.8  # of the deadline: attacks end by then, with what they found

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ranmask.classifiers.base import MaskedCopies, Scores
 from ranmask.errors import ClassifierError
+from ranmask.models.base import MaskedCopies, Scores
 
 
 @dataclass(frozen=True, eq=False)

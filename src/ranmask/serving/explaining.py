@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Any, cast
 
-from ranmask.attacks.attacking import attack
+from ranmask.attacks.api import attack
 from ranmask.attacks.candidates import AnyWord
 from ranmask.attacks.outcome import AttackOutcome
 from ranmask.attacks.recipe import Budget, Recipe
@@ -22,16 +22,16 @@ from ranmask.attacks.search import AnyWords
 from ranmask.attacks.supplies import Supplies
 from ranmask.attacks.vocabulary import Vocabulary
 from ranmask.errors import OptionError
-from ranmask.interface import TextClassifier
-from ranmask.margins import MarginCurve, exact_margins, sampled_margins
 from ranmask.options import DEFAULT_ALPHA, CertificateKind
 from ranmask.results import Certificate
 from ranmask.serving.remembering import RememberingClassifier, remembering
 from ranmask.serving.sizing import copies_of
 from ranmask.serving.telling_words import most_telling
-from ranmask.smoothing import COMPARED, SmoothedClassifier
-from ranmask.synonym_smoothing import SynonymSmoothedClassifier
-from ranmask.voters import Poll
+from ranmask.smoothing.interface import TextClassifier
+from ranmask.smoothing.margins import MarginCurve, exact_margins, sampled_margins
+from ranmask.smoothing.masks import Poll
+from ranmask.smoothing.smoothed import COMPARED, SmoothedClassifier
+from ranmask.smoothing.synonyms import SynonymSmoothedClassifier
 from ranmask.words import Text, document
 
 _COPIES_A_ROUND = 20_000  # that one round of an attack may compute, about
@@ -56,7 +56,7 @@ def explain(
     ``result``: what `certify` says.  ``words`` and ``labels``: what its positions and numbers
     mean.  ``copies``: the first copies that it was read from, with ``kept``, the positions of the
     words that each shows, and its vote ``label_id``.  ``curves``: by certificate, what
-    `ranmask.margins` says, as floating-point numbers for drawing.  Each is that of the classifier
+    `smoothing.margins` says, as floating-point numbers for drawing.  Each is that of the classifier
     which ``choose`` gives for this certificate (its `choosing` by default), so that choosing it
     gives the same radius; ``ensemble`` and ``masks`` say what voted there.  ``refused``: by
     certificate, why it has none: it cannot be chosen with these options, or would take longer, by

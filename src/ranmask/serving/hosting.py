@@ -12,10 +12,8 @@ from dataclasses import dataclass
 from pathlib import PurePath
 from typing import Any
 
-from ranmask.classifiers.base import BaseClassifier
 from ranmask.errors import ModelError, OptionError
-from ranmask.interface import TextClassifier
-from ranmask.loading import SHIPPED, load_classifier
+from ranmask.models.base import BaseClassifier
 from ranmask.options import SAFER, overridden
 from ranmask.serving.faults import UnknownModel
 from ranmask.serving.pool import (
@@ -27,8 +25,10 @@ from ranmask.serving.pool import (
 from ranmask.serving.sizing import copies_of
 from ranmask.serving.tickets import Ticket
 from ranmask.serving.turns import Turns
-from ranmask.smoothing import SmoothedClassifier
-from ranmask.synonym_smoothing import SynonymSmoothedClassifier
+from ranmask.smoothing.interface import TextClassifier
+from ranmask.smoothing.smoothed import SmoothedClassifier
+from ranmask.smoothing.store import SHIPPED, load_classifier
+from ranmask.smoothing.synonyms import SynonymSmoothedClassifier
 from ranmask.words import Text
 
 MASK_OPTIONS = (
@@ -108,7 +108,7 @@ class Host:
     """Models by name, loaded and measured: ready when it is built.
 
     Args:
-        models: What to load, as `ranmask.loading.load_classifier` does, by the names to serve it
+        models: What to load, as `smoothing.store.load_classifier` does, by the names to serve it
             by; see `named_models`.
         batch_copies: Most copies that a model is given at once.
         waiting_copies: Where more copies would wait for a model, a request is refused.

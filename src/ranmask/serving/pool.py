@@ -20,8 +20,8 @@ from types import TracebackType
 
 import numpy as np
 
-from ranmask.classifiers.base import BaseClassifier, MaskedCopies, Scores
 from ranmask.errors import ClassifierError, OptionError
+from ranmask.models.base import BaseClassifier, MaskedCopies, Scores
 from ranmask.serving.asks import Ask, Portion, fair_shares
 from ranmask.serving.faults import Busy, Closing
 from ranmask.serving.pooled import Known, PooledClassifier

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from ranmask.classifiers.base import BaseClassifier, Hiding, MaskedCopies, Scores
 from ranmask.errors import ModelError, OptionError
+from ranmask.models.base import BaseClassifier, Hiding, MaskedCopies, Scores
 from ranmask.words import Document
 
 

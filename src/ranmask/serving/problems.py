@@ -13,8 +13,8 @@ from ranmask.errors import (
     OptionError,
     RanmaskError,
     TextError,
+    folders_cut,
 )
-from ranmask.reporting.privacy import folders_cut
 from ranmask.serving.faults import Busy, Cancelled, Closing, DeadlinePassed, UnknownModel
 
 if TYPE_CHECKING:

@@ -10,9 +10,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ranmask.classifiers.base import BaseClassifier, Hiding, MaskedCopies, Scores
-from ranmask.smoothing import SmoothedClassifier
-from ranmask.synonyms import DrawnCopies
+from ranmask.models.base import BaseClassifier, Hiding, MaskedCopies, Scores
+from ranmask.models.synonyms import DrawnCopies
+from ranmask.smoothing.smoothed import SmoothedClassifier
 from ranmask.words import Document
 
 

@@ -6,9 +6,8 @@ from typing import Annotated, Any, Literal, TypeAlias
 
 from pydantic import BaseModel, ConfigDict, Discriminator, FailFast, Field, Tag, model_validator
 
-from ranmask.families import FamilyChoice
-from ranmask.options import CertificateKind, Threat
-from ranmask.voting import Ensemble
+from ranmask.certificates.families import FamilyChoice
+from ranmask.options import CertificateKind, Ensemble, Threat
 from ranmask.words import Text
 
 MOST_MASKS = 1_000_000

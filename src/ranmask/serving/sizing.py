@@ -5,13 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
+from ranmask.certificates.families import Retention
 from ranmask.errors import OptionError
-from ranmask.families import Retention
-from ranmask.interface import TextClassifier
 from ranmask.options import SmoothingOptions
 from ranmask.serving.problems import Problem
-from ranmask.smoothing import SmoothedClassifier
-from ranmask.synonym_smoothing import SynonymSmoothedClassifier
+from ranmask.smoothing.interface import TextClassifier
+from ranmask.smoothing.smoothed import SmoothedClassifier
+from ranmask.smoothing.synonyms import SynonymSmoothedClassifier
 from ranmask.words import Text, split
 
 MOST_KEPT = 12_000_000

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ranmask.classifiers.base import BaseClassifier, MaskedCopies
+from ranmask.models.base import BaseClassifier, MaskedCopies
 from ranmask.words import Document
 
 _WORLD = """

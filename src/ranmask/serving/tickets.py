@@ -7,7 +7,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from ranmask.interrupting import interruptible
+from ranmask.errors import interruptible
 from ranmask.serving.faults import Cancelled, DeadlinePassed
 from ranmask.serving.turns import Turns
 

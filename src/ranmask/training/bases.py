@@ -5,14 +5,14 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from ranmask.classifiers import opening
 from ranmask.errors import MissingDependencyError, ModelError, OptionError
+from ranmask.models import opening
 
 try:
     import torch
     import transformers
 
-    from ranmask.classifiers import pair_head
+    from ranmask.models import pair_head
 except ImportError as error:
     raise MissingDependencyError("PyTorch or transformers", "train") from error
 

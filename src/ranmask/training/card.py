@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from ranmask.class_figures import class_table
+from ranmask.metrics import class_table
 
 
 def model_card(run: Mapping[str, Any], measured: Mapping[str, Any]) -> str:

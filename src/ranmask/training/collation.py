@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 import torch
 
-from ranmask.classifiers.base import MaskedCopies
-from ranmask.classifiers.batching import batches
-from ranmask.classifiers.huggingface import HuggingFaceClassifier
+from ranmask.models.base import MaskedCopies
+from ranmask.models.batching import batches
+from ranmask.models.huggingface import HuggingFaceClassifier
 from ranmask.training.defence import Defence
 from ranmask.training.masking import MaskingPlan, Turn
 from ranmask.words import Document

@@ -1,6 +1,6 @@
 """What a defence may change of training.
 
-`Defence` itself changes nothing: it is plain training.  The defences in `ranmask.defences`
+`Defence` itself changes nothing: it is plain training.  The defences in `ranmask.training.defences`
 override what they change.
 """
 
@@ -9,15 +9,15 @@ from __future__ import annotations
 from dataclasses import Field, fields, is_dataclass
 from typing import TYPE_CHECKING, Any
 
-from ranmask.interface import TextClassifier
-from ranmask.smoothing import SmoothedClassifier
+from ranmask.smoothing.interface import TextClassifier
+from ranmask.smoothing.smoothed import SmoothedClassifier
 from ranmask.training.options import TrainingOptions
 from ranmask.words import Document
 
 if TYPE_CHECKING:
     from torch import Tensor
 
-    from ranmask.classifiers.huggingface import HuggingFaceClassifier
+    from ranmask.models.huggingface import HuggingFaceClassifier
     from ranmask.training.step import Step
 
 

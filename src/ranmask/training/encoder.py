@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ranmask.errors import DataError, MissingDependencyError, OptionError
-from ranmask.interface import TextClassifier
 from ranmask.metrics import CertifiedSummary
+from ranmask.smoothing.interface import TextClassifier
 from ranmask.training.defence import Defence
 from ranmask.training.evaluating import certified_summary
 from ranmask.training.options import TrainingOptions
@@ -24,15 +24,15 @@ try:
     import torch
     import transformers
 
-    from ranmask.classifiers import pair_head
-    from ranmask.classifiers.huggingface import HuggingFaceClassifier
+    from ranmask.models import pair_head
+    from ranmask.models.huggingface import HuggingFaceClassifier
     from ranmask.training import bases, compact, processes
     from ranmask.training.trainer import best_checkpoint, phase_names, phases
 except ImportError as error:
     raise MissingDependencyError("PyTorch, transformers or accelerate", "train") from error
 
 if TYPE_CHECKING:
-    from ranmask.corpora import Corpus
+    from ranmask.data import Corpus
 
 
 def train_encoder(

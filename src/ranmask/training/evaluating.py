@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from fractions import Fraction
 
-from ranmask.interface import TextClassifier
 from ranmask.metrics import CertifiedSummary
+from ranmask.smoothing.interface import TextClassifier
 from ranmask.training.balance import ClassWeights
 from ranmask.words import Text
 

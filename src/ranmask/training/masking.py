@@ -14,9 +14,9 @@ from fractions import Fraction
 import numpy as np
 import numpy.typing as npt
 
-from ranmask import families
+from ranmask.certificates import families
 from ranmask.certificates.exact import sets_met
-from ranmask.families import FamilyChoice, KeptSets, Retention
+from ranmask.certificates.families import FamilyChoice, KeptSets, Retention
 
 _STEPS, _TEXTS = 1 << 16, 1 << 17  # keep these draws apart from those of masks and of rows
 

@@ -25,7 +25,7 @@ except ImportError as error:
     raise MissingDependencyError("PyTorch, transformers or accelerate", "train") from error
 
 if TYPE_CHECKING:
-    from ranmask.corpora import Corpus
+    from ranmask.data import Corpus
 
 
 def train_mlm(

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from ranmask.classifiers.encoding import Ids
+from ranmask.models.encoding import Ids
 from ranmask.training.masking import Turn, bits
 
 _TRAINING, _HELD_OUT = 1, 3  # streams of their own; `masking.Turns` draws the order from stream 0

@@ -11,11 +11,11 @@ from typing import Any
 
 import numpy as np
 
-from ranmask.classifiers import opening
-from ranmask.classifiers.base import MaskedCopies
-from ranmask.classifiers.batching import Batch, batches
-from ranmask.classifiers.encoding import WordEncoder
 from ranmask.errors import DataError, MissingDependencyError, OptionError
+from ranmask.models import opening
+from ranmask.models.base import MaskedCopies
+from ranmask.models.batching import Batch, batches
+from ranmask.models.encoding import WordEncoder
 from ranmask.training.masking import Turn, Turns
 from ranmask.training.mlm_masking import HiddenTokens, TokenMasking
 from ranmask.training.mlm_options import MlmOptions
@@ -26,7 +26,7 @@ try:
     import torch
     from torch.nn import functional
 
-    from ranmask.classifiers.huggingface import longest_row
+    from ranmask.models.huggingface import longest_row
     from ranmask.training import running
 except ImportError as error:
     raise MissingDependencyError("PyTorch, transformers or accelerate", "train") from error

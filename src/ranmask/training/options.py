@@ -6,12 +6,11 @@ import math
 from dataclasses import asdict, dataclass, replace
 from typing import Any, Literal, TypeAlias, TypeGuard, get_args
 
-from ranmask.classifiers.base import Hiding, check_hiding
+from ranmask.certificates.families import FamilyChoice, Retention
 from ranmask.errors import OptionError
-from ranmask.families import FamilyChoice, Retention
-from ranmask.options import check_choice
+from ranmask.models.base import Hiding, check_hiding
+from ranmask.options import ENSEMBLES, Ensemble, check_choice
 from ranmask.training.balance import CLASS_WEIGHTS, ClassWeights
-from ranmask.voting import ENSEMBLES, Ensemble
 
 Head: TypeAlias = Literal["choice", "approval"]
 VoteLoss: TypeAlias = Literal["certified", "margin"]

@@ -15,14 +15,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from ranmask import __version__
-from ranmask.class_figures import certified_values
 from ranmask.errors import DataError, OptionError, OutputError
-from ranmask.metrics import CertifiedSummary
+from ranmask.metrics import CertifiedSummary, certified_values
 from ranmask.training.balance import ClassWeights
 from ranmask.training.card import model_card
 
 if TYPE_CHECKING:
-    from ranmask.corpora import Corpus
+    from ranmask.data import Corpus
 
 RECORD, LOG, CHECKPOINTS, CARD = "training.json", "training.jsonl", "checkpoints", "README.md"
 RECORD_VERSION = 1

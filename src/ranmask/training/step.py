@@ -16,7 +16,7 @@ from typing import Any, TypeAlias
 import torch
 from torch import Tensor
 
-from ranmask.classifiers.huggingface import HuggingFaceClassifier
+from ranmask.models.huggingface import HuggingFaceClassifier
 
 Part: TypeAlias = Mapping[str, Tensor]
 """What the model's forward takes for some rows of the batch."""

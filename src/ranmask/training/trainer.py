@@ -20,7 +20,7 @@ try:
     import torch
     from torch.nn import functional
 
-    from ranmask.classifiers.huggingface import HuggingFaceClassifier
+    from ranmask.models.huggingface import HuggingFaceClassifier
     from ranmask.training import running
     from ranmask.training.collation import Collator
     from ranmask.training.losses import (

@@ -25,11 +25,11 @@ from typing import Any, Literal, TypeAlias, TypeVar, get_args
 import numpy as np
 import numpy.typing as npt
 
-from ranmask.classifiers.word_features import WHOLE, features
-from ranmask.classifiers.word_table import CURVE_STEPS, WordTable
 from ranmask.errors import DataError, MissingDependencyError, OptionError
+from ranmask.models.word_features import WHOLE, features
+from ranmask.models.word_table import CURVE_STEPS, WordTable
 from ranmask.options import check_choice
-from ranmask.smoothing import SmoothedClassifier
+from ranmask.smoothing.smoothed import SmoothedClassifier
 from ranmask.training.balance import CLASS_WEIGHTS, ClassWeights
 from ranmask.training.evaluating import certified_score, certified_summary
 from ranmask.words import document, split

@@ -9,13 +9,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ranmask.errors import DataError, OptionError
-from ranmask.smoothing import SmoothedClassifier
+from ranmask.smoothing.smoothed import SmoothedClassifier
 from ranmask.training.evaluating import certified_summary
 from ranmask.training.records import Report, RunFolder, check_corpora, figures
 from ranmask.training.word_table import WordTableOptions, table_smoothing, train_word_table
 
 if TYPE_CHECKING:
-    from ranmask.corpora import Corpus
+    from ranmask.data import Corpus
 
 
 def train_words(

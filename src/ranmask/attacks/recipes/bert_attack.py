@@ -6,9 +6,9 @@ from ranmask.attacks.candidates import LikelyWords
 from ranmask.attacks.constraints import Constraint, MostWords, SimilarSentence
 from ranmask.attacks.ranking import ByUnknown
 from ranmask.attacks.recipe import Recipe
+from ranmask.attacks.resources.stop_words import load_stop_words
 from ranmask.attacks.search import Greedy
 from ranmask.attacks.supplies import CUTTINGS, Preset, Supplies, name_with
-from ranmask.resources.stop_words import load_stop_words
 
 HOW = (
     "a masked language model, as MaskedLM.from_pretrained(folder) (--attack-lm); "

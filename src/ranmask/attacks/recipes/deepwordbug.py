@@ -6,9 +6,9 @@ from ranmask.attacks.candidates import TypingErrors
 from ranmask.attacks.constraints import EditDistance
 from ranmask.attacks.ranking import ByUnknown
 from ranmask.attacks.recipe import Recipe
+from ranmask.attacks.resources.stop_words import load_stop_words
 from ranmask.attacks.search import Greedy
 from ranmask.attacks.supplies import CUTTINGS, Preset, Supplies
-from ranmask.resources.stop_words import load_stop_words
 
 USES = ("stop_words",)
 

@@ -11,9 +11,9 @@ from ranmask.attacks.constraints import (
 )
 from ranmask.attacks.ranking import ByDeletion
 from ranmask.attacks.recipe import Recipe
+from ranmask.attacks.resources.stop_words import load_stop_words
 from ranmask.attacks.search import Greedy
 from ranmask.attacks.supplies import CUTTINGS, Preset, Supplies, name_with
-from ranmask.resources.stop_words import load_stop_words
 
 HOW = "a table of synonyms or word vectors, as load_neighbours('jia2019') (--neighbours)"
 

@@ -1,0 +1,215 @@
+"""Files of attacked texts as data: to train on (`augmented`), and to train a detector on.
+
+`ranmask attack --output` and `attacks.runs.run_to_file` write them.  Guarantee of `augmented`: **no
+text gets into training that was not a training text before it was attacked.**  A file with any
+other text is refused.  A detector learns from the files that it is given: what they hold is not
+known here.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from ranmask.attacks.outcome import AttackOutcome
+from ranmask.data import Corpus, joined, permutation
+from ranmask.errors import DataError
+from ranmask.smoothing.cascade import DETECTOR_LABELS
+from ranmask.words import Text
+
+NAME = "attacked"
+"""The name of a corpus of attacked texts."""
+
+_MOST_VALIDATION_PAIRS = 1000
+
+
+@dataclass(frozen=True)
+class AttackedTexts:
+    """Outcomes of finished attack runs, in the order of their files, and who attacked."""
+
+    outcomes: tuple[AttackOutcome, ...]
+    recipes: tuple[str, ...]
+
+    @property
+    def successes(self) -> tuple[AttackOutcome, ...]:
+        """The outcomes whose adversarial text fooled the victim."""
+        return tuple(one for one in self.outcomes if one.status == "succeeded")
+
+    @property
+    def note(self) -> str:
+        """How many texts, and by which recipes."""
+        return (
+            f"{len(self.successes):,} of {len(self.outcomes):,} texts attacked with success by "
+            f"{', '.join(self.recipes)}"
+        )
+
+
+def read_attacked(paths: Iterable[Path]) -> AttackedTexts:
+    """The outcomes in files that attack runs wrote; each must be finished."""
+    outcomes: list[AttackOutcome] = []
+    recipes: dict[str, None] = {}
+    seen: set[Path] = set()
+    for path in paths:
+        if path.resolve() in seen:
+            raise DataError(f"{path} is named twice: its texts would count twice")
+        seen.add(path.resolve())
+        recipes[_recipe(path)] = None
+        outcomes += _outcomes(path)
+    if not seen:
+        raise DataError("no file of attacked texts was given: name at least one")
+    return AttackedTexts(tuple(outcomes), tuple(recipes))
+
+
+def _recipe(path: Path) -> str:
+    """The name of the recipe of a finished run."""
+    record = path.with_name(path.name + ".run.json")
+    if not path.is_file():
+        raise DataError(f"there is no file {path}: write one with `ranmask attack --output {path}`")
+    if not record.is_file():
+        raise DataError(
+            f"{path} was not written by an attack run: there is no {record.name} beside it"
+        )
+    found = _parsed(record, _read(record))
+    if found.get("format") != "ranmask-run" or found.get("command") != "attack":
+        raise DataError(
+            f"{path} was not written by an attack run: {record.name} says "
+            f"command={found.get('command')!r}"
+        )
+    if found.get("version") != 1:
+        raise DataError(f"{record} has version {found.get('version')!r}, not 1")
+    if "finished" not in found:
+        raise DataError(
+            f"the attack run of {path} is not finished: the command that began it resumes it"
+        )
+    recipe = found.get("recipe")
+    return str(recipe["name"]) if isinstance(recipe, dict) and "name" in recipe else "unknown"
+
+
+def _outcomes(path: Path) -> list[AttackOutcome]:
+    # Not splitlines(): texts may hold other characters that it takes for ends of lines.
+    lines = _read(path).removesuffix("\n").split("\n")
+    found = []
+    for number, line in enumerate(lines, 1):
+        try:
+            found.append(AttackOutcome.from_dict(_parsed(path, line)))
+        except (DataError, TypeError, KeyError) as error:
+            raise DataError(f"{path}, line {number}: {error}") from error
+    return found
+
+
+def _read(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise DataError(f"cannot read {path}: {error}") from error
+
+
+def _parsed(path: Path, text: str) -> dict[str, Any]:
+    try:
+        value = json.loads(text)
+    except ValueError as error:
+        raise DataError(f"{path} is not valid JSON: {error}") from error
+    if not isinstance(value, dict):
+        raise DataError(f"{path} holds {_shown(value)}, not an object")
+    return value
+
+
+def augmented(train: Corpus, attacked: AttackedTexts, *, without: Corpus) -> Corpus:
+    """All of ``train`` and the adversarial text of every successful attack, with its true class.
+
+    Every attacked text must be a row of ``train``, and none may be one of ``without``, the rows
+    held out.  Where nothing is to be added the result is ``train`` itself.
+    """
+    _check_rows(train, attacked.outcomes, without)
+    held_out = set(without.texts)
+    added = [
+        (one.adversarial, one.label)
+        for one in attacked.successes
+        if one.adversarial is not None and one.label is not None and one.adversarial not in held_out
+    ]
+    if not added:
+        return train
+    texts, labels = zip(*added, strict=True)
+    more = Corpus(NAME, train.split, texts, labels, train.label_names, attacked.note)
+    return joined(train, more, without=without)
+
+
+def _check_rows(train: Corpus, outcomes: Sequence[AttackOutcome], without: Corpus) -> None:
+    """Refuse texts that are not training texts, or have another class there."""
+    classes: dict[Text, set[int]] = {}
+    for text, label in zip(train.texts, train.labels, strict=True):
+        classes.setdefault(text, set()).add(label)
+    held_out = set(without.texts)
+    for one in outcomes:
+        if one.text is None or one.status == "error":
+            continue
+        if one.text in held_out:
+            raise DataError(
+                f"an attacked text is held out, in {without.name} {without.split}: "
+                f"{_shown(one.text)}. Attack training texts only",
+                row=one.number,
+            )
+        if one.text not in classes:
+            raise DataError(
+                f"an attacked text is no row of {train.name} {train.split}: {_shown(one.text)}. "
+                "Attack texts of the rows that are trained on",
+                row=one.number,
+            )
+        if one.label not in classes[one.text]:
+            there = ", ".join(train.label_names[label] for label in sorted(classes[one.text]))
+            raise DataError(
+                f"the attacked text {_shown(one.text)} has the class {one.label!r} in its file, "
+                f"and {there} in {train.name}: attack a model with the classes "
+                f"{', '.join(train.label_names)}, in that order",
+                row=one.number,
+            )
+
+
+def detector_corpora(attacked: AttackedTexts) -> tuple[Corpus, Corpus]:
+    """What a detector learns from, and what it is validated by: classes ``clean``, ``attacked``.
+
+    Each successful attack gives two rows, the text before and after, so that the classes are
+    balanced.  The two, and all other attacks on the same text, are on the same side of the split:
+    a tenth of the texts, at most 1,000, are held out.
+    """
+    pairs: dict[Text, list[Text]] = {}
+    for one in attacked.successes:
+        if one.text is not None and one.adversarial is not None:
+            pairs.setdefault(one.text, []).append(one.adversarial)
+    originals = [list(pairs)[place] for place in permutation(len(pairs))]
+    if len(originals) < 2:
+        raise DataError(
+            f"a detector needs at least two texts that were attacked with success, and there are "
+            f"{len(originals)} ({attacked.note}): attack more texts"
+        )
+    held_out = min(_MOST_VALIDATION_PAIRS, -(-len(originals) // 10))
+    learned = [(one, other) for one in originals[held_out:] for other in pairs[one]]
+    seen = {text for pair in learned for text in pair}
+    checked = [
+        (one, other)
+        for one in originals[:held_out]
+        for other in pairs[one]
+        if one not in seen and other not in seen  # two texts can be attacked into one
+    ]
+    if not checked:
+        raise DataError(
+            "no attacked text is left to validate a detector by: all that are held out occur in "
+            "training too; attack more texts"
+        )
+    return _detector_corpus("train", learned, attacked.note), _detector_corpus(
+        "validation", checked, attacked.note
+    )
+
+
+def _detector_corpus(split: str, pairs: Sequence[tuple[Text, Text]], note: str) -> Corpus:
+    rows = [(text, label) for pair in pairs for label, text in enumerate(pair)]
+    texts, labels = zip(*(rows[place] for place in permutation(len(rows))), strict=True)
+    return Corpus(NAME, split, texts, labels, DETECTOR_LABELS, note)
+
+
+def _shown(value: object) -> str:
+    shown = repr(value)
+    return shown if len(shown) <= 60 else shown[:57] + "..."

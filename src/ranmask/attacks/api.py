@@ -1,0 +1,118 @@
+"""`attack`: a recipe against anything that can be a victim, in one call."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Sequence
+from typing import Any, TypeAlias
+
+from ranmask.attacks.cascade_victim import CascadeVictim
+from ranmask.attacks.engine import Engine, Target
+from ranmask.attacks.outcome import AttackOutcome
+from ranmask.attacks.recipe import Budget, Recipe
+from ranmask.attacks.recipes import build_recipe
+from ranmask.attacks.supplies import Preset, Supplies
+from ranmask.attacks.synonym_victim import SynonymVictim
+from ranmask.attacks.victims import PlainVictim, SmoothedVictim, Victim
+from ranmask.errors import OptionError
+from ranmask.models.base import BaseClassifier
+from ranmask.models.function import FunctionClassifier
+from ranmask.smoothing.cascade import Cascade
+from ranmask.smoothing.interface import TextClassifier
+from ranmask.smoothing.smoothed import SmoothedClassifier
+from ranmask.smoothing.synonyms import SynonymSmoothedClassifier
+from ranmask.words import Text, documents
+
+AnyVictim: TypeAlias = Victim | TextClassifier | BaseClassifier | Callable[[list[Any]], Any]
+
+
+def attack(
+    victim: AnyVictim,
+    texts: Sequence[Text],
+    labels: Sequence[int],
+    recipe: str | Recipe,
+    *,
+    supplies: Supplies | None = None,
+    preset: Preset = "ranmask-2021",
+    budget: Budget = None,
+    most_queries: int | None = None,
+    together: int = 64,
+    seed: int = 0,
+) -> list[AttackOutcome]:
+    """Try to make a victim say another label than the true one, by replacing words.
+
+    The outcome of a text depends on the text, its place in ``texts``, the victim, the recipe and
+    the seed, not on the other texts nor on ``together``.
+
+    Args:
+        victim: A `SmoothedClassifier` or a `SynonymSmoothedClassifier`, a `BaseClassifier` or any
+            function from a list of texts to a table of scores (both read the whole text), or a
+            `Victim`.
+        texts: Texts, or pairs of premise and hypothesis.
+        labels: Their true classes, by number.  Texts that the victim gets wrong are skipped.
+        recipe: One of ``textfooler``, ``bert-attack``, ``deepwordbug``, ``several-words``,
+            ``labels-only``, ``anywords``, ``critical``; or a `Recipe`.
+        supplies: Resources that the recipe needs.
+        preset: Settings of a recipe given by name: the paper's, or TextAttack's.
+        budget: Most words that may change: a number, ``radius`` (what the victim certifies for
+            the text; no attack succeeds within it, unless that covers a table of synonyms only)
+            or ``radius+1``.
+        most_queries: Queries a text, after which its search ends.
+        together: How many texts are attacked in lock-step.
+        seed: Fixes every random choice.
+
+    >>> from ranmask.attacks.vocabulary import Vocabulary
+    >>> from ranmask.models.testing import keyword_classifier
+    >>> words = Supplies(vocabulary=Vocabulary("made up", ("awful", "film", "poor")))
+    >>> [outcome] = attack(
+    ...     keyword_classifier, ["a good plot"], [1], "anywords", supplies=words, budget=2
+    ... )
+    >>> outcome.status, outcome.adversarial, outcome.words_changed
+    ('succeeded', 'a awful plot', 1)
+    """
+    documents(texts)
+    if len(texts) != len(labels):
+        raise OptionError(f"{len(texts)} texts, but {len(labels)} labels: give one for each")
+    built = build_recipe(recipe, supplies, preset) if isinstance(recipe, str) else recipe
+    if not isinstance(built, Recipe):
+        raise OptionError(f"recipe must be the name of one, or a Recipe, not {recipe!r}")
+    engine = Engine(
+        as_victim(victim),
+        built,
+        budget=budget,
+        most_queries=most_queries,
+        together=together,
+        seed=seed,
+    )
+    targets = (
+        Target(number, text, _class_number(label))
+        for number, (text, label) in enumerate(zip(texts, labels, strict=True), 1)
+    )
+    return list(engine.run(targets))
+
+
+def as_victim(victim: AnyVictim) -> Victim:
+    """A victim as it is; a smoothed classifier; a cascade; a base classifier or function, whole."""
+    if isinstance(victim, Victim):
+        return victim
+    if isinstance(victim, Cascade):
+        return CascadeVictim(victim, as_victim(victim.smoothed))
+    if isinstance(victim, SmoothedClassifier):
+        return SmoothedVictim(victim)
+    if isinstance(victim, SynonymSmoothedClassifier):
+        return SynonymVictim(victim)
+    if isinstance(victim, BaseClassifier):
+        return PlainVictim(victim)
+    if callable(victim):
+        return PlainVictim(FunctionClassifier(victim))
+    raise OptionError(
+        f"cannot attack a {type(victim).__name__}: give a SmoothedClassifier, a BaseClassifier, "
+        "or a function from a list of texts to a table of scores"
+    )
+
+
+def _class_number(label: object) -> int:
+    try:
+        return operator.index(label)  # type: ignore[arg-type]  # it says so itself
+    except TypeError:
+        raise OptionError(f"labels are numbers of classes, not {label!r}") from None

@@ -1,0 +1,185 @@
+"""Hugging Face models that are no classifiers: loading them, and running them over token rows.
+
+Weights are safetensors; nothing is unpickled and no code that comes with a model is run.  A hub
+id goes through the ordinary ``from_pretrained``, which may download; a folder never does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+
+from ranmask.errors import MissingDependencyError, ModelError
+from ranmask.models import identity, opening
+from ranmask.models.batching import Batch, batches
+from ranmask.models.encoding import TokenRows
+from ranmask.models.splitting import split_one_way
+
+LONGEST = 512
+"""Longest row, whatever the model takes: what attacks read is sentences."""
+
+_CPU_LEAST_ROWS, _GPU_LEAST_ROWS = 32, 2048
+
+
+class Checkpoint:
+    """A model with its tokenizer, to be run and never trained.
+
+    Args:
+        model: A Hugging Face model, on the device and in the dtype to run in.
+        tokenizer: Its tokenizer.
+        source: Its folder or hub id, for the record.
+        longest: The longest row in tokens, if less than the model takes.
+    """
+
+    def __init__(
+        self,
+        model: Any,
+        tokenizer: Any,
+        *,
+        source: str | None = None,
+        longest: int | None = None,
+    ) -> None:
+        self.model = model
+        self.model.train(False)
+        split_one_way(tokenizer)
+        self.tokenizer = tokenizer
+        self.source = source or str(model.config.name_or_path)
+        embeddings = model.get_input_embeddings()
+        if len(tokenizer) > embeddings.num_embeddings:
+            raise ModelError(
+                f"the tokenizer knows {len(tokenizer)} tokens, the model only "
+                f"{embeddings.num_embeddings}: they do not belong together"
+            )
+        from ranmask.models.huggingface import longest_row
+
+        limits = [LONGEST, longest_row(model, tokenizer), *([] if longest is None else [longest])]
+        self.longest = min(limits)
+        self.pad_id = opening.padding_id(model, tokenizer)
+        self.on_cpu = model.device.type == "cpu"
+        self._reads_types = opening.reads_types(model)
+
+    def rows(self, texts: Sequence[str]) -> list[TokenRows]:
+        """One row for each text, special tokens included, cut to the longest that the model takes.
+
+        A text that spells a special token gets that token.
+        """
+        if not texts:
+            return []
+        encoded = self.tokenizer(
+            list(texts), truncation=True, max_length=self.longest, verbose=False
+        )
+        return [_row(ids or [self.pad_id]) for ids in encoded["input_ids"]]
+
+    def outputs(self, rows: Sequence[TokenRows], tokens: int) -> Iterator[tuple[Batch, Any]]:
+        """What the model says of rows, in batches of at most ``tokens`` tokens, shortest first."""
+        import torch
+
+        if not rows:
+            return
+        least_rows = _CPU_LEAST_ROWS if self.on_cpu else _GPU_LEAST_ROWS
+        for batch in batches(rows, tokens=tokens, least_rows=least_rows, pad_id=self.pad_id):
+            inputs = {"input_ids": torch.from_numpy(batch.ids)}
+            if batch.visible is not None:
+                inputs["attention_mask"] = torch.from_numpy(batch.visible)
+            if self._reads_types:
+                inputs["token_type_ids"] = torch.from_numpy(batch.types)
+            there = {name: value.to(self.model.device) for name, value in inputs.items()}
+            with torch.inference_mode():
+                output = self.model(**there)
+            yield batch, output
+
+    def description(self) -> dict[str, object]:
+        """Which model it is; a retrained one is another, whatever its folder."""
+        return {
+            "name": Path(self.source).name if Path(self.source).is_dir() else self.source,
+            "source": self.source,
+            "sha256": self._digest,
+            "longest": self.longest,
+            "device": self.model.device.type,
+        }
+
+    @cached_property
+    def _digest(self) -> str:
+        return identity.digest(self.model, self.tokenizer)
+
+
+def load(
+    loader: Literal["AutoModel", "AutoModelForMaskedLM"],
+    folder_or_id: str | Path,
+    device: str | None = None,
+) -> tuple[Any, Any, tuple[str, ...]]:
+    """A model in single precision, its tokenizer, and the weights that its file did not have.
+
+    Those weights were drawn at random: whether that matters is for the caller to say.  A GPU is
+    used if there is one and no other ``device`` is named.
+    """
+    try:
+        import torch
+        import transformers
+    except ImportError as error:
+        raise MissingDependencyError("PyTorch or transformers", "hf") from error
+    source = existing(folder_or_id)
+    where = opening.usable_device(torch, device)
+    try:
+        with _silence(transformers):
+            tokenizer = transformers.AutoTokenizer.from_pretrained(source, trust_remote_code=False)
+            model, report = getattr(transformers, loader).from_pretrained(
+                source,
+                use_safetensors=True,
+                trust_remote_code=False,
+                dtype=torch.float32,
+                output_loading_info=True,
+            )
+    except Exception as error:  # loaders raise all sorts of things over a damaged folder
+        if not Path(source).is_dir():
+            raise ModelError(
+                f"there is no folder {source!r}, and no model of that name could be had from the "
+                "hub"
+            ) from error
+        raise ModelError(f"cannot load {source!r}: {opening.first_line(error)}") from error
+    if set(range(len(tokenizer))) <= set(tokenizer.all_special_ids):
+        raise ModelError(f"{source!r} has no tokenizer files: save the tokenizer there too")
+    return model.to(where), tokenizer, tuple(sorted(report["missing_keys"]))
+
+
+def existing(folder_or_id: str | Path) -> str:
+    """The name, once it is clear that it is no path to a folder that is not there.
+
+    Such a path must not be looked up on the hub by its name.
+    """
+    name = str(folder_or_id)
+    if name.startswith("~"):
+        name = str(Path(name).expanduser())
+    opening.check_folder(name)
+    if isinstance(folder_or_id, Path) and not folder_or_id.expanduser().is_dir():
+        raise ModelError(f"there is no model folder {name!r}")
+    return name
+
+
+def listed(names: Sequence[str]) -> str:
+    """Names of weights for a message: the first few."""
+    return ", ".join(names[:4]) + (" ..." if len(names) > 4 else "")
+
+
+def _row(ids: Sequence[int]) -> TokenRows:
+    size = len(ids)
+    positions = np.arange(size, dtype=np.int64)[None]
+    return TokenRows(np.array([ids], dtype=np.int64), positions, np.array([size]), size, 0)
+
+
+@contextmanager
+def _silence(transformers: Any) -> Iterator[None]:
+    """No bar for reading a file, no table of the weights that it has too many or too few of."""
+    logging = transformers.utils.logging
+    verbosity = logging.get_verbosity()
+    logging.set_verbosity_error()
+    try:
+        with opening.no_bars(transformers):
+            yield
+    finally:
+        logging.set_verbosity(verbosity)

@@ -1,0 +1,232 @@
+"""What a masked language model expects in each place of a text.
+
+BERT-Attack takes its candidates from it (`MaskedLM.top_tokens`); LM-weighted masking hides
+words the more often the less they were expected (`MaskedLM.word_losses`).  Both read the text as
+it is, nothing masked, in one pass.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ranmask.attacks.resources import checkpoints
+from ranmask.attacks.resources.checkpoints import Checkpoint
+from ranmask.errors import ModelError, OptionError
+from ranmask.models.base import MaskedCopies
+from ranmask.models.encoding import (
+    CHARACTERS_PER_WORD,
+    TOKENS_PER_WORD,
+    TokenRows,
+    WordEncoder,
+)
+from ranmask.words import Document
+
+LOSS_DIGITS = 3
+"""Losses are rounded to so many digits after the point, and none rounds to nothing."""
+
+_CPU_TOKENS, _GPU_TOKENS = 1024, 1 << 14  # each has a number for every word of the vocabulary
+_MARKS = ("##", "Ġ", "▁")
+
+
+class MaskedLM:
+    """A Hugging Face masked language model with its tokenizer.
+
+    Args:
+        model: A ``...ForMaskedLM`` model, on the device and in the dtype to run in.
+        tokenizer: Its tokenizer; it must have a mask token.
+        source: Its folder or hub id, for the record.
+    """
+
+    def __init__(self, model: Any, tokenizer: Any, *, source: str | None = None) -> None:
+        self._checkpoint = Checkpoint(model, tokenizer, source=source)
+        self._tokens = _CPU_TOKENS if self._checkpoint.on_cpu else _GPU_TOKENS
+        self._encoder = WordEncoder(tokenizer, self._checkpoint.longest, "mask")
+        names = {int(place): str(token) for token, place in tokenizer.get_vocab().items()}
+        self._known = sorted(names)
+        self._names = [names[place] for place in self._known]
+        self._mark = _mark(self._names)
+
+    @classmethod
+    def from_pretrained(cls, folder_or_id: str | Path, device: str | None = None) -> MaskedLM:
+        """A model by its folder or hub id; on a GPU if there is one.
+
+        Refused where the file lacks the head, or any other weight: it would be drawn at random,
+        and its answers would be noise.
+        """
+        model, tokenizer, missing = checkpoints.load("AutoModelForMaskedLM", folder_or_id, device)
+        source = checkpoints.existing(folder_or_id)
+        if missing:
+            raise ModelError(
+                f"{source!r} is not a trained masked language model: it has no weights for "
+                f"{checkpoints.listed(missing)}. Name a model with its masked-LM head, or train "
+                "one on plain text with 'ranmask train --kind mlm'"
+            )
+        return cls(model, tokenizer, source=source)
+
+    @property
+    def mask_token(self) -> str:
+        """The token that stands for a hidden word in a text."""
+        return str(self._checkpoint.tokenizer.mask_token)
+
+    def description(self) -> dict[str, object]:
+        """What a result records."""
+        return {"kind": "masked-lm", **self._checkpoint.description()}
+
+    def top_tokens(self, texts: Sequence[str], count: int) -> list[list[tuple[str, ...]]]:
+        """The ``count`` likeliest tokens in each place of each text, the likeliest first.
+
+        Places are those of tokens, special ones included; a text is cut to what the model takes.
+        Where two tokens are equally likely the one with the lower id comes first.
+        """
+        if count < 1:
+            raise OptionError(f"count must be at least 1, not {count}")
+        distinct = {text: index for index, text in enumerate(dict.fromkeys(texts))}
+        rows = self._checkpoint.rows(list(distinct))
+        found: list[list[tuple[str, ...]]] = [[] for _ in rows]
+        for batch, output in self._checkpoint.outputs(rows, self._tokens):
+            for place, logits in zip(batch.places, output.logits, strict=True):
+                best = self._likeliest(logits[: int(rows[place].lengths[0])], count)
+                found[place] = [tuple(self._names[token] for token in row) for row in best]
+        return [found[distinct[text]] for text in texts]
+
+    def pieces(self, word: str) -> tuple[str, ...]:
+        """The tokens of a word by itself, without special tokens."""
+        return tuple(self._checkpoint.tokenizer.tokenize(word))
+
+    def mask_place(self, text: str) -> int | None:
+        """Which token of a text is its first mask token; None if there is none, or it is cut off.
+
+        Places are those of `top_tokens`.
+        """
+        [row] = self._checkpoint.rows([text])
+        found = np.flatnonzero(row.ids[0] == self._checkpoint.tokenizer.mask_token_id)
+        return int(found[0]) if len(found) else None
+
+    def continues(self, token: str, first: bool) -> bool:
+        """Whether a token continues a word; ``first``: whether it stands at the text's start.
+
+        Byte-level vocabularies mark the blank before a word, which the first word has not.
+        """
+        if self._mark == "##":
+            return "##" in token
+        if self._mark == "Ġ" and first:
+            return False
+        return not token.startswith(self._mark)
+
+    def plain(self, token: str) -> str:
+        """A token without the mark that says whether it begins or continues a word."""
+        return token.replace(self._mark, "")
+
+    def word_losses(self, documents: Sequence[Document]) -> list[npt.NDArray[np.float64]]:
+        """How unexpected each word of each document is: the mean cross-entropy of its tokens.
+
+        Words are tokenised one by one, as classifiers read them (`encoding`).  The premise of a
+        pair is read but has no losses.  A word that the model does not get to see, since the row
+        is full or since nothing of it is in the vocabulary, has the mean loss of the others.
+        """
+        distinct = {document: index for index, document in enumerate(dict.fromkeys(documents))}
+        rows = [self._unmasked(document) for document in distinct]
+        owners = [self._owners(document, row) for document, row in zip(distinct, rows, strict=True)]
+        found: list[npt.NDArray[np.float64]] = [np.empty(0)] * len(rows)
+        asked = list(distinct)
+        for batch, output in self._checkpoint.outputs(rows, self._tokens):
+            for place, losses in zip(
+                batch.places, _cross_entropies(output.logits, batch.ids), strict=True
+            ):
+                start = rows[place].first_body_place
+                own = losses[start : start + len(owners[place])]
+                if not np.isfinite(own).all():
+                    raise self._not_numbers()
+                found[place] = _by_word(own, owners[place], len(asked[place].words))
+        return [found[distinct[document]].copy() for document in documents]
+
+    def _unmasked(self, document: Document) -> TokenRows:
+        read = self._encoder.words_read(document)
+        return self._encoder.rows(
+            MaskedCopies(document, read, np.arange(read, dtype=np.int32)[None])
+        )
+
+    def _owners(self, document: Document, row: TokenRows) -> npt.NDArray[np.intp]:
+        """The word of each token in the body of a document's row."""
+        # What follows the body, seen where the body is a single mask.
+        alone = Document(document.words[:1], document.premise)
+        nothing = np.empty((1, 0), dtype=np.int32)
+        shortest = self._encoder.rows(MaskedCopies(alone, 1, nothing))
+        after = int(shortest.lengths[0]) - shortest.first_body_place - 1
+        read = document.words[: self._encoder.words_read(document)]
+        owners = np.repeat(np.arange(len(read)), self._sizes(read))
+        return owners[: int(row.lengths[0]) - row.first_body_place - after]
+
+    def _sizes(self, words: Sequence[str]) -> list[int]:
+        """How many tokens each word has in the rows of a `WordEncoder`."""
+        spelt = [
+            (" " if place else "") + word[:CHARACTERS_PER_WORD] for place, word in enumerate(words)
+        ]
+        encoded = self._checkpoint.tokenizer(
+            spelt, add_special_tokens=False, split_special_tokens=True, verbose=False
+        )
+        return [min(len(ids), TOKENS_PER_WORD) for ids in encoded["input_ids"]]
+
+    def _likeliest(self, logits: Any, count: int) -> list[list[int]]:
+        """Which of `_names` have the largest logits, row by row and in order; ties by lower id."""
+        if len(self._known) < logits.shape[1]:  # the matrix is often larger than the vocabulary
+            logits = logits[:, self._known]
+        count = min(count, logits.shape[1])
+        values, places = logits.topk(count, dim=1)
+        if values.isnan().any():
+            raise self._not_numbers()
+        least = values[:, -1:]
+        places, order = places.sort(dim=1)
+        order = values.gather(1, order).argsort(dim=1, descending=True, stable=True)
+        places = places.gather(1, order)
+        # More tokens as good as the last one: topk took any of them.
+        for row in ((logits >= least).sum(dim=1) > count).nonzero()[:, 0].tolist():
+            tied = (logits[row] >= least[row]).nonzero()[:, 0]
+            order = logits[row, tied].argsort(descending=True, stable=True)
+            places[row] = tied[order[:count]]
+        best: list[list[int]] = places.tolist()
+        return best
+
+    def _not_numbers(self) -> ModelError:
+        return ModelError(
+            f"{self._checkpoint.source!r} gives logits that are not numbers: get its weights again"
+        )
+
+
+def _mark(tokens: Sequence[str]) -> str:
+    """How a vocabulary marks pieces: ``##`` continues a word; ``Ġ`` and ``▁`` begin one.
+
+    The most frequent decides: RoBERTa knows ``##`` as a word, and some BERT knows the letter Ġ.
+    """
+    return max(_MARKS, key=lambda mark: sum(token.startswith(mark) for token in tokens))
+
+
+def _cross_entropies(logits: Any, ids: npt.NDArray[np.int64]) -> npt.NDArray[np.float64]:
+    """How unexpected each token of a batch is, padding included; fetched at once."""
+    import torch
+
+    target = torch.from_numpy(ids).to(logits.device)
+    losses = torch.nn.functional.cross_entropy(
+        logits.float().flatten(0, 1), target.flatten(), reduction="none"
+    )
+    numbers: npt.NDArray[np.float64] = losses.cpu().numpy().astype(np.float64)
+    return numbers.reshape(ids.shape)
+
+
+def _by_word(
+    losses: npt.NDArray[np.float64], owners: npt.NDArray[np.intp], words: int
+) -> npt.NDArray[np.float64]:
+    counts = np.bincount(owners, minlength=words)
+    sums = np.bincount(owners, losses, minlength=words)
+    seen = counts > 0
+    means = np.full(words, 1.0)  # nothing seen at all: all alike
+    means[seen] = sums[seen] / counts[seen]
+    if seen.any():
+        means[~seen] = means[seen].mean()
+    # Another batch moves a loss by some last digits: most of that ends here.
+    return np.maximum(np.round(means, LOSS_DIGITS), 10.0**-LOSS_DIGITS)

@@ -1,0 +1,363 @@
+"""Which words stay visible: the families of kept sets that a smoothed classifier votes over.
+
+A *kept set* is the set of word positions left visible; every other word is hidden.  A *family*
+is a finite list of kept sets.  Every certificate rests on one property, which this module
+keeps: **a family depends on the number of words only**, never on the words.  An attacker who
+changes words therefore cannot change which copies are voted on.
+
+One kind depends on the words and has a proof of its own (`certificates.distinct`): ``distinct``
+shows each distinct word once.
+
+Two kinds break it on purpose, for measuring what an attack does and nothing else: ``fresh`` and
+``lm`` are drawn anew for every text.  `check_fixed` refuses to certify over them.
+
+This module knows nothing of texts, classifiers or votes.  It is the only place that computes
+``k``, the number of kept words: sampling, training and certification all call `kept_count`.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Hashable, Iterator, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import lru_cache
+from typing import Literal, TypeAlias, get_args
+
+import numpy as np
+import numpy.typing as npt
+
+from ranmask.errors import OptionError, check_cancelled
+
+KeptSets: TypeAlias = npt.NDArray[np.int32]
+"""A family as an array of shape (sets, k): each row the kept positions in rising order."""
+
+BLANK = -1
+"""In the place of a position: a copy that shows no word."""
+
+FamilyKind: TypeAlias = Literal["all", "sampled", "windows", "distinct", "fresh", "lm"]
+FamilyChoice: TypeAlias = Literal["auto", "all", "sampled", "windows", "distinct"]
+FAMILY_CHOICES: tuple[str, ...] = get_args(FamilyChoice)
+
+Sampling: TypeAlias = Literal["fixed", "fresh", "lm"]
+"""Whether kept sets follow from the number of words, or are drawn for each text."""
+SAMPLINGS: tuple[Sampling, ...] = get_args(Sampling)
+
+Stream: TypeAlias = Literal["family", "selection", "fresh", "lm"]
+_STREAMS: dict[Stream, int] = {"family": 0, "selection": 1, "fresh": 2, "lm": 3}
+
+_MOST_REMEMBERED = 1 << 18  # positions in a family that is kept for the next text: a megabyte
+_CHUNK = 1 << 22  # random keys drawn at a time: bounds memory for texts of many words
+_BEYOND = 64.0  # two logarithms of exponential keys differ by less than 41
+
+
+@dataclass(frozen=True)
+class Retention:
+    """How many words stay visible: a fixed number, or a share of the text.
+
+    Exactly one of the two is given.  ``keep`` words are kept of every text (all of them, where
+    the text is shorter); or a share ``mask_rate`` is hidden, as in the paper.
+    """
+
+    keep: int | None = None
+    mask_rate: float | None = None
+
+    def __post_init__(self) -> None:
+        if (self.keep is None) == (self.mask_rate is None):
+            raise OptionError(
+                f"give exactly one of keep and mask_rate, not keep={self.keep!r} and "
+                f"mask_rate={self.mask_rate!r}"
+            )
+        if self.keep is not None and not (_is_integer(self.keep) and self.keep >= 1):
+            raise OptionError(f"keep must be a whole number of at least 1, not {self.keep!r}")
+        if self.mask_rate is not None and not (
+            isinstance(self.mask_rate, int | float | Fraction)
+            and not isinstance(self.mask_rate, bool)
+            and 0 <= self.mask_rate < 1
+        ):
+            raise OptionError(
+                f"mask_rate must be a number from 0 up to, but not including, 1; "
+                f"not {self.mask_rate!r}"
+            )
+
+    def count(self, words: int) -> int:
+        """``k`` for a text of ``words`` words; see `kept_count`."""
+        return kept_count(words, keep=self.keep, mask_rate=self.mask_rate)
+
+
+def kept_count(words: int, *, keep: int | None = None, mask_rate: float | None = None) -> int:
+    """``k``: how many of ``words`` words stay visible.  At least 1, at most ``words``.
+
+    With ``mask_rate`` (the paper's rho) it is the integer nearest to ``words - rho * words``,
+    and **a half is rounded up**, towards one more visible word.  The rate is taken as the
+    decimal number that was written (0.9 is nine tenths), so that no binary rounding decides
+    a half.
+    """
+    if words < 1:
+        raise OptionError(f"a text of {words} words has no word to keep")
+    if keep is not None:
+        return min(keep, words)
+    if mask_rate is None:
+        raise OptionError("give keep or mask_rate")
+    visible = (1 - _as_written(mask_rate)) * words
+    return min(words, max(1, round_half_up(visible)))
+
+
+def ramped_count(words: int, kept: int, share: Fraction) -> int:
+    """How many words stay visible when only a ``share`` of those to hide is hidden yet."""
+    return words - round_half_up(share * (words - kept))
+
+
+def round_half_up(value: Fraction) -> int:
+    """The nearest integer; a half goes up.  The one rounding rule of this package."""
+    return math.floor(value + Fraction(1, 2))
+
+
+def _as_written(number: float) -> Fraction:
+    return number if isinstance(number, Fraction) else Fraction(str(number))
+
+
+@dataclass(frozen=True, eq=False)
+class Family:
+    """A list of kept sets for texts of ``words`` words.
+
+    It is the same list for every such text, unless ``kind`` is ``distinct``, ``fresh`` or ``lm``:
+    then it belongs to one text, and `check_fixed` refuses the last two.  ``places``, of a
+    ``distinct`` one, says which of the sets shows the word at each position; a set in no place is
+    `BLANK`, and shows nothing.
+    """
+
+    kind: FamilyKind
+    words: int
+    sets: KeptSets
+    places: npt.NDArray[np.int32] | None = None
+
+    @property
+    def kept(self) -> int:
+        """How many words each copy shows."""
+        return int(self.sets.shape[1])
+
+    def __len__(self) -> int:
+        return int(self.sets.shape[0])
+
+    def shown(self, copies: int) -> list[list[int]]:
+        """The positions of the words that the first ``copies`` copies show."""
+        return [[one for one in kept if one != BLANK] for kept in self.sets[:copies].tolist()]
+
+
+def family(
+    words: int,
+    kept: int,
+    *,
+    choice: FamilyChoice = "auto",
+    masks: int = 1000,
+    seed: int = 0,
+) -> Family:
+    """The family that is voted over for texts of ``words`` words: at most ``masks`` sets.
+
+    ``all``      every set of ``kept`` positions; refused where there are more than ``masks``.
+    ``sampled``  ``masks`` sets drawn once, from ``seed``; the same list for every text of that
+                 length, so nothing is left to chance when a text is certified.
+    ``windows``  the cyclic runs of ``kept`` neighbouring words: one for each start, or
+                 ``masks`` evenly spaced starts where the text has more words than that.
+    ``auto``     ``all`` where it fits, else ``sampled``.
+
+    (``distinct`` does not follow from numbers: see `distinct_family`.)
+    """
+    _check_sizes(words, kept, masks)
+    if choice not in FAMILY_CHOICES or choice == "distinct":
+        known = [one for one in FAMILY_CHOICES if one != "distinct"]
+        raise OptionError(f"family must be one of {', '.join(known)}; not {choice!r}")
+    if masks * kept > _MOST_REMEMBERED:
+        return _family(words, kept, choice, masks, seed)
+    return _remembered_family(words, kept, choice, masks, seed)
+
+
+def _family(words: int, kept: int, choice: FamilyChoice, masks: int, seed: int) -> Family:
+    # One set keeps everything where nothing is hidden, so every kind is the same there.
+    if choice == "windows" and kept < words:
+        return Family("windows", words, windows(words, kept, masks))
+    total = math.comb(words, kept)
+    if choice == "all" and total > masks:
+        raise OptionError(
+            f"family='all' needs {total} kept sets ({kept} of {words} words), more than "
+            f"masks={masks}: raise masks, or use family='auto' or 'sampled'"
+        )
+    if choice == "sampled" or total > masks:
+        return Family("sampled", words, sampled_sets(words, kept, masks, seed))
+    return Family("all", words, all_sets(words, kept))
+
+
+def family_size(words: int, kept: int, *, choice: FamilyChoice, masks: int) -> int:
+    """How many sets `family` has, without making them."""
+    if choice == "windows" and kept < words:
+        return min(words, masks)
+    return masks if choice == "sampled" else min(masks, math.comb(words, kept))
+
+
+_remembered_family = lru_cache(maxsize=128)(_family)
+
+
+def distinct_family(words: Sequence[Hashable], masks: int, *, blank: bool = False) -> Family:
+    """Every distinct word once, where it first stands; at most ``masks`` words are read.
+
+    ``blank`` adds a copy that shows nothing, as the last one.
+    """
+    check_room(len(words), masks)
+    numbers = dict(zip(dict.fromkeys(words), itertools.count()))
+    if len(numbers) == len(words):
+        return _all_different(len(words), blank)
+    count = len(words)
+    first = dict(zip(reversed(words), range(count - 1, -1, -1), strict=True))  # the last one stays
+    sets = np.fromiter(map(first.__getitem__, numbers), np.int32, len(numbers))
+    places = np.fromiter(map(numbers.__getitem__, words), np.int32, count)
+    return _distinct(sets, places, blank)
+
+
+def check_room(words: int, masks: int) -> None:
+    """Refuse a text of more words than ``family="distinct"`` may read."""
+    if words > masks:
+        raise OptionError(
+            f"family='distinct' reads all words, and {words} are more than masks={masks}: raise "
+            "masks"
+        )
+
+
+@lru_cache(maxsize=1024)
+def _all_different(words: int, blank: bool) -> Family:
+    places = np.arange(words, dtype=np.int32)
+    return _distinct(places, places, blank)
+
+
+def _distinct(first: npt.NDArray[np.int32], places: npt.NDArray[np.int32], blank: bool) -> Family:
+    sets = np.full((len(first) + blank, 1), BLANK, dtype=np.int32)
+    sets[: len(first), 0] = first
+    return Family("distinct", len(places), _frozen(sets), _frozen(places))
+
+
+def all_sets(words: int, kept: int) -> KeptSets:
+    """Every set of ``kept`` out of ``words`` positions, in lexicographic order."""
+    if kept == 1:  # the family of every word table: no need to go through them one by one
+        return _frozen(np.arange(words, dtype=np.int32)[:, None])
+    flat = np.fromiter(
+        itertools.chain.from_iterable(itertools.combinations(range(words), kept)),
+        dtype=np.int32,
+        count=math.comb(words, kept) * kept,
+    )
+    return _frozen(flat.reshape(-1, kept))
+
+
+def windows(words: int, kept: int, masks: int) -> KeptSets:
+    """Cyclic runs of ``kept`` neighbours: ``min(words, masks)`` evenly spaced starts."""
+    count = min(words, masks)
+    starts = np.arange(count, dtype=np.int64) * words // count
+    runs = (starts[:, None] + np.arange(kept)) % words
+    return _frozen(np.sort(runs, axis=1).astype(np.int32))
+
+
+def sampled_sets(
+    words: int, kept: int, masks: int, seed: int, stream: Stream = "family"
+) -> KeptSets:
+    """``masks`` independent uniform draws of ``kept`` out of ``words`` positions.
+
+    A pure function of its arguments, pinned by a test: it uses only numpy's raw bit stream
+    (whose values numpy promises to keep) and its own selection rule, so a certificate of today
+    can be checked in ten years.  The first sets of a longer sample are those of a shorter one.
+    """
+    _check_sizes(words, kept, masks)
+    _check_seed(seed)
+    sets = np.empty((masks, kept), dtype=np.int32)
+    done = 0
+    for keys in _raw_keys(words, kept, masks, seed, stream):
+        # The positions of the `kept` smallest of independent 64-bit keys: a uniform set.
+        chosen = np.argpartition(keys, kept - 1, axis=1)[:, :kept]
+        sets[done : done + len(keys)] = np.sort(chosen, axis=1)
+        done += len(keys)
+    return _frozen(sets)
+
+
+def weighted_sets(weights: npt.ArrayLike, kept: int, masks: int, seed: int) -> KeptSets:
+    """``masks`` independent draws that hide words by weight; they prove nothing (`check_fixed`).
+
+    Each draw hides one word after another, without replacement, until ``kept`` are left; the
+    chance of a word to be the next is its share of the weights that are left.  (As numpy's
+    ``choice(words, words - kept, replace=False, p=weights / sum)`` draws them.)  Only ratios
+    matter.  A word of weight 0 is hidden only when no other word is left to hide, and among
+    such words all are alike; so weights that are all 0 are weights that are all equal.
+
+    A pure function of its arguments, pinned by a test, as `sampled_sets` is (but for the last
+    bit of a logarithm).  The first sets of a longer sample are those of a shorter one.
+    """
+    given = np.asarray(weights, dtype=np.float64)
+    if given.ndim != 1 or not (np.isfinite(given) & (given >= 0)).all():
+        raise OptionError(
+            f"weights must be a list of finite numbers of at least 0, not {weights!r}"
+        )
+    words = len(given)
+    _check_sizes(words, kept, masks)
+    _check_seed(seed)
+    # In logarithms, for the largest weight may be 1e300 times the smallest.
+    logs = np.zeros(words)
+    positive = given > 0
+    if positive.any():
+        logs[positive] = np.log(given[positive])
+        logs[~positive] = logs[positive].min() - _BEYOND
+    sets = np.empty((masks, kept), dtype=np.int32)
+    done = 0
+    for raw in _raw_keys(words, kept, masks, seed, "lm"):
+        # An exponential variable over its weight: the smallest is word i with chance w_i / sum,
+        # and the others, having no memory, then race on as if for the first time.
+        uniform = ((raw >> np.uint64(12)).astype(np.float64) + 0.5) * 2.0**-52
+        keys = np.log(-np.log(uniform)) - logs
+        chosen = np.argpartition(keys, words - kept, axis=1)[:, words - kept :]
+        sets[done : done + len(keys)] = np.sort(chosen, axis=1)
+        done += len(keys)
+    return _frozen(sets)
+
+
+def check_fixed(kind: str) -> None:
+    """Refuse to certify over kept sets (a `FamilyKind` or `Sampling`) that are drawn by the words.
+
+    A certificate compares the votes on a text with those on a changed text, copy by copy.  Where
+    the words decide which copies there are, the changed text has others, and nothing follows.
+    """
+    if kind in ("fresh", "lm"):
+        raise OptionError(
+            f"sampling={kind!r} cannot be certified: its kept sets depend on the words, so whoever "
+            "changes words changes which copies vote, and the votes prove nothing. Use "
+            "sampling='fixed'; or predict, which claims nothing"
+        )
+
+
+def _raw_keys(
+    words: int, kept: int, masks: int, seed: int, stream: Stream
+) -> Iterator[npt.NDArray[np.uint64]]:
+    """Independent 64-bit keys: a row of ``words`` for each mask, some rows at a time."""
+    bits = np.random.PCG64(np.random.SeedSequence([seed, _STREAMS[stream], words, kept]))
+    step = max(1, _CHUNK // words)
+    for start in range(0, masks, step):
+        check_cancelled()
+        rows = min(step, masks - start)
+        yield bits.random_raw(rows * words).reshape(rows, words)
+
+
+def _check_seed(seed: int) -> None:
+    if not (_is_integer(seed) and seed >= 0):
+        raise OptionError(f"seed must be a whole number of at least 0, not {seed!r}")
+
+
+def _check_sizes(words: int, kept: int, masks: int) -> None:
+    if not 1 <= kept <= words:
+        raise OptionError(f"cannot keep {kept} of {words} words")
+    if not (_is_integer(masks) and masks >= 1):
+        raise OptionError(f"masks must be a whole number of at least 1, not {masks!r}")
+
+
+def _is_integer(value: object) -> bool:
+    return isinstance(value, int | np.integer) and not isinstance(value, bool)
+
+
+def _frozen(sets: KeptSets) -> KeptSets:
+    sets.setflags(write=False)
+    return sets

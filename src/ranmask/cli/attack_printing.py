@@ -1,0 +1,125 @@
+"""Attacks as people read them on a terminal: before and after, side by side."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text as RichText
+
+from ranmask.attacks.outcome import AttackOutcome, Change
+from ranmask.attacks.summary import AttackSummary
+from ranmask.metrics import class_lines
+from ranmask.words import Text, split
+
+_BEFORE, _AFTER = "bold green", "bold red"
+_COLOURS = {"succeeded": "red", "failed": "green", "skipped": "dim", "error": "yellow"}
+
+
+def print_outcome(console: Console, outcome: AttackOutcome, labels: tuple[str, ...] | None) -> None:
+    """One text before and after, changed words marked."""
+    title = RichText(f"row {outcome.number}: ", style="bold")
+    title.append(outcome.status, style=_COLOURS[outcome.status])
+    if outcome.status == "error":
+        title.append(f", {outcome.error}")
+        console.print(title)
+        return
+    clean = _name(outcome.clean_label, labels)
+    if outcome.status == "skipped" or outcome.text is None or outcome.adversarial is None:
+        title.append(f", {clean} instead of {_name(outcome.label, labels)} before any attack")
+        console.print(title)
+        return
+    title.append(
+        f", {outcome.words_changed} of {outcome.words} words changed, {outcome.queries} queries"
+    )
+    if outcome.rechecked is False:
+        title.append(", gone on fresh masks")
+    table = Table(show_edge=False, pad_edge=False, expand=True, box=None, padding=(0, 2, 0, 0))
+    table.add_column(_heading(clean, outcome.clean_share), ratio=1, overflow="fold")
+    final = _name(outcome.final_label, labels)
+    table.add_column(_heading(final, outcome.final_share), ratio=1, overflow="fold")
+    table.add_row(
+        _marked(outcome.text, outcome.changes, _BEFORE),
+        _marked(outcome.adversarial, outcome.changes, _AFTER),
+    )
+    console.print(title)
+    console.print(table)
+
+
+def print_attack_summary(
+    console: Console, name: str, summary: AttackSummary, names: Sequence[str] | None
+) -> None:
+    """The paper's figures, in percent, and what they leave out; ``names``: of the classes."""
+    values = summary.values(names)
+    say(
+        console,
+        f"{name}: {summary.texts} texts, {summary.attempted} attacked, {summary.skipped} skipped "
+        f"(wrong before), {summary.errors} with errors",
+    )
+    if not summary.texts:
+        return
+    figures = [
+        f"{key} {100 * values[key]:.1f}%" for key in ("Cln", "Boa", "Succ") if _there(values, key)
+    ]
+    if _there(values, "Succ_fresh_masks") and summary.confirmed != summary.succeeded:
+        figures.append(f"Succ on fresh masks {100 * values['Succ_fresh_masks']:.1f}%")
+    if _there(values, "queries"):
+        figures.append(f"queries {values['queries']:.1f}")
+    if _there(values, "words_changed"):
+        figures.append(
+            f"words changed {values['words_changed']:.1f} ({100 * values['share_changed']:.0f}%)"
+        )
+    if _there(values, "entropy"):
+        figures.append(f"entropy {values['entropy']:.3f}")
+    if _there(values, "reverted"):
+        figures.append(f"right again with 10% of the words masked {100 * values['reverted']:.0f}%")
+    say(console, "  ".join(figures))
+    if "classes" in values:
+        say(
+            console,
+            f"majority class alone {100 * values['majority']:.1f}%  balanced Cln "
+            f"{100 * values['balanced_Cln']:.1f}%  balanced Boa "
+            f"{100 * values['balanced_Boa']:.1f}%",
+        )
+        for line in class_lines(values["classes"]):
+            say(console, line)
+
+
+def print_pace(console: Console, copies: int, seconds: float) -> None:
+    """How much was computed just now."""
+    if copies:
+        pace = copies / max(seconds, 1e-9)
+        say(console, f"{copies:,} masked copies in {seconds:.1f} s, {pace:,.0f} a second")
+
+
+def say(console: Console, line: str) -> None:
+    """One line, as it is: no colours, no markup, no breaks."""
+    console.print(line, highlight=False, markup=False, soft_wrap=True)
+
+
+def _there(values: dict[str, float | None], key: str) -> bool:
+    return values[key] is not None
+
+
+def _heading(label: str, share: float | None) -> RichText:
+    return RichText(label if share is None else f"{label} (true class {share:.2f})")
+
+
+def _name(label: int | None, labels: tuple[str, ...] | None) -> str:
+    if label is None:
+        return "?"
+    return labels[label] if labels is not None and label < len(labels) else str(label)
+
+
+def _marked(text: Text, changes: tuple[Change, ...], style: str) -> RichText:
+    shown = RichText()
+    parts = [(text, False)] if isinstance(text, str) else [(text[0], True), (text[1], False)]
+    for number, (part, premise) in enumerate(parts):
+        shown.append(" / " if number else "", style="dim")
+        changed = {change.position for change in changes if change.premise == premise}
+        for position, word in enumerate(split(part)):
+            shown.append(" " if position else "")
+            plain = "dim" if premise else ""
+            shown.append(word, style=style if position in changed else plain)
+    return shown

@@ -1,0 +1,310 @@
+"""``ranmask certify`` and ``ranmask predict``: parse, call, print."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from ranmask.cli.inputs import open_input
+from ranmask.cli.models import load_masked, masked_smoothing
+from ranmask.cli.options import (
+    Address,
+    Alpha,
+    AsJson,
+    CertificateOption,
+    Compare,
+    Copies,
+    CpusPerWorker,
+    DataName,
+    Device,
+    Dtype,
+    EngineName,
+    Ensemble,
+    Family,
+    FirstRows,
+    GpusPerWorker,
+    Hide,
+    Input,
+    Keep,
+    LabelColumn,
+    Labels,
+    LanguageModel,
+    MaskRate,
+    Masks,
+    MaskToken,
+    Model,
+    Output,
+    PairColumns,
+    Recheck,
+    Sampling,
+    Seed,
+    SelectionMasks,
+    ShardRows,
+    SkipBadRows,
+    Split,
+    TextColumn,
+    Texts,
+    Threat,
+    Tolerance,
+    Workers,
+    columns_from,
+    names_from,
+    tame_libraries,
+    word_losses_from,
+)
+from ranmask.cli.running import Task, check_output, run_task, say_trouble
+from ranmask.cli.sharding import print_results, run_sharded, sharding_from
+from ranmask.errors import OptionError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from ranmask.results import Comparison, ShownCertificate
+    from ranmask.runs.shards.work import ClassifyWork
+    from ranmask.smoothing.interface import TextClassifier
+    from ranmask.words import Text
+
+_OF_CERTIFICATES = ("family", "masks", "selection_masks", "ensemble", "threat", "alpha")
+
+
+def certify(
+    texts: Texts = None,
+    model: Model = None,
+    keep: Keep = None,
+    mask_rate: MaskRate = None,
+    input: Input = None,
+    data: DataName = None,
+    split: Split = None,
+    rows: FirstRows = None,
+    skip_bad_rows: SkipBadRows = False,
+    output: Output = None,
+    text_column: TextColumn = None,
+    label_column: LabelColumn = None,
+    pair_columns: PairColumns = None,
+    family: Family = None,
+    masks: Masks = None,
+    selection_masks: SelectionMasks = None,
+    ensemble: Ensemble = None,
+    certificate: CertificateOption = None,
+    compare: Compare = False,
+    copies: Copies = None,
+    threat: Threat = None,
+    alpha: Alpha = None,
+    seed: Seed = None,
+    labels: Labels = None,
+    mask_token: MaskToken = None,
+    hide: Hide = None,
+    tolerance: Tolerance = None,
+    recheck: Recheck = None,
+    device: Device = None,
+    dtype: Dtype = None,
+    shard_rows: ShardRows = None,
+    engine: EngineName = None,
+    workers: Workers = None,
+    address: Address = None,
+    cpus_per_worker: CpusPerWorker = None,
+    gpus_per_worker: GpusPerWorker = None,
+    as_json: AsJson = False,
+) -> bool:
+    """Label texts, and prove how many words can be changed, to anything, without effect.
+
+    With --input and --output, results are appended as they come; the same command again resumes.
+    """
+    sharding = sharding_from(
+        *(shard_rows, engine, workers, address, cpus_per_worker, gpus_per_worker), output=output
+    )
+    options = {
+        "keep": keep,
+        "mask_rate": mask_rate,
+        "family": family,
+        "masks": masks,
+        "selection_masks": selection_masks,
+        "ensemble": ensemble,
+        "certificate": certificate,
+        "threat": threat,
+        "alpha": alpha,
+        "seed": seed,
+        "labels": names_from(labels),
+        "mask_token": mask_token,
+        "hide": hide,
+        "tolerance": tolerance,
+        "recheck": recheck,
+        "device": device,
+        "dtype": dtype,
+    }
+    columns = columns_from(text_column, pair_columns, label_column)
+    source = open_input(texts, input, data, split, rows, columns, skip_bad_rows=skip_bad_rows)
+    check_output(output, source, sharded=sharding is not None)
+    make = partial(_certify_task, model, options, compare, copies)
+    if sharding is not None and output is not None:
+        work = partial(_sharded, make, (source.origin or {}).get("label_names"))
+        return run_sharded(sharding, work, source, output, print_results)
+    return run_task(make(), source, output, as_json)
+
+
+def predict(
+    texts: Texts = None,
+    model: Model = None,
+    keep: Keep = None,
+    mask_rate: MaskRate = None,
+    input: Input = None,
+    data: DataName = None,
+    split: Split = None,
+    rows: FirstRows = None,
+    skip_bad_rows: SkipBadRows = False,
+    output: Output = None,
+    text_column: TextColumn = None,
+    label_column: LabelColumn = None,
+    pair_columns: PairColumns = None,
+    family: Family = None,
+    masks: Masks = None,
+    ensemble: Ensemble = None,
+    sampling: Sampling = None,
+    lm: LanguageModel = None,
+    seed: Seed = None,
+    labels: Labels = None,
+    mask_token: MaskToken = None,
+    hide: Hide = None,
+    recheck: Recheck = None,
+    device: Device = None,
+    dtype: Dtype = None,
+    shard_rows: ShardRows = None,
+    engine: EngineName = None,
+    workers: Workers = None,
+    address: Address = None,
+    cpus_per_worker: CpusPerWorker = None,
+    gpus_per_worker: GpusPerWorker = None,
+    as_json: AsJson = False,
+) -> bool:
+    """Label texts by the vote of their masked copies, without a certificate."""
+    sharding = sharding_from(
+        *(shard_rows, engine, workers, address, cpus_per_worker, gpus_per_worker), output=output
+    )
+    options: dict[str, Any] = {
+        "keep": keep,
+        "mask_rate": mask_rate,
+        "family": family,
+        "masks": masks,
+        "ensemble": ensemble,
+        "sampling": sampling,
+        "seed": seed,
+        "labels": names_from(labels),
+        "mask_token": mask_token,
+        "hide": hide,
+        "recheck": recheck,
+        "device": device,
+        "dtype": dtype,
+    }
+    columns = columns_from(text_column, pair_columns, label_column)
+    source = open_input(texts, input, data, split, rows, columns, skip_bad_rows=skip_bad_rows)
+    check_output(output, source, sharded=sharding is not None)
+    make = partial(_predict_task, model, options, lm)
+    if sharding is not None and output is not None:
+        work = partial(_sharded, make, (source.origin or {}).get("label_names"))
+        return run_sharded(sharding, work, source, output, print_results)
+    return run_task(make(), source, output, as_json)
+
+
+def _sharded(make: Callable[[], Task], label_names: Sequence[str] | None) -> ClassifyWork:
+    """What a worker does with a shard; called in the worker."""
+    from ranmask import __version__
+    from ranmask.runs import run
+    from ranmask.runs.shards.work import ClassifyWork
+
+    task = make()
+    if label_names:
+        run.class_ids(label_names, task.labels)  # told before the first row
+    description = run.run_description(task.command, {}, task.description, __version__)
+    return ClassifyWork(task.command, task.labels, task.classify, description, say_trouble)
+
+
+def _certify_task(
+    model: str | None, options: dict[str, Any], compare: bool, copies: int | None
+) -> Task:
+    if compare:
+        return _comparing(model, options, copies)
+    if copies is not None:
+        return _showing(model, options, copies)
+    return _certifying(model, options)
+
+
+def _predict_task(model: str | None, options: dict[str, Any], lm: str | None) -> Task:
+    losses = word_losses_from(lm, options["sampling"], options["device"])
+    classifier = _load(model, {**options, "word_losses": losses})
+    return Task("predict", classifier.labels, classifier.predict, classifier.description())
+
+
+def _load(model: str | None, options: dict[str, Any]) -> TextClassifier:
+    tame_libraries()
+    from ranmask.smoothing.store import DEFAULT_MODEL, load_classifier
+
+    return load_classifier(model or DEFAULT_MODEL, **options)
+
+
+def _certifying(model: str | None, options: dict[str, Any]) -> Task:
+    classifier = _load(model, options)
+    classifier.check_certifiable()  # told once, not for every row
+    return Task("certify", classifier.labels, classifier.certify, classifier.description())
+
+
+def _comparing(model: str | None, options: dict[str, Any], copies: int | None) -> Task:
+    """Several certificates, each as `certify --certificate` gives it with the same options."""
+    if copies is not None:
+        raise OptionError(f"--copies {copies} does not go with --compare: ask for one of them")
+    if options["certificate"] is not None:
+        raise OptionError(
+            f"--certificate {options['certificate']} means nothing with --compare, which shows "
+            "four certificates: leave one of the two out"
+        )
+    saved = masked_smoothing("--compare", model)
+    threat = options["threat"] or saved.get("threat", "substitutions")
+    if threat != "substitutions":
+        raise OptionError(
+            f"--compare needs --threat substitutions, not {threat!r}: the other certificates know "
+            "nothing else"
+        )
+    from ranmask.certificates.families import check_fixed
+
+    check_fixed(saved.get("sampling", "fixed"))
+    # Loaded as it was saved; which of the options belong to which certificate is `choosing`'s.
+    given = {name: options[name] for name in _OF_CERTIFICATES if options[name] is not None}
+    votes = {"ensemble": "vote"} if options["ensemble"] == "vote" else {}
+    smoothed = load_masked(model, {**options, **dict.fromkeys(_OF_CERTIFICATES), **votes})
+    from ranmask.results import Comparison
+    from ranmask.smoothing.smoothed import COMPARED
+
+    def classify(texts: Sequence[Text]) -> list[Comparison]:
+        return [Comparison.of(kinds) for kinds in smoothed.compare(texts, COMPARED, **given)]
+
+    exact, *others = (smoothed.choosing(kind, **given) for kind in COMPARED)
+    sample = others[0].options.resolved()
+    description = exact.description()
+    described = {
+        **description["options"],
+        "compare": list(COMPARED),
+        "estimation_masks": sample.masks,
+        "selection_masks": sample.selection_masks,
+        "alpha": sample.alpha,
+    }
+    del described["certificate"]
+    return Task(
+        "certify",
+        smoothed.labels,
+        classify,
+        {**description, "options": described},
+        compared=COMPARED,
+    )
+
+
+def _showing(model: str | None, options: dict[str, Any], copies: int) -> Task:
+    """The exact certificate, and some of the copies that it rests on."""
+    masked_smoothing("--copies", model)
+    smoothed = load_masked(model, options)
+
+    def classify(texts: Sequence[Text]) -> list[ShownCertificate]:
+        return smoothed.certify_showing(texts, copies)
+
+    classify([])  # what is wrong with the options is told once, not for every row
+    description = smoothed.description()
+    described = {**description["options"], "copies": copies}
+    return Task("certify", smoothed.labels, classify, {**description, "options": described})

@@ -1,0 +1,45 @@
+"""``ranmask compare``: parse, call, print."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+_WHAT = (
+    "Folder of `ranmask reproduce`, condensed file of `ranmask report`, or a result file of "
+    "`ranmask certify`, `attack` or `predict`."
+)
+
+
+def compare(
+    a: Annotated[Path, typer.Argument(help=_WHAT, show_default=False)],
+    b: Annotated[Path, typer.Argument(help="Another one, over the same texts.")],
+    as_json: Annotated[
+        bool, typer.Option("--json", help="JSON, also on a terminal.", show_default=False)
+    ] = False,
+) -> None:
+    """Compare two runs over the same texts: what differs by more than luck?
+
+    Texts are paired; every figure has a paired test, adjusted for their number.  No model is
+    loaded.  To compare two methods of one reproduction, give two of its result files.
+    """
+    from ranmask.paper import comparing
+    from ranmask.paper.report.reading import read
+
+    comparison = comparing.compare(read(a), read(b))
+    if as_json:
+        sys.stdout.write(json.dumps(comparison.to_dict()) + "\n")
+    elif sys.stdout.isatty():
+        from rich.console import Console
+
+        from ranmask.cli.compare_printing import print_comparison
+
+        print_comparison(Console(), comparison)
+    else:
+        from ranmask.cli.compare_printing import markdown
+
+        sys.stdout.write(markdown(comparison))

@@ -1,0 +1,256 @@
+"""Results as people read them on a terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import partial
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text as RichText
+
+from ranmask.metrics import CertifiedSummary, certified_values, class_lines, headline
+from ranmask.results import (
+    CascadeCertificate,
+    CascadePrediction,
+    Certificate,
+    Comparison,
+    ShownCertificate,
+)
+from ranmask.runs.run import KindSummary, Outcome, Result
+from ranmask.words import split
+
+_CRITICAL = "bold underline"
+_MOST_SHOWN_RADII = 10
+_COMPARED_RADII = 5
+_HIDDEN = "[MASK]"
+_OF_A_CASCADE: dict[type, str] = {
+    CascadePrediction: "[yellow]no certificate:[/] a cascade proves nothing about the labels that "
+    "it shows; ranmask certify proves something about its smoothed label",
+    CascadeCertificate: "[yellow]the radius is that of the first label,[/] the smoothed "
+    "classifier's; nothing is proved about the label that is shown",
+}
+
+
+def result_table(certified: bool, compared: Sequence[str] = ()) -> Table:
+    """An empty table for results: one column of radii, or one for each certificate compared."""
+    table = Table(show_edge=False, pad_edge=False, expand=False)
+    table.add_column("row", justify="right", style="dim")
+    table.add_column("label", style="bold")
+    table.add_column("support", justify="right")
+    for name in compared or (["radius"] if certified else []):
+        table.add_column(name.replace("-", "\n"), justify="right")
+    table.add_column("text", overflow="fold")
+    return table
+
+
+def add_outcome(table: Table, outcome: Outcome) -> None:
+    """One row of the table: the label, its votes or mean score, the radii, the critical words."""
+    number = str(outcome.row.number)
+    result = outcome.result
+    if result is None:
+        empty = [""] * (len(table.columns) - 2)
+        table.add_row(number, *empty, RichText(f"error: {outcome.error}", style="red"))
+        return
+    if result.scores is None:
+        support = f"{result.votes[result.label_id]}/{result.masks}"
+    else:
+        support = f"{result.scores[result.label_id]:.2f}"
+    text = outcome.row.text
+    shown = RichText()
+    if isinstance(text, tuple):
+        shown.append(text[0] + " / ", style="dim")
+        text = text[1]
+    critical = set(result.critical_words) if isinstance(result, Certificate) else set()
+    for position, word in enumerate(split(text or "")):
+        shown.append(" " if position else "")
+        shown.append(word, style=_CRITICAL if position in critical else "")
+    cells: list[str | RichText] = [number, _label(result), support]
+    if isinstance(result, Certificate):
+        cells.append(radius_text(result))
+    if isinstance(result, Comparison):
+        cells += [RichText(_other_radius(one, result)) for one in result.others.values()]
+    table.add_row(*cells, shown)
+
+
+def _label(result: Result) -> str:
+    """The label; of a cascade, also the path that it comes from, or the one that is shown."""
+    if isinstance(result, CascadeCertificate):
+        return f"{result.label} (shown: {result.shown_label})"
+    if isinstance(result, CascadePrediction):
+        return f"{result.label} ({result.path})"
+    return result.label
+
+
+def radius_text(result: Certificate) -> str:
+    """The radius in a few characters: ``-`` not certified, ``*`` no guarantee, ``+`` or more."""
+    if result.radius is None:
+        return "-"
+    if not result.guarantee:
+        return f"{result.radius}*"
+    return str(result.radius) if result.tight else f"{result.radius}+"
+
+
+def _other_radius(other: Mapping[str, Any], exact: Certificate) -> str:
+    """A radius beside the exact one; with the label that it is about, where that is another."""
+    if other["radius"] is None:
+        return "-"
+    shown = f"{other['radius']}{'' if other['guarantee'] else '*'}"
+    return shown if other["label_id"] == exact.label_id else f"{shown} ({other['label']})"
+
+
+def needs_words(example: Result) -> bool:
+    """Whether figures alone would promise too much: a table's words only, or a cascade."""
+    cascade = isinstance(example, CascadePrediction | CascadeCertificate)
+    return cascade or (isinstance(example, Certificate) and example.threat == "synonyms")
+
+
+def explain(console: Console, example: Result) -> None:
+    """One or two sentences that say what the table means."""
+    if isinstance(example, CascadePrediction | CascadeCertificate):
+        console.print(_OF_A_CASCADE[type(example)], highlight=False)
+    if not isinstance(example, Certificate):
+        return
+    if not example.guarantee:
+        console.print(
+            "[yellow]* not a guarantee:[/] the certificate of the paper is unsound; "
+            "use --certificate exact"
+        )
+        return
+    if example.threat == "synonyms":
+        console.print(_synonym_radius(example))
+        return
+    chance = "" if example.alpha is None else f", with probability {1 - example.alpha:g}"
+    radius = "exact" if isinstance(example, Comparison) else "radius"
+    console.print(
+        f"[dim]{radius}: change any that many words, to anything, and the label stays"
+        f"{chance}; underlined: one more word than that, and these could break it[/]"
+        if not example.tight or example.critical_words
+        else f"[dim]{radius}: change any that many words, to anything, and the label stays"
+        f"{chance}[/]"
+    )
+    if isinstance(example, Comparison):
+        one = next(iter(example.others.values()))
+        console.print(
+            f"[dim]the others: of a vote over {one['masks']:,} random copies; ablation with "
+            f"probability {1 - one['alpha']:g}[/]\n"
+            "[yellow]* not a guarantee:[/] [dim]the certificate of the paper is unsound[/]",
+            highlight=False,
+        )
+
+
+def _synonym_radius(example: Certificate) -> str:
+    chance = "" if example.alpha is None else f", with probability {1 - example.alpha:g}"
+    critical = "; underlined: one more word than that, and these could break it"
+    return (
+        "[dim]radius: replace any that many words by words that the table lists for them, and the "
+        f"label stays{chance};[/] [yellow]this covers substitutions from the table only[/]"
+        f"[dim], no other word{critical if example.critical_words else ''}[/]"
+    )
+
+
+def print_summary(
+    console: Console,
+    summary: CertifiedSummary,
+    counts: Mapping[str, int],
+    certified: bool,
+    names: Sequence[str] | None,
+) -> None:
+    """Accuracy, MCB, MCR and CR@d of the labelled rows, and the same by class.
+
+    ``names``: of the classes, where they have names.
+    """
+    console.print(
+        f"{counts['rows']} rows, {counts['errors']} with errors, {counts['labelled']} with labels"
+    )
+    if not counts["labelled"]:
+        return
+    by_class = certified_values(summary, names, certified=certified)
+    say = partial(console.print, highlight=False, markup=False, soft_wrap=True)
+    say(f"accuracy {float(summary.accuracy):.3f} {headline(by_class)}")
+    if certified:
+        radius, rate = summary.median_radius, summary.median_rate
+        figures = [
+            "MCB N/A" if radius is None else f"MCB {radius}",
+            "MCR N/A" if rate is None else f"MCR {float(100 * rate):.1f}%",
+            *(
+                f"CR@{changed} {float(summary.certified_accuracy(changed)):.3f}"
+                for changed in range(1, min(summary.largest_radius, _MOST_SHOWN_RADII) + 1)
+            ),
+        ]
+        say("  ".join(figures))
+    for line in class_lines(by_class["classes"]):
+        say(line)
+
+
+def print_kinds(console: Console, kinds: Mapping[str, KindSummary]) -> None:
+    """A line for each certificate of the same texts: accuracy, MCB and CR@d."""
+    for kind, one in kinds.items():
+        radius = one.summary.median_radius
+        figures = [
+            f"{kind:<16}",
+            f"accuracy {float(one.summary.accuracy):.3f}",
+            "MCB N/A" if radius is None else f"MCB {radius}",
+            *(
+                f"CR@{changed} {float(one.summary.certified_accuracy(changed)):.3f}"
+                for changed in range(1, _COMPARED_RADII + 1)
+            ),
+            *([] if one.guarantee else ["no guarantee"]),
+        ]
+        console.print("  ".join(figures), highlight=False, soft_wrap=True)
+
+
+def print_copies(console: Console, outcome: Outcome, labels: tuple[str, ...] | None) -> None:
+    """The copies of a text that were kept, their hidden words masked, and what each votes for."""
+    if not isinstance(outcome.result, ShownCertificate):
+        return
+    text = outcome.row.text
+    words = split((text[1] if isinstance(text, tuple) else text) or "")
+    table = Table(show_edge=False, pad_edge=False, expand=False)
+    table.add_column("vote", style="bold")
+    table.add_column(f"copies of row {outcome.row.number}", overflow="fold")
+    for copy in outcome.result.copies:
+        kept, vote = set(copy["kept"]), copy["label_id"]
+        shown = RichText()
+        for position, word in enumerate(words[: outcome.result.words_read]):
+            shown.append(" " if position else "")
+            shown.append(*((word, "") if position in kept else (_HIDDEN, "dim")))
+        table.add_row(RichText(str(vote) if labels is None else labels[vote]), shown)
+    console.print(table)
+
+
+def kind_values(kinds: Mapping[str, KindSummary], names: Sequence[str] | None) -> dict[str, Any]:
+    """The same figures as plain JSON values; nothing where nothing was compared."""
+    if not kinds:
+        return {}
+    values = {
+        kind: {"guarantee": one.guarantee, **_figures(one.summary, names, certified=True)}
+        for kind, one in kinds.items()
+    }
+    return {"certificates": values}
+
+
+def summary_values(
+    summary: CertifiedSummary,
+    counts: Mapping[str, int],
+    certified: bool,
+    names: Sequence[str] | None,
+) -> dict[str, Any]:
+    """Accuracy, MCB, MCR and CR@d of the labelled rows, and by class, as plain JSON values."""
+    return {**counts, **(_figures(summary, names, certified) if counts["labelled"] else {})}
+
+
+def _figures(
+    summary: CertifiedSummary, names: Sequence[str] | None, certified: bool
+) -> dict[str, Any]:
+    values: dict[str, Any] = {"accuracy": float(summary.accuracy)}
+    if certified:
+        rate = summary.median_rate
+        values["MCB"] = summary.median_radius
+        values["MCR"] = None if rate is None else float(rate)
+        values["CR"] = [
+            float(summary.certified_accuracy(changed))
+            for changed in range(summary.largest_radius + 1)
+        ]
+    return {**values, **certified_values(summary, names, certified=certified)}

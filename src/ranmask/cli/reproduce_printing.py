@@ -1,0 +1,139 @@
+"""A reproduction as people follow it: one display on a terminal, one line a step elsewhere."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import threading
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+from ranmask.paper.reproduction.perform import Performed, log_path
+from ranmask.paper.reproduction.plan import Planned
+
+_REFRESH_SECONDS = 1.0
+
+
+class ReproductionDisplay:
+    """Shows how far the steps are, on standard error.  Use as a context manager.
+
+    How far a step is inside is read from what it writes, so that it may run in any process.
+    """
+
+    def __init__(self) -> None:
+        import sys
+
+        from rich.console import Console
+        from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
+        from rich.progress import TimeElapsedColumn as Elapsed
+
+        # Bound to the stream that is there now: commands print into logs while they run.
+        self._console = Console(file=sys.stderr)
+        self._lively = self._console.is_terminal
+        self._bar = Progress(
+            TextColumn("{task.description}", markup=False),
+            BarColumn(bar_width=24),
+            MofNCompleteColumn(),
+            Elapsed(),
+            TextColumn("{task.fields[detail]}", markup=False),
+            console=self._console,
+            transient=True,
+            disable=not self._lively,
+        )
+        self._all: Any = None
+        self._tasks: dict[str, Any] = {}
+        self._watched: dict[str, _Watched] = {}
+        self._total = self._done = 0
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._watch, daemon=True)
+
+    def __enter__(self) -> ReproductionDisplay:
+        self._bar.start()
+        if self._lively:
+            self._thread.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        value: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._stop.set()
+        if self._thread.is_alive():
+            self._thread.join()
+        self._bar.stop()
+
+    def begin(self, steps: int, done: int) -> None:
+        """So many steps in all; so many were done before."""
+        self._total, self._done = steps, done
+        if done:
+            self._say(f"{done} of {steps} steps are done")
+        self._all = self._bar.add_task("steps", total=steps, completed=done, detail="")
+
+    def started(self, planned: Planned) -> None:
+        """A step begins."""
+        self._watched[planned.key] = _Watched(planned)
+        total = planned.texts if planned.step.measures != "training" else None
+        self._tasks[planned.key] = self._bar.add_task(planned.step.name, total=total, detail="")
+        if not self._lively:
+            self._say(f"{planned.step.name}: begins")
+
+    def ended(self, planned: Planned, performed: Performed) -> None:
+        """A step is done, or has failed."""
+        self._watched.pop(planned.key, None)
+        task = self._tasks.pop(planned.key, None)
+        if task is not None:
+            self._bar.remove_task(task)
+        self._done += 1
+        self._bar.advance(self._all)
+        place = f"[{self._done}/{self._total}] {planned.step.name}"
+        if performed.error is None:
+            self._say(f"{place}: done in {performed.seconds:.0f} s")
+        elif performed.blocked:
+            self._say(f"{place}: not begun: {performed.error}")
+        else:
+            self._say(f"{place}: failed: {performed.error}")
+            if task is not None:
+                self._say(f"    its log: {log_path(planned)}")
+
+    def _say(self, text: str) -> None:
+        self._console.print(text, highlight=False, markup=False, soft_wrap=True)
+
+    def _watch(self) -> None:
+        while not self._stop.wait(_REFRESH_SECONDS):
+            for key, watched in list(self._watched.items()):
+                task = self._tasks.get(key)
+                if task is not None:
+                    done, total, detail = watched.look()
+                    with contextlib.suppress(KeyError):  # it ended meanwhile
+                        self._bar.update(task, completed=done, total=total, detail=detail)
+
+
+class _Watched:
+    """How far one step is, by the file that it writes."""
+
+    def __init__(self, planned: Planned) -> None:
+        training = planned.step.measures == "training"
+        self._file: Path = planned.made / "training.jsonl" if training else planned.made
+        self._training = training
+        self._texts = planned.texts
+        self._read = self._lines = 0
+        self._last = b""
+
+    def look(self) -> tuple[int, int | None, str]:
+        """What is done, of how much, and a word about it."""
+        with contextlib.suppress(OSError), self._file.open("rb") as file:
+            file.seek(self._read)
+            fresh = file.read()
+            whole = fresh[: fresh.rfind(b"\n") + 1]
+            self._read += len(whole)
+            self._lines += whole.count(b"\n")
+            self._last = whole.splitlines()[-1] if whole else self._last
+        if not self._training:
+            return self._lines, self._texts, "texts"
+        with contextlib.suppress(ValueError, KeyError, TypeError):  # not such a line
+            line = json.loads(self._last)
+            return int(line["step"]), int(line["steps"]), f"{line['phase']} training"
+        return 0, None, "training"

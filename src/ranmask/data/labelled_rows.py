@@ -1,0 +1,167 @@
+"""Rows with their labels, as class ids: all rows of a part, or an error that names a bad one."""
+
+from __future__ import annotations
+
+import logging
+import re
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from ranmask.data.corpus import one_note
+from ranmask.data.rows import Row
+from ranmask.errors import DataError, TextError
+from ranmask.words import Text, document
+
+_log = logging.getLogger("ranmask")
+_WHOLE_NUMBER = re.compile(r"-?[0-9]{1,9}")
+
+
+@dataclass(frozen=True)
+class Part:
+    """Rows that come together: one file, or one split of a hub dataset."""
+
+    where: str
+    rows: Callable[[], Iterator[Row]]
+    note: str | None = None
+    whole: int | None = None
+    unlabelled: int | None = None
+
+
+@dataclass(frozen=True)
+class Labels:
+    """What labels there are, and whether the rows say their numbers or their names."""
+
+    names: tuple[str, ...]
+    numbers: bool
+
+    def id(self, value: str) -> int | None:
+        """The place of a label among the names, None where it is none of them."""
+        if not self.numbers:
+            return self.names.index(value) if value in self.names else None
+        number = int(value) if _WHOLE_NUMBER.fullmatch(value) else -1
+        return number if 0 <= number < len(self.names) else None
+
+
+@dataclass(frozen=True)
+class LabelledRow:
+    """A row that can be used."""
+
+    number: int
+    text: Text
+    value: str
+
+
+def usable_rows(
+    part: Part, split: str, *, skip_bad_rows: bool = False
+) -> tuple[list[LabelledRow], str | None]:
+    """All rows of a part and what to note of them.
+
+    Raises where one has no usable text or label; ``skip_bad_rows`` leaves those out, counts them
+    in the note, and warns.
+    """
+    rows: list[LabelledRow] = []
+    problems: list[tuple[int, str]] = []
+    unlabelled = 0
+    for row in part.rows():
+        if part.unlabelled is not None and row.label == part.unlabelled:
+            unlabelled += 1
+            continue
+        try:
+            rows.append(_labelled(row))
+        except (DataError, TextError) as error:
+            problems.append((row.number, error.reason))
+    refusal = _refusal(*problems[0], len(problems) - 1, part.where) if problems else None
+    if refusal is not None and not skip_bad_rows:
+        raise DataError(
+            f"{refusal.reason}. Correct the data, or leave such rows out with --skip-bad-rows",
+            refusal.row,
+        )
+    if refusal is not None:
+        _log.warning("left out %s: %s", _left_out(len(problems)), refusal)
+    if not rows:
+        raise DataError(f"{part.where} has no rows")
+    note = part.note
+    if part.whole is not None and len(rows) < part.whole:
+        kind = "training" if split == "train" else split
+        note = one_note(note, f"{len(rows):,} of {part.whole:,} {kind} rows (partial)")
+    if problems:
+        note = one_note(note, f"left out {_left_out(len(problems))}")
+    if unlabelled:
+        note = one_note(note, f"{unlabelled:,} rows without a label left out")
+    return rows, note
+
+
+def labels_of(rows: Sequence[LabelledRow], given: tuple[str, ...] | None, where: str) -> Labels:
+    """The labels of train: given names or their numbers; else numbers from 0, or sorted names."""
+    values = {row.value for row in rows}
+    whole = {value for value in values if _WHOLE_NUMBER.fullmatch(value)}
+    if given is not None:
+        return Labels(given, numbers=not values <= set(given) and whole == values)
+    if whole and whole != values:
+        number, name = min(whole), min(values - whole)
+        raise DataError(
+            f"{where} labels some rows with numbers ({number}) and some with names ({name!r}): "
+            "use one of them, or give label_names"
+        )
+    if len(values) == 1:
+        raise DataError(
+            f"{where} has one class only, {values.pop()!r}: a classifier needs at least two"
+        )
+    if not whole:
+        return Labels(tuple(sorted(values)), numbers=False)
+    numbers = {int(value) for value in whole}
+    in_order = tuple(str(number) for number in sorted(numbers))
+    if numbers == {-1, 1} or numbers == set(range(1, len(numbers) + 1)):
+        return Labels(in_order, numbers=False)  # other habits of counting: names that are numbers
+    if numbers != set(range(len(numbers))):
+        first = next(number for number in range(len(numbers)) if number not in numbers)
+        raise DataError(
+            f"{where} has {len(numbers)} labels, from {min(numbers)} to {max(numbers)}, and none "
+            f"of its rows has the label {first}, an empty class: number them from 0 or 1 without "
+            "gaps, or give label_names"
+        )
+    return Labels(in_order, numbers=True)
+
+
+def class_ids(rows: Sequence[LabelledRow], labels: Labels, where: str) -> list[int]:
+    """The labels of rows as class ids; raises where one is no label of train."""
+    readings = [labels]
+    if labels.numbers:  # a second file may spell out what the first one numbers
+        readings.append(replace(labels, numbers=False))
+    values = {row.value for row in rows}
+    for reading in readings:
+        ids = {value: one for value in values if (one := reading.id(value)) is not None}
+        if len(ids) == len(values):
+            return [ids[row.value] for row in rows]
+    expected = ", ".join(labels.names)
+    if labels.numbers:
+        expected = f"0 to {len(labels.names) - 1} ({expected})"
+    outside = [row for row in rows if labels.id(row.value) is None]
+    problem = f"its label {outside[0].value!r} is none of {expected}"
+    raise _refusal(outside[0].number, problem, len(outside) - 1, where)
+
+
+def _labelled(row: Row) -> LabelledRow:
+    if row.error is not None or row.text is None:
+        raise DataError(row.error or "it has no text")
+    document(row.text)
+    value = row.label
+    if isinstance(value, int):
+        value = str(value).lower() if isinstance(value, bool) else str(value)
+    if value is None or value != value:  # NaN is how tables write a number that is missing
+        raise DataError("it has no label")
+    if not isinstance(value, str):
+        kind = type(value).__name__
+        raise DataError(f"its label {value!r} ({kind}) is neither a whole number nor a name")
+    if not value.strip():
+        raise DataError("it has no label")
+    return LabelledRow(row.number, row.text, value.strip())
+
+
+def _left_out(rows: int) -> str:
+    return f"{rows:,} row{'s' * (rows > 1)} that cannot be used"
+
+
+def _refusal(row: int, problem: str, others: int, where: str) -> DataError:
+    more = f"; {others:,} more row{'s' * (others > 1)} cannot be used" if others else ""
+    return DataError(f"{where}: {problem}{more}", row=row)

@@ -1,0 +1,1 @@
+"""What a model is worth: many settings of it measured, cascades, intervals and curves."""

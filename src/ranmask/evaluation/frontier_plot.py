@@ -1,0 +1,168 @@
+"""The picture of a sweep: accuracy against certified accuracy, one marker a setting, as SVG.
+
+Markers are numbered, and a list beside them says which setting each is.
+
+The same measurements give the same bytes (with the same matplotlib).  Text stays text, and the
+background is white, so that the picture reads on light and dark pages alike.
+"""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ranmask.errors import MissingDependencyError, OutputError
+from ranmask.evaluation.tuning import Measured, frontier
+from ranmask.runs.files import check_file
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+_INK, _QUIET, _BEST = "#1a1a1a", "#7a7a7a", "#0b62a4"
+_INCHES, _DPI = (8.5, 4.5), 72  # an SVG has 72 dots an inch, whatever is asked for
+_AXES = (0.08, 0.11, 0.56, 0.81)  # left, bottom, width and height, as shares
+_FONT_POINTS = 8
+_AROUND = ((1, 0), (-1, 0), (0, 1), (0, -1), (1, 1), (-1, 1), (1, -1), (-1, -1), (1, 0))
+_STYLE: dict[Any, Any] = {
+    "svg.hashsalt": "ranmask",  # names of clip paths are random otherwise
+    "svg.fonttype": "none",
+    "figure.dpi": _DPI,
+    "font.family": "sans-serif",
+    "font.size": _FONT_POINTS + 1,
+    "text.color": _INK,
+    "text.parse_math": False,  # a dollar in a file's name is a dollar
+    "axes.edgecolor": _QUIET,
+    "axes.labelcolor": _INK,
+    "xtick.color": _INK,
+    "ytick.color": _INK,
+}
+
+
+def check_plot(path: Path) -> None:
+    """Raise, before any work is done, where a picture could not be drawn or written."""
+    try:
+        import matplotlib.figure  # noqa: F401
+    except ImportError:
+        raise MissingDependencyError("matplotlib", "plots") from None
+    check_file(path)
+
+
+def write_plot(
+    path: Path, measured: Sequence[Measured], *, at: int, picked: Measured | None, title: str
+) -> None:
+    """Draw the settings and their frontier into an SVG file."""
+    content = plot_svg(measured, at=at, picked=picked, title=title)
+    try:
+        path.write_bytes(content)
+    except OSError as error:
+        raise OutputError(f"cannot write {path}: {error.strerror}") from error
+
+
+def plot_svg(
+    measured: Sequence[Measured], *, at: int, picked: Measured | None, title: str
+) -> bytes:
+    """The same picture as bytes."""
+    from matplotlib import rc_context, rcParamsDefault
+    from matplotlib.figure import Figure
+
+    # A user's own style must not change the picture.
+    with rc_context({**_plain(rcParamsDefault), **_STYLE}):
+        figure = Figure(figsize=_INCHES, facecolor="white")
+        axes = figure.add_axes(_AXES)
+        axes.set_title(title, loc="left", fontsize=_FONT_POINTS + 2)
+        _draw(axes, measured, at, picked)
+        out = io.BytesIO()
+        figure.savefig(out, format="svg", metadata={"Date": None, "Creator": "ranmask"})
+    return out.getvalue()
+
+
+def _plain(defaults: Any) -> dict[Any, Any]:
+    """The defaults, less the backend: setting that one loads a window toolkit."""
+    return {key: value for key, value in defaults.items() if not key.startswith("backend")}
+
+
+def _draw(axes: Axes, measured: Sequence[Measured], at: int, picked: Measured | None) -> None:
+    best = frontier(measured, at)
+    line = sorted({_point(one, at) for one in best})
+    axes.plot(*zip(*line, strict=True), color=_BEST, linewidth=1.2, zorder=1)
+    for one in measured:
+        colour = _BEST if one in best else _QUIET
+        axes.plot(*_point(one, at), "o", color=colour, markersize=5, zorder=2)
+    if picked is not None:
+        ring = axes.plot(*_point(picked, at), "o", color=_BEST, markersize=12)
+        ring[0].set_markerfacecolor("none")
+    axes.margins(0.1)
+    axes.set_xlabel("accuracy")
+    axes.set_ylabel(f"certified accuracy at {at} changed word{'s' if at > 1 else ''} (CR@{at})")
+    axes.grid(color="#e4e4e4", linewidth=0.6)
+    axes.spines[["top", "right"]].set_visible(False)
+    _number(axes, measured, at)
+    _list(axes, measured, best, picked)
+
+
+def _point(one: Measured, at: int) -> tuple[float, float]:
+    return float(one.accuracy), float(one.certified_accuracy(at))
+
+
+def _number(axes: Axes, measured: Sequence[Measured], at: int) -> None:
+    """Put each setting's number beside its marker, where it covers no other if there is room."""
+    numbers: dict[tuple[float, float], list[str]] = {}
+    for number, one in enumerate(measured, 1):
+        numbers.setdefault(_point(one, at), []).append(str(number))
+    axes.get_xlim(), axes.get_ylim()  # settles the scale, which places depend on
+    places = {point: axes.transData.transform(point) * 72 / _DPI for point in numbers}
+    taken = [(x - 3.0, y - 3.0, x + 3.0, y + 3.0) for x, y in places.values()]
+    for point, those in numbers.items():
+        label = ", ".join(those)
+        width, height = 0.6 * _FONT_POINTS * len(label), 1.1 * _FONT_POINTS
+        x, y = places[point]
+        for across, up in _AROUND:
+            right, higher = across * (9 + width / 2), up * 12
+            left, low = x + right - width / 2, y + higher - height / 2
+            box = (left, low, left + width, low + height)
+            if not any(_overlap(box, other) for other in taken):
+                break
+        taken.append(box)
+        axes.annotate(
+            label,
+            point,
+            xytext=(right, higher),
+            textcoords="offset points",
+            ha="center",
+            va="center",
+            fontsize=_FONT_POINTS,
+        )
+
+
+def _overlap(one: Sequence[float], other: Sequence[float]) -> bool:
+    return one[0] < other[2] and other[0] < one[2] and one[1] < other[3] and other[1] < one[3]
+
+
+def _list(
+    axes: Axes, measured: Sequence[Measured], best: Sequence[Measured], picked: Measured | None
+) -> None:
+    """What the numbers mean, to the right of the axes."""
+    step = min(0.05, 1 / (len(measured) + 2))
+    for number, one in enumerate(measured, 1):
+        axes.text(
+            1.03,
+            1 - number * step,
+            f"{number}  {one.setting.name}{_marks(one in best, one is picked)}",
+            transform=axes.transAxes,
+            fontsize=min(_FONT_POINTS, step * 160),
+            color=_BEST if one in best else _INK,
+        )
+    axes.text(
+        1.03,
+        1 - (len(measured) + 1.4) * step,
+        "* on the frontier",
+        transform=axes.transAxes,
+        fontsize=min(_FONT_POINTS, step * 160),
+        color=_BEST,
+    )
+
+
+def _marks(best: bool, picked: bool) -> str:
+    return (" *" if best else "") + (" (picked)" if picked else "")

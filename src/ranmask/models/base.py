@@ -1,0 +1,175 @@
+"""The seam between smoothing and models: texts and kept sets in, a row of scores a copy out.
+
+A base classifier is anything that implements `BaseClassifier`.  It owns how a hidden word is
+hidden.  **Its one duty: what it says of a copy is a function of the kept words and their
+positions alone.**  Every guarantee rests on that.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal, TypeAlias, get_args
+
+import numpy as np
+import numpy.typing as npt
+
+from ranmask.certificates.families import KeptSets
+from ranmask.errors import ClassifierError, OptionError, blaming
+from ranmask.models.synonyms import DrawnCopies
+from ranmask.words import Document
+
+Scores: TypeAlias = npt.NDArray[np.float64]
+Hiding: TypeAlias = Literal["mask", "drop"]
+Outputs: TypeAlias = Literal["scores", "logits", "approvals"]
+
+
+@dataclass(frozen=True, eq=False)
+class MaskedCopies:
+    """Copies of one text.  Row i of ``kept`` lists the word positions that copy i shows.
+
+    (Or `families.BLANK` in their place, if the classifier can read that.)
+
+    Positions run over the first ``words_read`` words; later words are shown in no copy.
+    """
+
+    document: Document
+    words_read: int
+    kept: KeptSets
+
+    def __len__(self) -> int:
+        return int(self.kept.shape[0])
+
+
+def whole_copy(document: Document, words_read: int) -> MaskedCopies:
+    """The copy of a text that shows every word that is read."""
+    return MaskedCopies(document, words_read, np.arange(words_read, dtype=np.int32)[None, :])
+
+
+class BaseClassifier(ABC):
+    """What smoothing needs of a model."""
+
+    outputs: Outputs = "scores"
+    """Whether rows are scores in [0, 1], logits of one choice among the classes (softmax), or
+    approvals: logits that judge each class by itself (sigmoid).  A vote does not need to know."""
+
+    labels: tuple[str, ...] | None = None
+    """Names of the classes, where the model knows them."""
+
+    order_free: bool = False
+    """True promises: what this classifier says of a copy that shows one word depends on that
+    word alone, neither on its position nor on the number of words; and all words are read.
+    Certificates for inserted, deleted and reordered words rest on it."""
+
+    blank: bool = False
+    """Whether it has something to say of a copy that shows no word (`families.BLANK`), the same for
+    every text: where each distinct word counts once, that copy votes too, and no edit meets it."""
+
+    pairs: bool | None = None
+    """Whether it was made for pairs of premise and hypothesis; None where nobody knows."""
+
+    repeatable: bool = False
+    """True says that ranmask knows by construction, or has measured, that what this classifier
+    says of a copy moves by no more than its `tolerance`.  Others are asked about a few copies
+    again (`rechecking`)."""
+
+    votes_only: bool = False
+    """True promises no more of a row than its best class, and whether another is within
+    `tolerance` of it.  Such rows may be counted as votes, but their numbers mean nothing else."""
+
+    @abstractmethod
+    def score(self, copies: Sequence[MaskedCopies]) -> list[Scores]:
+        """Scores of every copy, shape (copies, classes), for each text of ``copies``."""
+
+    def score_drawn(self, texts: Sequence[DrawnCopies]) -> list[Scores]:
+        """Scores of random copies, each of which shows all of its words, for each text.
+
+        The same as `score` says of them one by one; models may have a shorter way.
+        """
+        owners = [place for place, text in enumerate(texts) for _ in range(len(text))]
+        whole = [whole_copy(copy, len(text.sets)) for text in texts for copy in text.documents]
+        with blaming(owners):
+            scored = iter(self.score(whole))
+        return [np.concatenate([next(scored) for _ in range(len(text))]) for text in texts]
+
+    @abstractmethod
+    def configured(
+        self, *, hide: Hiding | None = None, mask_token: str | None = None
+    ) -> BaseClassifier:
+        """This classifier with another way of hiding words; None leaves a setting as it is."""
+
+    def words_read(self, document: Document) -> int:
+        """How many of the document's words can be shown at all.  Must not depend on the words.
+
+        It may depend on their number and on the premise, which is assumed unchanged.
+        """
+        return len(document.words)
+
+    @property
+    def without_memory(self) -> BaseClassifier:
+        """The classifier that computes, where this one may answer from memory."""
+        return self
+
+    @property
+    def tolerance(self) -> float:
+        """How far the difference of two outputs of one copy may move between computations.
+
+        Each output moves by at most half of it.  0 says that the classifier is exact.
+        """
+        return 0.0
+
+    @property
+    def assumes(self) -> tuple[str, ...]:
+        """What the tolerance, and so every certificate, rests on besides, in words."""
+        return ()
+
+    def description(self) -> dict[str, object]:
+        """What identifies this classifier in a run's record: plain JSON values."""
+        return {"kind": type(self).__name__}
+
+
+def check_gives_scores(base: BaseClassifier, purpose: str) -> None:
+    """Refuse a classifier of which only the votes are right where its scores are needed."""
+    if base.votes_only:
+        raise OptionError(
+            f"{purpose} needs scores, but with dtype='screened' only votes are those of single "
+            "precision: use dtype='float32'"
+        )
+
+
+def check_hiding(hide: str) -> None:
+    """Refuse a way of hiding that does not exist."""
+    if hide not in get_args(Hiding):
+        raise OptionError(f"hide must be 'mask' or 'drop', not {hide!r}")
+
+
+def checked_scores(raw: object, rows: int, classes: int | None) -> Scores:
+    """``raw`` as a finite table of ``rows`` rows and, if given, ``classes`` columns.
+
+    Always a copy: whoever returned ``raw`` may use its memory again.
+    """
+    try:
+        # In one layout, for numpy's sums take another order in another one.
+        scores = np.asarray(raw, dtype=np.float64).copy(order="C")
+    except (TypeError, ValueError, RuntimeError) as error:
+        raise ClassifierError(
+            f"the base classifier must return a table of numbers, one row a text, not "
+            f"{type(raw).__name__} ({error})"
+        ) from error
+    if scores.ndim != 2 or scores.shape[0] != rows or scores.shape[1] < 2:
+        raise ClassifierError(
+            f"the base classifier returned shape {scores.shape} for {rows} texts; expected "
+            f"({rows}, classes) with at least 2 classes"
+        )
+    if classes is not None and scores.shape[1] != classes:
+        raise ClassifierError(
+            f"the base classifier returned {scores.shape[1]} classes, expected {classes}"
+        )
+    if not np.isfinite(scores).all():
+        place = int(np.flatnonzero(~np.isfinite(scores).all(axis=1))[0])
+        raise ClassifierError(
+            f"the base classifier returned {scores[place].tolist()} for one masked copy: a score "
+            "that is not a finite number cannot be counted"
+        )
+    return scores

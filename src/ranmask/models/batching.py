@@ -1,0 +1,134 @@
+"""Batches of rows, filled by number of tokens: of similar length, or of one length each.
+
+Rows of similar length (`batches`) are padded: for training, and where nothing is proved.  Rows of
+one length (`even_batches`) are not, and their number is a multiple of a step.  So the shape of what
+is computed for a row hardly depends on the rows beside it; and libraries that add up in one order
+for all such shapes give a row the same bits in any company (`numerics.steady_rows`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+import numpy.typing as npt
+
+from ranmask.models.encoding import Ids, TokenRows
+
+
+@dataclass(frozen=True, eq=False)
+class Batch:
+    """Token arrays of shape (rows, width), and the place of each row among all rows.
+
+    ``visible`` is None where no row is padded.  Rows beyond those that have a place fill the batch.
+    """
+
+    places: npt.NDArray[np.intp]
+    ids: Ids
+    positions: Ids
+    types: Ids
+    visible: Ids | None
+
+    def some(self, rows: npt.NDArray[np.intp]) -> Batch:
+        """A batch of some of the rows, each with a place of its own."""
+        return Batch(
+            np.arange(len(rows)),
+            self.ids[rows],
+            self.positions[rows],
+            self.types[rows],
+            None if self.visible is None else self.visible[rows],
+        )
+
+
+def batches(
+    texts: Sequence[TokenRows], *, tokens: int, least_rows: int, pad_id: int
+) -> Iterator[Batch]:
+    """All rows of all texts, shortest first, in batches of at most ``tokens`` tokens.
+
+    A batch also ends where the length changes, once it has ``least_rows`` rows: most batches
+    then need no padding at all.  A row longer than ``tokens`` is a batch of its own.
+    """
+    owner = np.repeat(np.arange(len(texts)), [len(text.lengths) for text in texts])
+    row = np.concatenate([np.arange(len(text.lengths)) for text in texts])
+    lengths = np.concatenate([text.lengths for text in texts])
+    order = np.argsort(lengths, kind="stable")
+    for start, stop in _cuts(lengths[order], tokens, least_rows):
+        places = order[start:stop]
+        yield _gather(texts, owner[places], row[places], lengths[places], places, pad_id)
+
+
+@dataclass(frozen=True)
+class RowCount:
+    """How many rows a batch may have: a multiple of ``step``, and ``most`` where that is given."""
+
+    step: int
+    most: int | None = None
+
+
+def even_batches(
+    texts: Sequence[TokenRows], *, tokens: int, count: RowCount, pad_id: int
+) -> Iterator[Batch]:
+    """All rows of all texts in batches of one length each, of about ``tokens`` tokens at most.
+
+    A batch that would have another number of rows than ``count`` allows repeats some of its own.
+    """
+    owner = np.repeat(np.arange(len(texts)), [len(text.lengths) for text in texts])
+    row = np.concatenate([np.arange(len(text.lengths)) for text in texts])
+    lengths = np.concatenate([text.lengths for text in texts])
+    order = np.argsort(lengths, kind="stable")
+    rising = lengths[order]
+    starts = np.flatnonzero(np.diff(rising, prepend=-1))
+    for start, stop in zip(starts, [*starts[1:], len(order)], strict=True):
+        most = max(1, tokens // int(rising[start]) // count.step) * count.step
+        most = min(most, count.most or most)
+        for first in range(start, stop, most):
+            places = order[first : min(first + most, stop)]
+            rows = np.resize(places, -(-len(places) // count.step) * count.step)
+            filled = _gather(texts, owner[rows], row[rows], lengths[rows], rows, pad_id)
+            yield replace(filled, places=places)
+
+
+def _cuts(rising: Ids, tokens: int, least_rows: int) -> Iterator[tuple[int, int]]:
+    """Where to cut rows of rising length into batches."""
+    total = len(rising)
+    start = 0
+    while start < total:
+        # Rows of the same length as the first, as many as fit ...
+        length = int(rising[start])
+        same = int(np.searchsorted(rising, length, side="right"))
+        stop = min(same, start + max(1, tokens // length))
+        # ... and longer ones, while the batch is too small to be worth a pass.
+        while stop == same and stop - start < least_rows and stop < total:
+            length = int(rising[stop])
+            room = max(1, tokens // length) - (stop - start)
+            if room <= 0:
+                break
+            same = int(np.searchsorted(rising, length, side="right"))
+            stop = min(same, stop + room, start + max(least_rows, stop - start + 1))
+        yield start, stop
+        start = stop
+
+
+def _gather(
+    texts: Sequence[TokenRows],
+    owner: npt.NDArray[np.intp],
+    row: npt.NDArray[np.intp],
+    lengths: Ids,
+    places: npt.NDArray[np.intp],
+    pad_id: int,
+) -> Batch:
+    shape = (len(places), int(lengths.max()))
+    ids = np.full(shape, pad_id, dtype=np.int64)
+    positions = np.zeros(shape, dtype=np.int64)
+    types = np.zeros(shape, dtype=np.int64)
+    for index in np.unique(owner):
+        text, mine = texts[index], np.flatnonzero(owner == index)
+        width = min(shape[1], text.ids.shape[1])
+        ids[mine, :width] = text.ids[row[mine], :width]
+        positions[mine, :width] = text.positions[row[mine], :width]
+        types[mine, text.first_body_place :] = text.body_type
+    columns = np.arange(shape[1])
+    padded = int(lengths.min()) < shape[1]
+    visible = (columns < lengths[:, None]).astype(np.int64) if padded else None
+    return Batch(places, ids, positions, types, visible)

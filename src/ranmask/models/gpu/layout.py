@@ -1,0 +1,228 @@
+"""Rows of kept sets, laid out on the device: the same rows as `encoding` lays out on the host.
+
+A token of a text stands at few different positions: a kept word moves right by the extra tokens of
+the kept words before it, its *shift*.  All tokens at all positions are one table, in which a row
+is a list of places.  The host makes the table, text by text, and sends kept sets; the device finds
+the places, for as many rows at a time as a batch has.
+
+Texts that this does not suit are left to `encoding`: see `suits`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+
+from ranmask.models.base import MaskedCopies
+from ranmask.models.encoding import Ids, WordEncoder
+from ranmask.models.frames import Frame
+from ranmask.models.gpu.packing import Packing, to_device
+
+FEW_COPIES = 64
+"""A text of fewer is laid out faster together with others, on the host."""
+
+_LEAST_SHARING = 2  # tokens of all rows to each entry of the table
+
+
+@dataclass(frozen=True, eq=False)
+class SpeltText:
+    """One text with its kept sets, as tokens.
+
+    ``sizes`` are the numbers of tokens of its words, ``shifts`` how many shifts a token may have,
+    ``most_extra`` how many extra tokens a row may have, ``lengths`` the tokens of each row.
+    """
+
+    copies: MaskedCopies
+    frame: Frame
+    tokens: Ids
+    sizes: Ids
+    shifts: int
+    most_extra: int
+    lengths: Ids
+
+    @property
+    def table_size(self) -> int:
+        """Entries that the table has for this text alone."""
+        return len(self.frame.before) + len(self.tokens) * self.shifts
+
+    def goes_with(self, other: SpeltText) -> bool:
+        """Whether both are of one kind, and so may be in one table."""
+        mine, its = self.frame, other.frame
+        return (mine.after, mine.body_type) == (its.after, its.body_type)
+
+
+def spell(
+    copies: MaskedCopies, words: Sequence[tuple[int, ...]], frame: Frame, hide: str
+) -> SpeltText:
+    """A text whose words' tokens are known."""
+    sizes = np.array([len(ids) for ids in words], dtype=np.int64)
+    tokens = np.array([token for ids in words for token in ids], dtype=np.int64)
+    kept = copies.kept
+    visible = kept.shape[1]
+    largest = np.sort(sizes - 1)[::-1][:visible]
+    around = len(frame.before) + len(frame.after)
+    shown = sizes[kept.T].sum(axis=0)  # sums of long rows are far faster than of short ones
+    lengths = shown + around + (len(words) - visible if hide == "mask" else 0)
+    extra = int(largest.sum())
+    return SpeltText(copies, frame, tokens, sizes, 1 + extra - int(largest[-1]), extra, lengths)
+
+
+def suits(text: SpeltText, encoder: WordEncoder) -> bool:
+    """Whether a table pays for a text, none of whose rows is cut, and no word of it is empty."""
+    frame = text.frame
+    longest = len(frame.before) + len(text.sizes) + text.most_extra + len(frame.after)
+    return (
+        longest <= encoder.longest
+        and bool(text.sizes.min() > 0)
+        and _LEAST_SHARING * text.table_size <= int(text.lengths.sum())
+    )
+
+
+class SharedRows:
+    """All rows of texts that share what stands around them, as places of one table.
+
+    The table begins with the mask token at every position, and each token that ends a row at every
+    position; then come the texts, each with the tokens that begin its rows and those of its words.
+
+    Args:
+        texts: The texts, which `suits`.
+        encoder: Where their tokens come from.
+        first_position: The position that the model gives to a row's first token.
+        device: Where rows are laid out.
+    """
+
+    def __init__(
+        self,
+        texts: Sequence[SpeltText],
+        encoder: WordEncoder,
+        first_position: int,
+        device: torch.device,
+    ) -> None:
+        self._masked = encoder.hide == "mask"
+        self._after = len(texts[0].frame.after)
+        self._most_tokens = max(int(text.sizes.max()) for text in texts)
+        self._most_before = max(len(text.frame.before) for text in texts)
+        self.lengths = np.concatenate([text.lengths for text in texts])
+        self._width = 1 + max(
+            len(text.frame.before) + len(text.sizes) + text.most_extra + self._after
+            for text in texts
+        )
+        table = _Table(texts, encoder.mask_id, self._width)
+        counts = np.array([len(text.sizes) for text in texts])
+        words = int(counts.sum())
+        of_text = [
+            (len(text.frame.before), place, len(text.sizes), text.shifts)
+            for text, place in zip(texts, table.text_places, strict=True)
+        ]
+        # One more word than there are, without tokens: rows that show fewer words show it too.
+        (
+            self.tokens,
+            self.positions,
+            self.types,
+            self._words,
+            self._sizes,
+            self._places,
+            self._standing,
+            self._text,
+            self._of_text,
+        ) = to_device(
+            [
+                table.tokens,
+                table.positions + first_position,
+                table.types,
+                _padded(texts, np.cumsum(counts) - counts, words),
+                _with_nothing([text.sizes for text in texts]),
+                _with_nothing(table.word_places),
+                _with_nothing([np.arange(count) for count in counts]),
+                np.repeat(np.arange(len(texts)), [len(text.copies) for text in texts]),
+                np.array(of_text).T,
+            ],
+            device,
+        )
+        self._extra = (self._sizes - 1).clamp(min=0)
+
+    def index(self, packing: Packing) -> torch.Tensor:
+        """The places in the table of all tokens of a batch, row after row."""
+        words = self._words[:, packing.rows]  # of each row: its words are a column
+        before, before_place, count, shifts = self._of_text[:, self._text[packing.rows]]
+        sizes, extra = self._sizes[words], self._extra[words]
+        shift = extra.cumsum(0) - extra
+        start, end = packing.starts, packing.starts + packing.lengths
+        nowhere = packing.tokens
+        places = torch.empty(nowhere + 1, dtype=torch.int64, device=words.device)
+
+        # What begins a row; and a mask token everywhere else, for the others to be written over.
+        column = _count_to(packing.longest if self._masked else self._most_before, words)
+        stands = start[:, None] + column
+        inside = stands < end[:, None] if self._masked else column < before[:, None]
+        places[torch.where(inside, stands, nowhere)] = torch.where(
+            column < before[:, None], before_place[:, None] + column, column
+        )
+        # The tokens of kept words.
+        moved = self._standing[words] + shift if self._masked else sizes.cumsum(0) - sizes
+        piece = _count_to(self._most_tokens, words)[:, None, None]
+        places[torch.where(piece < sizes, start + before + moved + piece, nowhere)] = (
+            self._places[words] + shift + shifts * piece
+        )
+        # What ends a row.
+        last = _count_to(self._after, words)[:, None]
+        position = before + count + extra.sum(0) + last
+        places[end - self._after + last] = (1 + last) * self._width + position
+        return places[:nowhere]
+
+
+def _count_to(number: int, like: torch.Tensor) -> torch.Tensor:
+    return torch.arange(number, device=like.device)
+
+
+class _Table:
+    """The table's columns, and where texts and words begin in it."""
+
+    def __init__(self, texts: Sequence[SpeltText], mask_id: int, width: int) -> None:
+        frame = texts[0].frame
+        everywhere = np.arange(width)
+        ends = (mask_id, *frame.after)
+        tokens = [np.repeat(np.array(ends, dtype=np.int64), width)]
+        positions = [np.tile(everywhere, len(ends))]
+        types = [np.full(len(ends) * width, frame.body_type)]
+        size = len(ends) * width
+        self.text_places: list[int] = []
+        self.word_places: list[Ids] = []
+        for text in texts:
+            before, body = text.frame.before, len(text.tokens)
+            offsets = np.cumsum(text.sizes) - text.sizes
+            # Of each token: the word that it belongs to, and which token of that word it is.
+            word = np.repeat(np.arange(len(text.sizes)), text.sizes)
+            stands = len(before) + word + np.arange(body) - offsets[word]
+            shift = np.arange(text.shifts)
+            tokens += [np.array(before, dtype=np.int64), np.repeat(text.tokens, text.shifts)]
+            positions += [np.arange(len(before)), (stands[:, None] + shift).ravel()]
+            types += [
+                np.zeros(len(before), dtype=np.int64),
+                np.full(body * text.shifts, frame.body_type),
+            ]
+            self.text_places.append(size)
+            self.word_places.append(size + len(before) + offsets * text.shifts)
+            size += text.table_size
+        self.tokens = np.concatenate(tokens)
+        self.positions = np.concatenate(positions)
+        self.types = np.concatenate(types)
+
+
+def _padded(texts: Sequence[SpeltText], first_words: Ids, nothing: int) -> Ids:
+    """The words that each row shows, a column a row; ``nothing`` where it shows fewer."""
+    most = max(text.copies.kept.shape[1] for text in texts)
+    words = np.full((most, sum(len(text.copies) for text in texts)), nothing, dtype=np.int64)
+    row = 0
+    for text, first in zip(texts, first_words.tolist(), strict=True):
+        kept = text.copies.kept
+        words[: kept.shape[1], row : row + len(kept)] = kept.T + first
+        row += len(kept)
+    return words
+
+
+def _with_nothing(parts: Sequence[Ids]) -> Ids:
+    return np.concatenate([*parts, np.zeros(1, dtype=np.int64)])

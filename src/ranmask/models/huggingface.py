@@ -1,0 +1,482 @@
+"""Hugging Face sequence classifiers as base classifiers.
+
+The fast path: words are tokenised once, kept sets become token rows directly (`encoding`), rows
+are batched by length (`batching`), and nothing is padded that need not be.  On a GPU an engine
+(`gpu`) does all of this and the forward pass itself, for models whose structure it knows.
+"""
+
+from __future__ import annotations
+
+import copy
+import inspect
+import warnings
+from collections.abc import Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
+
+import numpy as np
+
+from ranmask.errors import ClassifierError, MissingDependencyError, ModelError, OptionError
+from ranmask.models import identity, numerics, opening
+from ranmask.models.base import (
+    BaseClassifier,
+    Hiding,
+    MaskedCopies,
+    Scores,
+    check_hiding,
+    checked_scores,
+)
+from ranmask.models.batching import Batch, RowCount, even_batches
+from ranmask.models.encoding import TokenRows, WordEncoder
+from ranmask.models.synonyms import DrawnCopies
+from ranmask.words import Document
+
+try:
+    import torch
+
+    from ranmask.models.first_row import first_row_model
+    from ranmask.models.gpu import choosing
+    from ranmask.models.gpu.scoring import PackedEngine
+except ImportError as error:
+    raise MissingDependencyError("PyTorch", "hf") from error
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedModel, PreTrainedTokenizerBase
+
+Engine: TypeAlias = Literal["auto", "packed", "plain"]
+"""What computes logits: see `HuggingFaceClassifier`."""
+
+DEFAULT_LONGEST = 512
+"""Longest row where neither model nor tokenizer names a limit."""
+
+_CPU_TOKENS = 2304  # measured: smaller and larger batches are slower
+_GPU_TOKENS = 1 << 17
+_PACKED_ON = ("cuda",)  # where the engine is used unless something else is said
+
+# Numbers of rows to try, cheapest first, until rows have the same bits in any batch.  On a CPU the
+# last resort is a copy by itself, which has no company.
+_ALONE = RowCount(1, 1)
+_CPU_ROWS = (RowCount(4), RowCount(16), RowCount(64, 64), _ALONE)
+_CPU_HALF_ROWS = (RowCount(64, 64), _ALONE)  # rounding hides most of what there is to see
+_GPU_ROWS = (RowCount(64), RowCount(1024), RowCount(4096), RowCount(1024, 1024))
+
+_PROBED_ROWS = 16
+
+_STEADY = (
+    "the model computes a copy to the same bits in any batch on this machine with as many threads, "
+    "as it was seen to do with copies of many lengths"
+)
+
+
+class HuggingFaceClassifier(BaseClassifier):
+    """A sequence classification model with its tokenizer.
+
+    A hidden word leaves no trace in what the model is given (see `encoding`).  What a copy is
+    given does not depend on other copies; and neither do its logits, to the last bit, where
+    batches of some shape are seen to compute it so (`numerics.steady_rows`).  Elsewhere how far
+    they move is measured (`tolerance`).
+
+    Args:
+        model: A ``...ForSequenceClassification`` model, on the device and in the dtype to run in.
+        tokenizer: Its tokenizer.
+        hide: ``mask`` puts one mask token for a whole hidden word.  ``drop`` leaves hidden words
+            out and keeps the positions of the others; refused unless it equals hiding them from
+            attention, which is checked here by running the model.
+        mask_token: A token of the vocabulary to use where the tokenizer has no mask token.
+        batch_tokens: Most tokens in one forward pass; a default for the device otherwise.
+        engine: ``packed`` computes rows without padding, by `ranmask.models.gpu`, once its
+            logits were compared with the model's own; a model that it cannot compute is refused.
+            ``plain`` calls the model.  ``auto`` is ``packed`` on a GPU, where that is possible,
+            and ``plain`` elsewhere.
+    """
+
+    repeatable = True
+
+    def __init__(
+        self,
+        model: PreTrainedModel,
+        tokenizer: PreTrainedTokenizerBase,
+        *,
+        hide: Hiding = "mask",
+        mask_token: str | None = None,
+        batch_tokens: int | None = None,
+        source: str | None = None,
+        engine: Engine = "auto",
+    ) -> None:
+        check_hiding(hide)
+        if engine not in get_args(Engine):
+            raise OptionError(
+                f"engine must be one of {', '.join(get_args(Engine))}; not {engine!r}"
+            )
+        self._engine_choice = engine
+        self.model: Any = model
+        self.model.train(False)
+        self.tokenizer: Any = tokenizer
+        self.source = source
+        self.labels = _label_names(self.model.config)
+        # A model of several labels judges each class by itself.
+        several = self.model.config.problem_type == "multi_label_classification"
+        self.outputs = "approvals" if several else "logits"
+        self.pairs = getattr(self.model, "reads_pairs", None)
+        on_cpu = self.model.device.type == "cpu"
+        self.batch_tokens = batch_tokens or (_CPU_TOKENS if on_cpu else _GPU_TOKENS)
+        self._takes = frozenset(inspect.signature(self.model.forward).parameters)
+        self._tolerance: float | None = None
+        self._threads: int | None = None  # with which it was found out
+        self._steady: RowCount | None = None
+        self._seen_shapes: set[tuple[int, int, int]] = set()
+        embeddings: Any = self.model.get_input_embeddings()
+        if len(tokenizer) > embeddings.num_embeddings:
+            raise ModelError(
+                f"the tokenizer knows {len(tokenizer)} tokens, the model only "
+                f"{embeddings.num_embeddings}: they do not belong together"
+            )
+        self._first_position = _first_position(self.model)
+        self.encoder = WordEncoder(
+            tokenizer,
+            longest_row(self.model, tokenizer),
+            hide,
+            mask_token,
+            pad_id=opening.padding_id(self.model, tokenizer),
+            types=opening.reads_types(self.model),
+        )
+        self._fast: Any = None
+        self._engine: PackedEngine | None = None
+        self._prepare()
+
+    def configured(
+        self, *, hide: Hiding | None = None, mask_token: str | None = None
+    ) -> HuggingFaceClassifier:
+        return HuggingFaceClassifier(
+            self.model,
+            self.tokenizer,
+            hide=self.encoder.hide if hide is None else hide,
+            mask_token=self.encoder.mask_token if mask_token is None else mask_token,
+            batch_tokens=self.batch_tokens,
+            source=self.source,
+            engine=self._engine_choice,
+        )
+
+    def in_dtype(self, dtype: str) -> HuggingFaceClassifier:
+        """The same classifier with a copy of the model in another number type.
+
+        What was checked in single precision when this one was built holds for the copy.
+        """
+        other = copy.copy(self)
+        other.model = copy.deepcopy(self.model).to(getattr(torch, dtype))
+        other._fast = None if self._fast is None else first_row_model(other.model)
+        if self._engine is not None:
+            other._engine = self._engine.for_model(other.model)
+        other._tolerance = other._steady = None
+        other._seen_shapes = set()
+        return other
+
+    def description(self) -> dict[str, object]:
+        return {
+            "kind": "huggingface",
+            "model": self.source or self.model.config.name_or_path,
+            "sha256": identity.digest(self.model, self.tokenizer),
+            "hide": self.encoder.hide,
+            "mask_id": self.encoder.mask_id,
+            "dtype": self.dtype,
+            "device": self.model.device.type,
+        }
+
+    @property
+    def dtype(self) -> str:
+        """The name of the model's number type."""
+        return str(self.model.dtype).removeprefix("torch.")
+
+    @property
+    def epsilon(self) -> float:
+        """The rounding step of the model's numbers near 1."""
+        return float(torch.finfo(self.model.dtype).eps)
+
+    def words_read(self, document: Document) -> int:
+        return self.encoder.words_read(document)
+
+    @property
+    def tolerance(self) -> float:
+        """0 where a copy has the same bits in any batch, else measured: found out on first use.
+
+        For this model, dtype, device and number of threads; see `numerics`.
+        """
+        threads = torch.get_num_threads()
+        if self._tolerance is None or self._threads != threads:
+            self._threads = threads
+            self._tolerance = self._find_tolerance()
+        return self._tolerance
+
+    @property
+    def assumes(self) -> tuple[str, ...]:
+        return (_STEADY,) if self.tolerance == 0 else ()
+
+    @property
+    def _row_counts(self) -> tuple[RowCount, ...]:
+        if self.model.device.type != "cpu":
+            return _GPU_ROWS
+        if not _steady_attention(self.model.config):
+            return (_ALONE,)
+        return _CPU_ROWS if self.model.dtype == torch.float32 else _CPU_HALF_ROWS
+
+    def _find_tolerance(self) -> float:
+        if self._engine is None:
+            self._steady = numerics.steady_rows(
+                self._in_batches, self.encoder, self.batch_tokens, self._row_counts
+            )
+            steady = self._steady is not None
+            if self._steady == _ALONE:
+                warnings.warn(
+                    f"{type(self.model).__name__} computes a copy to other bits in other batches: "
+                    "copies are computed one by one, which is slow",
+                    RuntimeWarning,
+                    stacklevel=2,
+                )
+        else:
+            # On a CPU, rounding to a smaller dtype would hide most of what there is to see.
+            shows = self.model.device.type != "cpu" or self.model.dtype == torch.float32
+            steady = shows and numerics.same_everywhere(
+                self.score_rows, self.score_copies, self.encoder, self.batch_tokens
+            )
+        return 0.0 if steady else self._measured_tolerance()
+
+    def _measured_tolerance(self) -> float:
+        return numerics.measure_tolerance(
+            self._engine.score_rows if self._engine is not None else self._in_batches,
+            self.encoder,
+            self.epsilon,
+            self.batch_tokens,
+            None if self._engine is None else self.score_copies,
+        )
+
+    def score(self, copies: Sequence[MaskedCopies]) -> list[Scores]:
+        ends = np.cumsum([len(one) for one in copies])[:-1]
+        return np.split(self.score_copies(copies), ends)
+
+    def score_copies(self, copies: Sequence[MaskedCopies]) -> Scores:
+        """Logits of all copies of all texts, in their order."""
+        if self._engine is None:
+            return self.score_rows(self.encoder.rows_of_all(copies))
+        logits = self._engine.score(copies)
+        return checked_scores(logits, len(logits), None)
+
+    def raw_copies(self, copies: Sequence[MaskedCopies]) -> Scores:
+        """As `score_copies`; but where the model's numbers overflow, a row may not be finite."""
+        if self._engine is None:
+            return self.raw_rows(self.encoder.rows_of_all(copies))
+        return self._engine.score(copies)
+
+    def score_drawn(self, texts: Sequence[DrawnCopies]) -> list[Scores]:
+        logits = self.score_rows(self.encoder.rows_of_drawn(texts))
+        ends = np.cumsum([len(one) for one in texts])[:-1]
+        return np.split(logits, ends)
+
+    def score_rows(self, rows: Sequence[TokenRows], *, tokens: int | None = None) -> Scores:
+        """Logits of token rows, in their order, whatever batches they are computed in."""
+        scores = self.raw_rows(rows, tokens=tokens)
+        return checked_scores(scores, len(scores), None)
+
+    def raw_rows(self, rows: Sequence[TokenRows], *, tokens: int | None = None) -> Scores:
+        """As `score_rows`; but where the model's numbers overflow, a row may not be finite."""
+        if self._engine is not None:
+            return self._engine.score_rows(rows, tokens)
+        _ = self.tolerance  # finds out in which batches
+        return self._in_batches(rows, tokens, self._steady)
+
+    def _in_batches(
+        self,
+        rows: Sequence[TokenRows],
+        tokens: int | None = None,
+        count: RowCount | None = None,
+    ) -> Scores:
+        total = sum(len(text.lengths) for text in rows)
+        logits: Scores | None = None
+        plan = even_batches(
+            rows,
+            tokens=tokens or self.batch_tokens,
+            count=count or self._row_counts[0],
+            pad_id=self.encoder.pad_id,
+        )
+        for batch in plan:
+            part = self.forward(batch)
+            if count is not None and count == self._steady:
+                self._check_steady(batch, part, count)
+            if logits is None:
+                logits = np.empty((total, part.shape[1]))
+            logits[batch.places] = part[: len(batch.places)]
+        if logits is None:
+            raise ClassifierError("no copies to score")
+        return logits
+
+    def _check_steady(self, batch: Batch, logits: Scores, count: RowCount) -> None:
+        """Once for each length and about as many rows: a few rows have the same bits by themselves.
+
+        What was seen when the model was loaded is seen again on the copies themselves.
+        """
+        rows, width = batch.ids.shape
+        shape = (width, rows.bit_length(), torch.get_num_threads())
+        if shape in self._seen_shapes:
+            return
+        some = np.linspace(rows - 1, 0, count.step).astype(np.intp)
+        again = self.forward(batch.some(some))
+        if not np.array_equal(again, logits[some], equal_nan=True):
+            moved = float(np.nanmax(np.abs(again - logits[some])))
+            raise ClassifierError(
+                f"{rows} rows of {width} tokens have other logits, by up to {moved:.1e}, than "
+                f"{count.step} of them by themselves, though other shapes had the same when the "
+                "model was loaded: nothing can be proved of such a computation. Another number of "
+                "threads, batch_tokens or device may compute it alike"
+            )
+        self._seen_shapes.add(shape)
+
+    def forward(self, batch: Batch) -> Scores:
+        """Logits of one batch, as doubles."""
+        return self._run(self.model if self._fast is None else self._fast, batch)
+
+    def _run(self, model: Any, batch: Batch, *, positions: bool | None = None) -> Scores:
+        """Logits from one model; ``positions``: whether to pass them explicitly."""
+        inputs = self.inputs(batch, positions=positions)
+        with torch.inference_mode():
+            output = model(**{name: value.to(model.device) for name, value in inputs.items()})
+        logits: Scores = output.logits.float().cpu().numpy().astype(np.float64)
+        return logits
+
+    def inputs(self, batch: Batch, *, positions: bool | None = None) -> dict[str, torch.Tensor]:
+        """What the model's forward takes for a batch; training and inference share it."""
+        inputs = {"input_ids": torch.from_numpy(batch.ids)}
+        if batch.visible is not None:
+            inputs["attention_mask"] = torch.from_numpy(batch.visible)
+        if positions if positions is not None else self.encoder.hide == "drop":
+            inputs["position_ids"] = torch.from_numpy(batch.positions + self._first_position)
+        if self.encoder.types:
+            inputs["token_type_ids"] = torch.from_numpy(batch.types)
+        return inputs
+
+    def _prepare(self) -> None:
+        """Check what the fast path relies on, by running the model in single precision.
+
+        Rounding in a smaller dtype would hide what is looked for, so a copy is checked then.
+        """
+        checked = self.model
+        if self.model.dtype != torch.float32:
+            checked = copy.deepcopy(self.model).float()
+        self._check_batching(checked)
+        if self.encoder.hide == "drop":
+            self._check_dropping(checked)
+        self._engine = self._chosen_engine(checked)
+        if self._engine is None and self._first_row_is_enough(checked):
+            self._fast = first_row_model(self.model)
+
+    def _chosen_engine(self, exact: Any) -> PackedEngine | None:
+        """What computes packed rows, if anything should; ``exact``: the model in float32."""
+        wanted = self._engine_choice
+        if wanted == "plain" or (wanted == "auto" and self.model.device.type not in _PACKED_ON):
+            return None
+        found = choosing.choose(
+            self.model, exact, self._run, self.encoder, self._first_position, self.batch_tokens
+        )
+        complaints = "; ".join(found.complaints)
+        if found.engine is None and wanted == "packed":
+            raise ModelError(f"engine='packed' is not possible: {complaints}. Use engine='plain'")
+        if complaints:
+            instead = "the model's own forward" if found.engine is None else "plain PyTorch"
+            warnings.warn(
+                f"{instead} is used, which is slower than the packed engine: {complaints}",
+                RuntimeWarning,
+                stacklevel=4,
+            )
+        return found.engine
+
+    def _first_row_is_enough(self, model: Any) -> bool:
+        """Whether the head reads the first row alone, where the model's structure is known."""
+        fast = first_row_model(model)
+        if fast is None:
+            return False
+        plain = numerics.probe_logits(partial(self._run, model), self.encoder)
+        try:
+            other = numerics.probe_logits(partial(self._run, fast), self.encoder)
+        except Exception:  # whatever the unknown structure does: the plain path stays right
+            return False
+        return numerics.relative_difference(other, plain) <= numerics.SAME_LIMIT
+
+    def _check_batching(self, model: Any) -> None:
+        try:
+            numerics.probe_logits(partial(self._run, model), self.encoder)
+        except (ValueError, IndexError) as error:
+            raise ModelError(
+                f"{type(model).__name__} cannot compute several rows together: "
+                f"{opening.first_line(error)} Name the padding token in its config as pad_token_id"
+            ) from error
+
+    def _check_dropping(self, model: Any) -> None:
+        name = type(model).__name__
+        if "position_ids" not in self._takes:
+            raise ModelError(f"{name} takes no position_ids, so hide='drop' is not possible")
+        difference = numerics.dropping_difference(partial(self._run, model), self.encoder)
+        if difference > numerics.SAME_LIMIT:
+            raise ModelError(
+                f"hide='drop' is not exact for {name}: leaving hidden words out moves its logits "
+                f"by {difference:.1e} of their size, where hiding them from attention would not. "
+                "Its positions are probably relative. Use hide='mask'"
+            )
+
+
+def _steady_attention(config: Any) -> bool:
+    """Whether PyTorch's attention for heads of this size gives a row the same bits at any place.
+
+    With several threads it does not for narrow heads, whose sums follow from where the memory of a
+    thread begins.  In logits that shows in one row of hundreds: hence a look at attention itself.
+    """
+    heads, width = (getattr(config, name, 0) for name in ("num_attention_heads", "hidden_size"))
+    if not heads or width % heads:
+        return True  # another kind of attention
+    generator = torch.Generator().manual_seed(0)
+    order = torch.arange(_PROBED_ROWS).flip(0)
+    for length in (*range(2, 20), 25, 33, 47, 64):
+        shape = (3, _PROBED_ROWS, length, heads, width // heads)
+        rows = torch.randn(shape, generator=generator)
+        parts = [_attend(rows[:, some]) for some in order.view(-1, 4)]
+        if not torch.equal(_attend(rows)[order], torch.cat(parts)):
+            return False
+    return True
+
+
+def _attend(rows: torch.Tensor) -> torch.Tensor:
+    """Attention of rows, (query, key and value; rows; length; heads; size), as models call it."""
+    query, key, value = rows.transpose(2, 3)
+    return torch.nn.functional.scaled_dot_product_attention(query, key, value)
+
+
+def _label_names(config: Any) -> tuple[str, ...]:
+    if config.num_labels < 2:
+        raise ModelError(
+            f"the model has {config.num_labels} output: a classifier needs at least two classes"
+        )
+    names = config.id2label
+    if set(names) != set(range(config.num_labels)):
+        raise ModelError(
+            f"the model's id2label names classes {sorted(names)}, not 0 to {config.num_labels - 1}"
+        )
+    return tuple(str(names[index]) for index in range(config.num_labels))
+
+
+def _first_position(model: Any) -> int:
+    """The position of a row's first token: not 0 where the table keeps rows for padding.
+
+    RoBERTa and its kin give padding the position ``padding_idx`` and count on from there.
+    """
+    for name, module in model.named_modules():
+        if name.endswith("position_embeddings") and isinstance(module, torch.nn.Embedding):
+            return 0 if module.padding_idx is None else module.padding_idx + 1
+    return 0
+
+
+def longest_row(model: Any, tokenizer: Any) -> int:
+    """The longest row that a model takes, in tokens, by its own word and its tokenizer's."""
+    limits = [DEFAULT_LONGEST]
+    positions = getattr(model.config, "max_position_embeddings", None)
+    if isinstance(positions, int) and positions > 0:
+        limits = [positions - _first_position(model)]
+    if isinstance(tokenizer.model_max_length, int) and tokenizer.model_max_length < 10**6:
+        limits.append(tokenizer.model_max_length)
+    return min(limits)

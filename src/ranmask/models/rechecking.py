@@ -1,0 +1,117 @@
+"""Asks a classifier again: whether it says the same of the same copy, in other company.
+
+A certificate rests on that, and nobody can prove it of a Python function.  So of the copies that
+are scored together a few are scored once more, in a batch of their own and in another order.  The
+first time the clearest of them is asked about a third time, alone, and from then on with all
+others: its answer must stay as it was.  **This finds careless functions, not malicious ones**:
+certificates say what was checked.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from ranmask.errors import ClassifierError, OptionError
+from ranmask.models.base import BaseClassifier, MaskedCopies, Scores
+
+DEFAULT_COPIES = 4
+"""Copies of those scored together that are asked about again."""
+
+_ONE_IN = 8  # of a text with few copies, fewer are
+
+
+class Recheck:
+    """Remembers one answer, and compares others.
+
+    Args:
+        base: The classifier.
+        copies: Most copies of those scored together that are asked about again; 0: none.
+    """
+
+    def __init__(self, base: BaseClassifier, copies: int) -> None:
+        if isinstance(copies, bool) or not isinstance(copies, int) or copies < 0:
+            raise OptionError(f"recheck must be a whole number of at least 0, not {copies!r}")
+        self.copies = copies
+        self._base = base.without_memory
+        self._first: tuple[MaskedCopies, Scores] | None = None
+
+    def check(
+        self,
+        said: Sequence[Scores],
+        copy: Callable[[int, int], MaskedCopies],
+        tolerance: float,
+    ) -> None:
+        """Raise `ClassifierError`, which names the text, where an answer moves too far.
+
+        Args:
+            said: What was said of each text's copies; nobody else may change these arrays.
+            copy: One copy by the place of its text and its row.
+            tolerance: As `BaseClassifier.tolerance`: each output moves by at most half of it.
+        """
+        if not self.copies or not said:
+            return
+        chosen = self._choose(said)
+        copies = [copy(text, row) for text, row in chosen]
+        before = [said[text][row] for text, row in chosen]
+        texts: list[int | None] = [text for text, _ in chosen]
+        clearest = (texts[-1], copies[-1], before[-1])
+        # In company of the first copy of all, whose answer must have stayed; else of itself.
+        first = (None, *self._first) if self._first is not None else clearest
+        asked = [*zip(texts, copies, before, strict=True)]
+        self._ask([*asked[:-1], first, clearest], tolerance)
+        if self._first is None:
+            # Where a function alternates, one of two calls has another turn.
+            self._ask([clearest], tolerance)
+            self._first = clearest[1:]
+
+    def _choose(self, said: Sequence[Scores]) -> list[tuple[int, int]]:
+        """Text and row of the copies to ask about: the clearest answer last, others spread."""
+        ends = np.cumsum([len(rows) for rows in said])
+        total = int(ends[-1])
+        number = min(self.copies, max(1, total // _ONE_IN))
+        clear = np.ptp(np.concatenate(said), axis=1)
+        clearest = total - 1 - int(clear[::-1].argmax())
+        spread = np.linspace(total - 1, 0, number + 1).round().astype(np.intp).tolist()
+        others = [place for place in spread if place != clearest][: number - 1]
+        places = np.array([*others, clearest])
+        texts = np.searchsorted(ends, places, side="right")
+        rows = places - np.concatenate(([0], ends))[texts]
+        return [*zip(texts.tolist(), rows.tolist(), strict=True)]
+
+    def _ask(
+        self, batch: Sequence[tuple[int | None, MaskedCopies, Scores]], tolerance: float
+    ) -> None:
+        try:
+            now = np.concatenate(self._base.score([copy for _, copy, _ in batch]))
+        except ClassifierError as error:
+            text = None if error.index is None else batch[error.index][0]
+            raise ClassifierError(error.reason, text) from error.__cause__
+        for (text, copy, before), after in zip(batch, now, strict=True):
+            _compare(copy, text, before, after, tolerance)
+
+
+def _compare(
+    copy: MaskedCopies, text: int | None, before: Scores, now: Scores, tolerance: float
+) -> None:
+    moved = float(np.abs(now - before).max()) if len(now) == len(before) else float("inf")
+    if moved <= tolerance / 2:
+        return
+    hint = ""
+    if moved < float("inf"):
+        hint = f" If these are rounding errors, give a tolerance well above {2 * moved:.2g}."
+    # The first copy of all may be somebody else's text: it is not quoted.
+    whose = f"of {_shown(copy)}" if text is not None else "of a copy of an earlier text"
+    raise ClassifierError(
+        f"the base classifier said {before.tolist()} {whose}, and {now.tolist()} when it was "
+        "asked again in another batch: it must be deterministic and judge each text by itself."
+        f"{hint} recheck=0 leaves this check out, and certificates may then be false",
+        text,
+    )
+
+
+def _shown(copy: MaskedCopies) -> str:
+    words = [copy.document.words[position] for position in copy.kept[0].tolist()]
+    text = " ".join(words)
+    return f"the copy that shows {text if len(text) <= 60 else text[:57] + '...'!r}"

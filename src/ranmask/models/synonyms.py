@@ -1,0 +1,312 @@
+"""Words that may take a word's place, by a table, and random copies of a text made of them.
+
+Two sets belong to every word ``x``, and ``x`` is in both:
+
+``S_x``  its replacements: all words that the table lists for it.  A certificate covers these.
+``P_x``  its perturbations: what a random copy of a text may show in its place.  All words that
+         the table connects with ``x``, over any number of steps in either direction; of more
+         than ``size`` words, the ``size`` first that a breadth-first search from ``x`` comes to.
+
+**Both are functions of the word as it is spelt, and nothing else**, and an overlap is computed
+from those very sets.  So a certificate (`ranmask.certificates.safer`) is sound whatever the rules
+of spelling are; they only decide how useful the sets are.  The rules: a word is looked up without
+the punctuation around it and in lower case, and what takes its place gets both back, so that
+"Film," may become "Movie,".  A word in any other case than lower, Capitalised or UPPER has no
+synonyms.
+
+This module knows no classifier.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Literal, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from ranmask.certificates.safer import overlap
+from ranmask.errors import DataError, ModelError, OptionError, OutputError
+from ranmask.models.spelling import Spelling, found_again
+from ranmask.words import Document, text_seed
+
+FILE_NAME = "synonyms.json"
+FILE_VERSION = 1
+DEFAULT_SIZE = 100
+
+Stream: TypeAlias = Literal["vote", "selection", "estimation"]
+_STREAMS: dict[Stream, int] = {"vote": 0, "selection": 1, "estimation": 2}
+
+_CACHED_WORDS = 20_000
+_MOST_CODES = 1 << 62  # as many copies can be told apart by one 64-bit number
+
+
+@dataclass(frozen=True, eq=False)
+class DrawnCopies:
+    """Random copies of a text: copy ``i`` shows ``sets[j][choices[i, j]]`` as its word ``j``."""
+
+    premise: str | None
+    sets: tuple[tuple[str, ...], ...]
+    choices: npt.NDArray[np.intp]
+
+    def __len__(self) -> int:
+        return len(self.choices)
+
+    @property
+    def documents(self) -> list[Document]:
+        """The copies as texts."""
+        columns = zip(self.sets, self.choices.T.tolist(), strict=True)
+        words = zip(*(map(words.__getitem__, column) for words, column in columns), strict=True)
+        return [Document(one, self.premise) for one in words]
+
+    @cached_property
+    def distinct(self) -> tuple[DrawnCopies, npt.NDArray[np.intp]]:
+        """Copies without repetition, and which of them each copy is."""
+        sizes = [len(words) for words in self.sets]
+        if math.prod(sizes) > _MOST_CODES:  # of so many, no two are the same in practice
+            return self, np.arange(len(self))
+        codes = np.zeros(len(self), dtype=np.int64)
+        for size, column in zip(sizes, self.choices.T, strict=True):
+            if size > 1:
+                codes = codes * size + column
+        _, first, which = np.unique(codes, return_index=True, return_inverse=True)
+        return DrawnCopies(self.premise, self.sets, self.choices[first]), which
+
+
+class SynonymSets:
+    """The sets ``S_x`` and ``P_x`` of every word, from a table.
+
+    The table is keyed by lower-case words without punctuation around them.  Copies show no others
+    (they are counted), nor words that another case would turn into another word ("straße" is
+    "STRASSE"): looked up again, they would not be found.  As replacements all that is listed
+    counts, however it is spelt.
+
+    Args:
+        table: The words that may take a word's place, one word each, the nearest first.
+        size: Most words of a perturbation set.
+        name: What a result calls the table.
+
+    >>> films = SynonymSets({"film": ["movie", "picture"], "movie": ["film"]})
+    >>> films.replacements("Film,"), films.perturbations("Movie")
+    (('Film,', 'Movie,', 'Picture,'), ('Film', 'Movie', 'Picture'))
+    """
+
+    def __init__(
+        self, table: Mapping[str, Sequence[str]], *, size: int = DEFAULT_SIZE, name: str = "table"
+    ) -> None:
+        if not isinstance(size, int) or isinstance(size, bool) or size < 1:
+            raise OptionError(f"size must be a whole number of at least 1, not {size!r}")
+        self.name = name
+        self.size = size
+        self._dropped = 0
+        self._table = self._usable(table)
+        self._listed = {word: tuple(dict.fromkeys(others)) for word, others in table.items()}
+        if self._dropped and not self._table:
+            raise DataError(
+                f"{name}: none of the {len(self._listed):,} words of the table can be used: they "
+                "must be in lower case, without punctuation around them, and have synonyms that are"
+            )
+        self._graph = _undirected(self._table)
+        self._sha256: str | None = None
+        self._near: dict[str, tuple[str, ...]] = {}
+        self._perturbations: dict[str, tuple[str, ...]] = {}
+        self._overlaps: dict[str, Fraction] = {}
+
+    # -- the sets of a word --------------------------------------------------------------------
+
+    def replacements(self, word: str) -> tuple[str, ...]:
+        """``S_x``: the word itself, and what the table lists for it."""
+        found = [*self._listed.get(word, ())]
+        spelling = Spelling.of(word)
+        if spelling is not None:
+            for other in self._listed.get(spelling.key, ()):
+                found += spelling.all_like(other)
+        # Two words cannot take the place of one.
+        return (word, *dict.fromkeys(one for one in found if one.split() == [one] != [word]))
+
+    def perturbations(self, word: str) -> tuple[str, ...]:
+        """``P_x``: what a copy may show in the word's place, in alphabetical order."""
+        known = self._perturbations.get(word)
+        if known is None:
+            spelling = Spelling.of(word)
+            if spelling is None or spelling.key not in self._graph:
+                known = (word,)
+            else:
+                known = tuple(map(spelling.like, self._nearest(spelling.key)))
+            _keep(self._perturbations, word, known)
+        return known
+
+    def overlap(self, word: str) -> Fraction:
+        """``q_x``: the least overlap of the word's perturbations with those of a replacement."""
+        known = self._overlaps.get(word)
+        if known is None:
+            own = set(self.perturbations(word))
+            others = map(self.perturbations, self.replacements(word))
+            known = min(overlap(own, other) for other in others)
+            _keep(self._overlaps, word, known)
+        return known
+
+    # -- random copies -------------------------------------------------------------------------
+
+    def draw(
+        self, document: Document, copies: int, seed: int, stream: Stream = "vote"
+    ) -> DrawnCopies:
+        """Independent random copies: the same for the same text and seed, beside whatever.
+
+        Every word is drawn uniformly and by itself (up to ``size / 2**64``).  Only numpy's raw
+        bit stream is used, whose values numpy promises to keep; pinned by a test.  The first
+        copies of a longer sample are those of a shorter one.
+        """
+        own = text_seed(seed, document.premise, document.words)
+        return self.drawn(document, copies, [own, _STREAMS[stream]])
+
+    def drawn(self, document: Document, copies: int, keys: Sequence[int]) -> DrawnCopies:
+        """Random copies that follow from ``keys``, whatever the text: for training."""
+        if copies < 1:
+            raise OptionError(f"copies must be at least 1, not {copies}")
+        sets = tuple(map(self.perturbations, document.words))
+        bits = np.random.PCG64(np.random.SeedSequence(list(keys)))
+        raw = bits.random_raw(copies * len(sets)).reshape(copies, len(sets))
+        sizes = np.array([len(words) for words in sets], dtype=np.uint64)
+        return DrawnCopies(document.premise, sets, (raw % sizes).astype(np.intp))
+
+    def one_copy(self, document: Document, keys: Sequence[int]) -> Document:
+        """One random copy, as in training: ``keys`` are its seed, epoch and row, say."""
+        [copy] = self.drawn(document, 1, keys).documents
+        return copy
+
+    # -- as a file -----------------------------------------------------------------------------
+
+    @property
+    def words(self) -> int:
+        """How many words have synonyms."""
+        return len(self._graph)
+
+    def description(self) -> dict[str, Any]:
+        """What identifies these sets in a run's record: plain JSON values."""
+        if self._sha256 is None:
+            spelt = json.dumps(self._listed, sort_keys=True)
+            self._sha256 = hashlib.sha256(spelt.encode("ascii")).hexdigest()
+        return {
+            "name": self.name,
+            "sha256": self._sha256,
+            "size": self.size,
+            "words": self.words,
+            "dropped": self._dropped,
+        }
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain JSON values, with a version number."""
+        return {
+            "format": "ranmask-synonyms",
+            "version": FILE_VERSION,
+            "name": self.name,
+            "size": self.size,
+            "table": {word: list(others) for word, others in self._listed.items()},
+        }
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> SynonymSets:
+        """The sets that `to_dict` wrote."""
+        if data.get("format") != "ranmask-synonyms":
+            raise DataError("not a table of synonyms that ranmask wrote")
+        if data.get("version") != FILE_VERSION:
+            raise DataError(
+                f"synonyms of version {data.get('version')!r}; this ranmask reads {FILE_VERSION}"
+            )
+        if not isinstance(data.get("table"), dict) or not isinstance(data.get("name"), str):
+            raise DataError("synonyms without a table or a name")
+        return cls(data["table"], size=data.get("size", 0), name=data["name"])
+
+    def save(self, folder: Path) -> None:
+        """Write ``synonyms.json`` into a folder."""
+        try:
+            text = json.dumps(self.to_dict())
+            (folder / FILE_NAME).write_text(text + "\n", encoding="utf-8")
+        except OSError as error:
+            raise OutputError(f"cannot write {folder / FILE_NAME}: {error}") from error
+
+    @classmethod
+    def load(cls, folder: Path) -> SynonymSets:
+        """Read the ``synonyms.json`` of a folder."""
+        path = folder / FILE_NAME
+        try:
+            data = json.loads(path.read_text(encoding="utf-8"))
+            if not isinstance(data, dict):
+                raise DataError("not a JSON object")
+            return cls.from_dict(data)
+        except (OSError, TypeError, ValueError, DataError, OptionError) as error:
+            raise ModelError(f"cannot read {path}: {error}") from error
+
+    # -- the table -----------------------------------------------------------------------------
+
+    def _usable(self, table: Mapping[str, Sequence[str]]) -> dict[str, tuple[str, ...]]:
+        usable: dict[str, tuple[str, ...]] = {}
+        verdicts: dict[str, bool] = {}
+
+        def survives(word: object) -> bool:
+            if not isinstance(word, str):
+                raise DataError(f"{self.name}: {word!r} is not a word")
+            if word not in verdicts:
+                verdicts[word] = found_again(word)
+            return verdicts[word]
+
+        for word, others in table.items():
+            if isinstance(others, str) or not isinstance(others, Sequence):
+                raise DataError(f"{self.name}: the synonyms of {word!r} are not a list of words")
+            kept = [other for other in dict.fromkeys(others) if survives(other) and other != word]
+            if survives(word) and kept:
+                usable[word] = tuple(kept)
+        self._dropped = sum(not verdict for verdict in verdicts.values())
+        return usable
+
+    def _nearest(self, key: str) -> tuple[str, ...]:
+        """``P_x`` in lower case.  A component that fits is one set, shared by all its words."""
+        known = self._near.get(key)
+        if known is not None:
+            return known
+        found = {key: None}  # in the order of discovery
+        whole = all(len(found) <= self.size for _ in _spreading(self._graph, found))
+        first = tuple(sorted(list(found)[: self.size]))
+        self._near.update(dict.fromkeys(found if whole else [key], first))
+        return first
+
+
+def _undirected(table: Mapping[str, Sequence[str]]) -> dict[str, tuple[str, ...]]:
+    """Both ends of every entry: the words that a word lists, then those that list it."""
+    listing: dict[str, list[str]] = {}
+    for word in sorted(table):
+        for other in table[word]:
+            listing.setdefault(other, []).append(word)
+    everyone = dict.fromkeys([*table, *listing])
+    return {
+        word: tuple(dict.fromkeys([*table.get(word, ()), *listing.get(word, ())]))
+        for word in everyone
+    }
+
+
+def _spreading(graph: Mapping[str, Sequence[str]], found: dict[str, None]) -> Iterator[str]:
+    """Breadth-first from the word in ``found``; every new word is added there, and told."""
+    [start] = found
+    waiting, place = [start], 0
+    while place < len(waiting):
+        for other in graph[waiting[place]]:
+            if other not in found:
+                found[other] = None
+                waiting.append(other)
+                yield other
+        place += 1
+
+
+def _keep(cache: dict[str, Any], word: str, value: object) -> None:
+    """Remember, within limits: words are without number."""
+    if len(cache) >= _CACHED_WORDS:
+        cache.clear()
+    cache[word] = value

@@ -1,0 +1,325 @@
+"""A classifier of single words: integers in a table, no neural network, about a megabyte.
+
+Guarantee.  What a `WordTable` says of a word is a pure function of the word's characters and of
+the integers in its file.  Everything is integer arithmetic and a lookup, so the same word gets
+the same scores on every machine, in any company, at any position: the tolerance is 0, and
+certificates may cover inserted, deleted and reordered words (``order_free``).
+
+Assumption.  Lower-casing is Python's; a character that a later Unicode gives a lower case to may
+be read differently by a later Python.
+
+How a word is scored.  `word_features` hashes a few forms of the word and its character n-grams.
+Each hash names a row of ``entries``; the weighted rows are added to ``bias``, and ``curve``, a
+sampled sigmoid, turns each class's sum into a score from 0 to `ONE`.  Every class is judged by
+itself: a word may approve of several classes, or of none.  There is no unknown word: a word never
+seen before still has n-grams.  A table may also have a ``blank``, what it says before any word is
+read: it votes where each distinct word counts once (``family="distinct"``), and there only.
+"""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import itertools
+import json
+import threading
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+import numpy.typing as npt
+
+from ranmask.certificates.families import BLANK
+from ranmask.errors import ClassifierError, ModelError, OptionError, OutputError, TextError
+from ranmask.models import record
+from ranmask.models.base import BaseClassifier, Hiding, MaskedCopies, Scores
+from ranmask.models.word_features import features
+from ranmask.words import document
+
+FILE_NAME = "words.safetensors"
+FILE_VERSION = 2
+
+ONE = 2**20
+"""The score 1 in fixed point.  A multiple of 1 / ONE is one of 1 / ``votes.SCALE``, so that
+smoothing rounds nothing."""
+
+CURVE_STEPS = 2**7
+"""Steps of the curve in a logit of 1; it ends at `CURVE_END`, where it is exactly 0 or `ONE`."""
+
+CURVE_END = 16
+
+_BIAS_LIMIT = 2**40  # sums stay far inside 64 bits
+_MOST_WORDS_KEPT = 1 << 17
+_MOST_CHARACTERS_KEPT = 1 << 22
+_WORDS_AT_ONCE = 1 << 12
+
+
+def sigmoid_curve() -> npt.NDArray[np.int32]:
+    """The sigmoid in fixed point, at every step from -`CURVE_END` to `CURVE_END`."""
+    steps = np.arange(CURVE_END * CURVE_STEPS + 1) / CURVE_STEPS
+    lower = np.rint(ONE / (1 + np.exp(steps)))
+    # Mirrored, so that two scores of opposite sums add up to exactly ONE.
+    return np.concatenate([lower[:0:-1], ONE - lower]).astype(np.int32)
+
+
+class WordTable(BaseClassifier):
+    """Scores every word by itself; of a copy with several words, the mean of their scores.
+
+    Args:
+        entries: int8 or int16, shape (buckets, classes): what each feature adds to the sums.
+        bias: int64, shape (classes,): what the sums begin with.
+        labels: Names of the classes.
+        shift: A sum is divided by ``2**shift``, and rounded, to find its place on the curve;
+            0 is in the middle.
+        curve: int32, rising, from 0 to at most `ONE`; by default the sigmoid.
+        blank: int64, shape (classes,): the sums of a copy that shows no word.  None: it has none.
+    """
+
+    outputs = "scores"
+    order_free = True
+    repeatable = True
+    pairs = False
+
+    smoothing: ClassVar[Mapping[str, Any]] = {
+        "keep": 1,
+        "ensemble": "score",
+        "family": "all",
+        "masks": 10**6,
+    }
+    """How a table is meant to be smoothed: ``SmoothedClassifier(table, **table.smoothing)``.
+    Every word votes, in texts of up to a million words; longer ones are refused."""
+
+    def __init__(
+        self,
+        entries: npt.NDArray[np.integer],
+        bias: npt.NDArray[np.integer],
+        *,
+        labels: Sequence[str],
+        shift: int,
+        curve: npt.NDArray[np.integer] | None = None,
+        blank: npt.NDArray[np.integer] | None = None,
+    ) -> None:
+        self.labels: tuple[str, ...] = tuple(labels)
+        self._entries = _checked("entries", entries, (np.int8, np.int16), 2)
+        self._bias = _checked("bias", bias, (np.int64,), 1)
+        self._curve = _checked("curve", sigmoid_curve() if curve is None else curve, (np.int32,), 1)
+        if not isinstance(shift, int) or isinstance(shift, bool) or not 0 <= shift <= 32:
+            raise ModelError(f"a word table's shift must be a number from 0 to 32, not {shift!r}")
+        self._shift = shift
+        if len(set(self.labels)) < len(self.labels) or len(self.labels) < 2:
+            raise ModelError(
+                f"a word table needs two or more classes of different names, not {self.labels}"
+            )
+        if not len(entries) or entries.shape[1:] != bias.shape or len(bias) != len(self.labels):
+            raise ModelError(
+                f"a word table of {len(self.labels)} classes cannot have entries of shape "
+                f"{entries.shape} and a bias of shape {bias.shape}"
+            )
+        if (
+            not len(self._curve) % 2
+            or int(self._curve[0]) < 0
+            or int(self._curve[-1]) > ONE
+            or bool((np.diff(self._curve) < 0).any())
+        ):
+            raise ModelError(
+                f"a word table's curve must rise from 0 to at most {ONE}, in an odd number of steps"
+            )
+        self._blank = None if blank is None else _checked("blank", blank, (np.int64,), 1)
+        self.blank = self._blank is not None
+        if self._blank is not None and self._blank.shape != self._bias.shape:
+            raise ModelError(
+                f"a word table of {len(self.labels)} classes cannot have a blank of shape "
+                f"{self._blank.shape}"
+            )
+        for name, sums in (("bias", self._bias), ("blank", self._blank)):
+            if sums is not None and max(map(abs, sums.tolist())) >= _BIAS_LIMIT:
+                raise ModelError(f"a word table's {name} of {sums.tolist()} is too large")
+        self._lock = threading.Lock()  # of the three below: threads may share a table
+        self._places: dict[str, int] = {}
+        self._rows = np.empty((_MOST_WORDS_KEPT, len(self.labels)), dtype=np.int32)
+        self._characters = 0
+        self._digest: str | None = None
+
+    @classmethod
+    def load(cls, folder: str | Path) -> WordTable:
+        """The table in ``folder``, as `save` wrote it."""
+        from safetensors import SafetensorError, safe_open
+
+        path = Path(folder) / FILE_NAME
+        try:
+            with safe_open(path, framework="numpy") as file:
+                about = json.loads((file.metadata() or {})["ranmask"])
+                version, labels, shift = about["version"], about["labels"], about["shift"]
+                digest = about.get("sha256")
+                names = ("entries", "bias", "curve", *({"blank"} & set(file.keys())))
+                arrays = {name: file.get_tensor(name) for name in names}
+        except (OSError, SafetensorError, KeyError, TypeError, ValueError) as error:
+            raise ModelError(f"{path} is not a word table, or is damaged: {error}") from error
+        if version != FILE_VERSION:
+            raise ModelError(f"{path} has version {version!r}; this ranmask reads {FILE_VERSION}")
+        if not isinstance(labels, list) or not all(isinstance(name, str) for name in labels):
+            raise ModelError(f"{path} has {labels!r} for the names of its classes")
+        try:
+            table = cls(**arrays, labels=labels, shift=shift)
+        except ModelError as error:
+            raise ModelError(f"{path}: {error}") from error
+        if table.digest != digest:
+            raise ModelError(f"{path} is damaged: it is not the table that was saved")
+        return table
+
+    def save(self, folder: str | Path, smoothing: Mapping[str, Any] | None = None) -> None:
+        """Write the table, and how it is smoothed, into ``folder``."""
+        from safetensors.numpy import save
+
+        path = Path(folder)
+        # One key, since safetensors writes several in any order, and the same table is to be the
+        # same file, byte for byte.
+        about = {
+            "version": FILE_VERSION,
+            "labels": self.labels,
+            "shift": self._shift,
+            "sha256": self.digest,
+        }
+        content = save(self._arrays(), {"ranmask": json.dumps(about)})
+        try:
+            path.mkdir(parents=True, exist_ok=True)
+            (path / FILE_NAME).write_bytes(content)
+            record.write(path, record.WORDS, self.smoothing if smoothing is None else smoothing)
+        except OSError as error:
+            raise OutputError(f"cannot write a word table to {path}: {error}") from error
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Copies and other processes get the table without what it has looked up."""
+        make = functools.partial(WordTable, labels=self.labels, shift=self._shift)
+        return functools.partial(make, **self._arrays()), ()
+
+    def renamed(self, labels: Sequence[str]) -> WordTable:
+        """This table with other names for its classes."""
+        return WordTable(**self._arrays(), labels=labels, shift=self._shift)
+
+    def configured(self, *, hide: Hiding | None = None, mask_token: str | None = None) -> WordTable:
+        for name, value in (("hide", hide), ("mask_token", mask_token)):
+            if value is not None:
+                raise OptionError(
+                    f"{name}={value!r} means nothing for a word table, which reads word by word: "
+                    "leave it out"
+                )
+        return self
+
+    def description(self) -> dict[str, object]:
+        return {"kind": "words", "sha256": self.digest}
+
+    @property
+    def digest(self) -> str:
+        """sha256 of everything that decides what this table says."""
+        if self._digest is None:
+            content = hashlib.sha256()
+            for name, array in sorted(self._arrays().items()):
+                content.update(f"{name} {array.shape}\n".encode())
+                content.update(array.astype(array.dtype.newbyteorder("<")).tobytes())
+            content.update(json.dumps([self._shift, *self.labels]).encode())
+            self._digest = content.hexdigest()
+        return self._digest
+
+    def word_scores(self, word: str) -> tuple[float, ...]:
+        """What the table says of one word: a score from 0 to 1 for each class."""
+        words = document(word).words
+        if words != (word,):
+            raise TextError(f"expected one word without blanks around it, not {word!r}")
+        return tuple((self._points(words)[0] / ONE).tolist())
+
+    def score(self, copies: Sequence[MaskedCopies]) -> list[Scores]:
+        for one in copies:
+            if one.document.premise is not None:
+                raise ClassifierError(
+                    "a word table reads single texts only, not pairs of premise and hypothesis: "
+                    "use an encoder for pairs"
+                )
+        words = [one.document.words for one in copies]
+        points = self._points(list(itertools.chain.from_iterable(words)))
+        starts = list(itertools.accumulate(map(len, words), initial=0))
+        if len({one.kept.shape[1] for one in copies}) > 1:
+            texts = zip(itertools.pairwise(starts), copies, strict=True)
+            return [_of_copies(points[start:end], one.kept) for (start, end), one in texts]
+        sizes = [len(one) for one in copies]
+        kept = np.concatenate([one.kept for one in copies])
+        places = kept + np.repeat(starts[:-1], sizes)[:, None]
+        if self._blank is not None:
+            points = np.concatenate([points, self._on_curve(self._blank)[None, :]])
+            places = np.where(kept == BLANK, len(points) - 1, places)
+        scores = _of_copies(points, places)
+        ends = itertools.accumulate(sizes, initial=0)
+        return [scores[start:end] for start, end in itertools.pairwise(ends)]
+
+    def _points(self, words: Sequence[str]) -> npt.NDArray[np.int32]:
+        """Fixed-point scores of each word, shape (words, classes); known words are looked up."""
+        with self._lock:
+            return self._looked_up(words)
+
+    def _looked_up(self, words: Sequence[str]) -> npt.NDArray[np.int32]:
+        places = self._found(words)
+        missing = np.flatnonzero(places < 0).tolist()
+        if missing:
+            fresh = list(dict.fromkeys(words[place] for place in missing))
+            full = len(self._places) + len(fresh) > _MOST_WORDS_KEPT
+            if full or self._characters > _MOST_CHARACTERS_KEPT:
+                self._places, self._characters = {}, 0
+                missing, fresh = list(range(len(words))), list(dict.fromkeys(words))
+            self._learn(fresh)
+            places[missing] = self._found([words[place] for place in missing])
+        return self._rows[places]
+
+    def _found(self, words: Sequence[str]) -> npt.NDArray[np.intp]:
+        """The row of each word, -1 of one that is not known."""
+        found = map(self._places.get, words, itertools.repeat(-1))
+        return np.fromiter(found, np.intp, len(words))
+
+    def _learn(self, fresh: Sequence[str]) -> None:
+        if len(fresh) > len(self._rows):
+            self._rows = np.empty((len(fresh), len(self.labels)), dtype=np.int32)
+        for start in range(0, len(fresh), _WORDS_AT_ONCE):
+            group = fresh[start : start + _WORDS_AT_ONCE]
+            known = len(self._places)
+            self._rows[known : known + len(group)] = self._computed(group)
+            self._places.update(zip(group, itertools.count(known), strict=False))
+            self._characters += sum(map(len, group))
+
+    def _computed(self, words: Sequence[str]) -> npt.NDArray[np.int32]:
+        hashes, weights, starts = features(words)
+        parts = self._entries[hashes % len(self._entries)] * weights[:, None]
+        return self._on_curve(np.add.reduceat(parts, starts, axis=0) + self._bias)
+
+    def _on_curve(self, sums: npt.NDArray[np.int64]) -> npt.NDArray[np.int32]:
+        steps = (sums + (1 << self._shift >> 1)) >> self._shift
+        last = len(self._curve) - 1
+        found: npt.NDArray[np.int32] = self._curve[np.clip(steps + last // 2, 0, last)]
+        return found
+
+    def _arrays(self) -> dict[str, npt.NDArray[Any]]:
+        arrays = {"entries": self._entries, "bias": self._bias, "curve": self._curve}
+        return arrays if self._blank is None else arrays | {"blank": self._blank}
+
+
+def _of_copies(points: npt.NDArray[np.int32], kept: npt.NDArray[np.integer]) -> Scores:
+    """Scores of copies: the mean over the words that each shows."""
+    size = kept.shape[1]
+    if size == 1:
+        single: Scores = points[kept[:, 0]] / ONE
+        return single
+    sums = points[kept].sum(axis=1, dtype=np.int64)
+    # Rounded to a multiple of 1 / ONE in integers: no order of adding, no last bit.
+    means: Scores = (2 * sums + size) // (2 * size) / ONE
+    return means
+
+
+def _checked(
+    name: str, array: npt.NDArray[Any], types: tuple[type[np.integer], ...], dimensions: int
+) -> npt.NDArray[Any]:
+    if array.dtype not in types or array.ndim != dimensions or not array.size:
+        wanted = " or ".join(np.dtype(one).name for one in types)
+        raise ModelError(
+            f"a word table's {name} must be {wanted} of {dimensions} dimensions, not "
+            f"{array.dtype} of shape {array.shape}"
+        )
+    return np.ascontiguousarray(array)

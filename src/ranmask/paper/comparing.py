@@ -1,0 +1,251 @@
+"""Two measurements over the same texts: what differs by more than the luck of the texts?
+
+Texts are paired by their rows, and only rows that both have are compared.  The texts are the only
+chance that is counted: what another training or another seed would do is not known here.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass, replace
+from typing import Any, TypeAlias
+
+from ranmask.errors import DataError
+from ranmask.evaluation.intervals import holm
+from ranmask.paper.paired_figures import LEVEL, ByClass, Difference, by_class, differences
+from ranmask.paper.report.condensed import Attacked, Certified, Predicted, Reproduction, Step
+from ranmask.paper.report.svg import clean
+
+FORMAT, VERSION = "ranmask-comparison", 1
+EXPLANATION = (
+    "Shares: McNemar's exact test and Tango's 95 % interval. Radius: the sign test, with texts "
+    "that are wrong or not certified below all others. Entropy: a sign-flip test of the mean "
+    "difference and a bootstrap interval, both seeded.",
+    f"The verdict goes by p (Holm), adjusted for all rows shown, at {LEVEL:g}. It speaks of other "
+    'texts like these, not of another training or seed; "no difference found" does not say that '
+    "there is none. An interval is that of its row alone, so it may leave out 0 where the verdict "
+    "finds no difference.",
+)
+"""What the tests are, in two lines."""
+
+_Measured: TypeAlias = Certified | Attacked | Predicted
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """All figures that A and B share; ``notes`` say what was left out, and what else differs.
+
+    ``classes``: figures by class, of the steps whose results know the classes.
+    """
+
+    a: str
+    b: str
+    differences: tuple[Difference, ...]
+    notes: tuple[str, ...]
+    classes: tuple[ByClass, ...] = ()
+
+    def to_dict(self) -> dict[str, Any]:
+        """A JSON-ready mapping with a version number."""
+        return {
+            "format": FORMAT,
+            "version": VERSION,
+            "a": self.a,
+            "b": self.b,
+            "differences": [{**asdict(one), "verdict": one.verdict} for one in self.differences],
+            "notes": list(self.notes),
+            "classes": [asdict(one) for one in self.classes],
+            "explanation": list(EXPLANATION),
+        }
+
+
+def compare(a: Reproduction, b: Reproduction) -> Comparison:
+    """Every figure that both have, with paired tests over the texts that both have.
+
+    Steps are paired by what they measure and by their place in the table or figure; two single
+    runs are paired with each other.  Refused: runs over other data, and runs without a text in
+    common.
+    """
+    pairs, notes = _pairs(a, b)
+    notes += _setting_notes(a, b)
+    found: list[Difference] = []
+    classes: list[ByClass] = []
+    for step_a, step_b in pairs:
+        more, of_classes, said = _compare_steps(step_a, step_b)
+        found += more
+        classes += [] if of_classes is None else [of_classes]
+        notes += said
+    adjusted = holm([one.p_value for one in found])
+    return Comparison(
+        a=f"{a.name}, {a.size}",
+        b=f"{b.name}, {b.size}",
+        differences=tuple(
+            replace(one, adjusted=value) for one, value in zip(found, adjusted, strict=True)
+        ),
+        notes=tuple(notes),
+        classes=tuple(classes),
+    )
+
+
+# -- which step belongs to which ---------------------------------------------------------------
+
+
+def _pairs(a: Reproduction, b: Reproduction) -> tuple[list[tuple[Step, Step]], list[str]]:
+    of_a, of_b = _measured(a, "A"), _measured(b, "B")
+    if len(of_a) == len(of_b) == 1:
+        [step_a], [step_b] = of_a.values(), of_b.values()
+        if step_a.measures != step_b.measures:
+            raise DataError(
+                f"A is a run that measures {step_a.measures!r}, B one that measures "
+                f"{step_b.measures!r}: compare two runs of the same command"
+            )
+        return [(step_a, step_b)], []
+    pairs = [(step, of_b[key]) for key, step in of_a.items() if key in of_b]
+    if not pairs:
+        raise DataError(
+            f"no step of A has the place of one of B: A has {_listed(of_a.values())}; B has "
+            f"{_listed(of_b.values())}. To compare two steps, give their result files"
+        )
+    notes = [
+        f"left out, only in {name}: {_listed(mine[key] for key in mine if key not in others)}"
+        for name, mine, others in (("A", of_a, of_b), ("B", of_b, of_a))
+        if mine.keys() - others.keys()
+    ]
+    return pairs, notes
+
+
+def _measured(reproduction: Reproduction, name: str) -> dict[str, Step]:
+    """The steps with a result that can be compared, by what they measure and their place."""
+    found: dict[str, Step] = {}
+    alone = len(reproduction.steps) == 1
+    for step in reproduction.steps:
+        # Without a place it is what other steps build on, such as texts to train with.
+        if isinstance(step.result, _Measured) and (step.place or alone):
+            key = f"{step.measures} {json.dumps(step.place, sort_keys=True)}"
+            if key in found:
+                raise DataError(
+                    f"{name} has two steps at the place {_described(step)}, {found[key].name} and "
+                    f"{step.name}: compare their result files"
+                )
+            found[key] = step
+    if not found:
+        reasons = [f"; {step.name}: {step.error}" for step in reproduction.steps if step.error]
+        raise DataError(
+            f"{name} ({reproduction.name}) has no finished run of certify, attack or predict to "
+            f"compare{''.join(reasons)}"
+        )
+    return found
+
+
+def _listed(steps: Iterable[Step]) -> str:
+    return "; ".join(map(_described, steps))
+
+
+def _described(step: Step) -> str:
+    """The place of a step in words: names stand alone, numbers say what they are."""
+    words = [
+        value if isinstance(value, str) else f"{key} {value}" for key, value in step.place.items()
+    ]
+    # It stands in tables and in errors, each of one line.
+    return " ".join(clean(", ".join(words) or step.name).split())
+
+
+def _setting_notes(a: Reproduction, b: Reproduction) -> list[str]:
+    return [
+        f"the setting {key} is {a.settings.get(key)!r} in A and {b.settings.get(key)!r} in B"
+        for key in sorted(a.settings.keys() | b.settings.keys())
+        if a.settings.get(key) != b.settings.get(key)
+    ]
+
+
+# -- which text belongs to which ---------------------------------------------------------------
+
+
+def _compare_steps(
+    step_a: Step, step_b: Step
+) -> tuple[list[Difference], ByClass | None, list[str]]:
+    a, b = step_a.result, step_b.result
+    assert isinstance(a, _Measured) and isinstance(b, _Measured)
+    same_place = step_a.place and step_a.place == step_b.place
+    title = _described(step_a) if same_place else step_a.measures
+    same_data = _check_data(title, step_a, step_b)
+    places_a, places_b = _places(a), _places(b)
+    rows = [row for row in places_a if row in places_b]
+    if not rows:
+        raise DataError(f"{title}: A and B have no text in common that has no error in either")
+    at_a, at_b = [places_a[row] for row in rows], [places_b[row] for row in rows]
+    if not same_data:
+        _check_words(title, rows, [_words(a, at) for at in at_a], [_words(b, at) for at in at_b])
+    notes = _result_notes(title, a, b)
+    if len(a.rows) > len(rows) or len(b.rows) > len(rows):
+        notes.append(
+            f"{title}: {len(rows)} texts are compared, those that both have without an error; A "
+            f"has {len(a.rows)}, B has {len(b.rows)}"
+        )
+    return differences(title, a, b, at_a, at_b), by_class(title, a, b, at_a, at_b), notes
+
+
+def _result_notes(title: str, a: _Measured, b: _Measured) -> list[str]:
+    """Where figures of the same name do not mean the same."""
+    notes = []
+    if isinstance(a, Attacked) and isinstance(b, Attacked) and a.attack != b.attack:
+        notes.append(f"{title}: A was attacked by {a.attack}, B by {b.attack}")
+    if isinstance(a, Certified) and isinstance(b, Certified):
+        names_a, names_b = ([reading.certificate for reading in one.readings] for one in (a, b))
+        if not set(names_a) & set(names_b):
+            notes.append(
+                f"{title}: radii are not compared, for A has the certificates "
+                f"{', '.join(names_a)} and B has {', '.join(names_b)}"
+            )
+        elif a.threat != b.threat:
+            notes.append(f"{title}: a radius counts {a.threat} in A and {b.threat} in B")
+    return notes
+
+
+def _check_data(title: str, step_a: Step, step_b: Step) -> bool:
+    """Whether the data are the same to the byte; refused unless one may be a part of the other.
+
+    A corpus that was cut to its first rows has another digest: then the texts must still agree.
+    """
+    a, b = step_a.data or {}, step_b.data or {}
+    advice = "only runs over the same texts can be compared"
+    if not a.get("sha256") or not b.get("sha256"):
+        raise DataError(f"{title}: no record says which texts these are; {advice}")
+    for key in ("name", "split", "columns"):
+        if a.get(key) != b.get(key):
+            raise DataError(
+                f"{title}: {key} is {a.get(key)!r} in A and {b.get(key)!r} in B; {advice}"
+            )
+    if a["sha256"] == b["sha256"]:
+        return True
+    if "name" not in a or a.get("rows") == b.get("rows"):
+        raise DataError(
+            f"{title}: sha256 of the data is {a['sha256'][:8]}... in A and {b['sha256'][:8]}... "
+            f"in B; {advice}"
+        )
+    return False
+
+
+def _check_words(
+    title: str, rows: list[int], words_a: list[int | None], words_b: list[int | None]
+) -> None:
+    """Refuse rows that have other numbers of words, for they are other texts."""
+    for row, one, other in zip(rows, words_a, words_b, strict=True):
+        if one is None or one != other:
+            raise DataError(
+                f"{title}: row {row} has {one} words in A and {other} in B; only runs over the "
+                "same texts can be compared"
+            )
+
+
+def _words(result: _Measured, place: int) -> int | None:
+    return result.words[place] if result.words else None
+
+
+def _places(result: _Measured) -> dict[int, int]:
+    """Where each row without an error stands."""
+    return {
+        row: place
+        for place, row in enumerate(result.rows)
+        if not (isinstance(result, Attacked) and result.statuses[place] == "error")
+    }

@@ -1,0 +1,281 @@
+"""The figures that the paper prints, as data: its tables, averages, settings and statements.
+
+They are transcribed in ``published.toml``, as printed, faults and all (a test compares each cell
+with the paper's source).  `inconsistent_cells` lists the cells that contradict themselves.
+
+>>> published().certified["tb-sst2-certified"].row(0.7)
+CertifiedRow(rate=0.7, accuracy=83.3, mcb=2, mcr=8.0)
+>>> published().empirical["tb-safer"].cell("SAFER (vote)", "textfooler")
+Cell(cln=95.4, boa=78.6, succ=17.6)
+"""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import lru_cache
+from importlib import resources
+from typing import Any, Literal, TypeAlias, TypeVar
+
+from ranmask.errors import OptionError
+
+Metric: TypeAlias = Literal["cln", "boa", "succ", "mcb", "share"]
+
+_Value = TypeVar("_Value")
+_NOT_AVAILABLE = "N/A"
+_ROUNDING = Fraction("0.05")  # every percentage of the empirical tables has one decimal
+
+
+@dataclass(frozen=True)
+class CertifiedRow:
+    """One masking rate: ``rate`` as a share, ``accuracy`` and ``mcr`` in percent.
+
+    ``mcb`` and ``mcr`` are None where the paper prints N/A.
+    """
+
+    rate: float
+    accuracy: float
+    mcb: int | None
+    mcr: float | None
+
+
+@dataclass(frozen=True)
+class CertifiedTable:
+    """A table of certified robustness; ``chosen`` is the rate in bold, which is then attacked."""
+
+    name: str
+    corpus: str
+    base: str
+    chosen: float
+    rows: tuple[CertifiedRow, ...]
+
+    def row(self, rate: float) -> CertifiedRow | None:
+        """The row of a masking rate (0.9 is 90 %), or None where the paper has none."""
+        return next((row for row in self.rows if row.rate == rate), None)
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One method under one attack, in percent: clean and robust accuracy, and success rate."""
+
+    cln: float
+    boa: float
+    succ: float
+
+
+@dataclass(frozen=True)
+class EmpiricalTable:
+    """A table of accuracies under attack; methods are named without their base model."""
+
+    name: str
+    corpus: str
+    base: str
+    methods: tuple[str, ...]
+    attacks: tuple[str, ...]
+    cells: Mapping[tuple[str, str], Cell]
+
+    def cell(self, method: str, attack: str) -> Cell | None:
+        """What the paper prints for a method under an attack, or None where it has nothing."""
+        return self.cells.get((method, attack))
+
+
+@dataclass(frozen=True)
+class Claim:
+    """A single figure in the paper's text, and what of which tables it speaks of.
+
+    ``against``: the row that is compared with; ``value`` is then a change, positive where up.
+    """
+
+    name: str
+    text: str
+    value: float
+    metric: Metric
+    tables: tuple[str, ...]
+    against: str | None = None
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How the paper's experiments were run.
+
+    ``selection_masks``: n of its PREDICT; ``masks``: n' of its CERTIFY; ``attacked_masks``: n
+    under attack.  ``average_words``: by corpus, where the paper states it.
+    """
+
+    texts: int
+    selection_masks: int
+    masks: int
+    attacked_masks: int
+    alpha: float
+    average_words: Mapping[str, int]
+    training: Mapping[str, float | int | str]
+
+
+@dataclass(frozen=True)
+class BetaFigure:
+    """The figure of Jensen-Shannon divergences: all are said to lie below ``below[corpus]``."""
+
+    draws: int
+    masks: int
+    below: Mapping[str, float]
+
+
+@dataclass(frozen=True)
+class EntropyNote:
+    """The footnote on the entropy of predictions: ``mean`` by method."""
+
+    corpus: str
+    texts: int
+    mean: Mapping[str, float]
+
+
+@dataclass(frozen=True)
+class RateFigure:
+    """The figure of accuracy under attack against masking rates; its values are not in print."""
+
+    corpus: str
+    lowest: float
+    highest: float
+    runs: int
+
+
+@dataclass(frozen=True)
+class RiskStatement:
+    """What the paper says of the risk probability of an average text of a corpus."""
+
+    corpus: str
+    rate: float
+    text: str
+    value: float
+
+
+@dataclass(frozen=True)
+class Published:
+    """Everything the paper prints; tables by their label, an unknown one is an `OptionError`."""
+
+    certified: Mapping[str, CertifiedTable]
+    empirical: Mapping[str, EmpiricalTable]
+    claims: Mapping[str, Claim]
+    settings: Settings
+    beta: BetaFigure
+    entropy: EntropyNote
+    rates: RateFigure
+    risk: Mapping[str, RiskStatement]
+
+
+@dataclass(frozen=True)
+class InconsistentCell:
+    """A cell whose success rate does not follow from its accuracies; ``succ`` is what does."""
+
+    table: str
+    method: str
+    attack: str
+    cell: Cell
+    succ: float
+
+
+@lru_cache(maxsize=1)
+def published() -> Published:
+    """The paper's figures, read once."""
+    source = resources.files("ranmask.paper").joinpath("published.toml")
+    document = tomllib.loads(source.read_text(encoding="utf-8"))
+    rates = document["rates"]
+    return Published(
+        certified=_by_name("table", [_certified(table) for table in document["certified"]]),
+        empirical=_by_name("table", [_empirical(table) for table in document["empirical"]]),
+        claims=_by_name(
+            "claim",
+            [Claim(**claim | {"tables": tuple(claim["tables"])}) for claim in document["claims"]],
+        ),
+        settings=Settings(**document["settings"]),
+        beta=BetaFigure(**document["beta"]),
+        entropy=EntropyNote(**document["entropy"]),
+        rates=RateFigure(
+            rates["corpus"], _share(rates["lowest"]), _share(rates["highest"]), rates["runs"]
+        ),
+        risk=_Named(
+            "statement on the risk of",
+            {
+                one["corpus"]: RiskStatement(**one | {"rate": _share(one["rate"])})
+                for one in document["risk"]
+            },
+        ),
+    )
+
+
+def inconsistent_cells() -> tuple[InconsistentCell, ...]:
+    """Cells of the paper where Succ is not (Cln - Boa) / Cln, however all three were rounded.
+
+    An attack is tried on the texts that are classified right, so the share of these that falls
+    follows from the two accuracies.
+    """
+    return tuple(
+        InconsistentCell(table.name, method, attack, cell, round(float(success_rate(cell)), 1))
+        for table in published().empirical.values()
+        for (method, attack), cell in table.cells.items()
+        if not _consistent(cell)
+    )
+
+
+def success_rate(cell: Cell) -> Fraction:
+    """The success rate, in percent, that follows from the accuracies printed in a cell."""
+    clean, robust = Fraction(str(cell.cln)), Fraction(str(cell.boa))
+    return 100 * (clean - robust) / clean
+
+
+_Entry = TypeVar("_Entry", CertifiedTable, EmpiricalTable, Claim)
+
+
+class _Named(dict[str, _Value]):
+    """A dictionary that says which names it knows when it is asked for another."""
+
+    def __init__(self, kind: str, entries: Mapping[str, _Value]) -> None:
+        super().__init__(entries)
+        self._kind = kind
+
+    def __missing__(self, name: str) -> _Value:
+        raise OptionError(f"the paper has no {self._kind} {name!r}: it has {', '.join(self)}")
+
+
+def _by_name(kind: str, entries: Sequence[_Entry]) -> Mapping[str, _Entry]:
+    return _Named(kind, {entry.name: entry for entry in entries})
+
+
+def _certified(table: Mapping[str, Any]) -> CertifiedTable:
+    rows = [
+        CertifiedRow(
+            _share(rate),
+            accuracy,
+            None if mcb == _NOT_AVAILABLE else mcb,
+            None if mcr == _NOT_AVAILABLE else mcr,
+        )
+        for rate, accuracy, mcb, mcr in table["rows"]
+    ]
+    return CertifiedTable(
+        table["table"], table["corpus"], table["base"], _share(table["chosen"]), tuple(rows)
+    )
+
+
+def _empirical(table: Mapping[str, Any]) -> EmpiricalTable:
+    attacks = tuple(table["attacks"])
+    cells = {
+        (method, attack): Cell(*figures)
+        for method, *row in table["rows"]
+        for attack, figures in zip(attacks, row, strict=True)
+    }
+    methods = tuple(row[0] for row in table["rows"])
+    return EmpiricalTable(table["table"], table["corpus"], table["base"], methods, attacks, cells)
+
+
+def _share(percent: int) -> float:
+    # The division of two whole numbers gives the double that the decimal is written as.
+    return percent / 100
+
+
+def _consistent(cell: Cell) -> bool:
+    clean, robust, success = (Fraction(str(one)) for one in (cell.cln, cell.boa, cell.succ))
+    least = 100 * (1 - (robust + _ROUNDING) / (clean - _ROUNDING))
+    most = 100 * (1 - (robust - _ROUNDING) / (clean + _ROUNDING))
+    return least - _ROUNDING <= success <= most + _ROUNDING

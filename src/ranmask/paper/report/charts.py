@@ -1,0 +1,303 @@
+"""Charts as SVG, written by hand: the same data give the same bytes.
+
+A chart works inside a page, which has the style sheet already, and as a file of its own, which
+brings it along with a key; both follow the reader's light or dark theme.  Colour is never the
+only sign: each series has its own dashes and markers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cache
+from importlib import resources
+from typing import Literal, TypeAlias
+
+from ranmask.paper.report.marks import LOOKS, line, marker
+from ranmask.paper.report.scales import Axis
+from ranmask.paper.report.svg import element, number, text
+
+_WIDTH, _HEIGHT = 360.0, 270.0
+_LEFT, _RIGHT, _TOP, _BOTTOM = 50.0, 14.0, 34.0, 44.0
+_ROW = 24.0  # height of one row of a dot chart
+_CHARACTER = 6.8  # average width of a character at the key's size
+
+
+@dataclass(frozen=True)
+class Point:
+    """A measured point; its intervals up and down, and to the sides; what is written beside it."""
+
+    x: float
+    y: float
+    low: float | None = None
+    high: float | None = None
+    left: float | None = None
+    right: float | None = None
+    label: str = ""
+
+
+@dataclass(frozen=True)
+class Series:
+    """Points that belong together.
+
+    ``look``: from 1, its colour, dashes and marker.  ``shape``: joined by a line, by steps whose
+    treads lie around whole numbers, or not at all.  ``band``: intervals as a shaded band instead
+    of bars.
+    """
+
+    name: str
+    points: tuple[Point, ...]
+    look: int
+    shape: Literal["line", "step", "points"] = "line"
+    band: bool = False
+
+
+@dataclass(frozen=True)
+class Rule:
+    """A level line across the chart, with a few words on it."""
+
+    y: float
+    label: str
+
+
+@dataclass(frozen=True)
+class Plot:
+    """Series over two axes.  ``description``: what someone who cannot see it should know."""
+
+    title: str
+    description: str
+    x: Axis
+    y: Axis
+    series: tuple[Series, ...]
+    rules: tuple[Rule, ...] = ()
+
+
+@dataclass(frozen=True)
+class Dot:
+    """A row of a dot chart: a value with its interval, and another value beside it."""
+
+    label: str
+    value: float | None
+    low: float | None = None
+    high: float | None = None
+    other: float | None = None
+
+
+@dataclass(frozen=True)
+class Dots:
+    """Named rows with one or two values each: ``names`` says what the two are."""
+
+    title: str
+    description: str
+    x: Axis
+    rows: tuple[Dot, ...]
+    names: tuple[str, str]
+
+
+Chart: TypeAlias = Plot | Dots
+
+
+def inline(chart: Chart) -> str:
+    """The chart for a page that has the style sheet and shows the key itself."""
+    body, height = _body(chart)
+    return _svg(chart, body, height)
+
+
+def standalone(chart: Chart) -> str:
+    """The chart as a file: with style sheet, background and key."""
+    body, height = _body(chart)
+    keyed, below = _key(key(chart), height)
+    style = element("style", {}, style_sheet(), raw=True)
+    sheet = element(
+        "rect", {"class": "sheet", "width": number(_WIDTH), "height": number(height + below)}
+    )
+    drawn = _svg(chart, style + sheet + body + keyed, height + below)
+    return drawn.replace("<svg ", '<svg xmlns="http://www.w3.org/2000/svg" ', 1) + "\n"
+
+
+def key(chart: Chart) -> tuple[tuple[str, str], ...]:
+    """What the lines are: pairs of a little drawing and a name.  Empty where there is one line."""
+    if isinstance(chart, Dots):
+        swatches = [
+            (element("g", {"class": "look1"}, marker(17, 7, 1), raw=True), chart.names[0]),
+            (element("g", {"class": "other"}, marker(17, 7, 4), raw=True), chart.names[1]),
+        ]
+        return tuple((_swatch(drawn), name) for drawn, name in swatches)
+    if len(chart.series) < 2:
+        return ()
+    return tuple((_swatch(_sample(series)), series.name) for series in chart.series)
+
+
+@cache
+def style_sheet() -> str:
+    """The style of every chart."""
+    sheet = resources.files("ranmask.paper.report") / "templates" / "chart.css"
+    return sheet.read_text(encoding="utf-8")
+
+
+def _svg(chart: Chart, body: str, height: float) -> str:
+    box = f"0 0 {number(_WIDTH)} {number(height)}"
+    spoken = f"{chart.title}. {chart.description}"
+    attributes = {"class": "chart", "viewBox": box, "role": "img", "aria-label": spoken}
+    title = element("title", {}, chart.title)
+    return element("svg", attributes, title + body, raw=True)
+
+
+def _body(chart: Chart) -> tuple[str, float]:
+    return _dots(chart) if isinstance(chart, Dots) else (_plot(chart), _HEIGHT)
+
+
+def _plot(chart: Plot) -> str:
+    parts = [text(chart.title, _LEFT, 16, "title")]
+    bottom, right = _HEIGHT - _BOTTOM, _WIDTH - _RIGHT
+    for value, label in chart.y.ticks:
+        y = _y(chart, value)
+        parts.append(line(_LEFT, y, right, y, "grid"))
+        parts.append(text(label, _LEFT - 7, y + 4, "tick end"))
+    for value, label in chart.x.ticks:
+        x = _x(chart, value)
+        parts.append(line(x, bottom, x, bottom + 4, "axis"))
+        parts.append(text(label, x, bottom + 17, "tick middle"))
+    parts.append(line(_LEFT, bottom, right, bottom, "axis"))
+    parts.append(text(chart.x.title, (_LEFT + right) / 2, _HEIGHT - 8, "name middle"))
+    middle = (_TOP + bottom) / 2
+    parts.append(text(chart.y.title, 13, middle, "name middle", turned=True))
+    for rule in chart.rules:
+        y = _y(chart, rule.y)
+        parts.append(line(_LEFT, y, right, y, "rule"))
+        parts.append(text(rule.label, right, y - 4, "tick end"))
+    parts += [_bands(chart, series) for series in chart.series]
+    # The first series is the one that matters: nothing is drawn over it.
+    parts += [_series(chart, series) for series in reversed(chart.series)]
+    return "".join(parts)
+
+
+def _x(chart: Plot, value: float) -> float:
+    return _LEFT + chart.x.place(value) * (_WIDTH - _LEFT - _RIGHT)
+
+
+def _y(chart: Plot, value: float) -> float:
+    return _HEIGHT - _BOTTOM - chart.y.place(value) * (_HEIGHT - _TOP - _BOTTOM)
+
+
+def _bands(chart: Plot, series: Series) -> str:
+    """Intervals, below every line."""
+    if not series.band:
+        return ""
+    known = [point for point in series.points if point.low is not None and point.high is not None]
+    upper = _track(chart, series, [(point.x, point.high or 0.0) for point in known])
+    lower = _track(chart, series, [(point.x, point.low or 0.0) for point in known])
+    if not upper:
+        return ""
+    outline = " ".join(f"{number(x)},{number(y)}" for x, y in [*upper, *reversed(lower)])
+    return element("polygon", {"class": f"band look{_look(series)}", "points": outline})
+
+
+def _series(chart: Plot, series: Series) -> str:
+    parts: list[str] = []
+    taken: list[tuple[float, float]] = []
+    if series.shape != "points":
+        track = _track(chart, series, [(point.x, point.y) for point in series.points])
+        outline = " ".join(f"{number(x)},{number(y)}" for x, y in track)
+        parts.append(element("polyline", {"class": "line", "points": outline}))
+    for point in series.points:
+        x, y = _x(chart, point.x), _y(chart, point.y)
+        if not series.band and point.low is not None and point.high is not None:
+            parts.append(line(x, _y(chart, point.low), x, _y(chart, point.high), "bar"))
+        if point.left is not None and point.right is not None:
+            parts.append(line(_x(chart, point.left), y, _x(chart, point.right), y, "bar"))
+        parts.append(marker(x, y, series.look))
+        parts.append(_label(point, x, y, taken))
+    return element("g", {"class": f"look{_look(series)}"}, "".join(parts), raw=True)
+
+
+def _label(point: Point, x: float, y: float, taken: list[tuple[float, float]]) -> str:
+    """The label above its point and to a side; elsewhere where another label lies already."""
+    if not point.label:
+        return ""
+    width = len(point.label) * _CHARACTER
+    side = -1 if x + 7 + width > _WIDTH else 1
+    below = 14.0 if y + 14 < _HEIGHT - _BOTTOM else -18.0
+    for across, down in ((side, -6.0), (side, below), (-side, -6.0), (-side, below)):
+        middle = x + across * (7 + width / 2), y + down
+        if all(abs(middle[0] - a) > width or abs(middle[1] - b) > 11 for a, b in taken):
+            break
+    taken.append(middle)
+    return text(point.label, x + 7 * across, y + down, "label" if across > 0 else "label end")
+
+
+def _track(
+    chart: Plot, series: Series, points: Sequence[tuple[float, float]]
+) -> list[tuple[float, float]]:
+    """Corners of the line through the points, in the picture's units."""
+    corners: Iterable[tuple[float, float]] = points
+    if series.shape == "step":
+        corners = [
+            (min(chart.x.high, max(chart.x.low, x + half)), y)
+            for x, y in points
+            for half in (-0.5, 0.5)
+        ]
+    return [(_x(chart, x), _y(chart, y)) for x, y in corners]
+
+
+def _dots(chart: Dots) -> tuple[str, float]:
+    longest = max((len(dot.label) for dot in chart.rows), default=0)
+    left = min(190.0, longest * _CHARACTER + 12)
+    right, top = _WIDTH - _RIGHT, 30.0
+    bottom = top + _ROW * len(chart.rows)
+
+    def place(value: float) -> float:
+        return left + chart.x.place(value) * (right - left)
+
+    parts = [text(chart.title, 0, 16, "title")]
+    for value, label in chart.x.ticks:
+        parts.append(line(place(value), top, place(value), bottom, "grid"))
+        parts.append(text(label, place(value), bottom + 15, "tick middle"))
+    parts.append(text(chart.x.title, (left + right) / 2, bottom + 33, "name middle"))
+    for index, dot in enumerate(chart.rows):
+        y = top + _ROW * (index + 0.5)
+        parts.append(text(_fitting(dot.label, left - 8), left - 8, y + 4, "tick end"))
+        if dot.other is not None:
+            parts.append(element("g", {"class": "other"}, marker(place(dot.other), y, 4), raw=True))
+        if dot.value is None:
+            parts.append(text("not run", right, y + 4, "tick end"))
+            continue
+        drawn = ""
+        if dot.low is not None and dot.high is not None:
+            drawn = line(place(dot.low), y, place(dot.high), y, "bar")
+        drawn += marker(place(dot.value), y, 1)
+        parts.append(element("g", {"class": "look1"}, drawn, raw=True))
+    return "".join(parts), bottom + 42
+
+
+def _fitting(label: str, width: float) -> str:
+    most = int(width / _CHARACTER) + 1
+    return label if len(label) <= most else label[: most - 1] + "…"
+
+
+def _key(entries: Sequence[tuple[str, str]], top: float) -> tuple[str, float]:
+    """The key below the chart, in as many lines as it takes; and how high it is."""
+    parts, x, y = [], 8.0, top + 8
+    for swatch, name in entries:
+        width = 40 + len(name) * _CHARACTER + 14
+        if x > 8 and x + width > _WIDTH:
+            x, y = 8.0, y + 20
+        placed = swatch.replace("<svg ", f'<svg x="{number(x)}" y="{number(y - 7)}" ', 1)
+        parts += [placed, text(name, x + 40, y + 4, "tick")]
+        x += width
+    return "".join(parts), (y + 14 - top) if entries else 0.0
+
+
+def _swatch(drawn: str) -> str:
+    box = {"class": "swatch", "viewBox": "0 0 34 14", "width": "34", "height": "14"}
+    return element("svg", {**box, "aria-hidden": "true"}, drawn, raw=True)
+
+
+def _sample(series: Series) -> str:
+    through = "" if series.shape == "points" else line(1, 7, 33, 7, "line")
+    drawn = through + marker(17, 7, series.look)
+    return element("g", {"class": f"look{_look(series)}"}, drawn, raw=True)
+
+
+def _look(series: Series) -> int:
+    return (series.look - 1) % LOOKS + 1

@@ -1,0 +1,160 @@
+"""One step: run its command, keep what it prints, and mark it as done.
+
+A step that is done is never done again.  One that was interrupted goes on where it stopped, for
+every ranmask command resumes.  Two runs that need the same step do not do it at once: the second
+waits for the first.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import gc
+import os
+import platform
+import sys
+import time
+import traceback
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any, TypeAlias
+
+from ranmask import __version__
+from ranmask.errors import DataError
+from ranmask.paper.reproduction.plan import Planned
+from ranmask.paper.reproduction.record import read_json, write_json
+from ranmask.runs.run import reported
+
+FORMAT, VERSION = "ranmask-step", 1
+
+RunCommand: TypeAlias = Callable[[Sequence[str]], int]
+"""Runs one ranmask command in this process and returns its exit code."""
+
+_DONE = "step.json"
+_LOG = "log.txt"
+_LOCK = "lock"
+_GOOD = (0, 3)  # 3: all rows are done, and some have errors, which their lines name
+_INTERRUPTED = 130
+_FRAME = " \t│╭╮╰╯─"
+
+
+@dataclass(frozen=True)
+class Performed:
+    """How a step went.
+
+    ``error``: what the command said, where it failed.  ``blocked``: it was not even begun, because
+    a step that it needs failed.
+    """
+
+    key: str
+    seconds: float
+    machine: Mapping[str, str]
+    error: str | None = None
+    blocked: bool = False
+
+
+def log_path(planned: Planned) -> Path:
+    """Where a step's command prints to."""
+    return planned.folder / _LOG
+
+
+def finished(planned: Planned) -> Performed | None:
+    """How a step went that is done; None where it is not, or where what it made is gone."""
+    path = planned.folder / _DONE
+    if not (path.is_file() and planned.made.exists()):
+        return None
+    try:
+        content = read_json(path)
+        if content["format"] != FORMAT or content["version"] != VERSION:
+            return None
+        return Performed(planned.key, float(content["seconds"]), dict(content["machine"]))
+    except (DataError, KeyError, TypeError, ValueError):
+        return None  # a broken file: the step's own command finds out what is left to do
+
+
+def perform(planned: Planned, run_command: RunCommand) -> Performed:
+    """Do a step, unless it is done; raises `KeyboardInterrupt` where it is interrupted."""
+    with reported(planned.folder):
+        planned.folder.mkdir(parents=True, exist_ok=True)
+    with _alone(planned.folder / _LOCK):
+        done = finished(planned)
+        if done is not None:
+            return done
+        start = time.monotonic()
+        code, said = _run(planned, run_command)
+        seconds = round(time.monotonic() - start, 1)
+        here = machine(gpu="cpu" not in planned.words)
+        if code == _INTERRUPTED:
+            raise KeyboardInterrupt
+        if code not in _GOOD:
+            reason = _last_words(said) or f"its command ended with exit code {code}"
+            return Performed(planned.key, seconds, here, reason)
+        if not planned.made.exists():
+            return Performed(planned.key, seconds, here, f"its command made no {planned.made.name}")
+        content = {"command": list(planned.words), "seconds": seconds, "machine": here}
+        write_json(planned.folder / _DONE, {"format": FORMAT, "version": VERSION, **content})
+        return Performed(planned.key, seconds, here)
+
+
+def _run(planned: Planned, run_command: RunCommand) -> tuple[int, str]:
+    """The exit code of a step's command, and what it printed, which its log keeps."""
+    path = log_path(planned)
+    with reported(path), path.open("a+", encoding="utf-8", errors="backslashreplace") as log:
+        before = log.seek(0, os.SEEK_END)  # a log also holds what earlier attempts said
+        with contextlib.redirect_stdout(log), contextlib.redirect_stderr(log):
+            try:
+                code = run_command(planned.words)
+            except Exception:  # a bug, or no memory: the other steps can still be done
+                traceback.print_exc(file=log)
+                code = 1
+            finally:
+                _release_memory()
+        log.seek(before)
+        return code, log.read()
+
+
+def _release_memory() -> None:
+    """What a step leaves on a GPU, other steps that share it may need."""
+    torch: Any = sys.modules.get("torch")
+    if torch is not None and torch.cuda.is_available():
+        gc.collect()
+        torch.cuda.empty_cache()
+
+
+def _last_words(said: str) -> str:
+    """The last line that says something; wrong usage is told inside a frame."""
+    lines = (line.strip(_FRAME) for line in reversed(said.splitlines()))
+    return next((line for line in lines if line), "").removeprefix("error: ")
+
+
+@contextlib.contextmanager
+def _alone(path: Path) -> Iterator[None]:
+    """Only one process at a time, where the system can lock files."""
+    with contextlib.ExitStack() as opened:
+        with reported(path):
+            file = opened.enter_context(path.open("a"))
+            with contextlib.suppress(ImportError):  # not a POSIX system: two runs are not noticed
+                import fcntl
+
+                fcntl.flock(file, fcntl.LOCK_EX)
+        yield
+
+
+def machine(*, gpu: bool) -> dict[str, str]:
+    """Versions and hardware, as the figures that depend on them should name them.
+
+    ``gpu`` False: it was not used, even if there is one.
+    """
+    found = {"ranmask": __version__, "python": platform.python_version()}
+    for package in ("torch", "transformers"):
+        with contextlib.suppress(PackageNotFoundError):
+            found[package] = version(package)
+    return {**found, "hardware": _hardware(gpu)}
+
+
+def _hardware(gpu: bool) -> str:
+    torch: Any = sys.modules.get("torch")  # not loaded: nothing ran on a GPU
+    if gpu and torch is not None and torch.cuda.is_available():
+        return f"one {torch.cuda.get_device_name(0)}"
+    return f"{os.cpu_count()} CPU cores ({platform.machine()})"

@@ -1,0 +1,218 @@
+"""Recipes from start to end: one step after the other, or several at once.
+
+Whatever is done is written before the next step begins, so that a run that is killed loses no
+finished step; the same call goes on.  A step that fails takes down only those that need it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import multiprocessing
+import os
+import shutil
+import signal
+import threading
+import time
+from collections.abc import Generator, Mapping, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from concurrent.futures.process import BrokenProcessPool
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Protocol
+
+from ranmask.errors import OutputError
+from ranmask.paper.reproduction.perform import Performed, RunCommand, finished, perform
+from ranmask.paper.reproduction.plan import Planned, new_record, plan, result_name, run_folder
+from ranmask.paper.reproduction.recipe import Recipe
+from ranmask.paper.reproduction.record import ReproductionRecord, StepRecord, draft_of, write_record
+from ranmask.runs.run import reported
+
+_RECORD = ".run.json"
+
+
+class Display(Protocol):
+    """What is told how the run goes on."""
+
+    def begin(self, steps: int, done: int) -> None:
+        """So many steps in all; so many were done before."""
+
+    def started(self, planned: Planned) -> None:
+        """A step begins."""
+
+    def ended(self, planned: Planned, performed: Performed) -> None:
+        """A step is done, or has failed; or it never began, as one that it needs failed."""
+
+
+@dataclass(frozen=True)
+class _Reproduced:
+    """A recipe with its folder and its steps."""
+
+    recipe: Recipe
+    folder: Path
+    steps: tuple[Planned, ...]
+
+
+def reproduce(
+    recipes: Sequence[Recipe],
+    runs: Path,
+    run_command: RunCommand,
+    *,
+    jobs: int = 1,
+    device: str | None = None,
+    display: Display,
+) -> dict[str, Performed]:
+    """Run recipes and keep their results under ``runs``; returns what was not done, with why.
+
+    Steps that several recipes share are done once.  ``jobs`` above 1 runs that many steps at
+    once, each in a process of its own.
+    """
+    planned = [_Reproduced(one, run_folder(one, runs), plan(one, runs, device)) for one in recipes]
+    steps = {step.key: step for one in planned for step in one.steps}
+    books = [_Book(one) for one in planned]
+    known = {key: done for key, step in steps.items() if (done := finished(step)) is not None}
+    for book in books:
+        for key, done in known.items():
+            book.enter(key, done)
+        book.write()
+    display.begin(len(steps), len(known))
+    failed: dict[str, Performed] = {}
+    todo = {key: step for key, step in steps.items() if key not in known}
+    if jobs > 1:
+        performed = _parallel(todo, failed, run_command, display, jobs)
+    else:
+        performed = _serial(todo, failed, run_command, display)
+    with contextlib.closing(performed):  # where a record cannot be written, no process stays
+        for one in performed:
+            if one.error is not None:
+                failed[one.key] = one
+            for book in books:
+                if book.enter(one.key, one):
+                    book.write()
+            display.ended(steps[one.key], one)
+    return failed
+
+
+class _Book:
+    """Keeps the record of one reproduction, and copies of its results."""
+
+    def __init__(self, reproduced: _Reproduced) -> None:
+        self._folder = reproduced.folder
+        self._steps = {step.key: step for step in reproduced.steps}
+        self._record: ReproductionRecord = new_record(reproduced.recipe)
+
+    def enter(self, key: str, performed: Performed) -> bool:
+        """Take down how a step went; False where it is none of this reproduction's."""
+        step = self._steps.get(key)
+        if step is None:
+            return False
+        if performed.error is None:
+            self._copy(step)
+        before = next(one for one in self._record.steps if one.name == step.step.name)
+        self._record = self._record.with_step(_after(before, performed), performed.machine)
+        return True
+
+    def write(self) -> None:
+        write_record(self._folder, self._record)
+
+    def _copy(self, planned: Planned) -> None:
+        target = self._folder / result_name(planned.step)
+        source = planned.made
+        if planned.step.measures == "training":
+            source = source / "training.json"
+        with reported(target):
+            target.parent.mkdir(parents=True, exist_ok=True)
+            for ending in ("", _RECORD):
+                beside = source.with_name(source.name + ending)
+                if beside.is_file():
+                    copied = target.with_name(target.name + ending)
+                    draft = draft_of(copied)
+                    shutil.copyfile(beside, draft)
+                    draft.replace(copied)
+
+
+def _after(before: StepRecord, performed: Performed) -> StepRecord:
+    return replace(
+        before,
+        state="done" if performed.error is None else "failed",
+        seconds=performed.seconds,
+        error=performed.error,
+    )
+
+
+def _serial(
+    todo: Mapping[str, Planned],
+    failed: Mapping[str, Performed],
+    run_command: RunCommand,
+    display: Display,
+) -> Generator[Performed, None, None]:
+    for planned in todo.values():
+        blocker = next((key for key in planned.needs if key in failed), None)
+        if blocker is not None:
+            yield _blocked(planned, blocker)
+            continue
+        display.started(planned)
+        yield perform(planned, run_command)
+
+
+def _parallel(
+    todo: Mapping[str, Planned],
+    failed: Mapping[str, Performed],
+    run_command: RunCommand,
+    display: Display,
+    jobs: int,
+) -> Generator[Performed, None, None]:
+    """Several steps at once.  Those that others wait for come first, by their order in recipes."""
+    waiting, over = dict(todo), {key for one in todo.values() for key in one.needs} - set(todo)
+    running: dict[Future[Performed], Planned] = {}
+    context = multiprocessing.get_context("spawn")  # a forked process cannot use a GPU
+    with ProcessPoolExecutor(
+        jobs, mp_context=context, initializer=_follow, initargs=(os.getpid(), jobs)
+    ) as pool:
+        try:
+            while waiting or running:
+                for key, planned in list(waiting.items()):
+                    blocker = next((need for need in planned.needs if need in failed), None)
+                    if blocker is not None:
+                        del waiting[key]
+                        yield _blocked(planned, blocker)
+                    elif len(running) < jobs and over.issuperset(planned.needs):
+                        del waiting[key]
+                        display.started(planned)
+                        running[pool.submit(perform, planned, run_command)] = planned
+                if not running:
+                    continue
+                for future in wait(running, return_when=FIRST_COMPLETED).done:
+                    over.add(running.pop(future).key)
+                    yield future.result()
+        except BrokenProcessPool as error:
+            raise OutputError(
+                "a process ended before its step did, most likely for want of memory: the same "
+                f"command goes on, and needs less with fewer --jobs than {jobs}"
+            ) from error
+        except BaseException:  # also where nobody asks for the rest
+            for process in list(getattr(pool, "_processes", {}).values()):
+                process.terminate()
+            raise
+
+
+def _blocked(planned: Planned, blocker: str) -> Performed:
+    return Performed(planned.key, 0.0, {}, f"it needs {blocker}, which failed", blocked=True)
+
+
+def _follow(parent: int, jobs: int) -> None:
+    """Prepare a process: it ends with the one that started it, even where that one was killed.
+
+    A spawned process would spawn its own, too, and hand them all of a model: what a command
+    starts here is started as it is everywhere else.  The processes share the cores.
+    """
+    os.environ.setdefault("OMP_NUM_THREADS", str(max(1, (os.cpu_count() or 1) // jobs)))
+    multiprocessing.set_start_method(None, force=True)  # the platform's own
+    # Ctrl-C reaches every process of a terminal: the first one hears it, and ends the others.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+
+    def watch() -> None:
+        while os.getppid() == parent:
+            time.sleep(0.5)
+        os._exit(1)
+
+    threading.Thread(target=watch, daemon=True).start()

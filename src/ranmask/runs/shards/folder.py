@@ -1,0 +1,282 @@
+"""The folder of a sharded run: files that are whole or absent, and a manifest that names them.
+
+    manifest.json         what was run, and each part with its rows, errors and checksum
+    part-00000.parquet    the results of the first shard, in the order of the rows
+    parts.jsonl           while the run goes on: the parts that are done, as they come
+
+A run that is killed at any moment leaves such a folder; the same command finishes it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import os
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+from ranmask.errors import DataError, OutputError
+from ranmask.runs.run import differences, reported, take_lock
+from ranmask.runs.shards.plan import part_name
+from ranmask.runs.shards.work import Part
+
+MANIFEST, LOG = "manifest.json", "parts.jsonl"
+FORMAT, VERSION = "ranmask-shards", 1
+
+_IDENTITY = ("run", "sharding", "versions")
+_DRAFT = ".tmp"
+
+
+@dataclass(frozen=True)
+class PartRecord:
+    """What the manifest says of a part: its shard, what is in it, and the checksum of its file."""
+
+    number: int
+    rows: int
+    errors: int
+    first_row: int
+    last_row: int
+    bytes: int
+    sha256: str
+
+    @property
+    def name(self) -> str:
+        """The name of its file."""
+        return part_name(self.number)
+
+
+@dataclass(frozen=True)
+class Manifest:
+    """What `read_manifest` finds: a run, finished or not.
+
+    ``identity``: ``run``, ``sharding`` and ``versions``, which a run that goes on must share.
+    ``machines``: what numbers were computed on.
+    """
+
+    identity: Mapping[str, Any]
+    expected_rows: int | None
+    parts: tuple[PartRecord, ...]
+    machines: tuple[Mapping[str, Any], ...]
+    finished: bool
+
+    @property
+    def run(self) -> Mapping[str, Any]:
+        """The record of the run, as one that was not sharded has it."""
+        found: Mapping[str, Any] = self.identity["run"]
+        return found
+
+    @property
+    def command(self) -> str:
+        """The command whose results these are."""
+        return str(self.run["command"])
+
+    @property
+    def rows(self) -> int:
+        """Rows that are done."""
+        return sum(part.rows for part in self.parts)
+
+
+def check_folder(path: Path) -> None:
+    """Raise, before any work is done, where ``path`` can be no folder of a run."""
+    if path.exists() and not path.is_dir():
+        raise OutputError(
+            f"cannot write {path}: it is a file, and a sharded run writes a folder; name another"
+        )
+
+
+def read_manifest(folder: Path) -> Manifest:
+    """What a folder says of itself; parts that an unfinished run logged are among its parts."""
+    try:
+        content = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
+        if content["format"] != FORMAT or content["version"] != VERSION:
+            raise DataError(
+                f"{folder / MANIFEST} has format {content['format']!r} {content['version']!r}; "
+                f"this ranmask reads {FORMAT!r} {VERSION}"
+            )
+        parts = {one["number"]: PartRecord(**one) for one in content["parts"]}
+        machines = list(content["machines"])
+        logged = list(_logged(folder / LOG))
+        for record, machine in logged:
+            parts[record.number] = record
+            machines.append(machine)
+        return Manifest(
+            {key: content[key] for key in _IDENTITY},
+            content["expected_rows"],
+            tuple(parts[number] for number in sorted(parts)),
+            _distinct(machines),
+            bool(content["finished"]) and not (folder / LOG).exists(),
+        )
+    except FileNotFoundError as error:
+        raise DataError(
+            f"{folder} is no folder of a sharded run: there is no {MANIFEST} in it"
+        ) from error
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        if isinstance(error, DataError):
+            raise
+        raise DataError(f"cannot read {folder / MANIFEST}: {error}") from error
+
+
+def checksum(path: Path) -> str:
+    """The sha256 of a file."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+class RunFolder:
+    """A folder opened for one writer.  Use as a context manager.
+
+    ``done``: the parts that are there as they were recorded, by the numbers of their shards.
+    Refuses a folder that belongs to another run, and one that another run is writing.
+    """
+
+    def __init__(
+        self, path: Path, identity: Mapping[str, Any], expected_rows: int | None = None
+    ) -> None:
+        self.path = path
+        self.done: dict[int, PartRecord] = {}
+        self._identity = json.loads(json.dumps(identity))
+        self._expected_rows = expected_rows
+        self._machines: list[Mapping[str, Any]] = []
+        self._lock: int | None = None
+
+    def __enter__(self) -> RunFolder:
+        check_folder(self.path)
+        with reported(self.path, begun=False):
+            self.path.mkdir(parents=True, exist_ok=True)
+            self._lock = os.open(self.path, os.O_RDONLY)
+        try:
+            take_lock(self._lock, self.path)
+            self._find_done()
+        except BaseException:
+            os.close(self._lock)
+            raise
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        value: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if self._lock is not None:
+            os.close(self._lock)
+
+    def add(self, number: int, part: Part) -> None:
+        """Write a part; when this returns it is on the disk, whatever happens."""
+        record = PartRecord(
+            number=number,
+            rows=part.rows,
+            errors=part.errors,
+            first_row=part.first_row,
+            last_row=part.last_row,
+            bytes=len(part.data),
+            sha256=hashlib.sha256(part.data).hexdigest(),
+        )
+        self._write(self.path / record.name, part.data)
+        line = json.dumps({"part": asdict(record), "machine": dict(part.machine)}) + "\n"
+        with reported(self.path / LOG), (self.path / LOG).open("ab") as log:
+            log.write(line.encode())
+            log.flush()
+            os.fsync(log.fileno())
+        self.done[number] = record
+        self._machines.append(part.machine)
+
+    def finish(self, shards: int) -> None:
+        """Every shard of the input is done: say so in the manifest."""
+        missing = [number for number in range(shards) if number not in self.done]
+        if missing or len(self.done) != shards:
+            raise OutputError(
+                f"{self.path} has {len(self.done)} parts where the input has {shards} shards: "
+                "choose another folder"
+            )
+        self._write_manifest(finished=True)
+        with reported(self.path / LOG):
+            (self.path / LOG).unlink(missing_ok=True)
+            _sync_folder(self.path)
+
+    def _find_done(self) -> None:
+        if not (self.path / MANIFEST).exists():
+            if any(one.suffix != _DRAFT for one in self.path.iterdir()):
+                raise OutputError(
+                    f"{self.path} is not empty and was not written by ranmask: choose another "
+                    "folder, or empty it"
+                )
+            self._write_manifest(finished=False)
+            return
+        found = read_manifest(self.path)
+        differing = sorted(differences(dict(found.identity), self._identity))
+        if differing:
+            raise OutputError(
+                f"{self.path} belongs to a run with another {', '.join(differing)}: give the same "
+                "options to resume it, or choose another folder"
+            )
+        self._identity = dict(found.identity)  # as it was begun, in what may differ
+        self._machines = list(found.machines)
+        for record in found.parts:
+            with contextlib.suppress(OSError):
+                if checksum(self.path / record.name) == record.sha256:
+                    self.done[record.number] = record
+        if len(self.done) < len(found.parts):
+            self._write_manifest(finished=False)  # without those that were damaged
+            with reported(self.path / LOG):
+                (self.path / LOG).unlink(missing_ok=True)
+        self._cut_log()
+
+    def _cut_log(self) -> None:
+        """Cut off a line that was not finished, so that the next one begins a line."""
+        path = self.path / LOG
+        if path.exists():
+            with reported(path), path.open("r+b") as log:
+                content = log.read()
+                log.truncate(content.rfind(b"\n") + 1)
+
+    def _write_manifest(self, *, finished: bool) -> None:
+        content = {
+            "format": FORMAT,
+            "version": VERSION,
+            **self._identity,
+            "expected_rows": self._expected_rows,
+            "machines": _distinct(self._machines),
+            "parts": [asdict(self.done[number]) for number in sorted(self.done)],
+            "finished": finished,
+        }
+        self._write(self.path / MANIFEST, (json.dumps(content, indent=1) + "\n").encode())
+
+    def _write(self, path: Path, data: bytes) -> None:
+        """A file that is there as a whole or not at all, also after a loss of power."""
+        draft = path.with_name(path.name + _DRAFT)
+        with reported(path):
+            with draft.open("wb") as file:
+                file.write(data)
+                file.flush()
+                os.fsync(file.fileno())
+            draft.replace(path)
+            _sync_folder(path.parent)
+
+
+def _sync_folder(folder: Path) -> None:
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def _logged(path: Path) -> Iterator[tuple[PartRecord, Mapping[str, Any]]]:
+    if not path.exists():
+        return
+    with path.open("rb") as log:
+        for line in log:
+            if not line.endswith(b"\n"):
+                return  # cut off with the run that wrote it
+            entry = json.loads(line)
+            yield PartRecord(**entry["part"]), entry["machine"]
+
+
+def _distinct(machines: list[Mapping[str, Any]]) -> tuple[Mapping[str, Any], ...]:
+    known = {json.dumps(one, sort_keys=True): one for one in machines if one}
+    return tuple(known[key] for key in sorted(known))

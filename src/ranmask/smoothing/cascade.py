@@ -1,0 +1,233 @@
+"""A detector in front: texts that look attacked go to the smoothed classifier, others do not.
+
+**The cascade as a whole carries no certificate.**  Its label is the plain classifier's wherever
+the detector sees nothing, and an attacker who fools both needs to change no more words than the
+plain classifier allows, however large the smoothed classifier's radius is.  What it offers is the
+plain classifier's accuracy on clean texts.  `Cascade.certify` is the variant that proves
+something: about the smoothed label, which it gives beside the shown one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import fields
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ranmask.errors import ModelError, OptionError, blaming
+from ranmask.models.base import BaseClassifier, Scores, check_gives_scores
+from ranmask.models.outputs import as_scores
+from ranmask.models.record import CASCADE_PARTS
+from ranmask.models.whole import score_whole
+from ranmask.results import CascadeCertificate, CascadePrediction, Certificate, Prediction
+from ranmask.smoothing.interface import TextClassifier
+from ranmask.words import Document, Text, documents
+
+CLEAN, ATTACKED = "clean", "attacked"
+DETECTOR_LABELS = (CLEAN, ATTACKED)
+"""The classes of a detector."""
+
+PLAIN, SMOOTHED, DETECTOR = CASCADE_PARTS
+"""The two paths, and what chooses between them."""
+
+DEFAULT_THRESHOLD = 0.5
+
+_GRID = 2.0**-16  # suspicions are rounded to it: computed in another batch they move a little
+
+
+class Cascade:
+    """A plain and a smoothed classifier of the same classes, and a detector that chooses.
+
+    **The cascade as a whole carries no certificate.**  `predict` shows the plain label of a text
+    whose suspicion is at most ``threshold``, and the smoothed label of any other.  `certify`
+    always certifies, and what it proves is about the smoothed label alone.
+
+    Args:
+        plain: Reads whole texts.
+        smoothed: A `SmoothedClassifier`, or anything else that predicts and certifies.
+        detector: Reads whole texts; its classes are ``clean`` and ``attacked``.
+        threshold: From 0 to 1.  At 1 every text is plain's.
+    """
+
+    def __init__(
+        self,
+        plain: BaseClassifier,
+        smoothed: TextClassifier,
+        detector: BaseClassifier,
+        threshold: float = DEFAULT_THRESHOLD,
+    ) -> None:
+        number = isinstance(threshold, int | float) and not isinstance(threshold, bool)
+        if not number or not 0 <= threshold <= 1:
+            raise OptionError(f"threshold must be a number from 0 to 1, not {threshold!r}")
+        if isinstance(smoothed, Cascade):
+            raise ModelError(
+                "the smoothed part of a cascade is a cascade itself: give the classifier that is "
+                "smoothed inside it"
+            )
+        if set(detector.labels or ()) != set(DETECTOR_LABELS):
+            named = "unnamed" if detector.labels is None else ", ".join(detector.labels)
+            raise ModelError(
+                f"a detector has the classes {' and '.join(DETECTOR_LABELS)}, this one's are "
+                f"{named}: train it with `ranmask cascade detector`"
+            )
+        for part in (plain, detector):
+            check_gives_scores(part, "a cascade")
+        if plain.labels != smoothed.labels:
+            shown = [", ".join(one.labels or ("unnamed",)) for one in (plain, smoothed)]
+            raise ModelError(
+                f"the plain classifier has the classes {shown[0]}, the smoothed one {shown[1]}: "
+                "they must be the same, in the same order"
+            )
+        self.plain = plain
+        self.smoothed = smoothed
+        self.detector = detector
+        self.threshold = float(threshold)
+        self._attacked = (detector.labels or DETECTOR_LABELS).index(ATTACKED)
+
+    @property
+    def base(self) -> BaseClassifier:
+        """The plain classifier."""
+        return self.plain
+
+    @property
+    def labels(self) -> tuple[str, ...] | None:
+        """Names of the classes, where they are known."""
+        return self.plain.labels
+
+    def description(self) -> dict[str, Any]:
+        """What determines the results, as plain JSON values."""
+        return {
+            "kind": "cascade",
+            "threshold": self.threshold,
+            "plain": self.plain.description(),
+            "smoothed": self.smoothed.description(),
+            "detector": self.detector.description(),
+        }
+
+    def check_certifiable(self) -> None:
+        """Raise `OptionError` where the smoothed classifier can certify nothing."""
+        self.smoothed.check_certifiable()
+
+    def save_pretrained(self, folder: str) -> None:
+        """Save the three parts and the threshold; `store.load_classifier` loads them."""
+        from ranmask.models import pretrained, record
+
+        place = Path(folder)
+        whole = {"mask_rate": 0.0, "ensemble": "score"}
+        pretrained.save(self.plain, str(place / PLAIN), options=whole, labels=self.labels)
+        self.smoothed.save_pretrained(str(place / SMOOTHED))
+        names = self.detector.labels
+        pretrained.save(self.detector, str(place / DETECTOR), options=whole, labels=names)
+        record.write(place, record.CASCADE, {"threshold": self.threshold}, record.CASCADE_PARTS)
+
+    def suspicions(self, texts: Sequence[Text]) -> npt.NDArray[np.float64]:
+        """The detector's score of ``attacked`` for each text, from 0 to 1."""
+        return self._suspicions(documents(texts))
+
+    def suspected(self, suspicions: npt.NDArray[np.float64]) -> npt.NDArray[np.bool_]:
+        """Which texts take the smoothed path: those whose suspicion is above the threshold."""
+        above: npt.NDArray[np.bool_] = suspicions > self.threshold
+        return above
+
+    def plain_predictions(self, texts: Sequence[Text]) -> list[Prediction]:
+        """What the plain classifier says of each text, whatever the detector says."""
+        return self._plain(documents(texts))
+
+    def predict(self, texts: Sequence[Text]) -> list[CascadePrediction]:
+        """The label that is shown, **with no certificate**, and the path that it comes from.
+
+        An attacker who fools the detector reaches the plain classifier.
+        """
+        read = documents(texts)
+        suspicions = self._suspicions(read)
+        suspected = self.suspected(suspicions)
+        smoothed = [text for text, one in zip(texts, suspected, strict=True) if one]
+        whole = [text for text, one in zip(read, suspected, strict=True) if not one]
+        with blaming(np.flatnonzero(suspected).tolist()):
+            answers = iter(self.smoothed.predict(smoothed) if smoothed else [])
+        with blaming(np.flatnonzero(~suspected).tolist()):
+            shown = iter(self._plain(whole))
+        return [
+            _with(
+                CascadePrediction,
+                next(answers) if one else next(shown),
+                path=SMOOTHED if one else PLAIN,
+                suspicion=float(suspicion),
+            )
+            for one, suspicion in zip(suspected, suspicions, strict=True)
+        ]
+
+    def certify(self, texts: Sequence[Text]) -> list[CascadeCertificate]:
+        """The smoothed label with what is proved about it, and the label that is shown.
+
+        Guarantee: that of the smoothed classifier, for ``label``.  Nothing is proved of
+        ``shown_label``.
+        """
+        read = documents(texts)
+        certificates = self.smoothed.certify(texts)
+        suspicions = self._suspicions(read)
+        suspected = self.suspected(suspicions)
+        with blaming(np.flatnonzero(~suspected).tolist()):
+            whole = [text for text, one in zip(read, suspected, strict=True) if not one]
+            shown = iter(self._plain(whole))
+        results = []
+        for result, one, suspicion in zip(certificates, suspected, suspicions, strict=True):
+            label: Prediction | Certificate = result if one else next(shown)
+            certified = _with(
+                CascadeCertificate,
+                result,
+                shown_label=label.label,
+                shown_label_id=label.label_id,
+                path=SMOOTHED if one else PLAIN,
+                suspicion=float(suspicion),
+                assumes=(*result.assumes, _assumption(result)),
+            )
+            results.append(certified)
+        return results
+
+    def _suspicions(self, texts: Sequence[Document]) -> npt.NDArray[np.float64]:
+        if not texts:
+            return np.zeros(0)
+        scores = as_scores(score_whole(self.detector, texts), self.detector.outputs)
+        rounded: npt.NDArray[np.float64] = np.rint(scores[:, self._attacked] / _GRID) * _GRID
+        return rounded
+
+    def _plain(self, texts: Sequence[Document]) -> list[Prediction]:
+        if not texts:
+            return []
+        rows = score_whole(self.plain, texts)
+        shares: Scores = as_scores(rows, self.plain.outputs)
+        names = self.labels
+        return [
+            Prediction(
+                label=str(label) if names is None else names[label],
+                label_id=label,
+                votes=tuple(int(place == label) for place in range(len(row))),
+                scores=tuple(row),
+                words=len(text.words),
+                words_read=self.plain.words_read(text),
+                kept=self.plain.words_read(text),
+                masks=1,
+                family="whole text",
+                ensemble="score",
+            )
+            for text, label, row in zip(
+                texts, rows.argmax(axis=1).tolist(), shares.tolist(), strict=True
+            )
+        ]
+
+
+def _assumption(result: Certificate) -> str:
+    return (
+        f"the guarantee is for `label` ({result.label}), the smoothed classifier's; none is given "
+        "for `shown_label`, which follows from a detector and a plain classifier"
+    )
+
+
+def _with(kind: Any, result: Prediction | Certificate, **more: Any) -> Any:
+    """A result with more fields."""
+    values = {field.name: getattr(result, field.name) for field in fields(result)}
+    return kind(**{**values, **more})

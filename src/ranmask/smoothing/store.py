@@ -1,0 +1,227 @@
+"""A model by name: one that comes with ranmask, a folder, a hub id, or ``module:function``."""
+
+from __future__ import annotations
+
+import difflib
+import importlib
+import re
+import shutil
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from ranmask.errors import ModelError, OptionError, OutputError
+from ranmask.models import pretrained, record
+from ranmask.models.base import BaseClassifier
+from ranmask.models.blend import Blend
+from ranmask.smoothing.cascade import DEFAULT_THRESHOLD, Cascade
+from ranmask.smoothing.interface import TextClassifier
+from ranmask.smoothing.smoothed import SmoothedClassifier
+from ranmask.smoothing.synonyms import SynonymSmoothedClassifier
+
+DEFAULT_MODEL = "news"
+SHIPPED = {
+    "news": "news topics, a compact encoder and a word table",
+    "news-words": "news topics, a word table",
+    "reviews-words": "film reviews, a word table",
+}
+"""Models that come with ranmask, offline; each folder holds a card (README.md)."""
+
+_FUNCTION = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_]\w*")
+_MODEL_ONLY = ("device", "dtype", "revision")
+
+
+def load_default(name: str = DEFAULT_MODEL, **options: Any) -> SmoothedClassifier:
+    """A classifier that comes with ranmask: no download, no training.
+
+    ``news`` (the default) and ``news-words`` tell World, Sports, Business and Sci/Tech apart;
+    ``reviews-words`` tells negative from positive film reviews.  ``options`` are those of
+    `SmoothedClassifier.from_pretrained`.
+
+    >>> table = load_default("reviews-words")
+    >>> [result] = table.certify(["A wonderful film , superb acting and a moving , perfect story"])
+    >>> result.label
+    'positive'
+    """
+    return SmoothedClassifier.from_pretrained(str(shipped_folder(name)), **options)
+
+
+def shipped_folder(name: str) -> Path:
+    """Where a model that comes with ranmask lies."""
+    if name not in SHIPPED:
+        raise OptionError(f"no model {name!r} comes with ranmask; there are {', '.join(SHIPPED)}")
+    folder = Path(__file__).parents[1] / "models" / "shipped" / name
+    if not folder.is_dir():
+        raise ModelError(f"the model {name!r} is missing from this installation: {folder} is gone")
+    return folder
+
+
+def load_classifier(model: str, **options: Any) -> TextClassifier:
+    """A classifier from a model's name; options that are None are left out.
+
+    The names in `SHIPPED` win over folders of that name: write ``./news`` for the folder.
+    """
+    given = {key: value for key, value in options.items() if value is not None}
+    if model in SHIPPED:
+        return load_default(model, **given)
+    _check_spelling(model)
+    if _FUNCTION.fullmatch(model) and not Path(model).is_dir():
+        for key in _MODEL_ONLY:
+            if key in given:
+                raise OptionError(f"{key}={given[key]!r} means nothing for a Python function")
+        return SmoothedClassifier(_import(model), **given)
+    known = _record_of(Path(model))
+    if known is not None and known.kind == record.SYNONYMS:
+        return SynonymSmoothedClassifier.from_pretrained(model, **given)
+    if known is not None and known.kind == record.CASCADE:
+        return _load_cascade(Path(model), known, given)
+    return SmoothedClassifier.from_pretrained(model, **given)
+
+
+def load_with_any_keep(model: str, **options: Any) -> TextClassifier:
+    """A classifier of which only the base is used, or whose ``keep`` is chosen later.
+
+    A model that was never smoothed has no ``keep`` of its own, and one that masks no word has none.
+    """
+    known = None if model in SHIPPED else _record_of(Path(model))
+    if known is not None and known.kind in (record.SYNONYMS, record.CASCADE):
+        return load_classifier(model, **options)
+    return load_classifier(model, **{**options, "keep": 1})
+
+
+def blend_folders(parts: Sequence[str], output: Path) -> SmoothedClassifier:
+    """Copy the models in the folders ``parts`` into one folder that holds their `Blend`.
+
+    The blend is smoothed as the first part is, by the mean of the scores.  Files are copied as
+    they are, so that weights keep the type they are stored in.
+    """
+    folders = _free_of(output, parts)
+    loaded = [SmoothedClassifier.from_pretrained(str(folder)) for folder in folders]
+    first = loaded[0].options
+    blend = Blend([one.base for one in loaded])
+    # Where a part is not blind to order, a word cannot count once: what is said of it differs.
+    once = first.family == "distinct" and blend.order_free
+    blended = SmoothedClassifier(
+        blend,
+        keep=first.keep,
+        mask_rate=first.mask_rate,
+        family="distinct" if once else None,
+        masks=first.masks if once else None,
+        ensemble="score",
+    )
+    names = [f"part{number}" for number in range(1, len(parts) + 1)]
+    inside = dict(zip(names, folders, strict=True))
+    _copy_into(output, inside, record.BLEND, blended.options.to_dict())
+    return blended
+
+
+def cascade_folders(
+    plain: str, smoothed: str, detector: str, output: Path, threshold: float = DEFAULT_THRESHOLD
+) -> Cascade:
+    """Copy three models into one folder that holds their `Cascade`, which carries no certificate.
+
+    Files are copied as they are, so that the parts stay what they are by themselves.
+    """
+    given = _free_of(output, (plain, smoothed, detector))
+    whole = [folder.resolve() for folder in given]  # ./news is no name of a shipped model
+    folders = dict(zip(record.CASCADE_PARTS, whole, strict=True))
+    cascade = _cascade(folders, threshold, device="cpu")
+    _copy_into(output, folders, record.CASCADE, {"threshold": cascade.threshold})
+    return cascade
+
+
+def _check_spelling(model: str) -> None:
+    """Raise where a name is almost that of a shipped model; the hub is not asked for it."""
+    if "/" in model or Path(model).exists():
+        return
+    if meant := difflib.get_close_matches(model.lower(), SHIPPED, 1):
+        raise ModelError(f"there is no model or folder {model!r}: did you mean {meant[0]!r}?")
+
+
+def _load_cascade(folder: Path, known: record.Record, given: dict[str, Any]) -> Cascade:
+    """A cascade from its folder; how texts are masked and certified is the smoothed part's."""
+    for key in ("labels", "revision"):
+        if key in given:
+            raise OptionError(f"{key}={given[key]!r} means nothing for a cascade: leave it out")
+    folders = {part: folder / part for part in known.parts}
+    for part, inside in folders.items():
+        if not inside.is_dir():
+            raise ModelError(f"the cascade in {str(folder)!r} has no folder {part!r}")
+    return _cascade(folders, known.smoothing.get("threshold", DEFAULT_THRESHOLD), **given)
+
+
+def _cascade(
+    folders: Mapping[str, Path],
+    threshold: float,
+    *,
+    device: str | None = None,
+    dtype: str | None = None,
+    **smoothing: Any,
+) -> Cascade:
+    def computed(part: str) -> dict[str, Any]:
+        known = _record_of(folders[part])
+        if known is not None and known.kind == record.WORDS:
+            return {}  # neither weights to convert nor a device to choose
+        return {"device": device, "dtype": dtype}
+
+    def whole(part: str) -> BaseClassifier:
+        saved = pretrained.saved_options(str(folders[part]))
+        hiding = {key: saved[key] for key in ("hide", "mask_token") if key in saved}
+        return pretrained.load(str(folders[part]), **hiding, **computed(part))
+
+    smoothed = load_classifier(str(folders["smoothed"]), **computed("smoothed"), **smoothing)
+    return Cascade(whole("plain"), smoothed, whole("detector"), threshold)
+
+
+def _record_of(folder: Path) -> record.Record | None:
+    path = folder / record.FILE_NAME
+    return record.read(path) if path.is_file() else None
+
+
+def _free_of(output: Path, parts: Sequence[str]) -> list[Path]:
+    """The folders of the parts; refused where they cannot be copied to ``output``."""
+    folders = [shipped_folder(part) if part in SHIPPED else Path(part) for part in parts]
+    for folder in folders:
+        if not folder.is_dir():
+            raise ModelError(f"there is no model folder {str(folder)!r}")
+        if output.resolve().is_relative_to(folder.resolve()):
+            raise OutputError(f"{output} lies inside {folder}: name another folder")
+    if output.exists() and (not output.is_dir() or any(output.iterdir())):
+        raise OutputError(f"{output} exists and is not an empty folder: name another one")
+    return folders
+
+
+def _copy_into(
+    output: Path, parts: Mapping[str, Path], kind: str, options: Mapping[str, Any]
+) -> None:
+    """Write a folder of copied folders and their record: all of it, or nothing."""
+    partial = output.with_name(output.name + ".partial")
+    try:
+        shutil.rmtree(partial, ignore_errors=True)
+        for name, folder in parts.items():
+            shutil.copytree(folder, partial / name)
+        record.write(partial, kind, options, list(parts))
+        partial.replace(output)
+    except OSError as error:
+        raise OutputError(f"cannot write {output}: {error}") from error
+
+
+def _import(name: str) -> Any:
+    module_name, _, attribute = name.partition(":")
+    if "" not in sys.path:
+        sys.path.insert(0, "")  # a module beside the user's files, as `python -m` would find it
+    try:
+        module = importlib.import_module(module_name)
+        return getattr(module, attribute)
+    except ImportError as error:
+        raise ModelError(
+            f"cannot import {module_name!r} for the model {name!r}: {error}"
+        ) from error
+    except AttributeError as error:
+        raise ModelError(f"module {module_name!r} has no {attribute!r}") from error
+    except Exception as error:  # whatever the module does when it is imported
+        raise ModelError(
+            f"importing {module_name!r} for the model {name!r} raised {type(error).__name__}: "
+            f"{error}"
+        ) from error

@@ -1,0 +1,70 @@
+"""SAFER (Ye et al. 2020): train on, and vote over, copies with random synonyms.
+
+In every turn a text is read with each word replaced by one of its perturbation set, uniformly;
+the trained classifier is smoothed in the same way.  What it certifies are **substitutions from
+the table of neighbours only**: see `ranmask.certificates.safer`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from ranmask.attacks.resources.neighbours import NeighbourTable
+from ranmask.models.huggingface import HuggingFaceClassifier
+from ranmask.models.synonyms import DEFAULT_SIZE, SynonymSets
+from ranmask.smoothing.synonyms import SynonymSmoothedClassifier
+from ranmask.training.defence import Defence
+from ranmask.training.options import TrainingOptions, check_at_least
+from ranmask.words import Document
+
+_VALIDATION = {"masks": 100, "selection_masks": 20}  # enough to compare checkpoints by
+
+
+@dataclass(eq=False)
+class Safer(Defence):
+    """Every text is read in a random copy, made of synonyms.
+
+    Args:
+        neighbours: The table of neighbours; certificates cover what it lists.
+        set_size: Most words that take turns in a word's place.
+    """
+
+    neighbours: NeighbourTable
+    name = "safer"
+    set_size: int = DEFAULT_SIZE
+    _sets: SynonymSets = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        check_at_least("set_size", self.set_size, 1, whole=True)
+        name = str(self.neighbours.description()["name"])
+        self._sets = SynonymSets(self.neighbours.table, size=self.set_size, name=name)
+
+    def description(self) -> dict[str, Any]:
+        return {**super().description(), "validation": dict(_VALIDATION)}
+
+    def reads(self, document: Document, seed: int) -> Document:
+        return self._sets.one_copy(document, [seed])
+
+    def validator(
+        self, base: HuggingFaceClassifier, options: TrainingOptions, *, final: bool = False
+    ) -> SynonymSmoothedClassifier:
+        # At the end too: thousands of copies of every held-out text would take hours.
+        return SynonymSmoothedClassifier(
+            base,
+            self._sets,
+            masks=_VALIDATION["masks"],
+            selection_masks=_VALIDATION["selection_masks"],
+            seed=options.seed,
+            tolerance=0.0,
+        )
+
+    def classifier(
+        self, base: HuggingFaceClassifier, options: TrainingOptions
+    ) -> SynonymSmoothedClassifier:
+        return SynonymSmoothedClassifier(
+            base,
+            self._sets,
+            masks=options.masks,
+            seed=options.seed,
+        )

@@ -1,0 +1,193 @@
+import json
+import math
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from ranmask.data.rows import Columns, Row, open_source, read_rows
+from ranmask.errors import DataError, OptionError
+
+
+def rows_of(path, **columns):
+    source = open_source(path)
+    rows = list(read_rows(source, Columns(**columns)))
+    assert len(rows) <= source.rows
+    return rows
+
+
+def test_txt(tmp_path):
+    path = tmp_path / "in.txt"
+    path.write_bytes(b"\xef\xbb\xbfone text\r\n\nlast")
+    assert rows_of(path) == [Row(1, "one text"), Row(2, ""), Row(3, "last")]
+
+
+def test_csv_and_tsv(tmp_path):
+    for suffix, mark in ((".csv", ","), (".tsv", "\t")):
+        path = tmp_path / f"in{suffix}"
+        path.write_text(
+            f'id{mark}text{mark}label\n1{mark}"two\nlines, ""x"""{mark}pos\n\n2{mark}b{mark}1\n'
+        )
+        assert rows_of(path, label="label") == [
+            Row(1, 'two\nlines, "x"', "pos"),
+            Row(2, "b", "1"),
+        ]
+
+
+def test_csv_row_with_too_few_fields(tmp_path):
+    path = tmp_path / "in.csv"
+    path.write_text("id,text\n1,a\n2\n3,c\n")
+    good, bad, last = rows_of(path)
+    assert good.text == "a" and last.text == "c"
+    assert bad == Row(2, None, None, "1 fields where the first line names 2")
+
+
+def test_csv_with_an_open_quote(tmp_path):
+    path = tmp_path / "in.csv"
+    path.write_text('text\na\n"never closed\n')
+    with pytest.raises(DataError, match="line 3"):
+        rows_of(path)
+
+
+def test_jsonl(tmp_path):
+    path = tmp_path / "in.jsonl"
+    lines = [
+        '{"text": "a", "label": 1}',
+        "{broken",
+        "",
+        "[1]",
+        '{"label": 0}',
+        '{"text": 5, "label": 0}',
+    ]
+    path.write_text("\n".join(lines) + "\n")
+    rows = rows_of(path, label="label")
+    assert rows[0] == Row(1, "a", 1)
+    assert [row.number for row in rows] == [1, 2, 4, 5, 6]
+    assert "not valid JSON" in rows[1].error
+    assert "JSON object" in rows[2].error
+    assert "say which one holds the text" in rows[3].error
+    assert "holds 5 (int), not text" in rows[4].error
+
+
+def test_jsonl_of_plain_strings(tmp_path):
+    path = tmp_path / "in.jsonl"
+    path.write_text(json.dumps("just a text") + "\n")
+    assert rows_of(path) == [Row(1, "just a text")]
+
+
+@pytest.mark.parametrize("rows", [1, 19, 20, 5000])
+@pytest.mark.parametrize(
+    ("line", "columns", "message"),
+    [
+        ({"body": "a", "label": 1}, {"text": "text"}, "no column 'text'; it has body, label"),
+        ({"text": "a", "labels": 1}, {"label": "label"}, "no column 'label'; it has text, labels"),
+        ({"body": "a", "label": 1}, {}, "has columns body, label: say which one"),
+        ("a", {"text": "text"}, "expected a JSON object, not 'a'"),
+    ],
+)
+def test_jsonl_whose_first_rows_are_all_wrong(tmp_path, rows, line, columns, message):
+    path = tmp_path / "in.jsonl"
+    path.write_text("\n" + (json.dumps(line) + "\n") * rows)
+    with pytest.raises(DataError, match=f"row 2: .*in.jsonl: .*{message}"):
+        rows_of(path, **columns)
+
+
+def test_jsonl_that_is_none(tmp_path):
+    path = tmp_path / "in.jsonl"
+    path.write_text("text,label\na film,1\n")
+    with pytest.raises(DataError, match=r"row 1: .*not valid JSON"):
+        rows_of(path)
+
+
+def test_jsonl_with_one_good_row_among_the_first(tmp_path):
+    path = tmp_path / "in.jsonl"
+    path.write_text('{"about": 1}\n' * 19 + '{"text": "a"}\n' + '{"about": 1}\n' * 30)
+    rows = rows_of(path, text="text")
+    assert [row.number for row in rows] == list(range(1, 51))
+    assert [row.number for row in rows if row.error is None] == [20]
+
+
+def test_parquet(tmp_path):
+    path = tmp_path / "in.parquet"
+    pq.write_table(pa.table({"text": ["a", None, "c"], "label": [0, 1, 2]}), path)
+    rows = rows_of(path, label="label")
+    assert rows[0] == Row(1, "a", 0) and rows[2] == Row(3, "c", 2)
+    assert rows[1].error == "column 'text' is missing a value"
+
+
+def test_nan_in_a_column(tmp_path):
+    path = tmp_path / "in.parquet"
+    pq.write_table(pa.table({"text": [math.nan, 2.5]}), path)
+    missing, number = rows_of(path)
+    assert "missing" in missing.error and "holds 2.5 (float)" in number.error
+
+
+def test_pairs(tmp_path):
+    path = tmp_path / "in.jsonl"
+    path.write_text('{"premise": "p", "hypothesis": "h", "label": 2}\n')
+    pair = ("premise", "hypothesis")
+    assert rows_of(path, pair=pair, label="label") == [Row(1, ("p", "h"), 2)]
+
+
+def test_text_column_is_found(tmp_path):
+    path = tmp_path / "in.csv"
+    path.write_text("review,label\nfine,1\n")
+    assert rows_of(path, label="label") == [Row(1, "fine", "1")]
+    with pytest.raises(DataError, match="--text-column"):
+        rows_of(path)
+    assert rows_of(path, text="review") == [Row(1, "fine")]
+
+
+def test_missing_column_names_those_there_are(tmp_path):
+    path = tmp_path / "in.csv"
+    path.write_text("review,stars\nfine,1\n")
+    with pytest.raises(DataError, match=r"no column 'text'; it has review, stars"):
+        rows_of(path, text="text")
+
+
+def test_wrong_encoding_is_told_row_by_row(tmp_path):
+    for name, head in (("in.txt", b""), ("in.csv", b"text\n")):
+        path = tmp_path / name
+        path.write_bytes(head + "gut\nschön\nbesser\n".encode("latin-1"))
+        first, second, third = rows_of(path)
+        assert (first.text, third.text) == ("gut", "besser")
+        assert "not valid UTF-8 (byte 0xf6)" in second.error
+
+
+def test_utf_16_is_refused(tmp_path):
+    path = tmp_path / "in.txt"
+    path.write_bytes("text".encode("utf-16"))
+    with pytest.raises(DataError, match="UTF-16"):
+        rows_of(path)
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        ("in.xlsx", b"", "format"),
+        ("in.parquet", b"not parquet", "parquet"),
+        ("in.csv", b"", "empty"),
+    ],
+)
+def test_unusable_files(tmp_path, name, content, message):
+    path = tmp_path / name
+    path.write_bytes(content)
+    with pytest.raises(DataError, match=message):
+        rows_of(path)
+
+
+def test_absent_file(tmp_path):
+    with pytest.raises(DataError, match="No such file"):
+        rows_of(tmp_path / "absent.txt")
+
+
+def test_plain_text_has_no_columns(tmp_path):
+    path = tmp_path / "in.txt"
+    path.write_text("a\n")
+    with pytest.raises(DataError, match="no columns"):
+        rows_of(path, label="label")
+
+
+def test_text_and_pair_columns_exclude_each_other():
+    with pytest.raises(OptionError, match="not both"):
+        Columns(text="a", pair=("b", "c"))

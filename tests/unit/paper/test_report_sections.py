@@ -1,0 +1,755 @@
+"""What the sections say: numbers, sentences, and what they leave unsaid."""
+
+import math
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ranmask.certificates.families import kept_count
+from ranmask.evaluation.intervals import proportion_interval
+from ranmask.paper.divergence import jensen_shannon
+from ranmask.paper.published import published
+from ranmask.paper.report import markdown
+from ranmask.paper.report.blocks import Example, Fold, Paragraph, Picture, Span, Strip, prose
+from ranmask.paper.report.condensed import (
+    Attacked,
+    Betas,
+    Certified,
+    Examples,
+    Predicted,
+    Reading,
+    Reproduction,
+    Step,
+)
+from ranmask.paper.report.counting import (
+    count_attacks,
+    length_bins,
+    median_interval,
+    pairs_in_order,
+    rank_correlation,
+)
+from ranmask.paper.report.page import build
+from ranmask.paper.report.reading import read_several
+from ranmask.paper.report.sections import (
+    arithmetic,
+    betas,
+    certified,
+    empirical,
+    entropy,
+    overview,
+    provenance,
+    rates,
+    teaching,
+)
+from ranmask.paper.report.tables import (
+    Cell,
+    Column,
+    Table,
+    difference,
+    interval,
+    percent,
+    percent_cell,
+    share,
+    share_cell,
+)
+
+FILES = sorted((Path(__file__).parents[2] / "data" / "report").glob("*.json"))
+
+
+FRESH = {"kind": "smoothed", "options": {"sampling": "fresh"}}
+
+
+def reproduction(kind, *steps, name="x", paper="", size="default"):
+    return Reproduction(name, "Title", kind, paper, "About.", size, {}, {}, tuple(steps))
+
+
+def done(measures, result, **place):
+    return Step("step", measures, "ranmask x", place, "done", 1.0, result=result)
+
+
+def votes(radii, *, certificate="exact", guarantee=True, words=20, others=(), **more):
+    """Right where there is a radius."""
+    correct = tuple(radius is not None for radius in radii)
+    first = Reading(certificate, guarantee, correct, tuple(radii))
+    rows = tuple(range(1, len(radii) + 1))
+    return Certified(rows, (words,) * len(radii), 100, (first, *others), **more)
+
+
+def read(section):
+    """The section as plain text."""
+    report = build([])
+    text = markdown.render(replace(report, sections=(section,)))
+    return text.replace("\\", "")
+
+
+def tables(blocks):
+    for block in blocks:
+        if isinstance(block, Table):
+            yield block
+        elif isinstance(block, Fold):
+            yield from tables(block.blocks)
+
+
+# Numbers
+
+
+def test_numbers_are_written_as_elsewhere():
+    assert [share(value) for value in (0.8841, 1, 0, -0.05, -0.0001)] == [
+        *(".884", "1.000", ".000", "\N{MINUS SIGN}.050", ".000")
+    ]
+    assert percent(0.5512) == "55.1"
+    assert [difference(value) for value in (1.04, -2.0, 0.01)] == [
+        *("+1.0", "\N{MINUS SIGN}2.0", "0.0")
+    ]
+    assert share_cell(0, 10) == Cell(".000", interval=".000\N{EN DASH}.308")
+    assert share_cell(0, 0).text == "no texts"
+
+
+def test_values_are_text_whatever_is_in_them():
+    assert prose("**{a}** `{b}`", a="*x*", b="{beta}") == (
+        Span("*x*", "strong"),
+        Span(" "),
+        Span("{beta}", "code"),
+    )
+    assert prose("{beta}")[0].text == "β"
+
+
+def test_a_table_is_rectangular():
+    with pytest.raises(ValueError, match="1 cells for 2 columns"):
+        Table("t", (Column("a"), Column("b")), ((Cell("1"),),))
+
+
+@given(st.lists(st.tuples(st.integers(0, 5), st.integers(0, 5)), min_size=3, max_size=8))
+def test_rank_correlation_is_spearmans(pairs):
+    from scipy.stats import spearmanr
+
+    first, second = zip(*pairs, strict=True)
+    ours = rank_correlation(first, second)
+    if len(set(first)) == 1 or len(set(second)) == 1:
+        assert ours is None
+    else:
+        assert ours == pytest.approx(spearmanr(first, second).statistic)
+
+
+def test_two_methods_have_no_rank_correlation():
+    assert rank_correlation([1, 2], [1, 2]) is None
+    assert pairs_in_order([1, 2], [1, 2]) == (1, 1)
+    assert pairs_in_order([1, 1, 2], [1, 2, 0]) == (0, 2)
+
+
+def test_median_interval_is_that_of_order_statistics():
+    def given_radii(radii):
+        return Reading("exact", True, (True,) * len(radii), tuple(radii))
+
+    # Textbook: of 10 sorted values the 2nd and the 9th; of 25 the 8th and the 18th.
+    assert median_interval(given_radii(range(10))) == (1, 8)
+    assert median_interval(given_radii(range(25))) == (7, 17)
+    assert median_interval(given_radii(range(5))) is None  # 2 / 2**5 is more than 5 %
+    wrong = Reading("exact", True, (False,) * 6, (3,) * 6)
+    assert median_interval(wrong) == (None, None)
+
+
+@given(st.integers(6, 200))
+def test_median_interval_is_sure_enough_and_no_wider(texts):
+    low, high = median_interval(Reading("exact", True, (True,) * texts, tuple(range(texts))))
+    outside = sum(math.comb(texts, count) for count in range(low + 1))
+    assert high == texts - 1 - low
+    assert 2 * outside <= 0.05 * 2**texts
+    assert 2 * (outside + math.comb(texts, low + 1)) > 0.05 * 2**texts
+
+
+@given(st.lists(st.integers(1, 30), min_size=1, max_size=40))
+def test_length_bins_hold_every_text_once(words):
+    bins = length_bins(words)
+    assert 1 <= len(bins) <= 4
+    assert all(sum(low <= count <= high for low, high in bins) == 1 for count in words)
+
+
+def test_attacks_are_counted_as_the_paper_counts():
+    statuses = ("succeeded", "failed", "failed", "skipped", "error", "succeeded")
+    run = Attacked(
+        "a",
+        FRESH,
+        tuple(range(6)),
+        statuses,
+        (9,) * 6,
+        (0,) * 6,
+        (0,) * 6,
+        (True, None, None, None, None, False),
+    )
+    counts = count_attacks([run])
+    assert (counts.texts, counts.attempted, counts.succeeded, counts.held) == (5, 4, 2, 2)
+    assert (counts.rechecked, counts.vanished, counts.errors) == (2, 1, 1)
+    assert count_attacks([run, run]).texts == 10
+
+
+@pytest.mark.parametrize(
+    ("victim", "rechecked"),
+    [
+        (None, 0),
+        ({"kind": "smoothed", "options": {"sampling": "fixed"}}, 0),
+        ({"kind": "cascade", "smoothed": {"options": {"sampling": "fixed"}}}, 0),
+        ({"kind": "cascade", "smoothed": None}, 0),
+        ({"kind": "smoothed", "options": {"sampling": "lm"}}, 1),
+        ({"kind": "synonym-smoothed", "options": {"masks": 32}}, 1),
+    ],
+)
+def test_only_what_is_drawn_can_be_drawn_again(victim, rechecked):
+    # The run itself says True for whatever has nothing to draw.
+    run = Attacked("a", victim, (1,), ("succeeded",), (9,), (1,), (5,), (True,))
+    assert count_attacks([run]).rechecked == rechecked
+
+
+def test_runs_over_the_same_texts_do_not_add_texts():
+    assert interval(40, 100) == proportion_interval(40, 100)
+    assert interval(200, 500, runs=5) == proportion_interval(40, 100)
+    low, high = interval(7, 20, runs=2)  # 3.5 of 10: rounded outwards
+    assert (low, high) == (proportion_interval(3, 10)[0], proportion_interval(4, 10)[1])
+    assert interval(1, 3, runs=5) == (0, 1)
+
+
+# The lesson
+
+
+def line(radius, critical, *, votes=(9, 1), label=0, copies=(), text="one two three four"):
+    return {
+        **{"label": "good", "label_id": label, "votes": list(votes), "words": 4, "kept": 2},
+        **{"masks": 10, "radius": radius, "critical_words": critical, "text": text},
+        "copies": list(copies),
+    }
+
+
+def lesson(*lines):
+    examples = done("examples", Examples(tuple(lines)))
+    return teaching.section([reproduction("certified", examples)])
+
+
+def test_the_lesson_marks_the_words_that_a_label_hangs_on():
+    section = lesson(line(1, [0, 2]))
+    picture, sentence = (block for block in section.blocks if isinstance(block, Example))
+    assert picture.critical == frozenset() and sentence.critical == {0, 2}
+    text = read(section)
+    assert "change these 2 words and the label could fall; any one word cannot do it" in text
+    assert "9 of 10 copies say *good*. **Radius 1:** change any one word" in text
+
+
+def test_the_lesson_shows_a_dissenting_copy():
+    copies = [{"kept": [0, 1], "label_id": 0}] * 8 + [{"kept": [2, 3], "label_id": 1}]
+    [picture, _] = [
+        block
+        for block in lesson(line(1, [0, 1], copies=copies)).blocks
+        if isinstance(block, Example)
+    ]
+    assert len(picture.copies) == 6
+    assert [copy.agrees for copy in picture.copies] == [True] * 5 + [False]
+    assert picture.copies[-1].shown == (None, None, "three", "four")
+    assert picture.copies[-1].vote == "class 1"  # no sentence tells its name
+    assert picture.about == (
+        "6 of its 10 copies, and how each votes. Grey: hidden. The bar below counts all."
+    )
+    assert [(part.label, part.votes, part.wins) for part in picture.tally] == [
+        ("good", 9, True),
+        ("class 1", 1, False),
+    ]
+
+
+def test_the_lesson_names_classes_by_their_own_run():
+    """Other runs have other classes of the same numbers; without a name, there is the number."""
+    copies = [{"kept": [0, 1], "label_id": 0}] * 8 + [{"kept": [2, 3], "label_id": 1}]
+    shown = line(1, [0, 1], copies=copies)
+    foreign = [{**line(0, [0]), "label": f"foreign {one}", "label_id": one} for one in (0, 1)]
+
+    def named(**own):
+        runs = [
+            reproduction("certified", done("examples", Examples((shown,), **own))),
+            reproduction("certified", done("examples", Examples(tuple(foreign), ("no", "nor")))),
+        ]
+        blocks = teaching.section(runs).blocks
+        picture = next(block for block in blocks if isinstance(block, Example))
+        votes = {copy.vote for copy in picture.copies}
+        return votes, [part.label for part in picture.tally]
+
+    assert named() == ({"good", "class 1"}, ["good", "class 1"])
+    assert named(labels=("good", "poor")) == ({"good", "poor"}, ["good", "poor"])
+
+
+@pytest.mark.parametrize(
+    ("for_label", "against", "expected"),
+    [
+        *((30, 0, (6, 0)), (20, 10, (4, 2)), (29, 1, (5, 1))),
+        *((1, 29, (1, 5)), (2, 1, (2, 1)), (0, 3, (0, 3))),
+    ],
+)
+def test_copies_that_are_shown_are_a_fair_choice(for_label, against, expected):
+    copies = [{"kept": [0], "label_id": 0}] * for_label + [{"kept": [1], "label_id": 1}] * against
+    picture = next(
+        block
+        for block in lesson(line(1, [0, 1], copies=copies)).blocks
+        if isinstance(block, Example)
+    )
+    agree = sum(copy.agrees for copy in picture.copies)
+    assert (agree, len(picture.copies) - agree) == expected
+
+
+def test_the_count_is_shown_where_it_gives_the_radius():
+    # 5 words, 1 visible, all 5 copies: 4 to 1.  One changed word: 3 to 2.  Two: 2 to 3.
+    counted = {"words": 5, "kept": 1, "masks": 5, "votes": [4, 1], "text": "a b c d e"}
+    [count, _] = tables(lesson({**line(1, [0, 1]), **counted, "family": "all"}).blocks)
+    assert [[cell.text for cell in row] for row in count.rows] == [
+        ["0", "0", "4", "1", "yes"],
+        ["1", "1", "3", "2", "yes"],
+        ["2", "2", "2", "3", "perhaps not"],
+    ]
+    sampled, closer, wrong = {"family": "sampled"}, {"radius": 2}, {"radius": 0}
+    for other in (sampled, {"family": "all", **closer}, {"family": "all", **wrong}):
+        assert len(list(tables(lesson({**line(1, [0, 1]), **counted, **other}).blocks))) == 1
+
+
+def test_the_lesson_promises_nothing_where_nothing_is_proved():
+    text = read(lesson(line(0, [1]), line(None, [])))
+    assert "could turn the vote" in text
+    assert "radius 0: changing this one word could be enough" in text
+    assert "not certified even unchanged" in text
+
+
+def test_the_worked_step_is_the_certificates_own():
+    [table] = tables(lesson(line(1, [0])).blocks)
+    values = [(row[0].text, row[2].text, row[3].text) for row in table.rows]
+    assert values == [
+        *(("0", ".900", "passes"), ("1", ".616", "passes")),
+        *(("2", ".411", "fails"), ("3", ".266", "fails")),
+    ]
+    assert "what the test supports" in table.rows[1][4].text
+    assert "what the paper prints" in table.rows[2][4].text
+    text = read(lesson(line(1, [0])))
+    assert ".316" in text  # a perfect classifier at 30 %
+    assert "**.4856**" in text and ".5517" in text  # docs/certificates.md
+
+
+def test_no_lesson_without_certificates():
+    assert teaching.section([reproduction("empirical")]) is None
+
+
+# Certified
+
+
+def sst2(*steps):
+    return reproduction("certified", *steps, paper="tb-sst2-certified")
+
+
+def compared(radii, printed):
+    other = Reading("paper-as-printed", False, (True,) * len(printed), tuple(printed))
+    return votes(radii, others=(other,))
+
+
+def test_certified_tables():
+    one = sst2(done("certified", compared([0, 1, 1, 2, None], [1, 2, 2, 3, 3]), rate=0.7))
+    section = certified.section([one])
+    paper, proved, levels = tables(section.blocks)
+    seventy = next(row for row in paper.rows if row[0].text == "70 %")
+    assert [cell.text for cell in seventy] == [
+        *("70 %", ".833", "2", "8.0 %", "1.000", "2", "10.0 %", "+.167", "0")
+    ]
+    assert [row[0].text for row in paper.rows] == [f"{rate} %" for rate in range(20, 100, 10)]
+    assert [cell.text for cell in paper.rows[0]][4:7] == ["not run"] * 3
+    # Right labels count in the accuracy; the median of N/A, 0, 1, 1, 2 is 1.
+    assert [cell.text for cell in proved.rows[0]] == [*("70 %", "2", ".800", "1", "5.0 %", ".600")]
+    assert proved.rows[0][2].interval == ".284\N{EN DASH}.995"
+    assert proved.rows[0][3].interval == ""  # five texts are too few for an interval
+    assert [cell.text for cell in levels.rows[0]] == [
+        *("70 %", "exact", ".600", ".200", ".000", ".000", ".000")
+    ]
+    assert "no guarantee" in levels.rows[1][1].text
+    assert "the paper's at **1 of 1** masking rates" in read(section)
+    assert "At 50 %" not in read(section)
+    low = sst2(done("certified", compared([0], [1]), rate=0.5))
+    assert "At 50 % masked or less none of these certificates" in read(certified.section([low]))
+
+
+@pytest.mark.parametrize("rate", [0.05, 0.3, 0.49, 0.5])
+def test_half_masked_or_less_proves_no_word(rate):
+    # What the sentence says: some word stands in half of the copies, for every number of words.
+    assert all(2 * kept_count(words, mask_rate=rate) >= words for words in range(1, 300))
+
+
+def test_nothing_is_said_to_agree_or_to_be_proved_that_is_not():
+    other = sst2(done("certified", votes([2, 1]), rate=0.85))
+    assert "No masking rate of the paper's table" in read(certified.section([other]))
+    claimed = votes([2, 1], certificate="paper", guarantee=False)
+    text = read(certified.section([sst2(done("certified", claimed, rate=0.7))]))
+    assert "Nothing here is *proved*." in text
+    assert "What is claimed of the votes, without guarantee" in text
+    assert "votes prove" not in text
+
+
+def test_every_column_of_the_papers_numbers_says_no_guarantee():
+    one = sst2(done("certified", compared([0], [1]), rate=0.7))
+    paper, proved, _ = tables(certified.section([one]).blocks)
+    assert all("no guarantee" in column.group for column in paper.columns[1:7])
+    assert "no guarantee" in proved.columns[1].group
+    assert proved.columns[2].group == "exact, a proof"
+    [curves, _] = [b for b in certified.section([one]).blocks if isinstance(b, Picture)]
+    names = [series.name for series in curves.charts[0].series]
+    assert names == ["exact", "paper, as printed (no guarantee)"]
+
+
+def test_a_run_without_a_rate_and_without_a_guarantee():
+    result = votes([2, 1], certificate="paper", guarantee=False)
+    section = certified.section([reproduction("certified", done("certified", result))])
+    proved, _ = tables(section.blocks)
+    assert proved.rows[0][0].text == "as run"
+    assert proved.columns[-1].group == "paper, off-by-one removed, no guarantee"
+    tiles = overview.section([reproduction("certified", done("certified", result))]).blocks[1].tiles
+    assert "without guarantee" in tiles[1].label
+
+
+def test_the_lesson_says_what_a_radius_does_not_cover():
+    plain = reproduction("certified", done("certified", votes([1])))
+    assert "not words added or left out" in read(teaching.section([plain]))
+    assert "SAFER" not in read(teaching.section([plain]))
+    safer = votes([1], certificate="safer", threat="synonyms")
+    text = read(teaching.section([reproduction("certified", done("certified", safer))]))
+    assert "words of the table of synonyms only" in text
+    assert "not words added" not in text
+
+
+def test_a_radius_against_synonyms_says_so():
+    result = votes([2, 1], certificate="safer", threat="synonyms")
+    one = reproduction("certified", done("certified", result))
+    assert "from a table of synonyms only" in read(certified.section([one]))
+    assert "against a table of synonyms" in overview.section([one]).blocks[1].tiles[1].label
+
+
+def test_a_certificate_that_needs_luck_is_no_proof():
+    one = reproduction("certified", done("certified", votes([2, 1], certificate="ablation")))
+    shown = list(tables(certified.section([one]).blocks))
+    groups = {column.group for table in shown for column in table.columns}
+    assert groups == {"", "Levine\N{EN DASH}Feizi"}
+    assert overview.section([one]).blocks[1].tiles[1].label == "word certified at the median"
+
+
+def test_single_runs_do_not_speak_of_the_paper():
+    one = reproduction("certified", done("certified", votes([1]), rate=0.7))
+    two = build([one, replace(one, name="y")])
+    assert two.title == "Runs of ranmask" and "paper" not in two.summary[0].text
+    assert "paper" in build([sst2(*one.steps)]).summary[0].text
+
+
+def test_curves_fall_and_the_band_holds_them():
+    result = votes([0, 1, 3, 3, None, 5])
+    [curves, aside] = [
+        block
+        for block in certified.section([sst2(done("certified", result, rate=0.8))]).blocks
+        if isinstance(block, Picture)
+    ]
+    points = curves.charts[0].series[0].points
+    assert [round(point.y * 6) for point in points] == [5, 4, 3, 3, 1, 1, 0]
+    assert all(point.low <= point.y <= point.high for point in points)
+    assert len(aside.charts) == 1  # one rate makes no frontier
+    again = done("certified", result, rate=0.7)
+    both = certified.section([sst2(again, done("certified", result, rate=0.8))])
+    [_, aside] = [block for block in both.blocks if isinstance(block, Picture)]
+    labels = [point.label for point in aside.charts[0].series[0].points]
+    assert labels == ["70 %", "80 %"]
+
+
+# Attacks
+
+
+def attack_run(held, fell, wrong=0, confirmed=True):
+    statuses = ("failed",) * held + ("succeeded",) * fell + ("skipped",) * wrong
+    texts = len(statuses)
+    checked = (None,) * held + (confirmed,) * fell + (None,) * wrong
+    return Attacked(
+        "a",
+        FRESH,
+        tuple(range(1, texts + 1)),
+        statuses,
+        (9,) * texts,
+        (1,) * texts,
+        (5,) * texts,
+        checked,
+    )
+
+
+def agnews(*cells):
+    steps = [done("attack", run, method=method, attack=attack) for method, attack, run in cells]
+    return reproduction("empirical", *steps, paper="tb-agnews-emperical")
+
+
+def test_attack_tables():
+    one = agnews(
+        ("Baseline", "textfooler", attack_run(20, 70, 10)),
+        ("RanMASK-90% (vote)", "textfooler", attack_run(50, 40, 10, confirmed=False)),
+        ("Ours", "textfooler", attack_run(30, 60, 10)),
+    )
+    section = empirical.section([one])
+    whole, details = tables(section.blocks)
+    methods = [*published().empirical["tb-agnews-emperical"].methods, "Ours"]
+    assert [row[0].text for row in whole.rows] == methods
+    baseline = whole.rows[0]
+    assert [(cell.text, cell.beside) for cell in baseline[1:4]] == [
+        *(("90.0", "93.9"), ("20.0", "15.8"), ("77.8", "83.2"))
+    ]
+    assert (baseline[4].text, baseline[4].beside) == ("not run", "94.7")
+    vote = whole.rows[methods.index("RanMASK-90% (vote)")]
+    assert [cell.strong for cell in vote[1:4]] == [True, True, True]
+    assert [cell.strong for cell in baseline[1:4]] == [True, False, False]
+    assert whole.rows[-1][2].beside == ""
+    told = details.rows[methods.index("RanMASK-90% (vote)")]
+    assert [cell.text for cell in told[1:]] == [
+        *("100", "90.0", "50.0", "\N{MINUS SIGN}5.1", "44.4", "100.0")
+    ]
+    assert told[3].interval == "39.8\N{EN DASH}60.2"
+
+
+def test_the_order_of_methods_is_told():
+    one = agnews(
+        ("Baseline", "textfooler", attack_run(30, 60)),
+        ("FreeLB", "textfooler", attack_run(20, 70)),
+        ("RanMASK-90% (vote)", "textfooler", attack_run(50, 40)),
+        ("Baseline", "deepwordbug", attack_run(60, 30)),
+        ("FreeLB", "deepwordbug", attack_run(50, 40)),
+    )
+    text = read(empirical.section([one]))
+    assert "**TextFooler**, 3 methods: 2 of 3 pairs are in the paper's order" in text
+    assert "rank correlation .50. Most robust: RanMASK-90% (vote) in both." in text
+    assert "**DeepWordBug**, 2 methods: 0 of 1 pairs" in text
+    assert "Most robust: Baseline here, FreeLB in the paper." in text
+    assert "BERT-Attack**," not in text
+
+
+def test_methods_that_tie_have_no_order():
+    one = agnews(
+        ("Baseline", "textfooler", attack_run(30, 60)),
+        ("FreeLB", "textfooler", attack_run(30, 60)),
+    )
+    text = read(empirical.section([one]))
+    assert "2 methods: no pair can be compared; in 1 more" in text
+    assert "Most robust: Baseline and FreeLB here, FreeLB in the paper." in text
+    [strip] = [block for block in overview.section([one]).blocks if isinstance(block, Strip)]
+    [tile] = strip.tiles
+    assert (tile.label, tile.note[:19]) == (
+        "best of 2 methods under TextFooler",
+        "Baseline and 1 more",
+    )
+
+
+def test_how_many_texts_is_said():
+    short, long = attack_run(30, 60), attack_run(40, 80)
+    cells = [("Baseline", "textfooler", short), ("FreeLB", "textfooler", short)]
+    assert "90 texts each." in read(empirical.section([agnews(*cells)]))
+    text = read(empirical.section([agnews(*cells, ("Ours", "textfooler", long))]))
+    assert "90 to 120 texts" in text
+    one = reproduction(
+        "certified",
+        done("certified", votes([1, 2], errors=3), rate=0.7),
+        done("certified", votes([1]), rate=0.9),
+    )
+    assert "1 to 2 texts, at most 100 copies of each. 3 with errors" in read(
+        certified.section([one])
+    )
+
+
+def test_a_single_attack_shows_no_other():
+    run = done("attack", attack_run(5, 5), method="mine", attack="deepwordbug")
+    text = read(empirical.section([reproduction("empirical", run)]))
+    assert "DeepWordBug: Boa" in text
+    assert "Bold" not in text and "**50.0**" not in text
+    assert "TextFooler" not in text
+    assert "hollow" not in text
+
+
+def test_unfinished_attacks_are_not_counted():
+    steps = [
+        Step("a", "attack", "c", {"method": "Baseline", "attack": "textfooler"}, "todo"),
+        Step("b", "attack", "c", {"method": "New", "attack": "textfooler"}, "failed", error="why"),
+    ]
+    one = reproduction("empirical", *steps, paper="tb-agnews-emperical")
+    assert "nothing to show" in read(empirical.section([one]))
+    assert "New" in {row.method for row in empirical.measured(one)["textfooler"]}
+
+
+# The others
+
+
+def test_beta_lines():
+    result = Betas(
+        (1, 2), (5, 1), (1, 2), (0.8, 0.6), ((0.8, 0.5), (0.7, None)), ((0.9, 0.8), (0.95, None))
+    )
+    assert betas.divergence_line(result) == [
+        (1, jensen_shannon([0.8, 0.6], [0.8, 0.5])),
+        (2, 0.0),
+    ]
+    assert betas.gap_line(result, chosen=False) == [
+        (1, pytest.approx(0.05)),
+        (2, pytest.approx(0.1)),
+    ]
+    assert betas.gap_line(result, chosen=True) == [
+        (1, pytest.approx(0.15)),
+        (2, pytest.approx(0.15)),
+    ]
+    assert betas.largest_gap(result) == pytest.approx(0.2)
+    later = replace(result, changed=(2, 3))  # no figure for one changed word
+    [table] = tables(
+        betas.section([reproduction("beta", done("beta", later, corpus="x", rate=1))]).blocks
+    )
+    assert [cell.text for cell in table.rows[0]][4:6] == ["\N{EN DASH}"] * 2
+    one = reproduction("beta", done("beta", result, corpus="sst2", rate=0.7))
+    section = betas.section([one])
+    [table] = tables(section.blocks)
+    assert [cell.text for cell in table.rows[0]][4:] == [".050", ".150", ".200"]
+    [picture] = [block for block in section.blocks if isinstance(block, Picture)]
+    assert picture.charts[0].rules[0].y == published().beta.below["sst2"]
+
+
+def test_rates_count_seeds_together():
+    steps = [
+        done("attack", attack_run(*held), rate=0.9, ensemble="vote", attack="textfooler", seed=seed)
+        for seed, held in enumerate([(50, 40, 10), (30, 60, 10)])
+    ]
+    section = rates.section([reproduction("rates", *steps)])
+    [table] = tables(section.blocks)
+    assert [cell.text for cell in table.rows[0]] == ["90 %", "40.0"]
+    assert table.rows[0][1].interval == percent_cell(40, 100).interval
+    [picture] = [block for block in section.blocks if isinstance(block, Picture)]
+    assert [(p.x, p.y) for p in picture.charts[0].series[0].points] == [(90, 40)]
+    assert "2 at most" in read(section)
+
+
+def test_entropy_table():
+    result = Predicted((1, 2, 3, 4), (True, True, True, False), (0.1, 0.2, 0.3, 0.2), None)
+    section = entropy.section([reproduction("entropy", done("predict", result, method="SAFER"))])
+    [table] = tables(section.blocks)
+    assert [cell.text for cell in table.rows[0]] == [
+        *("SAFER", ".006", ".200", "no scores", ".750", "4")
+    ]
+    assert table.rows[0][2].interval == ".120\N{EN DASH}.280"
+    assert [cell.text for cell in table.rows[1]][2:] == ["not run"] * 4
+
+
+def test_arithmetic_is_shown_where_it_was_asked_for():
+    risk = reproduction("arithmetic", name="risk-probability")
+    headlines = reproduction("arithmetic", name="headline-averages")
+    assert arithmetic.risk_section([headlines]) is None
+    assert arithmetic.headline_section([risk]) is None
+    first, second = tables(arithmetic.risk_section([risk]).blocks)
+    assert [cell.text for cell in first.rows[1]] == ["1", ".023", ".093", ".100", ".093"]
+    assert [cell.text for cell in second.rows[2]][2] == ".456"
+    text = read(arithmetic.headline_section([headlines]))
+    assert "21.06" in text and "13.87" in text and "contradict themselves" in text
+
+
+def test_what_was_run_names_what_was_not():
+    steps = [
+        Step(
+            "good",
+            "certified",
+            "ranmask certify",
+            {},
+            "done",
+            75.0,
+            result=votes([1], errors=3),
+            data={"name": "sst2", "split": "test", "rows": 1000, "note": "partial"},
+        ),
+        Step("bad", "attack", "ranmask attack", {}, "failed", 1.0, "out of memory"),
+        Step("later", "beta", "ranmask beta", {}, "todo"),
+    ]
+    one = reproduction("certified", *steps, size="smoke")
+    text = read(provenance.section([one]))
+    assert "1 of 3 steps done, 76.0 s in all" in text
+    assert "`bad`, failed: out of memory" in text
+    assert "`later`, not run: not started" in text
+    assert "measured on sst2, test, 1,000 rows: partial" in text
+    assert "ranmask certify\nranmask attack\nranmask beta" in text
+    assert "| good | certified | done | 1 | 3 | 75.0 s |" in text
+    warnings = [
+        block
+        for block in overview.section([one]).blocks
+        if isinstance(block, Paragraph) and block.tone == "warning"
+    ]
+    assert len(warnings) == 2  # a smoke run; and two steps are missing
+
+
+def test_an_attack_that_did_without_something_says_so():
+    step = done("attack", attack_run(1, 1), method="m", attack="textfooler")
+    run = replace(step.result, attack="textfooler without sentence encoder")
+    text = read(provenance.section([reproduction("empirical", replace(step, result=run))]))
+    assert "TextFooler was run as textfooler without sentence encoder" in text
+
+
+# The whole
+
+
+def test_sections_follow_what_is_there():
+    everything = [section.anchor for section in build(read_several(FILES)).sections]
+    assert everything == [
+        *("overview", "certificate", "certified", "attacks", "beta", "rates", "entropy"),
+        *("risk", "headlines", "provenance"),
+    ]
+    alone = build([reproduction("certified", done("certified", votes([1]), rate=0.7))])
+    anchors = [section.anchor for section in alone.sections]
+    assert anchors == ["overview", "certificate", "certified", "provenance"]
+
+
+@pytest.mark.parametrize("kind", ["certified", "empirical", "beta", "rates", "entropy"])
+def test_nothing_finished_is_no_error(kind):
+    todo = Step("s", "certified", "ranmask x", {}, "todo")
+    for one in (reproduction(kind), reproduction(kind, todo)):
+        text = markdown.render(build([one]))
+        assert "Title" in text
+    assert "not started" in text
+
+
+@pytest.mark.parametrize(
+    ("kind", "measures", "result", "place"),
+    [
+        ("certified", "certified", votes([]), {"rate": 0.7}),
+        ("certified", "certified", votes([None]), {"rate": 0.7}),
+        ("certified", "examples", Examples(()), {}),
+        ("certified", "examples", Examples(({"error": "no words", "row": 1},)), {}),
+        ("empirical", "attack", attack_run(0, 0), {"method": "m", "attack": "textfooler"}),
+        ("empirical", "attack", attack_run(0, 0, 2), {"method": "m", "attack": "textfooler"}),
+        ("rates", "attack", attack_run(0, 0), {"rate": 0.1, "ensemble": "vote", "attack": "a"}),
+        ("beta", "beta", Betas((), (), (1,), (), ((),), ((),)), {"corpus": "sst2", "rate": 0.1}),
+        (
+            "beta",
+            "beta",
+            Betas((1,), (1,), (2,), (0.5,), ((None,),), ((None,),)),
+            {"corpus": "sst2", "rate": 0.1},
+        ),
+        (
+            "beta",
+            "beta",
+            Betas((1,), (1,), (1,), (0.0,), ((0.0,),), ((0.0,),)),
+            {"corpus": "other", "rate": 0.1},
+        ),
+        ("entropy", "predict", Predicted((), (), (), None), {"method": "SAFER"}),
+        ("entropy", "predict", Predicted((1,), (True,), (0.0,), (0.0,)), {"method": "SAFER"}),
+    ],
+)
+def test_empty_and_smallest_results_are_no_error(kind, measures, result, place):
+    from ranmask.paper.report import html
+
+    report = build([reproduction(kind, done(measures, result, **place))])
+    assert "Title" in html.render(report) and "Title" in markdown.render(report, Path("f"))
+    markdown.picture_files(report)
+
+
+def test_the_best_rate_has_the_largest_median_then_the_most_texts():
+    def with_radii(*radii):
+        right = tuple(radius is not None for radius in radii)
+        exact = Reading("exact", True, right, radii)
+        places = tuple(range(1, len(radii) + 1))
+        return Certified(places, (20,) * len(radii), 100, (exact,))
+
+    wide = with_radii(1, 1, 1, 1, 1)
+    deep = with_radii(3, 3, 3, None, None)
+    assert certified.best_rate({0.6: wide, 0.9: deep}) == 0.9
+    shallow = with_radii(1, 0, 0, 0, None)
+    better = with_radii(1, 1, 0, 0, None)
+    assert certified.best_rate({0.8: better, 0.9: shallow}) == 0.8
+    assert certified.best_rate({0.3: with_radii(None, None, 1), 0.5: with_radii(0, 0, None)}) == 0.5

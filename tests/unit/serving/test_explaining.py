@@ -1,0 +1,216 @@
+"""What the page shows of a text, and the attack that it offers."""
+
+import json
+import time
+
+import numpy as np
+import pytest
+
+from ranmask import SmoothedClassifier, SynonymSets, SynonymSmoothedClassifier
+from ranmask.attacks.outcome import AttackOutcome
+from ranmask.errors import OptionError
+from ranmask.models.base import BaseClassifier, MaskedCopies
+from ranmask.models.function import FunctionClassifier
+from ranmask.models.testing import keyword_classifier
+from ranmask.serving.explaining import attack_once, explain
+from ranmask.serving.remembering import RememberingClassifier
+from ranmask.serving.telling_words import WORDS, most_telling
+from ranmask.smoothing.store import load_default
+from ranmask.words import Document, distance
+
+REVIEW = "A wonderful film , superb acting and a moving , perfect story that stays with you"
+
+
+class Counting(BaseClassifier):
+    """The word table of the reviews, which counts the copies that it is asked about."""
+
+    def __init__(self):
+        self.inner = load_default("reviews-words").base
+        self.labels = self.inner.labels
+        self.copies = 0
+
+    def score(self, copies):
+        self.copies += sum(map(len, copies))
+        return self.inner.score(copies)
+
+    def configured(self, *, hide=None, mask_token=None):
+        return self
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"keep": 1, "ensemble": "score"},
+        {"keep": 2, "ensemble": "vote"},
+        {"keep": 3, "ensemble": "vote", "certificate": "ablation", "masks": 500},
+        {"keep": 4, "ensemble": "vote", "certificate": "paper-as-printed", "masks": 500},
+    ],
+)
+def test_the_result_is_the_certificate_and_its_curve_is_the_first(options):
+    smoothed = load_default("reviews-words", **options)
+    explained = json.loads(json.dumps(explain(smoothed, REVIEW, copies=5)))
+    [certificate] = smoothed.certify([REVIEW])
+    assert explained["result"] == json.loads(json.dumps(certificate.to_dict()))
+    assert explained["words"] == REVIEW.split()
+    assert explained["labels"] == ["negative", "positive"]
+    own = next(iter(explained["curves"]))
+    assert own == certificate.certificate
+    assert set(explained["curves"]) >= {"exact", "ablation", "paper", "paper-as-printed"}
+    for kind, curve in explained["curves"].items():
+        positive = [changed for changed, left in enumerate(curve["margins"]) if left > 0]
+        last = positive[-1] if positive else None
+        assert curve["radius"] == (last + 1 if kind == "paper-as-printed" else last)
+        assert curve["guarantee"] == (not kind.startswith("paper"))
+    assert explained["curves"][own]["radius"] == certificate.radius
+    assert len(explained["copies"]) == 5
+
+
+def test_copies_vote_as_the_base_classifier_says():
+    smoothed = load_default("reviews-words", keep=2, ensemble="vote")
+    explained = explain(smoothed, REVIEW, copies=7)
+    [shown] = smoothed.certify_showing([REVIEW], 7)
+    assert explained["copies"] == list(shown.copies)
+
+
+def test_compared_certificates_are_those_of_compare():
+    smoothed = load_default(
+        "reviews-words", keep=2, ensemble="vote", certificate="ablation", masks=400
+    )
+    [compared] = smoothed.compare([REVIEW])
+    for kind, curve in explain(smoothed, REVIEW)["curves"].items():
+        for name in ("radius", "label_id", "masks", "ensemble", "alpha"):
+            assert curve[name] == getattr(compared[kind], name)
+
+
+def test_what_would_take_too_long_is_left_to_those_who_choose_it():
+    class Slow(Counting):
+        def score(self, copies):
+            time.sleep(0.001 * sum(map(len, copies)))
+            return super().score(copies)
+
+    base = Slow()
+    smoothed = SmoothedClassifier(base, keep=3, masks=100)
+    explained = explain(smoothed, REVIEW, seconds=0.2)
+    assert base.copies <= 100 and set(explained["curves"]) == {"exact"}
+    assert set(explained["refused"]) == {"ablation", "paper", "paper-as-printed"}
+    assert "its 560 copies would take about" in explained["refused"]["paper"]
+    assert explain(SmoothedClassifier(Slow(), keep=1), REVIEW, seconds=2)["refused"] == {}
+
+
+def test_a_certificate_that_cannot_be_chosen_says_why():
+    def choose(kind):
+        if kind == "exact":
+            raise OptionError("not this one")
+        return smoothed.choosing(kind)
+
+    smoothed = load_default("reviews-words", certificate="ablation", masks=400)
+    explained = explain(smoothed, REVIEW, choose=choose)
+    assert explained["refused"] == {"exact": "not this one"}
+    assert set(explained["curves"]) == {"ablation", "paper", "paper-as-printed"}
+
+
+def test_edits_are_compared_with_nothing():
+    smoothed = load_default("reviews-words", threat="edits")
+    assert set(explain(smoothed, REVIEW)["curves"]) == {"exact"}
+
+
+def test_no_copy_is_computed_twice():
+    base = Counting()
+    smoothed = SmoothedClassifier(base, keep=1, recheck=0)
+    explain(smoothed, REVIEW)
+    assert base.copies == len(REVIEW.split())
+
+
+def test_a_remembering_classifier_gives_every_copy_its_own_row():
+    inner = load_default("reviews-words").base
+    remembering = RememberingClassifier(inner)
+    random = np.random.default_rng(0)
+    texts = [Document(tuple(REVIEW.split())), Document(tuple(REVIEW.split()[::-1]))]
+    for _ in range(3):
+        asked = [
+            MaskedCopies(text, 16, np.sort(random.integers(0, 16, (9, 2)), axis=1).astype(np.int32))
+            for text in texts
+        ]
+        for one, other in zip(remembering.score(asked), inner.score(asked), strict=True):
+            assert (one == other).all()
+
+
+def test_copies_must_be_a_number():
+    with pytest.raises(OptionError, match="copies must be"):
+        explain(load_default("reviews-words"), REVIEW, copies=0)
+
+
+@pytest.mark.parametrize("options", [{}, {"keep": 2, "ensemble": "vote"}, {"threat": "edits"}])
+def test_attacks_fail_within_the_radius_and_succeed_just_beyond_it(options):
+    smoothed = load_default("reviews-words", **options)
+    [certificate] = smoothed.certify([REVIEW])
+    within = attack_once(smoothed, REVIEW, budget="radius")
+    assert (within.status, within.radius) == ("failed", certificate.radius)
+    assert within.words_changed == certificate.radius > 0, "the attack did not use its budget"
+    assert within.final_share < within.clean_share
+    beyond = attack_once(smoothed, REVIEW, certificate.label_id, "radius+1")
+    assert beyond.status == "succeeded"
+    assert distance(REVIEW, beyond.adversarial) == beyond.words_changed == certificate.radius + 1
+    assert smoothed.predict([beyond.adversarial])[0].label_id != certificate.label_id
+    assert AttackOutcome.from_dict(beyond.to_dict()) == beyond
+
+
+def test_a_failed_attack_tries_again_until_its_time_is_up():
+    smoothed = load_default("reviews-words")
+    patient = attack_once(smoothed, REVIEW, budget="radius")
+    hasty = attack_once(smoothed, REVIEW, budget="radius", seconds=0)
+    assert 1 < hasty.queries < patient.queries
+
+
+def test_a_label_that_the_victim_does_not_give_is_not_attacked():
+    assert attack_once(load_default("reviews-words"), REVIEW, 0, 3).status == "skipped"
+
+
+def test_a_class_that_does_not_exist_is_refused():
+    with pytest.raises(OptionError, match="from 0 to 1, not 7"):
+        attack_once(load_default("reviews-words"), REVIEW, 7)
+
+
+def test_pairs_are_explained_and_attacked_in_the_hypothesis():
+    base = FunctionClassifier(
+        lambda pairs: [[float("good" not in two), float("good" in two)] for _, two in pairs]
+    )
+    smoothed = SmoothedClassifier(base, keep=1)
+    pair = ("A good premise", "good good good fine")
+    assert explain(smoothed, pair)["words"] == ["good", "good", "good", "fine"]
+    outcome = attack_once(smoothed, pair, budget="radius+1")
+    assert outcome.status == "succeeded"
+    assert outcome.adversarial[0] == pair[0]
+
+
+def test_the_most_telling_words_come_first():
+    base = load_default("reviews-words").base
+    against_positive = most_telling(base, 1)
+    assert sorted(against_positive) == sorted(WORDS)
+    first, last = (
+        base.score([MaskedCopies(Document((word,)), 1, np.zeros((1, 1), dtype=np.int32))])[0][0]
+        for word in (against_positive[0], against_positive[-1])
+    )
+    assert first[0] - first[1] > 0.5
+    assert last[0] - last[1] < -0.5
+
+
+def test_synonyms_have_a_certificate_only_and_are_not_attacked_with_any_words():
+    films = SynonymSets({"film": ["movie"], "movie": ["film"]})
+    smoothed = SynonymSmoothedClassifier(keyword_classifier, films, masks=50, selection_masks=20)
+    explained = explain(smoothed, "a good film")
+    assert explained["result"] == smoothed.certify(["a good film"])[0].to_dict()
+    assert (explained["copies"], explained["curves"]) == ([], {})
+    assert explained["replacements"] == [[], [], ["movie"]]
+    with pytest.raises(OptionError, match="not smoothed by masks"):
+        attack_once(smoothed, "a good film")
+
+
+def test_a_given_tolerance_holds_for_all_that_is_shown():
+    smoothed = SmoothedClassifier(Counting(), keep=1, tolerance=0.2)
+    explained = explain(smoothed, REVIEW)
+    assert explained["result"]["uncertain"] == smoothed.certify([REVIEW])[0].uncertain > 0
+    certain = explain(SmoothedClassifier(Counting(), keep=1), REVIEW)
+    for kind in ("exact", "ablation"):
+        low, high = (one["curves"][kind]["margins"][0] for one in (explained, certain))
+        assert low < high
