@@ -90,7 +90,7 @@ def test_names():
 
 
 def test_a_damaged_installation_is_named(monkeypatch, tmp_path):
-    monkeypatch.setattr("ranmask.smoothing.store.__file__", str(tmp_path / "a" / "store.py"))
+    monkeypatch.setattr("ranmask.smoothing.store.SHIPPED_FOLDER", tmp_path)
     with pytest.raises(ModelError, match="missing from this installation"):
         load_default("news")
 

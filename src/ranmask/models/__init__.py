@@ -1,1 +1,6 @@
 """What is shown a copy: a function, a word table, an encoder, a blend; ``shipped`` has weights."""
+
+from pathlib import Path
+
+SHIPPED_FOLDER = Path(__file__).parent / "shipped"
+"""Where the models lie that come with ranmask."""

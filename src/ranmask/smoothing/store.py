@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from ranmask.errors import ModelError, OptionError, OutputError
-from ranmask.models import pretrained, record
+from ranmask.models import SHIPPED_FOLDER, pretrained, record
 from ranmask.models.base import BaseClassifier
 from ranmask.models.blend import Blend
 from ranmask.smoothing.cascade import DEFAULT_THRESHOLD, Cascade
@@ -51,7 +51,7 @@ def shipped_folder(name: str) -> Path:
     """Where a model that comes with ranmask lies."""
     if name not in SHIPPED:
         raise OptionError(f"no model {name!r} comes with ranmask; there are {', '.join(SHIPPED)}")
-    folder = Path(__file__).parents[1] / "models" / "shipped" / name
+    folder = SHIPPED_FOLDER / name
     if not folder.is_dir():
         raise ModelError(f"the model {name!r} is missing from this installation: {folder} is gone")
     return folder

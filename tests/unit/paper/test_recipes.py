@@ -236,20 +236,25 @@ def test_a_fingerprint_belongs_to_the_command_and_to_what_it_builds_on(load):
     assert keys(load("place = {", "place = { text = '1', ")) == before
 
 
-def test_a_fingerprint_does_not_know_the_device_or_the_folders(load, monkeypatch, tmp_path):
+def test_a_fingerprint_does_not_know_the_device_or_the_runs(load):
     assert keys(load(), device="cuda") == keys(load()) == keys(load(), runs="/elsewhere")
-    recipe = load_recipe("sst2-certified", "smoke")
-    moved = json.loads(
-        json.dumps([step.words for step in recipe.steps]).replace(
-            str(FOLDER.parent), "/opt/ranmask"
-        )
-    )
+
+
+@pytest.mark.parametrize(
+    ("name", "inside"), [("sst2-certified", "paper/recipes"), ("agnews-beta", "models/shipped")]
+)
+def test_a_fingerprint_does_not_know_where_ranmask_lies(name, inside, monkeypatch):
+    recipe = load_recipe(name, "smoke")
+    written = json.dumps([step.words for step in recipe.steps])
+    written = written.replace(str(FOLDER.parents[1]), "/opt/ranmask")
+    assert f"/opt/ranmask/{inside}" in written
     before = keys(recipe)
     steps = tuple(
         type(step)(step.name, step.measures, tuple(words), step.place)
-        for step, words in zip(recipe.steps, moved, strict=True)
+        for step, words in zip(recipe.steps, json.loads(written), strict=True)
     )
-    monkeypatch.setattr(planning, "FOLDER", Path("/opt/ranmask/recipes"))
+    monkeypatch.setattr(planning, "FOLDER", Path("/opt/ranmask/paper/recipes"))
+    monkeypatch.setattr(planning, "SHIPPED_FOLDER", Path("/opt/ranmask/models/shipped"))
     assert keys(type(recipe)(**{**vars(recipe), "steps": steps})) == before
 
 
@@ -296,7 +301,7 @@ def test_a_record_names_no_folder_of_this_machine(name, size):
     recipe = load_recipe(name, size)
     written = json.dumps([vars(one) for one in new_record(recipe).steps])
     written += json.dumps(new_record(recipe).settings)
-    assert str(FOLDER.parent) not in written
+    assert str(FOLDER.parents[1]) not in written
     for step in recipe.steps:
         shown = shown_command(step)
         assert shown.startswith(f"ranmask {step.words[0]} ") and OUTPUT not in shown

@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ranmask import __version__
+from ranmask.models import SHIPPED_FOLDER
 from ranmask.paper.reproduction.recipe import FOLDER, OUTPUT, Recipe, Step
 from ranmask.paper.reproduction.record import ReproductionRecord, StepRecord
 
@@ -72,10 +73,16 @@ def plan(recipe: Recipe, runs: Path, device: str | None = None) -> tuple[Planned
 
 def _fingerprint(step: Step, before: Mapping[str, Planned]) -> str:
     keys = {f"@{name}": one.key for name, one in before.items()}
-    installed = str(FOLDER.parent)  # what comes with ranmask is the same wherever it lies
-    words = [keys.get(word, word.replace(installed, _CALLED)) for word in step.words]
+    words = [keys.get(word, _wherever_it_lies(word)) for word in step.words]
     spelt = json.dumps([__version__, words])
     return hashlib.sha256(spelt.encode()).hexdigest()[:10]
+
+
+def _wherever_it_lies(word: str) -> str:
+    """A word of a command, without the folder that ranmask is installed in."""
+    for folder, called in ((FOLDER, "recipes"), (SHIPPED_FOLDER, "models")):
+        word = word.replace(str(folder), f"{_CALLED}/{called}")
+    return word
 
 
 def run_folder(recipe: Recipe, runs: Path) -> Path:

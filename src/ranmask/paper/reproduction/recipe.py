@@ -45,6 +45,7 @@ from pathlib import Path
 from typing import Any, get_args
 
 from ranmask.errors import DataError, OptionError
+from ranmask.models import SHIPPED_FOLDER
 from ranmask.paper.reproduction.filling import Filled
 from ranmask.paper.reproduction.record import Kind, Measures, Size
 
@@ -210,7 +211,7 @@ def _settings(read: Mapping[str, Any], size: Size, path: Path) -> dict[str, Any]
     own = {
         "corpus": read["corpus"],
         "recipes": str(FOLDER),
-        "shipped": str(FOLDER.parent / "models"),
+        "shipped": str(SHIPPED_FOLDER),
     }
     return {**own, **general, **of_corpus, **read.get("settings", {}), **read["sizes"][size]}
 
