@@ -6,11 +6,10 @@ from unittest import mock
 
 import numpy as np
 import pytest
-from typer.testing import CliRunner
 
+from commands import run_cli
 from ranmask import OptionError, SmoothedClassifier
 from ranmask.certificates.families import Family
-from ranmask.cli.main import app
 from ranmask.models.word_table import WordTable
 from ranmask.options import CERTIFICATES, SmoothingOptions
 from ranmask.smoothing import certifying
@@ -138,7 +137,7 @@ def folder(tmp_path):
 def run():
     """The command, in this process; it sets variables for its libraries, which are taken back."""
     with mock.patch.dict(os.environ):
-        yield lambda *arguments: CliRunner().invoke(app, list(arguments))
+        yield lambda *arguments: run_cli(*arguments)
 
 
 def edited(folder, **options):

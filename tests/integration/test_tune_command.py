@@ -47,7 +47,8 @@ def corpus(tmp_path_factory):
 @pytest.fixture(scope="module")
 def table(corpus, tmp_path_factory):
     from ranmask.data import load_corpus
-    from ranmask.training.word_table import WordTableOptions, train_word_table
+    from ranmask.training.options import WordTableOptions
+    from ranmask.training.word_table import train_word_table
 
     learned = load_corpus(str(corpus), "train")
     options = WordTableOptions(epochs=6, batch_size=32, buckets=4096, target_words=3)

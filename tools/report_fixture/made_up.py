@@ -10,7 +10,8 @@ import numpy as np
 
 from ranmask import SmoothedClassifier
 from ranmask.certificates.ablation import ablation_radius, delta, largest_passing
-from ranmask.certificates.families import family, kept_count
+from ranmask.certificates.families import family
+from ranmask.certificates.kept import kept_count
 from ranmask.certificates.paper import paper_radius, printed_radius
 from ranmask.paper.published import published
 from ranmask.paper.report.condensed import (

@@ -15,7 +15,8 @@ from typing import Any
 import numpy as np
 
 from ranmask.certificates.coverage import Ints
-from ranmask.certificates.families import round_half_up, sampled_sets
+from ranmask.certificates.families import sampled_sets
+from ranmask.certificates.kept import round_half_up
 from ranmask.errors import OptionError
 from ranmask.models.base import BaseClassifier, MaskedCopies, Scores, check_gives_scores
 from ranmask.models.outputs import as_scores

@@ -8,30 +8,36 @@
 `paper`     the published algorithms, for comparison; no guarantee
 """
 
-from ranmask.certificates.ablation import (
-    ablation_radius,
-    delta,
-    lower_bound,
-    runner_up_radius,
-    upper_bound,
-)
-from ranmask.certificates.distinct import distinct_word_radii, most_removed
-from ranmask.certificates.exact import (
-    all_vote_differences,
-    exact_radius,
-    sets_met,
-    vote_differences,
-)
-from ranmask.certificates.paper import (
-    average_share,
-    estimated_beta,
-    paper_radius,
-    printed_radius,
-    risk_probability,
-)
-from ranmask.certificates.radius import Radius
-from ranmask.certificates.safer import synonym_radius
-from ranmask.certificates.single import edit_radius, single_word_radii, single_word_radius
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from ranmask.certificates.ablation import (
+        ablation_radius,
+        delta,
+        lower_bound,
+        runner_up_radius,
+        upper_bound,
+    )
+    from ranmask.certificates.distinct import distinct_word_radii, most_removed
+    from ranmask.certificates.exact import (
+        all_vote_differences,
+        exact_radius,
+        sets_met,
+        vote_differences,
+    )
+    from ranmask.certificates.paper import (
+        average_share,
+        estimated_beta,
+        paper_radius,
+        printed_radius,
+        risk_probability,
+    )
+    from ranmask.certificates.radius import Radius
+    from ranmask.certificates.safer import synonym_radius
+    from ranmask.certificates.single import edit_radius, single_word_radii, single_word_radius
 
 __all__ = [
     "Radius",
@@ -56,3 +62,14 @@ __all__ = [
     "upper_bound",
     "vote_differences",
 ]
+
+_MODULES = ("ablation", "distinct", "exact", "paper", "radius", "safer", "single")
+
+
+def __getattr__(name: str) -> Any:
+    """A public name, imported on first use: `kept` is wanted without numpy."""
+    if name in __all__:
+        for module in _MODULES:
+            if name in vars(found := import_module(f"{__name__}.{module}")):
+                return getattr(found, name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

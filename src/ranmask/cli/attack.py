@@ -264,7 +264,7 @@ def _run(engine: Engine, source: Source, output: Path | None, show: int, as_json
     from ranmask.attacks.summary import AttackSummary
     from ranmask.attacks.victims import PlainVictim
     from ranmask.cli import attack_printing
-    from ranmask.cli.progress import progress
+    from ranmask.cli.terminal import progress
 
     notes = Console(stderr=True)
     start = time.monotonic()
@@ -313,7 +313,7 @@ def _to_file(
 ) -> AttackSummary:
     from ranmask.attacks import runs
     from ranmask.cli.attack_printing import say
-    from ranmask.cli.progress import progress
+    from ranmask.cli.terminal import progress
 
     with progress(source.total) as advance:
 

@@ -263,7 +263,7 @@ def _comparing(model: str | None, options: dict[str, Any], copies: int | None) -
             f"--compare needs --threat substitutions, not {threat!r}: the other certificates know "
             "nothing else"
         )
-    from ranmask.certificates.families import check_fixed
+    from ranmask.certificates.kept import check_fixed
 
     check_fixed(saved.get("sampling", "fixed"))
     # Loaded as it was saved; which of the options belong to which certificate is `choosing`'s.

@@ -83,7 +83,7 @@ def _show(rows: Iterable[Row], task: Task, as_json: bool, total: int) -> bool:
     from rich.console import Console
 
     from ranmask.cli import printing
-    from ranmask.cli.progress import progress
+    from ranmask.cli.terminal import progress
     from ranmask.results import CascadePrediction, Certificate
     from ranmask.runs import run
 
@@ -126,7 +126,7 @@ def _write(source: Source, task: Task, output: Path) -> bool:
     from rich.console import Console
 
     from ranmask.cli import printing
-    from ranmask.cli.progress import progress
+    from ranmask.cli.terminal import progress
     from ranmask.runs import run
 
     origin = source.origin or {}

@@ -104,7 +104,7 @@ def run_sharded(
     """
     from rich.console import Console
 
-    from ranmask.cli.progress import progress
+    from ranmask.cli.terminal import progress
     from ranmask.runs.shards.folder import read_manifest
     from ranmask.runs.shards.run import Events, run_shards
     from ranmask.runs.shards.work import Job

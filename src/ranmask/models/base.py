@@ -18,10 +18,9 @@ import numpy.typing as npt
 from ranmask.certificates.families import KeptSets
 from ranmask.errors import ClassifierError, OptionError, blaming
 from ranmask.models.synonyms import DrawnCopies
-from ranmask.words import Document
+from ranmask.words import Document, Hiding
 
 Scores: TypeAlias = npt.NDArray[np.float64]
-Hiding: TypeAlias = Literal["mask", "drop"]
 Outputs: TypeAlias = Literal["scores", "logits", "approvals"]
 
 

@@ -12,15 +12,9 @@ from collections.abc import Sequence
 import numpy as np
 
 from ranmask.errors import ModelError, OptionError
-from ranmask.models.base import (
-    BaseClassifier,
-    Hiding,
-    MaskedCopies,
-    Scores,
-    check_gives_scores,
-)
+from ranmask.models.base import BaseClassifier, MaskedCopies, Scores, check_gives_scores
 from ranmask.models.outputs import as_scores, largest_move
-from ranmask.words import Document
+from ranmask.words import Document, Hiding
 
 
 class Blend(BaseClassifier):

@@ -30,11 +30,11 @@ import numpy.typing as npt
 
 from ranmask.certificates.families import KeptSets
 from ranmask.errors import ModelError
-from ranmask.models.base import Hiding, MaskedCopies
+from ranmask.models.base import MaskedCopies
 from ranmask.models.frames import Frame, pair_frame, single_frame
 from ranmask.models.splitting import split_one_way
 from ranmask.models.synonyms import DrawnCopies
-from ranmask.words import Document
+from ranmask.words import Document, Hiding
 
 Ids: TypeAlias = npt.NDArray[np.int64]
 

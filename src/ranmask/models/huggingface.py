@@ -18,18 +18,11 @@ import numpy as np
 
 from ranmask.errors import ClassifierError, MissingDependencyError, ModelError, OptionError
 from ranmask.models import identity, numerics, opening
-from ranmask.models.base import (
-    BaseClassifier,
-    Hiding,
-    MaskedCopies,
-    Scores,
-    check_hiding,
-    checked_scores,
-)
+from ranmask.models.base import BaseClassifier, MaskedCopies, Scores, check_hiding, checked_scores
 from ranmask.models.batching import Batch, RowCount, even_batches
 from ranmask.models.encoding import TokenRows, WordEncoder
 from ranmask.models.synonyms import DrawnCopies
-from ranmask.words import Document
+from ranmask.words import Document, Hiding
 
 try:
     import torch

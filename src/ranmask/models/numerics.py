@@ -26,7 +26,8 @@ from typing import Protocol
 
 import numpy as np
 
-from ranmask.certificates.families import KeptSets, kept_count, sampled_sets
+from ranmask.certificates.families import KeptSets, sampled_sets
+from ranmask.certificates.kept import kept_count
 from ranmask.errors import ModelError
 from ranmask.models.base import MaskedCopies, Scores
 from ranmask.models.batching import Batch, RowCount, batches

@@ -15,10 +15,10 @@ import numpy.typing as npt
 
 from ranmask.errors import ClassifierError
 from ranmask.models import numerics
-from ranmask.models.base import BaseClassifier, Hiding, MaskedCopies, Scores
+from ranmask.models.base import BaseClassifier, MaskedCopies, Scores
 from ranmask.models.encoding import TokenRows, WordEncoder
 from ranmask.models.synonyms import DrawnCopies
-from ranmask.words import Document
+from ranmask.words import Document, Hiding
 
 if TYPE_CHECKING:
     from ranmask.models.huggingface import HuggingFaceClassifier

@@ -34,12 +34,12 @@ import numpy.typing as npt
 
 from ranmask.certificates.safer import overlap
 from ranmask.errors import DataError, ModelError, OptionError, OutputError
+from ranmask.models import SYNONYM_SET_SIZE
 from ranmask.models.spelling import Spelling, found_again
 from ranmask.words import Document, text_seed
 
 FILE_NAME = "synonyms.json"
 FILE_VERSION = 1
-DEFAULT_SIZE = 100
 
 Stream: TypeAlias = Literal["vote", "selection", "estimation"]
 _STREAMS: dict[Stream, int] = {"vote": 0, "selection": 1, "estimation": 2}
@@ -99,7 +99,11 @@ class SynonymSets:
     """
 
     def __init__(
-        self, table: Mapping[str, Sequence[str]], *, size: int = DEFAULT_SIZE, name: str = "table"
+        self,
+        table: Mapping[str, Sequence[str]],
+        *,
+        size: int = SYNONYM_SET_SIZE,
+        name: str = "table",
     ) -> None:
         if not isinstance(size, int) or isinstance(size, bool) or size < 1:
             raise OptionError(f"size must be a whole number of at least 1, not {size!r}")

@@ -6,8 +6,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from ranmask.errors import ModelError, OptionError
-from ranmask.models.base import BaseClassifier, Hiding, MaskedCopies, Scores
-from ranmask.words import Document
+from ranmask.models.base import BaseClassifier, MaskedCopies, Scores
+from ranmask.words import Document, Hiding
 
 
 @dataclass(frozen=True, eq=False)

@@ -10,10 +10,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ranmask.models.base import BaseClassifier, Hiding, MaskedCopies, Scores
+from ranmask.models.base import BaseClassifier, MaskedCopies, Scores
 from ranmask.models.synonyms import DrawnCopies
 from ranmask.smoothing.smoothed import SmoothedClassifier
-from ranmask.words import Document
+from ranmask.words import Document, Hiding
 
 
 class RememberingClassifier(BaseClassifier):

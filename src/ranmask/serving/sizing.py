@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from ranmask.certificates.families import Retention
+from ranmask.certificates.kept import Retention
 from ranmask.errors import OptionError
 from ranmask.options import SmoothingOptions
 from ranmask.serving.problems import Problem

@@ -15,7 +15,8 @@ import numpy as np
 
 from ranmask import certificates
 from ranmask.certificates import Radius
-from ranmask.certificates.families import Family, check_fixed
+from ranmask.certificates.families import Family
+from ranmask.certificates.kept import check_fixed
 from ranmask.options import DEFAULT_MASKS, CertificateKind, SmoothingOptions, Threat
 from ranmask.smoothing.votes import BallotBox, Ballots
 

@@ -22,7 +22,8 @@ import numpy.typing as npt
 from ranmask.certificates import delta, estimated_beta, lower_bound, most_removed, sets_met
 from ranmask.certificates.ablation import label_and_rivals
 from ranmask.certificates.coverage import Coverage, Ints
-from ranmask.certificates.families import Family, check_fixed
+from ranmask.certificates.families import Family
+from ranmask.certificates.kept import check_fixed
 from ranmask.options import CertificateKind, Threat
 from ranmask.smoothing import certifying
 from ranmask.smoothing.votes import Ballots

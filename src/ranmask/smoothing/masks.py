@@ -22,7 +22,8 @@ import numpy as np
 import numpy.typing as npt
 
 from ranmask.certificates import families
-from ranmask.certificates.families import Family, Retention
+from ranmask.certificates.families import Family
+from ranmask.certificates.kept import Retention
 from ranmask.errors import ClassifierError, OptionError, RanmaskError
 from ranmask.models.base import BaseClassifier, MaskedCopies
 from ranmask.options import (

@@ -13,19 +13,13 @@ from typing import Any, TypeVar, cast
 import numpy as np
 
 from ranmask.errors import OptionError
-from ranmask.models.base import (
-    BaseClassifier,
-    Hiding,
-    MaskedCopies,
-    Scores,
-    check_gives_scores,
-    whole_copy,
-)
+from ranmask.models.base import BaseClassifier, MaskedCopies, Scores, check_gives_scores, whole_copy
 from ranmask.models.function import FunctionClassifier
 from ranmask.models.rechecking import DEFAULT_COPIES, Recheck
 from ranmask.models.synonyms import DrawnCopies
 from ranmask.options import Ensemble
 from ranmask.smoothing.votes import BallotBox, Ballots, count_ballots
+from ranmask.words import Hiding
 
 _Item = TypeVar("_Item")
 

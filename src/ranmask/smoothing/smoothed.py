@@ -15,9 +15,9 @@ from itertools import chain
 from typing import Any
 
 from ranmask.certificates import Radius
-from ranmask.certificates.families import FamilyChoice, Sampling
+from ranmask.certificates.kept import FamilyChoice, Sampling
 from ranmask.errors import ClassifierError, ModelError, OptionError, blaming
-from ranmask.models.base import BaseClassifier, Hiding, MaskedCopies, Scores
+from ranmask.models.base import BaseClassifier, MaskedCopies, Scores
 from ranmask.options import (
     CERTIFICATES,
     DEFAULT_ALPHA,
@@ -33,7 +33,7 @@ from ranmask.smoothing import certifying
 from ranmask.smoothing.masks import Electorate, Poll, Polls, Voters, WordLosses
 from ranmask.smoothing.scoring import Panel, together
 from ranmask.smoothing.votes import Ballots
-from ranmask.words import Document, Text, documents
+from ranmask.words import Document, Hiding, Text, documents
 
 COMPARED: tuple[CertificateKind, ...] = ("exact", "ablation", "paper", "paper-as-printed")
 """The certificates that tables set side by side."""

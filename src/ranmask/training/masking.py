@@ -16,7 +16,8 @@ import numpy.typing as npt
 
 from ranmask.certificates import families
 from ranmask.certificates.exact import sets_met
-from ranmask.certificates.families import FamilyChoice, KeptSets, Retention
+from ranmask.certificates.families import KeptSets
+from ranmask.certificates.kept import FamilyChoice, Retention, ramped_count
 
 _STEPS, _TEXTS = 1 << 16, 1 << 17  # keep these draws apart from those of masks and of rows
 
@@ -84,7 +85,7 @@ class MaskingPlan:
         kept = retention.count(words)
         if self.ramp > 0:
             hidden_share = min(Fraction(1), Fraction(turn.progress) / Fraction(self.ramp))
-            kept = families.ramped_count(words, kept, hidden_share)
+            kept = ramped_count(words, kept, hidden_share)
         if self.family == "windows" and kept < words:
             sets = families.windows(words, kept, words)
             if len(sets) > self.copies:

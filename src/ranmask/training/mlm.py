@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ranmask.errors import MissingDependencyError, ModelError, OptionError
-from ranmask.training.mlm_options import MlmOptions
+from ranmask.training.options import MlmOptions
 from ranmask.training.records import Report, RunFolder, check_rows, output_errors
 from ranmask.words import documents
 

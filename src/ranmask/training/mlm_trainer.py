@@ -18,7 +18,7 @@ from ranmask.models.batching import Batch, batches
 from ranmask.models.encoding import WordEncoder
 from ranmask.training.masking import Turn, Turns
 from ranmask.training.mlm_masking import HiddenTokens, TokenMasking
-from ranmask.training.mlm_options import MlmOptions
+from ranmask.training.options import MlmOptions
 from ranmask.training.records import RunFolder
 from ranmask.words import Document
 

@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING
 from ranmask.errors import DataError, OptionError
 from ranmask.smoothing.smoothed import SmoothedClassifier
 from ranmask.training.evaluating import certified_summary
+from ranmask.training.options import WordTableOptions
 from ranmask.training.records import Report, RunFolder, check_corpora, figures
-from ranmask.training.word_table import WordTableOptions, table_smoothing, train_word_table
+from ranmask.training.word_table import table_smoothing, train_word_table
 
 if TYPE_CHECKING:
     from ranmask.data import Corpus

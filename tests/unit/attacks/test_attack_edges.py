@@ -17,8 +17,8 @@ from test_attack_engine import (
     right_labels,
     to_negative,
 )
-from typer.testing import CliRunner
 
+from commands import run_cli
 from ranmask import SmoothedClassifier, attack
 from ranmask.attacks.api import as_victim
 from ranmask.attacks.candidates import Candidates
@@ -32,7 +32,6 @@ from ranmask.attacks.search import AnyWords, LabelsOnly
 from ranmask.attacks.supplies import Supplies
 from ranmask.attacks.vocabulary import Vocabulary
 from ranmask.cli.attack_printing import print_outcome
-from ranmask.cli.main import app
 from ranmask.data.rows import Row
 from ranmask.errors import ClassifierError, OptionError
 from ranmask.models.testing import hashing_classifier, keyword_classifier
@@ -41,7 +40,7 @@ FUNCTION = ("--plain", "--model", "ranmask.models.testing:keyword_classifier")
 
 
 def command(*arguments):
-    return CliRunner().invoke(app, ["attack", *map(str, arguments)])
+    return run_cli("attack", *arguments)
 
 
 @pytest.mark.parametrize("most", [None, 1])

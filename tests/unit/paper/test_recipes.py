@@ -6,9 +6,8 @@ from pathlib import Path
 from typing import get_args
 
 import pytest
-import typer
 
-from ranmask.cli.main import app
+from ranmask.cli.main import command_line
 from ranmask.errors import DataError, OptionError
 from ranmask.paper.published import published
 from ranmask.paper.reproduction import plan as planning
@@ -18,7 +17,6 @@ from ranmask.paper.reproduction.record import Size
 
 SIZES = get_args(Size)
 EVERY = list(itertools.product(recipe_names(), SIZES))
-COMMANDS = typer.main.get_command(app).commands
 PLACES = {
     ("certified", "certified"): {"rate"},
     ("certified", "examples"): set(),
@@ -83,7 +81,8 @@ def load(tmp_path):
 
 
 def flags_of(command):
-    return {name: one for one in COMMANDS[command].params for name in one.opts}
+    found = command_line([command])[command].assemble_argument_collection()
+    return {flag: one for one in found for flag in one.names}
 
 
 @pytest.mark.parametrize(("name", "size"), EVERY)

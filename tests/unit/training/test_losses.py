@@ -8,7 +8,8 @@ import pytest
 import torch
 
 from ranmask.certificates import exact_radius
-from ranmask.certificates.families import Retention, all_sets
+from ranmask.certificates.families import all_sets
+from ranmask.certificates.kept import Retention
 from ranmask.certificates.single import single_word_radius
 from ranmask.training.losses import (
     certified_loss,

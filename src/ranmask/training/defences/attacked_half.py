@@ -15,12 +15,13 @@ from ranmask.attacks.recipe import Budget, Recipe
 from ranmask.attacks.recipes import build_recipe
 from ranmask.attacks.summary import AttackSummary
 from ranmask.attacks.supplies import Preset, Supplies
-from ranmask.certificates.families import round_half_up
+from ranmask.certificates.kept import round_half_up
 from ranmask.data import Corpus
 from ranmask.data.rows import Row
 from ranmask.errors import OptionError
+from ranmask.options import option_fields
 from ranmask.runs.run import class_ids
-from ranmask.training.options import check_seed
+from ranmask.training.options import TrainingOptions
 
 HALF = Fraction(1, 2)
 
@@ -35,7 +36,7 @@ def attacked_rows(
     Which places they have is a pure function of the seed and the number of rows.  Of those, rows
     whose text is in ``without`` too are left out, for what is held out must not be learned from.
     """
-    check_seed(seed)
+    option_fields(TrainingOptions)["seed"].check(seed)
     if not 0 < share <= 1:
         raise OptionError(f"share must be above 0 and at most 1, not {share}")
     held_out = set(without.texts) if without is not None else set()

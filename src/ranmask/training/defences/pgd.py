@@ -7,19 +7,19 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from ranmask.training.defence_options import PgdOptions
 from ranmask.training.defences.perturbing import Perturbation, leaves
 from ranmask.training.step import Step
 
 
 @dataclass(frozen=True)
-class Pgd(Perturbation):
+class Pgd(PgdOptions, Perturbation):
     """The loss after ``steps`` steps of projected gradient ascent on the embeddings.
 
     Costs ``steps + 1`` passes forward and back.  The tables of the paper have ten steps.
     """
 
     name = "pgd"
-    steps: int = 10
 
     def loss(self, step: Step) -> Tensor:
         shifts = self.start(step)
