@@ -36,8 +36,8 @@ class Retention:
     def __post_init__(self) -> None:
         if (self.keep is None) == (self.mask_rate is None):
             raise OptionError(
-                "give exactly one of keep and mask_rate, not "
-                + ("both" if self.mask_rate is not None else "neither"),
+                "give exactly one of keep and mask_rate"
+                + (", not both" if self.mask_rate is not None else ": there is neither"),
                 "keep",
             )
         if self.keep is not None and not (

@@ -14,7 +14,7 @@ import inspect
 import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import MISSING
-from typing import Annotated, Any, Literal, NamedTuple, TypeVar
+from typing import Annotated, Any, NamedTuple, TypeVar
 
 from cyclopts import Group, Parameter
 
@@ -125,18 +125,19 @@ def others(options: type, *names: str) -> set[str]:
 def in_flags(error: RanmaskError, flags: Mapping[str, str]) -> str:
     """A message that speaks of arguments as one that speaks of flags.
 
-    Shown as flags are ``mask_rate``, ``keep=3``, and words that an `OptionError` names.
+    Shown as flags are ``mask_rate``, ``keep=3``, and, once each, words that an `OptionError` names.
 
     >>> flags = {"keep": "--keep", "mask_rate": "--mask-rate"}
     >>> in_flags(OptionError("mask_rate goes with keep=1, not with keep='all'"), flags)
     '--mask-rate goes with --keep 1, not with --keep all'
     """
-    named = getattr(error, "names", ())
+    named = set(getattr(error, "names", ()))
 
     def shown(found: re.Match[str]) -> str:
         name, equals, text, word = found.groups()
         if name not in flags or not (equals or "_" in name or name in named):
             return found[0]
+        named.discard(name)
         return flags[name] + (f" {text or word}" if equals else "")
 
     return re.sub(
@@ -173,9 +174,6 @@ def _parameter(
         allow_repeating=True,
     )
     hint: Any = str if field.listed else field.kind
-    choices = tuple(dict.fromkeys(choice for one in owned for choice in one.field.choices))
-    if choices and not field.listed:
-        hint = Literal[choices]
     if about.positional:
         return inspect.Parameter(
             field.name, inspect.Parameter.VAR_POSITIONAL, annotation=Annotated[hint, told]
@@ -196,7 +194,8 @@ def _help(owned: list[_Owned], kinds: list[str]) -> str:
     said = _joined([one.field.about.help.rstrip(".") for one in owned], owned)
     if owned[0].kind and owned[0].kind != kinds[0]:
         said += f" ({', '.join(one.kind for one in owned if one.kind)})"
-    return said + "."
+    choices = dict.fromkeys(choice for one in owned for choice in one.field.choices)
+    return f"{said}. [choices: {', '.join(choices)}]" if choices else f"{said}."
 
 
 def _joined(texts: list[str], owned: list[_Owned]) -> str:

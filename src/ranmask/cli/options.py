@@ -11,7 +11,10 @@ from ranmask.errors import OptionError
 from ranmask.options import Checked, Device, ModelOptions, Option
 
 if TYPE_CHECKING:
+    from ranmask.cli.command import Given
     from ranmask.data.rows import Columns
+    from ranmask.data.sources import RowSource
+    from ranmask.runs.shards.run import Sharding
     from ranmask.smoothing.masks import WordLosses
 
 _CORPORA = (
@@ -34,7 +37,6 @@ Labels = Annotated[
     tuple[str, ...] | None,
     Option("Names of the classes, separated by commas.", unset="the model's"),
 ]
-Lm = Annotated[str | None, Option("Folder of a masked language model, for the sampling lm.")]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -76,12 +78,40 @@ class SourceOptions(Checked):
     rows: Annotated[int | None, Option("Only the first rows.", unset="all", least=1)] = None
     skip_bad_rows: SkipBadRows = False
 
+    def open(self, columns: Columns, *, rows_of_a_file: bool = False) -> RowSource:
+        """The rows of the file or of the corpus."""
+        if self.data is None and (
+            self.split is not None or (self.rows is not None and not rows_of_a_file)
+        ):
+            raise OptionError("--split and --rows go with --data")
+        if self.data is None and self.skip_bad_rows:
+            raise OptionError(
+                "--skip-bad-rows goes with --data; bad rows of --input get their error"
+            )
+        if self.input is None and columns.wanted:
+            raise OptionError("columns go with --input")
+        from ranmask.data.sources import corpus_rows, file_rows
+
+        if self.data is not None:
+            return corpus_rows(self.data, self.split, self.rows, skip_bad_rows=self.skip_bad_rows)
+        return file_rows(str(self.input), columns)
+
 
 @dataclass(frozen=True, kw_only=True)
 class InputOptions(SourceOptions):
     """What a command reads: the same, or texts on the command line."""
 
     texts: Annotated[tuple[str, ...], Option("Texts to classify.", positional=True)] = ()
+
+    def open(self, columns: Columns, *, rows_of_a_file: bool = False) -> RowSource:
+        """The rows of what was given."""
+        if self.texts and not (self.split or self.rows or self.skip_bad_rows or columns.wanted):
+            from ranmask.data.rows import Row
+            from ranmask.data.sources import RowSource
+
+            rows = [Row(number, text) for number, text in enumerate(self.texts, 1)]
+            return RowSource(rows, len(rows))
+        return super().open(columns, rows_of_a_file=rows_of_a_file)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -163,6 +193,29 @@ class ShardingOptions(Checked):
         float | None, Option("GPUs of each Ray worker.", unset="0", least=0)
     ] = None
 
+    def sharding(self, output: Path | None) -> Sharding | None:
+        """How a run is cut into shards; None where it is not."""
+        given = {name: value for name, value in vars(self).items() if value is not None}
+        for name, value in given.items():
+            if self.shard_rows is None:
+                raise OptionError(f"{name}={value!r} goes with --shard-rows", name)
+            if self.engine != "ray" and name in ("address", "gpus_per_worker"):
+                raise OptionError(f"{name}={value!r} goes with --engine ray", name)
+        if self.shard_rows is None:
+            return None
+        if output is None:
+            raise OptionError("--shard-rows needs --output: the folder for its files")
+        from ranmask.runs.shards.run import Sharding
+
+        return Sharding(
+            self.shard_rows,
+            self.engine or "local",
+            self.workers,
+            self.address,
+            self.cpus_per_worker or 1,
+            self.gpus_per_worker or 0,
+        )
+
 
 @dataclass(frozen=True, kw_only=True)
 class ResourceOptions(Checked):
@@ -197,8 +250,32 @@ class ResourceOptions(Checked):
     ] = None
 
 
-def word_losses_from(lm: str | None, sampling: str | None, device: str | None) -> WordLosses | None:
+@dataclass(frozen=True, kw_only=True)
+class LmOption(Checked):
+    """What weighs words."""
+
+    GROUP: ClassVar[str] = "Smoothing"
+
+    lm: Annotated[str | None, Option("Folder of a masked language model, for --sampling lm.")] = (
+        None
+    )
+
+
+def open_input(given: Given, output: Path | None) -> RowSource:
+    """The rows to read; exactly one of texts, a file and a corpus must be given."""
+    asked, columns = given.build(InputOptions), given.build(ColumnOptions).columns()
+    if sum((bool(asked.texts), asked.input is not None, asked.data is not None)) != 1:
+        raise OptionError(
+            "give texts, or a file with --input, or a corpus with --data: one of them"
+        )
+    if asked.texts and output is not None:
+        raise OptionError("--output goes with --input or --data; texts given here are printed")
+    return asked.open(columns)
+
+
+def word_losses_from(given: Given) -> WordLosses | None:
     """The losses of the language model that was named; it is loaded only where it is needed."""
+    lm, sampling = given.get("lm"), given.get("sampling")
     if (lm is not None) != (sampling == "lm"):
         raise OptionError(
             "sampling='lm' needs a masked language model: name its folder with --lm"
@@ -210,7 +287,7 @@ def word_losses_from(lm: str | None, sampling: str | None, device: str | None) -
     tame_libraries()
     from ranmask.attacks.resources.masked_lm import MaskedLM
 
-    return MaskedLM.from_pretrained(lm, device=device).word_losses
+    return MaskedLM.from_pretrained(lm, device=given.get("device")).word_losses
 
 
 def tame_libraries() -> None:

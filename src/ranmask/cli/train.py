@@ -18,7 +18,7 @@ from ranmask.cli.options import (
 )
 from ranmask.cli.training_log import TrainingLog
 from ranmask.errors import OptionError
-from ranmask.options import Checked, Device, Option, option_fields
+from ranmask.options import Checked, Device, Option, check_choice, option_fields
 from ranmask.training.defence_options import DEFENCES, AugmentOptions
 from ranmask.training.options import (
     MASKS,
@@ -38,7 +38,8 @@ _KINDS: dict[str, type] = {
     kind.KIND: kind for kind in (TrainingOptions, WordTableOptions, MlmOptions)
 }
 _DEFAULT_DEFENCE = "ranmask"
-_AUGMENTED = option_fields(AugmentOptions).keys()
+_DEFENCES: dict[str, type] = {kind.KIND: kind for kind in DEFENCES}  # type: ignore[attr-defined]
+_OF_SYNONYMS = ("hotflip", "dne", "safer")  # defences that read a table of neighbours
 _BELOW_MAJORITY = 4
 """The exit code of a finished training that has learned nothing, where that was asked for."""
 
@@ -103,6 +104,9 @@ class TrainCommand(Checked):
         return learned.take(self.rows), held_out.take(self.held_out)
 
 
+_COMMON = (TrainCommand, ColumnOptions, TrainingOptions)
+
+
 @command(
     TrainCommand,
     *_KINDS.values(),
@@ -157,7 +161,8 @@ def train(given: Given) -> int | None:
 def _train_encoder(given: Given, asked: TrainCommand, columns: Columns, log: TrainingLog) -> None:
     from ranmask.training.encoder import train_encoder
 
-    defence, options = _defended(given, asked.defence or _DEFAULT_DEFENCE)
+    given.refuse_others(*_COMMON, *DEFENCES, ResourceOptions, because="with --kind encoder")
+    defence, options = defended(given, _DEFAULT_DEFENCE if asked.defence is None else asked.defence)
     learned, held_out = asked.corpora(columns)
     base = str(asked.base)
     if defence.name == "augment":
@@ -174,36 +179,35 @@ def _train_encoder(given: Given, asked: TrainCommand, columns: Columns, log: Tra
     )
 
 
-def _defended(given: Given, name: str) -> tuple[Defence, TrainingOptions]:
+def defended(given: Given, name: str) -> tuple[Defence, TrainingOptions]:
     """A defence and how it is trained; options that mean nothing with it are refused."""
-    from ranmask.training.defences.building import build, parts_of
+    from ranmask.training.defences.building import NAMES, build, parts_of
 
+    check_choice("defence", name, NAMES)
     masked, own = parts_of(name)
+    taken = given.of(_DEFENCES[own]) if own in _DEFENCES else {}
+    if own in _OF_SYNONYMS and "neighbours" in given:
+        taken["neighbours"] = given["neighbours"]
     because = f"with --defence {name}"
-    of_defence = given.of(*DEFENCES)
     if own == "augment":
-        of_defence = {key: value for key, value in of_defence.items() if key not in _AUGMENTED}
-        if "attacked" not in given:
-            augmented = given.build(AugmentOptions)
-            of_defence |= {"recipe": augmented.recipe, "share": augmented.share}
-    elif "neighbours" in given:
-        of_defence["neighbours"] = given["neighbours"]
-    defence = build(name, of_defence)
-    if own != "augment":
-        given.refuse(option_fields(ResourceOptions).keys() - {"neighbours"}, because)
-    if masked:
-        return defence, given.build(TrainingOptions)
-    hidden = (
-        name
-        for name, field in option_fields(TrainingOptions).items()
-        if field.about.group in (MASKS, VOTES)
-    )
-    given.refuse(hidden, f"{because}, which hides no word")
-    # The folder of SAFER keeps how many copies it certifies with; it certifies votes alone.
-    added = ("ensemble",) if own == "safer" else ("ensemble", "masks")
-    given.refuse(added, f"{because}, which adds up no scores")
-    whole = WHOLE_TEXTS | ({"ensemble": "vote"} if own == "safer" else {})
-    return defence, TrainingOptions(**{**whole, **given.of(TrainingOptions)})
+        given.refuse_others(*_COMMON, AugmentOptions, ResourceOptions, because=because)
+        augmented = given.build(AugmentOptions)
+        taken = {"recipe": augmented.recipe, "share": augmented.share}
+        if augmented.attacked:
+            taken = {}
+    else:
+        foreign = given.keys() - taken.keys() - given.of(*_COMMON).keys()
+        given.refuse(foreign, because)
+    if not masked:
+        fields = option_fields(TrainingOptions).items()
+        hidden = (name for name, field in fields if field.about.group in (MASKS, VOTES))
+        given.refuse(hidden, f"{because}, which hides no word")
+        # The folder of SAFER keeps how many copies it certifies with; it certifies votes alone.
+        added = ("ensemble",) if own == "safer" else ("ensemble", "masks")
+        given.refuse(added, f"{because}, which adds up no scores")
+    whole = {} if masked else WHOLE_TEXTS | ({"ensemble": "vote"} if own == "safer" else {})
+    options = TrainingOptions(**{**whole, **given.of(TrainingOptions)})
+    return build(name, taken), options
 
 
 def _augmented(
@@ -222,7 +226,7 @@ def _augmented(
     wanted = given.build(AugmentOptions)
     if wanted.attacked:
         given.refuse(
-            (_AUGMENTED | option_fields(ResourceOptions).keys()) - {"attacked"},
+            given.of(AugmentOptions, ResourceOptions).keys() - {"attacked"},
             "with --attacked, whose texts were attacked already",
         )
         return augmented_corpus(*where, None, attacked=[Path(name) for name in wanted.attacked])

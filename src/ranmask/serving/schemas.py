@@ -145,7 +145,12 @@ def _answer(name: str, result: type, about: str) -> Any:
 
 
 if TYPE_CHECKING:
-    PredictionResult = CertificateResult = _Answer
+
+    class PredictionResult(_Answer):
+        """A prediction."""
+
+    class CertificateResult(_Answer):
+        """A certificate."""
 else:
     PredictionResult = _answer(
         "PredictionResult", Prediction, "The smoothed label of a text, without a guarantee."

@@ -65,7 +65,7 @@ def load_classifier(model: str, **options: Any) -> TextClassifier:
     given = {key: value for key, value in options.items() if value is not None}
     if model in SHIPPED:
         return load_default(model, **given)
-    _check_spelling(model)
+    check_spelling(model)
     if _FUNCTION.fullmatch(model) and not Path(model).is_dir():
         for key in _MODEL_ONLY:
             if key in given:
@@ -131,9 +131,9 @@ def cascade_folders(
     return cascade
 
 
-def _check_spelling(model: str) -> None:
+def check_spelling(model: str) -> None:
     """Raise where a name is almost that of a shipped model; the hub is not asked for it."""
-    if "/" in model or Path(model).exists():
+    if model in SHIPPED or "/" in model or Path(model).exists():
         return
     if meant := difflib.get_close_matches(model.lower(), SHIPPED, 1):
         raise ModelError(f"there is no model or folder {model!r}: did you mean {meant[0]!r}?")
