@@ -167,8 +167,8 @@ class TestAttacks:
         assert len({asked("--seed", seed) for seed in range(5)}) > 1
 
     def test_the_first_texts(self):
-        assert len(outcomes(reviews("--plain", "--texts", 2).stdout)) == 2
-        assert len(outcomes(reviews("--plain", "--texts", 99).stdout)) == 4
+        assert len(outcomes(reviews("--plain", "--rows", 2).stdout)) == 2
+        assert len(outcomes(reviews("--plain", "--rows", 99).stdout)) == 4
 
     def test_names_of_classes(self, here):
         (here / "reviews.csv").write_text("text,label\nthe good film,pos\nthe good film,1\n")
@@ -200,7 +200,7 @@ class TestAttacks:
         for name in ("train", "test"):
             (here / "data" / f"{name}.csv").write_text("\n".join(["text,label", *rows]) + "\n")
         given = ("--recipe", "deepwordbug", "--stop-words", "none", "--model", FAKE, "--keep", 9)
-        done = invoke(*given, "--data", "./data", "--texts", 3, "--labels", "no,yes")
+        done = invoke(*given, "--data", "./data", "--rows", 3, "--labels", "no,yes")
         assert done.exit_code == 0, done.output
         assert [one.label for one in outcomes(done.stdout)] == [0, 1, 0]
         done = invoke(*given, "--data", "./data", "--labels", "spam,ham")
@@ -276,7 +276,7 @@ class TestOutput:
             (("--most-queries", 50), "most_queries"),
             (("--preset", "textattack-0.3.11"), "preset"),
             (("--stop-words", "none"), "stop_words"),
-            (("--texts", 3), "texts"),
+            (("--rows", 3), "texts"),
         ],
     )
     def test_other_options_are_refused(self, other, name):
@@ -421,7 +421,7 @@ class TestRefusals:
                 ("--plain", "--preset", "textattack"),
                 "preset must be one of ranmask-2021, textattack",
             ),
-            (("--plain", "--texts", 0), "--texts must be at least 1, not 0"),
+            (("--plain", "--rows", 0), "--rows must be a whole number of at least 1, not 0"),
             (("--plain", "--together", 0), "together must be a whole number of at least 1, not 0"),
             (("--plain", "--most-queries", 0), "most_queries must be a whole number"),
             (("--plain", "--wrong"), "No such option"),

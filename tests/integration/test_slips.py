@@ -80,7 +80,7 @@ class TestEveryCommandOverTexts:
             (place / f"{name}.csv").write_text("\n".join(["text,label", *rows]) + "\n")
         (place / "validation.csv").write_text("text,label\nso good,1\n")
         given = (*command, "--data", "corpus", "--model", "reviews-words")
-        given = (*given, *(("--texts", 1) if command == ATTACK else ("--rows", 1)))
+        given = (*given, "--rows", 1)
         told = refused(*given)
         assert "row 2" in told and "leave such rows out with --skip-bad-rows" in told
         done = run_cli(*given, "--skip-bad-rows")

@@ -624,7 +624,7 @@ class TestCommand:
         labels = ("--labels", "bad,good", "--hide", "drop")
         done = tune(reviews, "--mask-rate", 0.5, "--ensemble", "score", *labels)
         *_, command = done.stdout.splitlines()
-        assert "--hide drop --labels bad,good" in command
+        assert "--labels bad,good --hide drop" in command
         again = run_cli(*shlex.split(command)[1:], "--data", str(reviews), "--split", "validation")
         assert again.exit_code == 0, again.stderr
         accuracy = done.stdout.splitlines()[1].split()[4]
@@ -712,7 +712,7 @@ class TestCommand:
             (["--keep", "1,,2"], "--keep takes"),
             (["--keep", ""], "--keep takes"),
             (["--keep", "0"], "at least 1, not 0"),
-            (["--mask-rate", "much"], "--mask-rate takes shares"),
+            (["--mask-rate", "much"], "--mask-rate takes numbers"),
             (["--mask-rate", "1.0"], "not including, 1"),
             (["--family", "auto,"], "--family must be one of"),
             (["--family", "auto,some"], "--family must be one of auto, all"),

@@ -288,7 +288,7 @@ def test_a_table_of_words_is_asked_on_no_device(load):
 
 def test_how_many_texts_a_step_has(load):
     old = "{options} --output"
-    for rows, texts in (("--rows 20", 20), ("--texts 7", 7), ("--rows many", None), ("--x", None)):
+    for rows, texts in (("--rows 20", 20), ("--rows 7", 7), ("--rows many", None), ("--x", None)):
         *_, certify = plan(load(old, f"{rows} --output"), Path("runs"))
         assert certify.texts == texts
     *_, certify = plan(load("{options} --output {output}", "--output {output} --rows"), Path("r"))
