@@ -15,7 +15,7 @@ from ranmask.cli.terminal import say
 from ranmask.cli.training_log import TrainingLog
 from ranmask.errors import OptionError, OutputError
 from ranmask.options import Checked, Device, Option
-from ranmask.runs.files import check_file
+from ranmask.results.files import check_file
 from ranmask.training.options import WHOLE_TEXTS, TrainingOptions
 
 if TYPE_CHECKING:

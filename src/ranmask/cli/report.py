@@ -11,7 +11,7 @@ from cyclopts import Parameter
 
 from ranmask.cli.terminal import say
 from ranmask.errors import OptionError, OutputError
-from ranmask.runs.files import check_file
+from ranmask.results.files import check_file
 
 
 def report(

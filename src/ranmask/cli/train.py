@@ -219,6 +219,7 @@ def _augmented(
 ) -> Corpus:
     """The training texts, and those of them that were attacked with success."""
     from ranmask.cli.terminal import progress
+    from ranmask.runs.task import RunEvents
     from ranmask.training.defences.attacked_half import AttackPlan, attacked_rows
     from ranmask.training.defences.augment import VICTIM, augmented_corpus, beside
 
@@ -241,8 +242,7 @@ def _augmented(
             victim=wanted.victim,
             report=TrainingLog(beside(asked.output, VICTIM)),
             device=asked.device,
-            started=lambda done, _: advance(done),
-            advance=lambda _: advance(1),
+            events=RunEvents(started=lambda rows, done: advance(done), progress=advance),
         )
 
 

@@ -16,7 +16,7 @@ from ranmask.cli.options import ColumnOptions, Data, ModelChoice, SkipBadRows, t
 from ranmask.cli.terminal import say
 from ranmask.errors import OptionError
 from ranmask.options import Checked, Ensemble, Option
-from ranmask.runs.files import check_file
+from ranmask.results.files import check_file
 
 if TYPE_CHECKING:
     from fractions import Fraction
@@ -175,7 +175,7 @@ def _measure(
     from ranmask.cli.terminal import progress
     from ranmask.evaluation.tuning import sweep
     from ranmask.evaluation.tuning_file import TuneFile
-    from ranmask.runs.run import class_ids
+    from ranmask.runs.task import class_ids
 
     numbers = class_ids(corpus.label_names, classifier.labels)
     expected = [numbers[label] for label in corpus.labels]
