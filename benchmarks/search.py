@@ -12,7 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from ranmask.certificates import exact_radius, vote_differences
+from ranmask.certificates.exact import exact_radius
+from ranmask.certificates.votes import vote_differences
 from ranmask.certificates.coverage import Coverage
 from ranmask.certificates.families import family
 

@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 
 from ranmask import FunctionClassifier, OptionError, SmoothedClassifier, WordTable
 from ranmask.attacks.victims import Question, SmoothedVictim
-from ranmask.certificates import distinct, distinct_word_radii, most_removed
+from ranmask.certificates import distinct
+from ranmask.certificates.distinct import distinct_word_radii, most_removed
 from ranmask.models.word_features import word_features
 from ranmask.models.word_table import ONE
 from ranmask.smoothing.margins import exact_margins

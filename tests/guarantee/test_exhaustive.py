@@ -8,7 +8,9 @@ import numpy as np
 import pytest
 
 from ranmask import FunctionClassifier, SmoothedClassifier
-from ranmask.certificates import delta, exact_radius, vote_differences
+from ranmask.certificates.ablation import delta
+from ranmask.certificates.exact import exact_radius
+from ranmask.certificates.votes import vote_differences
 from ranmask.certificates.families import family
 from ranmask.models.testing import keyword_classifier
 

@@ -5,7 +5,8 @@ import threading
 import numpy as np
 import pytest
 
-from ranmask.certificates import exact_radius, families
+from ranmask.certificates import families
+from ranmask.certificates.exact import exact_radius
 from ranmask.certificates.overlaps import Overlaps
 from ranmask.errors import check_cancelled, interruptible
 

@@ -20,6 +20,7 @@ from ranmask.errors import ClassifierError, MissingDependencyError, ModelError, 
 from ranmask.models import identity, numerics, opening
 from ranmask.models.base import (
     BaseClassifier,
+    DrawnCopies,
     Hiding,
     MaskedCopies,
     Scores,
@@ -28,7 +29,6 @@ from ranmask.models.base import (
 )
 from ranmask.models.batching import Batch, RowCount, even_batches
 from ranmask.models.encoding import TokenRows, WordEncoder
-from ranmask.models.synonyms import DrawnCopies
 from ranmask.words import Document
 
 try:

@@ -15,9 +15,8 @@ import numpy.typing as npt
 
 from ranmask.errors import ClassifierError
 from ranmask.models import numerics
-from ranmask.models.base import BaseClassifier, Hiding, MaskedCopies, Scores
+from ranmask.models.base import BaseClassifier, DrawnCopies, Hiding, MaskedCopies, Scores
 from ranmask.models.encoding import TokenRows, WordEncoder
-from ranmask.models.synonyms import DrawnCopies
 from ranmask.words import Document
 
 if TYPE_CHECKING:

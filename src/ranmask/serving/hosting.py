@@ -25,7 +25,7 @@ from ranmask.serving.pool import (
 from ranmask.serving.sizing import copies_of
 from ranmask.serving.tickets import Ticket
 from ranmask.serving.turns import Turns
-from ranmask.smoothing.interface import TextClassifier
+from ranmask.smoothing.interface import CertifiedClassifier
 from ranmask.smoothing.smoothed import SmoothedClassifier
 from ranmask.smoothing.store import SHIPPED, load_classifier
 from ranmask.smoothing.synonyms import SynonymSmoothedClassifier
@@ -78,7 +78,7 @@ class _Hosted:
     tolerance: float | None
     about: dict[str, Any]
 
-    def smoothed(self, base: BaseClassifier, given: Mapping[str, Any]) -> TextClassifier:
+    def smoothed(self, base: BaseClassifier, given: Mapping[str, Any]) -> CertifiedClassifier:
         if isinstance(self.loaded, SynonymSmoothedClassifier):
             options = {**self.loaded.options.to_dict(), **given}
             if options.pop("certificate", SAFER) != SAFER:
@@ -161,7 +161,7 @@ class Host:
         """What a model's pool has done, for metrics."""
         return self._of(name).pool.figures()
 
-    def smoothed(self, name: str, ticket: Ticket, **options: Any) -> TextClassifier:
+    def smoothed(self, name: str, ticket: Ticket, **options: Any) -> CertifiedClassifier:
         """The classifier that `load_classifier` gives for these options, over the shared model.
 
         Options that are None are left out.  Raises `OptionError` for wrong ones, and

@@ -10,8 +10,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ranmask.models.base import BaseClassifier, Hiding, MaskedCopies, Scores
-from ranmask.models.synonyms import DrawnCopies
+from ranmask.models.base import BaseClassifier, DrawnCopies, Hiding, MaskedCopies, Scores
 from ranmask.smoothing.smoothed import SmoothedClassifier
 from ranmask.words import Document
 

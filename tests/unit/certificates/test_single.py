@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from ranmask.certificates import edit_radius, exact_radius, single_word_radius
+from ranmask.certificates import edit_radius, single_word_radius
+from ranmask.certificates.exact import exact_radius
 from ranmask.certificates.families import all_sets
 
 

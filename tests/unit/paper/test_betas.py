@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from ranmask import DataError, OptionError, SmoothedClassifier
-from ranmask.certificates import average_share, estimated_beta
+from ranmask.certificates.paper import average_share, estimated_beta
 from ranmask.certificates.families import sampled_sets
 from ranmask.certificates.overlaps import Overlaps, random_positions
 from ranmask.models.testing import hashing_classifier, keyword_classifier

@@ -26,7 +26,7 @@ from ranmask.evaluation.cascade_report import (
 from ranmask.models.testing import keyword_classifier
 from ranmask.results import CascadeCertificate, CascadePrediction, Certificate
 from ranmask.smoothing.cascade import Cascade
-from ranmask.smoothing.interface import TextClassifier
+from ranmask.smoothing.interface import CertifiedClassifier
 
 NAMES = ("negative", "positive")
 KINDS = ("clean", "attacked")
@@ -119,7 +119,7 @@ class TestLabels:
             CascadeCertificate.from_dict(cascade().smoothed.certify(["a good"])[0].to_dict())
 
     def test_is_a_text_classifier(self):
-        both: TextClassifier = cascade()
+        both: CertifiedClassifier = cascade()
         assert both.labels == NAMES and both.base.labels == NAMES
         described = both.description()
         assert described["kind"] == "cascade" and described["threshold"] == 0.5

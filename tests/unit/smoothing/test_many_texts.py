@@ -6,14 +6,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ranmask import FunctionClassifier, SmoothedClassifier, WordTable
-from ranmask.certificates import (
-    Radius,
-    all_vote_differences,
-    exact_radius,
-    single,
-    single_word_radii,
-    vote_differences,
-)
+from ranmask.certificates import all_vote_differences, single
+from ranmask.certificates.exact import Radius, exact_radius, single_word_radii
+from ranmask.certificates.votes import vote_differences
 from ranmask.certificates.families import all_sets, sampled_sets
 from ranmask.models.base import BaseClassifier, MaskedCopies
 from ranmask.models.word_features import features, word_features

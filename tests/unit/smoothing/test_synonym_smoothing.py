@@ -22,7 +22,7 @@ from ranmask import (
 from ranmask.attacks.api import as_victim
 from ranmask.attacks.synonym_victim import SynonymVictim
 from ranmask.attacks.victims import Question
-from ranmask.certificates import synonym_radius
+from ranmask.certificates.safer import synonym_radius
 from ranmask.certificates.safer import _moves
 from ranmask.models import pretrained
 from ranmask.models.testing import hashing_classifier, keyword_classifier
