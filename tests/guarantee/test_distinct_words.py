@@ -14,9 +14,9 @@ from ranmask import FunctionClassifier, OptionError, SmoothedClassifier, WordTab
 from ranmask.attacks.victims import Question, SmoothedVictim
 from ranmask.certificates import distinct
 from ranmask.certificates.distinct import distinct_word_radii, most_removed
+from ranmask.certificates.margins import exact_margins
 from ranmask.models.word_features import word_features
 from ranmask.models.word_table import ONE
-from ranmask.smoothing.margins import exact_margins
 from ranmask.smoothing.store import blend_folders
 
 STEPS = 8  # scores are eighths: ties are common

@@ -98,7 +98,7 @@ class TestEveryWayIn:
 
     def test_a_reseeded_one(self, sampling):
         with pytest.raises(OptionError, match=REASON):
-            smoothed(sampling).reseeded(4).certify([TEXT])
+            smoothed(sampling).with_options(seed=4).certify([TEXT])
 
     def test_a_text_all_of_whose_words_are_kept(self, sampling):
         """Where nothing is hidden all draws are alike; it is refused all the same."""

@@ -8,13 +8,13 @@ import tiny_models
 
 from ranmask import SmoothedClassifier
 from ranmask.certificates.families import sampled_sets
+from ranmask.certificates.votes import count_votes
 from ranmask.data.rows import Row
 from ranmask.errors import ClassifierError, ModelError
 from ranmask.models.base import BaseClassifier, MaskedCopies
 from ranmask.models.encoding import WordEncoder
 from ranmask.models.screened import ScreenedClassifier
 from ranmask.runs.run import classify_rows
-from ranmask.smoothing.votes import count_ballots
 from ranmask.words import Document
 
 TOLERANCE = 2.0**-10
@@ -124,7 +124,7 @@ def leads(rows):
 
 
 def ballots(rows):
-    return count_ballots(rows, "vote", "logits", TOLERANCE)
+    return count_votes(rows, "vote", "logits", TOLERANCE)
 
 
 def test_the_bound_is_what_was_measured():

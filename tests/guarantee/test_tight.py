@@ -8,12 +8,12 @@ import zlib
 
 import numpy as np
 import pytest
+from ranmask.smoothing.certifying import exact_radius
 
 from ranmask import SmoothedClassifier
 from ranmask.certificates.families import family
+from ranmask.certificates.votes import SCALE, count_votes
 from ranmask.models.function import FunctionClassifier
-from ranmask.smoothing.certifying import exact_radius
-from ranmask.smoothing.votes import SCALE, count_ballots
 
 EVIL = "#"
 CASES = [
@@ -80,7 +80,7 @@ def test_unit_logits_reach_less_than_the_bound_that_is_reckoned_with():
     seen = {}
     for below in np.linspace(-4e-6, 10e-6, 40):
         rows = np.array([[1.0, -1.0], [1.0, -1.0], [1.0, 1.0 - below]])
-        ballots = count_ballots(rows, "logit", "logits", 0.0)
+        ballots = count_votes(rows, "logit", "logits", 0.0)
         assert ballots.attained == 2 * round(SCALE / 2**0.5) == ballots.bound - 2
         radius = exact_radius(ballots, family(3, 1, choice="all", masks=9))
         left = int(ballots.points[2, 0] - ballots.points[2, 1])

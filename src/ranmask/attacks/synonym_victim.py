@@ -9,7 +9,7 @@ from ranmask.attacks.victims import Answers, Question, Victim, counted_answers
 from ranmask.models.base import Scores
 from ranmask.results import Certificate
 from ranmask.smoothing.synonyms import SynonymSmoothedClassifier
-from ranmask.smoothing.voting import batched_by_size
+from ranmask.smoothing.voting import COPIES_AT_ONCE, batched_by_size
 from ranmask.words import Document, Text
 
 
@@ -47,6 +47,6 @@ class SynonymVictim(Victim):
         return counted_answers(self.smoothed, self._scores(texts))
 
     def _scores(self, texts: Sequence[Document]) -> Iterator[Scores]:
-        for batch in batched_by_size(self.smoothed.copies(texts)):
+        for batch in batched_by_size(self.smoothed.copies(texts), COPIES_AT_ONCE):
             yield from self.smoothed.score(batch)
             self.copies_scored += sum(len(copies.distinct[0]) for copies in batch)

@@ -23,7 +23,7 @@ from ranmask.models.whole import score_whole
 from ranmask.results import Certificate
 from ranmask.smoothing.smoothed import SmoothedClassifier
 from ranmask.smoothing.synonyms import SynonymSmoothedClassifier
-from ranmask.smoothing.voting import batched_by_size
+from ranmask.smoothing.voting import COPIES_AT_ONCE, batched_by_size
 from ranmask.words import Document, Text
 
 GRID = 2.0**-16
@@ -224,7 +224,7 @@ class SmoothedVictim(Victim):
 
     def _scored(self, texts: Sequence[MaskedCopies]) -> Iterator[Scores]:
         """Scores of each text's copies, many texts in one call."""
-        for batch in batched_by_size(texts):
+        for batch in batched_by_size(texts, COPIES_AT_ONCE):
             self.copies_scored += sum(map(len, batch))
             yield from self.smoothed.score(batch)
 
@@ -267,7 +267,7 @@ def counted_answers(
     """Answers for texts whose copies were scored: a table of scores each."""
     labels: list[Ints] = []
     shares: list[Scores] = []
-    for scores in batched_by_size(tables):
+    for scores in batched_by_size(tables, COPIES_AT_ONCE):
         votes = smoothed.count(scores)
         labels.append(votes.winners)
         means = votes.means()

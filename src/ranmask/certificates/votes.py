@@ -158,19 +158,20 @@ class Votes:
 
 
 def count_votes(
-    scores: Scores, copies: Ints, ensemble: str, outputs: Outputs, tolerance: float
+    scores: Scores, ensemble: str, outputs: Outputs, tolerance: float, copies: Ints | None = None
 ) -> Votes:
     """Read the scores of all copies of several texts.
 
     Args:
         scores: Shape (copies of all texts, classes), finite; one text after another.
-        copies: How many copies each text has, at least one.
         ensemble: ``vote``, ``score`` or ``logit``.
         outputs: What ``scores`` are.
         tolerance: How far the difference of two outputs of a copy may move when the copy is
             computed again in other company, each output by at most half of it.  0 says that
             nothing ever moves.
+        copies: How many copies each text has, at least one.  None: all are of one text.
     """
+    copies = np.array([len(scores)]) if copies is None else copies
     best = scores.argmax(axis=1).astype(np.int64)
     uncertain = np.zeros(len(scores), dtype=bool)
     slack = np.zeros(len(scores), dtype=np.int64)

@@ -25,7 +25,7 @@ from ranmask.certificates.margins import MarginCurve, exact_margins, sampled_mar
 from ranmask.errors import OptionError
 from ranmask.options import DEFAULT_ALPHA, CertificateKind
 from ranmask.results import Certificate
-from ranmask.serving.remembering import RememberingClassifier, remembering
+from ranmask.serving.remembering import RememberingClassifier
 from ranmask.serving.sizing import copies_of
 from ranmask.serving.telling_words import most_telling
 from ranmask.smoothing.interface import CertifiedClassifier
@@ -78,7 +78,7 @@ def explain(
     smoothed.check_certifiable()
     begun = time.monotonic()
     base = RememberingClassifier(smoothed.base)
-    once = remembering(smoothed, base)
+    once = smoothed.with_options(base=base)
     [certificate] = once.certify([text])
     scored = _scored(once, text)
     family = scored.texts[0].family
@@ -95,7 +95,7 @@ def explain(
                 raise OptionError(
                     f"its {more:,} copies would take about {needed:.0f} s more: choose it by itself"
                 )
-            curves |= _curves(remembering(other, base), text, kinds)
+            curves |= _curves(other.with_options(base=base), text, kinds)
         except OptionError as error:
             refused |= dict.fromkeys(kinds, str(error))
     shown = zip(family.shown(copies), scored.votes.best[:copies].tolist(), strict=True)

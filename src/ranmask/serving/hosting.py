@@ -14,7 +14,7 @@ from typing import Any
 
 from ranmask.errors import ModelError, OptionError
 from ranmask.models.base import BaseClassifier
-from ranmask.options import SAFER, overridden
+from ranmask.options import SAFER
 from ranmask.serving.faults import UnknownModel
 from ranmask.serving.pool import (
     DEFAULT_BATCH_COPIES,
@@ -75,33 +75,17 @@ class _Hosted:
 
     loaded: SmoothedClassifier | SynonymSmoothedClassifier
     pool: CopyPool
-    tolerance: float | None
     about: dict[str, Any]
 
     def smoothed(self, base: BaseClassifier, given: Mapping[str, Any]) -> CertifiedClassifier:
-        if isinstance(self.loaded, SynonymSmoothedClassifier):
-            options = {**self.loaded.options.to_dict(), **given}
-            if options.pop("certificate", SAFER) != SAFER:
-                raise OptionError(
-                    f"certificate={given['certificate']!r} means nothing for a model that is "
-                    f"smoothed by synonyms: leave it out, or use {SAFER!r}"
-                )
-            return SynonymSmoothedClassifier(
-                base,
-                self.loaded.synonyms,
-                **options,
-                labels=self.loaded.labels,
-                tolerance=self.tolerance,
-                recheck=self.loaded.recheck,
+        options = dict(given)
+        by_synonyms = isinstance(self.loaded, SynonymSmoothedClassifier)
+        if by_synonyms and options.pop("certificate", SAFER) != SAFER:
+            raise OptionError(
+                f"certificate={given['certificate']!r} means nothing for a model that is "
+                f"smoothed by synonyms: leave it out, or use {SAFER!r}"
             )
-        options = overridden(self.loaded.options.to_dict(), given)
-        return SmoothedClassifier(
-            base,
-            **options,
-            labels=self.loaded.labels,
-            tolerance=self.tolerance,
-            recheck=self.loaded.recheck,
-        )
+        return self.loaded.with_options(base=base, **options)
 
 
 class Host:
@@ -139,7 +123,6 @@ class Host:
             self._hosted[name] = _Hosted(
                 classifier,
                 pool,
-                description["given_tolerance"],
                 _about(name, classifier, description),
             )
         self._admitting = True

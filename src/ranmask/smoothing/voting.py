@@ -165,7 +165,7 @@ class VotingClassifier(ABC, Generic[_Options, _Copies]):
                 f"labels names {len(self.labels)} classes ({', '.join(self.labels)}), but "
                 f"the base classifier scores {rows.shape[1]}"
             )
-        return count_votes(rows, copies, self.options.ensemble, self.base.outputs, self.tolerance)
+        return count_votes(rows, self.options.ensemble, self.base.outputs, self.tolerance, copies)
 
     def scored(
         self, texts: Sequence[Text | Document], sample: Sample = "vote"
@@ -210,7 +210,7 @@ class VotingClassifier(ABC, Generic[_Options, _Copies]):
 
     def _scored(self, copies: Iterable[_Copies]) -> Iterator[ScoredTexts[_Copies]]:
         before = 0
-        for texts in batched_by_size(copies):
+        for texts in batched_by_size(copies, COPIES_AT_ONCE):
             try:
                 scores = self.score(texts)
             except ClassifierError as error:
@@ -284,7 +284,7 @@ def load_base(folder: str, options: dict[str, Any], **computed: str | None) -> B
     return pretrained.load(folder, hide=hide, mask_token=mask_token, **computed)
 
 
-def batched_by_size(items: Iterable[_Sized], most: int = COPIES_AT_ONCE) -> Iterator[list[_Sized]]:
+def batched_by_size(items: Iterable[_Sized], most: int) -> Iterator[list[_Sized]]:
     """Items in their order, in batches whose sizes add up to ``most`` or just above."""
     batch: list[_Sized] = []
     size = 0

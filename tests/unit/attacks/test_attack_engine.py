@@ -187,7 +187,7 @@ class Reference(Victim):
         base = self.base
         if isinstance(base, FunctionClassifier) or base.options.sampling == "fixed":
             return None
-        return Reference(base.reseeded(base.options.seed + 1))
+        return Reference(base.with_options(seed=base.options.seed + 1))
 
 
 class Noting:
@@ -688,7 +688,7 @@ class TestOutcomes:
         for one in successes:
             [now] = base.predict([one.adversarial])
             assert now.label_id == one.final_label != one.label
-            [fresh] = base.reseeded(1).predict([one.adversarial])
+            [fresh] = base.with_options(seed=1).predict([one.adversarial])
             assert one.rechecked == (fresh.label_id != one.label)
         assert {one.rechecked for one in found if one.status == "failed"} <= {None}
 

@@ -41,7 +41,7 @@ def smoothed(sampling="fresh", base=hashing_classifier, **options):
 
 
 def sets_of(classifier, text):
-    [copies] = classifier.voters([document(text)])
+    [copies] = classifier.copies([document(text)])
     return copies.kept.tolist()
 
 
@@ -85,12 +85,12 @@ class TestDrawnForEachText:
 
     def test_the_same_text_has_the_same_sets_in_any_company(self, sampling):
         classifier = smoothed(sampling)
-        together = classifier.voters(DOCUMENTS)
+        together = classifier.copies(DOCUMENTS)
         for one, copies in zip(DOCUMENTS, together, strict=True):
             assert copies.document == one
-            [alone] = smoothed(sampling).voters([one])
+            [alone] = smoothed(sampling).copies([one])
             assert (copies.kept == alone.kept).all()
-        for one, copies in zip(DOCUMENTS[::-1], classifier.voters(DOCUMENTS[::-1]), strict=True):
+        for one, copies in zip(DOCUMENTS[::-1], classifier.copies(DOCUMENTS[::-1]), strict=True):
             assert copies.kept.tolist() == sets_of(classifier, " ".join(one.words))
 
     def test_results_do_not_depend_on_company(self, sampling):
@@ -120,7 +120,7 @@ class TestDrawnForEachText:
 
     def test_seeds(self, sampling):
         first = smoothed(sampling)
-        other = first.reseeded(1)
+        other = first.with_options(seed=1)
         assert other.options.seed == 1
         assert sets_of(first, LETTERS) == sets_of(smoothed(sampling), LETTERS)
         assert sets_of(first, LETTERS) != sets_of(other, LETTERS)
@@ -140,7 +140,7 @@ class TestDrawnForEachText:
         options = {"word_losses": losses} if sampling == "lm" else {}
         classifier = smoothed(sampling, Short(hashing_classifier), **options)
         texts = [LETTERS, LETTERS.replace("k l", "x y z")]
-        first, second = classifier.voters([document(text) for text in texts])
+        first, second = classifier.copies([document(text) for text in texts])
         assert (first.kept == second.kept).all() and first.kept.max() < 8
         assert first.words_read == 8 and len(first.document.words) == 12
         assert all(one.words == tuple("abcdefgh") for one in asked)
@@ -161,7 +161,7 @@ class TestDrawnForEachText:
 
         options = {"word_losses": never} if sampling == "lm" else {}
         assert smoothed(sampling, **options).predict([]) == []
-        assert smoothed(sampling, **options).voters([]) == []
+        assert smoothed(sampling, **options).copies([]) == []
 
 
 class TestFresh:
@@ -173,7 +173,7 @@ class TestFresh:
     def test_many_texts_see_every_word_as_often(self):
         """Were one draw shared by all texts, its unevenness would not average out."""
         documents = [document(f"{LETTERS} {number}") for number in range(300)]
-        kept = np.concatenate([one.kept for one in smoothed(keep=1).voters(documents)])
+        kept = np.concatenate([one.kept for one in smoothed(keep=1).copies(documents)])
         counts = np.bincount(kept[:, 0], minlength=13)
         expected = kept.size / 13
         assert ((counts - expected) ** 2 / expected).sum() < 39.1  # 99.99 % point, 12 degrees
@@ -211,7 +211,7 @@ class TestLanguageModels:
         classifier = smoothed("lm", word_losses=losses, masks=20_000)
         classifier.predict(TEXTS)  # more copies than are scored at once
         assert calls == [DOCUMENTS]
-        classifier.voters(DOCUMENTS[:2])
+        classifier.copies(DOCUMENTS[:2])
         assert calls[1:] == [DOCUMENTS[:2]]
 
     def test_lists_of_losses_will_do(self):
@@ -225,7 +225,7 @@ class TestLanguageModels:
             seen.extend(documents)
             return even_losses(documents)
 
-        smoothed("lm", word_losses=losses).voters([document(("a premise", "one two"))])
+        smoothed("lm", word_losses=losses).copies([document(("a premise", "one two"))])
         assert seen == [Document(("one", "two"), "a premise")]
 
     @pytest.mark.parametrize(
@@ -272,7 +272,7 @@ class TestLanguageModels:
         assert described(even_losses)["function"].endswith(":even_losses")
 
     def test_reseeded_keeps_the_language_model(self):
-        again = smoothed("lm").reseeded(3)
+        again = smoothed("lm").with_options(seed=3)
         assert again.description()["language_model"]["function"].endswith(":vowel_losses")
 
 
@@ -294,7 +294,7 @@ class TestSteps:
     def test_come_to_what_predict_says(self, options):
         classifier = SmoothedClassifier(hashing_classifier, keep=3, **options)
         predicted = classifier.predict(TEXTS)
-        copies = classifier.voters(DOCUMENTS)
+        copies = classifier.copies(DOCUMENTS)
         counted = map(classifier.count, classifier.base.score(copies))
         polls = list(classifier.ballots(TEXTS))
         for result, shown, ballots, poll in zip(predicted, copies, counted, polls, strict=True):
@@ -308,11 +308,11 @@ class TestSteps:
 
     def test_certificates_that_estimate_predict_by_their_selection(self):
         options = {"certificate": "ablation", "masks": 50, "selection_masks": 30}
-        [copies] = smoothed("fixed", **options).voters([document(LETTERS)])
+        [copies] = smoothed("fixed", **options).copies([document(LETTERS)])
         assert copies.kept.tolist() == sampled_sets(12, 3, 30, 0, stream="selection").tolist()
 
     def test_the_fixed_family_is_what_it_was(self):
-        [copies] = smoothed("fixed").voters([document(LETTERS)])
+        [copies] = smoothed("fixed").copies([document(LETTERS)])
         assert copies.kept is family(12, 3).sets
 
     def test_count_reads_scores_as_the_classifier_does(self):
@@ -335,7 +335,7 @@ class TestSteps:
             labels=["n", "p"],
             tolerance=0.25,
         )
-        again = first.reseeded(9)
+        again = first.with_options(seed=9)
         assert again.base is first.base
         one, other = first.description(), again.description()
         assert other["options"].pop("seed") == 9 and one["options"].pop("seed") == 0

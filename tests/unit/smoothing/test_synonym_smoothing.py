@@ -22,12 +22,11 @@ from ranmask import (
 from ranmask.attacks.api import as_victim
 from ranmask.attacks.synonym_victim import SynonymVictim
 from ranmask.attacks.victims import Question
-from ranmask.certificates.safer import synonym_radius
-from ranmask.certificates.safer import _moves
+from ranmask.certificates.safer import _moves, synonym_radius
+from ranmask.certificates.votes import count_votes
 from ranmask.models import pretrained
 from ranmask.models.testing import hashing_classifier, keyword_classifier
 from ranmask.smoothing import certifying
-from ranmask.smoothing.votes import count_ballots
 
 TABLE = {
     "good": ["fine", "poor", "great"],
@@ -200,7 +199,7 @@ class TestResults:
         overlaps = [Fraction(1)] * 2
         radii = [
             certifying.synonym_radius(
-                count_ballots(scores, "vote", "scores", tolerance), 0, overlaps, alpha=0.05
+                count_votes(scores, "vote", "scores", tolerance), 0, overlaps, alpha=0.05
             ).words
             for tolerance in (0, 0.1)
         ]
@@ -224,7 +223,7 @@ class TestResults:
 
     def test_seeds(self):
         one = smoothed(hashing_classifier, CHAIN, size=6, masks=50)
-        other = one.reseeded(1)
+        other = one.with_options(seed=1)
         texts = ["w5 w6 w7"] * 2
         assert one.predict(texts)[0] == one.predict(texts)[1]
         assert one.predict(texts) != other.predict(texts)
