@@ -300,7 +300,7 @@ class TestFailures:
             assert "boom" in str(error.value).partition("for the copy ")[2]
 
     def test_with_texts_of_many_copies(self, monkeypatch):
-        monkeypatch.setattr("ranmask.smoothing.smoothed._COPIES_AT_ONCE", 25)
+        monkeypatch.setattr("ranmask.smoothing.voting.COPIES_AT_ONCE", 25)
         with pytest.raises(ClassifierError, match="text 9: ") as error:
             SmoothedClassifier(failing, keep=1).certify([*TEXTS[:9], "boom", *TEXTS[:9]])
         assert error.value.index == 9

@@ -70,7 +70,7 @@ def attack(
     >>> outcome.status, outcome.adversarial, outcome.words_changed
     ('succeeded', 'a awful plot', 1)
     """
-    documents(texts)
+    read = documents(texts)
     if len(texts) != len(labels):
         raise OptionError(f"{len(texts)} texts, but {len(labels)} labels: give one for each")
     built = build_recipe(recipe, supplies, preset) if isinstance(recipe, str) else recipe
@@ -85,8 +85,8 @@ def attack(
         seed=seed,
     )
     targets = (
-        Target(number, text, _class_number(label))
-        for number, (text, label) in enumerate(zip(texts, labels, strict=True), 1)
+        Target(number, text, _class_number(label), read=words)
+        for number, (text, words, label) in enumerate(zip(texts, read, labels, strict=True), 1)
     )
     return list(engine.run(targets))
 

@@ -28,7 +28,7 @@ from ranmask.attacks.tokenization import CutText, cut
 from ranmask.attacks.victims import Answers, PlainVictim, Question, Victim
 from ranmask.errors import ClassifierError, OptionError, RanmaskError, TextError
 from ranmask.models.base import Scores
-from ranmask.words import Text, split
+from ranmask.words import Document, Text, document, split
 
 _AHEAD = 4  # finished texts that may wait for a slow one, as a multiple of those at work
 _FAILURES_IN_A_ROW = 20
@@ -38,12 +38,16 @@ _MASKED_SHARE = Fraction(1, 10)
 
 @dataclass(frozen=True)
 class Target:
-    """A text to attack: ``number`` names it, and its random choices follow from it."""
+    """A text to attack: ``number`` names it, and its random choices follow from it.
+
+    ``read`` is the text's document, where it is known.
+    """
 
     number: int
     text: Text | None
     label: int | None
     error: str | None = None
+    read: Document | None = None
 
 
 @dataclass
@@ -170,12 +174,12 @@ class Engine:
     def _attempt(self, target: Target) -> Attempt:
         if target.error is not None or target.text is None or target.label is None:
             raise OptionError(target.error or "no text, or no label")
-        text = cut(target.text, self.recipe.cutting)
-        _ = text.document  # refuses what cannot be read
+        read = target.read or document(target.text)
         labels = self.victim.labels
         if labels is not None and not 0 <= target.label < len(labels):
             raise OptionError(_no_such_class(target.label, len(labels)))
         budget = self.budget if isinstance(self.budget, int) else None
+        text = cut(target.text, self.recipe.cutting, read)
         return Attempt(
             target.number, text, target.label, self.seed, budget, most_queries=self.most_queries
         )

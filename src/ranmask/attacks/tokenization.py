@@ -169,9 +169,12 @@ def _moved(spans: Iterable[Span], span: Span, string: str) -> tuple[Span, ...]:
     )
 
 
-def cut(text: Text, cutting: Cutting) -> CutText:
-    """A text, or a pair, cut into attackable words."""
-    return CutText((text,) if isinstance(text, str) else tuple(text), cutting)
+def cut(text: Text, cutting: Cutting, read: Document | None = None) -> CutText:
+    """A text, or a pair, cut into attackable words; ``read`` is its document, where it is known."""
+    found = CutText((text,) if isinstance(text, str) else tuple(text), cutting)
+    if read is not None:
+        vars(found)["document"] = read  # a cached property
+    return found
 
 
 def count_words(string: str, cutting: Cutting) -> int:

@@ -89,12 +89,13 @@ def exact_radii(
             for part in votes.parts()
             for radius in single_word_radii(part.differences(part.winners), part.copies, part.bound)
         ]
-    elif threat == "edits":
-        raise ValueError("edits are certified over the family of all single words only")
     else:
-        radii = [
-            _searched(votes.part(place, place + 1), family) for place, family in enumerate(families)
-        ]
+        for family in set(families):
+            check_fixed(family.kind)
+        if threat == "edits":
+            raise ValueError("edits are certified over the family of all single words only")
+        parts = (votes.part(place, place + 1) for place in range(len(families)))
+        radii = [_searched(part, family) for part, family in zip(parts, families, strict=True)]
     for place in np.flatnonzero(votes.blurred).tolist():
         part, radius = votes.part(place, place + 1), radii[place]
         if radius.tight and not _breaks(part, families[place], radius.worst):
@@ -108,7 +109,6 @@ def _searched(votes: Votes, family: Family) -> Radius:
     if family.single:
         [radius] = single_word_radii(differences, votes.copies, votes.bound)
         return radius
-    check_fixed(family.kind)
     if family.places is not None:
         raise ValueError("words that count once have a proof of their own: distinct_radii")
     complete = family.kind == "all"
