@@ -44,11 +44,12 @@ def test_times_places_and_wording_do_not_count():
     assert same({"seconds": 1, "exit": 0}, {"seconds": 2, "exit": 0}) == []
     assert same(FAILED, {**FAILED, "error": "there are no words"}) == []
     assert same(FAILED, {**FAILED, "error": None}) == ["/error"]
+    assert same({"explanation": ["a", "b"]}, {"explanation": ["c"]}) == []
     assert same({"error": {"code": "a"}}, {"error": {"code": "b"}}) == ["/error/code"]
 
 
 def test_of_text_for_people_the_numbers_count():
-    text = "accuracy 0.91 of 1,000 texts\n| keep2 | 12 % | -3 |"
+    text = "accuracy 0.91 of 1,000 texts\n| keep2 | 12 % | -3 | 8.3 s |"
     assert figures(text) == ["0.91", "1,000", "12", "-3"]
     assert figures(text, tables_only=True) == ["12", "-3"]
     assert same({"stdout": "radius 2"}, {"stdout": "proved: 2 words"}) == []

@@ -213,7 +213,8 @@ _COMMANDS = {
         several: tune -m news-words --data news.csv --split all --keep 1,2 --mask-rate 0.8 \
             --family auto,windows --ensemble vote,score --masks 100 --threshold 0,2 --rule paper \
             --output several.json
-        frontier: tune -m reviews-words --data reviews.csv --split all --rule frontier
+        frontier: tune -m reviews-words --data reviews.csv --split all --rule frontier \
+            --output f.json
         no-labels: tune -m news-words --data bad-labels.csv --split all
         skipped: tune -m news-words --data gaps.csv --split all --skip-bad-rows
     """,

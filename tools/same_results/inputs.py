@@ -97,6 +97,7 @@ SYNONYMS = {
 
 CLASSIFIERS = '''"""Functions from texts to scores, sound and unsound."""
 
+import os
 import time
 
 GOOD, BAD = {"good", "great", "fine", "wonderful"}, {"bad", "awful", "dull", "terrible"}
@@ -126,8 +127,8 @@ def shapeless(texts):
 
 
 def slow(texts):
-    """Sound, but it takes its time."""
-    time.sleep(0.3)
+    """Sound, and slow on request."""
+    time.sleep(float(os.environ.get("SLOW", "0")))
     return keywords(texts)
 
 

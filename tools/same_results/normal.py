@@ -13,20 +13,27 @@ from typing import Any
 TABLE = Path(__file__).with_name("renamed.toml")
 
 VOLATILE = {
-    *("seconds", "started", "ended", "time", "created", "updated"),
+    *("seconds", "seconds_per_text", "started", "ended", "time", "created", "updated"),
     *("host", "hostname", "pid", "port", "path", "url", "machine", "machines", "hardware"),
-    *("command", "request_id", "threads", "bytes"),
+    *("command", "stderr", "request_id", "threads", "bytes"),
     *("version", "versions", "ranmask", "python", "torch", "transformers", "numpy"),
 }
 """Keys that are left out wherever they stand: times, places, versions of code and of formats."""
 
-WORDING = {"error", "message", "reason", "detail", "about", "title", "note", "terms"}
-"""Keys whose strings are for people: that there is one is compared, not what it says."""
+WORDING = {
+    *("error", "message", "reason", "detail", "traceback"),
+    *("about", "title", "note", "terms", "explanation"),
+}
+"""Keys whose sentences are for people: that there is one is compared, not what it says."""
 
-VOLATILE_PATHS = ("*/manifest.json/parts/*/sha256",)  # Parquet holds versions
+VOLATILE_PATHS = (
+    "*/manifest.json/parts/*/sha256",  # Parquet holds versions
+    *("tune/*/stdout/*", "train/tune/stdout/*"),  # seconds in a table; its figures are in the file
+)
 """Paths that may differ."""
 
 SAID = "(said)"
+_TIME = re.compile(r"\b[\d.,]+ (ms|s|min|h)\b")
 _NUMBER = re.compile(r"(?<![\w.])-?\d[\d,]*(?:\.\d+)?(?:e[+-]?\d+)?%?")
 
 
@@ -110,7 +117,7 @@ def ignored(path: str, table: Table) -> bool:
 def _plain(value: Any, name: str = "") -> Any:
     if isinstance(value, dict):
         return {
-            key: SAID if key in WORDING and isinstance(inside, str) else _plain(inside, key)
+            key: SAID if key in WORDING and _sentences(inside) else _plain(inside, key)
             for key, inside in value.items()
             if key not in VOLATILE
         }
@@ -123,10 +130,14 @@ def _plain(value: Any, name: str = "") -> Any:
     return value
 
 
+def _sentences(value: Any) -> bool:
+    return all(isinstance(one, str) for one in (value if isinstance(value, list) else [value]))
+
+
 def figures(text: str, tables_only: bool = False) -> list[str]:
-    """The numbers of a text for people, in their order; of Markdown, those in its tables."""
+    """The numbers of a text for people, times left out; of Markdown, those in its tables."""
     lines = [line for line in text.splitlines() if line.startswith("|") or not tables_only]
-    return [found for line in lines for found in _NUMBER.findall(line)]
+    return [found for line in lines for found in _NUMBER.findall(_TIME.sub("", line))]
 
 
 def _renamed(value: Any, table: Table) -> Any:

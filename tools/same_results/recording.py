@@ -130,7 +130,7 @@ class Recorder:
         before = _digests(folder)
         process = subprocess.Popen(
             [self.python, "-m", "ranmask.cli", *self.table.command(arguments)],
-            env=self.environment,
+            env={**self.environment, "SLOW": "60"},
             cwd=folder,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
