@@ -180,6 +180,8 @@ def record(
     python: str, source: Path, out: Path, names: str, only: str | None, long: bool, jobs: int
 ) -> None:
     """Run the groups that match, and write an index of them last."""
+    # A background job of a shell ignores Ctrl-C, and so would all that it starts.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     recorder = Recorder(python, source, out, names)
     work: dict[str, Callable[[], None]] = {}
     for group, cases in commands(long).items():
