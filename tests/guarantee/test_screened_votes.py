@@ -13,7 +13,7 @@ from ranmask.errors import ClassifierError, ModelError
 from ranmask.models.base import BaseClassifier, MaskedCopies
 from ranmask.models.encoding import WordEncoder
 from ranmask.models.screened import ScreenedClassifier
-from ranmask.runs.run import classify_rows
+from ranmask.runs.task import classify_rows
 from ranmask.smoothing.votes import count_ballots
 from ranmask.words import Document
 
