@@ -234,10 +234,7 @@ def _shares(
     copies: Sequence[MaskedCopies], classifier: Any, work: Work, seconds: float, highest: float
 ) -> dict[str, Any]:
     encoder = classifier.encoder
-    texts = [
-        spell(one, words, frame, encoder.hide)
-        for one, (words, frame) in zip(copies, encoder.spelt(copies), strict=True)
-    ]
+    texts = spell(copies, encoder)
     lengths = np.concatenate([text.lengths for text in texts])
     table = sum(text.table_size for text in texts)
     needed, executed = work.needed(lengths), work.executed(lengths, table)

@@ -25,12 +25,13 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Protocol
 
 import numpy as np
+import numpy.typing as npt
 
 from ranmask.certificates.families import KeptSets, kept_count, sampled_sets
 from ranmask.errors import ModelError
 from ranmask.models.base import MaskedCopies, Scores
 from ranmask.models.batching import Batch, RowCount, batches
-from ranmask.models.encoding import TokenRows, WordEncoder
+from ranmask.models.encoding import Ids, TokenRows, WordEncoder
 from ranmask.words import Document
 
 SAFETY_FACTOR = 8
@@ -62,7 +63,7 @@ def steady_rows(
     Rows of many lengths and pairs are computed with as few others as possible, and in batches as
     full as they get, at places all over them.
     """
-    rows = [*_rows_of_many_lengths(encoder), *_pair_rows(encoder)]
+    rows = list(_rows_of_many_lengths(encoder))
     for count in counts:
         times = max(_times(rows, batch_tokens), 2 * (count.most or 0) // _ROWS_OF_A_LENGTH + 1)
         alone = score_rows(rows, 1, count)
@@ -81,7 +82,7 @@ def same_everywhere(
 
     Many rows, because rounding to a smaller dtype hides most of what there is to see.
     """
-    rows = [*_rows_of_many_lengths(encoder), *_pair_rows(encoder)]
+    rows = list(_rows_of_many_lengths(encoder))
     rows += [row for seed in _OTHER_SEEDS[:16] for row in _random_rows(encoder, seed)]
     first = score_rows(rows)
     crowd = score_rows(rows * _times(rows, batch_tokens))
@@ -163,7 +164,7 @@ def measure_difference(
 def _in_many_ways(score_rows: _RowScorer, encoder: WordEncoder, batch_tokens: int) -> list[Scores]:
     """Logits of the same rows in ordinary batches and in other company, a table a way."""
     rows = _all_kinds(encoder)
-    count = sum(len(text.lengths) for text in rows)
+    count = sum(len(text) for text in rows)
     return [
         score_rows(rows),
         score_rows(rows, tokens=1),
@@ -178,16 +179,12 @@ def _copies_in_ways(
     encoder: WordEncoder,
 ) -> list[Scores]:
     """Logits of the same copies: as rows, by themselves, and beside others."""
-    text, other = (probe_copies(encoder, seed)[0] for seed in (3, 4))
+    text, other = (probe_copies(encoder, seed) for seed in (3, 4))
     return [
         score_rows([encoder.rows(text)]),
         score_copies([text]),
         score_copies([*[other] * 15, text])[-len(text) :],
     ]
-
-
-def _all_kinds(encoder: WordEncoder) -> list[TokenRows]:
-    return [*_random_rows(encoder), *_whole_rows(encoder), *_pair_rows(encoder)]
 
 
 def _more_rows_in_many_ways(
@@ -205,37 +202,39 @@ def _allowed(moved: float, epsilon: float, logits: Scores) -> float:
     return 2.0 ** math.ceil(math.log2(2 * max(SAFETY_FACTOR * moved, step)))
 
 
-def probe_logits(forward: Callable[..., Scores], encoder: WordEncoder) -> Scores:
+def padded_logits(
+    forward: Callable[[Batch], Scores], rows: list[TokenRows], encoder: WordEncoder
+) -> Scores:
+    """Logits of rows, computed in one padded batch."""
+    [batch] = batches(rows, tokens=_NO_LIMIT, least_rows=_NO_LIMIT, pad_id=encoder.pad_id)
+    logits = forward(batch)
+    return logits[np.argsort(batch.places)]
+
+
+def probe_logits(forward: Callable[[Batch], Scores], encoder: WordEncoder) -> Scores:
     """Logits of random rows, in one padded batch: to compare two ways of computing them."""
-    return forward(_one_batch(list(_random_rows(encoder)), encoder))
+    return padded_logits(forward, list(_random_rows(encoder)), encoder)
 
 
-def probe_batches(encoder: WordEncoder) -> list[Batch]:
-    """Rows of all kinds and lengths in padded batches, the longest that the model takes too."""
+def probe_rows(encoder: WordEncoder) -> list[list[TokenRows]]:
+    """Rows of all kinds and lengths; and beside the longest that the model takes."""
     kinds = _all_kinds(encoder)
-    return [_one_batch(rows, encoder) for rows in (kinds, [kinds[0], _longest_row(encoder)])]
+    longest = _whole_row(encoder, encoder.most_words(), np.random.default_rng(0))
+    return [kinds, [kinds[0], longest]]
 
 
-def probe_copies(encoder: WordEncoder, seed: int = 3) -> tuple[MaskedCopies, Batch]:
-    """Copies of a text whose words have one token or more; and their rows, in one batch."""
+def probe_copies(encoder: WordEncoder, seed: int = 3) -> MaskedCopies:
+    """Copies of a text whose words have one token or more."""
     random = np.random.default_rng(seed)
     count = min(12, encoder.most_words())
-    tokens = _random_tokens(encoder, 2 * count, random).tolist()
-    spelt = [_spelt(encoder, tokens[2 * i : 2 * i + 1 + i % 2]) for i in range(count)]
-    copies = MaskedCopies(
-        Document(tuple(spelt)), count, sampled_sets(count, min(3, count), 256, seed)
-    )
-    return copies, _one_batch([encoder.rows(copies)], encoder)
+    words = [_spelt(encoder, tokens) for tokens in _random_words(encoder, count, random)]
+    kept = sampled_sets(count, min(3, count), 256, seed)
+    return MaskedCopies(Document(tuple(words)), count, kept)
 
 
-def _one_batch(rows: list[TokenRows], encoder: WordEncoder) -> Batch:
-    [batch] = batches(rows, tokens=_NO_LIMIT, least_rows=_NO_LIMIT, pad_id=encoder.pad_id)
-    return batch
-
-
-def _spelt(encoder: WordEncoder, tokens: list[int]) -> str:
+def _spelt(encoder: WordEncoder, tokens: Sequence[int]) -> str:
     """A word that has about these tokens."""
-    return str(encoder.tokenizer.decode(tokens)).strip().replace(" ", "") or "a"
+    return str(encoder.tokenizer.decode(list(tokens))).strip().replace(" ", "") or "a"
 
 
 def relative_difference(one: Scores, other: Scores) -> float:
@@ -254,21 +253,18 @@ def dropping_difference(
     difference shows in long rows only.
     """
     random = np.random.default_rng(seed)
-    frame = encoder.lay_out([(encoder.mask_id,)], np.zeros((1, 1), dtype=np.int32))
-    special = int(frame.lengths[0]) - 1
+    frame = encoder.lay_out([(encoder.mask_id,)], _everything(1))
+    first, after = frame.first_body_place, int(frame.lengths[0]) - frame.first_body_place - 1
     references, others = [], []
     for length in (24, 96, encoder.longest):
         size = min(length, encoder.longest)
-        body = _random_tokens(encoder, size - special, random)
-        first = frame.first_body_place
+        body = _random_tokens(encoder, size - first - after, random)
         ids = np.concatenate([frame.ids[0, :first], body, frame.ids[0, first + 1 :]])
         shown = random.random(size) < 0.15
-        shown[:first] = True
-        shown[size - (special - first) :] = True
-        shown[first] = True
-        whole = _batch(ids, np.arange(size))
-        hidden = Batch(whole.places, whole.ids, whole.positions, whole.types, shown[None] * 1)
-        dropped = _batch(ids[shown], np.flatnonzero(shown))
+        shown[: first + 1] = True
+        shown[size - after :] = True
+        hidden = _batch(ids, np.arange(size), shown[None].astype(np.int64))
+        dropped = _batch(ids[shown], np.flatnonzero(shown), None)
         reference = forward(hidden, positions=False)
         for other in (forward(hidden, positions=True), forward(dropped, positions=True)):
             references.append(reference)
@@ -276,13 +272,10 @@ def dropping_difference(
     return relative_difference(np.concatenate(others), np.concatenate(references))
 
 
-def _batch(ids: np.ndarray, positions: np.ndarray) -> Batch:
+def _batch(ids: Ids, positions: Ids, visible: Ids | None) -> Batch:
+    """One row."""
     return Batch(
-        np.zeros(1, dtype=np.intp),
-        ids[None].astype(np.int64),
-        positions[None].astype(np.int64),
-        np.zeros((1, len(ids)), dtype=np.int64),
-        None,
+        np.zeros(1, np.intp), ids[None], positions[None], np.zeros_like(ids)[None], visible
     )
 
 
@@ -290,34 +283,36 @@ def _random_rows(encoder: WordEncoder, seed: int = 0) -> Iterator[TokenRows]:
     random = np.random.default_rng(seed)
     for words in (3, 10, 25, 50):
         count = min(words, encoder.most_words())
-        tokens = _random_tokens(encoder, 2 * count, random)
-        pieces = [tuple(tokens[2 * i : 2 * i + 1 + i % 2].tolist()) for i in range(count)]
+        pieces = _random_words(encoder, count, random)
         for kept in sorted({1, min(2, count), kept_count(count, mask_rate=0.9)}):
             yield encoder.lay_out(pieces, sampled_sets(count, kept, 3, seed))
 
 
-def _rows_of_many_lengths(encoder: WordEncoder, seed: int = 5) -> Iterator[TokenRows]:
-    """A few rows of every small length, and of some larger ones."""
-    random = np.random.default_rng(seed)
+def _whole_row(encoder: WordEncoder, words: int, random: np.random.Generator) -> TokenRows:
+    """A text with every word visible, as plain classifiers and synonyms show it."""
+    count = min(words, encoder.most_words())
+    tokens = _random_tokens(encoder, count, random).tolist()
+    return encoder.lay_out([(token,) for token in tokens], _everything(count))
+
+
+def _rows_of_many_lengths(encoder: WordEncoder) -> Iterator[TokenRows]:
+    """A few rows of every small length, and of some larger ones; and pairs."""
+    random = np.random.default_rng(5)
     for words in (*range(1, 17), 19, 24, 29, 37, 50):
-        count = min(words, encoder.most_words())
         for _ in range(_ROWS_OF_A_LENGTH):
-            tokens = _random_tokens(encoder, count, random).tolist()
-            yield encoder.lay_out([(token,) for token in tokens], _everything(count))
+            yield _whole_row(encoder, words, random)
+    yield from _pair_rows(encoder)
 
 
-def _whole_rows(encoder: WordEncoder, seed: int = 1) -> Iterator[TokenRows]:
-    """Texts with every word visible, as plain classifiers and synonyms show them."""
-    random = np.random.default_rng(seed)
-    for words in (10, 50):
-        count = min(words, encoder.most_words())
-        tokens = _random_tokens(encoder, count, random).tolist()
-        yield encoder.lay_out([(token,) for token in tokens], _everything(count))
+def _all_kinds(encoder: WordEncoder) -> list[TokenRows]:
+    random = np.random.default_rng(1)
+    whole = [_whole_row(encoder, words, random) for words in (10, 50)]
+    return [*_random_rows(encoder), *whole, *_pair_rows(encoder)]
 
 
-def _pair_rows(encoder: WordEncoder, seed: int = 2) -> Iterator[TokenRows]:
+def _pair_rows(encoder: WordEncoder) -> Iterator[TokenRows]:
     """Whole pairs, where the model takes any."""
-    random = np.random.default_rng(seed)
+    random = np.random.default_rng(2)
     for words in (5, 20):
         tokens = _random_tokens(encoder, 2 * words, random).tolist()
         # Pieces of words, most of them: what matters is that the rows are long and filled.
@@ -334,13 +329,17 @@ def _everything(words: int) -> KeptSets:
     return np.arange(words, dtype=np.int32)[None]
 
 
-def _longest_row(encoder: WordEncoder, seed: int = 0) -> TokenRows:
-    words = encoder.most_words()
-    tokens = _random_tokens(encoder, words, np.random.default_rng(seed))
-    return encoder.lay_out([(token,) for token in tokens.tolist()], _everything(words))
+def _random_words(
+    encoder: WordEncoder, count: int, random: np.random.Generator
+) -> list[tuple[int, ...]]:
+    """Words of one token and of two, by turns."""
+    tokens = _random_tokens(encoder, 2 * count, random).tolist()
+    return [tuple(tokens[2 * i : 2 * i + 1 + i % 2]) for i in range(count)]
 
 
-def _random_tokens(encoder: WordEncoder, count: int, random: np.random.Generator) -> np.ndarray:
+def _random_tokens(
+    encoder: WordEncoder, count: int, random: np.random.Generator
+) -> npt.NDArray[np.int64]:
     special = set(encoder.tokenizer.all_special_ids)
     ordinary = [token for token in range(len(encoder.tokenizer)) if token not in special]
     return random.choice(np.array(ordinary, dtype=np.int64), size=count)
