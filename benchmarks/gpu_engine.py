@@ -146,7 +146,7 @@ class Run:
 
     def classifier(self, model: Any, hide: Any, engine: Any = "packed") -> HuggingFaceClassifier:
         """A model by the engine, or by its own forward."""
-        return HuggingFaceClassifier(model, self.tokenizer, hide=hide, engine=engine)
+        return HuggingFaceClassifier(model, self.tokenizer, hide=hide, backend=engine)
 
     def copies(self, keep: int | None) -> list[MaskedCopies]:
         """Copies of all texts; by the mask rate where ``keep`` is None."""

@@ -44,7 +44,7 @@ def classifiers():
         if (name, hide) not in built:
             made = getattr(tiny_models, name)()
             built[name, hide] = [
-                HuggingFaceClassifier(*made, hide=hide, engine=engine)
+                HuggingFaceClassifier(*made, hide=hide, backend=engine)
                 for engine in ("packed", "plain")
             ]
         return built[name, hide]
@@ -127,7 +127,7 @@ def test_any_number_of_layers(layers):
         num_hidden_layers=layers,
     )
     packed, plain = (
-        HuggingFaceClassifier(model, tokenizer, engine=engine) for engine in ("packed", "plain")
+        HuggingFaceClassifier(model, tokenizer, backend=engine) for engine in ("packed", "plain")
     )
     copies = many_copies(packed)
     found, expected = (np.concatenate(one.score(copies)) for one in (packed, plain))
@@ -291,19 +291,19 @@ class TestChoice:
         assert packed.configured(hide="mask")._packed is not None
 
     def test_a_wrong_name_is_refused(self):
-        with pytest.raises(OptionError, match="engine must be one of auto, packed, plain"):
-            HuggingFaceClassifier(*tiny_models.bert(), engine="fast")
+        with pytest.raises(OptionError, match="backend must be one of auto, packed, plain"):
+            HuggingFaceClassifier(*tiny_models.bert(), backend="fast")
 
     def test_an_unknown_structure_is_refused(self):
         with pytest.raises(ModelError, match="AlbertForSequenceClassification is not known"):
-            HuggingFaceClassifier(*tiny_models.albert(), engine="packed")
+            HuggingFaceClassifier(*tiny_models.albert(), backend="packed")
 
     def test_a_structure_that_only_looks_known_is_found_out(self):
         """Here a hook, which the engine cannot see, changes what the model computes."""
         model, tokenizer = copy.deepcopy(tiny_models.bert()[0]), tiny_models.bert()[1]
         model.bert.encoder.layer[0].register_forward_hook(lambda *a: a[-1] * 1.01)
         with pytest.raises(ModelError, match="moves logits by"):
-            HuggingFaceClassifier(model, tokenizer, engine="packed")
+            HuggingFaceClassifier(model, tokenizer, backend="packed")
 
     @pytest.fixture
     def on_gpu(self, monkeypatch):
@@ -340,7 +340,7 @@ class TestModelsThatChange:
     def both(self):
         model = copy.deepcopy(tiny_models.bert()[0])
         return [
-            HuggingFaceClassifier(model, tiny_models.bert()[1], engine=engine)
+            HuggingFaceClassifier(model, tiny_models.bert()[1], backend=engine)
             for engine in ("packed", "plain")
         ]
 

@@ -31,7 +31,7 @@ import numpy.typing as npt
 from ranmask.certificates.families import KeptSets
 from ranmask.errors import ModelError
 from ranmask.models.base import Hiding, MaskedCopies
-from ranmask.models.special_tokens import Frame, pair_frame, single_frame
+from ranmask.models.special_tokens import Frame, frame_of
 from ranmask.models.splitting import split_one_way
 from ranmask.models.synonyms import DrawnCopies
 from ranmask.words import Document
@@ -102,7 +102,7 @@ class WordEncoder:
         self._special = set(tokenizer.all_special_ids) - {self._unknown}
         # Tokens that never stand for a word of a text; what is unknown does.
         self.wordless_ids = sorted({*self._special, self.mask_id, self.pad_id})
-        self._single = single_frame(tokenizer)
+        self._single, _ = frame_of(tokenizer)
         self._most_premise_tokens = longest // 2
         self._pair: tuple[Frame, tuple[int, ...]] | None = None
         self._known: dict[str, tuple[int, ...]] = {}
@@ -281,7 +281,7 @@ class WordEncoder:
 
     def _pair_frame(self) -> tuple[Frame, tuple[int, ...]]:
         if self._pair is None:
-            frame, middle = pair_frame(self.tokenizer)
+            frame, middle = frame_of(self.tokenizer, pair=True)
             self._pair = frame if self.types else replace(frame, body_type=0), middle
         return self._pair
 

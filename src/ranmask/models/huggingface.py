@@ -38,27 +38,19 @@ try:
     from ranmask.models.first_row import first_row_model
     from ranmask.models.gpu.scoring import PackedScorer
     from ranmask.models.gpu.select import select
+    from ranmask.models.row_counts import ALONE, row_counts
 except ImportError as error:
     raise MissingDependencyError("PyTorch", "hf") from error
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
-Engine: TypeAlias = Literal["auto", "packed", "plain"]
+Backend: TypeAlias = Literal["auto", "packed", "plain"]
 """What computes logits: see `HuggingFaceClassifier`."""
 
 _CPU_TOKENS = 2304  # measured: smaller and larger batches are slower
 _GPU_TOKENS = 1 << 17
 _PACKED_ON = ("cuda",)  # where rows are packed unless something else is said
-
-# Numbers of rows to try, cheapest first, until rows have the same bits in any batch.  On a CPU the
-# last resort is a copy by itself, which has no company.
-_ALONE = RowCount(1, 1)
-_CPU_ROWS = (RowCount(4), RowCount(16), RowCount(64, 64), _ALONE)
-_CPU_HALF_ROWS = (RowCount(64, 64), _ALONE)  # rounding hides most of what there is to see
-_GPU_ROWS = (RowCount(64), RowCount(1024), RowCount(4096), RowCount(1024, 1024))
-
-_PROBED_ROWS = 16
 
 _STEADY = (
     "the model computes a copy to the same bits in any batch on this machine with as many threads, "
@@ -82,7 +74,7 @@ class HuggingFaceClassifier(BaseClassifier):
             attention, which is checked here by running the model.
         mask_token: A token of the vocabulary to use where the tokenizer has no mask token.
         batch_tokens: Most tokens in one forward pass; a default for the device otherwise.
-        engine: ``packed`` computes rows without padding, by `ranmask.models.gpu`, once its
+        backend: ``packed`` computes rows without padding, by `ranmask.models.gpu`, once its
             logits were compared with the model's own; a model that it cannot compute is refused.
             ``plain`` calls the model.  ``auto`` is ``packed`` on a GPU, where that is possible,
             and ``plain`` elsewhere.
@@ -99,14 +91,14 @@ class HuggingFaceClassifier(BaseClassifier):
         mask_token: str | None = None,
         batch_tokens: int | None = None,
         source: str | None = None,
-        engine: Engine = "auto",
+        backend: Backend = "auto",
     ) -> None:
         check_hiding(hide)
-        if engine not in get_args(Engine):
+        if backend not in get_args(Backend):
             raise OptionError(
-                f"engine must be one of {', '.join(get_args(Engine))}; not {engine!r}"
+                f"backend must be one of {', '.join(get_args(Backend))}; not {backend!r}"
             )
-        self._engine = engine
+        self._backend = backend
         self.model: Any = model
         self.model.train(False)
         self.tokenizer: Any = tokenizer
@@ -145,7 +137,7 @@ class HuggingFaceClassifier(BaseClassifier):
             mask_token=self.encoder.mask_token if mask_token is None else mask_token,
             batch_tokens=self.batch_tokens,
             source=self.source,
-            engine=self._engine,
+            backend=self._backend,
         )
 
     def in_dtype(self, dtype: str) -> HuggingFaceClassifier:
@@ -201,22 +193,13 @@ class HuggingFaceClassifier(BaseClassifier):
     def assumes(self) -> tuple[str, ...]:
         return (_STEADY,) if self.tolerance == 0 else ()
 
-    @property
-    def _row_counts(self) -> tuple[RowCount, ...]:
-        if self.model.device.type != "cpu":
-            return _GPU_ROWS
-        if not _steady_attention(self.model.config):
-            return (_ALONE,)
-        return _CPU_ROWS if self.model.dtype == torch.float32 else _CPU_HALF_ROWS
-
     def _find_tolerance(self) -> float:
         if self._packed is None:
-            counts = self._row_counts
             self._steady = numerics.steady_rows(
-                self._in_batches, self.encoder, self.batch_tokens, counts
+                self._in_batches, self.encoder, self.batch_tokens, row_counts(self.model)
             )
             steady = self._steady is not None
-            if self._steady == _ALONE:
+            if self._steady == ALONE:
                 warnings.warn(
                     f"{type(self.model).__name__} computes a copy to other bits in other batches: "
                     "copies are computed one by one, which is slow",
@@ -281,7 +264,7 @@ class HuggingFaceClassifier(BaseClassifier):
         plan = even_batches(
             rows,
             tokens=tokens or self.batch_tokens,
-            count=count or self._row_counts[0],
+            count=count or row_counts(self.model)[0],
             pad_id=self.encoder.pad_id,
         )
         for batch in plan:
@@ -352,7 +335,7 @@ class HuggingFaceClassifier(BaseClassifier):
 
     def _select_packed(self, exact: Any) -> PackedScorer | None:
         """What computes packed rows, if anything should; ``exact``: the model in float32."""
-        wanted = self._engine
+        wanted = self._backend
         if wanted == "plain" or (wanted == "auto" and self.model.device.type not in _PACKED_ON):
             return None
         found, complaints = select(
@@ -360,7 +343,7 @@ class HuggingFaceClassifier(BaseClassifier):
         )
         reasons = "; ".join(complaints)
         if found is None and wanted == "packed":
-            raise ModelError(f"engine='packed' is not possible: {reasons}. Use engine='plain'")
+            raise ModelError(f"backend='packed' is not possible: {reasons}. Use backend='plain'")
         if reasons:
             instead = "the model's own forward" if found is None else "plain PyTorch"
             warnings.warn(
@@ -402,32 +385,6 @@ class HuggingFaceClassifier(BaseClassifier):
                 f"by {difference:.1e} of their size, where hiding them from attention would not. "
                 "Its positions are probably relative. Use hide='mask'"
             )
-
-
-def _steady_attention(config: Any) -> bool:
-    """Whether PyTorch's attention for heads of this size gives a row the same bits at any place.
-
-    With several threads it does not for narrow heads, whose sums follow from where the memory of a
-    thread begins.  In logits that shows in one row of hundreds: hence a look at attention itself.
-    """
-    heads, width = (getattr(config, name, 0) for name in ("num_attention_heads", "hidden_size"))
-    if not heads or width % heads:
-        return True  # another kind of attention
-    generator = torch.Generator().manual_seed(0)
-    order = torch.arange(_PROBED_ROWS).flip(0)
-    for length in (*range(2, 20), 25, 33, 47, 64):
-        shape = (3, _PROBED_ROWS, length, heads, width // heads)
-        rows = torch.randn(shape, generator=generator)
-        parts = [_attend(rows[:, some]) for some in order.view(-1, 4)]
-        if not torch.equal(_attend(rows)[order], torch.cat(parts)):
-            return False
-    return True
-
-
-def _attend(rows: torch.Tensor) -> torch.Tensor:
-    """Attention of rows, (query, key and value; rows; length; heads; size), as models call it."""
-    query, key, value = rows.transpose(2, 3)
-    return torch.nn.functional.scaled_dot_product_attention(query, key, value)
 
 
 def _label_names(config: Any) -> tuple[str, ...]:

@@ -1,9 +1,8 @@
 """What floating point does to a model: found out, because a proof needs one fixed function.
 
-How a sum is rounded depends on the order of its terms, and libraries choose that order by the shape
-of a product.  So the logits of a copy may move in their last bits with the batch that it is
-computed in, and sharp attention makes much of last bits: how far they move on a few copies says
-little about others.  Therefore nothing is allowed to move.  `steady_rows` looks for batches in
+Libraries choose the order of a sum by the shape of a product.  So the logits of a copy may move in
+their last bits with the batch that it is computed in, and sharp attention makes much of last bits:
+how far they move on a few copies says little about others.  `steady_rows` looks for batches in
 which rows get the same bits in any company: rows of one length, in numbers that a library treats
 alike.  That is a property of shapes, not of values, so a few rows of each shape decide it.
 
@@ -12,9 +11,6 @@ factor; votes closer than that count as uncertain, against the label.  That boun
 and results name it.  `measure_difference` bounds in the same way how far one model is from another,
 computed with fewer bits.
 
-`dropping_difference` checks that leaving hidden tokens out equals hiding them from attention;
-`relative_difference` of `probe_logits` checks that a shortcut computes the same function.
-
 This module knows no framework: it is handed functions from token rows to logits.
 """
 
@@ -22,7 +18,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Sequence
-from typing import Protocol
+from typing import Protocol, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -40,11 +36,12 @@ SAFETY_FACTOR = 8
 SAME_LIMIT = 1e-4
 """Largest relative difference between two ways to compute one thing that is rounding."""
 
-
 _NO_LIMIT = 1 << 30
 _ROWS_OF_A_LENGTH = 6
 _OTHER_SEEDS = range(3, 67)  # some 2,000 rows
 _SMALLEST_SCALE = 1e-3  # for a model whose logits are all zero
+
+_CopyScorer: TypeAlias = Callable[[list[MaskedCopies]], Scores]
 
 
 class _RowScorer(Protocol):
@@ -57,11 +54,11 @@ def steady_rows(
     batch_tokens: int,
     counts: Sequence[RowCount],
 ) -> RowCount | None:
-    """The first of ``counts`` in which every row has the same bits whatever is computed beside it.
+    """The first of ``counts`` in which a row has the same bits whatever is computed beside it.
 
     None where there is none.  ``score_rows`` takes rows, the most tokens of a batch, and a count.
-    Rows of many lengths and pairs are computed with as few others as possible, and in batches as
-    full as they get, at places all over them.
+    Rows of many lengths are computed with as few others as possible, and at places all over full
+    batches.
     """
     rows = list(_rows_of_many_lengths(encoder))
     for count in counts:
@@ -74,7 +71,7 @@ def steady_rows(
 
 def same_everywhere(
     score_rows: _RowScorer,
-    score_copies: Callable[[list[MaskedCopies]], Scores],
+    score_copies: _CopyScorer,
     encoder: WordEncoder,
     batch_tokens: int,
 ) -> bool:
@@ -82,8 +79,7 @@ def same_everywhere(
 
     Many rows, because rounding to a smaller dtype hides most of what there is to see.
     """
-    rows = list(_rows_of_many_lengths(encoder))
-    rows += [row for seed in _OTHER_SEEDS[:16] for row in _random_rows(encoder, seed)]
+    rows = [*_rows_of_many_lengths(encoder), *_other_rows(encoder, 16)]
     first = score_rows(rows)
     crowd = score_rows(rows * _times(rows, batch_tokens))
     if not _all_alike(first, crowd) or not _all_alike(first, score_rows(rows, tokens=200)):
@@ -108,7 +104,7 @@ def measure_tolerance(
     encoder: WordEncoder,
     epsilon: float,
     batch_tokens: int,
-    score_copies: Callable[[list[MaskedCopies]], Scores] | None = None,
+    score_copies: _CopyScorer | None = None,
 ) -> float:
     """How far the difference of two logits of one copy may move between computations.
 
@@ -121,10 +117,10 @@ def measure_tolerance(
     computed by it, too: by themselves, beside others, and as rows.
     """
     ways = _in_many_ways(score_rows, encoder, batch_tokens)
-    moved = float(np.ptp(np.stack(ways), axis=0).max())
+    moved = float(np.ptp(ways, axis=0).max())
     if score_copies is not None:
         copies = _copies_in_ways(score_rows, score_copies, encoder)
-        moved = max(moved, float(np.ptp(np.stack(copies), axis=0).max()))
+        moved = max(moved, float(np.ptp(copies, axis=0).max()))
     return _allowed(moved, epsilon, ways[0])
 
 
@@ -137,17 +133,22 @@ def measure_difference(
 ) -> float:
     """How far the difference of two logits of one copy may lie from one model to another.
 
-    The rows of `measure_tolerance`, computed in all its ways by both, every way of one compared
-    with every way of the other; and many more rows in ordinary batches, because how far the models
-    are apart depends on the words, and on a few is several times what it is on most.  The same
-    safety factor and rounding.
+    The rows of `measure_tolerance`, every way of one model compared with every way of the other;
+    and many more rows in ordinary batches, because how far the models are apart depends on the
+    words, and on a few is several times what it is on most.
 
     ``fast_rows`` may return rows that are not finite.  They say nothing of the others and are left
     out; a model that overflows on more than half of the rows is refused.  ``epsilon`` is the
     rounding step of the fast model's numbers.
     """
-    fast = _more_rows_in_many_ways(fast_rows, encoder, batch_tokens)
-    exact = _more_rows_in_many_ways(exact_rows, encoder, batch_tokens)
+    others = _other_rows(encoder, len(_OTHER_SEEDS))
+
+    def in_many_ways(score_rows: _RowScorer) -> Scores:
+        ways = _in_many_ways(score_rows, encoder, batch_tokens)
+        more = np.repeat(score_rows(others)[None], len(ways), axis=0)
+        return np.concatenate([ways, more], axis=1)
+
+    fast, exact = in_many_ways(fast_rows), in_many_ways(exact_rows)
     finite = np.flatnonzero(np.isfinite(fast).all(axis=(0, 2)))
     rows = fast.shape[1]
     if 2 * len(finite) < rows:
@@ -161,22 +162,20 @@ def measure_difference(
     return _allowed(max(above, below), epsilon, exact)
 
 
-def _in_many_ways(score_rows: _RowScorer, encoder: WordEncoder, batch_tokens: int) -> list[Scores]:
+def _in_many_ways(score_rows: _RowScorer, encoder: WordEncoder, batch_tokens: int) -> Scores:
     """Logits of the same rows in ordinary batches and in other company, a table a way."""
     rows = _all_kinds(encoder)
-    count = sum(len(text) for text in rows)
-    return [
+    ways = [
         score_rows(rows),
         score_rows(rows, tokens=1),
         score_rows(rows, tokens=200),
-        score_rows(rows * _times(rows, batch_tokens))[-count:],
+        score_rows(rows * _times(rows, batch_tokens)),
     ]
+    return np.stack([logits[-len(ways[0]) :] for logits in ways])
 
 
 def _copies_in_ways(
-    score_rows: _RowScorer,
-    score_copies: Callable[[list[MaskedCopies]], Scores],
-    encoder: WordEncoder,
+    score_rows: _RowScorer, score_copies: _CopyScorer, encoder: WordEncoder
 ) -> list[Scores]:
     """Logits of the same copies: as rows, by themselves, and beside others."""
     text, other = (probe_copies(encoder, seed) for seed in (3, 4))
@@ -185,15 +184,6 @@ def _copies_in_ways(
         score_copies([text]),
         score_copies([*[other] * 15, text])[-len(text) :],
     ]
-
-
-def _more_rows_in_many_ways(
-    score_rows: _RowScorer, encoder: WordEncoder, batch_tokens: int
-) -> Scores:
-    """As `_in_many_ways`, followed by rows of other words, which are the same in every way."""
-    ways = np.stack(_in_many_ways(score_rows, encoder, batch_tokens))
-    more = score_rows([row for seed in _OTHER_SEEDS for row in _random_rows(encoder, seed)])
-    return np.concatenate([ways, np.repeat(more[None], len(ways), axis=0)], axis=1)
 
 
 def _allowed(moved: float, epsilon: float, logits: Scores) -> float:
@@ -249,8 +239,7 @@ def dropping_difference(
 ) -> float:
     """Relative difference between rows without hidden tokens and rows that only hide them.
 
-    Compared on rows up to the longest that the model takes: with a window of attention, the
-    difference shows in long rows only.
+    On rows up to the longest: with a window of attention, it shows in long rows only.
     """
     random = np.random.default_rng(seed)
     frame = encoder.lay_out([(encoder.mask_id,)], _everything(1))
@@ -286,6 +275,10 @@ def _random_rows(encoder: WordEncoder, seed: int = 0) -> Iterator[TokenRows]:
         pieces = _random_words(encoder, count, random)
         for kept in sorted({1, min(2, count), kept_count(count, mask_rate=0.9)}):
             yield encoder.lay_out(pieces, sampled_sets(count, kept, 3, seed))
+
+
+def _other_rows(encoder: WordEncoder, seeds: int) -> list[TokenRows]:
+    return [row for seed in _OTHER_SEEDS[:seeds] for row in _random_rows(encoder, seed)]
 
 
 def _whole_row(encoder: WordEncoder, words: int, random: np.random.Generator) -> TokenRows:
