@@ -28,6 +28,7 @@ from ranmask.models.base import (
 )
 from ranmask.models.batching import Batch, RowCount, by_text, even_batches
 from ranmask.models.encoding import TokenRows, WordEncoder
+from ranmask.models.probes import Probes
 from ranmask.models.row_format import RowFormat
 from ranmask.models.synonyms import DrawnCopies
 from ranmask.words import Document
@@ -61,10 +62,9 @@ _STEADY = (
 class HuggingFaceClassifier(BaseClassifier):
     """A sequence classification model with its tokenizer.
 
-    A hidden word leaves no trace in what the model is given (see `encoding`).  What a copy is
-    given does not depend on other copies; and neither do its logits, to the last bit, where
-    batches of some shape are seen to compute it so (`numerics.steady_rows`).  Elsewhere how far
-    they move is measured (`tolerance`).
+    A hidden word leaves no trace in what the model is given (see `encoding`).  The logits of a
+    copy do not depend on other copies, to the last bit, where batches of some shape are seen to
+    compute it so (`numerics.steady_rows`); elsewhere how far they move is measured (`tolerance`).
 
     Args:
         model: A ``...ForSequenceClassification`` model, on the device and in the dtype to run in.
@@ -194,7 +194,8 @@ class HuggingFaceClassifier(BaseClassifier):
         return (_STEADY,) if self.tolerance == 0 else ()
 
     def _find_tolerance(self) -> float:
-        if self._packed is None:
+        packed = self._packed
+        if packed is None:
             self._steady = numerics.steady_rows(
                 self._in_batches, self.encoder, self.batch_tokens, row_counts(self.model)
             )
@@ -212,10 +213,8 @@ class HuggingFaceClassifier(BaseClassifier):
             steady = shows and numerics.same_everywhere(
                 self.score_rows, self.score_copies, self.encoder, self.batch_tokens
             )
-        return 0.0 if steady else self._measured_tolerance()
-
-    def _measured_tolerance(self) -> float:
-        packed = self._packed
+        if steady:
+            return 0.0
         return numerics.measure_tolerance(
             self._in_batches if packed is None else packed.score_rows,
             self.encoder,
@@ -254,10 +253,7 @@ class HuggingFaceClassifier(BaseClassifier):
         return self._in_batches(rows, tokens, self._steady)
 
     def _in_batches(
-        self,
-        rows: Sequence[TokenRows],
-        tokens: int | None = None,
-        count: RowCount | None = None,
+        self, rows: Sequence[TokenRows], tokens: int | None = None, count: RowCount | None = None
     ) -> Scores:
         total = sum(len(text) for text in rows)
         logits: Scores | None = None
@@ -326,11 +322,11 @@ class HuggingFaceClassifier(BaseClassifier):
         checked = self.model
         if self.model.dtype != torch.float32:
             checked = copy.deepcopy(self.model).float()
-        self._check_batching(checked)
+        logits = self._check_batching(checked)
         if self.encoder.hide == "drop":
             self._check_dropping(checked)
         self._packed = self._select_packed(checked)
-        if self._packed is None and self._first_row_is_enough(checked):
+        if self._packed is None and self._first_row_is_enough(checked, logits):
             self._fast = first_row_model(self.model)
 
     def _select_packed(self, exact: Any) -> PackedScorer | None:
@@ -353,21 +349,25 @@ class HuggingFaceClassifier(BaseClassifier):
             )
         return found
 
-    def _first_row_is_enough(self, model: Any) -> bool:
+    def _first_row_is_enough(self, model: Any, logits: Scores) -> bool:
         """Whether the head reads the first row alone, where the model's structure is known."""
         fast = first_row_model(model)
         if fast is None:
             return False
-        plain = numerics.probe_logits(partial(self._run, model), self.encoder)
         try:
-            other = numerics.probe_logits(partial(self._run, fast), self.encoder)
+            other = self._probe(fast)
         except Exception:  # whatever the unknown structure does: the plain path stays right
             return False
-        return numerics.relative_difference(other, plain) <= numerics.SAME_LIMIT
+        return numerics.relative_difference(other, logits) <= numerics.SAME_LIMIT
 
-    def _check_batching(self, model: Any) -> None:
+    def _probe(self, model: Any) -> Scores:
+        """Logits of random rows in one padded batch."""
+        rows = Probes(self.encoder).rows()
+        return numerics.padded_logits(partial(self._run, model), rows, self.encoder)
+
+    def _check_batching(self, model: Any) -> Scores:
         try:
-            numerics.probe_logits(partial(self._run, model), self.encoder)
+            return self._probe(model)
         except (ValueError, IndexError) as error:
             raise ModelError(
                 f"{type(model).__name__} cannot compute several rows together: "

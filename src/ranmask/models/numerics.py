@@ -17,18 +17,16 @@ This module knows no framework: it is handed functions from token rows to logits
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import Protocol, TypeAlias
 
 import numpy as np
-import numpy.typing as npt
 
-from ranmask.certificates.families import KeptSets, kept_count, sampled_sets
 from ranmask.errors import ModelError
 from ranmask.models.base import MaskedCopies, Scores
 from ranmask.models.batching import Batch, RowCount, batches
 from ranmask.models.encoding import Ids, TokenRows, WordEncoder
-from ranmask.words import Document
+from ranmask.models.probes import ROWS_OF_A_LENGTH, Probes
 
 SAFETY_FACTOR = 8
 """How many times the largest movement that was seen is allowed for."""
@@ -37,7 +35,6 @@ SAME_LIMIT = 1e-4
 """Largest relative difference between two ways to compute one thing that is rounding."""
 
 _NO_LIMIT = 1 << 30
-_ROWS_OF_A_LENGTH = 6
 _OTHER_SEEDS = range(3, 67)  # some 2,000 rows
 _SMALLEST_SCALE = 1e-3  # for a model whose logits are all zero
 
@@ -60,9 +57,9 @@ def steady_rows(
     Rows of many lengths are computed with as few others as possible, and at places all over full
     batches.
     """
-    rows = list(_rows_of_many_lengths(encoder))
+    rows = Probes(encoder).many_lengths()
     for count in counts:
-        times = max(_times(rows, batch_tokens), 2 * (count.most or 0) // _ROWS_OF_A_LENGTH + 1)
+        times = max(_times(rows, batch_tokens), 2 * (count.most or 0) // ROWS_OF_A_LENGTH + 1)
         alone = score_rows(rows, 1, count)
         if _all_alike(alone, score_rows(rows * times, batch_tokens, count)):
             return count
@@ -79,7 +76,8 @@ def same_everywhere(
 
     Many rows, because rounding to a smaller dtype hides most of what there is to see.
     """
-    rows = [*_rows_of_many_lengths(encoder), *_other_rows(encoder, 16)]
+    probes = Probes(encoder)
+    rows = [*probes.many_lengths(), *probes.rows(_OTHER_SEEDS[:16])]
     first = score_rows(rows)
     crowd = score_rows(rows * _times(rows, batch_tokens))
     if not _all_alike(first, crowd) or not _all_alike(first, score_rows(rows, tokens=200)):
@@ -141,7 +139,7 @@ def measure_difference(
     out; a model that overflows on more than half of the rows is refused.  ``epsilon`` is the
     rounding step of the fast model's numbers.
     """
-    others = _other_rows(encoder, len(_OTHER_SEEDS))
+    others = Probes(encoder).rows(_OTHER_SEEDS)
 
     def in_many_ways(score_rows: _RowScorer) -> Scores:
         ways = _in_many_ways(score_rows, encoder, batch_tokens)
@@ -164,7 +162,7 @@ def measure_difference(
 
 def _in_many_ways(score_rows: _RowScorer, encoder: WordEncoder, batch_tokens: int) -> Scores:
     """Logits of the same rows in ordinary batches and in other company, a table a way."""
-    rows = _all_kinds(encoder)
+    rows = Probes(encoder).all_kinds()
     ways = [
         score_rows(rows),
         score_rows(rows, tokens=1),
@@ -178,7 +176,7 @@ def _copies_in_ways(
     score_rows: _RowScorer, score_copies: _CopyScorer, encoder: WordEncoder
 ) -> list[Scores]:
     """Logits of the same copies: as rows, by themselves, and beside others."""
-    text, other = (probe_copies(encoder, seed) for seed in (3, 4))
+    text, other = map(Probes(encoder).copies, (3, 4))
     return [
         score_rows([encoder.rows(text)]),
         score_copies([text]),
@@ -197,142 +195,40 @@ def padded_logits(
 ) -> Scores:
     """Logits of rows, computed in one padded batch."""
     [batch] = batches(rows, tokens=_NO_LIMIT, least_rows=_NO_LIMIT, pad_id=encoder.pad_id)
-    logits = forward(batch)
-    return logits[np.argsort(batch.places)]
+    return forward(batch)[np.argsort(batch.places)]
 
 
-def probe_logits(forward: Callable[[Batch], Scores], encoder: WordEncoder) -> Scores:
-    """Logits of random rows, in one padded batch: to compare two ways of computing them."""
-    return padded_logits(forward, list(_random_rows(encoder)), encoder)
-
-
-def probe_rows(encoder: WordEncoder) -> list[list[TokenRows]]:
-    """Rows of all kinds and lengths; and beside the longest that the model takes."""
-    kinds = _all_kinds(encoder)
-    longest = _whole_row(encoder, encoder.most_words(), np.random.default_rng(0))
-    return [kinds, [kinds[0], longest]]
-
-
-def probe_copies(encoder: WordEncoder, seed: int = 3) -> MaskedCopies:
-    """Copies of a text whose words have one token or more."""
-    random = np.random.default_rng(seed)
-    count = min(12, encoder.most_words())
-    words = [_spelt(encoder, tokens) for tokens in _random_words(encoder, count, random)]
-    kept = sampled_sets(count, min(3, count), 256, seed)
-    return MaskedCopies(Document(tuple(words)), count, kept)
-
-
-def _spelt(encoder: WordEncoder, tokens: Sequence[int]) -> str:
-    """A word that has about these tokens."""
-    return str(encoder.tokenizer.decode(list(tokens))).strip().replace(" ", "") or "a"
-
-
-def relative_difference(one: Scores, other: Scores) -> float:
-    """The largest difference, as a share of the largest logit."""
-    if one.shape != other.shape:
+def relative_difference(found: Scores, expected: Scores) -> float:
+    """The largest difference, as a share of the largest expected logit."""
+    if found.shape != expected.shape:
         return math.inf
-    return float(np.abs(one - other).max()) / max(float(np.abs(other).max()), 1e-30)
+    return float(np.abs(found - expected).max()) / max(float(np.abs(expected).max()), 1e-30)
 
 
-def dropping_difference(
-    forward: Callable[..., Scores], encoder: WordEncoder, seed: int = 0
-) -> float:
+def dropping_difference(forward: Callable[..., Scores], encoder: WordEncoder) -> float:
     """Relative difference between rows without hidden tokens and rows that only hide them.
 
     On rows up to the longest: with a window of attention, it shows in long rows only.
     """
-    random = np.random.default_rng(seed)
-    frame = encoder.lay_out([(encoder.mask_id,)], _everything(1))
+    random = np.random.default_rng(0)
+    probes = Probes(encoder)
+    frame = encoder.lay_out([(encoder.mask_id,)], np.zeros((1, 1), dtype=np.int32))
     first, after = frame.first_body_place, int(frame.lengths[0]) - frame.first_body_place - 1
     references, others = [], []
     for length in (24, 96, encoder.longest):
         size = min(length, encoder.longest)
-        body = _random_tokens(encoder, size - first - after, random)
+        body = probes.tokens(size - first - after, random)
         ids = np.concatenate([frame.ids[0, :first], body, frame.ids[0, first + 1 :]])
         shown = random.random(size) < 0.15
         shown[: first + 1] = True
         shown[size - after :] = True
-        hidden = _batch(ids, np.arange(size), shown[None].astype(np.int64))
-        dropped = _batch(ids[shown], np.flatnonzero(shown), None)
-        reference = forward(hidden, positions=False)
-        for other in (forward(hidden, positions=True), forward(dropped, positions=True)):
-            references.append(reference)
-            others.append(other)
+        hidden = _one_row(ids, np.arange(size), shown[None].astype(np.int64))
+        dropped = _one_row(ids[shown], np.flatnonzero(shown), None)
+        references += [forward(hidden, positions=False)] * 2
+        others += [forward(hidden, positions=True), forward(dropped, positions=True)]
     return relative_difference(np.concatenate(others), np.concatenate(references))
 
 
-def _batch(ids: Ids, positions: Ids, visible: Ids | None) -> Batch:
-    """One row."""
-    return Batch(
-        np.zeros(1, np.intp), ids[None], positions[None], np.zeros_like(ids)[None], visible
-    )
-
-
-def _random_rows(encoder: WordEncoder, seed: int = 0) -> Iterator[TokenRows]:
-    random = np.random.default_rng(seed)
-    for words in (3, 10, 25, 50):
-        count = min(words, encoder.most_words())
-        pieces = _random_words(encoder, count, random)
-        for kept in sorted({1, min(2, count), kept_count(count, mask_rate=0.9)}):
-            yield encoder.lay_out(pieces, sampled_sets(count, kept, 3, seed))
-
-
-def _other_rows(encoder: WordEncoder, seeds: int) -> list[TokenRows]:
-    return [row for seed in _OTHER_SEEDS[:seeds] for row in _random_rows(encoder, seed)]
-
-
-def _whole_row(encoder: WordEncoder, words: int, random: np.random.Generator) -> TokenRows:
-    """A text with every word visible, as plain classifiers and synonyms show it."""
-    count = min(words, encoder.most_words())
-    tokens = _random_tokens(encoder, count, random).tolist()
-    return encoder.lay_out([(token,) for token in tokens], _everything(count))
-
-
-def _rows_of_many_lengths(encoder: WordEncoder) -> Iterator[TokenRows]:
-    """A few rows of every small length, and of some larger ones; and pairs."""
-    random = np.random.default_rng(5)
-    for words in (*range(1, 17), 19, 24, 29, 37, 50):
-        for _ in range(_ROWS_OF_A_LENGTH):
-            yield _whole_row(encoder, words, random)
-    yield from _pair_rows(encoder)
-
-
-def _all_kinds(encoder: WordEncoder) -> list[TokenRows]:
-    random = np.random.default_rng(1)
-    whole = [_whole_row(encoder, words, random) for words in (10, 50)]
-    return [*_random_rows(encoder), *whole, *_pair_rows(encoder)]
-
-
-def _pair_rows(encoder: WordEncoder) -> Iterator[TokenRows]:
-    """Whole pairs, where the model takes any."""
-    random = np.random.default_rng(2)
-    for words in (5, 20):
-        tokens = _random_tokens(encoder, 2 * words, random).tolist()
-        # Pieces of words, most of them: what matters is that the rows are long and filled.
-        shown = tuple(_spelt(encoder, [token]) for token in tokens)
-        pair = Document(shown[:words], " ".join(shown[words:]))
-        try:
-            read = encoder.words_read(pair)
-        except ModelError:
-            return  # no pair fits, or the tokenizer knows none
-        yield encoder.rows(MaskedCopies(pair, read, _everything(read)))
-
-
-def _everything(words: int) -> KeptSets:
-    return np.arange(words, dtype=np.int32)[None]
-
-
-def _random_words(
-    encoder: WordEncoder, count: int, random: np.random.Generator
-) -> list[tuple[int, ...]]:
-    """Words of one token and of two, by turns."""
-    tokens = _random_tokens(encoder, 2 * count, random).tolist()
-    return [tuple(tokens[2 * i : 2 * i + 1 + i % 2]) for i in range(count)]
-
-
-def _random_tokens(
-    encoder: WordEncoder, count: int, random: np.random.Generator
-) -> npt.NDArray[np.int64]:
-    special = set(encoder.tokenizer.all_special_ids)
-    ordinary = [token for token in range(len(encoder.tokenizer)) if token not in special]
-    return random.choice(np.array(ordinary, dtype=np.int64), size=count)
+def _one_row(ids: Ids, positions: Ids, visible: Ids | None) -> Batch:
+    types = np.zeros_like(ids)
+    return Batch(np.zeros(1, np.intp), ids[None], positions[None], types[None], visible)

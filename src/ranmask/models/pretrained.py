@@ -8,7 +8,7 @@ model is run.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -43,36 +43,30 @@ def load(
     float16 (`ScreenedClassifier`): meant for GPUs, and for ``ensemble="vote"`` only.
     """
     known = saved_record(folder_or_id, revision)
+    computed = {"device": device, "dtype": dtype}
+    others = {"hide": hide, "mask_token": mask_token, "revision": revision}
     if known.kind == record.WORDS:
         from ranmask.models.word_table import WordTable
 
-        computed = {"device": device, "dtype": dtype}
-        _check_plain_folder(folder_or_id, "a word table", hide, mask_token, revision, **computed)
+        _check_plain_folder(folder_or_id, "a word table", others | computed)
         return WordTable.load(folder_or_id)
     if known.kind == record.BLEND:
-        _check_plain_folder(folder_or_id, "a blend", hide, mask_token, revision)
-        return _load_blend(Path(folder_or_id), known.parts, device, dtype)
+        from ranmask.models.blend import Blend
+
+        _check_plain_folder(folder_or_id, "a blend", others)
+        return Blend([_load_part(Path(folder_or_id), part, computed) for part in known.parts])
     if known.kind == record.CASCADE:
         raise ModelError(
             f"{folder_or_id!r} is a cascade of three models: load it with "
             "ranmask.smoothing.store.load_classifier, or name the folder of one of its parts, "
             f"{', '.join(known.parts)}"
         )
-    return _load_encoder(
-        folder_or_id, "mask" if hide is None else hide, mask_token, device, dtype, revision
-    )
+    hiding: Hiding = "mask" if hide is None else hide
+    return _load_encoder(folder_or_id, hiding, mask_token, device, dtype, revision)
 
 
-def _check_plain_folder(
-    folder: str,
-    kind: str,
-    hide: str | None,
-    mask_token: str | None,
-    revision: str | None,
-    **others: str | None,
-) -> None:
+def _check_plain_folder(folder: str, kind: str, refused: Mapping[str, str | None]) -> None:
     """Refuse options that are an encoder's, and what is not on this machine."""
-    refused = {"hide": hide, "mask_token": mask_token, **others, "revision": revision}
     for name, value in refused.items():
         if value is not None:
             raise OptionError(
@@ -82,23 +76,16 @@ def _check_plain_folder(
         raise ModelError(f"{folder!r} is {kind} on the hub: download its folder first, and load it")
 
 
-def _load_blend(
-    folder: Path, parts: Sequence[str], device: str | None, dtype: str | None
-) -> BaseClassifier:
-    from ranmask.models.blend import Blend
-
-    loaded = []
-    for part in parts:
-        inside = folder / part / record.FILE_NAME
-        if not inside.is_file():
-            raise ModelError(f"{str(folder)!r} has no part {part!r} with its {record.FILE_NAME}")
-        own = record.read(inside)
-        given: dict[str, Any] = {}
-        if own.kind != record.WORDS:
-            hiding = {key: own.smoothing.get(key) for key in ("hide", "mask_token")}
-            given = {**hiding, "device": device, "dtype": dtype}
-        loaded.append(load(str(inside.parent), **given))
-    return Blend(loaded)
+def _load_part(folder: Path, part: str, computed: Mapping[str, str | None]) -> BaseClassifier:
+    """A part of a blend, that hides words as it was saved."""
+    inside = folder / part / record.FILE_NAME
+    if not inside.is_file():
+        raise ModelError(f"{str(folder)!r} has no part {part!r} with its {record.FILE_NAME}")
+    own = record.read(inside)
+    given: dict[str, Any] = {}
+    if own.kind != record.WORDS:
+        given = {key: own.smoothing.get(key) for key in ("hide", "mask_token")} | dict(computed)
+    return load(str(inside.parent), **given)
 
 
 def _load_encoder(
@@ -184,12 +171,11 @@ def _save_blend(
 
     # A family, a tolerance or a threat is the blend's: in a part it would mean something else.
     shared = {key: options.get(key) for key in ("keep", "mask_rate", "ensemble")}
-    names = []
-    for number, part in enumerate(blend.parts, 1):
-        names.append(f"part{number}")
+    parts = {f"part{number}": part for number, part in enumerate(blend.parts, 1)}
+    for name, part in parts.items():
         own = part.smoothing if isinstance(part, WordTable) else shared
-        save(part, str(folder / names[-1]), options=own, labels=labels)
-    record.write(folder, record.BLEND, options, names)
+        save(part, str(folder / name), options=own, labels=labels)
+    record.write(folder, record.BLEND, options, list(parts))
 
 
 def saved_options(folder_or_id: str, revision: str | None = None) -> dict[str, Any]:

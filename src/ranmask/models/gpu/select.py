@@ -18,6 +18,7 @@ from ranmask.models.gpu.operations import TorchOperations
 from ranmask.models.gpu.scoring import PackedScorer
 from ranmask.models.gpu.weights import encoder_parts
 from ranmask.models.hub import first_line
+from ranmask.models.probes import Probes
 
 _COARSE_STEPS = 32  # of a smaller dtype's rounding, by which its logits may differ
 
@@ -47,8 +48,9 @@ def select(
         encoder_parts(model)
     except ModelError as error:
         return None, [str(error)]
-    copies = numerics.probe_copies(encoder)
-    probes = [*numerics.probe_rows(encoder), [encoder.rows(copies)]]
+    random = Probes(encoder)
+    kinds, copies = random.all_kinds(), random.copies()
+    probes = [kinds, [kinds[0], random.longest()], [encoder.rows(copies)]]
     own = [numerics.padded_logits(partial(run, exact), rows, encoder) for rows in probes]
 
     def build(model: Any, operations: TorchOperations, limit: float) -> PackedScorer:
