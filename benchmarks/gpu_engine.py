@@ -32,7 +32,7 @@ from ranmask import HuggingFaceClassifier, SmoothedClassifier
 from ranmask.certificates.families import kept_count, sampled_sets
 from ranmask.models.base import BaseClassifier, MaskedCopies
 from ranmask.models.gpu.layout import spell
-from ranmask.models.screened import ScreenedClassifier
+from ranmask.models.mixed_precision import MixedPrecisionClassifier
 from ranmask.words import Document, document
 
 RATE = 0.9
@@ -221,7 +221,7 @@ def throughput(
         if dtype != "bfloat16":
             ways["plain"] = run.classifier(own, hide, "plain")
         if dtype == "float32" and name == "22.7M" and not run.quick:  # the other is not trained
-            ways["screened"] = ScreenedClassifier(ways["engine"])  # type: ignore[arg-type]
+            ways["screened"] = MixedPrecisionClassifier(ways["engine"])  # type: ignore[arg-type]
             assert ways["screened"].tolerance > 0
         for way, classifier in ways.items():
             some, seconds = measure(run, classifier.score, copies)
@@ -285,7 +285,7 @@ def certified(run: Run, model: Any) -> None:
         own = model if dtype != "float16" else copy.deepcopy(model).half()
         base: Any = run.classifier(own, "drop")
         if dtype == "screened":
-            base = ScreenedClassifier(base)
+            base = MixedPrecisionClassifier(base)
         _certified(run, SmoothedClassifier(base, keep=2), dtype)
 
 

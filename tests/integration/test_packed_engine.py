@@ -19,7 +19,7 @@ from ranmask.models.gpu.layout import FEW_COPIES, SharedRows, spell
 from ranmask.models.gpu.operations import TorchOperations
 from ranmask.models.gpu.packing import cut, pack
 from ranmask.models.huggingface import HuggingFaceClassifier
-from ranmask.models.screened import ScreenedClassifier
+from ranmask.models.mixed_precision import MixedPrecisionClassifier
 from ranmask.words import Document
 
 pytestmark = pytest.mark.usefixtures("one_thread")
@@ -147,7 +147,7 @@ def test_certificates_are_those_of_the_plain_path(classifiers):
 
 def test_screened_votes_are_computed_by_it(classifiers):
     packed, plain = classifiers("bert", "drop")
-    screened = ScreenedClassifier(packed)
+    screened = MixedPrecisionClassifier(packed)
     assert screened.fast._packed is not None
     copies = many_copies(packed)
     votes = np.concatenate(screened.score(copies)).argmax(axis=1)

@@ -40,7 +40,7 @@ def load(
     times farther, so that one vote in ten is too close to call and counts against the label
     (docs/performance.md has the figures).  ``dtype="bfloat16"`` is there for those who need it.
     ``dtype="screened"`` gives the votes of single precision, and decides the clear ones in
-    float16 (`ScreenedClassifier`): meant for GPUs, and for ``ensemble="vote"`` only.
+    float16 (`MixedPrecisionClassifier`): meant for GPUs, and for ``ensemble="vote"`` only.
     """
     known = saved_record(folder_or_id, revision)
     computed = {"device": device, "dtype": dtype}
@@ -97,7 +97,7 @@ def _load_encoder(
     revision: str | None,
 ) -> BaseClassifier:
     from ranmask.models.huggingface import HuggingFaceClassifier
-    from ranmask.models.screened import SCREENED, ScreenedClassifier
+    from ranmask.models.mixed_precision import SCREENED, MixedPrecisionClassifier
 
     numbers = "float32" if dtype is None or dtype == SCREENED else dtype
     if numbers not in _DTYPES:
@@ -114,7 +114,7 @@ def _load_encoder(
     classifier = HuggingFaceClassifier(
         model.to(where), tokenizer, hide=hide, mask_token=mask_token, source=folder_or_id
     )
-    return ScreenedClassifier(classifier) if dtype == SCREENED else classifier
+    return MixedPrecisionClassifier(classifier) if dtype == SCREENED else classifier
 
 
 def save(

@@ -32,7 +32,7 @@ SCREENED = "screened"
 _ASSUMES = "fewer bits move no difference of two outputs of the model by more than {:.3g}"
 
 
-class ScreenedClassifier(BaseClassifier):
+class MixedPrecisionClassifier(BaseClassifier):
     """Votes as the exact model does: its vote for every copy, and certain only where its vote is.
 
     The fast model scores all copies.  A copy whose two best outputs are within the `screen`, or
@@ -111,9 +111,9 @@ class ScreenedClassifier(BaseClassifier):
 
     def configured(
         self, *, hide: Hiding | None = None, mask_token: str | None = None
-    ) -> ScreenedClassifier:
+    ) -> MixedPrecisionClassifier:
         exact = self.exact.configured(hide=hide, mask_token=mask_token)
-        return ScreenedClassifier(exact, exact.in_dtype(self.fast.dtype))
+        return MixedPrecisionClassifier(exact, exact.in_dtype(self.fast.dtype))
 
     @property
     def assumes(self) -> tuple[str, ...]:
