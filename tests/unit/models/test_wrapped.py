@@ -54,7 +54,7 @@ def test_every_wrapper_is_looked_at():
     known = {type(wrap(Odd())).__name__ for wrap in WRAPPERS.values()}
     found = {kind.__name__ for kind in below(WrappedClassifier) if "ranmask" in kind.__module__}
     # A screened one scores by its own rules; the tests of its votes look at it.
-    assert found - {"WrappedClassifier", "ScreenedClassifier"} == known
+    assert found - {"WrappedClassifier", "MixedPrecisionClassifier"} == known
 
 
 @pytest.mark.parametrize("wrap", WRAPPERS.values(), ids=WRAPPERS)
