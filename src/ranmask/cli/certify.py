@@ -21,7 +21,7 @@ from ranmask.cli.options import (
 )
 from ranmask.cli.running import classify
 from ranmask.errors import OptionError
-from ranmask.options import Checked, Option, SmoothingOptions, option_fields
+from ranmask.options import Checked, Option, SmoothingOptions, for_certificate, option_fields
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -142,7 +142,7 @@ def _comparing(given: Given, copies: int | None) -> ClassifyTask:
             "nothing else"
         )
     check_fixed(saved.get("sampling", "fixed"))
-    # Loaded as it was saved; which of the options belong to which certificate is `choosing`'s.
+    # Loaded as it was saved; `for_certificate` says which options belong to which certificate.
     chosen = {name: given[name] for name in _OF_CERTIFICATES if name in given}
     votes = {"ensemble": "vote"} if given.get("ensemble") == "vote" else {}
     smoothed = load_masked(given, **{**dict.fromkeys(_OF_CERTIFICATES), **votes})
@@ -152,7 +152,7 @@ def _comparing(given: Given, copies: int | None) -> ClassifyTask:
     def compare(texts: Sequence[Text]) -> list[Comparison]:
         return [Comparison.of(kinds) for kinds in smoothed.compare(texts, COMPARED, **chosen)]
 
-    exact, *others = (smoothed.choosing(kind, **chosen) for kind in COMPARED)
+    exact, *others = (smoothed.with_options(**for_certificate(kind, chosen)) for kind in COMPARED)
     sample = others[0].options.resolved()
     described: dict[str, Any] = {
         "compare": list(COMPARED),

@@ -10,11 +10,11 @@ from ranmask.errors import OptionError
 from ranmask.options import SmoothingOptions
 
 if TYPE_CHECKING:
-    from ranmask.smoothing.interface import TextClassifier
+    from ranmask.smoothing.interface import CertifiedClassifier
     from ranmask.smoothing.smoothed import SmoothedClassifier
 
 
-def load(given: Given, **more: Any) -> TextClassifier:
+def load(given: Given, **more: Any) -> CertifiedClassifier:
     """The classifier that was asked for; ``more`` options take the place of those given."""
     tame_libraries()
     from ranmask.smoothing.store import DEFAULT_MODEL, load_classifier

@@ -11,9 +11,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from ranmask.certificates.votes import as_scores, largest_move
 from ranmask.errors import ModelError, OptionError
 from ranmask.models.base import BaseClassifier, MaskedCopies, Scores, check_gives_scores
-from ranmask.models.outputs import as_scores, largest_move
 from ranmask.words import Document, Hiding
 
 
