@@ -361,6 +361,10 @@ class SmoothingOptions(Checked):
         )
 
 
+REQUEST_OPTIONS = tuple(name for name in option_fields(SmoothingOptions) if name != "sampling")
+"""What a request to the service may choose: sets that are drawn for each text prove nothing."""
+
+
 @dataclass(frozen=True)
 class SynonymOptions(Checked):
     """How a classifier that is smoothed by synonyms votes and certifies.  Checked when built.
@@ -429,6 +433,16 @@ class ModelOptions(Checked):
         float | None,
         Option("How far outputs may move when recomputed.", unset="measured", least=0),
     ] = None
+
+
+@dataclass(frozen=True)
+class CascadeOptions(Checked):
+    """When a cascade takes its smoothed path."""
+
+    threshold: Annotated[
+        float,
+        Option("Suspicion above which a text is taken for attacked; 1: never.", least=0, most=1),
+    ] = 0.5
 
 
 def overridden(saved: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str, Any]:

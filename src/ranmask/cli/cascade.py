@@ -14,7 +14,7 @@ from ranmask.cli.options import Dtype, tame_libraries
 from ranmask.cli.terminal import say
 from ranmask.cli.training_log import TrainingLog
 from ranmask.errors import OptionError, OutputError
-from ranmask.options import Checked, Device, Option
+from ranmask.options import CascadeOptions, Checked, Device, Option
 from ranmask.results.files import check_file
 from ranmask.training.options import WHOLE_TEXTS, TrainingOptions
 
@@ -78,7 +78,7 @@ def build(
     output: Annotated[Path, Parameter(help="Folder for the cascade.")],
     threshold: Annotated[
         float, Parameter(help="Suspicion above which a text is taken for attacked.")
-    ] = 0.5,
+    ] = CascadeOptions.threshold,
 ) -> None:
     """Copy three models into one folder: a cascade, which as a whole carries no certificate."""
     tame_libraries()

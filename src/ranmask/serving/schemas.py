@@ -16,7 +16,7 @@ from pydantic import (
     model_validator,
 )
 
-from ranmask.options import SmoothingOptions, option_fields
+from ranmask.options import REQUEST_OPTIONS, SmoothingOptions, option_fields
 from ranmask.results import Certificate, Prediction
 from ranmask.words import Text
 
@@ -53,9 +53,8 @@ class _Options(_Sent):
 def _request_fields() -> dict[str, Any]:
     """The fields of `SmoothingOptions`, all of which may be left out; what is dear is bounded."""
     found: dict[str, Any] = {}
-    for name, field in option_fields(SmoothingOptions).items():
-        if name == "sampling":  # what is drawn for each text proves nothing
-            continue
+    for name in REQUEST_OPTIONS:
+        field = option_fields(SmoothingOptions)[name]
         about = field.about
         hint: Any = Literal[field.choices] if field.choices else field.kind
         bounds = {"ge": about.least, "gt": about.above, "lt": about.below, "le": _MOST.get(name)}

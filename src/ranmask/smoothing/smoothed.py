@@ -27,8 +27,10 @@ from ranmask.options import (
     DEFAULT_MASKS,
     CertificateKind,
     Ensemble,
+    ModelOptions,
     SmoothingOptions,
     Threat,
+    check_saved,
     for_certificate,
     overridden,
 )
@@ -193,6 +195,7 @@ class SmoothedClassifier(VotingClassifier[SmoothingOptions, MaskedText]):
                 "with ranmask.smoothing.store.load_classifier"
             )
         saved = known.smoothing
+        check_saved(known.path, saved, SmoothingOptions, ModelOptions)
         if device is not None or dtype is not None or hide is not None:
             saved.pop("tolerance", None)  # it was given for another computation
         named = {"keep": keep, "mask_rate": mask_rate, "hide": hide}

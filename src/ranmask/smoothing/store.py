@@ -15,7 +15,8 @@ from ranmask.errors import ModelError, OptionError, OutputError
 from ranmask.models import SHIPPED_FOLDER, pretrained, record
 from ranmask.models.base import BaseClassifier
 from ranmask.models.blend import Blend
-from ranmask.smoothing.cascade import DEFAULT_THRESHOLD, Cascade
+from ranmask.options import CascadeOptions, ModelOptions, SmoothingOptions, check_saved
+from ranmask.smoothing.cascade import Cascade
 from ranmask.smoothing.interface import CertifiedClassifier
 from ranmask.smoothing.smoothed import SmoothedClassifier
 from ranmask.smoothing.synonyms import SynonymSmoothedClassifier
@@ -117,7 +118,11 @@ def blend_folders(parts: Sequence[str], output: Path) -> SmoothedClassifier:
 
 
 def cascade_folders(
-    plain: str, smoothed: str, detector: str, output: Path, threshold: float = DEFAULT_THRESHOLD
+    plain: str,
+    smoothed: str,
+    detector: str,
+    output: Path,
+    threshold: float = CascadeOptions.threshold,
 ) -> Cascade:
     """Copy three models into one folder that holds their `Cascade`, which carries no certificate.
 
@@ -148,7 +153,8 @@ def _load_cascade(folder: Path, known: record.Record, given: dict[str, Any]) -> 
     for part, inside in folders.items():
         if not inside.is_dir():
             raise ModelError(f"the cascade in {str(folder)!r} has no folder {part!r}")
-    return _cascade(folders, known.smoothing.get("threshold", DEFAULT_THRESHOLD), **given)
+    check_saved(known.path, known.smoothing, CascadeOptions)
+    return _cascade(folders, CascadeOptions(**known.smoothing).threshold, **given)
 
 
 def _cascade(
@@ -166,7 +172,9 @@ def _cascade(
         return {"device": device, "dtype": dtype}
 
     def whole(part: str) -> BaseClassifier:
-        saved = pretrained.saved_options(str(folders[part]))
+        known = pretrained.saved_record(str(folders[part]))
+        saved = known.smoothing
+        check_saved(known.path, saved, SmoothingOptions, ModelOptions)
         hiding = {key: saved[key] for key in ("hide", "mask_token") if key in saved}
         return pretrained.load(str(folders[part]), **hiding, **computed(part))
 

@@ -264,7 +264,7 @@ class TestRefused:
             ({"masks": 0}, "masks must be a whole number of at least 1, not 0"),
             ({"selection_masks": 1.5}, "selection_masks must be .* not 1.5"),
             ({"ensemble": "mean"}, "ensemble must be one of vote, score, logit; not 'mean'"),
-            ({"alpha": 1}, "alpha must lie between 0 and 1, not 1"),
+            ({"alpha": 1}, "alpha must be a number between 0 and 1, not 1"),
             ({"seed": -1}, "seed must be .* not -1"),
             ({"labels": ["one"]}, "at least two different names"),
             ({"tolerance": -1}, "tolerance must be a number of at least 0, not -1"),
