@@ -390,7 +390,9 @@ class TestRefused:
         ("change", "message"),
         [
             pytest.param({"smoothing": {"keep": 1}}, "the option 'keep'", id="option"),
-            pytest.param({"smoothing": {"threshold": "x"}}, "threshold must be a number", id="threshold"),
+            pytest.param(
+                {"smoothing": {"threshold": "x"}}, "threshold must be a number", id="threshold"
+            ),
             pytest.param({"parts": ["plain"]}, "a cascade's are plain, smoothed", id="parts"),
         ],
     )

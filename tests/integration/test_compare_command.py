@@ -228,7 +228,7 @@ class TestCopies:
         ("arguments", "message"),
         [
             (["--copies", "0"], "at least 1, not 0"),
-            (["--copies", "1", "--certificate", "paper"], "certificate='paper'"),
+            (["--copies", "1", "--certificate", "paper"], "--certificate paper"),
         ],
     )
     def test_refused(self, arguments, message):

@@ -455,7 +455,7 @@ def test_options_that_mean_nothing_with_a_defence(name):
         ),
         (("augment", "--share", 0), "--share must be above 0 and at most 1, not '0'"),
         (("augment", "--share", "half"), "--share must be a number, as 0.5 or 1/2, not 'half'"),
-        (("augment", "--recipe", "sesame"), "recipe must be one of textfooler, bert-attack"),
+        (("augment", "--recipe", "sesame"), "--recipe must be one of textfooler, bert-attack"),
         (("none", "--accumulate", 0), "--accumulate must be a whole number of at least 1, not 0"),
         (("pgd", "--kind", "words"), "--defence means nothing with --kind words: leave it out"),
         (("ranmask", "--kind", "mlm"), "--defence means nothing with --kind mlm: leave it out"),

@@ -277,7 +277,7 @@ class TestRefused:
                 ("--base", "b", *ENCODER, "--learning-rate", "0"),
                 "--learning-rate must be a number ab",
             ),
-            (("--base", "b", *ENCODER, "--device", "tpu"), "device must be cpu or cuda"),
+            (("--base", "b", *ENCODER, "--device", "tpu"), "--device must be cpu or cuda"),
             (("--base", "b", *ENCODER, "--pair-columns", "one"), "--pair-columns takes two names"),
             (
                 ("--base", "b", *ENCODER, "--rows", "0"),

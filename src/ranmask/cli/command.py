@@ -125,13 +125,15 @@ def others(options: type, *names: str) -> set[str]:
 def in_flags(error: RanmaskError, flags: Mapping[str, str]) -> str:
     """A message that speaks of arguments as one that speaks of flags.
 
-    Shown as flags are ``mask_rate``, ``keep=3``, and, once each, words that an `OptionError` names.
+    Shown as flags are ``mask_rate``, ``keep=3``, ``keep must ...`` where a message begins so, and,
+    once each, words that an `OptionError` names.
 
     >>> flags = {"keep": "--keep", "mask_rate": "--mask-rate"}
     >>> in_flags(OptionError("mask_rate goes with keep=1, not with keep='all'"), flags)
     '--mask-rate goes with --keep 1, not with --keep all'
     """
-    named = set(getattr(error, "names", ()))
+    message = str(error)
+    named = {*getattr(error, "names", ()), *message.split(" must ", 1)[:1]}
 
     def shown(found: re.Match[str]) -> str:
         name, equals, text, word = found.groups()
@@ -143,7 +145,7 @@ def in_flags(error: RanmaskError, flags: Mapping[str, str]) -> str:
     return re.sub(
         r"(?<![\w/.'\"-])([a-z][a-z_]*)(?:(=)(?:'([^']*)'|([\w.+-]*\w)))?(?![\w/'\"-]|\.\w)",
         shown,
-        str(error),
+        message,
     )
 
 
