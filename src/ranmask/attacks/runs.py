@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from ranmask import __version__
-from ranmask.attacks.engine import Engine, Target
+from ranmask.attacks.loop import AttackLoop, Target
 from ranmask.attacks.outcome import AttackOutcome
 from ranmask.attacks.summary import AttackSummary, summarise
 from ranmask.data.rows import Row
@@ -37,7 +37,7 @@ def targets(rows: Iterable[Row], labels: tuple[str, ...] | None) -> Iterator[Tar
         yield Target(row.number, row.text, label, error)
 
 
-def attack_description(engine: Engine, source: dict[str, Any]) -> dict[str, Any]:
+def attack_description(engine: AttackLoop, source: dict[str, Any]) -> dict[str, Any]:
     """What the record of a run holds: everything that its outcomes depend on."""
     victim = engine.victim.description()
     return {
@@ -50,7 +50,7 @@ def attack_description(engine: Engine, source: dict[str, Any]) -> dict[str, Any]
 
 
 def run_to_file(
-    engine: Engine,
+    engine: AttackLoop,
     rows: Iterable[Row],
     source: dict[str, Any],
     path: Path,
@@ -112,7 +112,7 @@ class AttackWork:
     depends on its shard and on nothing else.
     """
 
-    engine: Engine
+    engine: AttackLoop
     labels: tuple[str, ...] | None = None
     command: str = "attack"
 

@@ -49,13 +49,13 @@ from ranmask.cli.options import (
     tame_libraries,
     word_losses_from,
 )
-from ranmask.cli.resources import supplies_for
+from ranmask.cli.resources import resources_for
 from ranmask.cli.running import check_output
 from ranmask.cli.sharding import print_attacked, run_sharded, sharding_from
 from ranmask.errors import OptionError
 
 if TYPE_CHECKING:
-    from ranmask.attacks.engine import Engine
+    from ranmask.attacks.loop import AttackLoop
     from ranmask.attacks.outcome import AttackOutcome
     from ranmask.attacks.recipe import Budget
     from ranmask.attacks.runs import AttackWork
@@ -144,7 +144,7 @@ def attack(
         "device": device,
         "dtype": dtype,
     }
-    supplies = {
+    resources = {
         "neighbours": neighbours,
         "tagger": tagger,
         "sentence_encoder": sentence_encoder,
@@ -161,7 +161,7 @@ def attack(
     }
     names = (source.origin or {}).get("label_names")
     victim = partial(_victim, model, plain, options, lm)
-    make = partial(_engine, recipe, preset, supplies, victim, settings, names)
+    make = partial(_engine, recipe, preset, resources, victim, settings, names)
     if sharding is not None and output is not None:
         return run_sharded(sharding, partial(_sharded, make, names), source, output, print_attacked)
     return _run(make(source.rows), source, output, show, as_json)
@@ -170,27 +170,29 @@ def attack(
 def _engine(
     recipe: str,
     preset: str,
-    supplies: dict[str, Any],
+    resources: dict[str, Any],
     victim: Callable[[], Victim],
     settings: dict[str, Any],
     label_names: list[str] | None,
     rows: Iterable[Row],
-) -> Engine:
+) -> AttackLoop:
     """What attacks; ``rows`` give it words where a recipe takes them from the texts."""
     tame_libraries()
-    from ranmask.attacks.engine import Engine
+    from ranmask.attacks.loop import AttackLoop
     from ranmask.attacks.recipes import build_recipe
     from ranmask.runs.run import class_ids
 
-    loaded = supplies_for(recipe, rows, **supplies)
+    loaded = resources_for(recipe, rows, **resources)
     built = build_recipe(recipe, loaded, preset)  # type: ignore[arg-type]  # checked before
-    engine = Engine(victim(), built, **settings)
+    engine = AttackLoop(victim(), built, **settings)
     if label_names:
         class_ids(label_names, engine.victim.labels)  # told before the first text
     return engine
 
 
-def _sharded(make: Callable[[Iterable[Row]], Engine], label_names: list[str] | None) -> AttackWork:
+def _sharded(
+    make: Callable[[Iterable[Row]], AttackLoop], label_names: list[str] | None
+) -> AttackWork:
     """What a worker does with a shard; called in the worker."""
     from ranmask.attacks.runs import AttackWork
 
@@ -257,7 +259,7 @@ def _budget(given: str | None) -> Budget:
         ) from None
 
 
-def _run(engine: Engine, source: Source, output: Path | None, show: int, as_json: bool) -> bool:
+def _run(engine: AttackLoop, source: Source, output: Path | None, show: int, as_json: bool) -> bool:
     from rich.console import Console
 
     from ranmask.attacks import runs
@@ -299,13 +301,13 @@ def _run(engine: Engine, source: Source, output: Path | None, show: int, as_json
     return summary.errors > 0
 
 
-def _labels(engine: Engine, names: Sequence[str] | None) -> tuple[str, ...] | None:
+def _labels(engine: AttackLoop, names: Sequence[str] | None) -> tuple[str, ...] | None:
     """The victim's names of its classes; a function has none, and is taken to have the data's."""
     return engine.victim.labels or (tuple(names) if names else None)
 
 
 def _to_file(
-    engine: Engine,
+    engine: AttackLoop,
     source: Source,
     output: Path,
     seen: Callable[[AttackOutcome], None],

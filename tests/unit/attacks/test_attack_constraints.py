@@ -16,34 +16,33 @@ from ranmask.attacks.constraints import (
     SimilarSentence,
     SimilarWord,
 )
-from ranmask.attacks.recipes import build_recipe
-from ranmask.attacks.requests import Embed
+from ranmask.attacks.recipes import AttackResources, build_recipe
 from ranmask.attacks.resources.neighbours import NeighbourTable
-from ranmask.attacks.resources.stop_words import StopWords
-from ranmask.attacks.supplies import Supplies
-from ranmask.attacks.tokenization import cut
+from ranmask.attacks.resources.word_lists import StopWords
+from ranmask.attacks.steps import EncodeSentences
+from ranmask.attacks.tokenization import tokenize
 
 
 def text_of(*words):
-    return cut(" ".join(words), "words")
+    return tokenize(" ".join(words), "words")
 
 
 def proposal(text, **words):
     """``a3="x"`` puts x in place 3."""
     places = {int(name[1:]): word for name, word in words.items()}
-    return Proposal(text.replaced_all(places), tuple(places))
+    return Proposal(text.replaced(places), tuple(places))
 
 
 def allowed(constraint, proposals, original, current=None, encode=None):
     """What a constraint allows, and the sentences that it asked for."""
     asked = []
-    dialogue = constraint.allowed(proposals, current or original, original)
+    steps = constraint.allowed(proposals, current or original, original)
     try:
-        request = next(dialogue)
+        request = next(steps)
         while True:
-            assert isinstance(request, Embed) and encode is not None
+            assert isinstance(request, EncodeSentences) and encode is not None
             asked.append(request.sentences)
-            request = dialogue.send(np.array([encode[one] for one in request.sentences]))
+            request = steps.send(np.array([encode[one] for one in request.sentences]))
     except StopIteration as stop:
         return stop.value, asked
 
@@ -165,7 +164,7 @@ class TestSamePartOfSpeech:
     def test_read_between_the_original_words(self):
         """An earlier replacement has no say in the tag of a later one."""
         tagger = by_table()
-        current = self.letters.replaced(4, "changed")
+        current = self.letters.replaced({4: "changed"})
         allowed(SamePartOfSpeech(tagger), [proposal(current, a5="x")], self.letters, current)
         assert not any("changed" in words for words in tagger.asked)
 
@@ -248,7 +247,7 @@ class TestSimilarSentence:
         ("against", "old"), [("original", "a b c"), ("current", "changed b c")]
     )
     def test_against(self, against, old):
-        current = self.text.replaced(0, "changed")
+        current = self.text.replaced({0: "changed"})
         made = [proposal(current, a1="x")]
         encode = {"a b c": at_angle(0), "changed b c": at_angle(50), "changed x c": at_angle(100)}
         constraint = SimilarSentence(0.5, against=against)
@@ -270,7 +269,7 @@ class TestSimilarSentence:
     @pytest.mark.parametrize(("words", "short"), [(4, True), (5, False), (6, False)])
     def test_short_texts_pass_unasked(self, words, short):
         text = text_of(*"abcdefg"[:words])
-        changed = text.replaced(0, "x")
+        changed = text.replaced({0: "x"})
         encode = {text.window(0, 5): at_angle(0), changed.window(0, 5): at_angle(90)}
         constraint = SimilarSentence(0.9, window=5, skip_short=True)
         kept, asked = allowed(constraint, [proposal(text, a0="x")], text, encode=encode)
@@ -296,13 +295,13 @@ class TestMostWords:
 
     def test_earlier_replacements_count_those_undone_do_not(self):
         text = text_of(*"abcde")
-        current = text.replaced_all({0: "x", 1: "y"})
+        current = text.replaced({0: "x", 1: "y"})
         made = [proposal(current, a2="z"), proposal(current, a1="z"), proposal(current, a1="b")]
         kept, _ = allowed(MostWords(0.4), made, text, current)
         assert kept == made[1:]
 
     def test_attackable_words_of_both_parts(self):
-        text = cut(("one, two", "three - four!"), "textattack-2021")
+        text = tokenize(("one, two", "three - four!"), "textattack-2021")
         made = [proposal(text, a0="x", a3="y"), proposal(text, a0="x", a2="z", a3="y")]
         assert allowed(MostWords(0.5), made, text)[0] == made[:1]
 
@@ -310,7 +309,7 @@ class TestMostWords:
 class TestEditDistance:
     def test_counts_against_the_original(self):
         text = text_of("abcdef", "ghijkl", "mn")
-        current = text.replaced(0, "abcxyz")  # three already
+        current = text.replaced({0: "abcxyz"})  # three already
         made = [
             proposal(current, a1="ghijk"),
             proposal(current, a1="gh"),
@@ -322,7 +321,7 @@ class TestEditDistance:
         assert allowed(EditDistance(7), made, text, current)[0] == made
 
     def test_over_the_whole_of_a_pair(self):
-        text = cut(("premise here", "short one"), "words")
+        text = tokenize(("premise here", "short one"), "words")
         made = [proposal(text, a0="premises", a3="ones")]
         assert allowed(EditDistance(2), made, text)[0] == made
         assert allowed(EditDistance(1), made, text)[0] == []
@@ -333,7 +332,7 @@ class TestEditDistance:
         with pytest.raises(MissingDependencyError, match=r"pip install 'ranmask\[attacks\]'"):
             EditDistance(30)
         with pytest.raises(MissingDependencyError, match="rapidfuzz is not installed"):
-            build_recipe("deepwordbug", Supplies(stop_words=StopWords("none", frozenset())))
+            build_recipe("deepwordbug", AttackResources(stop_words=StopWords("none", frozenset())))
 
 
 def test_descriptions_are_plain_json():

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
@@ -36,14 +36,20 @@ class Checkpoint:
         longest: The longest row in tokens, if less than the model takes.
     """
 
+    kind: ClassVar[str]
+    loader: ClassVar[str]
+    """The class of transformers that loads it."""
+    untrained: ClassVar[str]
+    """What a file that lacks weights is not."""
+    advice: ClassVar[str] = ""
+    batch_tokens: ClassVar[tuple[int, int]]
+    """Most tokens of a batch, on a CPU and on a GPU."""
+
     def __init__(
-        self,
-        model: Any,
-        tokenizer: Any,
-        *,
-        source: str | None = None,
-        longest: int | None = None,
+        self, model: Any, tokenizer: Any, *, source: str | None = None, longest: int | None = None
     ) -> None:
+        from ranmask.models.huggingface import longest_row
+
         self.model = model
         self.model.train(False)
         split_one_way(tokenizer)
@@ -55,13 +61,60 @@ class Checkpoint:
                 f"the tokenizer knows {len(tokenizer)} tokens, the model only "
                 f"{embeddings.num_embeddings}: they do not belong together"
             )
-        from ranmask.models.huggingface import longest_row
-
-        limits = [LONGEST, longest_row(model, tokenizer), *([] if longest is None else [longest])]
-        self.longest = min(limits)
-        self.pad_id = opening.padding_id(model, tokenizer)
-        self.on_cpu = model.device.type == "cpu"
+        self.longest = min(LONGEST, longest_row(model, tokenizer), longest or LONGEST)
+        self._pad_id = opening.padding_id(model, tokenizer)
+        self._on_cpu = model.device.type == "cpu"
         self._reads_types = opening.reads_types(model)
+
+    @classmethod
+    def from_pretrained(cls, folder_or_id: str | Path, device: str | None = None) -> Self:
+        """A model by its folder or hub id, in single precision; on a GPU if there is one.
+
+        Refused where the file lacks weights that are used: they would be drawn at random.
+        """
+        try:
+            import torch
+            import transformers
+        except ImportError as error:
+            raise MissingDependencyError("PyTorch or transformers", "hf") from error
+        source = _existing(folder_or_id)
+        where = opening.usable_device(torch, device)
+        try:
+            with _silence(transformers):
+                auto = transformers.AutoTokenizer
+                tokenizer = auto.from_pretrained(source, trust_remote_code=False)
+                model, report = getattr(transformers, cls.loader).from_pretrained(
+                    source,
+                    use_safetensors=True,
+                    trust_remote_code=False,
+                    dtype=torch.float32,
+                    output_loading_info=True,
+                )
+        except Exception as error:  # loaders raise all sorts of things over a damaged folder
+            if not Path(source).is_dir():
+                raise ModelError(
+                    f"there is no folder {source!r}, and no model of that name could be had from "
+                    "the hub"
+                ) from error
+            raise ModelError(f"cannot load {source!r}: {opening.first_line(error)}") from error
+        if set(range(len(tokenizer))) <= set(tokenizer.all_special_ids):
+            raise ModelError(f"{source!r} has no tokenizer files: save the tokenizer there too")
+        if missing := sorted(filter(cls.needs, report["missing_keys"])):
+            names = ", ".join(missing[:4]) + (" ..." if len(missing) > 4 else "")
+            raise ModelError(
+                f"{source!r} is not {cls.untrained}: it has no weights for {names}{cls.advice}"
+            )
+        return cls(model.to(where), tokenizer, source=source, longest=cls.limit(source))
+
+    @classmethod
+    def needs(cls, weight: str) -> bool:
+        """Whether what is read from the model depends on a weight."""
+        return True
+
+    @classmethod
+    def limit(cls, source: str) -> int | None:
+        """Most tokens of a row, where a file beside the model names a limit."""
+        return None
 
     def rows(self, texts: Sequence[str]) -> list[TokenRows]:
         """One row for each text, special tokens included, cut to the longest that the model takes.
@@ -73,16 +126,17 @@ class Checkpoint:
         encoded = self.tokenizer(
             list(texts), truncation=True, max_length=self.longest, verbose=False
         )
-        return [_row(ids or [self.pad_id]) for ids in encoded["input_ids"]]
+        return [_row(ids or [self._pad_id]) for ids in encoded["input_ids"]]
 
-    def outputs(self, rows: Sequence[TokenRows], tokens: int) -> Iterator[tuple[Batch, Any]]:
-        """What the model says of rows, in batches of at most ``tokens`` tokens, shortest first."""
+    def outputs(self, rows: Sequence[TokenRows]) -> Iterator[tuple[Batch, Any]]:
+        """What the model says of rows, in batches, shortest first."""
         import torch
 
         if not rows:
             return
-        least_rows = _CPU_LEAST_ROWS if self.on_cpu else _GPU_LEAST_ROWS
-        for batch in batches(rows, tokens=tokens, least_rows=least_rows, pad_id=self.pad_id):
+        tokens = self.batch_tokens[0 if self._on_cpu else 1]
+        least_rows = _CPU_LEAST_ROWS if self._on_cpu else _GPU_LEAST_ROWS
+        for batch in batches(rows, tokens=tokens, least_rows=least_rows, pad_id=self._pad_id):
             inputs = {"input_ids": torch.from_numpy(batch.ids)}
             if batch.visible is not None:
                 inputs["attention_mask"] = torch.from_numpy(batch.visible)
@@ -93,9 +147,10 @@ class Checkpoint:
                 output = self.model(**there)
             yield batch, output
 
-    def description(self) -> dict[str, object]:
+    def description(self) -> dict[str, Any]:
         """Which model it is; a retrained one is another, whatever its folder."""
         return {
+            "kind": self.kind,
             "name": Path(self.source).name if Path(self.source).is_dir() else self.source,
             "source": self.source,
             "sha256": self._digest,
@@ -108,46 +163,7 @@ class Checkpoint:
         return identity.digest(self.model, self.tokenizer)
 
 
-def load(
-    loader: Literal["AutoModel", "AutoModelForMaskedLM"],
-    folder_or_id: str | Path,
-    device: str | None = None,
-) -> tuple[Any, Any, tuple[str, ...]]:
-    """A model in single precision, its tokenizer, and the weights that its file did not have.
-
-    Those weights were drawn at random: whether that matters is for the caller to say.  A GPU is
-    used if there is one and no other ``device`` is named.
-    """
-    try:
-        import torch
-        import transformers
-    except ImportError as error:
-        raise MissingDependencyError("PyTorch or transformers", "hf") from error
-    source = existing(folder_or_id)
-    where = opening.usable_device(torch, device)
-    try:
-        with _silence(transformers):
-            tokenizer = transformers.AutoTokenizer.from_pretrained(source, trust_remote_code=False)
-            model, report = getattr(transformers, loader).from_pretrained(
-                source,
-                use_safetensors=True,
-                trust_remote_code=False,
-                dtype=torch.float32,
-                output_loading_info=True,
-            )
-    except Exception as error:  # loaders raise all sorts of things over a damaged folder
-        if not Path(source).is_dir():
-            raise ModelError(
-                f"there is no folder {source!r}, and no model of that name could be had from the "
-                "hub"
-            ) from error
-        raise ModelError(f"cannot load {source!r}: {opening.first_line(error)}") from error
-    if set(range(len(tokenizer))) <= set(tokenizer.all_special_ids):
-        raise ModelError(f"{source!r} has no tokenizer files: save the tokenizer there too")
-    return model.to(where), tokenizer, tuple(sorted(report["missing_keys"]))
-
-
-def existing(folder_or_id: str | Path) -> str:
+def _existing(folder_or_id: str | Path) -> str:
     """The name, once it is clear that it is no path to a folder that is not there.
 
     Such a path must not be looked up on the hub by its name.
@@ -156,14 +172,9 @@ def existing(folder_or_id: str | Path) -> str:
     if name.startswith("~"):
         name = str(Path(name).expanduser())
     opening.check_folder(name)
-    if isinstance(folder_or_id, Path) and not folder_or_id.expanduser().is_dir():
+    if isinstance(folder_or_id, Path) and not Path(name).is_dir():
         raise ModelError(f"there is no model folder {name!r}")
     return name
-
-
-def listed(names: Sequence[str]) -> str:
-    """Names of weights for a message: the first few."""
-    return ", ".join(names[:4]) + (" ..." if len(names) > 4 else "")
 
 
 def _row(ids: Sequence[int]) -> TokenRows:
