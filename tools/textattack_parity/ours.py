@@ -14,11 +14,10 @@ import numpy as np
 
 from ranmask.attacks.api import attack
 from ranmask.attacks.candidates import TypingErrors, in_case_of
-from ranmask.attacks.constraints import Proposal
 from ranmask.attacks.recipe import AttackRecipe, Ranking
 from ranmask.attacks.recipes import AttackResources, build_recipe
 from ranmask.attacks.resources import MaskedLM, StopWords, WordVectors, load_tagger
-from ranmask.attacks.steps import Attempt, QueryModel, SearchSteps, SeededRandom
+from ranmask.attacks.steps import Attempt, QueryModel, SeededRandom, Steps
 from ranmask.attacks.tokenization import AttackedText, tokenize
 from ranmask.words import split
 from tools.textattack_parity import common
@@ -69,7 +68,7 @@ class WordRandom(SeededRandom):
 
 
 @dataclass
-class Steps:
+class Trace:
     """What happened on the way."""
 
     positions: Sequence[int] = ()
@@ -83,9 +82,9 @@ class TracedRanking(Ranking):
     """A ranking, and what it asked."""
 
     inner: Ranking
-    steps: defaultdict[int, Steps]
+    steps: defaultdict[int, Trace]
 
-    def order(self, attempt: Attempt, positions: Sequence[int]) -> SearchSteps[list[int]]:
+    def order(self, attempt: Attempt, positions: Sequence[int]) -> Steps[list[int]]:
         """The inner ranking's."""
         steps = self.steps[attempt.number]
         steps.positions = list(positions)
@@ -110,14 +109,14 @@ class TracedRanking(Ranking):
 class TracedRecipe(AttackRecipe):
     """A recipe, and what it proposed."""
 
-    steps: defaultdict[int, Steps] = field(default_factory=lambda: defaultdict(Steps))
+    steps: defaultdict[int, Trace] = field(default_factory=lambda: defaultdict(Trace))
 
-    def proposals(
+    def candidate_texts(
         self, attempt: Attempt, current: AttackedText, position: int
-    ) -> SearchSteps[list[Proposal]]:
+    ) -> Steps[list[AttackedText]]:
         """The recipe's."""
-        made = yield from super().proposals(attempt, current, position)
-        shown = [_replacement(current, position, proposal.text) for proposal in made]
+        made = yield from super().candidate_texts(attempt, current, position)
+        shown = [_replacement(current, position, text) for text in made]
         self.steps[attempt.number].visits.append([position, shown])
         return made
 

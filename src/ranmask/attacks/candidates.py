@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
 
-from ranmask.attacks.steps import Attempt, Component, FillMask, SearchSteps, SeededRandom
+from ranmask.attacks.steps import Attempt, Component, FillMask, SeededRandom, Steps
 from ranmask.attacks.tokenization import AttackedText, Tokenization, count_words
 
 if TYPE_CHECKING:
@@ -31,9 +31,7 @@ class Candidates(Component):
         """Words for a position of the current text, found without asking a model."""
         raise NotImplementedError
 
-    def words(
-        self, attempt: Attempt, current: AttackedText, position: int
-    ) -> SearchSteps[list[str]]:
+    def words(self, attempt: Attempt, current: AttackedText, position: int) -> Steps[list[str]]:
         """Words that might replace the one at ``position`` of the current text."""
         return self.named(attempt, current, position)
         yield  # a generator that asks nothing
@@ -65,9 +63,7 @@ class LikelyWords(Candidates):
     model: MaskedLM
     count: int
 
-    def words(
-        self, attempt: Attempt, current: AttackedText, position: int
-    ) -> SearchSteps[list[str]]:
+    def words(self, attempt: Attempt, current: AttackedText, position: int) -> Steps[list[str]]:
         """Asks the language model about the current text."""
         likely = yield FillMask(current.joined, self.count)
         place = self.model.mask_place(current.shown_as(position, self.model.mask_token).joined)

@@ -1,6 +1,6 @@
 """What a replacement must satisfy.
 
-A constraint compares a proposal with the original text, or with the text before it.
+A constraint compares a text with the original, or with the text before its last replacement.
 """
 
 from __future__ import annotations
@@ -11,9 +11,8 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
-import numpy.typing as npt
 
-from ranmask.attacks.steps import Component, EncodeSentences, SearchSteps
+from ranmask.attacks.steps import Component, EncodeSentences, Steps
 from ranmask.attacks.tokenization import AttackedText
 from ranmask.errors import MissingDependencyError
 
@@ -24,32 +23,20 @@ if TYPE_CHECKING:
 _BEFORE, _AFTER = 4, 3  # words around a word that the tagger reads
 
 
-@dataclass(frozen=True)
-class Proposal:
-    """A text that might be tried: ``positions`` are the words that were replaced in it.
-
-    ``similarity`` is what a sentence constraint measured, where there is one.
-    """
-
-    text: AttackedText
-    positions: tuple[int, ...]
-    similarity: float | None = None
-
-
 class Constraint(Component):
-    """Decides which proposals may be tried."""
+    """Decides which texts with new words may be tried."""
 
     kind = "constraint"
 
-    def permits(self, proposal: Proposal, original: AttackedText) -> bool:
-        """Whether a proposal may be tried, judged by itself."""
+    def permits(self, text: AttackedText, original: AttackedText) -> bool:
+        """Whether a text may be tried, judged by itself."""
         raise NotImplementedError
 
     def allowed(
-        self, proposals: Sequence[Proposal], current: AttackedText, original: AttackedText
-    ) -> SearchSteps[list[Proposal]]:
-        """The proposals that may be tried, in their order."""
-        return [proposal for proposal in proposals if self.permits(proposal, original)]
+        self, texts: Sequence[AttackedText], original: AttackedText
+    ) -> Steps[list[AttackedText]]:
+        """The texts that may be tried, in their order."""
+        return [text for text in texts if self.permits(text, original)]
         yield  # a generator that asks nothing
 
 
@@ -60,11 +47,10 @@ class SimilarWord(Constraint):
     neighbours: Neighbours
     least: float = 0.5
 
-    def permits(self, proposal: Proposal, original: AttackedText) -> bool:
+    def permits(self, text: AttackedText, original: AttackedText) -> bool:
         """Compares the new words with those of the original text."""
-        for position in proposal.positions:
-            before = original.words[position].lower()
-            after = proposal.text.words[position].lower()
+        for position in text.new_words:
+            before, after = original.words[position].lower(), text.words[position].lower()
             similarity = self.neighbours.similarity(before, after)
             if similarity is not None and similarity < self.least:
                 return False
@@ -77,13 +63,13 @@ class SamePartOfSpeech(Constraint):
 
     tagger: Tagger
 
-    def permits(self, proposal: Proposal, original: AttackedText) -> bool:
+    def permits(self, text: AttackedText, original: AttackedText) -> bool:
         """Compares the tags of the old and the new word between the same neighbours."""
-        for position in proposal.positions:
+        for position in text.new_words:
             before = original.words[max(position - _BEFORE, 0) : position]
             after = original.words[position + 1 : position + 1 + _AFTER]
             tags = set()
-            for word in (original.words[position], proposal.text.words[position]):
+            for word in (original.words[position], text.words[position]):
                 context = (*before, word, *after)
                 # TextFooler reads the tag of the word's first occurrence in the window.
                 tags.add(self.tagger.tag(context)[context.index(word)])
@@ -94,7 +80,7 @@ class SamePartOfSpeech(Constraint):
 
 @dataclass(frozen=True)
 class SimilarSentence(Constraint):
-    """Sentence vectors at least ``least`` alike, around the (first) replaced word.
+    """Sentence vectors at least ``least`` alike, around the (first) new word.
 
     Args:
         least: The least similarity.
@@ -111,26 +97,27 @@ class SimilarSentence(Constraint):
     skip_short: bool = False
 
     def allowed(
-        self, proposals: Sequence[Proposal], current: AttackedText, original: AttackedText
-    ) -> SearchSteps[list[Proposal]]:
+        self, texts: Sequence[AttackedText], original: AttackedText
+    ) -> Steps[list[AttackedText]]:
         """Asks for the vectors of all windows at once."""
-        if not proposals:
+        if not texts:
             return []
-        reference = original if self.against == "original" else current
-        if self.skip_short and self.window is not None and len(current.words) < self.window:
-            alike: npt.NDArray[Any] = np.ones(len(proposals))
-        else:
-            places = [(proposal.text, proposal.positions[0]) for proposal in proposals]
-            old = [reference.window(place, self.window) for _, place in places]
-            new = [text.window(place, self.window) for text, place in places]
-            vectors = yield EncodeSentences((*old, *new))
-            products = vectors[: len(old)] * vectors[len(old) :]
-            alike = np.clip(products.sum(axis=1, dtype=np.float64), -1, 1)
-            if self.metric == "angular":
-                alike = 1 - np.arccos(alike) / math.pi
+        if self.skip_short and self.window is not None and len(original.words) < self.window:
+            return [replace(text, similarity=1.0) for text in texts]
+        old, new = [], []
+        for text in texts:
+            reference = original if self.against == "original" else text.origin or original
+            place = next(iter(text.new_words))
+            old.append(reference.window(place, self.window))
+            new.append(text.window(place, self.window))
+        vectors = yield EncodeSentences((*old, *new))
+        products = vectors[: len(old)] * vectors[len(old) :]
+        alike = np.clip(products.sum(axis=1, dtype=np.float64), -1, 1)
+        if self.metric == "angular":
+            alike = 1 - np.arccos(alike) / math.pi
         return [
-            replace(proposal, similarity=float(similarity))
-            for proposal, similarity in zip(proposals, alike, strict=True)
+            replace(text, similarity=float(similarity))
+            for text, similarity in zip(texts, alike, strict=True)
             if similarity >= self.least
         ]
 
@@ -141,9 +128,9 @@ class MostWords(Constraint):
 
     share: float
 
-    def permits(self, proposal: Proposal, original: AttackedText) -> bool:
+    def permits(self, text: AttackedText, original: AttackedText) -> bool:
         """Counts the attackable words that differ from the original's."""
-        pairs = zip(original.words, proposal.text.words, strict=False)
+        pairs = zip(original.words, text.words, strict=False)
         return sum(a != b for a, b in pairs) <= math.ceil(len(original.words) * self.share)
 
 
@@ -156,9 +143,9 @@ class EditDistance(Constraint):
     def __post_init__(self) -> None:
         _levenshtein()  # told before the first text
 
-    def permits(self, proposal: Proposal, original: AttackedText) -> bool:
+    def permits(self, text: AttackedText, original: AttackedText) -> bool:
         """Counts against the original text."""
-        texts = (original.joined, proposal.text.joined)
+        texts = (original.joined, text.joined)
         return bool(_levenshtein().distance(*texts, score_cutoff=self.most) <= self.most)
 
 

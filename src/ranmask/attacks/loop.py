@@ -26,7 +26,7 @@ from ranmask.attacks.steps import (
     FillMask,
     QueryModel,
     QueryResult,
-    SearchSteps,
+    Steps,
 )
 from ranmask.attacks.tokenization import tokenize
 from ranmask.attacks.victims import PlainVictim, Question, Victim
@@ -54,7 +54,7 @@ class _Search:
     """A search that waits for the answer to a `Step`."""
 
     attempt: Attempt
-    steps: SearchSteps[AttackOutcome]
+    steps: Steps[AttackOutcome]
     waiting: Any
 
 
@@ -189,7 +189,7 @@ class AttackLoop:
             return [None] * len(attempts)
         return self.victim.certify([attempt.original.text for attempt in attempts])
 
-    def _course(self, attempt: Attempt) -> SearchSteps[AttackOutcome]:
+    def _course(self, attempt: Attempt) -> Steps[AttackOutcome]:
         """Ask about the clean text, search, and look at what was found again."""
         original = attempt.original
         [clean] = yield QueryModel((original,), near=original)

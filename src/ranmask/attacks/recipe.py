@@ -11,8 +11,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from ranmask.attacks.candidates import Candidates
-from ranmask.attacks.constraints import Constraint, Proposal
-from ranmask.attacks.steps import Attempt, Component, QueryResult, SearchSteps
+from ranmask.attacks.constraints import Constraint
+from ranmask.attacks.steps import Attempt, Component, QueryResult, Steps
 from ranmask.attacks.tokenization import AttackedText, Tokenization, count_words
 from ranmask.words import distance
 
@@ -30,7 +30,7 @@ class Ranking(ABC):
     needs_certificate: bool = False
 
     @abstractmethod
-    def order(self, attempt: Attempt, positions: Sequence[int]) -> SearchSteps[list[int]]:
+    def order(self, attempt: Attempt, positions: Sequence[int]) -> Steps[list[int]]:
         """The positions of the original text, the most important one first."""
 
 
@@ -40,9 +40,7 @@ class Search(Component, ABC):
     kind = "search"
 
     @abstractmethod
-    def run(
-        self, attempt: Attempt, recipe: AttackRecipe, clean: QueryResult
-    ) -> SearchSteps[QueryResult]:
+    def run(self, attempt: Attempt, recipe: AttackRecipe, clean: QueryResult) -> Steps[QueryResult]:
         """The text that was found, or the best one where none was; ``clean`` is the original."""
 
 
@@ -97,41 +95,36 @@ class AttackRecipe:
             and not (frozen and current.spans[position][0] == 0)
         ]
 
-    def proposals(
+    def candidate_texts(
         self, attempt: Attempt, current: AttackedText, position: int
-    ) -> SearchSteps[list[Proposal]]:
+    ) -> Steps[list[AttackedText]]:
         """Texts with another word at ``position``, all that the constraints allow."""
         if position not in self.positions(current):
             return []
         words = yield from self.candidates.words(attempt, current, position)
-        made = self.replacements(current, position, words)
-        return (yield from self.filtered(attempt, current, made))
+        return (yield from self.allowed(attempt, self.replacements(current, position, words)))
 
     def replacements(
         self, current: AttackedText, position: int, words: Iterable[str]
-    ) -> list[Proposal]:
+    ) -> list[AttackedText]:
         """Texts with each of these words at ``position`` that is one word, and another one."""
-        old = current.words[position]
-        return [
-            Proposal(current.replaced({position: word}), (position,))
-            for word in usable(words, old, self.tokenization)
-        ]
+        usable_words = usable(words, current.words[position], self.tokenization)
+        return [current.replaced({position: word}) for word in usable_words]
 
-    def filtered(
-        self, attempt: Attempt, current: AttackedText, made: Iterable[Proposal]
-    ) -> SearchSteps[list[Proposal]]:
-        """The proposals that may be tried, ordered by text, so that ties break alphabetically."""
+    def allowed(self, attempt: Attempt, texts: Iterable[AttackedText]) -> Steps[list[AttackedText]]:
+        """The texts that may be tried, in alphabetical order, so that ties break so."""
         left = [
-            proposal
-            for proposal in made
-            if proposal.text.parts != current.parts
-            and within_budget(proposal.text, attempt)
-            and _keeps_positions(proposal, current)
+            text
+            for text in texts
+            if text.origin is not None
+            and text.parts != text.origin.parts
+            and within_budget(text, attempt)
+            and text.keeps_positions
         ]
         for constraint in self.constraints:
             if left:
-                left = yield from constraint.allowed(left, current, attempt.original)
-        return sorted(left, key=lambda proposal: proposal.text.joined)
+                left = yield from constraint.allowed(left, attempt.original)
+        return sorted(left, key=lambda text: text.joined)
 
 
 def usable(words: Iterable[str], old: str, tokenization: Tokenization) -> list[str]:
@@ -143,6 +136,11 @@ def usable(words: Iterable[str], old: str, tokenization: Tokenization) -> list[s
     ]
 
 
+def within_budget(text: AttackedText, attempt: Attempt) -> bool:
+    """Whether a text differs from the original in no more words than the attempt may change."""
+    return attempt.budget is None or words_changed(text, attempt.original) <= attempt.budget
+
+
 def words_changed(text: AttackedText, original: AttackedText) -> int:
     """In how many words, by `ranmask.words`, a text differs from the original."""
     changed = 0
@@ -152,18 +150,3 @@ def words_changed(text: AttackedText, original: AttackedText) -> int:
             raise AssertionError("an attack changed the number of words")
         changed += apart
     return changed
-
-
-def within_budget(text: AttackedText, attempt: Attempt) -> bool:
-    """Whether a text differs from the original in no more words than the attempt may change."""
-    return attempt.budget is None or words_changed(text, attempt.original) <= attempt.budget
-
-
-def _keeps_positions(proposal: Proposal, current: AttackedText) -> bool:
-    """Whether every other word is where it was, beside the new ones."""
-    if proposal.text.keeps_positions:
-        return True
-    new, old = proposal.text.words, current.words
-    return len(new) == len(old) and all(
-        new[place] == word for place, word in enumerate(old) if place not in proposal.positions
-    )

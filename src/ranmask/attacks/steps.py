@@ -18,7 +18,7 @@ from ranmask.results import Certificate
 
 T = TypeVar("T")
 
-SearchSteps: TypeAlias = Generator["Step", Any, T]
+Steps: TypeAlias = Generator["Step", Any, T]
 """Yields steps, is sent their answers, returns a ``T``; hands over by ``yield from``."""
 
 

@@ -34,43 +34,50 @@ class AttackedText:
     """A text under attack: its parts (premise and hypothesis, or one), tokenized.
 
     ``modified`` are the positions that were replaced so far; positions do not move.  ``origin`` is
-    the text before the last replacement, with the words that were put in.
+    the text before the last replacement, and ``new_words`` what was put in.  ``similarity`` is how
+    much alike a constraint found the two, where one measured it.
     """
 
     parts: tuple[str, ...]
     tokenization: Tokenization
     modified: frozenset[int] = field(default=frozenset(), compare=False)
-    origin: tuple[AttackedText, Mapping[int, str]] | None = field(
-        default=None, compare=False, repr=False
-    )
+    origin: AttackedText | None = field(default=None, compare=False, repr=False)
+    new_words: Mapping[int, str] = field(default_factory=dict, compare=False)
+    similarity: float | None = field(default=None, compare=False)
 
     @cached_property
     def spans(self) -> tuple[Span, ...]:
         """Where the attackable words are."""
-        if self.origin is None or not self.keeps_positions:
+        if self.origin is None or not self._surely_keeps_positions:
             return tuple(
                 (part, start, stop)
                 for part, string in enumerate(self.parts)
                 for start, stop in _spans(string, self.tokenization)
             )
-        before, words = self.origin
         moved: list[Span] = []
         last = shift = 0
-        for position, (part, start, stop) in enumerate(before.spans):
+        for position, (part, start, stop) in enumerate(self.origin.spans):
             shift = shift if part == last else 0
-            length = len(words.get(position, "")) or stop - start
+            length = len(self.new_words.get(position, "")) or stop - start
             moved.append((part, start + shift, start + shift + length))
             last, shift = part, shift + length - (stop - start)
         return tuple(moved)
 
     @property
-    def keeps_positions(self) -> bool:
-        """Whether it is plain, without looking, that the last replacement moved no position.
+    def _surely_keeps_positions(self) -> bool:
+        """Words are cut by blanks, or letters and digits only were put in."""
+        return self.tokenization == "words" or all(map(str.isalnum, self.new_words.values()))
 
-        So it is where words are cut by blanks, and where letters and digits only were put in.
-        """
-        return self.origin is not None and (
-            self.tokenization == "words" or all(map(str.isalnum, self.origin[1].values()))
+    @property
+    def keeps_positions(self) -> bool:
+        """Whether all other words are where they were before the last replacement."""
+        if self.origin is None or self._surely_keeps_positions:
+            return True
+        old = self.origin.words
+        return len(self.words) == len(old) and all(
+            self.words[place] == word
+            for place, word in enumerate(old)
+            if place not in self.new_words
         )
 
     @cached_property
@@ -98,7 +105,7 @@ class AttackedText:
                 raise ValueError(f"{word!r} is not one word: it would change the number of words")
             parts[part] = parts[part][:start] + word + parts[part][stop:]
         modified = self.modified | words.keys()
-        return AttackedText(tuple(parts), self.tokenization, modified, (self, words))
+        return AttackedText(tuple(parts), self.tokenization, modified, self, words)
 
     def shown_as(self, position: int, string: str) -> AttackedText:
         """This text with another string in a word's place, to ask about; no change to keep."""

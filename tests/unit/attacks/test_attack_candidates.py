@@ -197,11 +197,11 @@ class TestLikelyWords:
             recipe = AttackRecipe(
                 "made up", tokenization, AtRandom(), LikelyWords(model, 9), Greedy()
             )
-            steps = recipe.proposals(attempt, attempt.original, 1)
+            steps = recipe.candidate_texts(attempt, attempt.original, 1)
             next(steps)
             with pytest.raises(StopIteration) as stop:
                 steps.send(model.top_tokens("a bad day", 9))
-            assert [one.text.text for one in stop.value.value] == ["a fine day"]
+            assert [text.text for text in stop.value.value] == ["a fine day"]
 
     def test_description(self):
         assert LikelyWords(FakeMaskedLM({}), 48).description() == {

@@ -181,7 +181,7 @@ class TestGreedy:
         current = found.text
         assert recipe.positions(current) == []
         attempt = Attempt(1, tokenize("a b c", "words"), 0, 0)
-        assert Course(None).answer(attempt, recipe.proposals(attempt, current, 0)) == []
+        assert Course(None).answer(attempt, recipe.candidate_texts(attempt, current, 0)) == []
 
     def test_stop_words_are_left_alone_as_they_are_spelt(self):
         recipe = made(Greedy(), Listed("x"), stop_words=frozenset({"the", "a"}))
