@@ -12,8 +12,8 @@ from ranmask.data.rows import Row
 from ranmask.errors import ClassifierError, ModelError
 from ranmask.models.base import BaseClassifier, MaskedCopies
 from ranmask.models.encoding import WordEncoder
-from ranmask.models.screened import ScreenedClassifier
-from ranmask.runs.run import classify_rows
+from ranmask.models.mixed_precision import MixedPrecisionClassifier
+from ranmask.runs.task import classify_rows
 from ranmask.smoothing.votes import count_ballots
 from ranmask.words import Document
 
@@ -107,7 +107,7 @@ def every(share):
 
 def pair():
     exact = Exact()
-    return exact, ScreenedClassifier(exact, Fast(exact))
+    return exact, MixedPrecisionClassifier(exact, Fast(exact))
 
 
 def many_copies():
@@ -156,11 +156,11 @@ def test_a_smaller_screen_would_turn_votes(monkeypatch):
     copies = many_copies()
     assert screened.difference == BOUND
     screened.fast.moves = BOUND / 2
-    monkeypatch.setattr(ScreenedClassifier, "screen", BOUND / 2)
+    monkeypatch.setattr(MixedPrecisionClassifier, "screen", BOUND / 2)
     wanted = ballots(np.concatenate(exact.score(copies)))
     found = ballots(np.concatenate(screened.score(copies)))
     assert (found.votes != wanted.votes).sum() > 10
-    monkeypatch.setattr(ScreenedClassifier, "screen", BOUND)  # forgets the exact tolerance
+    monkeypatch.setattr(MixedPrecisionClassifier, "screen", BOUND)  # forgets the exact tolerance
     screened.fast.toward = 0  # which was nearly tied, and now seems clear
     found = ballots(np.concatenate(screened.score(copies)))
     assert (found.uncertain != wanted.uncertain).any()

@@ -22,8 +22,7 @@ from ranmask.attacks.api import as_victim
 from ranmask.attacks.outcome import AttackOutcome
 from ranmask.attacks.victims import PlainVictim, Question
 from ranmask.cli.main import app
-from ranmask.models.base import BaseClassifier
-from ranmask.models.whole import whole_copy
+from ranmask.models.base import BaseClassifier, whole_copy
 from ranmask.smoothing.store import load_classifier, load_with_any_keep
 from ranmask.words import document
 

@@ -18,8 +18,8 @@ from ranmask.certificates.coverage import Ints
 from ranmask.certificates.families import round_half_up, sampled_sets
 from ranmask.errors import OptionError
 from ranmask.models.base import BaseClassifier, MaskedCopies, Scores, check_gives_scores
+from ranmask.models.full_text import score_full_texts
 from ranmask.models.outputs import as_scores
-from ranmask.models.whole import score_whole
 from ranmask.options import Ensemble
 from ranmask.results import Certificate
 from ranmask.smoothing.scoring import together
@@ -109,7 +109,7 @@ class PlainVictim(Victim):
 
     def answer(self, questions: Sequence[Question]) -> Answers:
         self.copies_scored += len(questions)
-        rows = score_whole(self.base, documents([question.text for question in questions]))
+        rows = score_full_texts(self.base, documents([question.text for question in questions]))
         shares = _shares(as_scores(rows, self.base.outputs))
         return Answers(rows.argmax(axis=1), _rounded(shares))
 

@@ -19,9 +19,9 @@ import numpy.typing as npt
 
 from ranmask.errors import ModelError, OptionError, blaming
 from ranmask.models.base import BaseClassifier, Scores, check_gives_scores
+from ranmask.models.full_text import score_full_texts
 from ranmask.models.outputs import as_scores
 from ranmask.models.record import CASCADE_PARTS
-from ranmask.models.whole import score_whole
 from ranmask.results import CascadeCertificate, CascadePrediction, Certificate, Prediction
 from ranmask.smoothing.interface import TextClassifier
 from ranmask.words import Document, Text, documents
@@ -191,14 +191,14 @@ class Cascade:
     def _suspicions(self, texts: Sequence[Document]) -> npt.NDArray[np.float64]:
         if not texts:
             return np.zeros(0)
-        scores = as_scores(score_whole(self.detector, texts), self.detector.outputs)
+        scores = as_scores(score_full_texts(self.detector, texts), self.detector.outputs)
         rounded: npt.NDArray[np.float64] = np.rint(scores[:, self._attacked] / _GRID) * _GRID
         return rounded
 
     def _plain(self, texts: Sequence[Document]) -> list[Prediction]:
         if not texts:
             return []
-        rows = score_whole(self.plain, texts)
+        rows = score_full_texts(self.plain, texts)
         shares: Scores = as_scores(rows, self.plain.outputs)
         names = self.labels
         return [

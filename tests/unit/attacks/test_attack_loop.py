@@ -19,7 +19,7 @@ from ranmask.attacks.recipe import AttackRecipe
 from ranmask.attacks.recipes import AttackResources
 from ranmask.attacks.resources.neighbours import NeighbourTable
 from ranmask.attacks.resources.word_lists import Vocabulary
-from ranmask.attacks.runs import run_to_file
+from ranmask.attacks.runs import attack_rows
 from ranmask.attacks.search import (
     AnyWords,
     AtRandom,
@@ -33,8 +33,10 @@ from ranmask.attacks.search import (
 from ranmask.attacks.victims import GRID, Answers, PlainVictim, Question, SmoothedVictim, Victim
 from ranmask.certificates.families import sampled_sets
 from ranmask.data.rows import Row
+from ranmask.data.sources import RowSource
 from ranmask.models.function import FunctionClassifier
 from ranmask.models.testing import NEGATIVE, POSITIVE, hashing_classifier, keyword_classifier
+from ranmask.runs.task import RunEvents
 from ranmask.words import document, split
 
 VOCABULARY = ("film", "plot", "cast", "good", "fine", "awful", "end", "the", "was", "music")
@@ -985,7 +987,7 @@ class TestResuming:
 
     def run(self, path, function, together=1, **options):
         engine = AttackLoop(as_victim(function), to_negative(), together=together, **options)
-        return run_to_file(engine, self.rows(), {"path": "made up"}, path)
+        return attack_rows(engine, RowSource(self.rows(), 9, {"path": "made up"}), path)
 
     def files(self, path):
         """The outcomes byte for byte, and the record without the pace of the last sitting."""
@@ -1046,16 +1048,18 @@ class TestResuming:
         engine = AttackLoop(as_victim(Moody(KeyboardInterrupt(), 6)), to_negative(), together=4)
         seen = []
         with pytest.raises(KeyboardInterrupt):
-            run_to_file(engine, self.long_first(), {}, path, advance=seen.append)
-        assert path.read_bytes() == b"" and seen
-        return {outcome.number for outcome in seen}
+            events = RunEvents(progress=seen.append)
+            attack_rows(engine, RowSource(self.long_first(), 12), path, events=events)
+        assert path.read_bytes() == b"" and sum(seen)
+        early = path.with_name(path.name + ".early").read_text().splitlines()[1:]
+        assert len(early) == sum(seen)
+        return {json.loads(line)["row"] for line in early}
 
     def resumed(self, path):
         """The texts that a second sitting asks about first."""
         victim = Noting(as_victim(Moody()))
-        run_to_file(
-            AttackLoop(victim.victim, to_negative(), together=4), self.long_first(), {}, path
-        )
+        engine = AttackLoop(victim.victim, to_negative(), together=4)
+        attack_rows(engine, RowSource(self.long_first(), 12), path)
         return set(victim.asked)
 
     def test_what_was_done_before_its_turn_is_not_done_again(self, tmp_path):
@@ -1121,7 +1125,7 @@ class TestResuming:
         path = tmp_path / "out.jsonl"
         named = FunctionClassifier(keyword_classifier, labels=("neg", "pos"))
         rows = [Row(n, "good film", label) for n, label in enumerate(("pos", "POS ", 1, "x", 2), 1)]
-        run_to_file(AttackLoop(as_victim(named), to_negative()), rows, {}, path)
+        attack_rows(AttackLoop(as_victim(named), to_negative()), RowSource(rows, 5), path)
         lines = [json.loads(line) for line in path.read_text().splitlines()]
         assert [line["status"] for line in lines] == ["succeeded"] * 3 + ["error"] * 2
         assert lines[3]["error"] == "unknown label 'x': the classes are neg, pos"
