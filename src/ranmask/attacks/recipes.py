@@ -109,7 +109,7 @@ def build_recipe(
 ) -> AttackRecipe:
     """A recipe by name, made with these resources; its name says what it had to do without."""
     check_names(name, preset)
-    build, used = _RECIPES[name]
+    build, used, other_parts = _RECIPES[name]
     given: dict[str, Any] = {use: getattr(resources, use, None) for use in used}
     missing = [use for use in used if given[use] is None and use != "stop_words"]
     for use in missing:
@@ -127,6 +127,7 @@ def build_recipe(
         resources={
             use: None if value is None else value.description() for use, value in given.items()
         },
+        **other_parts,
     )
 
 
@@ -184,17 +185,6 @@ def _deepwordbug(preset: Preset) -> AttackRecipe:
     )
 
 
-def _several_words(preset: Preset, **resources: Any) -> AttackRecipe:
-    """As textfooler; does not ask whether one word alone helps, where greedy searches get stuck."""
-    return replace(_textfooler(preset, **resources), search=search.Together())
-
-
-def _labels_only(preset: Preset, **resources: Any) -> AttackRecipe:
-    """As textfooler, by an attacker who sees no score; words are put back in a random order."""
-    recipe = _textfooler(preset, **resources)
-    return replace(recipe, ranking=search.AtRandom(), search=search.LabelsOnly())
-
-
 def _anywords(preset: Preset, vocabulary: Vocabulary) -> AttackRecipe:
     """What a certificate says is harmless; presets change nothing."""
     return AttackRecipe(
@@ -207,20 +197,19 @@ def _anywords(preset: Preset, vocabulary: Vocabulary) -> AttackRecipe:
     )
 
 
-def _critical(preset: Preset, vocabulary: Vocabulary) -> AttackRecipe:
-    return replace(_anywords(preset, vocabulary), ranking=search.ByCertificate())
-
-
 _SYNONYMS = ("neighbours", "tagger", "sentence_encoder", "stop_words")
-_RECIPES: dict[str, tuple[Callable[..., AttackRecipe], tuple[str, ...]]] = {
-    "textfooler": (_textfooler, _SYNONYMS),
-    "bert-attack": (_bert_attack, ("masked_lm", "sentence_encoder", "stop_words")),
-    "deepwordbug": (_deepwordbug, ("stop_words",)),
-    "several-words": (_several_words, _SYNONYMS),
-    "labels-only": (_labels_only, _SYNONYMS),
-    "anywords": (_anywords, ("vocabulary",)),
-    "critical": (_critical, ("vocabulary",)),
+_RECIPES: dict[str, tuple[Callable[..., AttackRecipe], tuple[str, ...], dict[str, Any]]] = {
+    "textfooler": (_textfooler, _SYNONYMS, {}),
+    "bert-attack": (_bert_attack, ("masked_lm", "sentence_encoder", "stop_words"), {}),
+    "deepwordbug": (_deepwordbug, ("stop_words",), {}),
+    "several-words": (_textfooler, _SYNONYMS, {"search": search.Together()}),
+    "labels-only": (
+        *(_textfooler, _SYNONYMS),
+        {"ranking": search.AtRandom(), "search": search.LabelsOnly()},
+    ),
+    "anywords": (_anywords, ("vocabulary",), {}),
+    "critical": (_anywords, ("vocabulary",), {"ranking": search.ByCertificate()}),
 }
-"""What builds each recipe, and the resources that it takes."""
+"""What builds each recipe, the resources that it takes, and which parts are others."""
 
 RECIPES = tuple(_RECIPES)

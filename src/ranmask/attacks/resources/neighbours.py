@@ -38,24 +38,24 @@ _CACHED_WORDS = 100_000
 class Neighbours(ABC):
     """What attacks need of neighbours.  Words are looked up as they are spelt, case and all.
 
-    ``name``, ``source`` (a file) and ``sha256`` (of that file) are for the record of a result;
-    so is how many words were left out, and why.
+    A result records ``name``, the first of ``files``, what they were read from, and a digest; and
+    how many words were left out, and why.
     """
 
     kind: ClassVar[str]
 
-    def __init__(self, name: str, source: str | None, sha256: str | None) -> None:
-        self._record = {"kind": self.kind, "name": name, "source": source, "sha256": sha256}
-        self._dropped: dict[str, int] = {}
-
-    def nearest(self, word: str, count: int) -> tuple[str, ...]:
-        """At most ``count`` neighbours, the nearest first; none for an unknown word."""
-        if count < 1:
-            raise OptionError(f"count must be at least 1, not {count}")
-        return self._nearest(word, count)
+    def __init__(self, name: str, files: Sequence[Path], *reasons: str) -> None:
+        self._record = {
+            "kind": self.kind,
+            "name": name,
+            "source": str(files[0]) if files else None,
+            "sha256": files_digest(files) if files else None,
+        }
+        self._dropped = dict.fromkeys(reasons, 0)
 
     @abstractmethod
-    def _nearest(self, word: str, count: int) -> tuple[str, ...]: ...
+    def nearest(self, word: str, count: int) -> tuple[str, ...]:
+        """At most ``count`` neighbours, the nearest first; none for an unknown word."""
 
     @abstractmethod
     def similarity(self, a: str, b: str) -> float | None:
@@ -69,17 +69,16 @@ class Neighbours(ABC):
         return {**self._record, **self._size(), "dropped": dict(self._dropped)}
 
 
+def _check_count(count: int) -> None:
+    if count < 1:
+        raise OptionError(f"count must be at least 1, not {count}")
+
+
 class NeighbourTable(Neighbours):
     """Neighbours from a table, which has no vectors: its own radius decided who is in.
 
-    Left out and counted: words that hold whitespace, special tokens, a word as its own neighbour,
-    and neighbours named twice.
-
-    Args:
-        table: The neighbours of each word, the nearest first.
-        name: What a result calls it.
-        source: The file that it was read from, for the record.
-        sha256: Of that file.
+    ``table`` has the neighbours of each word, the nearest first.  Left out and counted: words that
+    hold whitespace, special tokens, a word as its own neighbour, and neighbours named twice.
 
     >>> films = NeighbourTable({"film": ["film", "movie", "motion picture", "cinema"]})
     >>> films.nearest("film", 5), films.nearest("plot", 5)
@@ -89,15 +88,9 @@ class NeighbourTable(Neighbours):
     kind = "neighbour-table"
 
     def __init__(
-        self,
-        table: Mapping[str, object],
-        *,
-        name: str = "table",
-        source: str | None = None,
-        sha256: str | None = None,
+        self, table: Mapping[str, object], name: str = "table", files: Sequence[Path] = ()
     ) -> None:
-        super().__init__(name, source, sha256)
-        self._dropped = {"whitespace": 0, "special": 0, "itself": 0, "repeated": 0}
+        super().__init__(name, files, "whitespace", "special", "itself", "repeated")
         kept = {}
         for word, neighbours in table.items():
             if not isinstance(neighbours, list | tuple) or not all(
@@ -125,9 +118,11 @@ class NeighbourTable(Neighbours):
         table = read_json(path)
         if not isinstance(table, dict) or not table:
             raise DataError(f"{path} must hold a JSON object of words and lists of neighbours")
-        return cls(table, name=name or path.name, source=str(path), sha256=files_digest([path]))
+        return cls(table, name or path.name, [path])
 
-    def _nearest(self, word: str, count: int) -> tuple[str, ...]:
+    def nearest(self, word: str, count: int) -> tuple[str, ...]:
+        """At most ``count`` neighbours, the nearest first; none for an unknown word."""
+        _check_count(count)
         return self.table.get(word, ())[:count]
 
     def similarity(self, a: str, b: str) -> None:
@@ -141,15 +136,8 @@ class NeighbourTable(Neighbours):
 class WordVectors(Neighbours):
     """Neighbours by cosine; equal cosines in the order of the file.
 
-    Left out and counted: words that hold whitespace, words that were there before, and words
-    whose vector is zero.
-
-    Args:
-        words: The words.
-        matrix: Their vectors, a row each, of any length.
-        name: What a result calls them.
-        source: The file that they were read from, for the record.
-        sha256: Of that file.
+    ``matrix`` has the vector of each word, of any length, in a row.  Left out and counted: words
+    that hold whitespace, words that were there before, and words whose vector is zero.
     """
 
     kind = "word-vectors"
@@ -158,12 +146,10 @@ class WordVectors(Neighbours):
         self,
         words: Sequence[str],
         matrix: npt.NDArray[np.floating],
-        *,
         name: str = "vectors",
-        source: str | None = None,
-        sha256: str | None = None,
+        files: Sequence[Path] = (),
     ) -> None:
-        super().__init__(name, source, sha256)
+        super().__init__(name, files, "whitespace", "repeated", "zero")
         if matrix.ndim != 2 or len(matrix) != len(words):
             raise DataError(
                 f"{name}: {len(words)} words need a matrix of {len(words)} rows, not one of shape "
@@ -174,7 +160,6 @@ class WordVectors(Neighbours):
             word = words[int(np.argmin(finite))]
             raise DataError(f"{name}: the vector of {word!r} is not of finite numbers")
         lengths = np.linalg.norm(matrix.astype(np.float64), axis=1)
-        self._dropped = {"whitespace": 0, "repeated": 0, "zero": 0}
         rows: dict[str, int] = {}
         for row, word in enumerate(words):
             if word.split() != [word]:
@@ -191,7 +176,7 @@ class WordVectors(Neighbours):
         self._unit = (matrix[kept] / lengths[kept, None]).astype(np.float32)
         self._words = tuple(rows)
         self._row = {word: row for row, word in enumerate(self._words)}
-        self._cached = lru_cache(maxsize=_CACHED_WORDS)(self._by_cosine)
+        self._nearest = lru_cache(maxsize=_CACHED_WORDS)(self._by_cosine)
 
     @classmethod
     def load(cls, path: str | Path) -> WordVectors:
@@ -204,7 +189,7 @@ class WordVectors(Neighbours):
             words = [line for _, line in read_lines(files[1])]
         else:
             words, matrix = _read_vectors(path)
-        return cls(words, matrix, name=path.name, source=str(path), sha256=files_digest(files))
+        return cls(words, matrix, path.name, files)
 
     def similarity(self, a: str, b: str) -> float | None:
         """The cosine of two words; None where one of them is unknown."""
@@ -215,8 +200,10 @@ class WordVectors(Neighbours):
     def _size(self) -> dict[str, int]:
         return {"words": len(self._words), "dimensions": self._unit.shape[1]}
 
-    def _nearest(self, word: str, count: int) -> tuple[str, ...]:
-        return self._cached(word, count) if word in self._row else ()
+    def nearest(self, word: str, count: int) -> tuple[str, ...]:
+        """At most ``count`` neighbours, the nearest first; none for an unknown word."""
+        _check_count(count)
+        return self._nearest(word, count) if word in self._row else ()
 
     def _by_cosine(self, word: str, count: int) -> tuple[str, ...]:
         row = self._row[word]

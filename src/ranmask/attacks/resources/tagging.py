@@ -36,19 +36,18 @@ class NltkTagger:
     Args:
         perceptron: NLTK's averaged perceptron, which gives Penn tags.
         universal: The universal tag of each Penn tag; any other tag becomes X.
-        source: The folder that the perceptron was read from, for the record.
-        sha256: Of the files that both were read from.
+        files: What both were read from, for the record.
     """
 
     def __init__(
-        self,
-        perceptron: Any,
-        universal: Mapping[str, str],
-        *,
-        source: str | None = None,
-        sha256: str | None = None,
+        self, perceptron: Any, universal: Mapping[str, str], files: Sequence[Path] = ()
     ) -> None:
-        self._record = {"source": source, "sha256": sha256}
+        self._record = {
+            "kind": "tagger",
+            "name": "nltk-averaged-perceptron",
+            "source": str(files[0].parent) if files else None,
+            "sha256": files_digest(files) if files else None,
+        }
 
         # Attacks ask for the words around a place again and again, with one of them replaced.
         @lru_cache(maxsize=_CACHED_TEXTS)
@@ -63,7 +62,7 @@ class NltkTagger:
 
     def description(self) -> dict[str, Any]:
         """What a result records."""
-        return {"kind": "tagger", "name": "nltk-averaged-perceptron", **self._record}
+        return dict(self._record)
 
 
 def load_tagger(folder: str | Path | None = None) -> NltkTagger:
@@ -75,10 +74,9 @@ def load_tagger(folder: str | Path | None = None) -> NltkTagger:
     parts = ("weights", "tagdict", "classes")
     paths = [nltk_file(f"{TAGGER}.{part}.json", folder) for part in parts]
     tag_map = nltk_file(UNIVERSAL_TAGS, folder)
-    source = paths[0].parent
     weights, known, classes = map(read_json, paths)
     if not (isinstance(weights, dict) and isinstance(known, dict) and isinstance(classes, list)):
-        raise DataError(f"{source} does not hold NLTK's averaged perceptron: get it again")
+        raise DataError(f"{paths[0].parent} does not hold NLTK's averaged perceptron: get it again")
     universal = {}
     for number, line in read_lines(tag_map):
         if not line.strip():
@@ -88,5 +86,4 @@ def load_tagger(folder: str | Path | None = None) -> NltkTagger:
             raise DataError(f"{tag_map} must have two tags a line, with a tab between them", number)
         universal[penn] = tag
     perceptron = PerceptronTagger.decode_json_obj((weights, known, classes))
-    sha256 = files_digest([*paths, tag_map])
-    return NltkTagger(perceptron, universal, source=str(source), sha256=sha256)
+    return NltkTagger(perceptron, universal, [*paths, tag_map])
