@@ -17,12 +17,12 @@ from ranmask.errors import OptionError
 from ranmask.models.base import BaseClassifier
 from ranmask.models.function import FunctionClassifier
 from ranmask.smoothing.cascade import Cascade
-from ranmask.smoothing.interface import TextClassifier
+from ranmask.smoothing.interface import CertifiedClassifier
 from ranmask.smoothing.smoothed import SmoothedClassifier
 from ranmask.smoothing.synonyms import SynonymSmoothedClassifier
 from ranmask.words import Text, documents
 
-AnyVictim: TypeAlias = Victim | TextClassifier | BaseClassifier | Callable[[list[Any]], Any]
+AnyVictim: TypeAlias = Victim | CertifiedClassifier | BaseClassifier | Callable[[list[Any]], Any]
 
 
 def attack(
@@ -69,7 +69,7 @@ def attack(
     >>> outcome.status, outcome.adversarial, outcome.words_changed
     ('succeeded', 'a awful plot', 1)
     """
-    documents(texts)
+    read = documents(texts)
     if len(texts) != len(labels):
         raise OptionError(f"{len(texts)} texts, but {len(labels)} labels: give one for each")
     built = build_recipe(recipe, resources, preset) if isinstance(recipe, str) else recipe
@@ -79,7 +79,7 @@ def attack(
     targets = []
     for number, (text, label) in enumerate(zip(texts, labels, strict=True), 1):
         try:
-            targets.append(Target(number, text, operator.index(label)))
+            targets.append(Target(number, text, operator.index(label), read=read[number - 1]))
         except TypeError:
             raise OptionError(f"labels are numbers of classes, not {label!r}") from None
     return list(loop.run(targets))

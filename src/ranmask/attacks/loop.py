@@ -31,7 +31,7 @@ from ranmask.attacks.steps import (
 from ranmask.attacks.tokenization import tokenize
 from ranmask.attacks.victims import PlainVictim, Question, Victim
 from ranmask.errors import ClassifierError, OptionError, RanmaskError, TextError
-from ranmask.words import Text, document, split
+from ranmask.words import Document, Text, document, split
 
 _AHEAD = 4  # finished texts that may wait for a slow one, as a multiple of those at work
 _FAILURES_IN_A_ROW = 20
@@ -41,12 +41,16 @@ _MASKED_SHARE = Fraction(1, 10)
 
 @dataclass(frozen=True)
 class Target:
-    """A text to attack: ``number`` names it, and its random choices follow from it."""
+    """A text to attack: ``number`` names it, and its random choices follow from it.
+
+    ``read`` is the text's document, where it is known.
+    """
 
     number: int
     text: Text | None
     label: int | None
     error: str | None = None
+    read: Document | None = None
 
 
 @dataclass
@@ -174,12 +178,12 @@ class AttackLoop:
     def _attempt(self, target: Target) -> Attempt:
         if target.error is not None or target.text is None or target.label is None:
             raise OptionError(target.error or "no text, or no label")
-        document(target.text)
+        read = target.read or document(target.text)
         labels = self.victim.labels
         if labels is not None:
             _check_class(target.label, len(labels))
         budget = self.budget if isinstance(self.budget, int) else None
-        text = tokenize(target.text, self.recipe.tokenization)
+        text = tokenize(target.text, self.recipe.tokenization, read)
         return Attempt(
             target.number, text, target.label, self.seed, budget, most_queries=self.most_queries
         )
@@ -187,7 +191,7 @@ class AttackLoop:
     def _certify(self, attempts: Sequence[Attempt]) -> Sequence[Any]:
         if not self._certifies:
             return [None] * len(attempts)
-        return self.victim.certify([attempt.original.text for attempt in attempts])
+        return self.victim.certify([attempt.original.document for attempt in attempts])
 
     def _course(self, attempt: Attempt) -> Steps[AttackOutcome]:
         """Ask about the clean text, search, and look at what was found again."""
@@ -204,7 +208,7 @@ class AttackLoop:
         skipped, succeeded = clean.flipped, found.flipped and not clean.flipped
         if succeeded and attempt.budget is not None and len(changes) > attempt.budget:
             raise AssertionError(f"{len(changes)} words changed, allowed were {attempt.budget}")
-        attackable = original.parts[-1:] if self.recipe.frozen_premise else original.parts
+        premise = () if self.recipe.frozen_premise else original.parts[:-1]
         return AttackOutcome(
             number=attempt.number,
             text=original.text,
@@ -214,7 +218,7 @@ class AttackLoop:
             clean_label=clean.label,
             final_label=None if skipped else found.label,
             queries=attempt.queries,
-            words=sum(len(split(part)) for part in attackable),
+            words=len(original.document.words) + sum(len(split(part)) for part in premise),
             words_changed=len(changes),
             changes=changes,
             budget=attempt.budget,
@@ -222,22 +226,22 @@ class AttackLoop:
             clean_share=_share(clean),
             final_share=None if skipped else _share(found),
             entropy=sum(-share * math.log(share) for share in attempt.clean_shares if share > 0),
-            rechecked=self._rechecked(attempt, found.text.text) if succeeded else None,
-            reverted=self._reverted(attempt, found.text.text) if succeeded else None,
+            rechecked=self._rechecked(attempt, found.text.document) if succeeded else None,
+            reverted=self._reverted(attempt, found.text.document) if succeeded else None,
         )
 
     @cached_property
     def _again(self) -> Victim | None:
         return self.victim.again()
 
-    def _rechecked(self, attempt: Attempt, text: Text) -> bool:
+    def _rechecked(self, attempt: Attempt, text: Document) -> bool:
         """Whether the adversarial text is wrong on fresh masks too."""
         if self._again is None:
             return True
         answers = self._again.answer([Question(attempt.number, text, text)])
         return int(answers.labels[0]) != attempt.label
 
-    def _reverted(self, attempt: Attempt, text: Text) -> float | None:
+    def _reverted(self, attempt: Attempt, text: Document) -> float | None:
         """How often the adversarial text is right again when a few words are masked."""
         if not isinstance(self.victim, PlainVictim):
             return None
@@ -305,8 +309,8 @@ class AttackLoop:
         counts = []
         for search in searches:
             texts = search.waiting.texts[: search.attempt.queries_left]
-            near = search.waiting.near.text
-            questions += [Question(search.attempt.number, text.text, near) for text in texts]
+            near = search.waiting.near.document
+            questions += [Question(search.attempt.number, text.document, near) for text in texts]
             counts.append(len(texts))
         if not questions:
             return [[] for _ in searches]

@@ -14,7 +14,7 @@ from ranmask.attacks.candidates import Candidates
 from ranmask.attacks.constraints import Constraint
 from ranmask.attacks.steps import Attempt, Component, QueryResult, Steps
 from ranmask.attacks.tokenization import AttackedText, Tokenization, count_words
-from ranmask.words import distance
+from ranmask.words import split
 
 if TYPE_CHECKING:
     from ranmask.attacks.resources.masked_lm import MaskedLM
@@ -143,10 +143,9 @@ def within_budget(text: AttackedText, attempt: Attempt) -> bool:
 
 def words_changed(text: AttackedText, original: AttackedText) -> int:
     """In how many words, by `ranmask.words`, a text differs from the original."""
-    changed = 0
-    for part, before in zip(text.parts, original.parts, strict=True):
-        apart = distance(part, before)
-        if apart is None:
-            raise AssertionError("an attack changed the number of words")
-        changed += apart
-    return changed
+    premises = zip(text.parts[:-1], original.parts[:-1], strict=True)
+    pairs = [(split(part), split(before)) for part, before in premises]
+    pairs.append((text.document.words, original.document.words))
+    if any(len(words) != len(before) for words, before in pairs):
+        raise AssertionError("an attack changed the number of words")
+    return sum(word != old for pair in pairs for word, old in zip(*pair, strict=True))

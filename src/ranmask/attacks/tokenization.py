@@ -12,12 +12,13 @@ from __future__ import annotations
 
 import math
 import re
+from bisect import bisect_right
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Literal, TypeAlias
 
-from ranmask.words import Text
+from ranmask.words import Document, Text, document
 
 Tokenization: TypeAlias = Literal["words", "textattack-2021", "textattack-0.3.11"]
 Span: TypeAlias = tuple[int, int, int]
@@ -90,6 +91,26 @@ class AttackedText:
         """The text as a classifier takes it."""
         return self.parts[0] if len(self.parts) == 1 else (self.parts[0], self.parts[1])
 
+    @cached_property
+    def document(self) -> Document:
+        """The text as a classifier reads it, made of the words that were read before."""
+        before, last = self.origin, len(self.parts) - 1
+        if before is None or any(before.spans[position][0] < last for position in self.new_words):
+            return document(self.text)
+        read = before.document
+        for position in sorted(self.new_words, reverse=True):
+            _, start, stop = before.spans[position]
+            place = bisect_right(before._starts, start) - 1
+            begin, word = before._starts[place], read.words[place]
+            word = word[: start - begin] + self.new_words[position] + word[stop - begin :]
+            read = read.with_word(place, word)
+        return read
+
+    @cached_property
+    def _starts(self) -> list[int]:
+        """Where the words of `document` begin, in the last part."""
+        return [found.start() for found in _WORD.finditer(self.parts[-1])]
+
     @property
     def joined(self) -> str:
         """All parts as one string, for language models, and for the order of candidates."""
@@ -142,9 +163,12 @@ class AttackedText:
         return before + start, before + stop
 
 
-def tokenize(text: Text, tokenization: Tokenization) -> AttackedText:
-    """A text, or a pair, with its attackable words."""
-    return AttackedText((text,) if isinstance(text, str) else tuple(text), tokenization)
+def tokenize(text: Text, tokenization: Tokenization, read: Document | None = None) -> AttackedText:
+    """A text, or a pair, with its attackable words; ``read`` is its document, where it is known."""
+    made = AttackedText((text,) if isinstance(text, str) else tuple(text), tokenization)
+    if read is not None:
+        vars(made)["document"] = read  # a cached property
+    return made
 
 
 def count_words(string: str, tokenization: Tokenization) -> int:

@@ -17,6 +17,7 @@ from test_attack_loop import (
     right_labels,
     to_negative,
 )
+from tools.main_path import functions_called
 from typer.testing import CliRunner
 
 from ranmask import SmoothedClassifier, attack
@@ -263,3 +264,22 @@ def test_a_long_text_is_asked_about_in_slices(monkeypatch):
     whole = outcomes(as_victim(base), recipes()["greedy"], targets, most_queries=90)
     monkeypatch.setattr(victims, "_CHARACTERS_AT_ONCE", 1000)
     assert outcomes(as_victim(base), recipes()["greedy"], targets, most_queries=90) == whole
+
+
+def test_every_text_is_read_once():
+    """Candidates are made of the words that were read, not read again."""
+    texts = ["good oil good gas good coal good", "good good plot good cast good good"]
+    smoothed = SmoothedClassifier(keyword_classifier, keep=1)
+    resources = AttackResources(
+        vocabulary=Vocabulary("made up", ("awful", "film", "poor")),
+        stop_words=StopWords("none", frozenset()),
+    )
+    for recipe, readings in (("deepwordbug", 1), ("anywords", 2)):  # to certify: passed on as read
+        outcomes = []
+
+        def run(recipe=recipe, outcomes=outcomes):
+            outcomes += attack(smoothed, texts, [1, 1], recipe, resources=resources)
+
+        called = functions_called(run)
+        assert sum(one.queries for one in outcomes) > 10
+        assert called["words", "document"] == readings * len(texts)

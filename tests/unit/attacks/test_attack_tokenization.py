@@ -8,7 +8,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from ranmask.attacks.tokenization import AttackedText, count_words, tokenize
-from ranmask.words import split
+from ranmask.words import document, split, usable
 
 TOKENIZATIONS = ("words", "textattack-2021", "textattack-0.3.11")
 
@@ -234,3 +234,26 @@ class TestWindow:
         position = data.draw(st.integers(0, len(text.words) - 1))
         whole = text.window(position, None)
         assert whole.startswith(text.words[0]) and whole.endswith(text.words[-1])
+
+
+class TestDocument:
+    @given(cut_texts(), one_word, st.data())
+    def test_made_of_the_words_that_were_read_before(self, text, word, data):
+        assume(usable(text.text))
+        for _ in range(3):
+            text = text.replaced({data.draw(st.integers(0, len(text.words) - 1)): word})
+            assume(text.words)
+            assert text.document == document(text.text)
+
+    @given(cut_texts(), st.data())
+    def test_with_several_words_replaced_at_once(self, text, data):
+        assume(usable(text.text))
+        places = st.integers(0, len(text.words) - 1)
+        text = text.replaced(data.draw(st.dictionaries(places, one_word)))
+        assert text.document == document(text.text)
+
+    @given(cut_texts(), st.data())
+    def test_of_a_text_that_lacks_a_word(self, text, data):
+        text = text.without(data.draw(st.integers(0, len(text.words) - 1)))
+        assume(usable(text.text))
+        assert text.document == document(text.text)
