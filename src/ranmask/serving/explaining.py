@@ -16,11 +16,10 @@ from typing import Any
 from ranmask.attacks.api import attack
 from ranmask.attacks.candidates import AnyWord
 from ranmask.attacks.outcome import AttackOutcome
-from ranmask.attacks.recipe import Budget, Recipe
-from ranmask.attacks.recipes import build_recipe
+from ranmask.attacks.recipe import AttackRecipe, Budget
+from ranmask.attacks.recipes import AttackResources, build_recipe
+from ranmask.attacks.resources.word_lists import Vocabulary
 from ranmask.attacks.search import AnyWords
-from ranmask.attacks.supplies import Supplies
-from ranmask.attacks.vocabulary import Vocabulary
 from ranmask.certificates.margins import MarginCurve, exact_margins, sampled_margins
 from ranmask.errors import OptionError
 from ranmask.options import DEFAULT_ALPHA, CertificateKind
@@ -224,7 +223,7 @@ def _words_of(budget: Budget, certificate: Certificate) -> int:
 
 def _rounds(
     certificate: Certificate, words: list[str], budget: int
-) -> Iterator[tuple[Recipe, int]]:
+) -> Iterator[tuple[AttackRecipe, int]]:
     """Recipes, each with the queries that it needs, of about as many copies each.
 
     A changed word is shown by its share of the copies, and only those are computed again.
@@ -240,8 +239,8 @@ def _rounds(
         some = tuple(words[begin : begin + tried])
         if not some:
             return
-        supplies = Supplies(vocabulary=Vocabulary("telling words", some))
-        recipe = build_recipe("anywords" if number else "critical", supplies)
+        resources = AttackResources(vocabulary=Vocabulary("telling words", some))
+        recipe = build_recipe("anywords" if number else "critical", resources)
         yield (
             replace(
                 recipe,
