@@ -293,7 +293,7 @@ def _certified(run: Run, smoothed: SmoothedClassifier, dtype: str) -> None:
     base: Any = smoothed.base
     results = smoothed.certify(run.texts)
     seconds = min(_seconds(run, lambda: smoothed.certify(run.texts)) for _ in range(2))
-    copies = smoothed.voters(run.documents)
+    copies = list(smoothed.copies(run.documents))
     scoring = min(_seconds(run, lambda: base.score(copies)) for _ in range(2))
     count = sum(result.masks for result in results)
     run.say(

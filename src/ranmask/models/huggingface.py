@@ -20,6 +20,7 @@ from ranmask.errors import ClassifierError, MissingDependencyError, ModelError, 
 from ranmask.models import hub, identity, numerics
 from ranmask.models.base import (
     BaseClassifier,
+    DrawnCopies,
     Hiding,
     MaskedCopies,
     Scores,
@@ -30,7 +31,6 @@ from ranmask.models.batching import Batch, RowCount, by_text, even_batches
 from ranmask.models.encoding import TokenRows, WordEncoder
 from ranmask.models.probes import Probes
 from ranmask.models.row_format import RowFormat
-from ranmask.models.synonyms import DrawnCopies
 from ranmask.words import Document
 
 try:

@@ -15,11 +15,9 @@ import numpy.typing as npt
 
 from ranmask.errors import ClassifierError
 from ranmask.models import numerics
-from ranmask.models.base import BaseClassifier, Hiding, MaskedCopies, Scores
+from ranmask.models.base import DrawnCopies, Hiding, MaskedCopies, Scores, WrappedClassifier
 from ranmask.models.batching import by_text
 from ranmask.models.encoding import TokenRows, WordEncoder
-from ranmask.models.synonyms import DrawnCopies
-from ranmask.words import Document
 
 if TYPE_CHECKING:
     from ranmask.models.huggingface import HuggingFaceClassifier
@@ -32,7 +30,7 @@ SCREENED = "screened"
 _ASSUMES = "fewer bits move no difference of two outputs of the model by more than {:.3g}"
 
 
-class MixedPrecisionClassifier(BaseClassifier):
+class MixedPrecisionClassifier(WrappedClassifier):
     """Votes as the exact model does: its vote for every copy, and certain only where its vote is.
 
     The fast model scores all copies.  A copy whose two best outputs are within the `screen`, or
@@ -59,20 +57,16 @@ class MixedPrecisionClassifier(BaseClassifier):
         fast: The same model, with fewer bits and on the same device; a copy in float16 by default.
     """
 
-    votes_only = True
-    repeatable = True
-
     rechecked: int = 0
     """How many copies were computed again so far."""
 
     def __init__(
         self, exact: HuggingFaceClassifier, fast: HuggingFaceClassifier | None = None
     ) -> None:
+        super().__init__(exact)
+        self.votes_only = self.repeatable = True
         self.exact = exact
         self.fast = exact.in_dtype("float16") if fast is None else fast
-        self.outputs = exact.outputs
-        self.labels = exact.labels
-        self.pairs = exact.pairs
         self._difference: float | None = None
         self._farthest_seen = 0.0
 
@@ -85,11 +79,6 @@ class MixedPrecisionClassifier(BaseClassifier):
     def encoder(self) -> WordEncoder:
         """What makes token rows, for both models."""
         return self.exact.encoder
-
-    @property
-    def tolerance(self) -> float:
-        """The exact model's."""
-        return self.exact.tolerance
 
     @property
     def difference(self) -> float:
@@ -121,9 +110,6 @@ class MixedPrecisionClassifier(BaseClassifier):
 
     def description(self) -> dict[str, object]:
         return {**self.exact.description(), "dtype": SCREENED}
-
-    def words_read(self, document: Document) -> int:
-        return self.exact.words_read(document)
 
     def score(self, copies: Sequence[MaskedCopies]) -> list[Scores]:
         self._check_difference()

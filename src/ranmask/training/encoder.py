@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from ranmask.errors import DataError, MissingDependencyError, OptionError
 from ranmask.metrics import CertifiedSummary
-from ranmask.smoothing.interface import TextClassifier
+from ranmask.smoothing.interface import CertifiedClassifier
 from ranmask.training.defence import Defence
 from ranmask.training.evaluating import certified_summary
 from ranmask.training.options import TrainingOptions
@@ -45,7 +45,7 @@ def train_encoder(
     defence: Defence | None = None,
     report: Report | None = None,
     device: str | None = None,
-) -> TextClassifier:
+) -> CertifiedClassifier:
     """Train ``base`` on ``train`` and save it, smoothed, in the folder ``output``.
 
     The same call again resumes after an interruption, to the same result; a folder that holds
