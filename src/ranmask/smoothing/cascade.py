@@ -21,7 +21,7 @@ from ranmask.certificates.votes import as_scores
 from ranmask.errors import ModelError, OptionError, blaming
 from ranmask.models.base import BaseClassifier, Scores, check_gives_scores
 from ranmask.models.full_text import score_full_texts
-from ranmask.models.record import CASCADE_PARTS
+from ranmask.models.model_config import CASCADE_PARTS
 from ranmask.results import CascadeCertificate, CascadePrediction, Certificate, Prediction
 from ranmask.smoothing.interface import CertifiedClassifier
 from ranmask.words import Document, Text, documents
@@ -113,7 +113,7 @@ class Cascade:
 
     def save_pretrained(self, folder: str) -> None:
         """Save the three parts and the threshold; `store.load_classifier` loads them."""
-        from ranmask.models import pretrained, record
+        from ranmask.models import model_config, pretrained
 
         place = Path(folder)
         whole = {"mask_rate": 0.0, "ensemble": "score"}
@@ -121,7 +121,9 @@ class Cascade:
         self.smoothed.save_pretrained(str(place / SMOOTHED))
         names = self.detector.labels
         pretrained.save(self.detector, str(place / DETECTOR), options=whole, labels=names)
-        record.write(place, record.CASCADE, {"threshold": self.threshold}, record.CASCADE_PARTS)
+        model_config.write(
+            place, model_config.CASCADE, {"threshold": self.threshold}, model_config.CASCADE_PARTS
+        )
 
     def suspicions(self, texts: Sequence[Text | Document]) -> npt.NDArray[np.float64]:
         """The detector's score of ``attacked`` for each text, from 0 to 1."""
