@@ -26,13 +26,13 @@ from ranmask.cli.options import (
     tame_libraries,
     word_losses_from,
 )
-from ranmask.cli.resources import supplies_for
+from ranmask.cli.resources import resources_for
 from ranmask.cli.running import shown_events
 from ranmask.errors import OptionError
 from ranmask.options import Option, SmoothingOptions
 
 if TYPE_CHECKING:
-    from ranmask.attacks.engine import Engine
+    from ranmask.attacks.loop import AttackLoop
     from ranmask.attacks.outcome import AttackOutcome
     from ranmask.attacks.recipe import Budget
     from ranmask.attacks.summary import AttackSummary
@@ -142,16 +142,16 @@ def _engine(
     settings: dict[str, Any],
     label_names: Sequence[str] | None,
     rows: Iterable[Row],
-) -> Engine:
+) -> AttackLoop:
     """What attacks; ``rows`` give it words where a recipe takes them from the texts."""
     tame_libraries()
-    from ranmask.attacks.engine import Engine
+    from ranmask.attacks.loop import AttackLoop
     from ranmask.attacks.recipes import build_recipe
     from ranmask.runs.task import class_ids
 
-    loaded = supplies_for(asked.recipe, rows, given, given.get("device"))
+    loaded = resources_for(asked.recipe, rows, given, given.get("device"))
     built = build_recipe(asked.recipe, loaded, asked.preset)  # type: ignore[arg-type]  # checked
-    engine = Engine(_victim(given, asked.plain), built, **settings)
+    engine = AttackLoop(_victim(given, asked.plain), built, **settings)
     if label_names:
         class_ids(label_names, engine.victim.labels)  # told before the first text
     return engine
@@ -191,7 +191,7 @@ def _victim(given: Given, plain: bool) -> Victim:
     return PlainVictim(loaded.base, loaded.labels)
 
 
-def _show(engine: Engine, source: RowSource, asked: AttackCommand) -> bool:
+def _show(engine: AttackLoop, source: RowSource, asked: AttackCommand) -> bool:
     """Attack, and print what became of each text.  Returns whether a row failed."""
     from ranmask.attacks.runs import AttackTask, targets
     from ranmask.cli.terminal import progress
@@ -216,7 +216,7 @@ def _show(engine: Engine, source: RowSource, asked: AttackCommand) -> bool:
 
 
 def _write(
-    make: Callable[[], Engine],
+    make: Callable[[], AttackLoop],
     source: RowSource,
     output: Path,
     sharding: Sharding | None,
@@ -226,9 +226,9 @@ def _write(
     from ranmask.attacks.runs import attack_rows, read_outcomes
 
     start = time.monotonic()
-    made: list[Engine] = []
+    made: list[AttackLoop] = []
 
-    def kept() -> Engine:
+    def kept() -> AttackLoop:
         made.append(make())
         return made[0]
 

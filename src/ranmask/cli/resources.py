@@ -1,4 +1,4 @@
-"""What a recipe attacks with, from the names that were given on the command line."""
+"""The resources of a recipe, from the names that were given on the command line."""
 
 from __future__ import annotations
 
@@ -10,22 +10,21 @@ from ranmask.cli.options import ResourceOptions
 from ranmask.options import option_fields
 
 if TYPE_CHECKING:
-    from ranmask.attacks.supplies import Supplies
+    from ranmask.attacks.recipes import AttackResources
     from ranmask.data.rows import Row
 
 _USED_AS = {"attack_lm": "masked_lm"}  # how recipes call it, where that is not its option's name
 
 
-def supplies_for(
+def resources_for(
     recipe: str, rows: Iterable[Row], given: Given, device: str | None = None
-) -> Supplies:
+) -> AttackResources:
     """The resources that the recipe uses; those that it does not use are refused by name."""
-    from ranmask.attacks.recipes import uses
-    from ranmask.attacks.resources.neighbours import DEFAULT_NEIGHBOURS, load_neighbours
-    from ranmask.attacks.resources.sentence_encoder import load_sentence_encoder
-    from ranmask.attacks.resources.stop_words import load_stop_words
-    from ranmask.attacks.resources.tagging import load_tagger
-    from ranmask.attacks.supplies import Supplies
+    from ranmask.attacks import resources
+    from ranmask.attacks.recipes import AttackResources, uses
+    from ranmask.attacks.resources.neighbours import DEFAULT_NEIGHBOURS
+    from ranmask.attacks.resources.word_lists import read_vocabulary
+    from ranmask.words import usable
 
     used = uses(recipe)
     known = (*option_fields(ResourceOptions), "vocabulary")
@@ -33,24 +32,21 @@ def supplies_for(
     given.refuse(unused, f"with --recipe {recipe}")
     found: dict[str, Any] = {}
     if "neighbours" in used:
-        found["neighbours"] = load_neighbours(given.get("neighbours") or DEFAULT_NEIGHBOURS)
+        found["neighbours"] = resources.load_neighbours(given.get("neighbours", DEFAULT_NEIGHBOURS))
     if "tagger" in used and (tagger := given.get("tagger", "nltk")) != "none":
-        found["tagger"] = load_tagger(None if tagger == "nltk" else tagger)
+        found["tagger"] = resources.load_tagger(None if tagger == "nltk" else tagger)
     if "sentence_encoder" in given:
-        found["sentence_encoder"] = load_sentence_encoder(given["sentence_encoder"], device=device)
+        found["sentence_encoder"] = resources.load_sentence_encoder(
+            given["sentence_encoder"], device=device
+        )
     if "attack_lm" in given:
-        from ranmask.attacks.resources.masked_lm import MaskedLM
-
-        found["masked_lm"] = MaskedLM.from_pretrained(given["attack_lm"], device=device)
+        lm = given["attack_lm"]
+        found["masked_lm"] = resources.MaskedLM.from_pretrained(lm, device=device)
     if "stop_words" in given:
-        found["stop_words"] = load_stop_words(given["stop_words"])
-    if "vocabulary" in used:
-        from ranmask.attacks.vocabulary import read_vocabulary, vocabulary_of
-        from ranmask.words import usable
-
-        if "vocabulary" in given:
-            found["vocabulary"] = read_vocabulary(given["vocabulary"])
-        else:
-            texts = (row.text for row in rows if row.text is not None and usable(row.text))
-            found["vocabulary"] = vocabulary_of(texts, "the attacked texts")
-    return Supplies(**found)
+        found["stop_words"] = resources.load_stop_words(given["stop_words"])
+    if "vocabulary" in given:
+        found["vocabulary"] = read_vocabulary(given["vocabulary"])
+    elif "vocabulary" in used:
+        texts = (row.text for row in rows if row.text is not None and usable(row.text))
+        found["vocabulary"] = resources.vocabulary_of(texts, "the attacked texts")
+    return AttackResources(**found)

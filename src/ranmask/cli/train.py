@@ -233,8 +233,8 @@ def _augmented(
         return augmented_corpus(*where, None, attacked=[Path(name) for name in wanted.attacked])
     share = _share(wanted.share)
     rows = attacked_rows(learned, without=held_out, share=share, seed=options.seed)
-    supplies = _supplies(given, wanted.recipe, rows, asked.device)
-    plan = AttackPlan(wanted.recipe, supplies, share=share, seed=options.seed)
+    resources = _resources(given, wanted.recipe, rows, asked.device)
+    plan = AttackPlan(wanted.recipe, resources, share=share, seed=options.seed)
     with progress(len(rows)) as advance:
         return augmented_corpus(
             *where,
@@ -246,12 +246,12 @@ def _augmented(
         )
 
 
-def _supplies(given: Given, recipe: str, rows: Any, device: str | None) -> Any:
+def _resources(given: Given, recipe: str, rows: Any, device: str | None) -> Any:
     from ranmask.attacks.recipes import check_names
-    from ranmask.cli.resources import supplies_for
+    from ranmask.cli.resources import resources_for
 
     check_names(recipe, "ranmask-2021")
-    return supplies_for(recipe, rows, given, device)
+    return resources_for(recipe, rows, given, device)
 
 
 def _share(given: str) -> Fraction:
