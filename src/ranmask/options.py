@@ -157,7 +157,7 @@ def _parsed(hint: Any) -> tuple[type, bool, tuple[str, ...], bool]:
 class Checked:
     """A dataclass of options, checked when built.  ``GROUP`` is their heading in the help."""
 
-    GROUP: ClassVar[str] = "Options"
+    GROUP: ClassVar[str] = "Settings"
 
     def __post_init__(self) -> None:
         kind: type = type(self)
@@ -177,15 +177,18 @@ def check_choice(name: str, value: str, allowed: Sequence[str]) -> None:
 
 
 def check_saved(path: Path, saved: Mapping[str, Any], *known: type) -> None:
-    """Refuse options in a model's file that no dataclass has, or of the wrong type or size."""
+    """Refuse options in a model's file that no dataclass has, or of the wrong type.
+
+    Whether their values are right is found out where the dataclass is built.
+    """
     allowed = {name: field for kind in known for name, field in option_fields(kind).items()}
     for name, value in saved.items():
         if name not in allowed:
             raise ModelError(f"{path} has the option {name!r}, which this ranmask does not know")
-        try:
-            allowed[name].check(tuple(value) if isinstance(value, list) else value)
-        except OptionError as error:
-            raise ModelError(f"{path}: {error}") from error
+        field = allowed[name]
+        wanted = list if field.listed else int | float if field.kind is float else field.kind
+        if not isinstance(value, wanted):
+            raise ModelError(f"{path} has {name}={value!r}, which is of the wrong type")
 
 
 CertificateKind: TypeAlias = Literal[

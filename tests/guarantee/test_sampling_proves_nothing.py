@@ -210,7 +210,7 @@ class TestSavedModels:
 
     def test_certify_offers_no_sampling(self, run, folder):
         done = run("certify", "--model", str(folder), "--sampling", "fresh", "a b c")
-        assert done.exit_code == 2 and "No such option" in done.stderr
+        assert done.exit_code == 2 and "Unknown option" in done.stderr
 
     def test_a_record_that_asks_for_a_language_model(self, run, folder):
         """Nobody saves one; a hand-written one is told what is missing, and refused as well."""

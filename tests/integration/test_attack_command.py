@@ -264,7 +264,7 @@ class TestOutput:
         reviews("--plain", "--output", "out.jsonl")
         before = (here / "out.jsonl").read_bytes()
         done = reviews("--plain", "--output", "out.jsonl", "--together", 2)
-        assert done.exit_code == 0 and "resuming out.jsonl: 4 texts are done" in done.stderr
+        assert done.exit_code == 0 and "resuming out.jsonl: 4 rows are done" in done.stderr
         assert "4 texts, 3 attacked" in done.stderr
         assert (here / "out.jsonl").read_bytes() == before
 
@@ -273,9 +273,9 @@ class TestOutput:
         [
             (("--budget", 2), "budget"),
             (("--seed", 2), "seed"),
-            (("--most-queries", 50), "most_queries"),
+            (("--most-queries", 50), "--most-queries"),
             (("--preset", "textattack-0.3.11"), "preset"),
-            (("--stop-words", "none"), "stop_words"),
+            (("--stop-words", "none"), "--stop-words"),
             (("--rows", 3), "texts"),
         ],
     )

@@ -391,7 +391,7 @@ class TestRefused:
         [
             pytest.param({"smoothing": {"keep": 1}}, "the option 'keep'", id="option"),
             pytest.param(
-                {"smoothing": {"threshold": "x"}}, "threshold must be a number", id="threshold"
+                {"smoothing": {"threshold": "x"}}, "wrong type", id="threshold"
             ),
             pytest.param({"parts": ["plain"]}, "a cascade's are plain, smoothed", id="parts"),
         ],

@@ -230,9 +230,9 @@ class TestCommands:
     @pytest.mark.parametrize(
         ("given", "message"),
         [
-            (["--keep", "2"], "keep=2 means nothing for"),
-            (["--certificate", "ablation"], "certificate='ablation' means nothing for"),
-            (["--ensemble", "score"], "use ensemble='vote'; or predict"),
+            (["--keep", "2"], "--keep 2 means nothing for"),
+            (["--certificate", "ablation"], "--certificate ablation means nothing for"),
+            (["--ensemble", "score"], "use --ensemble vote; or predict"),
         ],
         ids=["keep", "certificate", "score"],
     )

@@ -108,7 +108,7 @@ class TestWordTable:
         other = ranmask("tune", "--model", table, *arguments)
         assert other.returncode == 1 and "another model:" in other.stderr
         refused = ranmask("tune", "--model", folder, "--data", corpus, "--keep", "1,2")
-        assert refused.returncode == 2 and "needs keep=1, not 2" in refused.stderr
+        assert refused.returncode == 2 and "needs --keep 1, not 2" in refused.stderr
 
     def test_other_classes_are_refused(self, table, tmp_path):
         (tmp_path / "data.csv").write_text("text,label\n" + "a b,up\nc d,down\n" * 20)

@@ -8,7 +8,7 @@ import tomllib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 from ranmask.cli.command import Given, command
 from ranmask.cli.terminal import say
@@ -25,6 +25,8 @@ _ALL = "all"
 @dataclass(frozen=True, kw_only=True)
 class ReproduceCommand(Checked):
     """Which recipes are followed, at which size."""
+
+    GROUP: ClassVar[str] = "Reproduction"
 
     names: Annotated[
         tuple[str, ...],

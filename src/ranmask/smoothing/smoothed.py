@@ -195,7 +195,8 @@ class SmoothedClassifier(VotingClassifier[SmoothingOptions, MaskedText]):
                 "with ranmask.smoothing.store.load_classifier"
             )
         saved = known.smoothing
-        check_saved(known.path, saved, SmoothingOptions, ModelOptions)
+        if known.kind != model_config.CASCADE:  # which `load_base` refuses
+            check_saved(known.path, saved, SmoothingOptions, ModelOptions)
         if device is not None or dtype is not None or hide is not None:
             saved.pop("tolerance", None)  # it was given for another computation
         named = {"keep": keep, "mask_rate": mask_rate, "hide": hide}

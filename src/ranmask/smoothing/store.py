@@ -149,11 +149,11 @@ def _load_cascade(folder: Path, known: model_config.ModelConfig, given: dict[str
     for key in ("labels", "revision"):
         if key in given:
             raise OptionError(f"{key}={given[key]!r} means nothing for a cascade: leave it out")
+    check_saved(known.path, known.smoothing, CascadeOptions)
     folders = {part: folder / part for part in known.parts}
     for part, inside in folders.items():
         if not inside.is_dir():
             raise ModelError(f"the cascade in {str(folder)!r} has no folder {part!r}")
-    check_saved(known.path, known.smoothing, CascadeOptions)
     return _cascade(folders, CascadeOptions(**known.smoothing).threshold, **given)
 
 
