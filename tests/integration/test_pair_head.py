@@ -24,7 +24,7 @@ from ranmask.models.pair_head import (
     register,
     with_pair_head,
 )
-from ranmask.training import bases, compact
+from ranmask.training import bases
 from ranmask.training.encoder import train_encoder
 from ranmask.training.options import TrainingOptions
 from ranmask.words import document
@@ -286,7 +286,7 @@ class TestCompact:
         model, tokenizer = copy.deepcopy(tiny("pair_bert"))
         inputs = encoded(tokenizer, *PAIRS[0])
         before = model(**inputs).logits
-        compact.keep_layers(model, 1)
+        bases.keep_layers(model, 1)
         after = model(**inputs).logits
         assert len(model.backbone.encoder.layer) == 1 and abs(before - after).max() > 1e-3
         model.save_pretrained(tmp_path)
@@ -304,8 +304,8 @@ class TestCompact:
         vocabulary = tokenizer.get_vocab()
         kept = sorted(vocabulary.keys() - {"film", "un", "!"})  # special tokens among the others
         before = model(**encoded(tokenizer, *PAIRS[2])).logits
-        compact._cut_embeddings(model, [vocabulary[token] for token in kept])
-        small = compact._reduced(tokenizer, {token: place for place, token in enumerate(kept)})
+        bases._cut_embeddings(model, [vocabulary[token] for token in kept])
+        small = bases._reduced(tokenizer, {token: place for place, token in enumerate(kept)})
         assert small.sep_token_id != tokenizer.sep_token_id
         assert with_pair_head(model, small) is model
         after = model(**encoded(small, *PAIRS[2])).logits
