@@ -112,22 +112,23 @@ def train_encoder(
         return certified_summary(classifier, validation.texts[rows], validation.labels[rows])
 
     for phase in phases(options)[done:]:
+        votes = phase.name == _VOTES
+        plan = MaskingPlan(
+            options.retentions,
+            options.family,
+            options.vote_copies if votes else options.copies,
+            0.0 if votes else options.ramp,
+            options.seed,
+            phase.number,
+        )
         objective = CertifiedClassification(
             learner,
             options,
             defence,
-            phase.name == _VOTES,
+            votes,
             train.label_names,
             losses.class_weights(train.labels, len(train.label_names), options.class_weights),
-            Collator(
-                learner,
-                texts,
-                train.labels,
-                _masking(phase, options),
-                options.target_words,
-                defence,
-                on_gpu=on_gpu,
-            ),
+            Collator(learner, texts, train.labels, plan, options.target_words, defence, on_gpu),
             measure,
         )
         model = train_phase(
@@ -173,13 +174,6 @@ def phases(options: TrainingOptions) -> list[Phase]:
     return [phase for phase in (masked, votes) if phase.epochs]
 
 
-def _masking(phase: Phase, options: TrainingOptions) -> MaskingPlan:
-    votes = phase.name == _VOTES
-    copies = options.vote_copies if votes else options.copies
-    ramp = 0.0 if votes else options.ramp
-    return MaskingPlan(options.retentions, options.family, copies, ramp, options.seed, phase.number)
-
-
 @dataclass(frozen=True, eq=False)
 class CertifiedClassification:
     """The loss of masked copies, or of their votes; the best checkpoint certifies most.
@@ -216,7 +210,12 @@ class CertifiedClassification:
         classes, text, options = batch["classes"], batch["text"], self.options
         counts = None if self.weights is None else self.weights.to(logits.device)[classes]
         if not self.votes:
-            each = _copy_losses(logits, classes[text], options.head)
+            if options.head == "choice":
+                each = functional.cross_entropy(logits, classes[text], reduction="none")
+            else:
+                wanted = functional.one_hot(classes[text], logits.shape[-1]).to(logits.dtype)
+                with_logits = functional.binary_cross_entropy_with_logits
+                each = with_logits(logits, wanted, reduction="none").mean(1)
             return losses.weighted_mean(each, None if counts is None else counts[text])
         scores = logits.sigmoid() if options.head == "approval" else logits.softmax(-1)
         present = batch["present"]
@@ -241,15 +240,6 @@ class CertifiedClassification:
         summary, weights = self.measure(model), self.options.class_weights
         score = certified_score(summary, self.options.target_words, weights)
         return {"score": score, **figures(summary, self.names, weights)}
-
-
-def _copy_losses(logits: torch.Tensor, classes: torch.Tensor, head: str) -> torch.Tensor:
-    """The loss of each copy."""
-    if head == "choice":
-        return functional.cross_entropy(logits, classes, reduction="none")
-    wanted = functional.one_hot(classes, logits.shape[-1]).to(logits.dtype)
-    of_classes = functional.binary_cross_entropy_with_logits(logits, wanted, reduction="none")
-    return of_classes.mean(1)
 
 
 def _new_model(

@@ -8,8 +8,8 @@ looked at, and nothing can be certified with it.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -214,21 +214,15 @@ def hidden_loss(model: Any, batch: Mapping[str, Any]) -> tuple[torch.Tensor, int
     return torch.stack(losses).sum(), sum(len(part["targets"]) for part in batch["parts"])
 
 
-@contextmanager
-def _scored_only(model: Any, places: torch.Tensor) -> Iterator[None]:
+def _scored_only(model: Any, places: torch.Tensor) -> AbstractContextManager[Any]:
     """Let the model's last layer score these places alone.
 
     It is as wide as the vocabulary: scoring every place would be half the work of a small model.
     """
     last = getattr(model, "get_output_embeddings", lambda: None)()
     if not isinstance(last, torch.nn.Module):
-        yield
-        return
-    handle = last.register_forward_pre_hook(lambda _, given: (given[0][places],))
-    try:
-        yield
-    finally:
-        handle.remove()
+        return nullcontext()
+    return last.register_forward_pre_hook(lambda _, given: (given[0][places],))
 
 
 @dataclass(frozen=True)

@@ -8,8 +8,8 @@ token types, masks) exactly as in plain training.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, nullcontext
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, TypeAlias
@@ -77,25 +77,20 @@ class Step:
         """
         rows = []
         for place, part in enumerate(self.parts if parts is None else parts):
-            shift = nullcontext() if shifts is None else _shifted(self.embeddings, shifts[place])
-            with shift:
+            with nullcontext() if shifts is None else self._shifted(shifts[place]):
                 logits = self.model(**part).logits
             # Losses are computed in single precision, whatever the model computes in.
             half = logits.dtype in (torch.float16, torch.bfloat16)
             rows.append(logits.float() if half else logits)
         return self.plain_loss(torch.cat(rows))
 
+    def _shifted(self, shift: Tensor) -> AbstractContextManager[Any]:
+        """Let the embedding layer return its vectors with ``shift`` added."""
+        return self.embeddings.register_forward_hook(
+            lambda _layer, _ids, vectors: vectors + shift.to(vectors.dtype)
+        )
+
     def generator(self) -> torch.Generator:
         """Random numbers of this step: the same, whenever and wherever it is taken."""
         device = self.parts[0]["input_ids"].device
         return torch.Generator(device=device).manual_seed(self.seed)
-
-
-@contextmanager
-def _shifted(layer: torch.nn.Module, shift: Tensor) -> Iterator[None]:
-    """Add ``shift`` to what the layer returns."""
-    hook = layer.register_forward_hook(lambda _module, _given, said: said + shift.to(said.dtype))
-    try:
-        yield
-    finally:
-        hook.remove()

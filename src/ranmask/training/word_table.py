@@ -182,7 +182,7 @@ class WordTableOptions:
         if target:
             defaults["temperature"] = target / 2.5
             defaults["warm_epochs"] = min(_WARM_EPOCHS, self.epochs or _WARM_EPOCHS)
-        unset = {name: one for name, one in defaults.items() if getattr(self, name) is None}
+        unset = {name: value for name, value in defaults.items() if getattr(self, name) is None}
         return replace(self, **unset)
 
 
