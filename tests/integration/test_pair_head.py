@@ -15,6 +15,7 @@ from transformers.models.auto import configuration_auto, modeling_auto
 from ranmask import SmoothedClassifier
 from ranmask.certificates.families import all_sets
 from ranmask.errors import DataError, ModelError, OptionError
+from ranmask.models import hub
 from ranmask.models.base import MaskedCopies
 from ranmask.models.huggingface import HuggingFaceClassifier
 from ranmask.models.pair_head import (
@@ -24,7 +25,7 @@ from ranmask.models.pair_head import (
     register,
     with_pair_head,
 )
-from ranmask.training import bases
+from ranmask.training import compact
 from ranmask.training.encoder import train_encoder
 from ranmask.training.options import TrainingOptions
 from ranmask.words import document
@@ -257,8 +258,8 @@ class TestFolders:
 
     def test_as_a_base_too(self, folder, unregistered):
         path = str(folder("pair_bert"))
-        model, _, report = bases.load_base(path, transformers.AutoModelForSequenceClassification)
-        assert type(model) is PairHeadModel and not report["missing_keys"]
+        model, _, missing = hub.load_pretrained("AutoModelForSequenceClassification", path)
+        assert type(model) is PairHeadModel and not missing
 
     def test_a_lost_weight_is_noticed(self, folder, tmp_path):
         model, tokenizer = tiny("pair_bert")
@@ -286,7 +287,7 @@ class TestCompact:
         model, tokenizer = copy.deepcopy(tiny("pair_bert"))
         inputs = encoded(tokenizer, *PAIRS[0])
         before = model(**inputs).logits
-        bases.keep_layers(model, 1)
+        compact.keep_layers(model, 1)
         after = model(**inputs).logits
         assert len(model.backbone.encoder.layer) == 1 and abs(before - after).max() > 1e-3
         model.save_pretrained(tmp_path)
@@ -304,8 +305,8 @@ class TestCompact:
         vocabulary = tokenizer.get_vocab()
         kept = sorted(vocabulary.keys() - {"film", "un", "!"})  # special tokens among the others
         before = model(**encoded(tokenizer, *PAIRS[2])).logits
-        bases._cut_embeddings(model, [vocabulary[token] for token in kept])
-        small = bases._reduced(tokenizer, {token: place for place, token in enumerate(kept)})
+        compact._cut_embeddings(model, [vocabulary[token] for token in kept])
+        small = compact._reduced(tokenizer, {token: place for place, token in enumerate(kept)})
         assert small.sep_token_id != tokenizer.sep_token_id
         assert with_pair_head(model, small) is model
         after = model(**encoded(small, *PAIRS[2])).logits

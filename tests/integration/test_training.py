@@ -21,11 +21,11 @@ from safetensors.torch import load_file
 
 from ranmask import SmoothedClassifier
 from ranmask.certificates.families import Retention, all_sets
+from ranmask.certificates.votes import SCALE, count_votes
 from ranmask.errors import DataError, ModelError, OptionError, OutputError
 from ranmask.metrics import CertifiedSummary
 from ranmask.models.base import MaskedCopies
 from ranmask.models.huggingface import HuggingFaceClassifier
-from ranmask.smoothing.votes import SCALE, count_ballots
 from ranmask.training import encoder, losses, trainer
 from ranmask.training.defence import Defence
 from ranmask.training.encoder import train_encoder
@@ -472,7 +472,8 @@ class TestResume:
         with pytest.raises(Killed):
             train(tmp_path / "out")
         monkeypatch.setattr(Path, "replace", replacing)
-        assert [path.name for path in (tmp_path / "out").iterdir()] == ["training.json.partial"]
+        assert not list((tmp_path / "out").iterdir())
+        (tmp_path / "out" / "training.json.tmp").touch()  # as a loss of power leaves it
         train(tmp_path / "out", replace(QUICK, epochs=1, vote_epochs=0))
 
     def test_in_another_place(self, train, finished, kill, tmp_path):
@@ -529,8 +530,8 @@ class TestRefused:
         ("content", "message"),
         [
             ("nonsense", "cannot read"),
-            ("[]", "is not the record of a training run"),
-            ('{"format": "other"}', "is not the record of a training run"),
+            ("[]", "holds no JSON object"),
+            ('{"format": "other"}', "has format 'other', not 'ranmask-training'"),
             ('{"format": "ranmask-training", "version": 9}', "version 9"),
         ],
     )
@@ -626,12 +627,14 @@ class TestBest:
         found = {2: constant, 4: modest, 6: constant}
         steps = iter([*found, 6])
         monkeypatch.setattr(encoder, "certified_summary", lambda *_: found[next(steps)])
-        read, load = [], trainer._loaded
+        kind = transformers.BertForSequenceClassification
+        read, load = [], kind.from_pretrained
         monkeypatch.setattr(
-            trainer, "_loaded", lambda *given: (read.append(given[1].name), load(*given))[1]
+            *(kind, "from_pretrained"),
+            lambda folder, **given: (read.append(folder), load(folder, **given))[1],
         )
         train(tmp_path / "out", replace(QUICK, vote_epochs=0, patience=None))
-        assert read == ["checkpoint-4", "masked-best"]
+        assert [Path(folder).name for folder in read[-2:]] == ["checkpoint-4", "masked-best"]
 
     def test_patience_begins_when_something_was_learned(self, train, scored, tmp_path):
         """Three evaluations that name one class always, then two that do not."""
@@ -745,7 +748,7 @@ class TestFolder:
         assert loaded.base.outputs == "approvals"
         text = document("a good film was very dull and awful")
         [scores] = loaded.base.score([MaskedCopies(text, 8, all_sets(8, 1))])
-        points = count_ballots(scores, "score", "approvals", loaded.tolerance).points
+        points = count_votes(scores, "score", "approvals", loaded.tolerance).points
         assert points.dtype == np.int64 and points.min() >= 0 and points.max() <= SCALE
         expected = torch.sigmoid(torch.tensor(scores)).numpy() * SCALE
         assert np.abs(points - expected).max() <= 0.5 + 1e-6

@@ -56,6 +56,7 @@ class Divided:
         from ranmask.attacks.recipes import build_recipe
         from ranmask.cli.progress import progress
         from ranmask.cli.train_printing import TrainingLog
+        from ranmask.runs.task import RunEvents
         from ranmask.training.defences import augment
 
         files = [Path(name) for name in self.attacks.get("attacked", [])]
@@ -84,8 +85,7 @@ class Divided:
                 victim=self.attacks.get("victim"),
                 report=TrainingLog(augment.beside(output, augment.VICTIM)),
                 device=device,
-                started=lambda done, _: advance(done),
-                advance=lambda _: advance(1),
+                events=RunEvents(started=lambda rows, done: advance(done), progress=advance),
             )
 
 

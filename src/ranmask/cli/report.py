@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 
 from ranmask.errors import OptionError, OutputError
-from ranmask.runs.files import check_file
+from ranmask.results.files import check_file
 
 Runs = Annotated[
     list[Path],

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from ranmask.errors import DataError, MissingDependencyError, OptionError
 from ranmask.metrics import CertifiedSummary
-from ranmask.smoothing.interface import TextClassifier
+from ranmask.smoothing.interface import CertifiedClassifier
 from ranmask.training.defence import Defence
 from ranmask.training.evaluating import certified_score, certified_summary, figures
 from ranmask.training.masking import MaskingPlan, Turn
@@ -26,19 +26,19 @@ try:
     import transformers
     from torch.nn import functional
 
-    from ranmask.models import pair_head
+    from ranmask.models import hub, pair_head
     from ranmask.models.huggingface import HuggingFaceClassifier
-    from ranmask.training import bases, losses, processes
+    from ranmask.training import compact, losses, processes
     from ranmask.training.collation import Collator
     from ranmask.training.step import Step
-    from ranmask.training.trainer import Phase, finished_phase, train_phase
+    from ranmask.training.trainer import Phase, train_phase
 except ImportError as error:
     raise MissingDependencyError("PyTorch, transformers or accelerate", "train") from error
 
 if TYPE_CHECKING:
     from ranmask.data import Corpus
 
-_KIND = transformers.AutoModelForSequenceClassification
+_KIND = "AutoModelForSequenceClassification"
 _VOTES = "votes"
 
 
@@ -52,7 +52,7 @@ def train_encoder(
     defence: Defence | None = None,
     report: Report | None = None,
     device: str | None = None,
-) -> TextClassifier:
+) -> CertifiedClassifier:
     """Train ``base`` on ``train`` and save it, smoothed, in the folder ``output``.
 
     The same call again resumes after an interruption, to the same result; a folder that holds
@@ -88,7 +88,8 @@ def train_encoder(
     names = [phase.name for phase in phases(options)]
     done = processes.by_the_first(lambda: sum(run.finished(name) for name in names))
     if done:
-        model, tokenizer = finished_phase(_KIND, names[done - 1], run)
+        folder = run.phase_folder(names[done - 1])
+        model, tokenizer, _ = hub.load_pretrained(_KIND, str(folder))
     else:
         model, tokenizer = _new_model(base, texts, train.label_names, options)
     options = options.settled(model.num_parameters())
@@ -255,9 +256,10 @@ def _new_model(
             )
     transformers.set_seed(options.seed)  # fixes the new head
     several = options.head == "approval"
-    model, tokenizer, _ = bases.load_base(
+    model, tokenizer, _ = hub.load_pretrained(
+        "AutoModel" if options.pair_head else _KIND,
         base,
-        transformers.AutoModel if options.pair_head else _KIND,
+        called="the base encoder ",
         id2label=dict(enumerate(names)),
         label2id={name: index for index, name in enumerate(names)},
         problem_type="multi_label_classification" if several else "single_label_classification",
@@ -266,12 +268,12 @@ def _new_model(
     if isinstance(model, pair_head.PairHeadModel) and not options.pair_head:
         raise OptionError(f"the base {base!r} has a pair head: train it with pair_head")
     if options.layers is not None:
-        bases.keep_layers(model, options.layers)
+        compact.keep_layers(model, options.layers)
     if options.vocabulary is not None:
         words = (word for text in texts for word in (*text.words, *(text.premise or "").split()))
-        tokenizer = bases.keep_tokens(model, tokenizer, words, options.vocabulary)
+        tokenizer = compact.keep_tokens(model, tokenizer, words, options.vocabulary)
     if options.longest is not None:
-        # Saved with the tokenizer, and read by `longest_row` wherever the model is loaded.
+        # Saved with the tokenizer, and read by `RowFormat` wherever the model is loaded.
         tokenizer.model_max_length = min(options.longest, tokenizer.model_max_length)
     if options.pair_head:
         model = pair_head.with_pair_head(model, tokenizer)

@@ -7,13 +7,13 @@ from fractions import Fraction
 from typing import Any
 
 from ranmask.metrics import CertifiedSummary, certified_values
-from ranmask.smoothing.interface import TextClassifier
+from ranmask.smoothing.interface import CertifiedClassifier
 from ranmask.training.options import ClassWeights
 from ranmask.words import Text
 
 
 def certified_summary(
-    classifier: TextClassifier, texts: Sequence[Text], labels: Sequence[int]
+    classifier: CertifiedClassifier, texts: Sequence[Text], labels: Sequence[int]
 ) -> CertifiedSummary:
     """Certify every text and count."""
     summary = CertifiedSummary()

@@ -17,10 +17,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ranmask.errors import DataError, MissingDependencyError, ModelError, OptionError
-from ranmask.models import opening
 from ranmask.models.base import MaskedCopies
 from ranmask.models.batching import Batch, batches
 from ranmask.models.encoding import WordEncoder
+from ranmask.models.row_format import RowFormat
+from ranmask.results.files import writing
 from ranmask.training.masking import HiddenTokens, TokenMasking, Turn
 from ranmask.training.mlm_options import MlmOptions
 from ranmask.training.records import (
@@ -29,7 +30,6 @@ from ranmask.training.records import (
     check_one_process,
     check_rows,
     description,
-    output_errors,
 )
 from ranmask.words import Document, documents
 
@@ -39,16 +39,16 @@ try:
     from accelerate.utils import send_to_device  # type: ignore[import-untyped]
     from torch.nn import functional
 
-    from ranmask.models.huggingface import longest_row
-    from ranmask.training import bases, processes
-    from ranmask.training.trainer import Phase, finished_phase, train_phase
+    from ranmask.models import hub
+    from ranmask.training import processes
+    from ranmask.training.trainer import Phase, train_phase
 except ImportError as error:
     raise MissingDependencyError("PyTorch, transformers or accelerate", "train") from error
 
 if TYPE_CHECKING:
     from ranmask.data import Corpus
 
-_KIND = transformers.AutoModelForMaskedLM
+_KIND = "AutoModelForMaskedLM"
 _PHASE = "mlm"
 _PARTS = 4  # most forward passes a step: more waste less padding, and take more launches
 _NO_LIMIT = 1 << 40
@@ -81,7 +81,7 @@ def train_mlm(
     run = RunFolder(output, description("mlm", base, train, validation, options.to_dict()), report)
     run.check()
     if finished := run.finished(_PHASE):
-        model, tokenizer = finished_phase(_KIND, _PHASE, run)
+        model, tokenizer, _ = hub.load_pretrained(_KIND, str(run.phase_folder(_PHASE)))
     else:
         model, tokenizer = _new_model(base, options)
     objective = HiddenTokenLoss(
@@ -111,7 +111,7 @@ def train_mlm(
         model.half().float()  # what is measured is what is stored
     measured = replace(objective, rows=len(held_out)).measured(model)
     model.to(torch.float16 if options.weights == "float16" else torch.float32)
-    with output_errors(output):
+    with writing(output):
         model.save_pretrained(output)
         tokenizer.save_pretrained(output)
     run.complete(measured, validation_rows=len(held_out))
@@ -121,7 +121,7 @@ def train_mlm(
 def _new_model(base: str, options: MlmOptions) -> tuple[Any, Any]:
     """The base with its head, or a new one."""
     transformers.set_seed(options.seed)  # fixes a new head
-    model, tokenizer, report = bases.load_base(base, _KIND)
+    model, tokenizer, lacking = hub.load_pretrained(_KIND, base, called="the base encoder ")
     if tokenizer.mask_token_id is None:
         raise ModelError(f"the tokenizer of {base!r} has no mask token: name another base")
     known = model.get_input_embeddings().num_embeddings
@@ -131,7 +131,7 @@ def _new_model(base: str, options: MlmOptions) -> tuple[Any, Any]:
             "they do not belong together"
         )
     inner = f"{model.base_model_prefix}."
-    missing = sorted(key for key in report["missing_keys"] if key.startswith(inner))
+    missing = [key for key in lacking if key.startswith(inner)]
     if missing:
         raise ModelError(
             f"{base!r} is not a trained encoder: it has no weights for {', '.join(missing[:4])}"
@@ -157,12 +157,10 @@ class HidingCollator:
         *,
         held_out: bool = False,
     ) -> None:
+        takes = RowFormat.of(model, tokenizer)
+        longest = min(options.longest, takes.longest)
         self._encoder = WordEncoder(
-            tokenizer,
-            min(options.longest, longest_row(model, tokenizer)),
-            "mask",
-            pad_id=opening.padding_id(model, tokenizer),
-            types=opening.reads_types(model),
+            tokenizer, longest, "mask", pad_id=takes.pad_id, types=takes.types
         )
         self._documents = documents
         ordinary = np.zeros(model.get_input_embeddings().num_embeddings, dtype=bool)
@@ -187,16 +185,11 @@ class HidingCollator:
         return {"parts": [self._part(one, [hidden[i] for i in one.places]) for one in planned]}
 
     def _part(self, batch: Batch, hidden: Sequence[HiddenTokens]) -> dict[str, Any]:
-        inputs = {"input_ids": torch.from_numpy(batch.ids)}
-        if batch.visible is not None:
-            inputs["attention_mask"] = torch.from_numpy(batch.visible)
-        if self._encoder.types:
-            inputs["token_type_ids"] = torch.from_numpy(batch.types)
         places = np.zeros(batch.ids.shape, dtype=bool)
         for row_places, of_row in zip(places, hidden, strict=True):
             row_places[of_row.places] = True
         return {
-            "inputs": inputs,
+            "inputs": batch.inputs(self._encoder.types),
             "places": torch.from_numpy(places),
             "targets": torch.from_numpy(np.concatenate([of_row.targets for of_row in hidden])),
         }

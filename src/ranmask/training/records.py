@@ -10,13 +10,13 @@ from __future__ import annotations
 import json
 import os
 import shutil
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from ranmask import __version__
 from ranmask.errors import DataError, OptionError, OutputError
+from ranmask.results.files import DRAFT, read_json, write_file, write_json, writing
 from ranmask.training.card import model_card
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ RECORD, LOG, CHECKPOINTS, CARD = "training.json", "training.jsonl", "checkpoints
 COMPLETE = "complete"
 """The phase of the log's last line; and a file that marks a checkpoint as wholly written."""
 
-_FORMAT = {"format": "ranmask-training", "version": 1}
+_FORMAT: dict[str, Any] = {"format": "ranmask-training", "version": 1}
 
 Report: TypeAlias = Callable[[dict[str, Any]], None]
 """Called with every line of a training log as it is written."""
@@ -86,16 +86,16 @@ class RunFolder:
         Returns whether the run is complete, which is refused unless ``finished``.  ``in_part``: the
         description is what is known of the run by now, and all that is compared.
         """
-        record = self._record()
-        if record is None:
-            begun = _partial(self.folder / RECORD)  # by a run that was killed at its first line
-            if self.folder.exists() and (
-                not self.folder.is_dir() or any(path != begun for path in self.folder.iterdir())
-            ):
+        path = self.folder / RECORD
+        if not path.is_file():
+            begun = RECORD + DRAFT  # by a run that was killed at its first line
+            files = self.folder.iterdir() if self.folder.is_dir() else [self.folder]
+            if self.folder.exists() and any(file.name != begun for file in files):
                 raise OutputError(
                     f"{self.folder} exists and holds no training run: name another folder"
                 )
             return False
+        record = read_json(path, **_FORMAT, error=OutputError)
         complete = bool(record.get("complete"))
         if complete and not finished:
             raise OutputError(
@@ -109,26 +109,10 @@ class RunFolder:
             )
         return complete
 
-    def _record(self) -> dict[str, Any] | None:
-        path = self.folder / RECORD
-        if not path.is_file():
-            return None
-        try:
-            record = json.loads(path.read_text(encoding="utf-8"))
-        except (OSError, ValueError) as error:
-            raise OutputError(f"cannot read {path}: {error}") from error
-        if not isinstance(record, dict) or record.get("format") != _FORMAT["format"]:
-            raise OutputError(f"{path} is not the record of a training run: name another folder")
-        if record.get("version") != _FORMAT["version"]:
-            raise OutputError(
-                f"{path} has version {record.get('version')!r}, not {_FORMAT['version']}"
-            )
-        return record
-
     def begin(self) -> None:
         """Begin or resume.  From here on the folder belongs to this run."""
         self.check()
-        with output_errors(self.folder):
+        with writing(self.folder):
             self.folder.mkdir(parents=True, exist_ok=True)
             if not (self.folder / RECORD).is_file():
                 self._write({"run": self._description, "complete": False})
@@ -159,7 +143,7 @@ class RunFolder:
     def finish_phase(self, phase: str, save: Callable[[Path], None]) -> None:
         """Keep what ``save`` writes as the outcome of a phase: all of it, or nothing."""
         final = self.phase_folder(phase)
-        partial = _partial(final)
+        partial = final.with_name(final.name + DRAFT)
         shutil.rmtree(partial, ignore_errors=True)
         save(partial)
         partial.rename(final)
@@ -168,7 +152,7 @@ class RunFolder:
     def log(self, line: Mapping[str, Any]) -> None:
         """Append a line to the log and report it."""
         full = dict(line)
-        with output_errors(self.folder), (self.folder / LOG).open("a", encoding="utf-8") as file:
+        with writing(self.folder), (self.folder / LOG).open("a", encoding="utf-8") as file:
             file.write(json.dumps(full) + "\n")
         if self._report is not None:
             self._report(full)
@@ -191,7 +175,7 @@ class RunFolder:
         kept = [(line, parsed) for line in whole if wanted(parsed := json.loads(line))]
         shorter = "".join(line for line, _ in kept)
         if shorter != text:
-            _replace(path, shorter)
+            write_file(path, shorter)
         return [parsed for _, parsed in kept]
 
     def settle(self, **options: Any) -> None:
@@ -200,7 +184,7 @@ class RunFolder:
 
     def complete(self, measured: Mapping[str, Any], **more: Any) -> None:
         """Write the card, record what was measured, and remove the checkpoints."""
-        with output_errors(self.folder):
+        with writing(self.folder):
             card = model_card(self._description, measured)
             (self.folder / CARD).write_text(card, encoding="utf-8")
             self.log({"phase": COMPLETE, **measured})
@@ -211,30 +195,7 @@ class RunFolder:
         shutil.rmtree(self.folder / CHECKPOINTS, ignore_errors=True)
 
     def _write(self, record: Mapping[str, Any]) -> None:
-        full = {**_FORMAT, "ranmask": __version__, **record}
-        _replace(self.folder / RECORD, json.dumps(full, indent=2) + "\n")
-
-
-def _replace(path: Path, text: str) -> None:
-    """Write a file in one step."""
-    partial = _partial(path)
-    partial.write_text(text, encoding="utf-8")
-    partial.replace(path)
-
-
-def _partial(path: Path) -> Path:
-    return path.with_name(path.name + ".partial")
-
-
-@contextmanager
-def output_errors(folder: Path) -> Iterator[None]:
-    """What cannot be written is an `OutputError`."""
-    try:
-        yield
-    except OutputError:
-        raise
-    except OSError as error:
-        raise OutputError(f"cannot write {folder}: {error}") from error
+        write_json(self.folder / RECORD, {**_FORMAT, "ranmask": __version__, **record})
 
 
 def _differences(there: Any, here: Any, in_part: bool, name: str = "") -> list[str]:

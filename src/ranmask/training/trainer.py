@@ -18,7 +18,6 @@ import torch
 import transformers
 from transformers import Trainer, TrainerCallback, TrainerState, TrainingArguments
 
-from ranmask.models import pair_head
 from ranmask.training import processes
 from ranmask.training.masking import Turn, Turns
 from ranmask.training.mlm_options import MlmOptions
@@ -103,22 +102,11 @@ def train_phase(
     best = run.checkpoints(phase.name) / f"checkpoint-{state.best_global_step}"
 
     def save(folder: Path) -> None:
-        _loaded(type(model), best).save_pretrained(folder)
+        type(model).from_pretrained(best, dtype=torch.float32).save_pretrained(folder)
         tokenizer.save_pretrained(folder)
 
     processes.by_the_first(lambda: run.finish_phase(phase.name, save))
-    return _loaded(type(model), run.phase_folder(phase.name))
-
-
-def finished_phase(kind: Any, phase: str, run: RunFolder) -> tuple[Any, Any]:
-    """The model, of an ``AutoModelFor...`` kind, and the tokenizer that a phase has ended with."""
-    folder = run.phase_folder(phase)
-    return _loaded(kind, folder), transformers.AutoTokenizer.from_pretrained(folder)
-
-
-def _loaded(kind: Any, folder: Path) -> Any:
-    pair_head.register()
-    return kind.from_pretrained(folder, dtype=torch.float32)
+    return type(model).from_pretrained(run.phase_folder(phase.name), dtype=torch.float32)
 
 
 class PhaseTrainer(Trainer):

@@ -29,7 +29,7 @@ from ranmask.paper.reproduction.record import FILE_NAME as INDEX
 from ranmask.paper.reproduction.record import FORMAT as INDEX_FORMAT
 from ranmask.paper.reproduction.record import VERSION as INDEX_VERSION
 from ranmask.paper.reproduction.record import Measures
-from ranmask.runs.run import RUN_VERSION
+from ranmask.runs.task import RUN_FORMAT, RUN_VERSION
 
 __all__ = ["INDEX", "RESULTS", "read", "read_several", "sources", "write"]
 
@@ -228,7 +228,7 @@ def _read_record(path: Path) -> Line:
             "copy both"
         )
     found = read_object(record)
-    check_format(found, "ranmask-run", RUN_VERSION)
+    check_format(found, RUN_FORMAT, RUN_VERSION)
     if not isinstance(found["command"], str):
         raise DataError(f"{found.where}: command is {found['command']!r}, not the name of one")
     return found

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import json
-import os
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
-from ranmask.errors import DataError
-from ranmask.runs.run import reported
+from ranmask.results.files import write_json, writing
 
 FORMAT, VERSION = "ranmask-reproduction", 1
 FILE_NAME = "reproduction.json"
@@ -58,29 +55,6 @@ class ReproductionRecord:
 def write_record(folder: Path, record: ReproductionRecord) -> None:
     """Write ``reproduction.json`` so that a reader finds the old one or the new one, whole."""
     content = {"format": FORMAT, "version": VERSION, **asdict(record)}
-    write_json(folder / FILE_NAME, content)
-
-
-def write_json(path: Path, content: Mapping[str, Any]) -> None:
-    """A JSON file that is there as a whole or not at all."""
-    with reported(path):
-        path.parent.mkdir(parents=True, exist_ok=True)
-        draft = draft_of(path)
-        draft.write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
-        draft.replace(path)
-
-
-def draft_of(path: Path) -> Path:
-    """Where a file is written before it takes its place; two runs at once have two drafts."""
-    return path.with_name(f"{path.name}.{os.getpid()}.tmp")
-
-
-def read_json(path: Path) -> dict[str, Any]:
-    """A JSON object from a file."""
-    try:
-        content = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
-        raise DataError(f"cannot read {path}: {error}") from error
-    if not isinstance(content, dict):
-        raise DataError(f"{path} holds no JSON object")
-    return content
+    with writing(folder):
+        folder.mkdir(parents=True, exist_ok=True)
+    write_json(folder / FILE_NAME, content, shared=True)

@@ -24,8 +24,8 @@ from ranmask.errors import OutputError
 from ranmask.paper.reproduction.perform import Performed, RunCommand, finished, perform
 from ranmask.paper.reproduction.plan import Planned, new_record, plan, result_name, run_folder
 from ranmask.paper.reproduction.recipe import Recipe
-from ranmask.paper.reproduction.record import ReproductionRecord, StepRecord, draft_of, write_record
-from ranmask.runs.run import reported
+from ranmask.paper.reproduction.record import ReproductionRecord, StepRecord, write_record
+from ranmask.results.files import draft, writing
 
 _RECORD = ".run.json"
 
@@ -119,15 +119,13 @@ class _Book:
         source = planned.made
         if planned.step.measures == "training":
             source = source / "training.json"
-        with reported(target):
+        with writing(target):
             target.parent.mkdir(parents=True, exist_ok=True)
             for ending in ("", _RECORD):
                 beside = source.with_name(source.name + ending)
                 if beside.is_file():
-                    copied = target.with_name(target.name + ending)
-                    draft = draft_of(copied)
-                    shutil.copyfile(beside, draft)
-                    draft.replace(copied)
+                    with draft(target.with_name(target.name + ending), shared=True) as copied:
+                        shutil.copyfile(beside, copied)
 
 
 def _after(before: StepRecord, performed: Performed) -> StepRecord:

@@ -14,25 +14,25 @@ the first two.  Where no attack succeeded the third step is plain training, bit 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-from ranmask.attacks import runs
 from ranmask.attacks.adversarial_data import augmented, read_attacked
 from ranmask.attacks.api import AnyVictim, as_victim
 from ranmask.attacks.engine import Engine
-from ranmask.attacks.outcome import AttackOutcome
 from ranmask.attacks.recipe import Budget, Recipe
+from ranmask.attacks.runs import attack_rows
 from ranmask.attacks.summary import AttackSummary
 from ranmask.attacks.victims import PlainVictim
 from ranmask.certificates.families import round_half_up
 from ranmask.data import Corpus
 from ranmask.data.rows import Row
+from ranmask.data.sources import RowSource
 from ranmask.errors import OptionError
-from ranmask.runs.run import class_ids
+from ranmask.runs.task import RunEvents, class_ids
 from ranmask.smoothing.store import load_with_any_keep
 from ranmask.training.defence import Defence
 from ranmask.training.masking import permutation
@@ -88,8 +88,7 @@ def augmented_corpus(
     attacked: Sequence[Path] = (),
     report: Report | None = None,
     device: str | None = None,
-    started: Callable[[int, int], None] = lambda done, rows: None,
-    advance: Callable[[AttackOutcome], None] = lambda outcome: None,
+    events: RunEvents | None = None,
 ) -> Corpus:
     """The first two steps: what is trained on in the third, in the folder ``output``.
 
@@ -97,7 +96,7 @@ def augmented_corpus(
     text of ``validation`` is attacked or added.  ``options`` are those of the third step; the
     victim is trained so on whole texts, unless ``victim`` names a trained model to attack.
     ``plan`` says how; or ``attacked`` are files of attacked texts, instead of the first two steps.
-    ``started`` and ``advance``: as in `attack_half`.
+    ``events``: as in `attack_half`.
     """
     # What the third step would refuse is refused before anything is trained.
     known = {"kind": "encoder", "base": base, "options": options.to_dict()}
@@ -130,8 +129,7 @@ def augmented_corpus(
             files[0],
             plan,
             without=validation,
-            started=started,
-            advance=advance,
+            events=events,
         )
     return augmented(train, read_attacked(files), without=validation)
 
@@ -196,8 +194,7 @@ def attack_half(
     plan: AttackPlan,
     *,
     without: Corpus | None = None,
-    started: Callable[[int, int], None] = lambda done, rows: None,
-    advance: Callable[[AttackOutcome], None] = lambda outcome: None,
+    events: RunEvents | None = None,
 ) -> AttackSummary:
     """Attack a share of ``train`` and write what became of each row to the file ``output``.
 
@@ -205,8 +202,7 @@ def attack_half(
     is, and nothing is attacked.  ``<output>.run.json`` beside it describes the run.
 
     The victim's classes are those of ``train``, in the same order.  ``without``: held-out rows,
-    whose texts are not attacked.  ``started`` is told how many rows were done before, and how many
-    there are; ``advance`` each new outcome.
+    whose texts are not attacked.  ``events``: who is told of the cost, of progress and of failures.
     """
     attacked = as_victim(victim)
     if class_ids(train.label_names, attacked.labels) != list(range(len(train.label_names))):
@@ -217,12 +213,8 @@ def attack_half(
     rows = attacked_rows(train, without=without, share=plan.share, seed=plan.seed)
     source = {**train.description(), "share": str(plan.share), "texts": len(rows)}
     output.parent.mkdir(parents=True, exist_ok=True)
-    return runs.run_to_file(
-        Engine(attacked, plan.recipe, budget=plan.budget, together=plan.together, seed=plan.seed),
-        rows,
-        source,
-        output,
-        labels=train.label_names,
-        started=lambda done: started(done, len(rows)),
-        advance=advance,
+    engine = Engine(
+        attacked, plan.recipe, budget=plan.budget, together=plan.together, seed=plan.seed
     )
+    described = RowSource(rows, len(rows), source)
+    return attack_rows(engine, described, output, labels=train.label_names, events=events)

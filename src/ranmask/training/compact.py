@@ -1,4 +1,4 @@
-"""What training starts from: a base model with its tokenizer, made smaller where that is asked.
+"""Making a base encoder smaller before it is trained: fewer layers, fewer tokens.
 
 At one to three visible words an encoder needs its word knowledge more than its depth.  Tokens
 that are left out are spelt with shorter pieces: single characters all stay, so every word whose
@@ -17,34 +17,7 @@ from typing import Any
 import torch
 import transformers
 
-from ranmask.errors import ModelError, OptionError
-from ranmask.models import opening, pair_head
-
-
-def load_base(base: str, kind: Any, **given: Any) -> tuple[Any, Any, dict[str, Any]]:
-    """A model of an ``AutoModelFor...`` kind, its tokenizer, and what was not in its files.
-
-    Where the base has no head of that kind, a new one is drawn from torch's generator.
-    """
-    opening.check_folder(base)
-    pair_head.register()
-    try:
-        tokenizer = transformers.AutoTokenizer.from_pretrained(base, trust_remote_code=False)
-        model, report = kind.from_pretrained(
-            base,
-            use_safetensors=True,
-            trust_remote_code=False,
-            dtype=torch.float32,
-            output_loading_info=True,
-            **given,
-        )
-    except Exception as error:  # loaders raise all sorts of things over a damaged folder
-        shown = opening.first_line(error)
-        instead = "" if Path(base).is_dir() else ". Without a network, name a folder as the base"
-        raise ModelError(f"cannot load the base encoder {base!r}: {shown}{instead}") from error
-    if set(range(len(tokenizer))) <= set(tokenizer.all_special_ids):
-        raise ModelError(f"the base encoder {base!r} has no tokenizer files: save them there too")
-    return model, tokenizer, report
+from ranmask.errors import OptionError
 
 
 def keep_layers(model: Any, layers: int) -> None:

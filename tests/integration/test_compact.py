@@ -10,7 +10,7 @@ import torch
 import transformers
 
 from ranmask.errors import OptionError
-from ranmask.training.bases import keep_layers, keep_tokens
+from ranmask.training.compact import keep_layers, keep_tokens
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 
