@@ -22,8 +22,8 @@ from typing import Any
 
 from ranmask.attacks.adversarial_data import augmented, read_attacked
 from ranmask.attacks.api import AnyVictim, as_victim
-from ranmask.attacks.engine import Engine
-from ranmask.attacks.recipe import Budget, Recipe
+from ranmask.attacks.loop import AttackLoop
+from ranmask.attacks.recipe import AttackRecipe, Budget
 from ranmask.attacks.runs import attack_rows
 from ranmask.attacks.summary import AttackSummary
 from ranmask.attacks.victims import PlainVictim
@@ -69,7 +69,7 @@ class AttackPlan:
     many texts are attacked in lock-step.
     """
 
-    recipe: Recipe
+    recipe: AttackRecipe
     share: Fraction = HALF
     seed: int = 0
     budget: Budget = None
@@ -113,11 +113,12 @@ def augmented_corpus(
             "the training set is attacked",
             "attack it without torchrun first, and give the file of attacked texts to all of them",
         )
-        if plan.recipe.needs_certificate or isinstance(plan.budget or plan.recipe.budget, str):
+        recipe = plan.recipe
+        if recipe.ranking.needs_certificate or isinstance(plan.budget or recipe.budget, str):
             raise OptionError(
-                f"the recipe {plan.recipe.name} asks for a certificate, which a plain victim has "
-                "not: attack it with `ranmask attack --budget N` and give the file of attacked "
-                "texts, or name another recipe"
+                f"the recipe {recipe.name} asks for a certificate, which a plain victim has not: "
+                "attack it with `ranmask attack --budget N` and give the file of attacked texts, "
+                "or name another recipe"
             )
         if victim is None:
             victim = _trained_victim(base, train, validation, output, options, report, device)
@@ -213,8 +214,8 @@ def attack_half(
     rows = attacked_rows(train, without=without, share=plan.share, seed=plan.seed)
     source = {**train.description(), "share": str(plan.share), "texts": len(rows)}
     output.parent.mkdir(parents=True, exist_ok=True)
-    engine = Engine(
+    attack = AttackLoop(
         attacked, plan.recipe, budget=plan.budget, together=plan.together, seed=plan.seed
     )
     described = RowSource(rows, len(rows), source)
-    return attack_rows(engine, described, output, labels=train.label_names, events=events)
+    return attack_rows(attack, described, output, labels=train.label_names, events=events)
