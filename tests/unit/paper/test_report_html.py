@@ -13,7 +13,9 @@ from typer.testing import CliRunner
 
 from ranmask.errors import OptionError, OutputError
 from ranmask.paper.report import html, markdown
-from ranmask.paper.report.condensed import (
+from ranmask.paper.report.page import build
+from ranmask.paper.report.reading import read_several
+from ranmask.paper.report.run_data import (
     Attacked,
     Certified,
     Examples,
@@ -21,8 +23,6 @@ from ranmask.paper.report.condensed import (
     Reproduction,
     Step,
 )
-from ranmask.paper.report.page import build
-from ranmask.paper.report.reading import read_several
 
 DATA = Path(__file__).parents[2] / "data" / "report"
 FILES = sorted(DATA.glob("*.json"))

@@ -21,7 +21,10 @@ from ranmask.data.rows import Row
 from ranmask.errors import DataError, OutputError, folders_cut
 from ranmask.models.testing import keyword_classifier
 from ranmask.paper.report import html, markdown
-from ranmask.paper.report.condensed import (
+from ranmask.paper.report.files import without_folders
+from ranmask.paper.report.page import build
+from ranmask.paper.report.reading import read, read_several, write
+from ranmask.paper.report.run_data import (
     Attacked,
     Betas,
     Certified,
@@ -32,9 +35,6 @@ from ranmask.paper.report.condensed import (
     Step,
     Trained,
 )
-from ranmask.paper.report.files import without_folders
-from ranmask.paper.report.page import build
-from ranmask.paper.report.reading import read, read_several, write
 
 DATA = {"name": "sst2", "split": "test", "rows": 3, "sha256": "ab" * 32, "note": None}
 

@@ -13,7 +13,7 @@ from types import NoneType, UnionType
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
 from ranmask.errors import DataError
-from ranmask.paper.report.condensed import Betas, Certified, Examples, Reproduction, Step
+from ranmask.paper.report.run_data import Betas, Certified, Examples, Reproduction, Step
 
 _PLACES: dict[str, object] = {"rate": float}
 _DATA: dict[str, object] = {"sha256": str, "rows": int}

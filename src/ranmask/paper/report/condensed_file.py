@@ -14,7 +14,8 @@ from typing import Any, TypeAlias, get_args
 
 from ranmask.errors import DataError, OutputError
 from ranmask.paper.report.checking import check
-from ranmask.paper.report.condensed import (
+from ranmask.paper.report.files import Line, check_format, read_object
+from ranmask.paper.report.run_data import (
     Attacked,
     Betas,
     Certified,
@@ -26,7 +27,6 @@ from ranmask.paper.report.condensed import (
     Step,
     Trained,
 )
-from ranmask.paper.report.files import Line, check_format, read_object
 from ranmask.paper.reproduction.record import Measures
 
 FORMAT = "ranmask-condensed"

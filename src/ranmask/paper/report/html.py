@@ -5,7 +5,7 @@ from __future__ import annotations
 from importlib import resources
 from typing import TYPE_CHECKING, Any
 
-from ranmask.paper.report.blocks import Picture, Report
+from ranmask.paper.report.blocks import Block, Picture, Report
 from ranmask.paper.report.charts import inline, key, style_sheet
 from ranmask.paper.report.svg import clean
 
@@ -25,13 +25,9 @@ def render(report: Report) -> str:
         finalize=_finalize,
         keep_trailing_newline=True,
     )
-    template = environment.from_string(_template("report.html"))
-    return template.render(
-        report=report,
-        style=_trusted(style_sheet() + _template("report.css")),
-        charts=_charts,
-        key=_key,
-    )
+    environment.globals.update(kind=_kind, charts=_charts, key=_key)
+    style = _trusted(style_sheet() + _template("report.css"))
+    return environment.from_string(_template("report.html")).render(report=report, style=style)
 
 
 def _template(name: str) -> str:
@@ -49,6 +45,10 @@ def _trusted(text: str) -> Markup:
 def _finalize(value: Any) -> Any:
     """Characters that no file can hold are replaced, wherever text is put in."""
     return clean(value) if type(value) is str else value
+
+
+def _kind(block: Block) -> str:
+    return type(block).__name__.lower()
 
 
 def _charts(picture: Picture) -> list[Markup]:

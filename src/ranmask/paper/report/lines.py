@@ -8,7 +8,8 @@ from typing import Any
 
 from ranmask.attacks.outcome import AttackOutcome
 from ranmask.errors import DataError
-from ranmask.paper.report.condensed import (
+from ranmask.paper.report.files import Line, without_folders
+from ranmask.paper.report.run_data import (
     Attacked,
     Betas,
     Certified,
@@ -17,7 +18,6 @@ from ranmask.paper.report.condensed import (
     Reading,
     Result,
 )
-from ranmask.paper.report.files import Line, without_folders
 from ranmask.paper.reproduction.record import Measures
 from ranmask.results import RESULT_VERSION
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import PurePath
 
 from ranmask.paper.report.blocks import (
@@ -24,26 +23,25 @@ from ranmask.paper.report.blocks import (
 )
 from ranmask.paper.report.charts import standalone
 from ranmask.paper.report.svg import clean
-from ranmask.paper.report.symbols import HIDDEN
 from ranmask.paper.report.tables import Cell, Column, Table
 
 # Whatever Markdown or HTML inside Markdown could read as a mark.
 _SPECIAL = re.compile(r"([\\`*_{}\[\]<>()#+!|~&$])")
-_WORDS = {"strong": "**", "em": "*", "mark": "**"}
-_FENCE = re.compile(r"`{3,}")
+_MARKS = {"plain": "", "strong": "**", "em": "*"}
+_HIDDEN = "\N{MEDIUM SHADE}"
 
 
 def render(report: Report, pictures: PurePath | None = None) -> str:
     """The text.  ``pictures``: the folder of the charts, as seen from where the text will be."""
-    shown = None if pictures is None else _Shown(pictures, _file_names(report))
-    parts = [f"# {escape(report.title)}", _spans(report.summary)]
-    parts.append(
-        "\n".join(f"- [{escape(one.title)}](#{_address(one.title)})" for one in report.sections)
-    )
+    contents = [
+        f"- [{escape(section.title)}](#{_address(section.title)})" for section in report.sections
+    ]
+    parts = [f"# {escape(report.title)}", _spans(report.summary), "\n".join(contents)]
+    writer = _Writer(pictures, _file_names(report))
     for section in report.sections:
         parts.append(f"## {escape(section.title)}")
         for block in section.blocks:
-            parts += _block(block, shown)
+            parts += writer.block(block)
     return "\n\n".join(parts) + "\n"
 
 
@@ -62,88 +60,87 @@ def escape(text: str) -> str:
     >>> print(escape("a*b <i>"))
     a\*b \<i\>
     """
-    return _SPECIAL.sub(r"\\\1", " ".join(clean(text).split()))
+    return _SPECIAL.sub(r"\\\1", _one_line(text))
 
 
-@dataclass(frozen=True)
-class _Shown:
-    """Where the charts are, and what their files are called."""
+class _Writer:
+    """Writes blocks; ``folder`` and ``names``: where the charts are, and what they are called."""
 
-    folder: PurePath
-    names: list[tuple[Picture, list[str]]]
+    def __init__(self, folder: PurePath | None, names: Sequence[tuple[Picture, list[str]]]) -> None:
+        self._folder = folder
+        self._names = {id(picture): files for picture, files in names}
 
-    def of(self, picture: Picture) -> list[str]:
-        return next(names for one, names in self.names if one is picture)
+    def block(self, block: Block) -> Iterator[str]:
+        match block:
+            case Heading():
+                yield f"{'#' * block.level} {escape(block.text)}"
+            case Paragraph():
+                yield ("> " if block.tone == "warning" else "") + _spans(block.spans)
+            case Bullets():
+                yield "\n".join(
+                    f"{f'{place}.' if block.numbered else '-'} {_spans(item)}"
+                    for place, item in enumerate(block.items, 1)
+                )
+            case Strip():
+                yield "\n".join(
+                    f"- **{escape(tile.value)}** {escape(tile.label)}"
+                    + (f" ({escape(tile.note)})" if tile.note else "")
+                    for tile in block.tiles
+                )
+            case Table():
+                yield from _table(block)
+            case Picture():
+                yield from self._picture(block)
+            case Fold():
+                yield f"**{escape(block.title)}**"
+                for inner in block.blocks:
+                    yield from self.block(inner)
+            case Code():
+                text = "\n".join(" ".join(clean(line).splitlines()) for line in block.lines)
+                fence = _fence(text, 3)
+                yield f"{fence}\n{text}\n{fence}"
+            case Example():
+                yield from _example(block)
 
-
-def _block(block: Block, pictures: _Shown | None) -> Iterator[str]:
-    match block:
-        case Heading():
-            yield f"{'#' * block.level} {escape(block.text)}"
-        case Paragraph():
-            shown = _spans(block.spans)
-            yield f"> {shown}" if block.tone == "warning" else shown
-        case Bullets():
-            marks = [
-                f"{place}." if block.numbered else "-" for place in range(1, len(block.items) + 1)
-            ]
-            yield "\n".join(
-                f"{mark} {_spans(item)}" for mark, item in zip(marks, block.items, strict=True)
-            )
-        case Strip():
-            rows = [
-                f"- **{escape(tile.value)}** {escape(tile.label)}"
-                + (f" ({escape(tile.note)})" if tile.note else "")
-                for tile in block.tiles
-            ]
-            yield "\n".join(rows)
-        case Table():
-            yield from _table(block)
-        case Picture():
-            yield from _picture(block, pictures)
-        case Fold():
-            yield f"**{escape(block.title)}**"
-            for inner in block.blocks:
-                yield from _block(inner, pictures)
-        case Code():
-            yield _fenced(block.lines)
-        case Example():
-            yield from _example(block)
+    def _picture(self, picture: Picture) -> Iterator[str]:
+        caption = _spans(picture.caption)
+        if self._folder is None:
+            titles = ", ".join(chart.title for chart in picture.charts)
+            yield f"*Left out here: {escape(titles)}; ask for `--figures`.* {caption}"
+            return
+        yield "\n".join(
+            f"![{escape(chart.title)}]({_target((self._folder / name).as_posix())})"
+            for name, chart in zip(self._names[id(picture)], picture.charts, strict=True)
+        )
+        yield caption
 
 
 def _spans(prose: Prose) -> str:
-    return "".join(_span(span) for span in prose)
+    return "".join(map(_span, prose))
 
 
 def _span(span: Span) -> str:
-    if span.style == "plain":
-        return _edges(span.text, escape(span.text))
+    """A span between its marks, which must not hold the blanks around it."""
     if span.style == "code":
-        return _edges(span.text, _code(span.text))
-    mark = _WORDS[span.style]
-    return _edges(span.text, f"{mark}{escape(span.text)}{mark}")
-
-
-def _edges(original: str, shown: str) -> str:
-    """The blanks around a span, which its marks must not hold."""
-    before = " " if original[:1].isspace() else ""
-    after = " " if original[-1:].isspace() and original.strip() else ""
+        held = _one_line(span.text)
+        fence, blank = _fence(held, 1), " " if "`" in held else ""
+        shown = f"{fence}{blank}{held}{blank}{fence}"
+    else:
+        mark = _MARKS[span.style]
+        shown = f"{mark}{escape(span.text)}{mark}"
+    before = " " if span.text[:1].isspace() else ""
+    after = " " if span.text[-1:].isspace() and span.text.strip() else ""
     return before + shown + after
 
 
-def _code(text: str) -> str:
-    held = " ".join(clean(text).split())
-    if "`" not in held:
-        return f"`{held}`"
-    longest = max(len(run) for run in re.findall("`+", held))
-    return f"{'`' * (longest + 1)} {held} {'`' * (longest + 1)}"
+def _fence(text: str, least: int) -> str:
+    """Backticks that nothing in the text can end."""
+    longest = max((len(run) for run in re.findall("`+", text)), default=0)
+    return "`" * max(least, longest + 1)
 
 
-def _fenced(lines: Sequence[str]) -> str:
-    text = "\n".join(" ".join(clean(line).splitlines()) for line in lines)
-    longest = max((len(run) for run in _FENCE.findall(text)), default=2)
-    fence = "`" * (longest + 1)
-    return f"{fence}\n{text}\n{fence}"
+def _one_line(text: str) -> str:
+    return " ".join(clean(text).split())
 
 
 def _table(table: Table) -> Iterator[str]:
@@ -170,18 +167,6 @@ def _cell(cell: Cell) -> str:
     return shown
 
 
-def _picture(picture: Picture, shown: _Shown | None) -> Iterator[str]:
-    if shown is None:
-        titles = ", ".join(chart.title for chart in picture.charts)
-        yield f"*Left out here: {escape(titles)}; ask for `--figures`.* {_spans(picture.caption)}"
-        return
-    yield "\n".join(
-        f"![{escape(chart.title)}]({_target((shown.folder / name).as_posix())})"
-        for name, chart in zip(shown.of(picture), picture.charts, strict=True)
-    )
-    yield _spans(picture.caption)
-
-
 def _target(path: str) -> str:
     """A link's target; in angle brackets where it has blanks or brackets of its own."""
     return path if re.fullmatch(r"[\w./-]+", path) else f"<{path}>"
@@ -196,17 +181,17 @@ def _example(example: Example) -> Iterator[str]:
     if example.about:
         yield escape(example.about)
     if example.copies:
-        rows = [f"| {_masked(copy)} | {escape(copy.vote)} |" for copy in example.copies]
+        rows = [f"| {_masked(example, copy)} | {escape(copy.vote)} |" for copy in example.copies]
         yield "\n".join(["| copy | vote |", "|:---|:---|", *rows])
     if example.tally:
-        yield "Votes: " + ", ".join(f"{escape(one.label)} {one.votes}" for one in example.tally)
+        yield "Votes: " + ", ".join(f"{escape(part.label)} {part.votes}" for part in example.tally)
     yield _spans(example.verdict)
 
 
-def _masked(copy: Copy) -> str:
+def _masked(example: Example, copy: Copy) -> str:
     return " ".join(
-        HIDDEN * max(1, width) if word is None else escape(word)
-        for word, width in zip(copy.shown, copy.widths, strict=True)
+        escape(word) if place in copy.kept else _HIDDEN * len(word)
+        for place, word in enumerate(example.words)
     )
 
 
@@ -221,25 +206,20 @@ def _pictures(blocks: Sequence[Block]) -> Iterator[Picture]:
 def _file_names(report: Report) -> list[tuple[Picture, list[str]]]:
     """The pictures of a report with the names of their files, no two alike."""
     found, taken = [], set[str]()
-    for section in report.sections:
-        for picture in _pictures(section.blocks):
-            stem = start = _stem(picture)
-            while any(name in taken for name in _names(picture, stem)):
-                stem = f"{start}-{len(taken)}"
-            found.append((picture, _names(picture, stem)))
-            taken.update(_names(picture, stem))
+    for picture in (shown for one in report.sections for shown in _pictures(one.blocks)):
+        # No name of a recipe can lead elsewhere.
+        stem = start = re.sub(r"[^a-z0-9]+", "-", picture.name.lower()).strip("-")[:80] or "figure"
+        while not taken.isdisjoint(names := _numbered(stem, len(picture.charts))):
+            stem = f"{start}-{len(taken)}"
+        found.append((picture, names))
+        taken.update(names)
     return found
 
 
-def _stem(picture: Picture) -> str:
-    """A file name that no name of a recipe can lead elsewhere."""
-    return re.sub(r"[^a-z0-9]+", "-", picture.name.lower()).strip("-")[:80] or "figure"
-
-
-def _names(picture: Picture, stem: str) -> list[str]:
-    if len(picture.charts) == 1:
+def _numbered(stem: str, count: int) -> list[str]:
+    if count == 1:
         return [f"{stem}.svg"]
-    return [f"{stem}-{place}.svg" for place in range(1, len(picture.charts) + 1)]
+    return [f"{stem}-{place}.svg" for place in range(1, count + 1)]
 
 
 def _address(title: str) -> str:

@@ -14,7 +14,6 @@ from typing import Any, Literal
 
 from ranmask.errors import DataError, folders_cut
 from ranmask.paper.report.checking import check
-from ranmask.paper.report.condensed import Reproduction, Step, Trained
 from ranmask.paper.report.condensed_file import (
     FORMAT,
     listed,
@@ -25,6 +24,7 @@ from ranmask.paper.report.condensed_file import (
 )
 from ranmask.paper.report.files import Line, check_format, read_lines, read_object, without_folders
 from ranmask.paper.report.lines import COMMANDS, condense, first_error
+from ranmask.paper.report.run_data import Reproduction, Step, Trained
 from ranmask.paper.reproduction.record import FILE_NAME as INDEX
 from ranmask.paper.reproduction.record import FORMAT as INDEX_FORMAT
 from ranmask.paper.reproduction.record import VERSION as INDEX_VERSION

@@ -160,3 +160,8 @@ class Reproduction:
     settings: Mapping[str, Any]
     machine: Mapping[str, Any]
     steps: tuple[Step, ...]
+
+    @property
+    def missing(self) -> list[Step]:
+        """Steps without a result."""
+        return [step for step in self.steps if step.state != "done"]
