@@ -11,7 +11,7 @@ from ranmask.cli.compare import compare
 from ranmask.data.rows import Row
 from ranmask.errors import DataError
 from ranmask.models.testing import keyword_classifier
-from ranmask.paper.report.reading import read, write
+from ranmask.paper.reading import read, write
 from ranmask.runs.run import ResultFile, classify_rows, run_description, summarise
 
 WORDS = ("good", "great", "fine", "bad", "awful", "dull", "film", "plot", "day")

@@ -11,10 +11,10 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
+from ranmask.paper.reading import read_several, write
 from ranmask.paper.report.html import render as html
 from ranmask.paper.report.markdown import render as markdown
 from ranmask.paper.report.page import build
-from ranmask.paper.report.reading import read_several, write
 from tools.report_fixture.made_up import reproductions
 
 FOLDER = Path(__file__).parents[2] / "tests" / "data" / "report"

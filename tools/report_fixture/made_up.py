@@ -13,7 +13,7 @@ from ranmask.certificates.ablation import ablation_radius, delta, largest_passin
 from ranmask.certificates.families import family, kept_count
 from ranmask.certificates.paper import paper_radius, printed_radius
 from ranmask.paper.published import published
-from ranmask.paper.report.run_data import (
+from ranmask.paper.run_data import (
     Attacked,
     Betas,
     Certified,

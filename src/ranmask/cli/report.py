@@ -51,11 +51,11 @@ def report(
         raise OptionError(
             f"--condensed holds one run, and {len(runs)} were given: condense them one by one"
         )
+    from ranmask.paper.reading import read_several, sources, write
     from ranmask.paper.report.html import render as html
     from ranmask.paper.report.markdown import picture_files
     from ranmask.paper.report.markdown import render as text
     from ranmask.paper.report.page import build
-    from ranmask.paper.report.reading import read_several, sources, write
 
     _check_outputs(
         [path for path in (output, markdown, condensed) if path is not None],

@@ -14,8 +14,8 @@ from typing import Any, TypeAlias
 from ranmask.errors import DataError
 from ranmask.evaluation.intervals import holm
 from ranmask.paper.paired_figures import LEVEL, ByClass, Difference, by_class, differences
-from ranmask.paper.report.run_data import Attacked, Certified, Predicted, Reproduction, Step
 from ranmask.paper.report.svg import clean
+from ranmask.paper.run_data import Attacked, Certified, Predicted, Reproduction, Step
 
 FORMAT, VERSION = "ranmask-comparison", 1
 EXPLANATION = (

@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 from ranmask.errors import DataError
 from ranmask.evaluation.intervals import paired_difference, sign_test
 from ranmask.metrics import ClassCounts, class_table, class_values, median_certified_robustness
-from ranmask.paper.report.run_data import Attacked, Certified, Predicted, Result
+from ranmask.paper.run_data import Attacked, Certified, Predicted, Result
 
 LEVEL = 0.05
 """A difference is called one where its adjusted p-value is at most this."""

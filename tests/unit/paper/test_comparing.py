@@ -14,7 +14,7 @@ from ranmask.errors import DataError
 from ranmask.evaluation.intervals import holm, paired_difference, sign_test
 from ranmask.paper.comparing import EXPLANATION, compare
 from ranmask.paper.paired_figures import mean_difference
-from ranmask.paper.report.run_data import (
+from ranmask.paper.run_data import (
     Attacked,
     Betas,
     Certified,

@@ -12,10 +12,10 @@ import pytest
 from typer.testing import CliRunner
 
 from ranmask.errors import OptionError, OutputError
+from ranmask.paper.reading import read_several
 from ranmask.paper.report import html, markdown
 from ranmask.paper.report.page import build
-from ranmask.paper.report.reading import read_several
-from ranmask.paper.report.run_data import (
+from ranmask.paper.run_data import (
     Attacked,
     Certified,
     Examples,

@@ -12,6 +12,7 @@ from ranmask.certificates.families import kept_count
 from ranmask.evaluation.intervals import proportion_interval
 from ranmask.paper.divergence import jensen_shannon
 from ranmask.paper.published import published
+from ranmask.paper.reading import read_several
 from ranmask.paper.report import markdown
 from ranmask.paper.report.blocks import (
     Bullets,
@@ -33,17 +34,6 @@ from ranmask.paper.report.counting import (
     rank_correlation,
 )
 from ranmask.paper.report.page import build
-from ranmask.paper.report.reading import read_several
-from ranmask.paper.report.run_data import (
-    Attacked,
-    Betas,
-    Certified,
-    Examples,
-    Predicted,
-    Reading,
-    Reproduction,
-    Step,
-)
 from ranmask.paper.report.sections import (
     arithmetic,
     betas,
@@ -65,6 +55,16 @@ from ranmask.paper.report.tables import (
     percent_cell,
     share,
     share_cell,
+)
+from ranmask.paper.run_data import (
+    Attacked,
+    Betas,
+    Certified,
+    Examples,
+    Predicted,
+    Reading,
+    Reproduction,
+    Step,
 )
 
 FILES = sorted((Path(__file__).parents[2] / "data" / "report").glob("*.json"))

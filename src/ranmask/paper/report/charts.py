@@ -127,7 +127,10 @@ def key(chart: Chart) -> tuple[tuple[str, str], ...]:
             element(
                 "svg",
                 element("g", drawn, class_=look),
-                **{"class_": "swatch", "viewBox": "0 0 34 14", "width": 34, "height": 14},
+                class_="swatch",
+                viewBox="0 0 34 14",
+                width=34,
+                height=14,
                 aria_hidden="true",
             ),
             name,

@@ -10,7 +10,7 @@ from itertools import combinations
 from typing import Any
 
 from ranmask.metrics import CertifiedSummary
-from ranmask.paper.report.run_data import Attacked, Certified, Reading, Reproduction, Step
+from ranmask.paper.run_data import Attacked, Certified, Reading, Reproduction, Step
 
 CERTIFICATES = {
     "exact": "exact",

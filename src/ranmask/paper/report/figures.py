@@ -25,8 +25,8 @@ from ranmask.paper.report.counting import (
     rate_name,
     summary,
 )
-from ranmask.paper.report.run_data import Certified, Reading
 from ranmask.paper.report.tables import interval, share
+from ranmask.paper.run_data import Certified, Reading
 
 Lines: TypeAlias = Mapping[str, Sequence[tuple[int, float]]]
 """By name: numbers of changed words, each with a value."""
@@ -103,7 +103,7 @@ def method_dots(title: str, rows: Sequence[tuple[str, Attacks | None, float | No
     """Robust accuracy of each method: ours with its interval, and the paper's."""
     dots = []
     for method, counts, printed in rows:
-        ours = (None, None, None)
+        ours: tuple[float | None, float | None, float | None] = (None, None, None)
         if counts is not None and counts.texts:
             ours = _robust(counts)
         dots.append(Dot(method, *ours, printed))

@@ -7,7 +7,6 @@ from dataclasses import replace
 from typing import get_args
 
 from ranmask.paper.report.blocks import Report, Section
-from ranmask.paper.report.run_data import Reproduction
 from ranmask.paper.report.sections import (
     arithmetic,
     betas,
@@ -19,7 +18,7 @@ from ranmask.paper.report.sections import (
     provenance,
     rates,
 )
-from ranmask.paper.reproduction.record import Kind
+from ranmask.paper.run_data import Kind, Reproduction
 
 _TITLE = "The RanMASK paper, run again"
 _ORDER = get_args(Kind)

@@ -23,7 +23,8 @@ from typing import Any, TypeAlias
 from ranmask import __version__
 from ranmask.errors import DataError
 from ranmask.paper.reproduction.plan import Planned
-from ranmask.paper.reproduction.record import read_json, write_json
+from ranmask.paper.reproduction.record import write_json
+from ranmask.paper.typed_json import read_object
 from ranmask.runs.run import reported
 
 FORMAT, VERSION = "ranmask-step", 1
@@ -65,11 +66,9 @@ def finished(planned: Planned) -> Performed | None:
     if not (path.is_file() and planned.made.exists()):
         return None
     try:
-        content = read_json(path)
-        if content["format"] != FORMAT or content["version"] != VERSION:
-            return None
+        content = read_object(path, FORMAT, VERSION)
         return Performed(planned.key, float(content["seconds"]), dict(content["machine"]))
-    except (DataError, KeyError, TypeError, ValueError):
+    except (DataError, TypeError, ValueError):
         return None  # a broken file: the step's own command finds out what is left to do
 
 

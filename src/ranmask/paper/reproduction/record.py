@@ -5,60 +5,33 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Any, Literal, TypeAlias
+from typing import Any
 
-from ranmask.errors import DataError
+from ranmask.paper.reading import INDEX, INDEX_FORMAT, INDEX_VERSION
+from ranmask.paper.run_data import Measures, Reproduction
+from ranmask.paper.run_data_file import content
+from ranmask.paper.typed_json import to_json
 from ranmask.runs.run import reported
 
-FORMAT, VERSION = "ranmask-reproduction", 1
-FILE_NAME = "reproduction.json"
 
-Kind: TypeAlias = Literal["certified", "empirical", "beta", "rates", "entropy", "arithmetic"]
-Measures: TypeAlias = Literal["training", "certified", "attack", "predict", "beta", "examples"]
-Size: TypeAlias = Literal["default", "smoke", "paper"]
-State: TypeAlias = Literal["done", "failed", "todo"]
+def result_name(name: str, measures: Measures) -> str:
+    """The file of a step's result, inside the folder of a reproduction."""
+    ending = "training.json" if measures == "training" else "jsonl"
+    return f"results/{name}.{ending}"
 
 
-@dataclass(frozen=True)
-class StepRecord:
-    """One step: its command as one would type it, its file in the folder, and how it went."""
-
-    name: str
-    measures: Measures
-    command: str
-    output: str
-    place: Mapping[str, Any]
-    state: State = "todo"
-    seconds: float | None = None
-    error: str | None = None
-
-
-@dataclass(frozen=True)
-class ReproductionRecord:
-    """What ``reproduction.json`` holds.
-
-    ``recipe``: name, title, kind, paper and about.  ``settings``: those of the size.
-    ``machine``: versions and hardware of the step that was done last.
-    """
-
-    recipe: Mapping[str, str]
-    size: Size
-    settings: Mapping[str, Any]
-    machine: Mapping[str, str]
-    steps: tuple[StepRecord, ...]
-
-    def with_step(self, changed: StepRecord, machine: Mapping[str, str]) -> ReproductionRecord:
-        """This record after one of its steps was worked on."""
-        steps = tuple(changed if step.name == changed.name else step for step in self.steps)
-        return replace(self, steps=steps, machine=machine or self.machine)
-
-
-def write_record(folder: Path, record: ReproductionRecord) -> None:
+def write_record(folder: Path, run: Reproduction) -> None:
     """Write ``reproduction.json`` so that a reader finds the old one or the new one, whole."""
-    content = {"format": FORMAT, "version": VERSION, **asdict(record)}
-    write_json(folder / FILE_NAME, content)
+    steps = [
+        {
+            **{key: value for key, value in to_json(step).items() if key not in ("data", "result")},
+            "output": result_name(step.name, step.measures),
+        }
+        for step in run.steps
+    ]
+    head = {"format": INDEX_FORMAT, "version": INDEX_VERSION}
+    write_json(folder / INDEX, {**head, **content(run, steps)})
 
 
 def write_json(path: Path, content: Mapping[str, Any]) -> None:
@@ -73,14 +46,3 @@ def write_json(path: Path, content: Mapping[str, Any]) -> None:
 def draft_of(path: Path) -> Path:
     """Where a file is written before it takes its place; two runs at once have two drafts."""
     return path.with_name(f"{path.name}.{os.getpid()}.tmp")
-
-
-def read_json(path: Path) -> dict[str, Any]:
-    """A JSON object from a file."""
-    try:
-        content = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
-        raise DataError(f"cannot read {path}: {error}") from error
-    if not isinstance(content, dict):
-        raise DataError(f"{path} holds no JSON object")
-    return content

@@ -8,9 +8,9 @@ from ranmask.paper.headlines import recomputed
 from ranmask.paper.published import inconsistent_cells
 from ranmask.paper.report.blocks import Block, Bullets, Fold, Heading, Section, Span, text
 from ranmask.paper.report.counting import attack_name, corpus_name, rate_name
-from ranmask.paper.report.run_data import Reproduction
 from ranmask.paper.report.tables import Cell, Table, difference, quiet, share, table
 from ranmask.paper.risk import EXPLANATION, RiskTable, risk_table
+from ranmask.paper.run_data import Reproduction
 
 _FEW = 6  # perturbed words that are shown at once
 _RISK = """

@@ -11,8 +11,8 @@ from ranmask.paper.report.axes import power_of_ten
 from ranmask.paper.report.blocks import Block, Heading, Picture, Section, prose, text
 from ranmask.paper.report.counting import corpus_name, finished, rate_name
 from ranmask.paper.report.figures import divergences, hidden_gaps
-from ranmask.paper.report.run_data import Betas, Reproduction
 from ranmask.paper.report.tables import Table, share, table
+from ranmask.paper.run_data import Betas, Reproduction
 
 Line: TypeAlias = list[tuple[int, float]]
 

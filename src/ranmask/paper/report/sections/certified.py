@@ -20,7 +20,6 @@ from ranmask.paper.report.counting import (
     summary,
 )
 from ranmask.paper.report.figures import by_length, certified_curves, frontier
-from ranmask.paper.report.run_data import Certified, Reading, Reproduction
 from ranmask.paper.report.tables import (
     NOT_RUN,
     NOTHING,
@@ -34,6 +33,7 @@ from ranmask.paper.report.tables import (
     table,
     whole,
 )
+from ranmask.paper.run_data import Certified, Reading, Reproduction
 
 ByRate: TypeAlias = dict[float | None, Certified]
 """Results by masking rate; None for a run without one."""
@@ -226,7 +226,7 @@ def _counted(result: Certified | None, row: CertifiedRow | None) -> list[Cell]:
 def _proved(results: ByRate) -> Table:
     """The first certificate of each run, and the medians of the others."""
     compared = [name for name in _COMPARED if any(_beside(one, name) for one in results.values())]
-    rows = []
+    rows: list[Sequence[Cell | str]] = []
     for rate, result in results.items():
         exact = result.readings[0]
         figures = summary(result, exact)

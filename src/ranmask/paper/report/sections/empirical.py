@@ -28,7 +28,6 @@ from ranmask.paper.report.counting import (
     rank_correlation,
 )
 from ranmask.paper.report.figures import method_dots
-from ranmask.paper.report.run_data import Attacked, Reproduction
 from ranmask.paper.report.tables import (
     NOT_RUN,
     NOTHING,
@@ -39,6 +38,7 @@ from ranmask.paper.report.tables import (
     share,
     table,
 )
+from ranmask.paper.run_data import Attacked, Reproduction
 
 _FIGURES = ("Cln", "Boa", "Succ")
 _GLOSSARY = """

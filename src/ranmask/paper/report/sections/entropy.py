@@ -9,8 +9,8 @@ from collections.abc import Sequence
 from ranmask.paper.published import published
 from ranmask.paper.report.blocks import Section, text
 from ranmask.paper.report.counting import finished
-from ranmask.paper.report.run_data import Predicted, Reproduction
 from ranmask.paper.report.tables import NOT_RUN, Cell, Table, quiet, share, share_cell, table
+from ranmask.paper.run_data import Predicted, Reproduction
 
 _NORMAL = 1.96  # standard errors on either side of a mean: 95 % where there are many texts
 _INTRODUCTION = """

@@ -9,9 +9,9 @@ from ranmask.certificates.ablation import delta
 from ranmask.certificates.exact import sets_met
 from ranmask.paper.report.blocks import Copy, Example, Prose, Section, Share, prose, text
 from ranmask.paper.report.counting import finished
-from ranmask.paper.report.run_data import Certified, Examples, Reproduction
 from ranmask.paper.report.sections import faults
 from ranmask.paper.report.tables import Cell, Table, share, table
+from ranmask.paper.run_data import Certified, Examples, Reproduction
 from ranmask.words import split
 
 _COPIES = 6

@@ -29,9 +29,9 @@ from ranmask.paper.report.counting import (
     reading,
     summary,
 )
-from ranmask.paper.report.run_data import Certified, Predicted, Reproduction
 from ranmask.paper.report.sections import betas, certified, empirical, rates
 from ranmask.paper.report.tables import percent_cell, share, share_cell, whole
+from ranmask.paper.run_data import Certified, Predicted, Reproduction
 
 _SMOKE = """
     > This is a **smoke** run: a few texts and a small model, to see that everything works. Its

@@ -8,8 +8,8 @@ from typing import Any
 
 from ranmask.paper.report.blocks import Block, Bullets, Code, Fold, Heading, Section, Span, text
 from ranmask.paper.report.counting import attack_name
-from ranmask.paper.report.run_data import Attacked, Examples, Reproduction, Step, Trained
 from ranmask.paper.report.tables import Cell, Table, table
+from ranmask.paper.run_data import Attacked, Examples, Reproduction, Step, Trained
 
 _STATES = {"done": "done", "failed": "failed", "todo": "not run"}
 _RUN = """

@@ -14,8 +14,8 @@ from ranmask.paper.report.counting import (
     rate_name,
 )
 from ranmask.paper.report.figures import rates_plot
-from ranmask.paper.report.run_data import Attacked, Reproduction
 from ranmask.paper.report.tables import NOT_RUN, percent_cell, table
+from ranmask.paper.run_data import Attacked, Reproduction
 
 _ENSEMBLES = {"logit": "Logits summed", "vote": "Majority vote"}
 _INTRODUCTION = """
