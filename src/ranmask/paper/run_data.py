@@ -5,7 +5,7 @@ That is enough for every table, curve, interval and paired test, and small enoug
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal, TypeAlias
 
@@ -64,6 +64,35 @@ _STATUSES = {"succeeded": "s", "failed": "f", "skipped": "k", "error": "e"}
 Rows: TypeAlias = Annotated[tuple[int, ...], Packed(_ranges, _from_ranges)]
 
 
+class _OfTexts:
+    """A result with lists that have an entry for each text."""
+
+    rows: Rows
+
+    def check(self, where: str) -> None:
+        """Refuse lists that do not fit each other; those of what is not known are empty."""
+        maybe = ("words", "expected") if isinstance(self, Predicted) else ("expected",)
+        for name, values in _lists(self):
+            if len(values) != len(self.rows) and (values or name not in maybe):
+                raise DataError(
+                    f"{where}: {name} has {len(values)} entries for {len(self.rows)} rows: the "
+                    "file was changed after it was written"
+                )
+
+
+def _lists(record: object) -> Iterator[tuple[str, Sequence[Any]]]:
+    """Every list of a result that has an entry for each text, and its name."""
+    for name, values in vars(record).items():
+        if name == "readings":
+            for reading in values:
+                whose = f" of {reading.certificate}"
+                yield from ((of + whose, some) for of, some in _lists(reading))
+        elif name in ("average", "largest"):
+            yield from ((f"{name} {number}", some) for number, some in enumerate(values, 1))
+        elif isinstance(values, tuple) and not (name == "changed" and isinstance(record, Betas)):
+            yield name, values
+
+
 @dataclass(frozen=True)
 class Reading:
     """What one certificate makes of the votes: entry i belongs to text i.
@@ -78,7 +107,7 @@ class Reading:
 
 
 @dataclass(frozen=True)
-class Certified:
+class Certified(_OfTexts):
     """A run of ``ranmask certify``: several certificates of the same texts, exact first.
 
     ``words``: words of each text.  ``rows``: number of each text's row in its source.
@@ -99,15 +128,11 @@ class Certified:
         """Refuse a text without words, and lists that do not fit each other."""
         if 0 in self.words:
             raise DataError(f"{where}: words is 0 for a certified text")
-        lists: dict[str, Sequence[Any] | None] = {"words": self.words}
-        for reading in self.readings:
-            lists[f"correct of {reading.certificate}"] = reading.correct
-            lists[f"radius of {reading.certificate}"] = reading.radius
-        _check_lengths(self, lists, where)
+        super().check(where)
 
 
 @dataclass(frozen=True)
-class Attacked:
+class Attacked(_OfTexts):
     """A run of ``ranmask attack``.
 
     ``attack``: the recipe's full name, which says what it did without.  ``victim``: how it was
@@ -126,14 +151,9 @@ class Attacked:
     confirmed: Annotated[tuple[bool | None, ...], _letters(_YES_NO)]
     expected: tuple[int | None, ...] = ()
 
-    def check(self, where: str) -> None:
-        """Refuse lists that do not fit each other."""
-        names = ("words", "statuses", "changed", "queries", "confirmed")
-        _check_lengths(self, {name: getattr(self, name) for name in names}, where)
-
 
 @dataclass(frozen=True)
-class Predicted:
+class Predicted(_OfTexts):
     """A run of ``ranmask predict``.
 
     Entropies in nats, of the shares of the votes and, where the ensemble has them, of the mean
@@ -150,14 +170,9 @@ class Predicted:
     errors: int = 0
     expected: tuple[int, ...] = ()
 
-    def check(self, where: str) -> None:
-        """Refuse lists that do not fit each other."""
-        names = ("correct", "vote_entropy", "score_entropy")
-        _check_lengths(self, {name: getattr(self, name) for name in names}, where)
-
 
 @dataclass(frozen=True)
-class Betas:
+class Betas(_OfTexts):
     """A run of ``ranmask beta``.
 
     ``share``: p_c of each text.  ``average[i]`` and ``largest[i]``: for each text, beta for
@@ -176,15 +191,12 @@ class Betas:
 
     def check(self, where: str) -> None:
         """Refuse lists that do not fit each other."""
-        lists: dict[str, Sequence[Any] | None] = {"words": self.words, "share": self.share}
         for name, values in (("average", self.average), ("largest", self.largest)):
             if len(values) != len(self.changed):
-                changed = len(self.changed)
                 raise DataError(
-                    f"{where}: {name} has not one list for each of the {changed} changed"
+                    f"{where}: {name} has not one list for each of the {len(self.changed)} changed"
                 )
-            lists |= {f"{name} {number}": entries for number, entries in enumerate(values, 1)}
-        _check_lengths(self, lists, where)
+        super().check(where)
 
 
 @dataclass(frozen=True)
@@ -268,18 +280,3 @@ class Reproduction:
     def missing(self) -> list[Step]:
         """Steps without a result."""
         return [step for step in self.steps if step.state != "done"]
-
-
-def _check_lengths(
-    result: Certified | Attacked | Predicted | Betas,
-    lists: Mapping[str, Sequence[Any] | None],
-    where: str,
-) -> None:
-    """Refuse lists without an entry for each text."""
-    expected = getattr(result, "expected", ())
-    for name, values in {**lists, **({"expected": expected} if expected else {})}.items():
-        if values is not None and len(values) != len(result.rows):
-            raise DataError(
-                f"{where}: {name} has {len(values)} entries for {len(result.rows)} rows: the file "
-                "was changed after it was written"
-            )

@@ -10,27 +10,35 @@ from ranmask.paper.report.charts import inline, key, style_sheet
 from ranmask.paper.report.svg import clean
 
 if TYPE_CHECKING:
+    from jinja2 import Environment
     from markupsafe import Markup
 
 
 def render(report: Report) -> str:
     """The page.  Everything that comes from results is escaped."""
+    page = environment(autoescape=True, finalize=_finalize)
+    page.globals.update(charts=_charts, key=_key)
+    style = _trusted(style_sheet() + template("report.css"))
+    return page.from_string(template("report.html")).render(report=report, style=style)
+
+
+def environment(**options: Any) -> Environment:
+    """What templates of reports are rendered in."""
     from jinja2 import Environment, StrictUndefined
 
-    environment = Environment(
-        autoescape=True,
+    made = Environment(  # noqa: S701 - the Markdown has its own escapes
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
-        finalize=_finalize,
         keep_trailing_newline=True,
+        **options,
     )
-    environment.globals.update(kind=_kind, charts=_charts, key=_key)
-    style = _trusted(style_sheet() + _template("report.css"))
-    return environment.from_string(_template("report.html")).render(report=report, style=style)
+    made.globals["kind"] = _kind
+    return made
 
 
-def _template(name: str) -> str:
+def template(name: str) -> str:
+    """A template, or a style sheet."""
     folder = resources.files("ranmask.paper.report") / "templates"
     return (folder / name).read_text(encoding="utf-8")
 
