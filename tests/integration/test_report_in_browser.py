@@ -1,4 +1,4 @@
-"""A report of made-up results in a real browser: no overflow on a phone, both themes, nothing lost in print.
+"""A made-up report in a real browser: no overflow on a phone, both themes, nothing lost in print.
 
 Needs chromium on the path (Debian: apt-get install chromium); no driver, no library.
 """
