@@ -18,7 +18,7 @@ from typing import Any
 
 from benchmarks.collect_attacks import lines_of, run_of, without_folders
 from benchmarks.settings import REPOSITORY
-from ranmask.runs.run import summarise
+from ranmask.runs.summary import RunSummary
 from ranmask.training.records import figures
 
 TARGET = REPOSITORY / "results" / "defences.json"
@@ -79,7 +79,9 @@ def _certified(folder: Path) -> list[dict[str, Any]]:
         if "finished" not in record:
             continue
         corpus, _, model = path.stem.partition("-certify-")
-        summary, _ = summarise(lines_of(path))
+        counted = RunSummary("certify")
+        counted.add(lines_of(path))
+        summary = counted.certified
         options = record["classifier"]["options"]
         found.append({"corpus": corpus, "model": model, "options": options, **figures(summary)})
     return found

@@ -19,7 +19,7 @@ from rich.console import Console
 from ranmask import Certificate, SmoothedClassifier, load_default
 from ranmask.cli.printing import add_outcome, explain, result_table
 from ranmask.data.rows import Row
-from ranmask.runs.run import Outcome
+from ranmask.runs.task import Outcome
 from ranmask.words import distance, join, split
 
 HEADLINES = (

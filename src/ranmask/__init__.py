@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from ranmask.attacks.api import attack
     from ranmask.attacks.outcome import AttackOutcome
+    from ranmask.attacks.runs import attack_file
+    from ranmask.data.rows import Columns
     from ranmask.errors import (
         ClassifierError,
         DataError,
@@ -30,6 +32,10 @@ if TYPE_CHECKING:
     from ranmask.models.word_table import WordTable
     from ranmask.options import SmoothingOptions
     from ranmask.results import Certificate, Prediction
+    from ranmask.runs.api import certify_file, predict_file
+    from ranmask.runs.shards.run import Sharding
+    from ranmask.runs.stored import read_results
+    from ranmask.runs.task import RunEvents
     from ranmask.smoothing.cascade import Cascade
     from ranmask.smoothing.smoothed import SmoothedClassifier
     from ranmask.smoothing.store import load_default
@@ -45,6 +51,7 @@ _HOMES = {
     "Cascade": "ranmask.smoothing.cascade",
     "Certificate": "ranmask.results",
     "ClassifierError": "ranmask.errors",
+    "Columns": "ranmask.data.rows",
     "DataError": "ranmask.errors",
     "FunctionClassifier": "ranmask.models.function",
     "HuggingFaceClassifier": "ranmask.models.huggingface",
@@ -54,6 +61,8 @@ _HOMES = {
     "OutputError": "ranmask.errors",
     "Prediction": "ranmask.results",
     "RanmaskError": "ranmask.errors",
+    "RunEvents": "ranmask.runs.task",
+    "Sharding": "ranmask.runs.shards.run",
     "SmoothedClassifier": "ranmask.smoothing.smoothed",
     "SmoothingOptions": "ranmask.options",
     "SynonymSets": "ranmask.models.synonyms",
@@ -61,7 +70,11 @@ _HOMES = {
     "TextError": "ranmask.errors",
     "WordTable": "ranmask.models.word_table",
     "attack": "ranmask.attacks.api",
+    "attack_file": "ranmask.attacks.runs",
+    "certify_file": "ranmask.runs.api",
     "load_default": "ranmask.smoothing.store",
+    "predict_file": "ranmask.runs.api",
+    "read_results": "ranmask.runs.stored",
 }
 
 __all__ = [
@@ -71,6 +84,7 @@ __all__ = [
     "Cascade",
     "Certificate",
     "ClassifierError",
+    "Columns",
     "DataError",
     "FunctionClassifier",
     "HuggingFaceClassifier",
@@ -80,6 +94,8 @@ __all__ = [
     "OutputError",
     "Prediction",
     "RanmaskError",
+    "RunEvents",
+    "Sharding",
     "SmoothedClassifier",
     "SmoothingOptions",
     "SynonymSets",
@@ -88,7 +104,11 @@ __all__ = [
     "WordTable",
     "__version__",
     "attack",
+    "attack_file",
+    "certify_file",
     "load_default",
+    "predict_file",
+    "read_results",
 ]
 
 

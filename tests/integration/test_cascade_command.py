@@ -20,6 +20,7 @@ from ranmask.attacks.supplies import Supplies
 from ranmask.cli.main import app
 from ranmask.data import load_splits
 from ranmask.evaluation.cascade_report import CascadeReport
+from ranmask.runs.task import RunEvents
 from ranmask.smoothing.cascade import Cascade
 from ranmask.smoothing.store import load_classifier
 from ranmask.training.defences import attacked_half
@@ -145,11 +146,10 @@ class TestAugmentation:
         done = len(attacked_of(other).read_text().splitlines())
         assert 0 < done < 36
         told = []
-        again = augmented_corpus(
-            *given, device="cpu", started=lambda *counts: told.append(counts), advance=told.append
-        )
-        assert done <= told[0][0] < 36 and told[0][1] == 36
-        assert len(told) - 1 == 36 - told[0][0]
+        events = RunEvents(started=lambda *counts: told.append(counts), progress=told.append)
+        again = augmented_corpus(*given, device="cpu", events=events)
+        assert told[0] == (36, done)
+        assert sum(told[1:]) == 36 - done
         assert again.sha256 == found.sha256
 
     def test_an_interrupted_victim_is_resumed(self, base_folder, tmp_path, monkeypatch):

@@ -9,10 +9,12 @@ from typer.testing import CliRunner
 from ranmask import SmoothedClassifier
 from ranmask.cli.compare import compare
 from ranmask.data.rows import Row
+from ranmask.data.sources import RowSource
 from ranmask.errors import DataError
 from ranmask.models.testing import keyword_classifier
 from ranmask.paper.reading import read, write
-from ranmask.runs.run import ResultFile, classify_rows, run_description, summarise
+from ranmask.runs.run import run as run_task
+from ranmask.runs.task import ClassifyTask
 
 WORDS = ("good", "great", "fine", "bad", "awful", "dull", "film", "plot", "day")
 TEXTS = [" ".join(WORDS[(3 * row + step) % 9] for step in range(row % 5 + 3)) for row in range(40)]
@@ -24,14 +26,11 @@ def run(command, keep, path, rows=40, data=DATA, seed=0):
     smoothed = SmoothedClassifier(
         keyword_classifier, keep=keep, seed=seed, labels=["negative", "positive"]
     )
-    described = run_description(command, data, smoothed.description(), "0.6.0")
+    classify = getattr(smoothed, command)
+    task = ClassifyTask(command, smoothed.labels, classify, smoothed.description())
     path.parent.mkdir(parents=True, exist_ok=True)
-    with ResultFile(path, described) as results:
-        given = [Row(number, text, number % 2) for number, text in enumerate(TEXTS[:rows], 1)]
-        for outcome in classify_rows(given, getattr(smoothed, command)):
-            results.write([outcome.to_dict(smoothed.labels)])
-        _, counts = summarise(results.lines())
-        results.finish(counts)
+    given = [Row(number, text, number % 2) for number, text in enumerate(TEXTS[:rows], 1)]
+    run_task(lambda: task, RowSource(given, rows, data), path)
     return path
 
 

@@ -18,12 +18,12 @@ from ranmask.errors import OptionError
 from ranmask.models.base import BaseClassifier
 from ranmask.models.function import FunctionClassifier
 from ranmask.smoothing.cascade import Cascade
-from ranmask.smoothing.interface import TextClassifier
+from ranmask.smoothing.interface import CertifiedClassifier
 from ranmask.smoothing.smoothed import SmoothedClassifier
 from ranmask.smoothing.synonyms import SynonymSmoothedClassifier
 from ranmask.words import Text, documents
 
-AnyVictim: TypeAlias = Victim | TextClassifier | BaseClassifier | Callable[[list[Any]], Any]
+AnyVictim: TypeAlias = Victim | CertifiedClassifier | BaseClassifier | Callable[[list[Any]], Any]
 
 
 def attack(
@@ -70,7 +70,7 @@ def attack(
     >>> outcome.status, outcome.adversarial, outcome.words_changed
     ('succeeded', 'a awful plot', 1)
     """
-    documents(texts)
+    read = documents(texts)
     if len(texts) != len(labels):
         raise OptionError(f"{len(texts)} texts, but {len(labels)} labels: give one for each")
     built = build_recipe(recipe, supplies, preset) if isinstance(recipe, str) else recipe
@@ -85,8 +85,8 @@ def attack(
         seed=seed,
     )
     targets = (
-        Target(number, text, _class_number(label))
-        for number, (text, label) in enumerate(zip(texts, labels, strict=True), 1)
+        Target(number, text, _class_number(label), read=words)
+        for number, (text, words, label) in enumerate(zip(texts, read, labels, strict=True), 1)
     )
     return list(engine.run(targets))
 

@@ -28,7 +28,7 @@ from ranmask.attacks.tokenization import CutText, cut
 from ranmask.attacks.victims import Answers, PlainVictim, Question, Victim
 from ranmask.errors import ClassifierError, OptionError, RanmaskError, TextError
 from ranmask.models.base import Scores
-from ranmask.words import Text, document, split
+from ranmask.words import Document, Text, document, split
 
 _AHEAD = 4  # finished texts that may wait for a slow one, as a multiple of those at work
 _FAILURES_IN_A_ROW = 20
@@ -38,12 +38,16 @@ _MASKED_SHARE = Fraction(1, 10)
 
 @dataclass(frozen=True)
 class Target:
-    """A text to attack: ``number`` names it, and its random choices follow from it."""
+    """A text to attack: ``number`` names it, and its random choices follow from it.
+
+    ``read`` is the text's document, where it is known.
+    """
 
     number: int
     text: Text | None
     label: int | None
     error: str | None = None
+    read: Document | None = None
 
 
 @dataclass
@@ -170,12 +174,12 @@ class Engine:
     def _attempt(self, target: Target) -> Attempt:
         if target.error is not None or target.text is None or target.label is None:
             raise OptionError(target.error or "no text, or no label")
-        document(target.text)
+        read = target.read or document(target.text)
         labels = self.victim.labels
         if labels is not None and not 0 <= target.label < len(labels):
             raise OptionError(_no_such_class(target.label, len(labels)))
         budget = self.budget if isinstance(self.budget, int) else None
-        text = cut(target.text, self.recipe.cutting)
+        text = cut(target.text, self.recipe.cutting, read)
         return Attempt(
             target.number, text, target.label, self.seed, budget, most_queries=self.most_queries
         )
@@ -194,7 +198,7 @@ class Engine:
         return ready
 
     def _certify(self, attempts: Sequence[Attempt]) -> Sequence[Any]:
-        return self.victim.certify([attempt.original.text for attempt in attempts])
+        return self.victim.certify([attempt.original.document for attempt in attempts])
 
     def _finish(self, target: Target, error: RanmaskError) -> None:
         if isinstance(error, ClassifierError):
@@ -247,14 +251,14 @@ class Engine:
         return self.victim.again()
 
     def _attackable_words(self, text: CutText) -> int:
-        parts = text.parts[-1:] if self.recipe.frozen_premise else text.parts
-        return sum(len(split(part)) for part in parts)
+        premise = () if self.recipe.frozen_premise else text.parts[:-1]
+        return len(text.document.words) + sum(len(split(part)) for part in premise)
 
     def _rechecked(self, attempt: Attempt, found: Judgement) -> bool:
         again = self._again
         if again is None:
             return True
-        text = found.text.text
+        text = found.text.document
         answers = again.answer([Question(attempt.number, text, text)])
         return int(answers.labels[0]) != attempt.label
 
@@ -262,7 +266,7 @@ class Engine:
         """How often the adversarial text is right again when a few words are masked."""
         if not isinstance(self.victim, PlainVictim):
             return None
-        labels = self.victim.under_masks(found.text.text, _MASKED_SHARE, _MASKINGS, self.seed)
+        labels = self.victim.under_masks(found.text.document, _MASKED_SHARE, _MASKINGS, self.seed)
         return None if labels is None else float((labels == attempt.label).mean())
 
     # -- one round of answers --------------------------------------------------------------------
@@ -330,8 +334,8 @@ class Engine:
             assert isinstance(one.pending, Judge)
             texts = one.pending.texts[: one.attempt.queries_left]
             counts.append(len(texts))
-            near = one.pending.near.text
-            questions += [Question(one.attempt.number, text.text, near) for text in texts]
+            near = one.pending.near.document
+            questions += [Question(one.attempt.number, text.document, near) for text in texts]
         answers = self.victim.answer(questions) if questions else None
         judged: list[list[Judgement] | RanmaskError] = []
         place = 0

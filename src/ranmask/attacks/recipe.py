@@ -16,7 +16,7 @@ from ranmask.attacks.candidates import Candidates
 from ranmask.attacks.constraints import Constraint, Proposal
 from ranmask.attacks.requests import Dialogue, Judgement
 from ranmask.attacks.tokenization import CutText, Cutting, count_words
-from ranmask.words import distance
+from ranmask.words import split
 
 if TYPE_CHECKING:
     from ranmask.attacks.resources.masked_lm import MaskedLM
@@ -152,13 +152,12 @@ def usable(words: Iterable[str], old: str, cutting: Cutting) -> list[str]:
 
 def words_changed(text: CutText, original: CutText) -> int:
     """In how many words, by `ranmask.words`, a text differs from the original."""
-    changed = 0
-    for part, before in zip(text.parts, original.parts, strict=True):
-        apart = distance(part, before)
-        if apart is None:
-            raise AssertionError("an attack changed the number of words")
-        changed += apart
-    return changed
+    premises = zip(text.parts[:-1], original.parts[:-1], strict=True)
+    pairs = [(split(part), split(before)) for part, before in premises]
+    pairs.append((text.document.words, original.document.words))
+    if any(len(words) != len(before) for words, before in pairs):
+        raise AssertionError("an attack changed the number of words")
+    return sum(word != old for pair in pairs for word, old in zip(*pair, strict=True))
 
 
 def within_budget(text: CutText, attempt: Attempt) -> bool:

@@ -2,24 +2,196 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 import json
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
-from ranmask import __version__
+from ranmask.attacks.api import AnyVictim, as_victim
 from ranmask.attacks.engine import Engine, Target
 from ranmask.attacks.outcome import AttackOutcome
-from ranmask.attacks.summary import AttackSummary, summarise
-from ranmask.data.rows import Row
-from ranmask.runs.run import ResultFile, fingerprint, label_id, reported, run_description
-from ranmask.runs.shards.folder import Manifest
-from ranmask.runs.shards.merging import lines
+from ranmask.attacks.recipe import Budget, Recipe
+from ranmask.attacks.recipes import build_recipe
+from ranmask.attacks.summary import AttackSummary
+from ranmask.attacks.supplies import Preset, Supplies
+from ranmask.data.rows import Columns, Row
+from ranmask.data.sources import RowSource, file_rows
+from ranmask.results.files import fingerprint, writing
+from ranmask.runs.result_file import ResultFile
+from ranmask.runs.run import run
+from ranmask.runs.shards.folder import read_manifest
+from ranmask.runs.shards.reading import folder_lines
+from ranmask.runs.shards.run import Sharding
+from ranmask.runs.stored import stored_lines
+from ranmask.runs.task import Line, RunEvents, label_id, run_description, tell
+
+MakeEngine: TypeAlias = Callable[[], Engine]
 
 _UNKNOWN_CLASSES = 10**6  # a function does not say how many classes it has before it is asked
+
+
+def attack_file(
+    victim: AnyVictim | Callable[[], AnyVictim],
+    input: str | Path | RowSource,
+    output: str | Path,
+    recipe: str | Recipe,
+    *,
+    supplies: Supplies | None = None,
+    preset: Preset = "ranmask-2021",
+    budget: Budget = None,
+    most_queries: int | None = None,
+    together: int = 64,
+    seed: int = 0,
+    columns: Columns | None = None,
+    sharding: Sharding | None = None,
+    events: RunEvents | None = None,
+) -> AttackSummary:
+    """Attack every row of a file.  The same call again goes on where it stopped.
+
+    Args:
+        victim: As for `attack`.  Shards need a function without arguments that can be pickled and
+            loads it: each worker calls it.
+        input: A csv, tsv, jsonl or parquet file; or rows, each with its label.
+        output: The file of outcomes, JSON lines; for shards, a folder.
+        recipe: As for `attack`, like the arguments up to ``seed``.
+        supplies: Resources that the recipe needs.
+        preset: Settings of a recipe given by name.
+        budget: Most words that may change.
+        most_queries: Queries a text, after which its search ends.
+        together: How many texts are attacked in lock-step.
+        seed: Fixes every random choice.
+        columns: Where texts and labels stand in the file.
+        sharding: Cut the input into shards for worker processes; docs/scale.md.
+        events: Who is told of the cost, of progress and of rows that failed.
+    """
+    make = functools.partial(
+        _engine,
+        victim,
+        sharding is not None,
+        recipe,
+        supplies,
+        preset,
+        budget=budget,
+        most_queries=most_queries,
+        together=together,
+        seed=seed,
+    )
+    source = input if isinstance(input, RowSource) else file_rows(input, columns)
+    return attack_rows(make, source, Path(output), sharding=sharding, events=events)
+
+
+def attack_rows(
+    engine: Engine | MakeEngine,
+    source: RowSource,
+    output: Path,
+    *,
+    labels: Sequence[str] | None = None,
+    sharding: Sharding | None = None,
+    events: RunEvents | None = None,
+) -> AttackSummary:
+    """As `attack_file`, with an engine, or a function that makes one.
+
+    ``labels``: the names that rows give classes; by default the victim's, else the data's.
+    """
+    names = tuple(labels or ()) or None
+    make = functools.partial(_task, engine, names, tuple(source.label_names or ()) or None)
+    summary = run(make, source, output, sharding=sharding, events=events)
+    return summary if isinstance(summary, AttackSummary) else summarise_folder(output)
+
+
+def _engine(
+    victim: Any,
+    called: bool,
+    recipe: str | Recipe,
+    supplies: Supplies | None,
+    preset: Preset,
+    **settings: Any,
+) -> Engine:
+    built = build_recipe(recipe, supplies, preset) if isinstance(recipe, str) else recipe
+    return Engine(as_victim(victim() if called else victim), built, **settings)
+
+
+def _task(
+    engine: Engine | MakeEngine, labels: tuple[str, ...] | None, of_data: tuple[str, ...] | None
+) -> AttackTask:
+    made = engine if isinstance(engine, Engine) else engine()
+    return AttackTask(made, labels or made.victim.labels or of_data)
+
+
+class AttackTask:
+    """Rows to outcomes, in their order.
+
+    The attacks of a shard run in lock-step with each other and with no others, so that an outcome
+    depends on its shard and on nothing else.  ``labels``: the names that rows give classes.
+    """
+
+    command = "attack"
+
+    def __init__(self, engine: Engine, labels: tuple[str, ...] | None = None) -> None:
+        self.engine = engine
+        self.labels = labels or engine.victim.labels
+        self._seconds = 0.0
+
+    def description(self, *, sharded: bool = False) -> dict[str, Any]:
+        """What outcomes depend on; in shards last bits depend on who is attacked together."""
+        engine = self.engine
+        return {
+            **run_description("attack", engine.victim.description()),
+            "recipe": engine.recipe.description(),
+            "budget": engine.budget,
+            "most_queries": engine.most_queries,
+            "seed": engine.seed,
+            **({"together": engine.together} if sharded else {}),
+        }
+
+    def summary(self) -> AttackSummary:
+        """An empty summary."""
+        return AttackSummary(labels=self.labels)
+
+    def lines(self, rows: Sequence[Row]) -> Iterable[Line]:
+        """One line for each row of a shard."""
+        return (outcome.to_dict() for outcome in self.engine.run(targets(rows, self.labels)))
+
+    def groups(
+        self, rows: Iterable[Row], results: ResultFile, events: RunEvents
+    ) -> Iterator[list[Line]]:
+        """Outcomes as their turns come.
+
+        Texts attacked together finish in any order: those that are early wait in a file beside
+        that of the results, so that a run that is killed loses only texts whose attack was not
+        over.
+        """
+        start, todo = time.monotonic(), list(rows)
+        early = _Early(results.path, results.description)
+        numbers = {row.number for row in todo}
+        waiting = {row: line for row, line in early.read().items() if row in numbers}
+        events.progress(len(waiting))
+        order = iter([row.number for row in todo])
+        next_row = next(order, None)
+        left = (row for row in todo if row.number not in waiting)
+        fresh = self.engine.run(targets(left, self.labels), in_order=False)
+        for outcome in itertools.chain([None], fresh):
+            if outcome is not None:
+                line = outcome.to_dict()
+                waiting[outcome.number] = line
+                if outcome.number != next_row:
+                    early.write(line)
+                tell(events, [line])
+            while next_row in waiting:
+                yield [waiting.pop(next_row)]
+                next_row = next(order, None)
+        early.remove()
+        self._seconds = time.monotonic() - start
+
+    def effort(self) -> dict[str, Any]:
+        """The pace of this sitting, which may be the last of several."""
+        return {
+            "copies_scored": self.engine.victim.copies_scored,
+            "seconds": round(self._seconds, 1),
+        }
 
 
 def targets(rows: Iterable[Row], labels: tuple[str, ...] | None) -> Iterator[Target]:
@@ -37,113 +209,31 @@ def targets(rows: Iterable[Row], labels: tuple[str, ...] | None) -> Iterator[Tar
         yield Target(row.number, row.text, label, error)
 
 
-def attack_description(engine: Engine, source: dict[str, Any]) -> dict[str, Any]:
-    """What the record of a run holds: everything that its outcomes depend on."""
-    victim = engine.victim.description()
-    return {
-        **run_description("attack", source, victim, __version__),
-        "recipe": engine.recipe.description(),
-        "budget": engine.budget,
-        "most_queries": engine.most_queries,
-        "seed": engine.seed,
-    }
-
-
-def run_to_file(
-    engine: Engine,
-    rows: Iterable[Row],
-    source: dict[str, Any],
-    path: Path,
-    *,
-    labels: tuple[str, ...] | None = None,
-    started: Callable[[int], None] = lambda done: None,
-    advance: Callable[[AttackOutcome], None] = lambda outcome: None,
-) -> AttackSummary:
-    """Attack rows and append each outcome to ``path``, in their order; the same call again goes on.
-
-    Texts attacked together finish in any order: those that are early wait in a file beside
-    ``path``, so that a run that is killed loses only texts whose attack was not over.
-
-    Args:
-        engine: What attacks them.
-        rows: The rows, each with its label.
-        source: What the run's record says of them.
-        path: The file of outcomes.
-        labels: The names that rows give classes; by default the victim's.
-        started: Told how many rows were done before.
-        advance: Told each new outcome.
-    """
-    description = attack_description(engine, source)
-    with ResultFile(path, description) as results:
-        early = _Early(path, description)
-        waiting = {row: one for row, one in early.read().items() if row > results.done}
-        start = time.monotonic()
-        all_rows = list(rows)
-        todo = [row for row in all_rows if row.number > results.done]
-        started(len(all_rows) - len(todo) + len(waiting))
-        order = iter([row.number for row in todo])
-        next_row = next(order, None)
-        left = (row for row in todo if row.number not in waiting)
-        fresh = engine.run(targets(left, labels or engine.victim.labels), in_order=False)
-        for outcome in itertools.chain([None], fresh):
-            if outcome is not None:
-                waiting[outcome.number] = outcome
-                if outcome.number != next_row:
-                    early.write(outcome)
-                advance(outcome)
-            while next_row in waiting:
-                results.write([waiting.pop(next_row).to_dict()])
-                next_row = next(order, None)
-        summary = summarise(AttackOutcome.from_dict(line) for line in results.lines())
-        if todo:
-            # The pace of this sitting, which may be the last of several.
-            seconds = time.monotonic() - start
-            pace = {"copies_scored": engine.victim.copies_scored, "seconds": round(seconds, 1)}
-            results.finish({**summary.values(labels or engine.victim.labels), **pace})
-        early.remove()
+def summarise_folder(folder: Path) -> AttackSummary:
+    """The summary of a sharded run."""
+    manifest = read_manifest(folder)
+    summary = AttackSummary(labels=manifest.labels)
+    summary.add(folder_lines(folder, manifest))
     return summary
 
 
-@dataclass(frozen=True)
-class AttackWork:
-    """Rows of a shard to outcomes, in their order.
-
-    The attacks of a shard run in lock-step with each other and with no others, so that an outcome
-    depends on its shard and on nothing else.
-    """
-
-    engine: Engine
-    labels: tuple[str, ...] | None = None
-    command: str = "attack"
-
-    @property
-    def description(self) -> Mapping[str, Any]:
-        """What outcomes depend on; a model's last bits depend on who is attacked together."""
-        return {**attack_description(self.engine, {}), "together": self.engine.together}
-
-    def lines(self, rows: Sequence[Row]) -> Iterable[Mapping[str, Any]]:
-        """One line for each row."""
-        attacked = self.engine.run(targets(rows, self.labels or self.engine.victim.labels))
-        return (outcome.to_dict() for outcome in attacked)
-
-
-def summarise_shards(folder: Path, manifest: Manifest) -> AttackSummary:
-    """The summary of a sharded run."""
-    return summarise(AttackOutcome.from_dict(line) for line in lines(folder, manifest))
+def read_outcomes(path: Path) -> Iterator[AttackOutcome]:
+    """What became of each row, in their order, from the file or the folder of a run."""
+    return map(AttackOutcome.from_dict, stored_lines(path))
 
 
 class _Early:
-    """Outcomes that came before their turn, kept until the run is over."""
+    """Lines that came before their turn, kept until the run is over."""
 
     def __init__(self, path: Path, description: Mapping[str, Any]) -> None:
         self.path = path.with_name(path.name + ".early")
         self._header = json.dumps({"run": fingerprint(description)}) + "\n"
 
-    def read(self) -> dict[int, AttackOutcome]:
+    def read(self) -> dict[int, Line]:
         """What an interrupted run left; nothing where it was another run's."""
         if not self.path.exists():
             return {}
-        with reported(self.path):
+        with writing(self.path):
             lines = self.path.read_text(encoding="utf-8").splitlines(keepends=True)
             if lines[:1] != [self._header]:
                 self.path.unlink()
@@ -151,17 +241,17 @@ class _Early:
             if not lines[-1].endswith("\n"):  # cut off with the run that wrote it
                 lines.pop()
                 self.path.write_text("".join(lines), encoding="utf-8")
-        found = [AttackOutcome.from_dict(json.loads(line)) for line in lines[1:]]
-        return {outcome.number: outcome for outcome in found}
+        found = [json.loads(line) for line in lines[1:]]
+        return {line["row"]: line for line in found}
 
-    def write(self, outcome: AttackOutcome) -> None:
+    def write(self, line: Line) -> None:
         """Append one, and hand it to the operating system at once."""
-        with reported(self.path):
+        with writing(self.path, resumed=True):
             new = not self.path.exists()
             with self.path.open("a", encoding="utf-8") as file:
-                file.write((self._header if new else "") + json.dumps(outcome.to_dict()) + "\n")
+                file.write((self._header if new else "") + json.dumps(line) + "\n")
 
     def remove(self) -> None:
         """Everything is in its place."""
-        with reported(self.path):
+        with writing(self.path):
             self.path.unlink(missing_ok=True)

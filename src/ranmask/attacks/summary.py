@@ -5,7 +5,7 @@ Reads outcomes only, never a model.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any
@@ -21,7 +21,7 @@ class AttackSummary:
     ``clean_accuracy`` (Cln): texts that the victim gets right, of all.  ``robust_accuracy`` (Boa):
     texts that it still gets right after the attack, of all.  ``success_rate`` (Succ): successes,
     of the texts that were attacked; None where none was.  Texts with errors count in none of them.
-    ``clean_classes`` and ``robust_classes``: Cln and Boa by true class.
+    ``clean_classes`` and ``robust_classes``: Cln and Boa by true class; ``labels``: their names.
     """
 
     succeeded: int = 0
@@ -39,8 +39,14 @@ class AttackSummary:
     with_reverted: int = 0
     clean_classes: ClassCounts = field(default_factory=ClassCounts)
     robust_classes: ClassCounts = field(default_factory=ClassCounts)
+    labels: Sequence[str] | None = None
 
-    def add(self, outcome: AttackOutcome) -> None:
+    def add(self, lines: Iterable[Mapping[str, Any]]) -> None:
+        """Count outcomes, as the lines that a run writes."""
+        for line in lines:
+            self.count(AttackOutcome.from_dict(line))
+
+    def count(self, outcome: AttackOutcome) -> None:
         """Count one more."""
         if outcome.status == "error":
             self.errors += 1
@@ -97,10 +103,10 @@ class AttackSummary:
         """Succ, of those successes only that are one on fresh masks too."""
         return _ratio(self.confirmed, self.attempted)
 
-    def values(self, names: Sequence[str] | None = None) -> dict[str, Any]:
+    def values(self) -> dict[str, Any]:
         """All figures as plain JSON values; shares, not percent; None where nothing was counted.
 
-        ``names``: of the classes.  ``majority``: what Cln would be if the victim named the largest
+        ``majority``: what Cln would be if the victim named the largest
         class for every text; ``balanced_Cln`` and ``balanced_Boa``: means over the classes.
         """
         return {
@@ -120,10 +126,10 @@ class AttackSummary:
             "entropy": _mean(self.entropy, self.with_entropy),
             "reverted": _mean(self.reverted, self.with_reverted),
             "mostly_reverted": _mean(self.reverting, self.with_reverted),
-            **self._by_class(names),
+            **self._by_class(),
         }
 
-    def _by_class(self, names: Sequence[str] | None) -> dict[str, Any]:
+    def _by_class(self) -> dict[str, Any]:
         clean, robust = self.clean_classes, self.robust_classes
         if not clean.texts:
             return {}
@@ -131,15 +137,17 @@ class AttackSummary:
             "majority": float(clean.majority),
             "balanced_Cln": float(clean.balanced),
             "balanced_Boa": float(robust.balanced),
-            "classes": class_values({"Cln": clean, "Boa": robust}, names),
+            "classes": class_values({"Cln": clean, "Boa": robust}, self.labels),
         }
 
 
-def summarise(outcomes: Iterable[AttackOutcome]) -> AttackSummary:
-    """The summary of outcomes."""
-    summary = AttackSummary()
+def summarise(
+    outcomes: Iterable[AttackOutcome], labels: Sequence[str] | None = None
+) -> AttackSummary:
+    """The summary of outcomes; ``labels``: names of the classes."""
+    summary = AttackSummary(labels=labels)
     for outcome in outcomes:
-        summary.add(outcome)
+        summary.count(outcome)
     return summary
 
 

@@ -12,12 +12,13 @@ from __future__ import annotations
 
 import math
 import re
+from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Literal, TypeAlias
 
-from ranmask.words import Text
+from ranmask.words import Document, Text, document
 
 Cutting: TypeAlias = Literal["words", "textattack-2021", "textattack-0.3.11"]
 Span: TypeAlias = tuple[int, int, int]
@@ -72,6 +73,22 @@ class CutText:
     def text(self) -> Text:
         """The text as a classifier takes it."""
         return self.parts[0] if len(self.parts) == 1 else (self.parts[0], self.parts[1])
+
+    @cached_property
+    def document(self) -> Document:
+        """The text as a classifier reads it; of what was read before a word was replaced."""
+        if self.origin is None or self.origin[1][0] < len(self.parts) - 1:
+            return document(self.text)
+        before, (_, start, stop), string = self.origin
+        place = bisect_right(before._starts, start) - 1
+        begin, word = before._starts[place], before.document.words[place]
+        changed = word[: start - begin] + string + word[stop - begin :]
+        return before.document.with_word(place, changed)
+
+    @cached_property
+    def _starts(self) -> list[int]:
+        """Where the words of `document` begin, in the last part."""
+        return [found.start() for found in _SOME.finditer(self.parts[-1])]
 
     @property
     def whole(self) -> str:
@@ -152,9 +169,12 @@ def _moved(spans: Iterable[Span], span: Span, string: str) -> tuple[Span, ...]:
     )
 
 
-def cut(text: Text, cutting: Cutting) -> CutText:
-    """A text, or a pair, cut into attackable words."""
-    return CutText((text,) if isinstance(text, str) else tuple(text), cutting)
+def cut(text: Text, cutting: Cutting, read: Document | None = None) -> CutText:
+    """A text, or a pair, cut into attackable words; ``read`` is its document, where it is known."""
+    found = CutText((text,) if isinstance(text, str) else tuple(text), cutting)
+    if read is not None:
+        vars(found)["document"] = read  # a cached property
+    return found
 
 
 def count_words(string: str, cutting: Cutting) -> int:

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ranmask.cli import attack_options as option
-from ranmask.cli.inputs import Source, open_input
+from ranmask.cli.inputs import open_input
 from ranmask.cli.options import (
     Address,
     AsJson,
@@ -50,18 +50,18 @@ from ranmask.cli.options import (
     word_losses_from,
 )
 from ranmask.cli.resources import supplies_for
-from ranmask.cli.running import check_output
-from ranmask.cli.sharding import print_attacked, run_sharded, sharding_from
+from ranmask.cli.running import sharding_from, shown_events
 from ranmask.errors import OptionError
 
 if TYPE_CHECKING:
     from ranmask.attacks.engine import Engine
     from ranmask.attacks.outcome import AttackOutcome
     from ranmask.attacks.recipe import Budget
-    from ranmask.attacks.runs import AttackWork
     from ranmask.attacks.summary import AttackSummary
     from ranmask.attacks.victims import Victim
     from ranmask.data.rows import Columns, Row
+    from ranmask.data.sources import RowSource
+    from ranmask.runs.shards.run import Sharding
 
 
 def attack(
@@ -128,7 +128,6 @@ def attack(
     columns = columns_from(text_column, pair_columns, label_column)
     whole = sharding is None
     source = _source(input, data, split, texts, columns, whole=whole, skip_bad_rows=skip_bad_rows)
-    check_output(output, source, sharded=sharding is not None)
     options = {
         "keep": keep,
         "mask_rate": mask_rate,
@@ -159,12 +158,12 @@ def attack(
         "together": together,
         "seed": seed or 0,
     }
-    names = (source.origin or {}).get("label_names")
     victim = partial(_victim, model, plain, options, lm)
-    make = partial(_engine, recipe, preset, supplies, victim, settings, names)
-    if sharding is not None and output is not None:
-        return run_sharded(sharding, partial(_sharded, make, names), source, output, print_attacked)
-    return _run(make(source.rows), source, output, show, as_json)
+    rows = source.rows if sharding is None else []
+    make = partial(_engine, recipe, preset, supplies, victim, settings, source.label_names, rows)
+    if output is None:
+        return _show(make(), source, show, as_json)
+    return _write(make, source, output, sharding, recipe, show, as_json)
 
 
 def _engine(
@@ -173,14 +172,14 @@ def _engine(
     supplies: dict[str, Any],
     victim: Callable[[], Victim],
     settings: dict[str, Any],
-    label_names: list[str] | None,
+    label_names: Sequence[str] | None,
     rows: Iterable[Row],
 ) -> Engine:
     """What attacks; ``rows`` give it words where a recipe takes them from the texts."""
     tame_libraries()
     from ranmask.attacks.engine import Engine
     from ranmask.attacks.recipes import build_recipe
-    from ranmask.runs.run import class_ids
+    from ranmask.runs.task import class_ids
 
     loaded = supplies_for(recipe, rows, **supplies)
     built = build_recipe(recipe, loaded, preset)  # type: ignore[arg-type]  # checked before
@@ -188,14 +187,6 @@ def _engine(
     if label_names:
         class_ids(label_names, engine.victim.labels)  # told before the first text
     return engine
-
-
-def _sharded(make: Callable[[Iterable[Row]], Engine], label_names: list[str] | None) -> AttackWork:
-    """What a worker does with a shard; called in the worker."""
-    from ranmask.attacks.runs import AttackWork
-
-    engine = make([])
-    return AttackWork(engine, _labels(engine, label_names))
 
 
 def _source(
@@ -207,7 +198,7 @@ def _source(
     *,
     whole: bool,
     skip_bad_rows: bool,
-) -> Source:
+) -> RowSource:
     """The rows to attack; ``whole``: all in memory, to be read more than once."""
     if (input_path is None) == (data is None):
         raise OptionError("give a file with --input, or a corpus with --data: one of them")
@@ -217,13 +208,14 @@ def _source(
         raise OptionError(f"--texts must be at least 1, not {texts}")
     if data is not None:
         return open_input(None, None, data, split, texts, columns, skip_bad_rows=skip_bad_rows)
+    from ranmask.data.sources import RowSource, first_rows
+
     source = open_input(None, input_path, None, split, None, columns, skip_bad_rows=skip_bad_rows)
-    first = itertools.islice(source.rows, texts)
-    origin = {**(source.origin or {}), "texts": texts}
+    source = first_rows(source, texts)
     if not whole:
-        return Source(first, source.total if texts is None else min(texts, source.total), origin)
-    rows = list(first)
-    return Source(rows, len(rows), origin)
+        return source
+    rows = list(source.rows)
+    return RowSource(rows, len(rows), source.description)
 
 
 def _victim(model: str | None, plain: bool, options: dict[str, Any], lm: str | None) -> Victim:
@@ -257,85 +249,76 @@ def _budget(given: str | None) -> Budget:
         ) from None
 
 
-def _run(engine: Engine, source: Source, output: Path | None, show: int, as_json: bool) -> bool:
-    from rich.console import Console
-
-    from ranmask.attacks import runs
-    from ranmask.attacks.summary import AttackSummary
-    from ranmask.attacks.victims import PlainVictim
-    from ranmask.cli import attack_printing
+def _show(engine: Engine, source: RowSource, show: int, as_json: bool) -> bool:
+    """Attack, and print what became of each text.  Returns whether a row failed."""
+    from ranmask.attacks.runs import AttackTask, targets
     from ranmask.cli.progress import progress
 
-    notes = Console(stderr=True)
     start = time.monotonic()
-    labels = _labels(engine, (source.origin or {}).get("label_names"))
+    task = AttackTask(engine, engine.victim.labels or tuple(source.label_names or ()) or None)
+    summary = task.summary()
     readable = sys.stdout.isatty() and not as_json
     examples: list[AttackOutcome] = []
-
-    def seen(outcome: AttackOutcome) -> None:
-        if len(examples) < show and outcome.status in ("succeeded", "failed"):
-            examples.append(outcome)
-
-    if output is None:
-        summary = AttackSummary()
-        with progress(source.total) as advance:
-            for outcome in engine.run(runs.targets(source.rows, labels)):
-                summary.add(outcome)
-                seen(outcome)
-                advance(1)
-                if not readable:
-                    sys.stdout.write(json.dumps(outcome.to_dict()) + "\n")
-                    sys.stdout.flush()
-    else:
-        summary = _to_file(engine, source, output, seen, notes)
-    if readable:
-        console = Console()
-        for outcome in examples:
-            attack_printing.print_outcome(console, outcome, labels)
-    attack_printing.print_attack_summary(notes, engine.recipe.name, summary, labels)
-    if not isinstance(engine.victim, PlainVictim):
-        seconds = time.monotonic() - start
-        attack_printing.print_pace(notes, engine.victim.copies_scored, seconds)
+    with progress(source.total) as advance:
+        for outcome in engine.run(targets(source.rows, task.labels)):
+            summary.count(outcome)
+            if outcome.status in ("succeeded", "failed"):
+                examples = [*examples, outcome][:show]
+            advance(1)
+            if not readable:
+                sys.stdout.write(json.dumps(outcome.to_dict()) + "\n")
+                sys.stdout.flush()
+    _print(engine.recipe.name, summary, examples if readable else [])
+    _print_pace(engine.victim, time.monotonic() - start)
     return summary.errors > 0
 
 
-def _labels(engine: Engine, names: Sequence[str] | None) -> tuple[str, ...] | None:
-    """The victim's names of its classes; a function has none, and is taken to have the data's."""
-    return engine.victim.labels or (tuple(names) if names else None)
-
-
-def _to_file(
-    engine: Engine,
-    source: Source,
+def _write(
+    make: Callable[[], Engine],
+    source: RowSource,
     output: Path,
-    seen: Callable[[AttackOutcome], None],
-    notes: Any,
-) -> AttackSummary:
-    from ranmask.attacks import runs
-    from ranmask.cli.attack_printing import say
-    from ranmask.cli.progress import progress
+    sharding: Sharding | None,
+    recipe: str,
+    show: int,
+    as_json: bool,
+) -> bool:
+    """Attack, and write what became of each text.  Returns whether a row failed."""
+    from ranmask.attacks.runs import attack_rows, read_outcomes
 
-    with progress(source.total) as advance:
+    start = time.monotonic()
+    made: list[Engine] = []
 
-        def started(done: int) -> None:
-            if done:
-                say(notes, f"resuming {output}: {done} texts are done")
-                advance(done)
+    def kept() -> Engine:
+        made.append(make())
+        return made[0]
 
-        def note(outcome: AttackOutcome) -> None:
-            seen(outcome)
-            advance(1)
+    with shown_events(source.total, output, sharding) as events:
+        engine = kept if sharding is None else make
+        summary = attack_rows(engine, source, output, sharding=sharding, events=events)
+    attacked = (one for one in read_outcomes(output) if one.status in ("succeeded", "failed"))
+    readable = sys.stdout.isatty() and not as_json
+    _print(recipe, summary, list(itertools.islice(attacked, show)) if readable else [])
+    if made:
+        _print_pace(made[0].victim, time.monotonic() - start)
+    return summary.errors > 0
 
-        try:
-            return runs.run_to_file(
-                engine,
-                source.rows,
-                source.origin or {},
-                output,
-                labels=_labels(engine, (source.origin or {}).get("label_names")),
-                started=started,
-                advance=note,
-            )
-        except KeyboardInterrupt:
-            say(notes, f"interrupted: the same command resumes {output}")
-            raise
+
+def _print(recipe: str, summary: AttackSummary, examples: Sequence[AttackOutcome]) -> None:
+    from rich.console import Console
+
+    from ranmask.cli import attack_printing
+
+    labels = None if summary.labels is None else tuple(summary.labels)
+    for outcome in examples:
+        attack_printing.print_outcome(Console(), outcome, labels)
+    attack_printing.print_attack_summary(Console(stderr=True), recipe, summary)
+
+
+def _print_pace(victim: Victim, seconds: float) -> None:
+    from rich.console import Console
+
+    from ranmask.attacks.victims import PlainVictim
+    from ranmask.cli import attack_printing
+
+    if not isinstance(victim, PlainVictim):
+        attack_printing.print_pace(Console(stderr=True), victim.copies_scored, seconds)

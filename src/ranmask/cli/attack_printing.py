@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text as RichText
@@ -47,11 +45,9 @@ def print_outcome(console: Console, outcome: AttackOutcome, labels: tuple[str, .
     console.print(table)
 
 
-def print_attack_summary(
-    console: Console, name: str, summary: AttackSummary, names: Sequence[str] | None
-) -> None:
-    """The paper's figures, in percent, and what they leave out; ``names``: of the classes."""
-    values = summary.values(names)
+def print_attack_summary(console: Console, name: str, summary: AttackSummary) -> None:
+    """The paper's figures, in percent, and what they leave out."""
+    values = summary.values()
     say(
         console,
         f"{name}: {summary.texts} texts, {summary.attempted} attacked, {summary.skipped} skipped "

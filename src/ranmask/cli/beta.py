@@ -32,7 +32,7 @@ from ranmask.cli.options import (
     columns_from,
     names_from,
 )
-from ranmask.cli.running import Task, check_output, run_task
+from ranmask.cli.running import classify
 
 _OF_CERTIFICATES = ("certificate", "selection_masks", "alpha")
 
@@ -66,9 +66,15 @@ def beta(
     Prints JSON lines.  With --output they are appended as they come; the same command again
     resumes.
     """
+    from ranmask.runs.result_file import check_result_file
+    from ranmask.runs.task import ClassifyTask
+
     columns = columns_from(text_column, pair_columns, label_column)
-    source = open_input(texts, input, data, split, rows, columns, skip_bad_rows=skip_bad_rows)
-    check_output(output, source)
+    source = open_input(
+        *(texts, input, data, split, rows, columns), output=output, skip_bad_rows=skip_bad_rows
+    )
+    if output is not None:
+        check_result_file(output)
     masked_smoothing("beta", model)
     from ranmask.paper.betas import (
         DEFAULT_BETA_MASKS,
@@ -105,11 +111,7 @@ def beta(
         "changed": estimator.changed,
         "draws": estimator.draws,
     }
-    task = Task(
-        "beta",
-        smoothed.labels,
-        estimator.estimate,
-        {**description, "options": described},
-        readable=False,
+    task = ClassifyTask(
+        "beta", smoothed.labels, estimator.estimate, {**description, "options": described}
     )
-    return run_task(task, source, output, as_json=True)
+    return classify(lambda: task, source, output)

@@ -12,7 +12,7 @@ from ranmask.cli import train_options as option
 from ranmask.cli.options import Device, Dtype, Seed, tame_libraries
 from ranmask.cli.train_printing import TrainingLog
 from ranmask.errors import OptionError, OutputError
-from ranmask.runs.files import check_file
+from ranmask.results.files import check_file
 
 AttackedFiles = Annotated[
     list[Path],

@@ -52,16 +52,15 @@ from ranmask.cli.options import (
     tame_libraries,
     word_losses_from,
 )
-from ranmask.cli.running import Task, check_output, run_task, say_trouble
-from ranmask.cli.sharding import print_results, run_sharded, sharding_from
+from ranmask.cli.running import classify, sharding_from
 from ranmask.errors import OptionError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
 
     from ranmask.results import Comparison, ShownCertificate
-    from ranmask.runs.shards.work import ClassifyWork
-    from ranmask.smoothing.interface import TextClassifier
+    from ranmask.runs.task import ClassifyTask
+    from ranmask.smoothing.interface import CertifiedClassifier
     from ranmask.words import Text
 
 _OF_CERTIFICATES = ("family", "masks", "selection_masks", "ensemble", "threat", "alpha")
@@ -133,13 +132,11 @@ def certify(
         "dtype": dtype,
     }
     columns = columns_from(text_column, pair_columns, label_column)
-    source = open_input(texts, input, data, split, rows, columns, skip_bad_rows=skip_bad_rows)
-    check_output(output, source, sharded=sharding is not None)
+    source = open_input(
+        *(texts, input, data, split, rows, columns), output=output, skip_bad_rows=skip_bad_rows
+    )
     make = partial(_certify_task, model, options, compare, copies)
-    if sharding is not None and output is not None:
-        work = partial(_sharded, make, (source.origin or {}).get("label_names"))
-        return run_sharded(sharding, work, source, output, print_results)
-    return run_task(make(), source, output, as_json)
+    return classify(make, source, output, sharding=sharding, as_json=as_json)
 
 
 def predict(
@@ -196,31 +193,16 @@ def predict(
         "dtype": dtype,
     }
     columns = columns_from(text_column, pair_columns, label_column)
-    source = open_input(texts, input, data, split, rows, columns, skip_bad_rows=skip_bad_rows)
-    check_output(output, source, sharded=sharding is not None)
+    source = open_input(
+        *(texts, input, data, split, rows, columns), output=output, skip_bad_rows=skip_bad_rows
+    )
     make = partial(_predict_task, model, options, lm)
-    if sharding is not None and output is not None:
-        work = partial(_sharded, make, (source.origin or {}).get("label_names"))
-        return run_sharded(sharding, work, source, output, print_results)
-    return run_task(make(), source, output, as_json)
-
-
-def _sharded(make: Callable[[], Task], label_names: Sequence[str] | None) -> ClassifyWork:
-    """What a worker does with a shard; called in the worker."""
-    from ranmask import __version__
-    from ranmask.runs import run
-    from ranmask.runs.shards.work import ClassifyWork
-
-    task = make()
-    if label_names:
-        run.class_ids(label_names, task.labels)  # told before the first row
-    description = run.run_description(task.command, {}, task.description, __version__)
-    return ClassifyWork(task.command, task.labels, task.classify, description, say_trouble)
+    return classify(make, source, output, sharding=sharding, as_json=as_json)
 
 
 def _certify_task(
     model: str | None, options: dict[str, Any], compare: bool, copies: int | None
-) -> Task:
+) -> ClassifyTask:
     if compare:
         return _comparing(model, options, copies)
     if copies is not None:
@@ -228,26 +210,30 @@ def _certify_task(
     return _certifying(model, options)
 
 
-def _predict_task(model: str | None, options: dict[str, Any], lm: str | None) -> Task:
+def _predict_task(model: str | None, options: dict[str, Any], lm: str | None) -> ClassifyTask:
+    from ranmask.runs.task import ClassifyTask
+
     losses = word_losses_from(lm, options["sampling"], options["device"])
     classifier = _load(model, {**options, "word_losses": losses})
-    return Task("predict", classifier.labels, classifier.predict, classifier.description())
+    return ClassifyTask("predict", classifier.labels, classifier.predict, classifier.description())
 
 
-def _load(model: str | None, options: dict[str, Any]) -> TextClassifier:
+def _load(model: str | None, options: dict[str, Any]) -> CertifiedClassifier:
     tame_libraries()
     from ranmask.smoothing.store import DEFAULT_MODEL, load_classifier
 
     return load_classifier(model or DEFAULT_MODEL, **options)
 
 
-def _certifying(model: str | None, options: dict[str, Any]) -> Task:
+def _certifying(model: str | None, options: dict[str, Any]) -> ClassifyTask:
+    from ranmask.runs.task import ClassifyTask
+
     classifier = _load(model, options)
     classifier.check_certifiable()  # told once, not for every row
-    return Task("certify", classifier.labels, classifier.certify, classifier.description())
+    return ClassifyTask("certify", classifier.labels, classifier.certify, classifier.description())
 
 
-def _comparing(model: str | None, options: dict[str, Any], copies: int | None) -> Task:
+def _comparing(model: str | None, options: dict[str, Any], copies: int | None) -> ClassifyTask:
     """Several certificates, each as `certify --certificate` gives it with the same options."""
     if copies is not None:
         raise OptionError(f"--copies {copies} does not go with --compare: ask for one of them")
@@ -266,17 +252,19 @@ def _comparing(model: str | None, options: dict[str, Any], copies: int | None) -
     from ranmask.certificates.families import check_fixed
 
     check_fixed(saved.get("sampling", "fixed"))
-    # Loaded as it was saved; which of the options belong to which certificate is `choosing`'s.
+    # Loaded as it was saved; `for_certificate` says which options belong to which certificate.
     given = {name: options[name] for name in _OF_CERTIFICATES if options[name] is not None}
     votes = {"ensemble": "vote"} if options["ensemble"] == "vote" else {}
     smoothed = load_masked(model, {**options, **dict.fromkeys(_OF_CERTIFICATES), **votes})
+    from ranmask.options import for_certificate
     from ranmask.results import Comparison
+    from ranmask.runs.task import ClassifyTask
     from ranmask.smoothing.smoothed import COMPARED
 
-    def classify(texts: Sequence[Text]) -> list[Comparison]:
+    def compare(texts: Sequence[Text]) -> list[Comparison]:
         return [Comparison.of(kinds) for kinds in smoothed.compare(texts, COMPARED, **given)]
 
-    exact, *others = (smoothed.choosing(kind, **given) for kind in COMPARED)
+    exact, *others = (smoothed.with_options(**for_certificate(kind, given)) for kind in COMPARED)
     sample = others[0].options.resolved()
     description = exact.description()
     described = {
@@ -287,24 +275,26 @@ def _comparing(model: str | None, options: dict[str, Any], copies: int | None) -
         "alpha": sample.alpha,
     }
     del described["certificate"]
-    return Task(
+    return ClassifyTask(
         "certify",
         smoothed.labels,
-        classify,
+        compare,
         {**description, "options": described},
         compared=COMPARED,
     )
 
 
-def _showing(model: str | None, options: dict[str, Any], copies: int) -> Task:
+def _showing(model: str | None, options: dict[str, Any], copies: int) -> ClassifyTask:
     """The exact certificate, and some of the copies that it rests on."""
+    from ranmask.runs.task import ClassifyTask
+
     masked_smoothing("--copies", model)
     smoothed = load_masked(model, options)
 
-    def classify(texts: Sequence[Text]) -> list[ShownCertificate]:
+    def show(texts: Sequence[Text]) -> list[ShownCertificate]:
         return smoothed.certify_showing(texts, copies)
 
-    classify([])  # what is wrong with the options is told once, not for every row
+    show([])  # what is wrong with the options is told once, not for every row
     description = smoothed.description()
     described = {**description["options"], "copies": copies}
-    return Task("certify", smoothed.labels, classify, {**description, "options": described})
+    return ClassifyTask("certify", smoothed.labels, show, {**description, "options": described})

@@ -55,6 +55,7 @@ class Divided:
             return train
         from ranmask.cli.progress import progress
         from ranmask.cli.train_printing import TrainingLog
+        from ranmask.runs.task import RunEvents
         from ranmask.training.defences.attacked_half import AttackPlan, attacked_rows
         from ranmask.training.defences.augment import VICTIM, augmented_corpus, beside
 
@@ -83,8 +84,7 @@ class Divided:
                 victim=self.attacks.get("victim"),
                 report=TrainingLog(beside(output, VICTIM)),
                 device=device,
-                started=lambda done, _: advance(done),
-                advance=lambda _: advance(1),
+                events=RunEvents(started=lambda rows, done: advance(done), progress=advance),
             )
 
 

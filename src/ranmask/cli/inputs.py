@@ -2,28 +2,14 @@
 
 from __future__ import annotations
 
-import itertools
-from collections.abc import Iterable
-from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from ranmask.errors import DataError, OptionError
+from ranmask.errors import OptionError
 
 if TYPE_CHECKING:
-    from ranmask.data.rows import Columns, Row
-
-
-@dataclass(frozen=True)
-class Source:
-    """What is read: the rows, how many at most, and what a run's record says of them.
-
-    ``origin`` is None for texts given on the command line.
-    """
-
-    rows: Iterable[Row]
-    total: int
-    origin: dict[str, Any] | None
+    from ranmask.data.rows import Columns
+    from ranmask.data.sources import RowSource
 
 
 def open_input(
@@ -34,8 +20,9 @@ def open_input(
     rows: int | None,
     columns: Columns,
     *,
+    output: Path | None = None,
     skip_bad_rows: bool = False,
-) -> Source:
+) -> RowSource:
     """The rows to read; exactly one of texts, a file and a corpus must be given."""
     if sum((bool(texts), input_path is not None, data is not None)) != 1:
         raise OptionError(
@@ -47,29 +34,15 @@ def open_input(
         raise OptionError("--skip-bad-rows goes with --data; bad rows of --input get their error")
     if input_path is None and columns.wanted:
         raise OptionError("columns go with --input")
-    from ranmask.data.rows import Row
+    if texts and output is not None:
+        raise OptionError("--output goes with --input or --data; texts given here are printed")
+    from ranmask.data.sources import RowSource, corpus_rows, file_rows
 
     if data is not None:
-        from ranmask.data import load_corpus
+        return corpus_rows(data, split, rows, skip_bad_rows=skip_bad_rows)
+    if input_path is not None:
+        return file_rows(input_path, columns)
+    from ranmask.data.rows import Row
 
-        corpus = load_corpus(data, split or "test", skip_bad_rows=skip_bad_rows).take(rows)
-        labelled = enumerate(zip(corpus.texts, corpus.labels, strict=True), 1)
-        return Source(
-            [Row(number, text, corpus.label_names[label]) for number, (text, label) in labelled],
-            len(corpus.texts),
-            corpus.description(),
-        )
-    if input_path is None:
-        given = [Row(number, text) for number, text in enumerate(texts or [], 1)]
-        return Source(given, len(given), None)
-    from ranmask.data.rows import open_source, read_rows
-
-    source = open_source(input_path)
-    read = read_rows(source, columns)
-    # The first row is read before the model is loaded: a wrong column is told at once.
-    first = next(iter(read), None)
-    if first is None:
-        raise DataError(f"{input_path} has no rows")
-    read = itertools.chain([first], read)
-    origin = {"path": str(source.path), "sha256": source.sha256, "columns": columns.wanted}
-    return Source(read, source.rows, origin)
+    given = [Row(number, text) for number, text in enumerate(texts or [], 1)]
+    return RowSource(given, len(given))

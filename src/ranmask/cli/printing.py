@@ -18,7 +18,8 @@ from ranmask.results import (
     Comparison,
     ShownCertificate,
 )
-from ranmask.runs.run import KindSummary, Outcome, Result
+from ranmask.runs.summary import RunSummary
+from ranmask.runs.task import Outcome, Result
 from ranmask.words import split
 
 _CRITICAL = "bold underline"
@@ -150,55 +151,44 @@ def _synonym_radius(example: Certificate) -> str:
     )
 
 
-def print_summary(
-    console: Console,
-    summary: CertifiedSummary,
-    counts: Mapping[str, int],
-    certified: bool,
-    names: Sequence[str] | None,
-) -> None:
-    """Accuracy, MCB, MCR and CR@d of the labelled rows, and the same by class.
-
-    ``names``: of the classes, where they have names.
-    """
+def print_summary(console: Console, summary: RunSummary) -> None:
+    """Accuracy, MCB, MCR and CR@d of the labelled rows, the same by class and by certificate."""
+    certified = summary.certified
     console.print(
-        f"{counts['rows']} rows, {counts['errors']} with errors, {counts['labelled']} with labels"
+        f"{summary.rows} rows, {summary.errors} with errors, {certified.texts} with labels"
     )
-    if not counts["labelled"]:
+    if not certified.texts:
         return
-    by_class = certified_values(summary, names, certified=certified)
+    by_class = certified_values(certified, summary.labels, certified=summary.has_radii)
     say = partial(console.print, highlight=False, markup=False, soft_wrap=True)
-    say(f"accuracy {float(summary.accuracy):.3f} {headline(by_class)}")
-    if certified:
-        radius, rate = summary.median_radius, summary.median_rate
-        figures = [
-            "MCB N/A" if radius is None else f"MCB {radius}",
-            "MCR N/A" if rate is None else f"MCR {float(100 * rate):.1f}%",
-            *(
-                f"CR@{changed} {float(summary.certified_accuracy(changed)):.3f}"
-                for changed in range(1, min(summary.largest_radius, _MOST_SHOWN_RADII) + 1)
-            ),
-        ]
-        say("  ".join(figures))
+    say(f"accuracy {float(certified.accuracy):.3f} {headline(by_class)}")
+    if summary.has_radii:
+        rate = certified.median_rate
+        shown = "MCR N/A" if rate is None else f"MCR {float(100 * rate):.1f}%"
+        most = min(certified.largest_radius, _MOST_SHOWN_RADII)
+        say("  ".join([_median(certified), shown, *_shares(certified, most)]))
     for line in class_lines(by_class["classes"]):
         say(line)
-
-
-def print_kinds(console: Console, kinds: Mapping[str, KindSummary]) -> None:
-    """A line for each certificate of the same texts: accuracy, MCB and CR@d."""
-    for kind, one in kinds.items():
-        radius = one.summary.median_radius
+    for kind, one in summary.kinds.items():
         figures = [
             f"{kind:<16}",
             f"accuracy {float(one.summary.accuracy):.3f}",
-            "MCB N/A" if radius is None else f"MCB {radius}",
-            *(
-                f"CR@{changed} {float(one.summary.certified_accuracy(changed)):.3f}"
-                for changed in range(1, _COMPARED_RADII + 1)
-            ),
+            _median(one.summary),
+            *_shares(one.summary, _COMPARED_RADII),
             *([] if one.guarantee else ["no guarantee"]),
         ]
         console.print("  ".join(figures), highlight=False, soft_wrap=True)
+
+
+def _median(summary: CertifiedSummary) -> str:
+    return "MCB N/A" if summary.median_radius is None else f"MCB {summary.median_radius}"
+
+
+def _shares(summary: CertifiedSummary, most: int) -> list[str]:
+    return [
+        f"CR@{changed} {float(summary.certified_accuracy(changed)):.3f}"
+        for changed in range(1, most + 1)
+    ]
 
 
 def print_copies(console: Console, outcome: Outcome, labels: tuple[str, ...] | None) -> None:
@@ -218,39 +208,3 @@ def print_copies(console: Console, outcome: Outcome, labels: tuple[str, ...] | N
             shown.append(*((word, "") if position in kept else (_HIDDEN, "dim")))
         table.add_row(RichText(str(vote) if labels is None else labels[vote]), shown)
     console.print(table)
-
-
-def kind_values(kinds: Mapping[str, KindSummary], names: Sequence[str] | None) -> dict[str, Any]:
-    """The same figures as plain JSON values; nothing where nothing was compared."""
-    if not kinds:
-        return {}
-    values = {
-        kind: {"guarantee": one.guarantee, **_figures(one.summary, names, certified=True)}
-        for kind, one in kinds.items()
-    }
-    return {"certificates": values}
-
-
-def summary_values(
-    summary: CertifiedSummary,
-    counts: Mapping[str, int],
-    certified: bool,
-    names: Sequence[str] | None,
-) -> dict[str, Any]:
-    """Accuracy, MCB, MCR and CR@d of the labelled rows, and by class, as plain JSON values."""
-    return {**counts, **(_figures(summary, names, certified) if counts["labelled"] else {})}
-
-
-def _figures(
-    summary: CertifiedSummary, names: Sequence[str] | None, certified: bool
-) -> dict[str, Any]:
-    values: dict[str, Any] = {"accuracy": float(summary.accuracy)}
-    if certified:
-        rate = summary.median_rate
-        values["MCB"] = summary.median_radius
-        values["MCR"] = None if rate is None else float(rate)
-        values["CR"] = [
-            float(summary.certified_accuracy(changed))
-            for changed in range(summary.largest_radius + 1)
-        ]
-    return {**values, **certified_values(summary, names, certified=certified)}

@@ -1,109 +1,150 @@
-"""Commands that answer text by text: to the terminal, or to a file that is resumed."""
+"""Commands that work row by row: to the terminal, to a file, or to a folder of shards."""
 
 from __future__ import annotations
 
 import json
+import signal
 import sys
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
+from types import FrameType
 from typing import TYPE_CHECKING, Any
 
-from ranmask import __version__
-from ranmask.cli.inputs import Source
 from ranmask.errors import OptionError
 
 if TYPE_CHECKING:
-    from ranmask.data.rows import Row
-    from ranmask.runs.run import Classify, Outcome
+    from ranmask.data.sources import RowSource
+    from ranmask.runs.shards.run import Sharding
+    from ranmask.runs.task import ClassifyTask, Outcome, RunEvents
 
-_SUMMARISED = (
-    *("error", "correct", "radius", "words"),
-    *("label_id", "expected_id", "guarantee", "others"),
-)
+_TERMINATED = 128 + signal.SIGTERM
 
 
-@dataclass(frozen=True)
-class Task:
-    """What a command does with texts, and what its run's record says of how.
-
-    ``readable``: whether a terminal gets a table; JSON lines otherwise.  ``compared``: the
-    certificates of each `Comparison`, exact first; nothing where results are of another sort.
-    """
-
-    command: str
-    labels: tuple[str, ...] | None
-    classify: Classify
-    description: Mapping[str, Any]
-    readable: bool = True
-    compared: tuple[str, ...] = ()
-
-    @property
-    def certified(self) -> bool:
-        """Whether results have radii."""
-        return self.command == "certify"
-
-
-def check_output(output: Path | None, source: Source, *, sharded: bool = False) -> None:
-    """Refuse a place that results cannot be written to; call it before a model is loaded."""
+def sharding_from(
+    rows: int | None,
+    engine: str | None,
+    workers: int | None,
+    address: str | None,
+    cpus: int | None,
+    gpus: float | None,
+    *,
+    output: Path | None,
+) -> Sharding | None:
+    """How a run is cut into shards; None where it is not."""
+    flags = {
+        "--shard-rows": rows,
+        "--engine": engine,
+        "--workers": workers,
+        "--address": address,
+        "--cpus-per-worker": cpus,
+        "--gpus-per-worker": gpus,
+    }
+    if rows is None:
+        for flag, value in flags.items():
+            if value is not None:
+                raise OptionError(f"{flag} {value} goes with --shard-rows")
+        return None
+    if engine not in (None, "local", "ray"):
+        raise OptionError(f"--engine must be local or ray, not {engine!r}")
+    for flag in ("--shard-rows", "--workers", "--cpus-per-worker"):
+        value = flags[flag]
+        if value is not None and int(value) < 1:
+            raise OptionError(f"{flag} must be at least 1, not {value}")
+    if gpus is not None and gpus < 0:
+        raise OptionError(f"--gpus-per-worker must be at least 0, not {gpus}")
     if output is None:
-        return
-    if source.origin is None:
-        raise OptionError("--output goes with --input or --data; texts given here are printed")
-    if sharded:
-        from ranmask.runs.shards.folder import check_folder
+        raise OptionError("--shard-rows needs --output: the folder for its files")
+    for flag in ("--address", "--gpus-per-worker"):
+        if engine != "ray" and flags[flag] is not None:
+            raise OptionError(f"{flag} {flags[flag]} goes with --engine ray")
+    from ranmask.runs.shards.run import Sharding
 
-        check_folder(output)
-    else:
-        from ranmask.runs.run import check_result_file
-
-        check_result_file(output)
+    return Sharding(rows, engine or "local", workers, address, cpus or 1, gpus or 0)
 
 
-def run_task(task: Task, source: Source, output: Path | None, as_json: bool) -> bool:
-    """Answer every row.  Returns whether a row failed."""
-    if source.origin is not None and source.origin.get("label_names"):
-        from ranmask.runs.run import class_ids
-
-        class_ids(source.origin["label_names"], task.labels)  # told before the first row
-    if output is None or source.origin is None:
-        return _show(source.rows, task, as_json, total=source.total)
-    return _write(source, task, output)
-
-
-def say_trouble(why: str) -> None:
-    """Tell of something that went wrong and did no harm."""
+def classify(
+    make: Callable[[], ClassifyTask],
+    source: RowSource,
+    output: Path | None,
+    *,
+    sharding: Sharding | None = None,
+    as_json: bool = False,
+) -> bool:
+    """Answer every row, and say what the results are worth.  Returns whether a row failed."""
+    if output is None:
+        return _show(make(), source, as_json)
     from rich.console import Console
 
-    Console(stderr=True).print(why, markup=False, highlight=False, soft_wrap=True)
+    from ranmask.cli import printing
+    from ranmask.runs.api import classify_file
+    from ranmask.runs.stored import first_result
+
+    with shown_events(source.total, output, sharding) as events:
+        summary = classify_file(make, source, output, sharding=sharding, events=events)
+    console = Console(stderr=True)
+    printing.print_summary(console, summary)
+    example = first_result(output)
+    if example is not None and printing.needs_words(example):
+        printing.explain(console, example)
+    return summary.errors > 0
 
 
-def _show(rows: Iterable[Row], task: Task, as_json: bool, total: int) -> bool:
+@contextmanager
+def shown_events(total: int, output: Path, sharding: Sharding | None = None) -> Iterator[RunEvents]:
+    """A progress bar, and a word where a run is resumed, in trouble or interrupted."""
+    from ranmask.cli.progress import progress
+    from ranmask.runs.task import RunEvents
+
+    with progress(total) as advance, _ended_by_sigterm() if sharding else nullcontext():
+
+        def started(rows: int, done: int) -> None:
+            if done:
+                say(f"resuming {output}: {done} rows are done")
+                advance(done)
+
+        try:
+            yield RunEvents(started=started, progress=advance, trouble=say)
+        except (KeyboardInterrupt, SystemExit):
+            say(f"interrupted: the same command resumes {output}")
+            raise
+
+
+def say(words: str) -> None:
+    """A line on standard error, as it is: no colours, no markup, no breaks."""
+    from rich.console import Console
+
+    Console(stderr=True).print(words, markup=False, highlight=False, soft_wrap=True)
+
+
+def _show(task: ClassifyTask, source: RowSource, as_json: bool) -> bool:
     """Print results: a table on a terminal, else JSON lines.  Returns whether a row failed."""
     from rich.console import Console
 
     from ranmask.cli import printing
     from ranmask.cli.progress import progress
     from ranmask.results import CascadePrediction, Certificate
-    from ranmask.runs import run
+    from ranmask.runs.task import class_ids, classify_rows
 
-    lines: list[dict[str, Any]] = []
+    if source.label_names:
+        class_ids(source.label_names, task.labels)  # told before the first row
+    summary = task.summary()
 
     def outcomes() -> Iterator[tuple[Outcome, dict[str, Any]]]:
-        for outcome in run.classify_rows(rows, task.classify, trouble=say_trouble):
+        for outcome in classify_rows(source.rows, task.classify, trouble=say):
             line = outcome.to_dict(task.labels)
-            lines.append({key: line[key] for key in _SUMMARISED if key in line})
+            summary.add([line])
             yield outcome, line
 
-    if as_json or not task.readable or not sys.stdout.isatty():
+    if as_json or task.command == "beta" or not sys.stdout.isatty():
         for _, line in outcomes():
             sys.stdout.write(json.dumps(line) + "\n")
             sys.stdout.flush()
     else:
         console = Console()
-        table = printing.result_table(task.certified, task.compared)
+        table = printing.result_table(summary.has_radii, task.compared)
         last = None
-        with progress(total) as advance:
+        with progress(source.total) as advance:
             for outcome, _ in outcomes():
                 printing.add_outcome(table, outcome)
                 if isinstance(outcome.result, Certificate | CascadePrediction):
@@ -113,49 +154,20 @@ def _show(rows: Iterable[Row], task: Task, as_json: bool, total: int) -> bool:
         if last is not None and last.result is not None:
             printing.explain(console, last.result)
             printing.print_copies(console, last, task.labels)
-    summary, counts = run.summarise(lines)
-    if counts["labelled"]:
-        notes = Console(stderr=True)
-        printing.print_summary(notes, summary, counts, task.certified, task.labels)
-        printing.print_kinds(notes, run.summarise_kinds(lines))
-    return counts["errors"] > 0
+    if summary.certified.texts:
+        printing.print_summary(Console(stderr=True), summary)
+    return summary.errors > 0
 
 
-def _write(source: Source, task: Task, output: Path) -> bool:
-    """Append results to a file and resume it.  Returns whether a row failed."""
-    from rich.console import Console
+@contextmanager
+def _ended_by_sigterm() -> Iterator[None]:
+    """A polite request to end is an exception, so that workers are ended too."""
 
-    from ranmask.cli import printing
-    from ranmask.cli.progress import progress
-    from ranmask.runs import run
+    def stop(number: int, frame: FrameType | None) -> None:
+        raise SystemExit(_TERMINATED)
 
-    origin = source.origin or {}
-    description = run.run_description(task.command, origin, task.description, __version__)
-    console = Console(stderr=True)
-    example = None
-    summary = run.RunSummary()
-    with run.ResultFile(output, description) as results:
-        todo = (row for row in source.rows if row.number > results.done)
-        if results.done:
-            console.print(f"resuming {output} after row {results.done}")
-            summary.add(results.lines())
-        try:
-            with progress(source.total, done=results.done) as advance:
-                for outcomes in run.classify_groups(todo, task.classify, trouble=say_trouble):
-                    lines = [outcome.to_dict(task.labels) for outcome in outcomes]
-                    results.write(lines)
-                    summary.add(lines)
-                    results_of = (one.result for one in outcomes if one.result is not None)
-                    example = next(results_of, example)
-                    advance(len(outcomes))
-        except KeyboardInterrupt:
-            console.print(f"interrupted: the same command resumes {output}")
-            raise
-        certified, counts = summary.certified, summary.counts
-        values = printing.summary_values(certified, counts, task.certified, task.labels)
-        results.finish({**values, **printing.kind_values(summary.kinds, task.labels)})
-        printing.print_summary(console, certified, counts, task.certified, task.labels)
-        printing.print_kinds(console, summary.kinds)
-    if example is not None and printing.needs_words(example):
-        printing.explain(console, example)
-    return counts["errors"] > 0
+    before = signal.signal(signal.SIGTERM, stop)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)

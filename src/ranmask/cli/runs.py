@@ -5,15 +5,15 @@ from __future__ import annotations
 import json
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ranmask.cli.sharding import class_names, print_attacked, print_results, result_values
 from ranmask.errors import DataError
 
 if TYPE_CHECKING:
-    from ranmask.runs.shards.folder import Manifest
+    from ranmask.attacks.summary import AttackSummary
+    from ranmask.runs.summary import RunSummary
 
 Folder = Annotated[
     Path, typer.Argument(help="Folder of a run with --shard-rows.", show_default=False)
@@ -22,7 +22,7 @@ Folder = Annotated[
 
 def verify(folder: Folder) -> None:
     """Check a sharded run: every checksum, every row once, none missing."""
-    from ranmask.runs.shards.checking import verify as check
+    from ranmask.runs.shards.reading import verify as check
 
     found = check(folder)
     if found.problems:
@@ -40,11 +40,9 @@ def merge(
 
     A .jsonl file is what the same command without --shard-rows writes, with its record.
     """
-    from ranmask.runs.shards.folder import read_manifest
-    from ranmask.runs.shards.merging import merge as merge_parts
+    from ranmask.runs.shards.reading import merge as merge_parts
 
-    manifest = read_manifest(folder)
-    rows = merge_parts(folder, output, _values(folder, manifest))
+    rows = merge_parts(folder, output, _summary(folder).values())
     _say(f"{output}: {rows} rows")
 
 
@@ -64,7 +62,7 @@ def show(
             "finished": manifest.finished,
             "parts": len(manifest.parts),
             "expected_rows": manifest.expected_rows,
-            "summary": _values(folder, manifest),
+            "summary": _summary(folder).values(),
         }
         sys.stdout.write(json.dumps(about) + "\n")
         return
@@ -74,16 +72,28 @@ def show(
     _say(f"{len(manifest.parts)} parts, {manifest.rows}{at_most} rows")
     from rich.console import Console
 
-    printed = print_attacked if manifest.command == "attack" else print_results
-    printed(Console(), folder, manifest)
+    from ranmask.cli.attack_printing import print_attack_summary
+    from ranmask.cli.printing import explain, needs_words, print_summary
+    from ranmask.runs.stored import first_result
+    from ranmask.runs.summary import RunSummary
+
+    summary = _summary(folder)
+    if isinstance(summary, RunSummary):
+        print_summary(Console(), summary)
+        example = first_result(folder)
+        if example is not None and needs_words(example):
+            explain(Console(), example)
+    else:
+        print_attack_summary(Console(), str(manifest.run["recipe"]["name"]), summary)
 
 
-def _values(folder: Path, manifest: Manifest) -> dict[str, Any]:
-    if manifest.command != "attack":
-        return result_values(folder, manifest)
-    from ranmask.attacks.runs import summarise_shards
+def _summary(folder: Path) -> RunSummary | AttackSummary:
+    from ranmask.attacks import runs
+    from ranmask.runs.shards.folder import read_manifest
+    from ranmask.runs.shards.reading import summarise_folder
 
-    return summarise_shards(folder, manifest).values(class_names(manifest))
+    attacked = read_manifest(folder).command == "attack"
+    return runs.summarise_folder(folder) if attacked else summarise_folder(folder)
 
 
 def _say(words: str) -> None:

@@ -26,7 +26,7 @@ from ranmask.cli.options import (
 )
 from ranmask.cli.train_options import Data
 from ranmask.errors import OptionError
-from ranmask.runs.files import check_file
+from ranmask.results.files import check_file
 
 if TYPE_CHECKING:
     from fractions import Fraction
@@ -306,7 +306,7 @@ def _measure(
 
 def _class_ids(corpus: Corpus, classifier: SmoothedClassifier) -> list[int]:
     """The labels of the corpus as numbers of the model's classes."""
-    from ranmask.runs.run import class_ids
+    from ranmask.runs.task import class_ids
 
     found = class_ids(corpus.label_names, classifier.labels)
     return [found[label] for label in corpus.labels]

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from ranmask.errors import MissingDependencyError, OutputError
 from ranmask.evaluation.tuning import Measured, frontier
-from ranmask.runs.files import check_file
+from ranmask.results.files import check_file
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -17,7 +17,7 @@ from ranmask import __version__
 from ranmask.errors import OutputError, RanmaskError
 from ranmask.evaluation.tuning import Measured, Radii, Rule, Setting, frontier, pick
 from ranmask.metrics import certified_values
-from ranmask.runs.files import check_file
+from ranmask.results.files import check_file
 
 FORMAT, VERSION = "ranmask-tune", 2
 

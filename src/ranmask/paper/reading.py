@@ -23,7 +23,7 @@ from ranmask.paper.typed_json import (
     read_object,
     without_folders,
 )
-from ranmask.runs.run import RUN_VERSION
+from ranmask.runs.task import RUN_FORMAT, RUN_VERSION
 
 __all__ = ["INDEX", "INDEX_FORMAT", "INDEX_VERSION", "read", "read_several", "sources", "write"]
 
@@ -204,7 +204,7 @@ def _read_record(path: Path) -> JsonObject:
             f"{path} was not written by a run of ranmask: there is no {record.name} beside it; "
             "copy both"
         )
-    found = read_object(record, "ranmask-run", RUN_VERSION)
+    found = read_object(record, RUN_FORMAT, RUN_VERSION)
     if not isinstance(found["command"], str):
         raise DataError(f"{found.where}: command is {found['command']!r}, not the name of one")
     return found

@@ -11,7 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from ranmask.errors import DataError, OutputError
+from ranmask.errors import DataError
 from ranmask.paper.run_data import (
     Attacked,
     Betas,
@@ -25,6 +25,7 @@ from ranmask.paper.run_data import (
     Trained,
 )
 from ranmask.paper.typed_json import JsonObject, from_json, read_object, to_json
+from ranmask.results.files import write_file
 
 FORMAT, VERSION = "ranmask-condensed", 1
 
@@ -72,14 +73,8 @@ def from_content(found: JsonObject, read_step: Callable[[Step, JsonObject], Step
 def write(run: Reproduction, path: Path) -> None:
     """Write the condensed file of a reproduction, whole or not at all."""
     values = content(run, [to_json(step) for step in run.steps])
-    draft = path.with_name(path.name + ".tmp")
-    try:
-        text = _text({"format": FORMAT, "version": VERSION, **values}, _SPREAD)
-        draft.write_text(text + "\n", encoding="utf-8")
-        draft.replace(path)
-    except OSError as error:
-        draft.unlink(missing_ok=True)
-        raise OutputError(f"cannot write {path}: {error.strerror or error}") from error
+    text = _text({"format": FORMAT, "version": VERSION, **values}, _SPREAD)
+    write_file(path, text + "\n")
 
 
 def read_condensed(path: Path) -> Reproduction:

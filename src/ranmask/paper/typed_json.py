@@ -16,6 +16,7 @@ from types import NoneType
 from typing import Annotated, Any, Literal, TypeVar, get_args, get_origin, get_type_hints
 
 from ranmask.errors import DataError
+from ranmask.results.files import check_format
 
 _Record = TypeVar("_Record")
 _SPELT = {tuple: "a list", Mapping: "a table of names and values"}
@@ -50,13 +51,8 @@ class Packed:
 def read_object(path: Path, format: str = "", version: int = 0) -> JsonObject:
     """The JSON object that a file holds; refused where it has another format or version."""
     found = JsonObject(_parsed(_text(path), str(path)), str(path))
-    if format and found.get("format") != format:
-        raise DataError(f"{path} has format {found.get('format')!r}, not {format!r}")
-    if format and found.get("version") != version:
-        raise DataError(
-            f"{path}: version {found.get('version')!r} is not {version}, the one this ranmask "
-            "reads: use the ranmask that wrote it, or run again"
-        )
+    if format:
+        check_format(found, format, version, str(path))
     return found
 
 

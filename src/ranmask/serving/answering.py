@@ -13,7 +13,7 @@ from ranmask.options import CertificateKind
 from ranmask.results import Certificate, Prediction
 from ranmask.serving.problems import is_callers, shown
 from ranmask.serving.tickets import Ticket
-from ranmask.smoothing.interface import TextClassifier
+from ranmask.smoothing.interface import CertifiedClassifier
 from ranmask.words import Text, document
 
 _TEXTS_AT_ONCE = 64  # between two looks at whether anybody still waits
@@ -22,14 +22,14 @@ Classify = Callable[[Sequence[Text]], Sequence[Prediction | Certificate]]
 
 
 def predicted(
-    smoothed: TextClassifier, texts: Sequence[Text], ticket: Ticket
+    smoothed: CertifiedClassifier, texts: Sequence[Text], ticket: Ticket
 ) -> list[dict[str, Any]]:
     """A prediction for each text as a dictionary, or ``{"error": ...}``."""
     return classified(smoothed.predict, texts, ticket)
 
 
 def certified(
-    smoothed: TextClassifier, texts: Sequence[Text], ticket: Ticket
+    smoothed: CertifiedClassifier, texts: Sequence[Text], ticket: Ticket
 ) -> list[dict[str, Any]]:
     """A certificate for each text as a dictionary, or ``{"error": ...}``."""
     smoothed.check_certifiable()
@@ -73,10 +73,10 @@ def _error(text: Text) -> str | None:
 
 
 def explained(
-    smoothed: TextClassifier,
+    smoothed: CertifiedClassifier,
     text: Text,
     copies: int,
-    choose: Callable[[CertificateKind], TextClassifier],
+    choose: Callable[[CertificateKind], CertifiedClassifier],
     seconds: float,
 ) -> dict[str, Any]:
     """What `ranmask.serving.explaining` says about one text."""
@@ -87,7 +87,7 @@ def explained(
 
 
 def attacked(
-    smoothed: TextClassifier, text: Text, budget: Any, label_id: int | None, seconds: float
+    smoothed: CertifiedClassifier, text: Text, budget: Any, label_id: int | None, seconds: float
 ) -> dict[str, Any]:
     """What became of an attack on one text, as a dictionary, and the names of the classes."""
     from ranmask.serving.explaining import attack_once

@@ -35,7 +35,7 @@ from ranmask.serving.sizing import check_size
 from ranmask.serving.telemetry import CONTENT_TYPE, Telemetry
 from ranmask.serving.tickets import Ticket
 from ranmask.serving.work import Workers
-from ranmask.smoothing.interface import TextClassifier
+from ranmask.smoothing.interface import CertifiedClassifier
 from ranmask.words import Text
 
 _MOST_OF_TIME = 0.8  # of the deadline: attacks end by then, with what they found
@@ -56,7 +56,7 @@ class ModelHost(Protocol):
     def copies(self, name: str, texts: Sequence[Text], **options: Any) -> int:
         """How many copies a request asks for; raises where it asks for too much, or wrongly."""
 
-    def smoothed(self, name: str, ticket: Ticket, **options: Any) -> TextClassifier:
+    def smoothed(self, name: str, ticket: Ticket, **options: Any) -> CertifiedClassifier:
         """The model as one request asks for it."""
 
     def figures(self, name: str) -> PoolFigures:
@@ -70,7 +70,7 @@ class _Asked:
     model: str
     options: Mapping[str, Any]
     texts: Sequence[Text]
-    smoothed: Callable[[Ticket], TextClassifier]
+    smoothed: Callable[[Ticket], CertifiedClassifier]
     copies: int
 
 
@@ -116,7 +116,7 @@ class Service:
         seconds = _MOST_OF_TIME * self._settings.deadline_seconds
         asked = self._asked(request, body)
 
-        def choose(ticket: Ticket, kind: CertificateKind) -> TextClassifier:
+        def choose(ticket: Ticket, kind: CertificateKind) -> CertifiedClassifier:
             options = for_certificate(kind, asked.options)
             self._host.copies(asked.model, [text], **options)  # refuses too many
             return self._host.smoothed(asked.model, ticket, **options)
@@ -168,7 +168,7 @@ class Service:
         self,
         request: Request,
         body: schemas.OneText | schemas.ManyTexts,
-        classify: Callable[[TextClassifier, Sequence[Text], Ticket], list[dict[str, Any]]],
+        classify: Callable[[CertifiedClassifier, Sequence[Text], Ticket], list[dict[str, Any]]],
     ) -> Response:
         asked = self._asked(request, body)
         smoothed = asked.smoothed  # alone: others who ask the same must not keep these texts alive

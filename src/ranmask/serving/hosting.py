@@ -14,7 +14,7 @@ from typing import Any
 
 from ranmask.errors import ModelError, OptionError
 from ranmask.models.base import BaseClassifier
-from ranmask.options import SAFER, overridden
+from ranmask.options import SAFER
 from ranmask.serving.faults import UnknownModel
 from ranmask.serving.pool import (
     DEFAULT_BATCH_COPIES,
@@ -25,7 +25,7 @@ from ranmask.serving.pool import (
 from ranmask.serving.sizing import copies_of
 from ranmask.serving.tickets import Ticket
 from ranmask.serving.turns import Turns
-from ranmask.smoothing.interface import TextClassifier
+from ranmask.smoothing.interface import CertifiedClassifier
 from ranmask.smoothing.smoothed import SmoothedClassifier
 from ranmask.smoothing.store import SHIPPED, load_classifier
 from ranmask.smoothing.synonyms import SynonymSmoothedClassifier
@@ -75,33 +75,17 @@ class _Hosted:
 
     loaded: SmoothedClassifier | SynonymSmoothedClassifier
     pool: CopyPool
-    tolerance: float | None
     about: dict[str, Any]
 
-    def smoothed(self, base: BaseClassifier, given: Mapping[str, Any]) -> TextClassifier:
-        if isinstance(self.loaded, SynonymSmoothedClassifier):
-            options = {**self.loaded.options.to_dict(), **given}
-            if options.pop("certificate", SAFER) != SAFER:
-                raise OptionError(
-                    f"certificate={given['certificate']!r} means nothing for a model that is "
-                    f"smoothed by synonyms: leave it out, or use {SAFER!r}"
-                )
-            return SynonymSmoothedClassifier(
-                base,
-                self.loaded.synonyms,
-                **options,
-                labels=self.loaded.labels,
-                tolerance=self.tolerance,
-                recheck=self.loaded.recheck,
+    def smoothed(self, base: BaseClassifier, given: Mapping[str, Any]) -> CertifiedClassifier:
+        options = dict(given)
+        by_synonyms = isinstance(self.loaded, SynonymSmoothedClassifier)
+        if by_synonyms and options.pop("certificate", SAFER) != SAFER:
+            raise OptionError(
+                f"certificate={given['certificate']!r} means nothing for a model that is "
+                f"smoothed by synonyms: leave it out, or use {SAFER!r}"
             )
-        options = overridden(self.loaded.options.to_dict(), given)
-        return SmoothedClassifier(
-            base,
-            **options,
-            labels=self.loaded.labels,
-            tolerance=self.tolerance,
-            recheck=self.loaded.recheck,
-        )
+        return self.loaded.with_options(base=base, **options)
 
 
 class Host:
@@ -139,7 +123,6 @@ class Host:
             self._hosted[name] = _Hosted(
                 classifier,
                 pool,
-                description["given_tolerance"],
                 _about(name, classifier, description),
             )
         self._admitting = True
@@ -161,7 +144,7 @@ class Host:
         """What a model's pool has done, for metrics."""
         return self._of(name).pool.figures()
 
-    def smoothed(self, name: str, ticket: Ticket, **options: Any) -> TextClassifier:
+    def smoothed(self, name: str, ticket: Ticket, **options: Any) -> CertifiedClassifier:
         """The classifier that `load_classifier` gives for these options, over the shared model.
 
         Options that are None are left out.  Raises `OptionError` for wrong ones, and

@@ -6,7 +6,13 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from ranmask.errors import ModelError, OptionError
-from ranmask.models.base import BaseClassifier, Hiding, MaskedCopies, Scores
+from ranmask.models.base import (
+    BaseClassifier,
+    Hiding,
+    MaskedCopies,
+    Scores,
+    WrappedClassifier,
+)
 from ranmask.words import Document
 
 
@@ -32,21 +38,15 @@ class Known:
         return cls(base, base.tolerance, None)
 
 
-class PooledClassifier(BaseClassifier):
+class PooledClassifier(WrappedClassifier):
     """Says what the model says; ``score`` may be computed in the company of other requests."""
 
     def __init__(
         self, known: Known, score: Callable[[Sequence[MaskedCopies]], list[Scores]]
     ) -> None:
+        super().__init__(known.base)
         self._known = known
-        self._base = known.base
         self._score = score
-        self.outputs = self._base.outputs
-        self.labels = self._base.labels
-        self.order_free = self._base.order_free
-        self.repeatable = self._base.repeatable
-        self.blank = self._base.blank
-        self.votes_only = self._base.votes_only
 
     def score(self, copies: Sequence[MaskedCopies]) -> list[Scores]:
         """As the model's own; waits for its turn, and raises `ServingFault` where it has none."""
@@ -65,18 +65,9 @@ class PooledClassifier(BaseClassifier):
         """As the model's own."""
         if document.premise is not None and self._known.pair_refusal is not None:
             raise ModelError(self._known.pair_refusal)
-        return self._base.words_read(document)
+        return self.inner.words_read(document)
 
     @property
     def tolerance(self) -> float:
         """As it was measured before the first request."""
         return self._known.tolerance
-
-    @property
-    def assumes(self) -> tuple[str, ...]:
-        """As the model's own."""
-        return self._base.assumes
-
-    def description(self) -> dict[str, object]:
-        """As the model's own."""
-        return self._base.description()

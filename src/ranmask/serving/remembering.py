@@ -10,24 +10,22 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ranmask.models.base import BaseClassifier, Hiding, MaskedCopies, Scores
-from ranmask.models.synonyms import DrawnCopies
-from ranmask.smoothing.smoothed import SmoothedClassifier
+from ranmask.models.base import (
+    BaseClassifier,
+    DrawnCopies,
+    MaskedCopies,
+    Scores,
+    WrappedClassifier,
+)
 from ranmask.words import Document
 
 
-class RememberingClassifier(BaseClassifier):
+class RememberingClassifier(WrappedClassifier):
     """Says of every copy what ``base`` said of it the first time.  Not for several threads."""
 
     def __init__(self, base: BaseClassifier) -> None:
-        self._base = base
+        super().__init__(base)
         self._rows: dict[tuple[Document, int, bytes], Scores] = {}
-        self.outputs = base.outputs
-        self.labels = base.labels
-        self.order_free = base.order_free
-        self.repeatable = base.repeatable
-        self.blank = base.blank
-        self.votes_only = base.votes_only
 
     def score(self, copies: Sequence[MaskedCopies]) -> list[Scores]:
         """As ``base``, which is asked only about copies that it was not asked about before."""
@@ -43,7 +41,7 @@ class RememberingClassifier(BaseClassifier):
                 new.append(MaskedCopies(one.document, one.words_read, rows))
                 unknown += sorted(places, key=places.__getitem__)
         if new:
-            scored = np.concatenate(self._base.score(new))
+            scored = np.concatenate(self.inner.score(new))
             self._rows.update(zip(unknown, scored, strict=True))
         return [np.stack([self._rows[name] for name in names]) for names in wanted]
 
@@ -54,49 +52,12 @@ class RememberingClassifier(BaseClassifier):
 
     def score_drawn(self, texts: Sequence[DrawnCopies]) -> list[Scores]:
         """As ``base``: random synonyms hardly ever repeat."""
-        return self._base.score_drawn(texts)
-
-    def configured(
-        self, *, hide: Hiding | None = None, mask_token: str | None = None
-    ) -> BaseClassifier:
-        """Another classifier, which remembers nothing yet."""
-        return RememberingClassifier(self._base.configured(hide=hide, mask_token=mask_token))
-
-    def words_read(self, document: Document) -> int:
-        """As ``base``."""
-        return self._base.words_read(document)
-
-    @property
-    def tolerance(self) -> float:
-        """As ``base``: a copy that is not computed again does not move."""
-        return self._base.tolerance
+        return self.inner.score_drawn(texts)
 
     @property
     def without_memory(self) -> BaseClassifier:
         """The base classifier, or what computes for it."""
-        return self._base.without_memory
-
-    @property
-    def assumes(self) -> tuple[str, ...]:
-        """As ``base``."""
-        return self._base.assumes
-
-    def description(self) -> dict[str, object]:
-        """As ``base``, which determines the answers."""
-        return self._base.description()
-
-
-def remembering(smoothed: SmoothedClassifier, base: RememberingClassifier) -> SmoothedClassifier:
-    """The same classifier over a base that remembers, which others may share."""
-    # None where the base classifier's own is in force; some allow no other.
-    own = smoothed.tolerance == smoothed.base.tolerance
-    return SmoothedClassifier(
-        base,
-        **smoothed.options.to_dict(),
-        labels=smoothed.labels,
-        tolerance=None if own else smoothed.tolerance,
-        recheck=smoothed.recheck,
-    )
+        return self.inner.without_memory
 
 
 def _names(copies: MaskedCopies) -> list[tuple[Document, int, bytes]]:

@@ -9,7 +9,7 @@ from ranmask.certificates.families import Retention
 from ranmask.errors import OptionError
 from ranmask.options import SmoothingOptions
 from ranmask.serving.problems import Problem
-from ranmask.smoothing.interface import TextClassifier
+from ranmask.smoothing.interface import CertifiedClassifier
 from ranmask.smoothing.smoothed import SmoothedClassifier
 from ranmask.smoothing.synonyms import SynonymSmoothedClassifier
 from ranmask.words import Text, split
@@ -39,7 +39,7 @@ def check_size(texts: Sequence[Text], most_texts: int, most_words: int) -> None:
             )
 
 
-def copies_of(smoothed: TextClassifier, texts: Sequence[Text]) -> int:
+def copies_of(smoothed: CertifiedClassifier, texts: Sequence[Text]) -> int:
     """How many copies a request asks for, at most; too many for the memory are refused.
 
     The few that a function is asked about again (`recheck`) are not counted.

@@ -17,13 +17,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from ranmask.certificates.votes import as_scores
 from ranmask.errors import ModelError, OptionError, blaming
 from ranmask.models.base import BaseClassifier, Scores, check_gives_scores
-from ranmask.models.outputs import as_scores
+from ranmask.models.full_text import score_full_texts
 from ranmask.models.record import CASCADE_PARTS
-from ranmask.models.whole import score_whole
 from ranmask.results import CascadeCertificate, CascadePrediction, Certificate, Prediction
-from ranmask.smoothing.interface import TextClassifier
+from ranmask.smoothing.interface import CertifiedClassifier
 from ranmask.words import Document, Text, documents
 
 CLEAN, ATTACKED = "clean", "attacked"
@@ -55,7 +55,7 @@ class Cascade:
     def __init__(
         self,
         plain: BaseClassifier,
-        smoothed: TextClassifier,
+        smoothed: CertifiedClassifier,
         detector: BaseClassifier,
         threshold: float = DEFAULT_THRESHOLD,
     ) -> None:
@@ -123,7 +123,7 @@ class Cascade:
         pretrained.save(self.detector, str(place / DETECTOR), options=whole, labels=names)
         record.write(place, record.CASCADE, {"threshold": self.threshold}, record.CASCADE_PARTS)
 
-    def suspicions(self, texts: Sequence[Text]) -> npt.NDArray[np.float64]:
+    def suspicions(self, texts: Sequence[Text | Document]) -> npt.NDArray[np.float64]:
         """The detector's score of ``attacked`` for each text, from 0 to 1."""
         return self._suspicions(documents(texts))
 
@@ -132,11 +132,11 @@ class Cascade:
         above: npt.NDArray[np.bool_] = suspicions > self.threshold
         return above
 
-    def plain_predictions(self, texts: Sequence[Text]) -> list[Prediction]:
+    def plain_predictions(self, texts: Sequence[Text | Document]) -> list[Prediction]:
         """What the plain classifier says of each text, whatever the detector says."""
         return self._plain(documents(texts))
 
-    def predict(self, texts: Sequence[Text]) -> list[CascadePrediction]:
+    def predict(self, texts: Sequence[Text | Document]) -> list[CascadePrediction]:
         """The label that is shown, **with no certificate**, and the path that it comes from.
 
         An attacker who fools the detector reaches the plain classifier.
@@ -160,7 +160,7 @@ class Cascade:
             for one, suspicion in zip(suspected, suspicions, strict=True)
         ]
 
-    def certify(self, texts: Sequence[Text]) -> list[CascadeCertificate]:
+    def certify(self, texts: Sequence[Text | Document]) -> list[CascadeCertificate]:
         """The smoothed label with what is proved about it, and the label that is shown.
 
         Guarantee: that of the smoothed classifier, for ``label``.  Nothing is proved of
@@ -191,14 +191,14 @@ class Cascade:
     def _suspicions(self, texts: Sequence[Document]) -> npt.NDArray[np.float64]:
         if not texts:
             return np.zeros(0)
-        scores = as_scores(score_whole(self.detector, texts), self.detector.outputs)
+        scores = as_scores(score_full_texts(self.detector, texts), self.detector.outputs)
         rounded: npt.NDArray[np.float64] = np.rint(scores[:, self._attacked] / _GRID) * _GRID
         return rounded
 
     def _plain(self, texts: Sequence[Document]) -> list[Prediction]:
         if not texts:
             return []
-        rows = score_whole(self.plain, texts)
+        rows = score_full_texts(self.plain, texts)
         shares: Scores = as_scores(rows, self.plain.outputs)
         names = self.labels
         return [

@@ -16,7 +16,7 @@ from ranmask.models import SHIPPED_FOLDER, pretrained, record
 from ranmask.models.base import BaseClassifier
 from ranmask.models.blend import Blend
 from ranmask.smoothing.cascade import DEFAULT_THRESHOLD, Cascade
-from ranmask.smoothing.interface import TextClassifier
+from ranmask.smoothing.interface import CertifiedClassifier
 from ranmask.smoothing.smoothed import SmoothedClassifier
 from ranmask.smoothing.synonyms import SynonymSmoothedClassifier
 
@@ -57,7 +57,7 @@ def shipped_folder(name: str) -> Path:
     return folder
 
 
-def load_classifier(model: str, **options: Any) -> TextClassifier:
+def load_classifier(model: str, **options: Any) -> CertifiedClassifier:
     """A classifier from a model's name; options that are None are left out.
 
     The names in `SHIPPED` win over folders of that name: write ``./news`` for the folder.
@@ -79,7 +79,7 @@ def load_classifier(model: str, **options: Any) -> TextClassifier:
     return SmoothedClassifier.from_pretrained(model, **given)
 
 
-def load_with_any_keep(model: str, **options: Any) -> TextClassifier:
+def load_with_any_keep(model: str, **options: Any) -> CertifiedClassifier:
     """A classifier of which only the base is used, or whose ``keep`` is chosen later.
 
     A model that was never smoothed has no ``keep`` of its own, and one that masks no word has none.

@@ -16,14 +16,16 @@ from ranmask.attacks.api import as_victim
 from ranmask.attacks.engine import Engine
 from ranmask.attacks.outcome import AttackOutcome
 from ranmask.attacks.recipes import build_recipe
-from ranmask.attacks.runs import run_to_file
+from ranmask.attacks.runs import attack_rows
 from ranmask.attacks.supplies import Supplies
 from ranmask.attacks.vocabulary import Vocabulary
 from ranmask.data import Corpus
 from ranmask.data.rows import Row
+from ranmask.data.sources import RowSource
 from ranmask.errors import DataError, OptionError
 from ranmask.models.testing import keyword_classifier
-from ranmask.runs.run import ResultFile
+from ranmask.runs.result_file import ResultFile
+from ranmask.runs.task import RunEvents
 from ranmask.training.defences.attacked_half import AttackPlan, attack_half, attacked_rows
 
 NAMES = ("negative", "positive")
@@ -55,7 +57,7 @@ def file(tmp_path):
     """The file of a finished run: two successes and a text that was wrong before."""
     path = tmp_path / "attacked.jsonl"
     rows = [Row(1, "a good film", 1), Row(2, "a bad film", 0), Row(3, "a great plot", 0)]
-    run_to_file(engine(), rows, {"name": "made-up"}, path)
+    attack_rows(engine(), RowSource(rows, 3, {"name": "made-up"}), path)
     return path
 
 
@@ -79,7 +81,7 @@ class TestReading:
 
     def test_several_files(self, file, tmp_path):
         other = tmp_path / "other.jsonl"
-        run_to_file(engine(), [Row(1, "a great plot", 1)], {}, other)
+        attack_rows(engine(), RowSource([Row(1, "a great plot", 1)], 1), other)
         assert len(read_attacked([file, other]).outcomes) == 4
         with pytest.raises(DataError, match="named twice"):
             read_attacked([file, tmp_path / "." / file.name])
@@ -271,7 +273,8 @@ class TestHalf:
         assert summary.succeeded == 4
         asked, written = len(counted), path.read_bytes()
         told = []
-        again = attack_half(victim, train, path, plan, started=lambda *given: told.append(given))
+        events = RunEvents(started=lambda *given: told.append(given))
+        again = attack_half(victim, train, path, plan, events=events)
         assert again == summary and len(counted) == asked and path.read_bytes() == written
         assert told == [(4, 4)]
         more = augmented(train, read_attacked([path]), without=HELD_OUT)

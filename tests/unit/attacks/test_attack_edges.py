@@ -17,6 +17,7 @@ from test_attack_engine import (
     right_labels,
     to_negative,
 )
+from tools.main_path import functions_called
 from typer.testing import CliRunner
 
 from ranmask import SmoothedClassifier, attack
@@ -27,15 +28,17 @@ from ranmask.attacks.ranking import ByUnknown
 from ranmask.attacks.recipe import Recipe, usable
 from ranmask.attacks.recipes import RECIPES, build_recipe, uses
 from ranmask.attacks.resources.stop_words import StopWords
-from ranmask.attacks.runs import run_to_file
+from ranmask.attacks.runs import attack_rows
 from ranmask.attacks.search import AnyWords, LabelsOnly
 from ranmask.attacks.supplies import Supplies
 from ranmask.attacks.vocabulary import Vocabulary
 from ranmask.cli.attack_printing import print_outcome
 from ranmask.cli.main import app
 from ranmask.data.rows import Row
+from ranmask.data.sources import RowSource
 from ranmask.errors import ClassifierError, OptionError
 from ranmask.models.testing import hashing_classifier, keyword_classifier
+from ranmask.runs.task import RunEvents
 
 FUNCTION = ("--plain", "--model", "ranmask.models.testing:keyword_classifier")
 
@@ -112,7 +115,9 @@ def test_words_are_those_that_could_change():
 
 def test_half_a_surrogate_in_a_pair_is_written(tmp_path):
     engine = Engine(as_victim(keyword_classifier), to_negative())
-    summary = run_to_file(engine, [Row(1, ("a \ud83d", "b"), 1)], {}, tmp_path / "o.jsonl")
+    summary = attack_rows(
+        engine, RowSource([Row(1, ("a \ud83d", "b"), 1)], 1), tmp_path / "o.jsonl"
+    )
     assert summary.errors == 1
     assert json.loads((tmp_path / "o.jsonl").read_text())["text"] == ["a \ud83d", "b"]
 
@@ -203,7 +208,8 @@ def test_early_outcomes_are_counted_once(tmp_path):
 
     def go(after, told):
         engine = Engine(as_victim(Moody(KeyboardInterrupt(), after)), to_negative(), together=4)
-        run_to_file(engine, rows, {}, path, started=told.append)
+        events = RunEvents(started=lambda _, done: told.append(done), progress=told.append)
+        attack_rows(engine, RowSource(rows, len(rows)), path, events=events)
 
     with pytest.raises(KeyboardInterrupt):
         go(30, [])
@@ -214,7 +220,7 @@ def test_early_outcomes_are_counted_once(tmp_path):
         go(0, told)
     lines = (tmp_path / "o.jsonl.early").read_text().splitlines()[1:]
     ahead = {json.loads(line)["row"] for line in lines}
-    assert told == [written + sum(row > written for row in ahead)]
+    assert told[:2] == [written, sum(row > written for row in ahead)]
 
 
 def test_any_words_go_for_the_margin_not_for_the_share():
@@ -261,3 +267,19 @@ def test_a_long_text_is_asked_about_in_slices(monkeypatch):
     whole = outcomes(as_victim(base), recipes()["greedy"], targets, most_queries=90)
     monkeypatch.setattr(victims, "_CHARACTERS_AT_ONCE", 1000)
     assert outcomes(as_victim(base), recipes()["greedy"], targets, most_queries=90) == whole
+
+
+def test_every_text_is_read_once():
+    """Candidates are made of the words that were read, not read again."""
+    texts = ["good oil good gas good coal good", "good good plot good cast good good"]
+    smoothed = SmoothedClassifier(keyword_classifier, keep=1)
+    supplies = Supplies(vocabulary=Vocabulary("made up", ("awful", "film", "poor")))
+    for recipe, readings in (("deepwordbug", 1), ("anywords", 2)):  # many words at once: once more
+        outcomes = []
+
+        def run(recipe=recipe, outcomes=outcomes):
+            outcomes += attack(smoothed, texts, [1, 1], recipe, supplies=supplies)
+
+        called = functions_called(run)
+        assert sum(one.queries for one in outcomes) > 10
+        assert called["words", "document"] == readings * len(texts)

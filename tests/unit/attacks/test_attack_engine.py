@@ -18,16 +18,30 @@ from ranmask.attacks.engine import Engine, Target
 from ranmask.attacks.ranking import AtRandom, ByCertificate, ByDeletion, ByUnknown
 from ranmask.attacks.recipe import Recipe
 from ranmask.attacks.resources.neighbours import NeighbourTable
-from ranmask.attacks.runs import run_to_file
+from ranmask.attacks.runs import attack_rows
 from ranmask.attacks.search import AnyWords, Greedy, LabelsOnly, Together
 from ranmask.attacks.supplies import Supplies
 from ranmask.attacks.victims import GRID, Answers, PlainVictim, Question, SmoothedVictim, Victim
 from ranmask.attacks.vocabulary import Vocabulary
 from ranmask.certificates.families import sampled_sets
 from ranmask.data.rows import Row
+from ranmask.data.sources import RowSource
 from ranmask.models.function import FunctionClassifier
 from ranmask.models.testing import NEGATIVE, POSITIVE, hashing_classifier, keyword_classifier
+from ranmask.runs.task import RunEvents
 from ranmask.words import document, split
+
+
+def spelt(read):
+    """A document as a text."""
+    text = " ".join(read.words)
+    return text if read.premise is None else (read.premise, text)
+
+
+def asked(attempt, text, near):
+    """A question about texts as they are spelt."""
+    return Question(attempt, document(text), document(near))
+
 
 VOCABULARY = ("film", "plot", "cast", "good", "fine", "awful", "end", "the", "was", "music")
 TOGETHER = (1, 2, 7, 64)
@@ -164,7 +178,7 @@ class Reference(Victim):
         return {}
 
     def answer(self, questions):
-        rows = [self.one(question.text) for question in questions]
+        rows = [self.one(spelt(question.text)) for question in questions]
         return Answers(np.array([label for label, _ in rows]), np.array([row for _, row in rows]))
 
     def one(self, text):
@@ -187,7 +201,7 @@ class Reference(Victim):
         base = self.base
         if isinstance(base, FunctionClassifier) or base.options.sampling == "fixed":
             return None
-        return Reference(base.reseeded(base.options.seed + 1))
+        return Reference(base.with_options(seed=base.options.seed + 1))
 
 
 class Noting:
@@ -200,7 +214,7 @@ class Noting:
         def noted(questions):
             answers = answer(questions)
             for question in questions:
-                self.asked.setdefault(question.attempt, []).append(question.text)
+                self.asked.setdefault(question.attempt, []).append(spelt(question.text))
             return answers
 
         victim.answer = noted
@@ -281,7 +295,7 @@ class TestLockStep:
         texts = made_up_texts()
         targets = numbered(texts, right_labels(base, texts))
         expected = outcomes(as_victim(base), recipe, targets)
-        monkeypatch.setattr(victims, "_COPIES_AT_ONCE", copies)
+        monkeypatch.setattr(victims, "COPIES_AT_ONCE", copies)
         assert outcomes(as_victim(base), recipe, targets) == expected
 
     def test_a_text_alone_with_its_number(self):
@@ -380,34 +394,34 @@ class TestIncremental:
         """Of 4 words each copy shows 1: 4 copies, and one for each word that differs."""
         victim = SmoothedVictim(SmoothedClassifier(keyword_classifier, keep=1))
         near = "good film fine cast"
-        victim.answer([Question(1, near, near)])
+        victim.answer([asked(1, near, near)])
         assert victim.copies_scored == 4
         texts = ["bad film fine cast", "bad film poor cast", near]
-        victim.answer([Question(1, text, near) for text in texts])
+        victim.answer([asked(1, text, near) for text in texts])
         assert victim.copies_scored == 4 + 1 + 2 + 0
         moved = "bad film fine cast"
         texts = ["bad plot fine cast", "bad film fine plot"]
-        victim.answer([Question(1, text, moved) for text in texts])
+        victim.answer([asked(1, text, moved) for text in texts])
         assert victim.copies_scored == 7 + 1 + 2  # the new neighbour, and its variations
         victim.forget(1)
-        victim.answer([Question(1, near, near)])
+        victim.answer([asked(1, near, near)])
         assert victim.copies_scored == 10 + 4
 
     def test_pairs_of_kept_words(self):
         victim = SmoothedVictim(SmoothedClassifier(hashing_classifier, keep=2))
         near = "a b c d e"
-        victim.answer([Question(1, near, near)])
+        victim.answer([asked(1, near, near)])
         assert victim.copies_scored == math.comb(5, 2)
-        victim.answer([Question(1, "a b c d x", near)])
+        victim.answer([asked(1, "a b c d x", near)])
         assert victim.copies_scored == 10 + 4
-        victim.answer([Question(1, "y b c d x", near)])
+        victim.answer([asked(1, "y b c d x", near)])
         assert victim.copies_scored == 14 + 10 - math.comb(3, 2)
 
     def test_another_number_of_words_is_computed_whole(self):
         victim = SmoothedVictim(SmoothedClassifier(keyword_classifier, keep=1))
         near = "good film fine cast"
-        victim.answer([Question(1, near, near)])
-        victim.answer([Question(1, "good film cast", near)])
+        victim.answer([asked(1, near, near)])
+        victim.answer([asked(1, "good film cast", near)])
         assert victim.copies_scored == 4 + 3
 
     def test_attempts_do_not_mix(self):
@@ -415,7 +429,7 @@ class TestIncremental:
         victim = SmoothedVictim(base)
         texts = ["film plot cast end", "good plot cast end", "music was the end"]
         questions = [
-            Question(attempt, other, text)
+            asked(attempt, other, text)
             for attempt, text in enumerate(texts)
             for other in (text, text.replace("end", "endx"), text.replace("plot", "plotz"))
         ]
@@ -435,7 +449,7 @@ class TestIncremental:
             text = " ".join(words)
             if rng.random() < 0.3:
                 near = text
-            question = [Question(1, text, near)]
+            question = [asked(1, text, near)]
             assert self.answered(victim, question) == self.answered(Reference(base), question)
 
     def test_words_that_are_not_read(self):
@@ -447,7 +461,7 @@ class TestIncremental:
         victim = SmoothedVictim(base)
         near = "a b c d e"
         others = ["x b c d e", "a b x d x", "a b c x e", "a b"]
-        questions = [Question(1, text, near) for text in (near, *others)]
+        questions = [asked(1, text, near) for text in (near, *others)]
         assert self.answered(victim, questions) == self.answered(Reference(base), questions)
         assert victim.copies_scored == 3 + 2 + 2 + 0 + 1
 
@@ -458,7 +472,7 @@ class TestIncremental:
         base = SmoothedClassifier(judge, keep=2)
         near = ("a premise", "a b c d")
         others = [("a premise", "a x c d"), ("another premise", "a b c d"), ("another", "x b c x")]
-        questions = [Question(1, text, near) for text in (near, *others, near)]
+        questions = [asked(1, text, near) for text in (near, *others, near)]
         assert self.answered(SmoothedVictim(base), questions) == self.answered(
             Reference(base), questions
         )
@@ -468,7 +482,7 @@ class TestIncremental:
             hashing_classifier, keep=2, certificate="ablation", masks=20, selection_masks=11
         )
         near = "a b c d e f"
-        questions = [Question(1, text, near) for text in (near, "x b c d e f", "a b c d e y")]
+        questions = [asked(1, text, near) for text in (near, "x b c d e f", "a b c d e y")]
         victim = SmoothedVictim(base)
         assert self.answered(victim, questions) == self.answered(Reference(base), questions)
         assert 11 < victim.copies_scored < 33
@@ -487,26 +501,24 @@ class TestVictims:
 
     def test_the_label_is_the_classifiers_own_though_rounded_shares_tie(self):
         victim = as_victim(lambda texts: [[0.5 - 1e-9, 0.5]] * len(texts))
-        answers = victim.answer([Question(1, "a", "a")])
+        answers = victim.answer([asked(1, "a", "a")])
         assert answers.labels.tolist() == [1] and answers.shares.tolist() == [[0.5, 0.5]]
 
     def test_shares_of_logits(self):
         base = FunctionClassifier(lambda texts: [[0.0, math.log(3)]] * len(texts), outputs="logits")
-        answers = as_victim(base).answer([Question(1, "a", "a")])
+        answers = as_victim(base).answer([asked(1, "a", "a")])
         assert answers.shares[0] == pytest.approx([0.25, 0.75], abs=GRID)
 
     def test_shares_that_are_no_shares_yet(self):
         victim = as_victim(lambda texts: [[0.0, 0.0] if t == "no" else [0.2, 0.6] for t in texts])
-        answers = victim.answer([Question(1, "no", "no"), Question(2, "a", "a")])
+        answers = victim.answer([asked(1, "no", "no"), asked(2, "a", "a")])
         assert answers.shares[0].tolist() == [0.5, 0.5]
         assert answers.shares[1] == pytest.approx([0.25, 0.75], abs=GRID)
         assert (answers.shares / GRID % 1 == 0).all()
 
     def test_votes(self):
         smoothed = SmoothedClassifier(keyword_classifier, keep=1)
-        answers = as_victim(smoothed).answer(
-            [Question(1, "good good bad film", "good good bad film")]
-        )
+        answers = as_victim(smoothed).answer([asked(1, "good good bad film", "good good bad film")])
         assert answers.shares.tolist() == [[0.5, 0.5]] and answers.labels.tolist() == [0]
 
     def test_descriptions(self):
@@ -671,10 +683,10 @@ class TestOutcomes:
     def test_reverted_hides_a_tenth(self):
         victim = as_victim(keyword_classifier)
         text = " ".join(["awful", *["good"] * 24])
-        labels = victim.under_masks(text, Fraction(1, 10), 20, 0)
+        labels = victim.under_masks(document(text), Fraction(1, 10), 20, 0)
         assert len(labels) == 20 and labels.all()
         assert victim.copies_scored == 20
-        assert victim.under_masks("awful", Fraction(1, 10), 20, 0) is None
+        assert victim.under_masks(document("awful"), Fraction(1, 10), 20, 0) is None
 
     def test_rechecked_on_fresh_masks(self):
         """With few masks a success is often one of these masks only."""
@@ -688,7 +700,7 @@ class TestOutcomes:
         for one in successes:
             [now] = base.predict([one.adversarial])
             assert now.label_id == one.final_label != one.label
-            [fresh] = base.reseeded(1).predict([one.adversarial])
+            [fresh] = base.with_options(seed=1).predict([one.adversarial])
             assert one.rechecked == (fresh.label_id != one.label)
         assert {one.rechecked for one in found if one.status == "failed"} <= {None}
 
@@ -971,7 +983,7 @@ class TestResuming:
 
     def run(self, path, function, together=1, **options):
         engine = Engine(as_victim(function), to_negative(), together=together, **options)
-        return run_to_file(engine, self.rows(), {"path": "made up"}, path)
+        return attack_rows(engine, RowSource(self.rows(), 9, {"path": "made up"}), path)
 
     def files(self, path):
         """The outcomes byte for byte, and the record without the pace of the last sitting."""
@@ -1032,14 +1044,18 @@ class TestResuming:
         engine = Engine(as_victim(Moody(KeyboardInterrupt(), 6)), to_negative(), together=4)
         seen = []
         with pytest.raises(KeyboardInterrupt):
-            run_to_file(engine, self.long_first(), {}, path, advance=seen.append)
-        assert path.read_bytes() == b"" and seen
-        return {outcome.number for outcome in seen}
+            events = RunEvents(progress=seen.append)
+            attack_rows(engine, RowSource(self.long_first(), 12), path, events=events)
+        assert path.read_bytes() == b"" and sum(seen)
+        early = path.with_name(path.name + ".early").read_text().splitlines()[1:]
+        assert len(early) == sum(seen)
+        return {json.loads(line)["row"] for line in early}
 
     def resumed(self, path):
         """The texts that a second sitting asks about first."""
         victim = Noting(as_victim(Moody()))
-        run_to_file(Engine(victim.victim, to_negative(), together=4), self.long_first(), {}, path)
+        engine = Engine(victim.victim, to_negative(), together=4)
+        attack_rows(engine, RowSource(self.long_first(), 12), path)
         return set(victim.asked)
 
     def test_what_was_done_before_its_turn_is_not_done_again(self, tmp_path):
@@ -1105,7 +1121,7 @@ class TestResuming:
         path = tmp_path / "out.jsonl"
         named = FunctionClassifier(keyword_classifier, labels=("neg", "pos"))
         rows = [Row(n, "good film", label) for n, label in enumerate(("pos", "POS ", 1, "x", 2), 1)]
-        run_to_file(Engine(as_victim(named), to_negative()), rows, {}, path)
+        attack_rows(Engine(as_victim(named), to_negative()), RowSource(rows, 5), path)
         lines = [json.loads(line) for line in path.read_text().splitlines()]
         assert [line["status"] for line in lines] == ["succeeded"] * 3 + ["error"] * 2
         assert lines[3]["error"] == "unknown label 'x': the classes are neg, pos"

@@ -8,7 +8,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from ranmask.attacks.tokenization import CutText, count_words, cut
-from ranmask.words import split
+from ranmask.words import document, split, usable
 
 CUTTINGS = ("words", "textattack-2021", "textattack-0.3.11")
 
@@ -235,3 +235,19 @@ class TestWindow:
         position = data.draw(st.integers(0, len(text.words) - 1))
         whole = text.window(position, None)
         assert whole.startswith(text.words[0]) and whole.endswith(text.words[-1])
+
+
+class TestDocument:
+    @given(cut_texts(), one_word, st.data())
+    def test_made_of_the_words_that_were_read_before(self, text, word, data):
+        assume(usable(text.text))
+        for _ in range(3):
+            text = text.replaced(data.draw(st.integers(0, len(text.words) - 1)), word)
+            assume(text.words)
+            assert text.document == document(text.text)
+
+    @given(cut_texts(), st.data())
+    def test_of_a_text_that_lacks_a_word(self, text, data):
+        text = text.without(data.draw(st.integers(0, len(text.words) - 1)))
+        assume(usable(text.text))
+        assert text.document == document(text.text)

@@ -12,7 +12,8 @@ from ranmask.cli import printing
 from ranmask.data.rows import Row
 from ranmask.models.testing import hashing_classifier, keyword_classifier
 from ranmask.results import Comparison, ShownCertificate
-from ranmask.runs.run import Outcome, classify_rows, summarise, summarise_kinds
+from ranmask.runs.summary import RunSummary
+from ranmask.runs.task import Outcome, classify_rows
 from ranmask.smoothing.smoothed import COMPARED
 
 TEXTS = [
@@ -26,6 +27,12 @@ SAMPLES = {"keep": 2, "masks": 700, "selection_masks": 60, "certificate": "ablat
 def comparisons(texts, **options):
     smoothed = SmoothedClassifier(keyword_classifier, **{**SAMPLES, **options})
     return [Comparison.of(kinds) for kinds in smoothed.compare(texts, COMPARED)]
+
+
+def summarised(lines):
+    summary = RunSummary("certify")
+    summary.add(lines)
+    return summary
 
 
 def printed(show, *arguments):
@@ -74,7 +81,8 @@ class TestComparison:
             {"row": 3, "error": "no words"},
             {"row": 4, "error": "unknown label", "expected_id": None, "others": {}},
         ]
-        kinds = summarise_kinds(lines)
+        summary = summarised(lines)
+        kinds = summary.kinds
         assert list(kinds) == ["exact", "ablation", "paper"]
         assert float(kinds["exact"].summary.accuracy) == 0.5
         assert float(kinds["exact"].summary.certified_accuracy(2)) == 0.5
@@ -82,13 +90,13 @@ class TestComparison:
         assert float(kinds["ablation"].summary.accuracy) == 1
         assert kinds["paper"].summary.median_radius == 3
         assert not kinds["paper"].guarantee and kinds["ablation"].guarantee
-        values = printing.kind_values(kinds, None)["certificates"]
+        values = summary.values()["certificates"]
         assert values["paper"]["CR"] == [1, 1, 1, 1, 0.5, 0.5]
         assert (values["paper"]["guarantee"], values["ablation"]["MCB"]) == (False, 1)
 
     def test_a_line_for_each_certificate(self):
-        kinds = summarise_kinds([_line(expected=1, label=1, radius=None, others=(1, 1, 3))])
-        exact, ablation, paper = printed(printing.print_kinds, kinds).splitlines()
+        summary = summarised([_line(expected=1, label=1, radius=None, others=(1, 1, 3))])
+        *_, exact, ablation, paper = printed(printing.print_summary, summary).splitlines()
         figures = "accuracy 1.000  MCB N/A  CR@1 0.000  CR@2 0.000  CR@3 0.000  CR@4 0.000"
         assert exact.startswith("exact ") and exact.endswith(f"{figures}  CR@5 0.000")
         assert "MCB 1  CR@1 1.000  CR@2 0.000" in ablation and "guarantee" not in ablation
@@ -126,7 +134,8 @@ class TestComparison:
     def test_other_runs_have_nothing_to_compare(self):
         certify = SmoothedClassifier(keyword_classifier, keep=1).certify
         lines = [one.to_dict(None) for one in classify_rows([Row(1, "good good", 1)], certify)]
-        assert summarise_kinds(lines) == {} and printing.kind_values({}, None) == {}
+        summary = summarised(lines)
+        assert summary.kinds == {} and "certificates" not in summary.values()
 
     def test_summary_is_that_of_the_exact_certificate(self):
         smoothed = SmoothedClassifier(keyword_classifier, **SAMPLES)
@@ -136,9 +145,9 @@ class TestComparison:
 
         rows = [Row(number, text, 1) for number, text in enumerate(TEXTS, 1)]
         lines = [one.to_dict(None) for one in classify_rows(rows, compare)]
-        summary, counts = summarise(lines)
-        assert counts == {"rows": 3, "errors": 0, "labelled": 3}
-        assert summary == summarise_kinds(lines)["exact"].summary
+        summary = summarised(lines)
+        assert (summary.rows, summary.errors, summary.certified.texts) == (3, 0, 3)
+        assert summary.certified == summary.kinds["exact"].summary
 
 
 def _line(*, expected, label, radius, others):

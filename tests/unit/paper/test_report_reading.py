@@ -14,10 +14,11 @@ from hypothesis import strategies as st
 from ranmask.attacks.api import as_victim
 from ranmask.attacks.engine import Engine
 from ranmask.attacks.recipes import build_recipe
-from ranmask.attacks.runs import run_to_file
+from ranmask.attacks.runs import attack_rows
 from ranmask.attacks.supplies import Supplies
 from ranmask.attacks.vocabulary import Vocabulary
 from ranmask.data.rows import Row
+from ranmask.data.sources import RowSource
 from ranmask.errors import DataError, OutputError, folders_cut
 from ranmask.models.testing import keyword_classifier
 from ranmask.paper.reading import read, read_several, write
@@ -262,7 +263,7 @@ class TestAttacks:
         rows = [Row(1, "a good film", 1), Row(2, "a great plot", 0)]
         rows += [Row(3, "good good great fine film", 1), Row(4, "", 1)]
         path = tmp_path / "attacked.jsonl"
-        run_to_file(engine, rows, DATA, path)
+        attack_rows(engine, RowSource(rows, 4, DATA), path)
         return path
 
     def test_the_engine_s_own_file(self, file):

@@ -21,8 +21,8 @@ from ranmask.errors import OptionError, OutputError
 from ranmask.paper.reproduction.perform import Performed, finished, log_path, machine
 from ranmask.paper.reproduction.plan import plan, run_folder
 from ranmask.paper.reproduction.recipe import load_recipe
-from ranmask.paper.reproduction.record import draft_of
 from ranmask.paper.reproduction.running import reproduce
+from ranmask.results.files import draft
 
 LINES = 4  # of a pretended result
 PATIENCE = 60  # seconds that a busy machine may take
@@ -442,8 +442,10 @@ def test_two_runs_at_once_do_not_share_a_draft(tmp_path, monkeypatch):
     drafts = []
     for process in (1, 2):
         monkeypatch.setattr(os, "getpid", lambda process=process: process)
-        drafts.append(draft_of(tmp_path / "reproduction.json"))
-    assert drafts[0] != drafts[1] and {draft.parent for draft in drafts} == {tmp_path}
+        with draft(tmp_path / "reproduction.json", shared=True) as place:
+            drafts.append(place)
+            place.touch()
+    assert drafts[0] != drafts[1] and {place.parent for place in drafts} == {tmp_path}
 
 
 # -- what is broken on disk ----------------------------------------------------------------------

@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 
 from ranmask.errors import OutputError
-from ranmask.runs.files import check_file
-from ranmask.runs.run import ResultFile, check_result_file
-from ranmask.runs.shards.folder import RunFolder
+from ranmask.results.files import check_file
+from ranmask.runs.result_file import ResultFile, check_result_file
+from ranmask.runs.shards.folder import ShardFolder
 
 
 def there(folder):
@@ -69,7 +69,7 @@ def test_a_name_that_promises_another_format(ending, tmp_path):
 def test_a_sharded_run_needs_a_folder(tmp_path):
     (tmp_path / "file").touch()
     with pytest.raises(OutputError, match="it is a file, and a sharded run writes a folder"):
-        RunFolder(tmp_path / "file", {}).__enter__()
+        ShardFolder(tmp_path / "file", {}).__enter__()
     with pytest.raises(OutputError, match="cannot write") as raised:
-        RunFolder(tmp_path / "file" / "inside", {}).__enter__()
+        ShardFolder(tmp_path / "file" / "inside", {}).__enter__()
     assert "What was written before" not in str(raised.value)

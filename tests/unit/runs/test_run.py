@@ -9,15 +9,9 @@ from ranmask import ClassifierError, OptionError, OutputError, SmoothedClassifie
 from ranmask.data.rows import Row
 from ranmask.models.function import FunctionClassifier
 from ranmask.models.testing import keyword_classifier
-from ranmask.runs.run import (
-    ResultFile,
-    RunSummary,
-    class_ids,
-    classify_groups,
-    classify_rows,
-    label_id,
-    summarise,
-)
+from ranmask.runs.result_file import ResultFile
+from ranmask.runs.summary import RunSummary
+from ranmask.runs.task import class_ids, classify_groups, classify_rows, label_id
 
 DESCRIPTION = {"options": {"keep": 1}, "classifier": {"tolerance": 0.1}}
 
@@ -218,13 +212,15 @@ class TestLabels:
     def test_summary_counts_labelled_rows_only(self):
         given = [Row(1, "good good good", 1), Row(2, "bad", 1), Row(3, ""), Row(4, "bad", "?")]
         lines = [outcome.to_dict(None) for outcome in classify_rows(given, certify)]
-        summary, counts = summarise(lines)
-        assert counts == {"rows": 4, "errors": 2, "labelled": 2}
-        assert float(summary.accuracy) == 0.5 and float(summary.certified_accuracy(1)) == 0.5
-        in_parts = RunSummary()
+        summary = RunSummary("certify")
+        summary.add(lines)
+        assert (summary.rows, summary.errors, summary.certified.texts) == (4, 2, 2)
+        values = summary.values()
+        assert values["accuracy"] == 0.5 and values["CR"][1] == 0.5
+        in_parts = RunSummary("certify")
         in_parts.add(lines[:1])
         in_parts.add(lines[1:])
-        assert (in_parts.certified, in_parts.counts, in_parts.kinds) == (summary, counts, {})
+        assert in_parts == summary and not summary.kinds
 
 
 def test_classes_of_a_corpus_by_the_model():

@@ -24,25 +24,22 @@ from ranmask import (
 from ranmask.attacks.outcome import AttackOutcome, Change
 from ranmask.data.rows import Row
 from ranmask.models.testing import keyword_classifier
-from ranmask.runs.run import Outcome, classify_rows, run_description, summarise
 from ranmask.runs.shards.bad_rows import Isolation
-from ranmask.runs.shards.checking import verify
 from ranmask.runs.shards.columns import decoded, encoded
-from ranmask.runs.shards.folder import LOG, MANIFEST, RunFolder, read_manifest
+from ranmask.runs.shards.folder import LOG, MANIFEST, ShardFolder, read_manifest
 from ranmask.runs.shards.local import _choose_gpu
-from ranmask.runs.shards.merging import lines, merge
-from ranmask.runs.shards.merging import summarise as summarise_parts
-from ranmask.runs.shards.plan import Shard, shards
-from ranmask.runs.shards.run import POISON, Events, run_shards
-from ranmask.runs.shards.work import ROWS_AT_ONCE, ClassifyWork, Refusal, Workshop
-from ranmask.runs.shards.workers import Answer, Lost, Survived, check_alike
+from ranmask.runs.shards.reading import folder_lines, merge, summarise_folder, verify
+from ranmask.runs.shards.run import POISON, run_with
+from ranmask.runs.shards.work import Job, Piece, Refusal, Survived, Worker, pieces
+from ranmask.runs.shards.workers import Answer, Lost, check_alike
+from ranmask.runs.summary import RunSummary
+from ranmask.runs.task import ROWS_AT_ONCE, ClassifyTask, Outcome, RunEvents, classify_rows
 
 SMOOTHED = SmoothedClassifier(keyword_classifier, keep=1, labels=["bad", "good"])
 
 
-def make_work():
-    description = run_description("certify", {}, SMOOTHED.description(), "0")
-    return ClassifyWork("certify", SMOOTHED.labels, SMOOTHED.certify, description)
+def make_task():
+    return ClassifyTask("certify", SMOOTHED.labels, SMOOTHED.certify, SMOOTHED.description())
 
 
 def rows(count):
@@ -55,13 +52,13 @@ class InThisProcess:
     """An engine of several workers, none of which is a process; deaths are told by a function."""
 
     def __init__(self, workers=1, dies=lambda piece: False, order=lambda waiting: 0):
-        self._workshop = Workshop(make_work)
+        self._worker = Worker(Job(make_task))
         self._workers, self._dies, self._order = workers, dies, order
         self._waiting = deque()
         self.pieces = []
 
     def report(self):
-        return self._workshop.report
+        return self._worker.report
 
     @property
     def idle(self):
@@ -82,12 +79,12 @@ class InThisProcess:
             return Answer(piece, Lost("its worker ended", blamed))
         if piece.trial:
             return Answer(piece, Survived())
-        return Answer(piece, self._workshop.part(piece.rows))
+        return Answer(piece, self._worker.answer(piece))
 
 
 def run(path, count=50, shard_rows=8, **options):
     engine = InThisProcess(**options)
-    run_shards(rows(count), engine, path, origin={"sha256": "x"}, shard_rows=shard_rows)
+    run_with(engine, rows(count), path, origin={"sha256": "x"}, shard_rows=shard_rows)
     return engine
 
 
@@ -195,8 +192,9 @@ class TestTheSameBytes:
             sizes.append(len(texts))
             return SMOOTHED.certify(texts)
 
-        work = replace(make_work(), classify=classify)
-        assert Workshop(lambda: work).part(rows(2 * ROWS_AT_ONCE + 5)).rows == 2 * ROWS_AT_ONCE + 5
+        task = replace(make_task(), classify=classify)
+        piece = Piece(0, tuple(rows(2 * ROWS_AT_ONCE + 5)))
+        assert Worker(Job(lambda: task)).answer(piece).rows == 2 * ROWS_AT_ONCE + 5
         assert sizes == [ROWS_AT_ONCE, ROWS_AT_ONCE, 5]
 
 
@@ -204,7 +202,7 @@ class TestPoison:
     @pytest.mark.parametrize("numbers", [{1}, {50}, {9, 10}, {17, 24, 25, 40}])
     def test_found_and_reported(self, tmp_path, numbers):
         run(tmp_path / "out", dies=poisonous(*numbers), workers=2)
-        found = list(lines(tmp_path / "out"))
+        found = list(folder_lines(tmp_path / "out"))
         assert [line["row"] for line in found] == list(range(1, 51))
         assert {line["row"] for line in found if "error" in line} == numbers
         assert {line["error"] for line in found if "error" in line} == {POISON}
@@ -242,7 +240,7 @@ class TestPoison:
 
         run(tmp_path / "out", dies=dies)
         assert not accidents
-        assert [line["row"] for line in lines(tmp_path / "out") if "error" in line] == [3]
+        assert [line["row"] for line in folder_lines(tmp_path / "out") if "error" in line] == [3]
 
     def test_accidents_after_the_trials_are_accidents(self, tmp_path):
         deaths = [0] * 5
@@ -254,7 +252,7 @@ class TestPoison:
         assert not deaths and not verify(tmp_path / "out").errors
 
     def test_trials_never_overlap_what_is_known(self):
-        isolation = Isolation(Shard(0, tuple(rows(16))))
+        isolation = Isolation(Piece(0, tuple(rows(16))))
         survived, waiting = [], deque(isolation.take())
         while waiting:
             piece = waiting.popleft()
@@ -320,9 +318,9 @@ class TestFolder:
 
     def test_the_input_may_have_moved(self, tmp_path):
         here, there = ({"path": path, "sha256": "x"} for path in ("here", "there"))
-        run_shards(rows(20), InThisProcess(), tmp_path / "out", origin=here, shard_rows=8)
+        run_with(InThisProcess(), rows(20), tmp_path / "out", origin=here, shard_rows=8)
         before = contents(tmp_path / "out")
-        run_shards(rows(20), InThisProcess(), tmp_path / "out", origin=there, shard_rows=8)
+        run_with(InThisProcess(), rows(20), tmp_path / "out", origin=there, shard_rows=8)
         assert contents(tmp_path / "out") == before
 
     def test_a_foreign_folder_is_refused(self, tmp_path):
@@ -334,9 +332,9 @@ class TestFolder:
     def test_two_writers(self, tmp_path):
         identity = {"run": {}, "sharding": {}, "versions": {}}
         with (
-            RunFolder(tmp_path / "out", identity),
+            ShardFolder(tmp_path / "out", identity),
             pytest.raises(OutputError, match="another run is writing"),
-            RunFolder(tmp_path / "out", identity),
+            ShardFolder(tmp_path / "out", identity),
         ):
             pass
 
@@ -406,11 +404,10 @@ class TestVerify:
 class TestMerging:
     def test_the_summary_is_that_of_the_lines(self, tmp_path):
         run(tmp_path / "out", dies=poisonous(7))
-        manifest = read_manifest(tmp_path / "out")
-        by_columns, counts = summarise_parts(tmp_path / "out", manifest)
-        by_lines, expected = summarise(lines(tmp_path / "out"))
-        assert by_columns == by_lines and counts == expected
-        assert counts == {"rows": 50, "errors": 1, "labelled": 49}
+        by_lines = RunSummary("certify", list(SMOOTHED.labels))
+        by_lines.add(folder_lines(tmp_path / "out"))
+        assert summarise_folder(tmp_path / "out") == by_lines
+        assert (by_lines.rows, by_lines.errors, by_lines.certified.texts) == (50, 1, 49)
 
     def test_an_existing_file_is_left_alone(self, tmp_path):
         run(tmp_path / "out")
@@ -443,11 +440,11 @@ class TestWork:
         class Broken(InThisProcess):
             def __init__(self):
                 super().__init__()
-                work = replace(make_work(), classify=broken)
-                self._workshop = Workshop(lambda: work)
+                task = replace(make_task(), classify=broken)
+                self._worker = Worker(Job(lambda: task))
 
         with pytest.raises(ClassifierError, match=r"20 rows in a row.*out of order"):
-            run_shards(rows(50), Broken(), tmp_path / "out", origin={}, shard_rows=30)
+            run_with(Broken(), rows(50), tmp_path / "out", origin={}, shard_rows=30)
 
     def test_workers_must_be_alike(self):
         report = InThisProcess().report()
@@ -465,9 +462,9 @@ class TestWork:
         assert seen == ["4", "6", "4"]
 
     def test_shards_are_streamed(self):
-        endless = shards((Row(number, "x") for number in itertools.count(1)), 3)
+        endless = pieces((Row(number, "x") for number in itertools.count(1)), 3)
         assert [row.number for row in next(endless).rows] == [1, 2, 3]
-        assert next(endless).number == 1
+        assert next(endless).shard == 1
 
     def test_no_more_than_needed_is_read_ahead(self, tmp_path):
         read = []
@@ -484,6 +481,6 @@ class TestWork:
             done.append(count)
             assert len(read) <= sum(done) + 3 * 8  # two at work and one ahead
 
-        events = Events(done=told)
-        run_shards(watched(), engine, tmp_path / "out", origin={}, shard_rows=8, events=events)
+        events = RunEvents(progress=told)
+        run_with(engine, watched(), tmp_path / "out", origin={}, shard_rows=8, events=events)
         assert sum(done) == 80

@@ -101,7 +101,7 @@ def test_a_certificate_that_cannot_be_chosen_says_why():
     def choose(kind):
         if kind == "exact":
             raise OptionError("not this one")
-        return smoothed.choosing(kind)
+        return smoothed.with_options(certificate=kind)
 
     smoothed = load_default("reviews-words", certificate="ablation", masks=400)
     explained = explain(smoothed, REVIEW, choose=choose)

@@ -26,7 +26,14 @@ from ranmask.evaluation.cascade_report import (
 from ranmask.models.testing import keyword_classifier
 from ranmask.results import CascadeCertificate, CascadePrediction, Certificate
 from ranmask.smoothing.cascade import Cascade
-from ranmask.smoothing.interface import TextClassifier
+from ranmask.smoothing.interface import CertifiedClassifier
+from ranmask.words import document
+
+
+def asked(attempt, text, near):
+    """A question about texts as they are spelt."""
+    return Question(attempt, document(text), document(near))
+
 
 NAMES = ("negative", "positive")
 KINDS = ("clean", "attacked")
@@ -119,7 +126,7 @@ class TestLabels:
             CascadeCertificate.from_dict(cascade().smoothed.certify(["a good"])[0].to_dict())
 
     def test_is_a_text_classifier(self):
-        both: TextClassifier = cascade()
+        both: CertifiedClassifier = cascade()
         assert both.labels == NAMES and both.base.labels == NAMES
         described = both.description()
         assert described["kind"] == "cascade" and described["threshold"] == 0.5
@@ -162,7 +169,7 @@ class TestVictim:
     def test_answers_are_those_of_the_path(self):
         both = cascade()
         texts = ["awful bad good", "awful bad good ! !", "best ! !", "good"]
-        questions = [Question(number, text, text) for number, text in enumerate(texts)]
+        questions = [asked(number, text, text) for number, text in enumerate(texts)]
         answers = as_victim(both).answer(questions)
         assert answers.labels.tolist() == [one.label_id for one in both.predict(texts)]
         alone = [as_victim(part).answer(questions) for part in (both.plain, both.smoothed)]
@@ -188,10 +195,10 @@ class TestVictim:
     def test_copies_are_counted(self):
         victim = as_victim(cascade())
         assert isinstance(victim, CascadeVictim)
-        victim.answer([Question(1, "good", "good"), Question(2, "a b ! !", "a b ! !")])
+        victim.answer([asked(1, "good", "good"), asked(2, "a b ! !", "a b ! !")])
         assert victim.copies_scored == 2 + 1 + 4  # the detector's, the plain, the masked copies
         victim.forget(2)
-        victim.answer([Question(2, "a b ! !", "a b ! !")])
+        victim.answer([asked(2, "a b ! !", "a b ! !")])
         assert victim.copies_scored == 7 + 1 + 4
 
     def test_no_radius(self):

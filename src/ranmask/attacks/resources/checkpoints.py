@@ -7,17 +7,17 @@ id goes through the ordinary ``from_pretrained``, which may download; a folder n
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
 
-from ranmask.errors import MissingDependencyError, ModelError
-from ranmask.models import identity, opening
+from ranmask.errors import ModelError
+from ranmask.models import hub, identity
 from ranmask.models.batching import Batch, batches
 from ranmask.models.encoding import TokenRows
+from ranmask.models.row_format import RowFormat
 from ranmask.models.splitting import split_one_way
 
 LONGEST = 512
@@ -49,19 +49,11 @@ class Checkpoint:
         split_one_way(tokenizer)
         self.tokenizer = tokenizer
         self.source = source or str(model.config.name_or_path)
-        embeddings = model.get_input_embeddings()
-        if len(tokenizer) > embeddings.num_embeddings:
-            raise ModelError(
-                f"the tokenizer knows {len(tokenizer)} tokens, the model only "
-                f"{embeddings.num_embeddings}: they do not belong together"
-            )
-        from ranmask.models.huggingface import longest_row
-
-        limits = [LONGEST, longest_row(model, tokenizer), *([] if longest is None else [longest])]
-        self.longest = min(limits)
-        self.pad_id = opening.padding_id(model, tokenizer)
+        takes = RowFormat.of(model, tokenizer)
+        self.longest = min(LONGEST, takes.longest, longest or LONGEST)
+        self.pad_id = takes.pad_id
         self.on_cpu = model.device.type == "cpu"
-        self._reads_types = opening.reads_types(model)
+        self._reads_types = takes.types
 
     def rows(self, texts: Sequence[str]) -> list[TokenRows]:
         """One row for each text, special tokens included, cut to the longest that the model takes.
@@ -83,14 +75,8 @@ class Checkpoint:
             return
         least_rows = _CPU_LEAST_ROWS if self.on_cpu else _GPU_LEAST_ROWS
         for batch in batches(rows, tokens=tokens, least_rows=least_rows, pad_id=self.pad_id):
-            inputs = {"input_ids": torch.from_numpy(batch.ids)}
-            if batch.visible is not None:
-                inputs["attention_mask"] = torch.from_numpy(batch.visible)
-            if self._reads_types:
-                inputs["token_type_ids"] = torch.from_numpy(batch.types)
-            there = {name: value.to(self.model.device) for name, value in inputs.items()}
             with torch.inference_mode():
-                output = self.model(**there)
+                output = self.model(**batch.inputs(self._reads_types, self.model.device))
             yield batch, output
 
     def description(self) -> dict[str, object]:
@@ -118,33 +104,9 @@ def load(
     Those weights were drawn at random: whether that matters is for the caller to say.  A GPU is
     used if there is one and no other ``device`` is named.
     """
-    try:
-        import torch
-        import transformers
-    except ImportError as error:
-        raise MissingDependencyError("PyTorch or transformers", "hf") from error
     source = existing(folder_or_id)
-    where = opening.usable_device(torch, device)
-    try:
-        with _silence(transformers):
-            tokenizer = transformers.AutoTokenizer.from_pretrained(source, trust_remote_code=False)
-            model, report = getattr(transformers, loader).from_pretrained(
-                source,
-                use_safetensors=True,
-                trust_remote_code=False,
-                dtype=torch.float32,
-                output_loading_info=True,
-            )
-    except Exception as error:  # loaders raise all sorts of things over a damaged folder
-        if not Path(source).is_dir():
-            raise ModelError(
-                f"there is no folder {source!r}, and no model of that name could be had from the "
-                "hub"
-            ) from error
-        raise ModelError(f"cannot load {source!r}: {opening.first_line(error)}") from error
-    if set(range(len(tokenizer))) <= set(tokenizer.all_special_ids):
-        raise ModelError(f"{source!r} has no tokenizer files: save the tokenizer there too")
-    return model.to(where), tokenizer, tuple(sorted(report["missing_keys"]))
+    model, tokenizer, missing = hub.load_pretrained(loader, source)
+    return model.to(hub.usable_device(device)), tokenizer, tuple(missing)
 
 
 def existing(folder_or_id: str | Path) -> str:
@@ -155,7 +117,7 @@ def existing(folder_or_id: str | Path) -> str:
     name = str(folder_or_id)
     if name.startswith("~"):
         name = str(Path(name).expanduser())
-    opening.check_folder(name)
+    hub.check_folder(name)
     if isinstance(folder_or_id, Path) and not folder_or_id.expanduser().is_dir():
         raise ModelError(f"there is no model folder {name!r}")
     return name
@@ -170,16 +132,3 @@ def _row(ids: Sequence[int]) -> TokenRows:
     size = len(ids)
     positions = np.arange(size, dtype=np.int64)[None]
     return TokenRows(np.array([ids], dtype=np.int64), positions, np.array([size]), size, 0)
-
-
-@contextmanager
-def _silence(transformers: Any) -> Iterator[None]:
-    """No bar for reading a file, no table of the weights that it has too many or too few of."""
-    logging = transformers.utils.logging
-    verbosity = logging.get_verbosity()
-    logging.set_verbosity_error()
-    try:
-        with opening.no_bars(transformers):
-            yield
-    finally:
-        logging.set_verbosity(verbosity)

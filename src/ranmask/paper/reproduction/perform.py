@@ -23,9 +23,7 @@ from typing import Any, TypeAlias
 from ranmask import __version__
 from ranmask.errors import DataError
 from ranmask.paper.reproduction.plan import Planned
-from ranmask.paper.reproduction.record import write_json
-from ranmask.paper.typed_json import read_object
-from ranmask.runs.run import reported
+from ranmask.results.files import lock, read_json, write_json, writing
 
 FORMAT, VERSION = "ranmask-step", 1
 
@@ -66,15 +64,15 @@ def finished(planned: Planned) -> Performed | None:
     if not (path.is_file() and planned.made.exists()):
         return None
     try:
-        content = read_object(path, FORMAT, VERSION)
+        content = read_json(path, format=FORMAT, version=VERSION)
         return Performed(planned.key, float(content["seconds"]), dict(content["machine"]))
-    except (DataError, TypeError, ValueError):
+    except (DataError, KeyError, TypeError, ValueError):
         return None  # a broken file: the step's own command finds out what is left to do
 
 
 def perform(planned: Planned, run_command: RunCommand) -> Performed:
     """Do a step, unless it is done; raises `KeyboardInterrupt` where it is interrupted."""
-    with reported(planned.folder):
+    with writing(planned.folder):
         planned.folder.mkdir(parents=True, exist_ok=True)
     with _alone(planned.folder / _LOCK):
         done = finished(planned)
@@ -92,14 +90,15 @@ def perform(planned: Planned, run_command: RunCommand) -> Performed:
         if not planned.made.exists():
             return Performed(planned.key, seconds, here, f"its command made no {planned.made.name}")
         content = {"command": list(planned.words), "seconds": seconds, "machine": here}
-        write_json(planned.folder / _DONE, {"format": FORMAT, "version": VERSION, **content})
+        done_record = {"format": FORMAT, "version": VERSION, **content}
+        write_json(planned.folder / _DONE, done_record, shared=True)
         return Performed(planned.key, seconds, here)
 
 
 def _run(planned: Planned, run_command: RunCommand) -> tuple[int, str]:
     """The exit code of a step's command, and what it printed, which its log keeps."""
     path = log_path(planned)
-    with reported(path), path.open("a+", encoding="utf-8", errors="backslashreplace") as log:
+    with writing(path), path.open("a+", encoding="utf-8", errors="backslashreplace") as log:
         before = log.seek(0, os.SEEK_END)  # a log also holds what earlier attempts said
         with contextlib.redirect_stdout(log), contextlib.redirect_stderr(log):
             try:
@@ -131,12 +130,9 @@ def _last_words(said: str) -> str:
 def _alone(path: Path) -> Iterator[None]:
     """Only one process at a time, where the system can lock files."""
     with contextlib.ExitStack() as opened:
-        with reported(path):
+        with writing(path):
             file = opened.enter_context(path.open("a"))
-            with contextlib.suppress(ImportError):  # not a POSIX system: two runs are not noticed
-                import fcntl
-
-                fcntl.flock(file, fcntl.LOCK_EX)
+            lock(file, path, wait=True)
         yield
 
 

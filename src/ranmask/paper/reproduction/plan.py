@@ -94,6 +94,12 @@ def run_folder(recipe: Recipe, runs: Path) -> Path:
     return runs / f"{recipe.name}{ending}"
 
 
+def result_name(step: RecipeStep | Step) -> str:
+    """The file of a step's result, inside the folder of a reproduction."""
+    ending = "training.json" if step.measures == "training" else "jsonl"
+    return f"results/{step.name}.{ending}"
+
+
 def shown_command(step: RecipeStep) -> str:
     """The command as one would type it, without the places of this machine."""
     shown = [

@@ -21,13 +21,16 @@ from pathlib import Path
 from typing import Protocol
 
 from ranmask.errors import OutputError
+from ranmask.paper.reading import INDEX, INDEX_FORMAT, INDEX_VERSION
 from ranmask.paper.reproduction.perform import Performed, RunCommand, finished, perform
-from ranmask.paper.reproduction.plan import Planned, new_record, plan, run_folder
+from ranmask.paper.reproduction.plan import Planned, new_record, plan, result_name, run_folder
 from ranmask.paper.reproduction.recipe import Recipe
-from ranmask.paper.reproduction.record import draft_of, result_name, write_record
-from ranmask.runs.run import reported
+from ranmask.paper.run_data_file import content
+from ranmask.paper.typed_json import to_json
+from ranmask.results.files import draft, write_json, writing
 
 _RECORD = ".run.json"
+_IN_FILES = ("data", "result")  # of a step: its own files have them
 
 
 class Display(Protocol):
@@ -115,21 +118,30 @@ class _Book:
         return True
 
     def write(self) -> None:
-        write_record(self._folder, self._record)
+        """Write ``reproduction.json``: what is run, on what, and what became of each step."""
+        steps = [
+            {
+                **{key: value for key, value in to_json(step).items() if key not in _IN_FILES},
+                "output": result_name(step),
+            }
+            for step in self._record.steps
+        ]
+        head = {"format": INDEX_FORMAT, "version": INDEX_VERSION}
+        with writing(self._folder):
+            self._folder.mkdir(parents=True, exist_ok=True)
+        write_json(self._folder / INDEX, {**head, **content(self._record, steps)}, shared=True)
 
     def _copy(self, planned: Planned) -> None:
-        target = self._folder / result_name(planned.step.name, planned.step.measures)
+        target = self._folder / result_name(planned.step)
         training = planned.step.measures == "training"
         source = planned.made / "training.json" if training else planned.made
-        with reported(target):
+        with writing(target):
             target.parent.mkdir(parents=True, exist_ok=True)
             for ending in ("", _RECORD):
                 beside = source.with_name(source.name + ending)
                 if beside.is_file():
-                    copied = target.with_name(target.name + ending)
-                    draft = draft_of(copied)
-                    shutil.copyfile(beside, draft)
-                    draft.replace(copied)
+                    with draft(target.with_name(target.name + ending), shared=True) as copied:
+                        shutil.copyfile(beside, copied)
 
 
 def _serial(

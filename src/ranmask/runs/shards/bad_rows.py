@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections import Counter, deque
 from collections.abc import Iterator
 
-from ranmask.runs.shards.plan import Shard
-from ranmask.runs.shards.workers import Piece
+from ranmask.runs.shards.work import Piece
 
 _DEATHS_OF_A_ROW = 2  # by itself, after those of the shard: no accident
 
@@ -19,7 +18,7 @@ class Isolation:
     many rows together kill it (they may need more memory than there is), it is empty.
     """
 
-    def __init__(self, shard: Shard) -> None:
+    def __init__(self, shard: Piece) -> None:
         self.shard = shard
         self.poison: set[int] = set()
         self._waiting: deque[tuple[int, int]] = deque(_halves(0, len(shard.rows)))
@@ -36,7 +35,7 @@ class Isolation:
         while self._waiting:
             start, stop = self._waiting.popleft()
             self._out[start, stop] += 1
-            yield Piece(self.shard.number, self.shard.rows[start:stop], start, trial=True)
+            yield Piece(self.shard.shard, self.shard.rows[start:stop], start, trial=True)
 
     def survived(self, piece: Piece) -> None:
         """These rows are harmless."""
@@ -62,4 +61,4 @@ class Isolation:
 
 def _halves(start: int, stop: int) -> list[tuple[int, int]]:
     middle = (start + stop) // 2
-    return [one for one in ((start, middle), (middle, stop)) if one[0] < one[1]]
+    return [half for half in ((start, middle), (middle, stop)) if half[0] < half[1]]

@@ -15,8 +15,6 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 
 from ranmask.errors import DataError, OptionError
 
-Line: TypeAlias = Mapping[str, Any]
-
 # A key is in every line, in those that have a result, or in those that have a value for it.
 _Presence: TypeAlias = Literal["always", "result", "value"]
 
@@ -107,7 +105,7 @@ def columns_of(command: str) -> tuple[Column, ...]:
     return _LAYOUTS[command]
 
 
-def encoded(lines: Sequence[Line], command: str) -> bytes:
+def encoded(lines: Sequence[Mapping[str, Any]], command: str) -> bytes:
     """Lines as the bytes of a Parquet file."""
     import pyarrow
     from pyarrow import parquet

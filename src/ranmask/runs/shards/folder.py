@@ -16,19 +16,24 @@ import os
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from types import TracebackType
 from typing import Any
 
 from ranmask.errors import DataError, OutputError
-from ranmask.runs.run import differences, reported, take_lock
-from ranmask.runs.shards.plan import part_name
+from ranmask.results.files import (
+    DRAFT,
+    check_same_run,
+    lock,
+    read_json,
+    write_file,
+    write_json,
+    writing,
+)
 from ranmask.runs.shards.work import Part
 
 MANIFEST, LOG = "manifest.json", "parts.jsonl"
 FORMAT, VERSION = "ranmask-shards", 1
 
 _IDENTITY = ("run", "sharding", "versions")
-_DRAFT = ".tmp"
 
 
 @dataclass(frozen=True)
@@ -46,7 +51,7 @@ class PartRecord:
     @property
     def name(self) -> str:
         """The name of its file."""
-        return part_name(self.number)
+        return f"part-{self.number:05d}.parquet"
 
 
 @dataclass(frozen=True)
@@ -75,6 +80,13 @@ class Manifest:
         return str(self.run["command"])
 
     @property
+    def labels(self) -> list[str] | None:
+        """The names of the classes, where the record of the run has them."""
+        about = self.run["classifier"]
+        names: list[str] | None = about.get("smoothed", about).get("labels")  # that of a cascade
+        return names
+
+    @property
     def rows(self) -> int:
         """Rows that are done."""
         return sum(part.rows for part in self.parts)
@@ -90,17 +102,14 @@ def check_folder(path: Path) -> None:
 
 def read_manifest(folder: Path) -> Manifest:
     """What a folder says of itself; parts that an unfinished run logged are among its parts."""
+    path = folder / MANIFEST
+    if not path.exists():
+        raise DataError(f"{folder} is no folder of a sharded run: there is no {MANIFEST} in it")
+    content = read_json(path, format=FORMAT, version=VERSION)
     try:
-        content = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
-        if content["format"] != FORMAT or content["version"] != VERSION:
-            raise DataError(
-                f"{folder / MANIFEST} has format {content['format']!r} {content['version']!r}; "
-                f"this ranmask reads {FORMAT!r} {VERSION}"
-            )
-        parts = {one["number"]: PartRecord(**one) for one in content["parts"]}
+        parts = {part["number"]: PartRecord(**part) for part in content["parts"]}
         machines = list(content["machines"])
-        logged = list(_logged(folder / LOG))
-        for record, machine in logged:
+        for record, machine in _logged(folder / LOG):
             parts[record.number] = record
             machines.append(machine)
         return Manifest(
@@ -110,14 +119,8 @@ def read_manifest(folder: Path) -> Manifest:
             _distinct(machines),
             bool(content["finished"]) and not (folder / LOG).exists(),
         )
-    except FileNotFoundError as error:
-        raise DataError(
-            f"{folder} is no folder of a sharded run: there is no {MANIFEST} in it"
-        ) from error
     except (OSError, ValueError, KeyError, TypeError) as error:
-        if isinstance(error, DataError):
-            raise
-        raise DataError(f"cannot read {folder / MANIFEST}: {error}") from error
+        raise DataError(f"cannot read {path}: {error!r}") from error
 
 
 def checksum(path: Path) -> str:
@@ -126,7 +129,7 @@ def checksum(path: Path) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-class RunFolder:
+class ShardFolder:
     """A folder opened for one writer.  Use as a context manager.
 
     ``done``: the parts that are there as they were recorded, by the numbers of their shards.
@@ -143,25 +146,20 @@ class RunFolder:
         self._machines: list[Mapping[str, Any]] = []
         self._lock: int | None = None
 
-    def __enter__(self) -> RunFolder:
+    def __enter__(self) -> ShardFolder:
         check_folder(self.path)
-        with reported(self.path, begun=False):
+        with writing(self.path):
             self.path.mkdir(parents=True, exist_ok=True)
             self._lock = os.open(self.path, os.O_RDONLY)
         try:
-            take_lock(self._lock, self.path)
+            lock(self._lock, self.path)
             self._find_done()
         except BaseException:
             os.close(self._lock)
             raise
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        value: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *exception: object) -> None:
         if self._lock is not None:
             os.close(self._lock)
 
@@ -170,15 +168,15 @@ class RunFolder:
         record = PartRecord(
             number=number,
             rows=part.rows,
-            errors=part.errors,
+            errors=len(part.failed),
             first_row=part.first_row,
             last_row=part.last_row,
             bytes=len(part.data),
             sha256=hashlib.sha256(part.data).hexdigest(),
         )
-        self._write(self.path / record.name, part.data)
+        write_file(self.path / record.name, part.data, durable=True)
         line = json.dumps({"part": asdict(record), "machine": dict(part.machine)}) + "\n"
-        with reported(self.path / LOG), (self.path / LOG).open("ab") as log:
+        with writing(self.path / LOG, resumed=True), (self.path / LOG).open("ab") as log:
             log.write(line.encode())
             log.flush()
             os.fsync(log.fileno())
@@ -194,13 +192,12 @@ class RunFolder:
                 "choose another folder"
             )
         self._write_manifest(finished=True)
-        with reported(self.path / LOG):
+        with writing(self.path / LOG):
             (self.path / LOG).unlink(missing_ok=True)
-            _sync_folder(self.path)
 
     def _find_done(self) -> None:
         if not (self.path / MANIFEST).exists():
-            if any(one.suffix != _DRAFT for one in self.path.iterdir()):
+            if any(path.suffix != DRAFT for path in self.path.iterdir()):
                 raise OutputError(
                     f"{self.path} is not empty and was not written by ranmask: choose another "
                     "folder, or empty it"
@@ -208,12 +205,7 @@ class RunFolder:
             self._write_manifest(finished=False)
             return
         found = read_manifest(self.path)
-        differing = sorted(differences(dict(found.identity), self._identity))
-        if differing:
-            raise OutputError(
-                f"{self.path} belongs to a run with another {', '.join(differing)}: give the same "
-                "options to resume it, or choose another folder"
-            )
+        check_same_run(found.identity, self._identity, self.path)
         self._identity = dict(found.identity)  # as it was begun, in what may differ
         self._machines = list(found.machines)
         for record in found.parts:
@@ -222,7 +214,7 @@ class RunFolder:
                     self.done[record.number] = record
         if len(self.done) < len(found.parts):
             self._write_manifest(finished=False)  # without those that were damaged
-            with reported(self.path / LOG):
+            with writing(self.path / LOG):
                 (self.path / LOG).unlink(missing_ok=True)
         self._cut_log()
 
@@ -230,7 +222,7 @@ class RunFolder:
         """Cut off a line that was not finished, so that the next one begins a line."""
         path = self.path / LOG
         if path.exists():
-            with reported(path), path.open("r+b") as log:
+            with writing(path), path.open("r+b") as log:
                 content = log.read()
                 log.truncate(content.rfind(b"\n") + 1)
 
@@ -244,26 +236,7 @@ class RunFolder:
             "parts": [asdict(self.done[number]) for number in sorted(self.done)],
             "finished": finished,
         }
-        self._write(self.path / MANIFEST, (json.dumps(content, indent=1) + "\n").encode())
-
-    def _write(self, path: Path, data: bytes) -> None:
-        """A file that is there as a whole or not at all, also after a loss of power."""
-        draft = path.with_name(path.name + _DRAFT)
-        with reported(path):
-            with draft.open("wb") as file:
-                file.write(data)
-                file.flush()
-                os.fsync(file.fileno())
-            draft.replace(path)
-            _sync_folder(path.parent)
-
-
-def _sync_folder(folder: Path) -> None:
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
+        write_json(self.path / MANIFEST, content, durable=True)
 
 
 def _logged(path: Path) -> Iterator[tuple[PartRecord, Mapping[str, Any]]]:
@@ -278,5 +251,5 @@ def _logged(path: Path) -> Iterator[tuple[PartRecord, Mapping[str, Any]]]:
 
 
 def _distinct(machines: list[Mapping[str, Any]]) -> tuple[Mapping[str, Any], ...]:
-    known = {json.dumps(one, sort_keys=True): one for one in machines if one}
+    known = {json.dumps(machine, sort_keys=True): machine for machine in machines if machine}
     return tuple(known[key] for key in sorted(known))

@@ -1,4 +1,4 @@
-"""Workers as actors of a Ray cluster: a protocol for `run`, and nothing of its own to compute.
+"""Workers as actors of a Ray cluster.
 
 The driver reads the input and writes the files; actors get rows and return the bytes of a file,
 so that machines need no folder in common.  An actor on a machine that went away costs nothing but
@@ -9,46 +9,26 @@ from __future__ import annotations
 
 import contextlib
 import os
+import signal
 import socket
-from collections.abc import Sequence
-from dataclasses import dataclass
+import threading
 from typing import Any
 
-from ranmask.data.rows import Row
-from ranmask.errors import MissingDependencyError, ModelError, OptionError, RanmaskError
+from ranmask.errors import MissingDependencyError, OptionError, RanmaskError
 from ranmask.runs.shards.work import (
     Job,
     Part,
+    Piece,
     Refusal,
     Report,
-    Workshop,
+    Survived,
+    Worker,
     prepare_process,
     thread_limits,
 )
-from ranmask.runs.shards.workers import Answer, Lost, Piece, Survived, check_alike
+from ranmask.runs.shards.workers import Lost, Place, WorkerPool
 
-_FAILED_STARTS = 3
 _SECONDS_TO_CONNECT = 10.0
-
-
-@dataclass(frozen=True)
-class Cluster:
-    """Which Ray cluster, and what each of its workers needs.
-
-    ``address`` None: the cluster in ``RAY_ADDRESS``, else one that is started on this machine.
-    ``workers`` None: as many as fit when the run begins.
-    """
-
-    address: str | None = None
-    workers: int | None = None
-    cpus: int = 1
-    gpus: float = 0
-
-
-@dataclass(frozen=True)
-class _Begun:
-    report: Report
-    node: str
 
 
 class _Actor:
@@ -56,42 +36,44 @@ class _Actor:
 
     def __init__(self, job: Job) -> None:
         self._job = job
-        self._workshop: Workshop | None = None
+        self._worker: Worker | None = None
 
-    def load(self) -> _Begun | Refusal:
+    def load(self) -> tuple[Report | Refusal, str]:
+        """What a worker says of itself, and the machine that it is on."""
         import ray
 
         prepare_process(self._job)
+        node = ray.get_runtime_context().get_node_id()
         try:
-            self._workshop = Workshop(self._job.make)
+            self._worker = Worker(self._job)
         except RanmaskError as error:
-            return Refusal.of(error)
-        return _Begun(self._workshop.report, ray.get_runtime_context().get_node_id())
+            return Refusal.of(error), node
+        return self._worker.report, node
 
-    def part(self, rows: Sequence[Row]) -> Part | Refusal:
-        assert self._workshop is not None
-        return self._workshop.part(rows)
-
-    def survives(self, rows: Sequence[Row]) -> Survived:
-        assert self._workshop is not None
-        self._workshop.survives(rows)
-        return Survived()
+    def answer(self, piece: Piece) -> Part | Refusal | Survived:
+        assert self._worker is not None
+        return self._worker.answer(piece)
 
 
-class _Place:
-    """One place for an actor, and what was asked of the actor in it."""
+class _ActorPlace(Place):
+    """A place for an actor, and what was asked of the actor in it."""
 
-    def __init__(self) -> None:
-        self.actor: Any = None
-        self.asked: Any = None
-        self.node: str | None = None
-        self.piece: Piece | None = None
+    actor: Any = None
+    asked: Any = None
+    node: str | None = None
 
 
-class RayEngine:
-    """Actors on a Ray cluster.  Close it, or use it as a context manager."""
+class RayPool(WorkerPool):
+    """Actors on a Ray cluster.
 
-    def __init__(self, job: Job, cluster: Cluster) -> None:
+    ``address`` None: the cluster in ``RAY_ADDRESS``, else one that is started on this machine.
+    ``workers`` None: as many as fit when the run begins.
+    """
+
+    def __init__(
+        self, job: Job, *, address: str | None, workers: int | None, cpus: int = 1, gpus: float = 0
+    ) -> None:
+        super().__init__()
         try:
             import ray
         except ImportError as error:
@@ -99,21 +81,30 @@ class RayEngine:
         self._ray: Any = ray
         self._ours = not ray.is_initialized()
         if self._ours:
-            self._connect(cluster.address)
-        self._first: Report | None = None
-        self._failed_starts = 0
-        self._places: list[_Place] = []
+            with _own_sigterm():
+                self._connect(address)
         try:
-            self._start(job, cluster)
+            workers = workers or self._room(cpus, gpus)
+            if workers < 1:
+                raise OptionError(
+                    f"no worker with {cpus} CPUs and {gpus:g} GPUs fits into the Ray cluster as it "
+                    "is: ask for less, or give workers to wait for machines"
+                )
+            # Environment variables, because libraries are loaded before an actor's first line.
+            self._kind = ray.remote(
+                num_cpus=cpus,
+                num_gpus=gpus,
+                max_restarts=0,
+                scheduling_strategy="SPREAD",
+                runtime_env={"env_vars": thread_limits(job.threads)},
+            )(_Actor)
+            self._job = ray.put(job)
+            self.places = [_ActorPlace(number) for number in range(workers)]
+            for place in self.places:
+                self.start(place)
         except BaseException:
             self.close()
             raise
-
-    def __enter__(self) -> RayEngine:
-        return self
-
-    def __exit__(self, *exception: object) -> None:
-        self.close()
 
     def _connect(self, address: str | None) -> None:
         os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
@@ -130,109 +121,68 @@ class RayEngine:
         except (ConnectionError, OSError, RuntimeError, ValueError) as error:
             raise OptionError(f"cannot reach the Ray cluster at {named}: {error}") from error
 
-    def _start(self, job: Job, cluster: Cluster) -> None:
-        workers = cluster.workers or self._room(cluster)
-        if workers < 1:
-            raise OptionError(
-                f"no worker with {cluster.cpus} CPUs and {cluster.gpus:g} GPUs fits into the Ray "
-                "cluster as it is: ask for less, or give --workers to wait for machines"
-            )
-        # Environment variables, because libraries are loaded before an actor's first line.
-        self._kind = self._ray.remote(
-            num_cpus=cluster.cpus,
-            num_gpus=cluster.gpus,
-            max_restarts=0,
-            scheduling_strategy="SPREAD",
-            runtime_env={"env_vars": thread_limits(job.threads)},
-        )(_Actor)
-        self._job = self._ray.put(job)
-        self._places = [_Place() for _ in range(workers)]
-        for place in self._places:
-            self._fill(place)
-
-    def _room(self, cluster: Cluster) -> int:
+    def _room(self, cpus: int, gpus: float) -> int:
         """How many workers fit, machine by machine."""
         fitting = 0
         for node in self._ray.nodes():
             if node["Alive"]:
                 has = node["Resources"]
-                room = [int(has.get("CPU", 0) // cluster.cpus)]
-                if cluster.gpus:
-                    room.append(int(has.get("GPU", 0) / cluster.gpus))
+                room = [int(has.get("CPU", 0) // cpus)]
+                if gpus:
+                    room.append(int(has.get("GPU", 0) / gpus))
                 fitting += min(room)
         return fitting
 
-    def report(self) -> Report:
-        """What the first worker says of itself; waits for it."""
-        while self._first is None:
-            answer = self.wait()
-            assert answer is None, "nothing was submitted"
-        return self._first
+    def start(self, place: _ActorPlace) -> None:
+        """A new actor in a place; one that was there is ended."""
+        with contextlib.suppress(Exception):  # most often it is gone already
+            self._ray.kill(place.actor)
+        place.actor = self._kind.remote(self._job)
+        place.asked, place.node = place.actor.load.remote(), None
 
-    @property
-    def idle(self) -> int:
-        """Workers that wait for a piece."""
-        return sum(place.asked is None for place in self._places)
+    def ask(self, place: _ActorPlace) -> None:
+        """Send an actor its piece."""
+        place.asked = place.actor.answer.remote(place.piece)
 
-    def submit(self, piece: Piece) -> None:
-        """Hand a piece to an idle worker."""
-        place = next(one for one in self._places if one.asked is None)
-        place.piece = piece
-        method = place.actor.survives if piece.trial else place.actor.part
-        place.asked = method.remote(piece.rows)
-
-    def wait(self) -> Answer | None:
-        """Wait for an answer, or (None) until the number of idle workers may have changed."""
-        asked = {place.asked: place for place in self._places if place.asked is not None}
+    def hear(self) -> tuple[_ActorPlace, Any]:
+        """What the next actor says, or what it died of."""
+        asked = {place.asked: place for place in self.places if place.asked is not None}
         [heard], _ = self._ray.wait(list(asked), num_returns=1)
         place = asked[heard]
-        piece, place.asked, place.piece = place.piece, None, None
+        place.asked = None
         try:
             said = self._ray.get(heard)
         except self._ray.exceptions.RayTaskError as error:
             # A bug, or a GPU in an unknown state: a new process begins afresh.
-            return self._lost(place, piece, f"its worker ended with an error\n{error}")
+            return place, self._lost(place, f"its worker ended with an error\n{error}")
         except self._ray.exceptions.RayError as error:
             # The actor is gone, or what it returned is, with the machine that held it.
-            return self._lost(place, piece, str(error).strip().splitlines()[-1].strip())
-        if piece is not None:
-            return Answer(piece, said)
-        if isinstance(said, Refusal):
-            raise said.error()
-        if self._first is None:
-            self._first = said.report
-        check_alike(self._first, said.report)
-        place.node, self._failed_starts = said.node, 0
-        return None
+            return place, self._lost(place, str(error).strip().splitlines()[-1].strip())
+        if not place.ready:
+            said, place.node = said
+        return place, said
 
     def close(self) -> None:
-        """End all workers, and the cluster where it was started here."""
-        for place in self._places:
+        """End all actors, and the cluster where it was started here."""
+        for place in self.places:
             with contextlib.suppress(Exception):  # gone already, or the cluster is
                 self._ray.kill(place.actor)
         if self._ours:
             self._ray.shutdown()
 
-    def _fill(self, place: _Place) -> None:
-        place.actor = self._kind.remote(self._job)
-        place.asked, place.node = place.actor.load.remote(), None
+    def _lost(self, place: _ActorPlace, why: str) -> Lost:
+        alive = any(node["NodeID"] == place.node and node["Alive"] for node in self._ray.nodes())
+        return Lost(why, blamed=place.node is None or alive)
 
-    def _lost(self, place: _Place, piece: Piece | None, why: str) -> Answer | None:
-        blamed = place.node is None or self._alive(place.node)
-        if piece is None and blamed:
-            self._failed_starts += 1
-            if self._failed_starts >= _FAILED_STARTS:
-                raise ModelError(
-                    f"{_FAILED_STARTS} workers in a row ended while they loaded the model, most "
-                    f"likely for want of memory: use fewer workers. The last: {why}"
-                )
-        with contextlib.suppress(Exception):  # most often it is gone already
-            self._ray.kill(place.actor)
-        self._fill(place)
-        return None if piece is None else Answer(piece, Lost(why, blamed))
 
-    def _alive(self, node: str) -> bool:
-        return any(one["NodeID"] == node and one["Alive"] for one in self._ray.nodes())
+@contextlib.contextmanager
+def _own_sigterm() -> Any:
+    """Ray replaces the handler of SIGTERM: put back what was there."""
+    main = threading.current_thread() is threading.main_thread()
+    before = signal.getsignal(signal.SIGTERM) if main else None
+    yield
+    if before is not None:
+        signal.signal(signal.SIGTERM, before)
 
 
 def _knock(address: str) -> None:

@@ -9,12 +9,13 @@ from pathlib import Path
 from typing import Any
 
 from ranmask.data.rows import Row
+from ranmask.data.sources import RowSource
 from ranmask.errors import ClassifierError, OptionError
 from ranmask.runs.shards.bad_rows import Isolation
-from ranmask.runs.shards.folder import RunFolder
-from ranmask.runs.shards.plan import Shard, shards
-from ranmask.runs.shards.work import ROWS_AT_ONCE, Part, Refusal
-from ranmask.runs.shards.workers import Answer, Engine, Lost, Piece, Survived
+from ranmask.runs.shards.folder import ShardFolder
+from ranmask.runs.shards.work import Job, Part, Piece, Refusal, Survived, pieces
+from ranmask.runs.shards.workers import Answer, Lost, WorkerPool
+from ranmask.runs.task import ROWS_AT_ONCE, RunEvents, Task
 
 POISON = (
     "worker processes end whenever they work on this row, most likely for want of memory or by a "
@@ -27,80 +28,114 @@ _DEATHS_IN_A_ROW = 20
 
 
 @dataclass(frozen=True)
-class Events:
-    """Who is told how a run goes on.
+class Sharding:
+    """How a run is cut into shards, and who computes them.
 
-    ``begun``: rows that were done before.  ``done``: rows that were finished now.  ``trouble``:
-    what happened to a worker, in words.
+    ``rows``: of a shard.  ``engine``: ``local``, processes of this machine, or ``ray``.
+    ``workers`` None: one process; with Ray as many as fit.  ``address``: of a Ray cluster; None:
+    that of RAY_ADDRESS, else one on this machine.  ``cpus``: threads of each worker, on which its
+    last bits may depend.  ``gpus``: of each Ray worker.
     """
 
-    begun: Callable[[int], None] = lambda rows: None
-    done: Callable[[int], None] = lambda rows: None
-    trouble: Callable[[str], None] = lambda why: None
+    rows: int
+    engine: str = "local"
+    workers: int | None = None
+    address: str | None = None
+    cpus: int = 1
+    gpus: float = 0
+
+    def __post_init__(self) -> None:
+        if self.engine not in ("local", "ray"):
+            raise OptionError(f"engine must be local or ray, not {self.engine!r}")
+        for name in ("rows", "workers", "cpus"):
+            value = getattr(self, name)
+            if value is not None and value < 1:
+                raise OptionError(f"{name} must be at least 1, not {value}")
+        if self.gpus < 0:
+            raise OptionError(f"gpus must be at least 0, not {self.gpus}")
+        for name in ("address", "gpus"):
+            if self.engine == "local" and getattr(self, name):
+                raise OptionError(f"{name}={getattr(self, name)!r} goes with engine='ray'")
+
+    def open(self, job: Job) -> WorkerPool:
+        """The workers, started."""
+        if self.engine == "local":
+            from ranmask.runs.shards.local import LocalPool
+
+            return LocalPool(job, self.workers or 1)
+        from ranmask.runs.shards.ray import RayPool
+
+        return RayPool(
+            job, address=self.address, workers=self.workers, cpus=self.cpus, gpus=self.gpus
+        )
 
 
 def run_shards(
+    make: Callable[[], Task],
+    source: RowSource,
+    path: Path,
+    sharding: Sharding,
+    events: RunEvents,
+) -> None:
+    """Work on all rows, one Parquet file a shard, in the folder ``path``; the same call goes on."""
+    with sharding.open(Job(make, sharding.cpus)) as workers:
+        run_with(
+            workers,
+            source.rows,
+            path,
+            origin=source.description,
+            shard_rows=sharding.rows,
+            threads=sharding.cpus,
+            expected_rows=source.total,
+            events=events,
+        )
+
+
+def run_with(
+    workers: WorkerPool,
     rows: Iterable[Row],
-    engine: Engine,
     path: Path,
     *,
     origin: Mapping[str, Any],
     shard_rows: int,
     threads: int = 1,
     expected_rows: int | None = None,
-    events: Events | None = None,
+    events: RunEvents | None = None,
 ) -> None:
-    """Work on all rows, one Parquet file a shard, in the folder ``path``; the same call goes on.
+    """As `run_shards`, with workers that are there.
 
     Shards that are there with the checksum that was recorded are not done again.  A worker's death
     costs the shard that it was working on, which is tried again; where that happens several times
-    the rows that cause it are found and get a line with an error.
-
-    Args:
-        rows: The input, streamed; at most one shard for each worker and one more are in memory.
-        engine: Who computes.
-        path: The folder; made where it is missing.
-        origin: What the manifest says of the input.
-        shard_rows: Rows of a shard.
-        threads: Threads of each worker; bytes may depend on it.
-        expected_rows: How many rows there are at most.
-        events: Who is told how it goes.
+    the rows that cause it are found and get a line with an error.  At most one shard for each
+    worker, and one more, is in memory.
     """
-    if shard_rows < 1:
-        raise OptionError(f"shard_rows must be at least 1, not {shard_rows}")
-    told = events or Events()
-    report = engine.report()
+    told = events or RunEvents()
+    report = workers.report()
     sharding = {"shard_rows": shard_rows, "rows_at_once": ROWS_AT_ONCE, "threads": threads}
     identity = {
         "run": {**report.description, "input": dict(origin)},
         "sharding": sharding,
         "versions": dict(report.versions),
     }
-    with RunFolder(path, identity, expected_rows) as folder:
-        told.begun(sum(part.rows for part in folder.done.values()))
-        todo = _Todo(folder.done, shards(rows, shard_rows))
-        _Run(engine, folder, told).finish(iter(todo))
-        folder.finish(todo.seen)
+    with ShardFolder(path, identity, expected_rows) as folder:
+        told.started(expected_rows or 0, sum(part.rows for part in folder.done.values()))
+        seen = 0
 
+        def todo() -> Iterator[Piece]:
+            nonlocal seen
+            done = frozenset(folder.done)
+            for shard in pieces(rows, shard_rows):
+                seen += 1
+                if shard.shard not in done:
+                    yield shard
 
-class _Todo:
-    """The shards that are not done; counts all of them."""
-
-    def __init__(self, done: Mapping[int, object], cut: Iterator[Shard]) -> None:
-        self._done = frozenset(done)
-        self._cut = cut
-        self.seen = 0
-
-    def __iter__(self) -> Iterator[Shard]:
-        for shard in self._cut:
-            self.seen += 1
-            if shard.number not in self._done:
-                yield shard
+        _Run(workers, folder, told).finish(todo())
+        folder.finish(seen)
 
 
 class _Run:
-    def __init__(self, engine: Engine, folder: RunFolder, told: Events) -> None:
-        self._engine, self._folder, self._told = engine, folder, told
+    def __init__(self, workers: WorkerPool, folder: ShardFolder, told: RunEvents) -> None:
+        self._workers, self._folder, self._told = workers, folder, told
         self._again: deque[Piece] = deque()
         self._out = 0
         self._deaths: Counter[int] = Counter()
@@ -108,17 +143,17 @@ class _Run:
         self._isolations: dict[int, Isolation] = {}
         self._hopeless: list[int] = []
 
-    def finish(self, todo: Iterator[Shard]) -> None:
+    def finish(self, todo: Iterator[Piece]) -> None:
         """Work until every shard is done, or nothing more can be done."""
         ahead = next(todo, None)
         while ahead is not None or self._again or self._out:
-            while self._engine.idle and (self._again or ahead is not None):
+            while self._workers.idle and (self._again or ahead is not None):
                 if self._again:
                     self._submit(self._again.popleft())
                 elif ahead is not None:
-                    self._submit(Piece(ahead.number, ahead.rows))
+                    self._submit(ahead)
                     ahead = next(todo, None)  # read while the workers work
-            answer = self._engine.wait()
+            answer = self._workers.wait()
             if answer is not None:
                 self._out -= 1
                 self._take(answer)
@@ -127,12 +162,12 @@ class _Run:
             raise ClassifierError(
                 f"shards not done: {names}. Workers end when they work on all rows of such a "
                 "shard, though on none of them alone, most likely for want of memory: use fewer "
-                "workers, or another folder with fewer --shard-rows. The same command tries again"
+                "workers, or another folder with fewer rows to a shard. Run it again to try again"
             )
 
     def _submit(self, piece: Piece) -> None:
         self._out += 1
-        self._engine.submit(piece)
+        self._workers.submit(piece)
 
     def _take(self, answer: Answer) -> None:
         piece, result = answer.piece, answer.result
@@ -145,7 +180,9 @@ class _Run:
         if isinstance(result, Part):
             self._isolations.pop(piece.shard, None)
             self._folder.add(piece.shard, result)
-            self._told.done(result.rows)
+            for row, why in result.failed:
+                self._told.failed(row, why)
+            self._told.progress(result.rows)
         elif isinstance(result, Survived):
             self._isolations[piece.shard].survived(piece)
             self._go_on(self._isolations[piece.shard])
@@ -170,7 +207,7 @@ class _Run:
         if self._deaths[number] < _DEATHS_OF_A_SHARD:
             self._again.append(piece)
         elif number not in self._isolations:
-            self._isolations[number] = Isolation(Shard(number, piece.rows))
+            self._isolations[number] = Isolation(piece)
             self._go_on(self._isolations[number])
         else:
             del self._isolations[number]
@@ -179,11 +216,10 @@ class _Run:
     def _go_on(self, isolation: Isolation) -> None:
         self._again += isolation.take()
         if isolation.over:
-            number, rows = isolation.shard.number, isolation.shard.rows
             marked = tuple(
                 replace(row, error=POISON) if place in isolation.poison else row
-                for place, row in enumerate(rows)
+                for place, row in enumerate(isolation.shard.rows)
             )
             # Whole again: what the others are computed with is what it would be without trials.
-            self._deaths[number] = 0
-            self._again.append(Piece(number, marked))
+            self._deaths[isolation.shard.shard] = 0
+            self._again.append(Piece(isolation.shard.shard, marked))

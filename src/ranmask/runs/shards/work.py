@@ -7,73 +7,55 @@ from __future__ import annotations
 
 import contextlib
 import importlib.metadata
+import itertools
 import os
 import platform
 import sys
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Protocol, TypeAlias
+from typing import Any
 
 from ranmask import errors
 from ranmask.data.rows import Row
 from ranmask.errors import RanmaskError
-from ranmask.runs.run import Classify, Trouble, classify_rows
-from ranmask.runs.shards.columns import Line, encoded
-
-ROWS_AT_ONCE = 1024
-"""Rows of a shard that are classified together.  Fixed, because a model's last bits depend on the
-company that a text is computed in; part of every manifest."""
+from ranmask.runs.shards.columns import encoded
+from ranmask.runs.task import Task
 
 _LIBRARIES = ("numpy", "pyarrow", "safetensors", "tokenizers", "torch", "transformers")
 _THREADS = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS")
-
-
-class RowWork(Protocol):
-    """What a command does with rows: one line for each, in their order.
-
-    A line must depend on the rows that it is computed with and on nothing else.
-    """
-
-    @property
-    def command(self) -> str:
-        """The command's name."""
-
-    @property
-    def description(self) -> Mapping[str, Any]:
-        """What its results depend on, as `run_description` has it; the ``input`` may be empty."""
-
-    def lines(self, rows: Sequence[Row]) -> Iterable[Line]:
-        """Lines for rows; a row with an error becomes a line with that error."""
-
-
-MakeWork: TypeAlias = Callable[[], RowWork]
-"""Loads the model.  Called in the worker; must be picklable, as a function of a module is."""
-
-
-@dataclass(frozen=True)
-class ClassifyWork:
-    """Rows to predictions or certificates."""
-
-    command: str
-    labels: tuple[str, ...] | None
-    classify: Classify
-    description: Mapping[str, Any]
-    trouble: Trouble = lambda why: None
-
-    def lines(self, rows: Sequence[Row]) -> Iterable[Line]:
-        """One line for each row."""
-        outcomes = classify_rows(rows, self.classify, at_once=ROWS_AT_ONCE, trouble=self.trouble)
-        return (outcome.to_dict(self.labels) for outcome in outcomes)
 
 
 @dataclass(frozen=True)
 class Job:
     """What every worker of a run needs to begin: how to load, on how many threads, and where."""
 
-    make: MakeWork
+    make: Callable[[], Task]
     threads: int = 1
     directory: str = field(default_factory=lambda: str(Path.cwd()))
+
+
+@dataclass(frozen=True)
+class Piece:
+    """Rows of one shard to work on: all of them, or those from ``start`` as a ``trial``.
+
+    A trial only shows whether a worker survives the rows.
+    """
+
+    shard: int
+    rows: tuple[Row, ...]
+    start: int = 0
+    trial: bool = False
+
+
+def pieces(rows: Iterable[Row], size: int) -> Iterator[Piece]:
+    """Shards, numbered from 0: ``size`` rows each, in their order; the last may have fewer."""
+    left = iter(rows)
+    for number in itertools.count():
+        taken = tuple(itertools.islice(left, size))
+        if not taken:
+            return
+        yield Piece(number, taken)
 
 
 @dataclass(frozen=True)
@@ -91,14 +73,22 @@ class Report:
 
 @dataclass(frozen=True)
 class Part:
-    """A finished shard: the bytes of its file, what is in it, and the machine that made it."""
+    """A finished shard: the bytes of its file, what is in it, and the machine that made it.
+
+    ``failed``: the numbers of rows with an error, and why.
+    """
 
     data: bytes
     rows: int
-    errors: int
+    failed: tuple[tuple[int, str], ...]
     first_row: int
     last_row: int
     machine: Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Survived:
+    """A trial that did its worker no harm."""
 
 
 @dataclass(frozen=True)
@@ -120,29 +110,28 @@ class Refusal:
         return kind.__new__(kind, self.message)
 
 
-class Workshop:
-    """A loaded model and what is done with it.  One for each worker, used by one thread."""
+class Worker:
+    """A loaded model and what is done with it, used by one thread."""
 
-    def __init__(self, make: MakeWork) -> None:
-        self._work = make()
-        self.report = Report(self._work.description, _versions(), _machine(self._work.description))
+    def __init__(self, job: Job) -> None:
+        self._task = job.make()
+        description = self._task.description(sharded=True)
+        self.report = Report(description, _versions(), _machine(description))
 
-    def part(self, rows: Sequence[Row]) -> Part | Refusal:
-        """The file of a shard."""
+    def answer(self, piece: Piece) -> Part | Refusal | Survived:
+        """The file of a shard; of a trial, that it is over."""
         try:
-            lines = list(self._work.lines(rows))
+            lines = list(self._task.lines(piece.rows))
         except RanmaskError as error:
-            return Refusal.of(error)
-        failed = sum(line.get("error") is not None for line in lines)
-        data = encoded(lines, self._work.command)
-        first, last = rows[0].number, rows[-1].number
+            return Survived() if piece.trial else Refusal.of(error)
+        if piece.trial:
+            return Survived()
+        failed = tuple(
+            (line["row"], line["error"]) for line in lines if line.get("error") is not None
+        )
+        data = encoded(lines, self._task.command)
+        first, last = piece.rows[0].number, piece.rows[-1].number
         return Part(data, len(lines), failed, first, last, self.report.machine)
-
-    def survives(self, rows: Sequence[Row]) -> None:
-        """Work on rows for nothing but to see whether that can be done."""
-        with contextlib.suppress(RanmaskError):
-            for _ in self._work.lines(rows):
-                pass
 
 
 def prepare_process(job: Job) -> None:
@@ -175,9 +164,8 @@ def _machine(description: Mapping[str, Any]) -> dict[str, Any]:
     if torch is None:
         return {}
     gpu = torch.cuda.get_device_name() if torch.cuda.is_available() else None
-    classifier = description.get("classifier", {})
     return {
         "processor": torch.backends.cpu.get_cpu_capability(),
         "gpu": gpu,
-        "tolerance": classifier.get("tolerance"),
+        "tolerance": description.get("classifier", {}).get("tolerance"),
     }

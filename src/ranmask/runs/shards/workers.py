@@ -2,31 +2,15 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any
 
-from ranmask.data.rows import Row
 from ranmask.errors import ModelError
-from ranmask.runs.run import differences
-from ranmask.runs.shards.work import Part, Refusal, Report
+from ranmask.results.files import differences
+from ranmask.runs.shards.work import Part, Piece, Refusal, Report, Survived
 
-
-@dataclass(frozen=True)
-class Piece:
-    """Rows of one shard to work on: all of them, or those from ``start`` as a ``trial``.
-
-    A trial only shows whether a worker survives the rows.
-    """
-
-    shard: int
-    rows: tuple[Row, ...]
-    start: int = 0
-    trial: bool = False
-
-
-@dataclass(frozen=True)
-class Survived:
-    """A trial that did its worker no harm."""
+_FAILED_STARTS = 3
 
 
 @dataclass(frozen=True)
@@ -48,27 +32,96 @@ class Answer:
     result: Part | Survived | Refusal | Lost
 
 
-class Engine(Protocol):
+class Place:
+    """A place for a worker.  ``ready``: it has loaded its model; ``piece``: what it works on."""
+
+    def __init__(self, number: int) -> None:
+        self.number = number
+        self.ready = False
+        self.piece: Piece | None = None
+
+
+class WorkerPool(ABC):
     """Workers that each hold a model.  Lost ones are replaced; their pieces come back `Lost`.
 
-    Never holds more pieces than it has workers: whoever submits waits for ``idle``.
+    Never holds more pieces than it has workers: whoever submits waits for ``idle``.  Close it, or
+    use it as a context manager.
     """
+
+    def __init__(self) -> None:
+        self.places: list[Any] = []
+        self._first: Report | None = None
+        self._failed_starts = 0
+
+    def __enter__(self) -> WorkerPool:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self.close()
+
+    @abstractmethod
+    def start(self, place: Any) -> None:
+        """Begin a worker in a place, which answers with a report or a refusal."""
+
+    @abstractmethod
+    def ask(self, place: Any) -> None:
+        """Send a worker the piece of its place."""
+
+    @abstractmethod
+    def hear(self) -> tuple[Any, Report | Part | Survived | Refusal | Lost]:
+        """Wait for what the next worker says."""
+
+    @abstractmethod
+    def close(self) -> None:
+        """End all workers."""
 
     def report(self) -> Report:
         """What the first worker says of itself; waits for it."""
+        while self._first is None:
+            answer = self.wait()
+            assert answer is None, "nothing was submitted"
+        return self._first
 
     @property
     def idle(self) -> int:
         """Workers that wait for a piece."""
+        return sum(place.ready and place.piece is None for place in self.places)
 
     def submit(self, piece: Piece) -> None:
         """Hand a piece to an idle worker."""
+        place = next(one for one in self.places if one.ready and one.piece is None)
+        place.piece = piece
+        self.ask(place)
 
     def wait(self) -> Answer | None:
         """Wait for an answer, or (None) until the number of idle workers may have changed."""
+        place, said = self.hear()
+        piece, place.piece = place.piece, None
+        if isinstance(said, Lost):
+            self._replace(place, said)
+        elif not place.ready:
+            self._begun(place, said)
+            return None
+        return None if piece is None else Answer(piece, said)  # type: ignore[arg-type]
 
-    def close(self) -> None:
-        """End all workers."""
+    def _begun(self, place: Place, said: Any) -> None:
+        if isinstance(said, Refusal):
+            raise said.error()
+        if self._first is None:
+            self._first = said
+        check_alike(self._first, said)
+        place.ready, self._failed_starts = True, 0
+
+    def _replace(self, place: Place, lost: Lost) -> None:
+        if not place.ready and lost.blamed:
+            self._failed_starts += 1
+            if self._failed_starts >= _FAILED_STARTS:
+                raise ModelError(
+                    f"{_FAILED_STARTS} workers in a row ended while they loaded the model, most "
+                    f"likely for want of memory: use fewer workers. The last: {lost.why}"
+                )
+        place.ready = False
+        self.start(place)
 
 
 def check_alike(first: Report, other: Report) -> None:

@@ -2,24 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
 
-from ranmask.attacks import runs
 from ranmask.attacks.api import AnyVictim, as_victim
 from ranmask.attacks.engine import Engine
-from ranmask.attacks.outcome import AttackOutcome
 from ranmask.attacks.recipe import Budget, Recipe
 from ranmask.attacks.recipes import build_recipe
+from ranmask.attacks.runs import attack_rows
 from ranmask.attacks.summary import AttackSummary
 from ranmask.attacks.supplies import Preset, Supplies
 from ranmask.certificates.families import round_half_up
 from ranmask.data import Corpus
 from ranmask.data.rows import Row
+from ranmask.data.sources import RowSource
 from ranmask.errors import OptionError
-from ranmask.runs.run import class_ids
+from ranmask.runs.task import RunEvents, class_ids
 from ranmask.training.options import check_seed
 
 HALF = Fraction(1, 2)
@@ -92,8 +91,7 @@ def attack_half(
     plan: AttackPlan,
     *,
     without: Corpus | None = None,
-    started: Callable[[int, int], None] = lambda done, rows: None,
-    advance: Callable[[AttackOutcome], None] = lambda outcome: None,
+    events: RunEvents | None = None,
 ) -> AttackSummary:
     """Attack a share of ``train`` and write what became of each row to the file ``output``.
 
@@ -106,8 +104,7 @@ def attack_half(
         output: The file of outcomes; ``<output>.run.json`` beside it describes the run.
         plan: How it is attacked.
         without: Held-out rows, whose texts are not attacked.
-        started: Told how many rows were done before, and how many there are.
-        advance: Told each new outcome.
+        events: Who is told of the cost, of progress and of rows that failed.
     """
     attacked = as_victim(victim)
     if class_ids(train.label_names, attacked.labels) != list(range(len(train.label_names))):
@@ -126,12 +123,5 @@ def attack_half(
     )
     source = {**train.description(), "share": str(plan.share), "texts": len(rows)}
     output.parent.mkdir(parents=True, exist_ok=True)
-    return runs.run_to_file(
-        engine,
-        rows,
-        source,
-        output,
-        labels=train.label_names,
-        started=lambda done: started(done, len(rows)),
-        advance=advance,
-    )
+    described = RowSource(rows, len(rows), source)
+    return attack_rows(engine, described, output, labels=train.label_names, events=events)

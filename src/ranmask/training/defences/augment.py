@@ -15,15 +15,15 @@ the first two.  Where no attack succeeded the third step is plain training, bit 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from ranmask.attacks.adversarial_data import augmented, read_attacked
-from ranmask.attacks.outcome import AttackOutcome
 from ranmask.attacks.victims import PlainVictim
 from ranmask.data import Corpus
 from ranmask.errors import OptionError
+from ranmask.runs.task import RunEvents
 from ranmask.smoothing.store import load_with_any_keep
 from ranmask.training.defence import Defence
 from ranmask.training.defences.attacked_half import AttackPlan, attack_half
@@ -61,8 +61,7 @@ def augmented_corpus(
     attacked: Sequence[Path] = (),
     report: Report | None = None,
     device: str | None = None,
-    started: Callable[[int, int], None] = lambda done, rows: None,
-    advance: Callable[[AttackOutcome], None] = lambda outcome: None,
+    events: RunEvents | None = None,
 ) -> Corpus:
     """The first two steps: what is trained on in the third.
 
@@ -77,8 +76,7 @@ def augmented_corpus(
         attacked: Files of attacked texts, instead of the first two steps.
         report: Told every line of the victim's training log.
         device: As in `train_encoder`.
-        started: As in `attack_half`.
-        advance: As in `attack_half`.
+        events: As in `attack_half`.
     """
     check_free(output, {"kind": "encoder", "base": base, "options": as_recorded(options)})
     files = list(attacked)
@@ -113,8 +111,7 @@ def augmented_corpus(
             files[0],
             replace(plan, recipe=recipe),
             without=validation,
-            started=started,
-            advance=advance,
+            events=events,
         )
     return augmented(train, read_attacked(files), without=validation)
 

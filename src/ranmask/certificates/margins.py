@@ -11,21 +11,19 @@ Integers and fractions decide; this module knows no texts, no models and no file
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import partial
 
 import numpy as np
 import numpy.typing as npt
 
-from ranmask.certificates import delta, estimated_beta, lower_bound, most_removed, sets_met
-from ranmask.certificates.ablation import label_and_rivals
+from ranmask.certificates.ablation import delta, label_and_rivals, lower_bound
 from ranmask.certificates.coverage import Coverage, Ints
+from ranmask.certificates.distinct import most_removed
+from ranmask.certificates.exact import sets_met
 from ranmask.certificates.families import Family, check_fixed
-from ranmask.options import CertificateKind, Threat
-from ranmask.smoothing import certifying
-from ranmask.smoothing.votes import Ballots
+from ranmask.certificates.paper import estimated_beta
+from ranmask.certificates.votes import Votes
 
 BEYOND = 3
 """How many numbers of words past the radius a curve shows, where the text has so many."""
@@ -42,38 +40,38 @@ class MarginCurve:
     bound, because a search gave up.
     """
 
-    kind: CertificateKind
+    kind: str
     radius: int | None
     margins: tuple[Fraction, ...]
     known: tuple[bool, ...]
 
 
 def exact_margins(
-    ballots: Ballots, family: Family, radius: int | None, threat: Threat = "substitutions"
+    votes: Votes, family: Family, radius: int | None, threat: str = "substitutions"
 ) -> MarginCurve:
-    """What is left of the exact certificate of the ballots' winner, whose radius this is.
+    """What is left of the exact certificate of one text's winner, whose radius this is.
 
     The lead over the strongest rival, less the most that ``d`` words can cost of it.  A copy
     that changes sides takes two from the lead, hence half the lead is shown.
     """
     check_fixed(family.kind)
-    differences = ballots.differences(ballots.winner)
+    differences, bound = votes.differences(votes.winners), votes.bound
     shown = _shown(radius, family.words)
     if not len(differences):  # a single class: nothing to lose against
         return MarginCurve("exact", radius, (_HALF,) * shown, (True,) * shown)
     if family.places is not None:
-        left, known = _knapsack_costs(differences, ballots.bound, family.places, shown, threat)
-    elif family.kept == 1 and family.kind == "all":
-        left, known = _sorted_costs(differences, ballots.bound, shown, threat)
+        left, known = _knapsack_costs(differences, bound, family.places, shown, threat)
+    elif family.single:
+        left, known = _sorted_costs(differences, bound, shown, threat)
     else:
-        left, known = _searched_costs(differences, ballots.bound, family, radius, shown)
-    whole = 2 * ballots.bound * len(family)
-    return MarginCurve("exact", radius, tuple(Fraction(one, whole) for one in left), known)
+        left, known = _searched_costs(differences, bound, family, radius, shown)
+    whole = 2 * bound * len(family)
+    return MarginCurve("exact", radius, tuple(Fraction(lead, whole) for lead in left), known)
 
 
 def sampled_margins(
-    kind: CertificateKind,
-    ballots: Ballots,
+    kind: str,
+    votes: Votes,
     family: Family,
     label: int,
     radius: int | None,
@@ -81,44 +79,30 @@ def sampled_margins(
     alpha: float,
     seed: int = 0,
 ) -> MarginCurve:
-    """What is left of a certificate of ``label`` that was estimated from a sample.
+    """What is left of a certificate of one text's ``label`` that was estimated from a sample.
 
     The certificate's own test, as the distance from what it has to exceed.
     """
     check_fixed(family.kind)
-    samples, words, kept = len(family), family.words, family.kept
-    met = partial(delta, words, kept)
-    loss: Callable[[int], Fraction]
+    samples, words = len(family), family.words
+    counts = votes.against([label])[0].tolist()
+    for_label = votes.best == label
+    share = Fraction(1)  # of the copies that meet a changed word, those that are lost
+    if kind.startswith("paper"):  # which knows of no uncertain vote
+        counts[label] = int(for_label.sum())
+        share = Fraction(counts[label], samples)
     if kind == "ablation-runner-up":
-        counts = certifying.votes_against(ballots, label)
         low, high = label_and_rivals(counts, label, samples, alpha=alpha)
-        start, loss = (low - high) / 2, met
-    elif kind == "ablation":
-        low = Fraction(lower_bound(certifying.votes_against(ballots, label)[label], samples, alpha))
-        start, loss = low - _HALF, met
-    else:  # the paper knows of no uncertain vote
-        for_label = ballots.votes == label
-        votes = int(for_label.sum())
-        start, share = (
-            Fraction(lower_bound(votes, samples, alpha)) - _HALF,
-            Fraction(votes, samples),
-        )
-        if kind == "paper-estimated-beta":
-
-            def loss(changed: int) -> Fraction:
-                if not changed:
-                    return Fraction(0)
-                beta = estimated_beta(family.sets, for_label, words, changed, seed=seed)
-                return beta * met(changed)
-
-        else:
-
-            def loss(changed: int) -> Fraction:
-                return share * met(changed)
-
+        start = (low - high) / 2
+    else:
+        start = Fraction(lower_bound(counts[label], samples, alpha)) - _HALF
     shown = _shown(radius, words)
-    margins = tuple(start - loss(changed) for changed in range(shown))
-    return MarginCurve(kind, radius, margins, (True,) * shown)
+    margins = []
+    for changed in range(shown):
+        if kind == "paper-estimated-beta" and changed:
+            share = estimated_beta(family.sets, for_label, words, changed, seed=seed)
+        margins.append(start - share * delta(words, family.kept, changed))
+    return MarginCurve(kind, radius, tuple(margins), (True,) * shown)
 
 
 def _shown(radius: int | None, words: int) -> int:
@@ -127,7 +111,7 @@ def _shown(radius: int | None, words: int) -> int:
 
 
 def _sorted_costs(
-    differences: Ints, bound: int, shown: int, threat: Threat
+    differences: Ints, bound: int, shown: int, threat: str
 ) -> tuple[list[int], tuple[bool, ...]]:
     """What is left of the lead where each copy shows one word: the dearest words are a sort."""
     dearest = np.sort(differences, axis=1)[:, ::-1][:, : shown - 1]
@@ -140,7 +124,7 @@ def _sorted_costs(
 
 
 def _knapsack_costs(
-    differences: Ints, bound: int, places: npt.NDArray[np.int32], shown: int, threat: Threat
+    differences: Ints, bound: int, places: npt.NDArray[np.int32], shown: int, threat: str
 ) -> tuple[list[int], tuple[bool, ...]]:
     """What is left of the lead where each distinct word counts once.
 

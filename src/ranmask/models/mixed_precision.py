@@ -15,10 +15,9 @@ import numpy.typing as npt
 
 from ranmask.errors import ClassifierError
 from ranmask.models import numerics
-from ranmask.models.base import BaseClassifier, Hiding, MaskedCopies, Scores
+from ranmask.models.base import DrawnCopies, Hiding, MaskedCopies, Scores, WrappedClassifier
+from ranmask.models.batching import by_text
 from ranmask.models.encoding import TokenRows, WordEncoder
-from ranmask.models.synonyms import DrawnCopies
-from ranmask.words import Document
 
 if TYPE_CHECKING:
     from ranmask.models.huggingface import HuggingFaceClassifier
@@ -31,7 +30,7 @@ SCREENED = "screened"
 _ASSUMES = "fewer bits move no difference of two outputs of the model by more than {:.3g}"
 
 
-class ScreenedClassifier(BaseClassifier):
+class MixedPrecisionClassifier(WrappedClassifier):
     """Votes as the exact model does: its vote for every copy, and certain only where its vote is.
 
     The fast model scores all copies.  A copy whose two best outputs are within the `screen`, or
@@ -58,20 +57,16 @@ class ScreenedClassifier(BaseClassifier):
         fast: The same model, with fewer bits and on the same device; a copy in float16 by default.
     """
 
-    votes_only = True
-    repeatable = True
-
     rechecked: int = 0
     """How many copies were computed again so far."""
 
     def __init__(
         self, exact: HuggingFaceClassifier, fast: HuggingFaceClassifier | None = None
     ) -> None:
+        super().__init__(exact)
+        self.votes_only = self.repeatable = True
         self.exact = exact
         self.fast = exact.in_dtype("float16") if fast is None else fast
-        self.outputs = exact.outputs
-        self.labels = exact.labels
-        self.pairs = exact.pairs
         self._difference: float | None = None
         self._farthest_seen = 0.0
 
@@ -84,11 +79,6 @@ class ScreenedClassifier(BaseClassifier):
     def encoder(self) -> WordEncoder:
         """What makes token rows, for both models."""
         return self.exact.encoder
-
-    @property
-    def tolerance(self) -> float:
-        """The exact model's."""
-        return self.exact.tolerance
 
     @property
     def difference(self) -> float:
@@ -110,9 +100,9 @@ class ScreenedClassifier(BaseClassifier):
 
     def configured(
         self, *, hide: Hiding | None = None, mask_token: str | None = None
-    ) -> ScreenedClassifier:
+    ) -> MixedPrecisionClassifier:
         exact = self.exact.configured(hide=hide, mask_token=mask_token)
-        return ScreenedClassifier(exact, exact.in_dtype(self.fast.dtype))
+        return MixedPrecisionClassifier(exact, exact.in_dtype(self.fast.dtype))
 
     @property
     def assumes(self) -> tuple[str, ...]:
@@ -121,21 +111,18 @@ class ScreenedClassifier(BaseClassifier):
     def description(self) -> dict[str, object]:
         return {**self.exact.description(), "dtype": SCREENED}
 
-    def words_read(self, document: Document) -> int:
-        return self.exact.words_read(document)
-
     def score(self, copies: Sequence[MaskedCopies]) -> list[Scores]:
         self._check_difference()
         scores = self.fast.raw_copies(copies)
         self._again(scores, lambda close: self.exact.score_copies(_chosen_copies(copies, close)))
-        return np.split(scores, np.cumsum([len(one) for one in copies])[:-1])
+        return by_text(scores, copies)
 
     def score_drawn(self, texts: Sequence[DrawnCopies]) -> list[Scores]:
         self._check_difference()
         rows = self.encoder.rows_of_drawn(texts)
         scores = self.fast.raw_rows(rows)
         self._again(scores, lambda close: self.exact.score_rows(_chosen_rows(rows, close)))
-        return np.split(scores, np.cumsum([len(one) for one in texts])[:-1])
+        return by_text(scores, texts)
 
     def _again(self, scores: Scores, exactly: Callable[[_Which], Scores]) -> None:
         """Put the exact rows in place of those that are too close."""
@@ -173,21 +160,16 @@ def _leads_by_more(scores: Scores, margin: float) -> _Which:
 
 def _chosen_copies(copies: Sequence[MaskedCopies], wanted: _Which) -> list[MaskedCopies]:
     """Those copies that are wanted, of all texts together."""
-    parts = np.split(wanted, np.cumsum([len(one) for one in copies])[:-1])
-    return [
-        replace(one, kept=one.kept[part])
-        for one, part in zip(copies, parts, strict=True)
-        if part.any()
-    ]
+    chosen = zip(copies, by_text(wanted, copies), strict=True)
+    return [replace(text, kept=text.kept[part]) for text, part in chosen if part.any()]
 
 
 def _chosen_rows(rows: Sequence[TokenRows], wanted: _Which) -> list[TokenRows]:
     """Those rows that are wanted, of all texts together."""
-    parts = np.split(wanted, np.cumsum([len(text.lengths) for text in rows])[:-1])
     return [
         replace(
             text, ids=text.ids[part], positions=text.positions[part], lengths=text.lengths[part]
         )
-        for text, part in zip(rows, parts, strict=True)
+        for text, part in zip(rows, by_text(wanted, rows), strict=True)
         if part.any()
     ]

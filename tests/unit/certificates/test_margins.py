@@ -6,18 +6,20 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from ranmask import certificates
+from ranmask.certificates import coverage, margins
+from ranmask.certificates.ablation import delta, lower_bound
+from ranmask.certificates.exact import exact_radii
 from ranmask.certificates.families import Family, family
+from ranmask.certificates.margins import BEYOND, exact_margins, sampled_margins
+from ranmask.certificates.sampled import sampled_radius
+from ranmask.certificates.votes import Votes, count_votes
 from ranmask.errors import OptionError
-from ranmask.smoothing import certifying, margins
-from ranmask.smoothing.margins import BEYOND, exact_margins, sampled_margins
-from ranmask.smoothing.votes import Ballots, count_ballots
 
 
-def ballots_of(copies, classes, seed, *, ensemble="vote", lean=0.5, tolerance=0.0):
+def votes_of(copies, classes, seed, *, ensemble="vote", lean=0.5, tolerance=0.0):
     scores = np.random.default_rng(seed).random((copies, classes))
     scores[:, 0] += lean
-    return count_ballots(scores / scores.sum(axis=1, keepdims=True), ensemble, "scores", tolerance)
+    return count_votes(scores / scores.sum(axis=1, keepdims=True), ensemble, "scores", tolerance)
 
 
 def last_positive(curve):
@@ -50,26 +52,26 @@ def test_the_exact_curve_is_what_every_choice_of_words_leaves(
 ):
     family_ = family(words, kept, choice=choice, masks=60 if choice == "sampled" else 10**4)
     for seed in range(3):
-        ballots = ballots_of(
+        said = votes_of(
             len(family_), classes, seed, ensemble=ensemble, lean=0.3 + seed, tolerance=1e-3
         )
-        radius = certifying.exact_radius(ballots, family_).words
-        curve = exact_margins(ballots, family_, radius)
+        radius = exact_radii(said, [family_])[0].words
+        curve = exact_margins(said, family_, radius)
         assert all(curve.known)
         assert last_positive(curve) == radius == curve.radius
-        differences = ballots.differences(ballots.winner)
+        differences = said.differences(said.winners)
         for changed, margin in enumerate(curve.margins):
-            left = costliest(differences, ballots.bound, family_.sets, words, changed)
-            assert margin == Fraction(left, 2 * ballots.bound * len(family_))
+            left = costliest(differences, said.bound, family_.sets, words, changed)
+            assert margin == Fraction(left, 2 * said.bound * len(family_))
         assert len(curve.margins) == min(words, (-1 if radius is None else radius) + BEYOND) + 1
 
 
 def test_edits_cost_no_less_than_replaced_words_and_agree_up_to_the_radius():
     whole = family(12, 1, choice="all")
-    ballots = ballots_of(12, 3, 5, ensemble="score", lean=1.0)
-    radius = certificates.edit_radius(ballots.differences(ballots.winner), ballots.bound).words
-    replaced = exact_margins(ballots, whole, radius)
-    edited = exact_margins(ballots, whole, radius, "edits")
+    said = votes_of(12, 3, 5, ensemble="score", lean=1.0)
+    radius = exact_radii(said, [whole], "edits")[0].words
+    replaced = exact_margins(said, whole, radius)
+    edited = exact_margins(said, whole, radius, "edits")
     assert last_positive(edited) == radius
     assert edited.margins[: radius + 2] == replaced.margins[: radius + 2]
     assert all(one <= other for one, other in zip(edited.margins, replaced.margins, strict=True))
@@ -82,15 +84,15 @@ def test_where_the_search_gives_up_the_curve_is_a_lower_bound_and_says_so(
     monkeypatch, ensemble, seed, kept, choice
 ):
     family_ = family(16, kept, choice=choice, masks=300)
-    ballots = ballots_of(len(family_), 3, seed, ensemble=ensemble, lean=1.0 + seed)
-    radius = certifying.exact_radius(ballots, family_).words
-    true = exact_margins(ballots, family_, radius)
+    said = votes_of(len(family_), 3, seed, ensemble=ensemble, lean=1.0 + seed)
+    radius = exact_radii(said, [family_])[0].words
+    true = exact_margins(said, family_, radius)
 
     def gives_up(self, positions, target):
-        return certificates.coverage.Answer(None, proved=False)
+        return coverage.Answer(None, proved=False)
 
     monkeypatch.setattr(margins.Coverage, "search", gives_up)
-    bounded = exact_margins(ballots, family_, radius)
+    bounded = exact_margins(said, family_, radius)
     assert choice != "sampled" or not all(bounded.known)
     assert last_positive(bounded) == radius == last_positive(true)
     assert all(one <= other for one, other in zip(bounded.margins, true.margins, strict=True))
@@ -103,9 +105,9 @@ def test_where_the_search_gives_up_the_curve_is_a_lower_bound_and_says_so(
 def test_a_sampled_curve_crosses_zero_right_after_its_radius(kind, lean):
     words = 20
     family_ = family(words, 3, choice="sampled", masks=400)
-    ballots = ballots_of(400, 3, 7, lean=lean, tolerance=0.01)
-    radius = certifying.sampled_radius(kind, ballots, family_, 0, alpha=0.05, seed=3).words
-    curve = sampled_margins(kind, ballots, family_, 0, radius, alpha=0.05, seed=3)
+    said = votes_of(400, 3, 7, lean=lean, tolerance=0.01)
+    radius = sampled_radius(kind, said, family_, 0, alpha=0.05, seed=3).words
+    curve = sampled_margins(kind, said, family_, 0, radius, alpha=0.05, seed=3)
     last = last_positive(curve)
     if kind == "paper-as-printed" and last is not None:
         assert radius == last + 1
@@ -115,34 +117,34 @@ def test_a_sampled_curve_crosses_zero_right_after_its_radius(kind, lean):
 
 def test_levine_and_feizis_margin_is_their_test():
     family_ = family(20, 3, choice="sampled", masks=400)
-    ballots = ballots_of(400, 2, 7, lean=1.0)
-    votes = int((ballots.votes == 0).sum())
-    low = Fraction(certificates.lower_bound(votes, 400, 0.05))
-    curve = sampled_margins("ablation", ballots, family_, 0, 2, alpha=0.05)
-    assert curve.margins[2] == low - certificates.delta(20, 3, 2) - Fraction(1, 2)
+    said = votes_of(400, 2, 7, lean=1.0)
+    votes = int((said.best == 0).sum())
+    low = Fraction(lower_bound(votes, 400, 0.05))
+    curve = sampled_margins("ablation", said, family_, 0, 2, alpha=0.05)
+    assert curve.margins[2] == low - delta(20, 3, 2) - Fraction(1, 2)
 
 
 def test_one_class_has_nothing_to_lose():
     nothing = np.zeros(3, dtype=np.int64)
-    ballots = Ballots(1, nothing, nothing.astype(bool), None, nothing, 1, 1)
-    curve = exact_margins(ballots, family(3, 1, choice="all"), 3)
+    said = Votes(1, np.array([3]), nothing, nothing.astype(bool), None, nothing, 1, 1)
+    curve = exact_margins(said, family(3, 1, choice="all"), 3)
     assert curve.margins == (Fraction(1, 2),) * 4
 
 
 def test_kept_sets_that_follow_the_words_have_no_curve():
     drawn = Family("fresh", 3, family(3, 1, choice="all").sets)
     with pytest.raises(OptionError):
-        exact_margins(ballots_of(3, 2, 0), drawn, 0)
+        exact_margins(votes_of(3, 2, 0), drawn, 0)
     with pytest.raises(OptionError):
-        sampled_margins("ablation", ballots_of(3, 2, 0), drawn, 0, 0, alpha=0.05)
+        sampled_margins("ablation", votes_of(3, 2, 0), drawn, 0, 0, alpha=0.05)
 
 
 def test_an_inserted_word_costs_more_than_a_bad_one_replaced():
     scores = np.array([[1.0, 0.0], [0.35, 0.65], [0.35, 0.65], [0.35, 0.65]])
-    ballots = count_ballots(scores, "score", "scores", 0.0)
+    said = count_votes(scores, "score", "scores", 0.0)
     whole = family(4, 1, choice="all")
-    replaced = exact_margins(ballots, whole, 0)
-    edited = exact_margins(ballots, whole, 0, "edits")
+    replaced = exact_margins(said, whole, 0)
+    edited = exact_margins(said, whole, 0, "edits")
     assert edited.margins[1] == replaced.margins[1]
     assert edited.margins[1] - edited.margins[2] == Fraction(1, 8)
     assert edited.margins[2] < replaced.margins[2]

@@ -1,0 +1,188 @@
+"""What a sharded run left: its lines, its summary, one file of it, and whether it is in order."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from ranmask.errors import DataError, OptionError, OutputError
+from ranmask.results.files import check_file, draft, line_bytes, write_json, writing
+from ranmask.runs.shards.columns import batches, decoded
+from ranmask.runs.shards.folder import Manifest, PartRecord, checksum, read_manifest
+from ranmask.runs.summary import RunSummary
+
+_SUMMARISED = ("expected_id", "correct", "words")
+
+
+def folder_lines(folder: Path, manifest: Manifest | None = None) -> Iterator[dict[str, Any]]:
+    """The lines of all parts, in the order of the rows, as a run without shards has them."""
+    known = manifest or read_manifest(folder)
+    for part in known.parts:
+        yield from decoded(folder / part.name, known.command)
+
+
+def summarise_folder(folder: Path) -> RunSummary:
+    """What all parts amount to; counted by columns, which is fast."""
+    manifest = read_manifest(folder)
+    summary = RunSummary(manifest.command, manifest.labels)
+    if "compare" in manifest.run["classifier"].get("options", {}):
+        summary.add(folder_lines(folder, manifest))
+        return summary
+    import pyarrow
+
+    names = (*_SUMMARISED, "radius") if summary.has_radii else _SUMMARISED
+    for part in manifest.parts:
+        for batch in batches(folder / part.name, names):
+            table = pyarrow.Table.from_batches([batch])
+            counted = table.group_by(list(names)).aggregate([([], "count_all")])
+            for group in counted.to_pylist():
+                if group["correct"] is not None:
+                    summary.certified.add(
+                        correct=group["correct"],
+                        radius=group.get("radius"),
+                        words=group["words"],
+                        expected=group["expected_id"],
+                        texts=group["count_all"],
+                    )
+    summary.rows = manifest.rows
+    summary.errors = sum(part.errors for part in manifest.parts)
+    return summary
+
+
+def merge(folder: Path, output: Path, finished: dict[str, Any]) -> int:
+    """Write all rows of a finished run, in their order, to one file; returns how many.
+
+    ``.jsonl``: what a run without shards writes, with its record (whose ``finished`` is
+    ``finished``) beside it.  ``.parquet``: the parts, one after the other.  Each part's checksum is
+    compared before it is used; the file appears when it is whole.
+    """
+    manifest = read_manifest(folder)
+    if not manifest.finished:
+        raise DataError(f"the run in {folder} is not finished: run it again to resume")
+    if output.is_file():
+        raise OutputError(f"{output} exists: choose another output, or delete it")
+    check_file(output)
+    if output.suffix not in (".jsonl", ".parquet"):
+        raise OptionError(f"cannot merge into {output}: its name must end in .jsonl or .parquet")
+    with writing(output), draft(output) as place:
+        if output.suffix == ".parquet":
+            _merge_parquet(folder, manifest, place)
+        else:
+            with place.open("wb") as file:
+                for part in _whole_parts(folder, manifest):
+                    file.writelines(map(line_bytes, decoded(part, manifest.command)))
+            record = output.with_name(output.name + ".run.json")
+            write_json(record, {**manifest.run, "finished": finished})
+    return manifest.rows
+
+
+def _merge_parquet(folder: Path, manifest: Manifest, place: Path) -> None:
+    from pyarrow import parquet
+
+    writer: Any = None
+    try:
+        for part in _whole_parts(folder, manifest):
+            table = parquet.read_table(part)
+            if writer is None:
+                writer = parquet.ParquetWriter(place, table.schema, compression="zstd")
+            writer.write_table(table)
+    finally:
+        if writer is not None:
+            writer.close()
+    if writer is None:
+        raise DataError(f"the run in {folder} has no rows to merge")
+
+
+def _whole_parts(folder: Path, manifest: Manifest) -> Iterator[Path]:
+    for part in manifest.parts:
+        path = folder / part.name
+        if not path.is_file() or checksum(path) != part.sha256:
+            raise DataError(
+                f"{path} is missing or has changed: the command that wrote it does it again"
+            )
+        yield path
+
+
+@dataclass(frozen=True)
+class Verified:
+    """What `verify` found: how much there is, and what is wrong with it, in words."""
+
+    parts: int
+    rows: int
+    errors: int
+    problems: tuple[str, ...]
+
+
+def verify(folder: Path) -> Verified:
+    """Check every file of a folder: checksums, counts, no row missing, no row twice.
+
+    Reads each file once.  Raises `DataError` where there is no manifest to check against.
+    """
+    manifest = read_manifest(folder)
+    problems = [] if manifest.finished else [_unfinished(manifest)]
+    problems += _gaps(manifest)
+    problems += _strangers(folder, manifest)
+    last = 0
+    for part in manifest.parts:
+        found = list(_wrong(folder, part, last))
+        problems += [f"{part.name}: {problem}" for problem in found]
+        last = max(last, part.last_row)
+    errors = sum(part.errors for part in manifest.parts)
+    return Verified(len(manifest.parts), manifest.rows, errors, tuple(problems))
+
+
+def _unfinished(manifest: Manifest) -> str:
+    at_most = manifest.expected_rows
+    of_all = "" if at_most is None else f" of at most {at_most}"
+    return f"the run is not finished: {manifest.rows}{of_all} rows; run it again to resume"
+
+
+def _gaps(manifest: Manifest) -> Iterator[str]:
+    """Shards that are missing, and parts that have not the rows of a whole shard."""
+    numbers = {part.number for part in manifest.parts}
+    if manifest.finished and numbers != set(range(len(numbers))):
+        missing = sorted(set(range(max(numbers))) - numbers)
+        yield f"no part for the shards {', '.join(map(str, missing))}"
+    size = int(manifest.identity["sharding"]["shard_rows"])
+    for part in manifest.parts:
+        short = part.rows < size and part != manifest.parts[-1]
+        if short or part.rows > size:
+            yield f"{part.name} has {part.rows} rows, a shard has {size}"
+
+
+def _strangers(folder: Path, manifest: Manifest) -> Iterator[str]:
+    known = {part.name for part in manifest.parts}
+    for path in sorted(folder.glob("part-*")):
+        if manifest.finished and path.name not in known:
+            yield f"{path.name} is no part of the run"
+
+
+def _wrong(folder: Path, part: PartRecord, last: int) -> Iterator[str]:
+    path = folder / part.name
+    if not path.is_file():
+        yield "the file is missing"
+        return
+    if checksum(path) != part.sha256:
+        yield "the file has changed: its checksum is another one"
+        return
+    rows = errors = 0
+    first = None
+    try:
+        for batch in batches(path, ("row", "error")):
+            errors += len(batch) - batch.column("error").null_count
+            for number in batch.column("row").to_pylist():
+                first = number if first is None else first
+                rows += 1
+                if number <= last:
+                    yield f"row {number} comes after row {last}"
+                    return
+                last = number
+    except DataError as error:
+        yield str(error)
+        return
+    found = (rows, errors, first, last)
+    said = (part.rows, part.errors, part.first_row, part.last_row)
+    if found != said:
+        yield f"rows, errors, first and last row are {found}, in the manifest {said}"

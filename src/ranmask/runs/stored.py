@@ -1,0 +1,63 @@
+"""Results that a run has written, read back: from one file, or from a folder of shards."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from ranmask.data.rows import Row
+from ranmask.errors import DataError
+from ranmask.results import records
+from ranmask.runs.shards.reading import folder_lines
+from ranmask.runs.task import Outcome, Result
+
+_BY_KEY: dict[str, dict[str, type[Result]]] = {
+    "certify": {
+        "others": records.Comparison,
+        "copies": records.ShownCertificate,
+        "shown_label": records.CascadeCertificate,
+        "radius": records.Certificate,
+    },
+    "predict": {
+        "changed": records.BetaEstimate,
+        "suspicion": records.CascadePrediction,
+        "label": records.Prediction,
+    },
+}
+
+
+def read_results(path: str | Path) -> Iterator[Outcome]:
+    """The rows of a run with their results, or errors, in their order; not those of attacks."""
+    for line in stored_lines(Path(path)):
+        text = line.get("text")
+        if "hypothesis" in line:
+            text = (line["premise"], line["hypothesis"])
+        row = Row(line["row"], text, line.get("expected_id"))
+        yield Outcome(row, _result(line), line.get("error"))
+
+
+def first_result(path: Path) -> Result | None:
+    """The first result of a run: all of them are of one kind."""
+    return next((one.result for one in read_results(path) if one.result is not None), None)
+
+
+def stored_lines(path: Path) -> Iterator[dict[str, Any]]:
+    """The lines of a run, from its file or its folder."""
+    if path.is_dir():
+        yield from folder_lines(path)
+        return
+    try:
+        with path.open("rb") as file:
+            for line in file:
+                yield json.loads(line)
+    except (OSError, ValueError) as error:
+        raise DataError(f"cannot read {path}: {error}") from error
+
+
+def _result(line: Mapping[str, Any]) -> Result | None:
+    if "label_id" not in line:
+        return None
+    kinds = _BY_KEY["certify" if "radius" in line else "predict"]
+    return next(kind for key, kind in kinds.items() if key in line).from_dict(line)

@@ -1,0 +1,86 @@
+"""What the lines of a run amount to: accuracy, certified accuracy, and how many lines failed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from ranmask.metrics import CertifiedSummary, certified_values
+
+
+@dataclass(frozen=True)
+class KindSummary:
+    """What one of several certificates of the same texts is worth, and whether it is a proof."""
+
+    guarantee: bool
+    summary: CertifiedSummary
+
+
+@dataclass
+class RunSummary:
+    """What the lines of `certify` or `predict` amount to, added as they come.
+
+    ``certified``: accuracies over the labelled lines.  ``kinds``: what each certificate of a
+    `Comparison` is worth, exact first.  Memory does not grow with the lines.
+    """
+
+    command: str
+    labels: Sequence[str] | None = None
+    rows: int = 0
+    errors: int = 0
+    certified: CertifiedSummary = field(default_factory=CertifiedSummary)
+    kinds: dict[str, KindSummary] = field(default_factory=dict)
+
+    @property
+    def has_radii(self) -> bool:
+        """Whether the results are certificates."""
+        return self.command == "certify"
+
+    def add(self, lines: Iterable[Mapping[str, Any]]) -> None:
+        """Count lines, as a run writes them."""
+        for line in lines:
+            self.rows += 1
+            self.errors += "error" in line
+            if "correct" not in line:
+                continue
+            expected = line["expected_id"]
+            self.certified.add(
+                correct=line["correct"],
+                radius=line.get("radius"),
+                words=line["words"],
+                expected=expected,
+            )
+            for kind, one in {"exact": line, **line["others"]}.items() if "others" in line else ():
+                empty = KindSummary(one["guarantee"], CertifiedSummary())
+                self.kinds.setdefault(kind, empty).summary.add(
+                    correct=one["label_id"] == expected,
+                    radius=one["radius"],
+                    words=line["words"],
+                    expected=expected,
+                )
+
+    def values(self) -> dict[str, Any]:
+        """All figures as plain JSON values."""
+        labelled = self.certified.texts
+        values: dict[str, Any] = {"rows": self.rows, "errors": self.errors, "labelled": labelled}
+        if labelled:
+            values |= self._figures(self.certified)
+        if self.kinds:
+            values["certificates"] = {
+                kind: {"guarantee": one.guarantee, **self._figures(one.summary)}
+                for kind, one in self.kinds.items()
+            }
+        return values
+
+    def _figures(self, summary: CertifiedSummary) -> dict[str, Any]:
+        values: dict[str, Any] = {"accuracy": float(summary.accuracy)}
+        if self.has_radii:
+            rate = summary.median_rate
+            values["MCB"] = summary.median_radius
+            values["MCR"] = None if rate is None else float(rate)
+            values["CR"] = [
+                float(summary.certified_accuracy(changed))
+                for changed in range(summary.largest_radius + 1)
+            ]
+        return {**values, **certified_values(summary, self.labels, certified=self.has_radii)}
