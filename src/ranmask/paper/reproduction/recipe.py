@@ -1,36 +1,6 @@
 """A recipe: the ranmask commands that make one table or figure of the paper, as a TOML file.
 
-    format = "ranmask-recipe"
-    version = 1
-    title = "Certified robustness on SST2"
-    kind = "certified"              # how a report shows it
-    paper = "tb-sst2-certified"     # the table or figure, as the paper labels it
-    corpus = "sst2"
-    about = "What it shows."
-
-    [settings]                      # of every size
-    rates = [0.2, 0.3]
-
-    [sizes.default]                 # of one size; beside it [sizes.smoke] and [sizes.paper]
-    texts = 1000
-
-    [[steps]]
-    name = "sst2-mask{rate}"
-    measures = "training"
-    each = { rate = "rates" }       # one step for each value of a setting
-    command = "train --data {corpus} {train} --mask-rate {rate} --output {output}"
-
-    [[steps]]
-    name = "sst2-mask{rate}-certified"
-    measures = "certified"
-    each = { rate = "rates" }
-    place = { rate = "{rate}" }     # where its result belongs in the table
-    command = "certify --model @sst2-mask{rate} --data {corpus} --rows {texts} --output {output}"
-
-``{setting}`` stands for a setting, ``{output}`` for the step's own place, ``@name`` for what the
-step of that name made, which is then done first.  A word that is one setting only, and that
-setting a list, becomes as many words; an item of a list may name settings itself.  Settings
-that all recipes share are in ``shared.toml`` beside them: of a size, and of a corpus in it.
+docs/reproduction.md describes the format ("Your own recipe").
 """
 
 from __future__ import annotations
