@@ -52,7 +52,7 @@ _CASCADE_OPTIONS: dict[str, type | tuple[type, ...]] = {"threshold": (int, float
 
 
 @dataclass(frozen=True)
-class Record:
+class ModelConfig:
     """``kind`` of the model, one of `KINDS`, and its smoothing.
 
     ``parts`` names the folders inside that hold the parts of a blend, or of a `CASCADE`, whose
@@ -65,7 +65,7 @@ class Record:
 
 
 def write(folder: Path, kind: str, smoothing: Mapping[str, Any], parts: Sequence[str] = ()) -> None:
-    """Write the record of a model into ``folder``; options that are None are left out."""
+    """Write the config of a model into ``folder``; options that are None are left out."""
     given = {key: value for key, value in smoothing.items() if value is not None}
     record: dict[str, Any] = {"format": "ranmask", "version": FILE_VERSION, "kind": kind}
     if parts:
@@ -74,8 +74,14 @@ def write(folder: Path, kind: str, smoothing: Mapping[str, Any], parts: Sequence
     (folder / FILE_NAME).write_text(json.dumps(record, indent=2) + "\n", encoding="utf-8")
 
 
-def read(path: Path) -> Record:
-    """The record in the file ``path``; one without a kind is an encoder's."""
+def of_folder(folder: Path) -> ModelConfig | None:
+    """The config of the model in a folder; None where it has none."""
+    path = folder / FILE_NAME
+    return read(path) if path.is_file() else None
+
+
+def read(path: Path) -> ModelConfig:
+    """The config in the file ``path``; one without a kind is an encoder's."""
     try:
         record = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError, json.JSONDecodeError) as error:
@@ -98,7 +104,7 @@ def read(path: Path) -> Record:
             raise ModelError(f"{path} has the option {key!r}, which this ranmask does not know")
         if not isinstance(value, known[key]):
             raise ModelError(f"{path} has {key}={value!r}, which is of the wrong type")
-    return Record(kind, options, _parts(record.get("parts", []), kind, path))
+    return ModelConfig(kind, options, _parts(record.get("parts", []), kind, path))
 
 
 def _parts(parts: object, kind: str, path: Path) -> tuple[str, ...]:
