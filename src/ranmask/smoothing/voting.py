@@ -115,6 +115,10 @@ class VotingClassifier(ABC, Generic[_Options, _Copies]):
             "options": resolved if isinstance(resolved, dict) else resolved.to_dict(),
         }
 
+    def options_with(self, **given: Any) -> _Options:
+        """The options of this classifier `with_options`, without building it."""
+        return type(self.options)(**self._overridden(given))
+
     def with_options(self, *, base: BaseClassifier | None = None, **given: Any) -> Self:
         """This classifier with other options, or over another base classifier.
 

@@ -7,8 +7,8 @@ from typing import Any
 from fastapi import FastAPI
 from fastapi.openapi.utils import get_openapi
 
+from ranmask.serving.auth import needs_key
 from ranmask.serving.schemas import ErrorAnswer
-from ranmask.serving.security import needs_key
 
 ERRORS = {
     400: "The body is not JSON, or is nested too deep.",

@@ -17,14 +17,13 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import Any, TypeAlias
 
+from ranmask.serving.context import FairSemaphore, RequestContext
 from ranmask.serving.faults import Closing, ServingFault
-from ranmask.serving.tickets import Ticket
-from ranmask.serving.turns import Turns
-from ranmask.serving.work import Receive, Workers, turns_of_requests, waited
-from ranmask.words import Text
+from ranmask.serving.sizing import ReadText
+from ranmask.serving.workers import Receive, Workers, turns_of_requests, waited
 
 Answer: TypeAlias = list[dict[str, Any]]
-AnswerAll: TypeAlias = Callable[[Sequence[Text], Ticket], Answer]
+AnswerAll: TypeAlias = Callable[[Sequence[ReadText], RequestContext], Answer]
 """A result for each text; ``answer_all(a + b)`` is ``answer_all(a) + answer_all(b)``."""
 
 SHORT_COPIES = 512
@@ -37,7 +36,7 @@ _GROUPS_AT_ONCE = 2  # of one question: while one is computed, the next is prepa
 class _Member:
     """One request that waits; nobody does once ``answer`` is done, and it has no texts then."""
 
-    def __init__(self, texts: Sequence[Text], copies: int, deadline: float) -> None:
+    def __init__(self, texts: Sequence[ReadText], copies: int, deadline: float) -> None:
         self.texts = texts
         self.copies = copies
         self.deadline = deadline
@@ -50,11 +49,11 @@ class _Group:
 
     def __init__(self, members: list[_Member]) -> None:
         self.members = members
-        self.ticket = Ticket(max(member.deadline for member in members))
+        self.context = RequestContext(max(member.deadline for member in members))
 
     def left(self) -> None:
         if all(member.answer.done() for member in self.members):
-            self.ticket.cancel()
+            self.context.cancel()
 
 
 class _Question:
@@ -80,7 +79,7 @@ class _Question:
         return group
 
 
-class Gathering:
+class RequestBatcher:
     """Answers short requests in groups, in ``threads`` of its own.
 
     Each request has the answer, and the failures, that it would have alone.
@@ -97,7 +96,7 @@ class Gathering:
         receive: Receive,
         question: Hashable,
         answer_all: AnswerAll,
-        texts: Sequence[Text],
+        texts: Sequence[ReadText],
         copies: int,
     ) -> Answer:
         """The results of ``texts``; requests of an equal ``question`` may be answered with it."""
@@ -155,25 +154,25 @@ def _tell(member: _Member, answer: Answer | Exception) -> None:
         member.answer.set_result(answer)
 
 
-def _work(answer_all: AnswerAll, group: _Group, turns: Turns) -> list[Answer | Exception]:
+def _work(answer_all: AnswerAll, group: _Group, turns: FairSemaphore) -> list[Answer | Exception]:
     try:
-        with group.ticket.at_work(turns):
+        with group.context.at_work(turns):
             texts = [member.texts for member in group.members]  # of those who are still there
-            return _answers(answer_all, texts, group.ticket)
+            return _answers(answer_all, texts, group.context)
     except ServingFault as fault:
         return [fault for _ in group.members]
 
 
 def _answers(
-    answer_all: AnswerAll, asked: Sequence[Sequence[Text]], ticket: Ticket
+    answer_all: AnswerAll, asked: Sequence[Sequence[ReadText]], context: RequestContext
 ) -> list[Answer | Exception]:
     """What each request is told: by one call for all, or by one for each where that fails."""
     try:
-        results = iter(answer_all([text for texts in asked for text in texts], ticket))
+        results = iter(answer_all([text for texts in asked for text in texts], context))
         return [[next(results) for _ in texts] for texts in asked]
     except ServingFault as fault:  # the same for all of them
         return [fault for _ in asked]
     except Exception as error:
         if len(asked) == 1:
             return [error]
-    return [answer for texts in asked for answer in _answers(answer_all, [texts], ticket)]
+    return [answer for texts in asked for answer in _answers(answer_all, [texts], context)]

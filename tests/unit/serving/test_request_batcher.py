@@ -9,11 +9,11 @@ import weakref
 import pytest
 
 from ranmask.errors import check_cancelled
-from ranmask.serving import gathering
+from ranmask.serving import batching
+from ranmask.serving.batching import RequestBatcher
 from ranmask.serving.faults import Busy, Cancelled, Closing, DeadlinePassed
-from ranmask.serving.gathering import Gathering
 from ranmask.serving.problems import Problem
-from ranmask.serving.work import Workers
+from ranmask.serving.workers import Workers
 
 
 async def stays():
@@ -22,11 +22,11 @@ async def stays():
 
 
 class Model:
-    """Answers texts; the first calls wait for ``go``, with ``deaf`` whatever their tickets say."""
+    """Answers texts; the first calls wait for ``go``, with ``deaf`` whatever their contexts say."""
 
     def __init__(self, held=0, fails=lambda texts: None, deaf=False):
         self.calls = []
-        self.tickets = []
+        self.contexts = []
         self.go = threading.Event()
         self.begun = threading.Semaphore(0)
         self._held = held
@@ -34,16 +34,16 @@ class Model:
         self._deaf = deaf
         self._lock = threading.Lock()
 
-    def __call__(self, texts, ticket):
+    def __call__(self, texts, context):
         with self._lock:
             self.calls.append(list(texts))
-            self.tickets.append(ticket)
+            self.contexts.append(context)
             held = len(self.calls) <= self._held
         self.begun.release()
         if held and self._deaf:
             assert self.go.wait(10)
         elif held:
-            ticket.wait(self.go)  # as for copies: others may compute meanwhile
+            context.wait(self.go)  # as for copies: others may compute meanwhile
         error = self._fails(texts)
         if error is not None:
             raise error
@@ -60,10 +60,10 @@ class Party:
     def __init__(self, model, *, seconds=10.0, threads=4, waiting=1000):
         self.model = model
         self.workers = Workers(threads, waiting, seconds)
-        self.gathering = Gathering(self.workers, threads)
+        self.batcher = RequestBatcher(self.workers, threads)
 
     def ask(self, *texts, question="q", copies=1, receive=stays, model=None):
-        run = self.gathering.run(receive, question, model or self.model, texts, copies)
+        run = self.batcher.run(receive, question, model or self.model, texts, copies)
         return asyncio.ensure_future(run)
 
     async def begun(self):
@@ -71,7 +71,7 @@ class Party:
 
     def close(self):
         self.model.go.set()
-        self.gathering.close()
+        self.batcher.close()
         self.workers.close()
 
 
@@ -147,7 +147,7 @@ def test_only_a_client_that_leaves_has_left():
 
 
 def test_a_group_is_no_larger_than_a_batch(monkeypatch):
-    monkeypatch.setattr(gathering, "_TOGETHER_COPIES", 10)
+    monkeypatch.setattr(batching, "_TOGETHER_COPIES", 10)
 
     async def scene(party):
         held = [party.ask("x"), party.ask("y")]
@@ -164,7 +164,7 @@ def test_a_group_is_no_larger_than_a_batch(monkeypatch):
 
 
 def test_a_group_may_be_as_large_as_a_batch_and_one_that_is_larger_goes_alone(monkeypatch):
-    monkeypatch.setattr(gathering, "_TOGETHER_COPIES", 10)
+    monkeypatch.setattr(batching, "_TOGETHER_COPIES", 10)
 
     async def scene(party):
         held = [party.ask("x"), party.ask("y")]
@@ -193,7 +193,7 @@ def test_a_group_has_until_the_deadline_of_its_youngest():
         party.model.go.set()
         await asyncio.gather(*held, older, younger)
         assert party.model.calls[2] == ["older", "younger"]
-        assert party.model.tickets[2].deadline >= asked + 10
+        assert party.model.contexts[2].deadline >= asked + 10
 
     played(scene, Model(held=2), seconds=10.0)
 
@@ -252,7 +252,7 @@ class TestLeaving:
             with pytest.raises(Problem) as caught:
                 await leaving
             assert caught.value.code == "client_gone"
-            assert len(party.gathering._questions["q"].waiting) == 1
+            assert len(party.batcher._questions["q"].waiting) == 1
             party.model.go.set()
             await asyncio.gather(*held, staying)
 
@@ -281,25 +281,25 @@ class TestLeaving:
             party.model.go = threading.Event()  # the next call is held as well
             again.set()
             await party.begun()
-            ticket = party.model.tickets[2]
+            context = party.model.contexts[2]
             events[0].set()
             await asyncio.wait(together[:1])
-            assert not ticket.cancelled
+            assert not context.cancelled
             events[1].set()
             await asyncio.wait(together)
-            assert ticket.cancelled
+            assert context.cancelled
             party.model.go.set()
             await asyncio.gather(*held)
             for one in together:
                 assert one.exception().code == "client_gone"
 
         class Twice(Model):
-            def __call__(self, texts, ticket):
+            def __call__(self, texts, context):
                 go = self.go
                 super_go = len(self.calls) >= 2
-                answer = super().__call__(texts, ticket)
+                answer = super().__call__(texts, context)
                 if super_go:
-                    ticket.wait(go)
+                    context.wait(go)
                 return answer
 
         played(scene, Twice(held=2))
@@ -326,15 +326,15 @@ class TestLeaving:
             party.model.later.set()
             assert await staying == [{"said": "here"}]
             await asyncio.sleep(0)
-            assert not party.gathering._questions
+            assert not party.batcher._questions
 
         class Pausing(Model):
             later = threading.Event()
 
-            def __call__(self, texts, ticket):
-                answer = super().__call__(texts, ticket)
+            def __call__(self, texts, context):
+                answer = super().__call__(texts, context)
                 if "here" in texts:
-                    ticket.wait(self.later)
+                    context.wait(self.later)
                 return answer
 
         played(scene, Pausing(held=2))
@@ -344,7 +344,7 @@ class TestLeaving:
             with pytest.raises(Problem) as caught:
                 await party.ask("x")
             assert caught.value.code == "deadline"
-            assert party.model.tickets[0].cancelled
+            assert party.model.contexts[0].cancelled
 
         played(scene, Model(held=1, deaf=True), seconds=0.1)
 
@@ -368,7 +368,7 @@ def test_nothing_is_kept_of_questions_that_were_answered():
         for number in range(5):
             await party.ask("a", question=number)
         await asyncio.sleep(0.02)
-        assert not party.gathering._questions
+        assert not party.batcher._questions
 
     played(scene, Model())
 
@@ -400,9 +400,9 @@ def test_a_group_that_waits_for_a_thread_computes_only_who_is_still_there():
         assert not kept
         party.model.go.set()
         await asyncio.gather(*held, here)
-        await asyncio.to_thread(party.gathering.close)
+        await asyncio.to_thread(party.batcher.close)
         await asyncio.sleep(0.02)
-        assert not party.gathering._questions
+        assert not party.batcher._questions
 
     model = Model(held=2)
     played(scene, model, threads=2)
@@ -416,7 +416,7 @@ def test_closing_answers_what_is_at_work_and_refuses_what_has_not_begun():
         queued = [party.ask("y", question="other"), party.ask("z", question="other")]
         waiting = party.ask("w", question="other")
         await asyncio.sleep(0.02)
-        closing = asyncio.ensure_future(asyncio.to_thread(party.gathering.close))
+        closing = asyncio.ensure_future(asyncio.to_thread(party.batcher.close))
         for one in (*queued, waiting):
             with pytest.raises(Closing):
                 await one
@@ -436,7 +436,7 @@ class TestWorkers:
         async def scene(workers):
             go, begun = threading.Event(), threading.Event()
 
-            def long(ticket):
+            def long(context):
                 begun.set()
                 assert go.wait(10)
 
@@ -450,7 +450,7 @@ class TestWorkers:
                 text = HeldText(number)
                 kept.add(text)
                 with pytest.raises(Problem):
-                    await workers.run(leaves, lambda ticket, text=text: text)
+                    await workers.run(leaves, lambda context, text=text: text)
                 del text
             gc.collect()
             assert not kept
@@ -466,7 +466,7 @@ class TestWorkers:
         async def scene(workers):
             ended = threading.Event()
 
-            def searches(ticket):
+            def searches(context):
                 try:
                     while True:
                         check_cancelled()
@@ -484,7 +484,7 @@ class TestWorkers:
         async def scene(workers):
             begun, ended = threading.Event(), threading.Event()
 
-            def searches(ticket):
+            def searches(context):
                 begun.set()
                 try:
                     while True:

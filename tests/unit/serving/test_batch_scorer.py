@@ -13,11 +13,10 @@ from hypothesis import strategies as st
 from ranmask import SmoothedClassifier
 from ranmask.errors import ClassifierError, ModelError, OptionError
 from ranmask.models.base import BaseClassifier, MaskedCopies
-from ranmask.serving.asks import Ask, fair_shares
+from ranmask.serving.context import FairSemaphore, RequestContext
 from ranmask.serving.faults import Busy, Cancelled, Closing, DeadlinePassed
-from ranmask.serving.pool import CopyPool
-from ranmask.serving.tickets import Ticket
-from ranmask.serving.turns import Turns
+from ranmask.serving.scorer import BatchScorer
+from ranmask.serving.scoring_requests import ScoringRequest, fair_shares
 from ranmask.words import Document
 
 PATIENCE = 20  # seconds: a test that waits longer has met a deadlock
@@ -103,8 +102,8 @@ def threads():
         yield executor
 
 
-def ask(executor, pool, texts, ticket=None):
-    return executor.submit(pool.classifier(ticket or Ticket()).score, texts)
+def ask(executor, pool, texts, context=None):
+    return executor.submit(pool.classifier(context or RequestContext()).score, texts)
 
 
 def until(condition):
@@ -117,8 +116,8 @@ def until(condition):
 def test_rows_come_back_in_order_whatever_the_batches():
     base = Echo()
     texts = [text(1, 5), text(2, 0), text(3, 100), text(4, 1)]
-    with CopyPool(base, batch_copies=33) as pool:
-        scores = pool.classifier(Ticket()).score(texts)
+    with BatchScorer(base, batch_copies=33) as pool:
+        scores = pool.classifier(RequestContext()).score(texts)
         figures = pool.figures()
     check_rows(texts, scores)
     assert [sum(rows for _, rows in batch) for batch in base.batches] == [33, 33, 33, 7]
@@ -128,7 +127,7 @@ def test_rows_come_back_in_order_whatever_the_batches():
 
 def test_waiting_asks_share_a_batch(threads):
     base = Gated()
-    with CopyPool(base, batch_copies=100) as pool:
+    with BatchScorer(base, batch_copies=100) as pool:
         first = ask(threads, pool, [text(0, 1)])
         base.await_batch()
         others = [ask(threads, pool, [text(n, 2)]) for n in range(1, 9)]
@@ -142,7 +141,7 @@ def test_waiting_asks_share_a_batch(threads):
 
 def test_a_short_ask_overtakes_long_ones_and_a_long_one_moves_on(threads):
     base = Gated()
-    with CopyPool(base, batch_copies=64, batch_seconds=1e9) as pool:
+    with BatchScorer(base, batch_copies=64, batch_seconds=1e9) as pool:
         long = ask(threads, pool, [text(0, 100_000)])
         base.await_batch()
         longer = ask(threads, pool, [text(1, 50_000)])
@@ -162,7 +161,7 @@ def test_a_short_ask_overtakes_long_ones_and_a_long_one_moves_on(threads):
     room=st.integers(1, 200),
 )
 def test_fair_shares(left, room):
-    asks = {Ask([text(0, copies)]): copies for copies in left}
+    asks = {ScoringRequest([text(0, copies)]): copies for copies in left}
     shares = fair_shares(asks, room)
     assert sum(shares.values()) == min(room, sum(left))
     assert all(0 < share <= asks[one] for one, share in shares.items())
@@ -178,7 +177,7 @@ def test_fair_shares(left, room):
 )
 def test_portions_put_together_are_the_whole(sizes, portions):
     texts = [text(number, size) for number, size in enumerate(sizes)]
-    whole, place = Ask(texts), 0
+    whole, place = ScoringRequest(texts), 0
     while whole.left:
         portion = whole.take(portions[place % len(portions)])
         assert portion.copies and all(map(len, portion.copies))
@@ -192,7 +191,7 @@ def test_portions_put_together_are_the_whole(sizes, portions):
 
 def test_only_the_guilty_ask_fails(threads):
     base = Gated(guilty={3})
-    with CopyPool(base, batch_copies=1000) as pool:
+    with BatchScorer(base, batch_copies=1000) as pool:
         first = ask(threads, pool, [text(0, 1)])
         base.await_batch()
         others = {n: ask(threads, pool, [text(n, 4)]) for n in range(1, 6)}
@@ -222,31 +221,31 @@ def test_only_the_guilty_ask_fails(threads):
 )
 def test_a_broken_model_fails_its_ask_and_the_pool_goes_on(answer):
     base = Echo()
-    with CopyPool(base, batch_copies=40, batch_seconds=1e9) as pool:
+    with BatchScorer(base, batch_copies=40, batch_seconds=1e9) as pool:
         healthy, base.score = base.score, answer
         with pytest.raises((ClassifierError, TypeError)):
-            pool.classifier(Ticket()).score([text(1, 50)])
+            pool.classifier(RequestContext()).score([text(1, 50)])
         base.score = healthy
-        check_rows([text(1, 50)], pool.classifier(Ticket()).score([text(1, 50)]))
+        check_rows([text(1, 50)], pool.classifier(RequestContext()).score([text(1, 50)]))
 
 
 def test_a_full_queue_refuses_new_requests_and_says_when_to_come_again(threads):
     base = Gated()
-    with CopyPool(base, batch_copies=32, waiting_copies=100) as pool:
-        ticket = Ticket()
-        running = ask(threads, pool, [text(0, 32)], ticket)
+    with BatchScorer(base, batch_copies=32, waiting_copies=100) as pool:
+        context = RequestContext()
+        running = ask(threads, pool, [text(0, 32)], context)
         base.await_batch()
         huge = ask(threads, pool, [text(1, 500)])  # nothing waits: taken, however long
         until(lambda: pool.figures().waiting_asks == 1)
         with pytest.raises(Busy, match="500 masked copies are waiting") as refusal:
-            pool.classifier(Ticket()).score([text(2, 33)])
+            pool.classifier(RequestContext()).score([text(2, 33)])
         assert refusal.value.seconds == 1.0
         base.gate.release(1)
         running.result(PATIENCE)
-        again = ask(threads, pool, [text(3, 40)], ticket)  # let in before: not refused half way
+        again = ask(threads, pool, [text(3, 40)], context)  # let in before: not refused half way
         until(lambda: pool.figures().waiting_asks == 2)
         with pytest.raises(Busy) as refusal:
-            pool.classifier(Ticket()).score([text(2, 33)])
+            pool.classifier(RequestContext()).score([text(2, 33)])
         assert 0 < refusal.value.seconds < PATIENCE
         assert pool.figures().refused_asks == 2
         base.gate.release(100)
@@ -257,14 +256,14 @@ def test_a_full_queue_refuses_new_requests_and_says_when_to_come_again(threads):
 @pytest.mark.parametrize(("copies", "seconds"), [(33, 4.33), (100_000, 5.0)])
 def test_there_is_room_again_once_what_waits_is_computed(threads, copies, seconds):
     base = Gated()
-    with CopyPool(base, batch_copies=32, waiting_copies=100) as pool:
+    with BatchScorer(base, batch_copies=32, waiting_copies=100) as pool:
         running = ask(threads, pool, [text(0, 1)])
         base.await_batch()
         long = ask(threads, pool, [text(1, 500)])
         until(lambda: pool.figures().waiting_asks == 1)
         pool._pace = 100.0  # copies a second
         with pytest.raises(Busy) as refusal:
-            pool.classifier(Ticket()).score([text(2, copies)])
+            pool.classifier(RequestContext()).score([text(2, copies)])
         assert refusal.value.seconds == pytest.approx(seconds)
         base.gate.release(100)
         running.result(PATIENCE)
@@ -273,7 +272,7 @@ def test_there_is_room_again_once_what_waits_is_computed(threads, copies, second
 
 def test_long_requests_do_not_keep_short_ones_out(threads):
     base = Gated()
-    with CopyPool(base, batch_copies=32, waiting_copies=100) as pool:
+    with BatchScorer(base, batch_copies=32, waiting_copies=100) as pool:
         running = ask(threads, pool, [text(0, 1)])
         base.await_batch()
         long = ask(threads, pool, [text(1, 500)])
@@ -281,7 +280,7 @@ def test_long_requests_do_not_keep_short_ones_out(threads):
         short = [ask(threads, pool, [text(n, 32)]) for n in (2, 3, 4)]
         until(lambda: pool.figures().waiting_asks == 4)
         with pytest.raises(Busy, match="96 masked copies are waiting"):  # of short ones
-            pool.classifier(Ticket()).score([text(5, 5)])
+            pool.classifier(RequestContext()).score([text(5, 5)])
         fits = ask(threads, pool, [text(6, 4)])
         until(lambda: pool.figures().waiting_asks == 5)
         base.gate.release(100)
@@ -295,11 +294,11 @@ def test_long_requests_do_not_keep_short_ones_out(threads):
 
 def test_cancelling_wakes_the_waiter_and_drops_its_copies(threads):
     base = Gated()
-    with CopyPool(base, batch_copies=32) as pool:
-        ticket = Ticket()
-        long = ask(threads, pool, [text(0, 1000)], ticket)
+    with BatchScorer(base, batch_copies=32) as pool:
+        context = RequestContext()
+        long = ask(threads, pool, [text(0, 1000)], context)
         base.await_batch()
-        ticket.cancel()
+        context.cancel()
         with pytest.raises(Cancelled):  # at once: the batch in flight is not awaited
             long.result(PATIENCE)
         figures = pool.figures()
@@ -307,24 +306,24 @@ def test_cancelling_wakes_the_waiter_and_drops_its_copies(threads):
         base.gate.release(100)
         check_rows([text(1, 3)], ask(threads, pool, [text(1, 3)]).result(PATIENCE))
         with pytest.raises(Cancelled):
-            pool.classifier(ticket).score([text(2, 1)])
+            pool.classifier(context).score([text(2, 1)])
         assert pool.figures().asks == 2  # that one was not even asked
-    assert ticket.cancelled
+    assert context.cancelled
     assert sum(rows for batch in base.batches for _, rows in batch) == 32 + 3
 
 
 def test_a_late_request_ends_at_its_deadline(threads):
     base = Gated()
-    with CopyPool(base, batch_copies=32) as pool:
-        late = ask(threads, pool, [text(0, 1000)], Ticket(time.monotonic() + 0.05))
+    with BatchScorer(base, batch_copies=32) as pool:
+        late = ask(threads, pool, [text(0, 1000)], RequestContext(time.monotonic() + 0.05))
         with pytest.raises(DeadlinePassed):
             late.result(PATIENCE)
         assert pool.figures().waiting_copies == 0
         base.gate.release(100)
         with pytest.raises(DeadlinePassed):
-            pool.classifier(Ticket(time.monotonic() - 1)).score([text(1, 1)])
+            pool.classifier(RequestContext(time.monotonic() - 1)).score([text(1, 1)])
         assert pool.figures().asks == 1
-        in_time = Ticket(time.monotonic() + PATIENCE)
+        in_time = RequestContext(time.monotonic() + PATIENCE)
         check_rows([text(1, 3)], ask(threads, pool, [text(1, 3)], in_time).result(PATIENCE))
 
 
@@ -334,8 +333,8 @@ def test_batches_shrink_to_what_the_model_can_do_in_time():
             time.sleep(0.02)
 
     base = Slow()
-    with CopyPool(base, batch_copies=5000, batch_seconds=0.001) as pool:
-        pool.classifier(Ticket()).score([text(0, 500)])
+    with BatchScorer(base, batch_copies=5000, batch_seconds=0.001) as pool:
+        pool.classifier(RequestContext()).score([text(0, 500)])
     sizes = [sum(rows for _, rows in batch) for batch in base.batches]
     assert sizes[0] == 256 and max(sizes[1:]) == 32
 
@@ -347,18 +346,18 @@ def test_batches_grow_again_when_the_model_is_faster():
                 time.sleep(0.05)
 
     base = Warming()
-    with CopyPool(base, batch_copies=5000, batch_seconds=0.01) as pool:
-        pool.classifier(Ticket()).score([text(0, 30_000)])
+    with BatchScorer(base, batch_copies=5000, batch_seconds=0.01) as pool:
+        pool.classifier(RequestContext()).score([text(0, 30_000)])
     sizes = [sum(rows for _, rows in batch) for batch in base.batches]
     assert max(sizes[1:3]) < 256 < 1000 < max(sizes)
 
 
 def test_after_a_failed_batch_nothing_is_computed_for_those_who_left(threads):
     base = Gated(guilty={3})
-    with CopyPool(base, batch_copies=1000) as pool:
+    with BatchScorer(base, batch_copies=1000) as pool:
         first = ask(threads, pool, [text(0, 1)])
         base.await_batch()
-        left = Ticket()
+        left = RequestContext()
         others = {
             number: ask(threads, pool, [text(number, 4)], left if number == 4 else None)
             for number in (3, 4, 5)
@@ -379,28 +378,28 @@ def test_after_a_failed_batch_nothing_is_computed_for_those_who_left(threads):
 
 def test_closing_finishes_what_waits(threads):
     base = Gated()
-    pool = CopyPool(base, batch_copies=32)
-    ticket = Ticket()
-    running = ask(threads, pool, [text(0, 100)], ticket)
+    pool = BatchScorer(base, batch_copies=32)
+    context = RequestContext()
+    running = ask(threads, pool, [text(0, 100)], context)
     base.await_batch()
     pool.stop_admitting()
     with pytest.raises(Closing):
-        pool.classifier(Ticket()).score([text(1, 1)])
-    more = ask(threads, pool, [text(2, 5)], ticket)  # of a request that was let in before
+        pool.classifier(RequestContext()).score([text(1, 1)])
+    more = ask(threads, pool, [text(2, 5)], context)  # of a request that was let in before
     until(lambda: pool.figures().waiting_asks == 2)
     base.gate.release(100)
     pool.close()
     check_rows([text(0, 100)], running.result(PATIENCE))
     check_rows([text(2, 5)], more.result(PATIENCE))
     with pytest.raises(Closing):
-        pool.classifier(ticket).score([text(2, 5)])
+        pool.classifier(context).score([text(2, 5)])
     pool.close()
 
 
 @pytest.mark.parametrize("drain", [True, False])
 def test_closing_does_not_wait_for_a_model_that_hangs(threads, drain):
     base = Gated()
-    pool = CopyPool(base, batch_copies=32)
+    pool = BatchScorer(base, batch_copies=32)
     flying = ask(threads, pool, [text(0, 10)])
     base.await_batch()
     waiting = ask(threads, pool, [text(1, 10)])
@@ -415,7 +414,7 @@ def test_closing_does_not_wait_for_a_model_that_hangs(threads, drain):
 
 def test_closing_without_draining_computes_nothing_more(threads):
     base = Gated()
-    pool = CopyPool(base, batch_copies=32)
+    pool = BatchScorer(base, batch_copies=32)
     flying = ask(threads, pool, [text(0, 10)])
     base.await_batch()
     waiting = ask(threads, pool, [text(1, 10)])
@@ -435,9 +434,9 @@ def test_nothing_is_lost_or_mixed_up_under_stress(seed):
     """Random asks, failures, cancels and deadlines of many threads; two pools in turns."""
     draw = random.Random(seed)
     guilty = set(draw.sample(range(100), 10))
-    turns, bases = Turns(), [Echo(guilty), Echo(guilty)]
+    turns, bases = FairSemaphore(), [Echo(guilty), Echo(guilty)]
     bases[1].at_work = bases[0].at_work  # two at once are found out
-    pools = [CopyPool(base, batch_copies=draw.randint(1, 60), turns=turns) for base in bases]
+    pools = [BatchScorer(base, batch_copies=draw.randint(1, 60), turns=turns) for base in bases]
     jobs = []
     for number in range(0, 100, 2):
         sizes = [draw.randint(0, 40) for _ in range(2)]
@@ -446,12 +445,12 @@ def test_nothing_is_lost_or_mixed_up_under_stress(seed):
 
     def run(job):
         pool, texts, end = job
-        ticket = Ticket(time.monotonic() + 0.002 if end == "late" else None)
+        context = RequestContext(time.monotonic() + 0.002 if end == "late" else None)
         if end == "cancel":
-            threading.Timer(0.001, ticket.cancel).start()
+            threading.Timer(0.001, context.cancel).start()
         is_guilty = any(int(one.document.words[0]) in guilty and len(one) for one in texts)
         try:
-            scores = pool.classifier(ticket).score(texts)
+            scores = pool.classifier(context).score(texts)
         except ClassifierError as error:
             own = {one.document.words[0] for one in texts}
             assert str(error) == "no copies to score" or str(error).split()[-1] in own
@@ -474,7 +473,7 @@ def test_nothing_is_lost_or_mixed_up_under_stress(seed):
 
 
 def test_turns_are_given_in_order(threads):
-    turns, order = Turns(), []
+    turns, order = FairSemaphore(), []
     with turns:
         waiting = []
         for number in range(5):
@@ -489,8 +488,8 @@ def test_turns_are_given_in_order(threads):
 
 def test_everything_but_the_scores_is_the_models_own():
     base = Echo()
-    with CopyPool(base) as pool:
-        pooled = pool.classifier(Ticket())
+    with BatchScorer(base) as pool:
+        pooled = pool.classifier(RequestContext())
         for name in ("labels", "outputs", "order_free", "votes_only", "tolerance", "assumes"):
             assert getattr(pooled, name) == getattr(base, name), name
         assert pooled.description() == {"kind": "echo"}
@@ -508,4 +507,4 @@ def test_everything_but_the_scores_is_the_models_own():
 )
 def test_wrong_sizes_are_refused(wrong):
     with pytest.raises(OptionError, match=next(iter(wrong))):
-        CopyPool(Echo(), **wrong)
+        BatchScorer(Echo(), **wrong)

@@ -28,7 +28,7 @@ _BEARER = "bearer "
 _OPEN = frozenset({"/", "/docs", "/docs.css", "/openapi.json", "/healthz", "/readyz"})
 
 
-class Gate:
+class AuthMiddleware:
     """Middleware: lets a request in if it has the key, or, without one, if it calls this machine.
 
     Without a key the name that a request calls must be one of this machine: a web page whose own

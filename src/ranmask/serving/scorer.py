@@ -1,7 +1,7 @@
 """Copies of all waiting requests, scored together by one thread a model.
 
-A request smooths a `pooled.PooledClassifier`, whose `score` hands copies to the pool and waits.
-The pool's thread fills batches with copies of all who wait (`asks.fair_shares`), calls the model
+A request smooths a `BatchedClassifier`, whose `score` hands copies to the pool and waits.
+The pool's thread fills batches with copies of all who wait (`fair_shares`), calls the model
 once a batch, and deals the rows out.  What a copy is given does not depend on its company, so that
 answers are those of a classifier that is alone, up to the `tolerance` that certificates allow for.
 
@@ -13,20 +13,19 @@ from __future__ import annotations
 import threading
 import time
 import weakref
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from types import TracebackType
 
 import numpy as np
 
-from ranmask.errors import ClassifierError, OptionError
-from ranmask.models.base import BaseClassifier, MaskedCopies, Scores
-from ranmask.serving.asks import Ask, Portion, fair_shares
+from ranmask.errors import ClassifierError, ModelError, OptionError
+from ranmask.models.base import BaseClassifier, Hiding, MaskedCopies, Scores, WrappedClassifier
+from ranmask.serving.context import FairSemaphore, RequestContext
 from ranmask.serving.faults import Busy, Closing
-from ranmask.serving.pooled import Known, PooledClassifier
-from ranmask.serving.tickets import Ticket
-from ranmask.serving.turns import Turns
+from ranmask.serving.scoring_requests import Portion, ScoringRequest, fair_shares
+from ranmask.words import Document
 
 DEFAULT_BATCH_COPIES = 8192
 DEFAULT_WAITING_COPIES = 200_000
@@ -35,6 +34,63 @@ DEFAULT_BATCH_SECONDS = 0.1
 _LEAST_COPIES = 32  # smaller batches waste more than they shorten anybody's wait
 _FIRST_COPIES = 256  # before the model's pace is known
 _MEMORY = 0.5  # how much of the known pace a batch leaves in place
+
+
+@dataclass(frozen=True, eq=False)
+class Known:
+    """A model, and what is asked of it before the first request.
+
+    The answers take the model or its tokenizer, which belong to the pool's thread from then on.
+    ``pair_refusal`` says why the model takes no pairs; None if it does, and it remembers how.
+    """
+
+    base: BaseClassifier
+    tolerance: float
+    pair_refusal: str | None
+
+    @classmethod
+    def of(cls, base: BaseClassifier) -> Known:
+        """Ask the model now."""
+        try:
+            base.words_read(Document(("a",), "a"))
+        except ModelError as error:
+            return cls(base, base.tolerance, str(error))
+        return cls(base, base.tolerance, None)
+
+
+class BatchedClassifier(WrappedClassifier):
+    """Says what the model says; ``score`` may be computed in the company of other requests."""
+
+    def __init__(
+        self, known: Known, score: Callable[[Sequence[MaskedCopies]], list[Scores]]
+    ) -> None:
+        super().__init__(known.base)
+        self._known = known
+        self._score = score
+
+    def score(self, copies: Sequence[MaskedCopies]) -> list[Scores]:
+        """As the model's own; waits for its turn, and raises `ServingFault` where it has none."""
+        return self._score(copies)
+
+    def configured(
+        self, *, hide: Hiding | None = None, mask_token: str | None = None
+    ) -> BaseClassifier:
+        """Refused: all requests share one way of hiding words."""
+        raise OptionError(
+            f"hide={hide!r} and mask_token={mask_token!r} are fixed when the service starts: leave "
+            "them out"
+        )
+
+    def words_read(self, document: Document) -> int:
+        """As the model's own."""
+        if document.premise is not None and self._known.pair_refusal is not None:
+            raise ModelError(self._known.pair_refusal)
+        return self.inner.words_read(document)
+
+    @property
+    def tolerance(self) -> float:
+        """As it was measured before the first request."""
+        return self._known.tolerance
 
 
 @dataclass(frozen=True)
@@ -52,7 +108,7 @@ class PoolFigures:
     waiting_copies: int = 0
 
 
-class CopyPool:
+class BatchScorer:
     """Scores the copies of many threads in shared batches, each batch by one call of the model.
 
     A batch is as large as the model computes in about ``batch_seconds``, so that nobody waits long
@@ -76,7 +132,7 @@ class CopyPool:
         batch_copies: int = DEFAULT_BATCH_COPIES,
         waiting_copies: int = DEFAULT_WAITING_COPIES,
         batch_seconds: float = DEFAULT_BATCH_SECONDS,
-        turns: Turns | None = None,
+        turns: FairSemaphore | None = None,
     ) -> None:
         for name, value in (("batch_copies", batch_copies), ("waiting_copies", waiting_copies)):
             if value < 1:
@@ -88,11 +144,11 @@ class CopyPool:
         self._batch_copies = batch_copies
         self._waiting_copies = waiting_copies
         self._batch_seconds = batch_seconds
-        self._turns = turns or Turns()
+        self._turns = turns or FairSemaphore()
         self._changed = threading.Condition()  # its lock guards all that follows
-        self._waiting: dict[Ask, None] = {}  # oldest first
+        self._waiting: dict[ScoringRequest, None] = {}  # oldest first
         self._in_flight: list[Portion] = []
-        self._admitted: weakref.WeakSet[Ticket] = weakref.WeakSet()
+        self._admitted: weakref.WeakSet[RequestContext] = weakref.WeakSet()
         self._admitting = True
         self._closed = False
         self._pace: float | None = None  # copies a second
@@ -100,7 +156,7 @@ class CopyPool:
         self._thread = threading.Thread(target=self._work, name="ranmask-copies", daemon=True)
         self._thread.start()
 
-    def __enter__(self) -> CopyPool:
+    def __enter__(self) -> BatchScorer:
         return self
 
     def __exit__(
@@ -111,9 +167,9 @@ class CopyPool:
     ) -> None:
         self.close(drain=kind is None)
 
-    def classifier(self, ticket: Ticket) -> PooledClassifier:
+    def classifier(self, context: RequestContext) -> BatchedClassifier:
         """The model as one request sees it."""
-        return PooledClassifier(self._known, partial(self.score, ticket=ticket))
+        return BatchedClassifier(self._known, partial(self.score, context=context))
 
     def figures(self) -> PoolFigures:
         """What was done, and what waits at this moment."""
@@ -122,32 +178,32 @@ class CopyPool:
                 self._figures, waiting_asks=len(self._waiting), waiting_copies=self._left()
             )
 
-    def score(self, copies: Sequence[MaskedCopies], ticket: Ticket) -> list[Scores]:
+    def score(self, copies: Sequence[MaskedCopies], context: RequestContext) -> list[Scores]:
         """As the model's `score`; waits until other threads' copies and these are computed.
 
         Raises what the model raises for these copies, and a `ServingFault` where it is not asked.
         A request that was let in once is refused no more until `close`.
         """
-        ticket.check()
-        ask = Ask(copies)
-        if not ask.total:
+        context.check()
+        request = ScoringRequest(copies)
+        if not request.total:
             raise ClassifierError("no copies to score")
         with self._changed:
-            self._admit(ask, ticket)
-            self._waiting[ask] = None
+            self._admit(request, context)
+            self._waiting[request] = None
             self._changed.notify_all()
         try:
-            ticket.wait(ask.finished)
+            context.wait(request.finished)
         finally:
             with self._changed:
-                ask.given_up = True
-                if ask in self._waiting:
-                    del self._waiting[ask]
-                    self._count(dropped_copies=ask.left)
-        scores = ask.scores()
+                request.given_up = True
+                if request in self._waiting:
+                    del self._waiting[request]
+                    self._count(dropped_copies=request.left)
+        scores = request.scores()
         if scores is None:
-            ticket.check()
-            raise AssertionError("an ask ended without scores, an error or an end of its ticket")
+            context.check()
+            raise AssertionError("a request ended without scores, an error or an end")
         return scores
 
     def stop_admitting(self) -> None:
@@ -169,35 +225,35 @@ class CopyPool:
             self._changed.notify_all()
         self._thread.join(timeout)
         with self._changed:
-            self._refuse([*self._waiting, *(portion.ask for portion in self._in_flight)])
+            self._refuse([*self._waiting, *(portion.request for portion in self._in_flight)])
 
     # -- under the lock ------------------------------------------------------------------------
 
     def _left(self) -> int:
-        return sum(ask.left for ask in self._waiting)
+        return sum(request.left for request in self._waiting)
 
-    def _ahead_of(self, ask: Ask) -> int:
-        short = ask.total <= self._batch_copies
+    def _ahead_of(self, request: ScoringRequest) -> int:
+        short = request.total <= self._batch_copies
         return sum(
             one.left for one in self._waiting if not short or one.total <= self._batch_copies
         )
 
-    def _admit(self, ask: Ask, ticket: Ticket) -> None:
-        known = ticket in self._admitted
+    def _admit(self, request: ScoringRequest, context: RequestContext) -> None:
+        known = context in self._admitted
         if self._closed or not (known or self._admitting):
             raise Closing
-        waiting = self._ahead_of(ask)
-        beyond = waiting + ask.total - self._waiting_copies
+        waiting = self._ahead_of(request)
+        beyond = waiting + request.total - self._waiting_copies
         if not known and waiting and beyond > 0:
             self._count(refused_asks=1)
             raise Busy(waiting, min(beyond, waiting) / self._pace if self._pace else 1.0)
-        self._admitted.add(ticket)
+        self._admitted.add(context)
         self._count(asks=1)
 
-    def _refuse(self, asks: Sequence[Ask]) -> None:
-        for ask in asks:
-            self._waiting.pop(ask, None)
-            ask.fail(Closing())
+    def _refuse(self, requests: Sequence[ScoringRequest]) -> None:
+        for request in requests:
+            self._waiting.pop(request, None)
+            request.fail(Closing())
 
     def _count(self, **more: float) -> None:
         now = self._figures
@@ -209,11 +265,11 @@ class CopyPool:
             aimed = self._pace * self._batch_seconds
             room = self._batch_copies if aimed >= self._batch_copies else int(aimed)
         room = min(max(room, _LEAST_COPIES), self._batch_copies)
-        shares = fair_shares({ask: ask.left for ask in self._waiting}, room)
-        batch = [ask.take(share) for ask, share in shares.items()]
-        for ask in shares:
-            if not ask.left:
-                del self._waiting[ask]
+        shares = fair_shares({request: request.left for request in self._waiting}, room)
+        batch = [request.take(share) for request, share in shares.items()]
+        for request in shares:
+            if not request.left:
+                del self._waiting[request]
         return batch
 
     # -- the pool's thread ---------------------------------------------------------------------
@@ -233,17 +289,17 @@ class CopyPool:
                     self._in_flight = []
 
     def _compute(self, batch: list[Portion]) -> None:
-        """Score a batch and deal it out; where that fails, each ask by itself."""
+        """Score a batch and deal it out; where that fails, each request by itself."""
         start = time.perf_counter()
         try:
             tables = self._scored(batch)
         except BaseException as error:
             if len(batch) > 1:
                 for portion in batch:
-                    if not portion.ask.given_up:
+                    if not portion.request.given_up:
                         self._compute([portion])
             else:
-                self._fail(batch[0].ask, error)
+                self._fail(batch[0].request, error)
             return
         seconds = time.perf_counter() - start
         copies = sum(map(len, tables))
@@ -255,9 +311,9 @@ class CopyPool:
         for portion, rows in zip(batch, tables, strict=True):
             try:
                 with self._changed:
-                    portion.ask.deal(portion.start, rows)
+                    portion.request.deal(portion.start, rows)
             except Exception as error:
-                self._fail(portion.ask, error)
+                self._fail(portion.request, error)
 
     def _scored(self, batch: list[Portion]) -> list[Scores]:
         """The model's rows for each portion, in one call."""
@@ -275,17 +331,17 @@ class CopyPool:
             tables.append(np.concatenate([rows for _, rows in parts if rows is not None]))
         return tables
 
-    def _fail(self, ask: Ask, error: BaseException) -> None:
+    def _fail(self, request: ScoringRequest, error: BaseException) -> None:
         if not isinstance(error, Exception):  # sys.exit in a model must not end the service
             reason = ClassifierError(f"the base classifier raised {type(error).__name__}: {error}")
             reason.__cause__ = error
             error = reason
         elif isinstance(error, ClassifierError) and error.index is not None:
-            # It counts texts of this portion, not of the ask.
+            # It counts texts of this portion, not of the request.
             reason = ClassifierError(error.reason)
             reason.__cause__ = error.__cause__
             error = reason
         with self._changed:
-            self._waiting.pop(ask, None)
+            self._waiting.pop(request, None)
             self._count(failed_asks=1)
-            ask.fail(error)
+            request.fail(error)

@@ -8,51 +8,54 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from ranmask.errors import OptionError, RanmaskError, TextError
-from ranmask.options import CertificateKind
+from ranmask.errors import OptionError, RanmaskError
 from ranmask.results import Certificate, Prediction
+from ranmask.serving.context import RequestContext
 from ranmask.serving.problems import is_callers, shown
-from ranmask.serving.tickets import Ticket
+from ranmask.serving.sizing import ReadText
 from ranmask.smoothing.interface import CertifiedClassifier
-from ranmask.words import Text, document
+from ranmask.words import Document, Text
 
 _TEXTS_AT_ONCE = 64  # between two looks at whether anybody still waits
 
-Classify = Callable[[Sequence[Text]], Sequence[Prediction | Certificate]]
+Classify = Callable[[Sequence[Document]], Sequence[Prediction | Certificate]]
 
 
 def predicted(
-    smoothed: CertifiedClassifier, texts: Sequence[Text], ticket: Ticket
+    smoothed: CertifiedClassifier, texts: Sequence[ReadText], context: RequestContext
 ) -> list[dict[str, Any]]:
     """A prediction for each text as a dictionary, or ``{"error": ...}``."""
-    return classified(smoothed.predict, texts, ticket)
+    return classified(smoothed.predict, texts, context)
 
 
 def certified(
-    smoothed: CertifiedClassifier, texts: Sequence[Text], ticket: Ticket
+    smoothed: CertifiedClassifier, texts: Sequence[ReadText], context: RequestContext
 ) -> list[dict[str, Any]]:
     """A certificate for each text as a dictionary, or ``{"error": ...}``."""
     smoothed.check_certifiable()
-    return classified(smoothed.certify, texts, ticket)
+    return classified(smoothed.certify, texts, context)
 
 
-def classified(classify: Classify, texts: Sequence[Text], ticket: Ticket) -> list[dict[str, Any]]:
+def classified(
+    classify: Classify, texts: Sequence[ReadText], context: RequestContext
+) -> list[dict[str, Any]]:
     """A result for each text as a dictionary, or ``{"error": ...}`` where it cannot be used."""
     answers: list[dict[str, Any]] = []
     for start in range(0, len(texts), _TEXTS_AT_ONCE):
-        ticket.check()
+        context.check()
         answers += _group(classify, texts[start : start + _TEXTS_AT_ONCE])
     return answers
 
 
-def _group(classify: Classify, texts: Sequence[Text]) -> list[dict[str, Any]]:
-    errors = {place: _error(text) for place, text in enumerate(texts)}
-    good = [text for place, text in enumerate(texts) if errors[place] is None]
-    results = iter(_each(classify, good))
-    return [next(results) if error is None else {"error": error} for error in errors.values()]
+def _group(classify: Classify, texts: Sequence[ReadText]) -> list[dict[str, Any]]:
+    results = iter(_each(classify, [text for text in texts if isinstance(text, Document)]))
+    return [
+        next(results) if isinstance(text, Document) else {"error": shown(text.reason)}
+        for text in texts
+    ]
 
 
-def _each(classify: Classify, texts: Sequence[Text]) -> list[dict[str, Any]]:
+def _each(classify: Classify, texts: Sequence[Document]) -> list[dict[str, Any]]:
     """All at once; where that fails, one by one, so that one text does not spoil the others."""
     try:
         return [result.to_dict() for result in classify(texts)] if texts else []
@@ -62,28 +65,6 @@ def _each(classify: Classify, texts: Sequence[Text]) -> list[dict[str, Any]]:
         if not is_callers(error):
             raise
         return [{"error": shown(str(error).removeprefix("text 0: "))}]
-
-
-def _error(text: Text) -> str | None:
-    try:
-        document(text)
-    except TextError as error:
-        return shown(error.reason)
-    return None
-
-
-def explained(
-    smoothed: CertifiedClassifier,
-    text: Text,
-    copies: int,
-    choose: Callable[[CertificateKind], CertifiedClassifier],
-    seconds: float,
-) -> dict[str, Any]:
-    """What `ranmask.serving.explaining` says about one text."""
-    from ranmask.serving.explaining import explain
-
-    document(text)
-    return explain(smoothed, text, copies, choose, seconds)
 
 
 def attacked(

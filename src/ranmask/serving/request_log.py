@@ -8,8 +8,8 @@ import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from ranmask.serving.auth import HEADERS
 from ranmask.serving.problems import problem_of
-from ranmask.serving.security import HEADERS
 from ranmask.serving.telemetry import Telemetry, log, log_failure
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ _INTERNAL = 500
 _METHODS = ("GET", "HEAD", "POST", "OPTIONS")
 
 
-class Observed:
+class RequestLogMiddleware:
     """Middleware: request ids in and out, headers, metrics, the log; errors to JSON.
 
     A request keeps the id that it brings in ``X-Request-ID``, where that is usable.  While the

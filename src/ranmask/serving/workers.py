@@ -11,10 +11,9 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from typing import Any, TypeAlias, TypeVar
 
+from ranmask.serving.context import FairSemaphore, RequestContext
 from ranmask.serving.faults import Cancelled
 from ranmask.serving.problems import busy, gone, late
-from ranmask.serving.tickets import Ticket
-from ranmask.serving.turns import Turns
 
 _Answer = TypeVar("_Answer")
 Receive: TypeAlias = Callable[[], Awaitable[MutableMapping[str, Any]]]
@@ -22,9 +21,9 @@ Receive: TypeAlias = Callable[[], Awaitable[MutableMapping[str, Any]]]
 _RETRY_SECONDS = 1.0
 
 
-def turns_of_requests() -> Turns:
+def turns_of_requests() -> FairSemaphore:
     """How many requests of one kind compute at once: about as many as there are cores."""
-    return Turns(max(2, os.cpu_count() or 1))
+    return FairSemaphore(max(2, os.cpu_count() or 1))
 
 
 async def waited(answer: asyncio.Future[_Answer], receive: Receive, seconds: float) -> _Answer:
@@ -55,12 +54,12 @@ class Workers:
         self._lock = threading.Lock()
         self._taken = 0
 
-    async def run(self, receive: Receive, task: Callable[[Ticket], _Answer]) -> _Answer:
-        """What ``task`` returns; its ticket is cancelled when it is late or nobody waits for it."""
+    async def run(self, receive: Receive, task: Callable[[RequestContext], _Answer]) -> _Answer:
+        """What ``task`` returns; cancelled when it is late or nobody waits for it."""
         self._admit()
-        ticket = Ticket(time.monotonic() + self.seconds)
+        context = RequestContext(time.monotonic() + self.seconds)
         queued = [task]
-        future = self._executor.submit(self._work, queued, ticket)
+        future = self._executor.submit(self._work, queued, context)
         # Until its thread is free again, even if nobody waits for it.
         future.add_done_callback(self._leave)
         answer = asyncio.wrap_future(future)
@@ -68,7 +67,7 @@ class Workers:
             return await waited(answer, receive, self.seconds)
         finally:
             if not answer.done():
-                ticket.cancel()
+                context.cancel()
                 answer.cancel()
                 queued.clear()  # the executor drops it when a thread is free: its texts, now
 
@@ -85,10 +84,12 @@ class Workers:
         """Wait for what runs; what has not begun is dropped."""
         self._executor.shutdown(wait=True, cancel_futures=True)
 
-    def _work(self, queued: list[Callable[[Ticket], _Answer]], ticket: Ticket) -> _Answer:
+    def _work(
+        self, queued: list[Callable[[RequestContext], _Answer]], context: RequestContext
+    ) -> _Answer:
         for task in queued[:]:
-            with ticket.at_work(self._turns):
-                return task(ticket)
+            with context.at_work(self._turns):
+                return task(context)
         raise Cancelled
 
     def _admit(self) -> None:

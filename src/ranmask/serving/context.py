@@ -9,12 +9,42 @@ from contextlib import contextmanager
 
 from ranmask.errors import interruptible
 from ranmask.serving.faults import Cancelled, DeadlinePassed
-from ranmask.serving.turns import Turns
 
 _TURN_SECONDS = 0.05  # then others who wait for a turn have theirs
 
 
-class Ticket:
+class FairSemaphore:
+    """A FIFO semaphore: ``at_once`` threads hold it, the next is the one that waits longest.
+
+    Models in one process compute in turns: what PyTorch is told about attention holds for all
+    threads, and batches that compete for the same cores are no faster.  So do requests: threads
+    that compete for the interpreter keep the event loop from answering anybody.
+    """
+
+    def __init__(self, at_once: int = 1) -> None:
+        self._at_once = at_once
+        self._changed = threading.Condition()
+        self._drawn = 0
+        self._served = 0
+
+    @property
+    def wanted(self) -> bool:
+        """Whether anybody waits for a turn."""
+        return self._drawn - self._served > self._at_once
+
+    def __enter__(self) -> None:
+        with self._changed:
+            mine = self._drawn
+            self._drawn += 1
+            self._changed.wait_for(lambda: mine < self._served + self._at_once)
+
+    def __exit__(self, *_: object) -> None:
+        with self._changed:
+            self._served += 1
+            self._changed.notify_all()
+
+
+class RequestContext:
     """One request, as the pools of copies know it.  Threads may share it, but for `at_work`.
 
     Args:
@@ -26,7 +56,7 @@ class Ticket:
         self._lock = threading.Lock()
         self._cancelled = False
         self._sleeping: set[threading.Event] = set()
-        self._turns: Turns | None = None
+        self._turns: FairSemaphore | None = None
         self._turn_ends = 0.0
 
     @property
@@ -59,12 +89,12 @@ class Ticket:
                 event.wait(left)
 
     @contextmanager
-    def at_work(self, turns: Turns) -> Iterator[None]:
+    def at_work(self, turns: FairSemaphore) -> Iterator[None]:
         """Compute for the request in this thread, in turns with others; stopped when it is over.
 
-        Turns are passed on while this thread waits for copies, and at the checkpoints of long
-        computations, where one that is late or cancelled ends with `DeadlinePassed` or
-        `Cancelled`.
+        The semaphore is passed on while this thread waits for copies, and where long
+        computations check for it; one that is late or cancelled ends there with `DeadlinePassed`
+        or `Cancelled`.
         """
         with turns, interruptible(self._pass_on):
             self._turns = turns

@@ -14,15 +14,23 @@ from ranmask.attacks import victims
 from ranmask.attacks.api import as_victim, attack
 from ranmask.attacks.candidates import AnyWord, Candidates, LikelyWords, Synonyms, TypingErrors
 from ranmask.attacks.constraints import EditDistance, MostWords, SimilarSentence
-from ranmask.attacks.engine import Engine, Target
-from ranmask.attacks.ranking import AtRandom, ByCertificate, ByDeletion, ByUnknown
-from ranmask.attacks.recipe import Recipe
+from ranmask.attacks.loop import AttackLoop, Target
+from ranmask.attacks.recipe import AttackRecipe
+from ranmask.attacks.recipes import AttackResources
 from ranmask.attacks.resources.neighbours import NeighbourTable
+from ranmask.attacks.resources.word_lists import Vocabulary
 from ranmask.attacks.runs import attack_rows
-from ranmask.attacks.search import AnyWords, Greedy, LabelsOnly, Together
-from ranmask.attacks.supplies import Supplies
+from ranmask.attacks.search import (
+    AnyWords,
+    AtRandom,
+    ByCertificate,
+    ByDeletion,
+    ByUnknown,
+    Greedy,
+    LabelsOnly,
+    Together,
+)
 from ranmask.attacks.victims import GRID, Answers, PlainVictim, Question, SmoothedVictim, Victim
-from ranmask.attacks.vocabulary import Vocabulary
 from ranmask.certificates.families import sampled_sets
 from ranmask.data.rows import Row
 from ranmask.data.sources import RowSource
@@ -134,18 +142,22 @@ class FakeMaskedLM:
 def recipes():
     stop = frozenset({"the", "was"})
     neighbours = Synonyms(table())
-    cutting = "textattack-2021"
+    tokenization = "textattack-2021"
     return {
-        "greedy": Recipe("greedy", cutting, ByDeletion(), neighbours, Greedy(), (), stop),
-        "typos": Recipe(
-            "typos", cutting, ByUnknown(), TypingErrors(), Greedy(), (EditDistance(3),), stop
+        "greedy": AttackRecipe(
+            "greedy", tokenization, ByDeletion(), neighbours, Greedy(), (), stop
         ),
-        "together": Recipe("together", "words", ByDeletion(), neighbours, Together(2, 5)),
-        "labels": Recipe("labels", cutting, AtRandom(), neighbours, LabelsOnly(starts=6)),
-        "anywords": Recipe(
+        "typos": AttackRecipe(
+            "typos", tokenization, ByUnknown(), TypingErrors(), Greedy(), (EditDistance(3),), stop
+        ),
+        "together": AttackRecipe("together", "words", ByDeletion(), neighbours, Together(2, 5)),
+        "labels": AttackRecipe(
+            "labels", tokenization, AtRandom(), neighbours, LabelsOnly(starts=6)
+        ),
+        "anywords": AttackRecipe(
             *("anywords", "words", ByUnknown(), AnyWord(VOCABULARY), AnyWords(3, 5)), budget=2
         ),
-        "models": Recipe(
+        "models": AttackRecipe(
             *("models", "words", ByUnknown(), LikelyWords(FakeMaskedLM(), 4), Greedy()),
             (MostWords(0.5), SimilarSentence(0.8, "cosine", "current", 5, True)),
         ),
@@ -236,7 +248,7 @@ def right_labels(base, texts):
 
 def outcomes(victim, recipe, targets, **options):
     recipe = replace(recipe, sentence_encoder=FakeEncoder(), masked_lm=FakeMaskedLM())
-    engine = Engine(victim, recipe, **options)
+    engine = AttackLoop(victim, recipe, **options)
     return list(engine.run(targets))
 
 
@@ -365,7 +377,7 @@ class TestLockStep:
                 taken.append(number)
                 yield Target(number, "good film " * 20 if number == 1 else "the was", 1)
 
-        engine = Engine(as_victim(keyword_classifier), recipes()["greedy"], together=3)
+        engine = AttackLoop(as_victim(keyword_classifier), recipes()["greedy"], together=3)
         run = engine.run(targets())
         first = next(run)
         assert first.number == 1 and len(taken) <= 12
@@ -377,7 +389,7 @@ class TestLockStep:
         texts = [*made_up_texts(), ""]
         targets = numbered(texts, [*right_labels(base, texts[:-1]), 0])
         expected = outcomes(as_victim(base), recipe, targets)
-        run = Engine(as_victim(base), recipe, together=together).run(targets, in_order=False)
+        run = AttackLoop(as_victim(base), recipe, together=together).run(targets, in_order=False)
         found = list(run)
         assert sorted(found, key=lambda one: one.number) == expected
         assert (found == expected) == (together == 1)
@@ -550,7 +562,7 @@ def to_negative(**options):
     """Every word may become one of two words, one of them harmful."""
     words = Synonyms(NeighbourTable({word: ["poor", "film"] for word in (*POSITIVE, "music")}))
     fields = {"stop_words": frozenset({"the", "was"}), **options}
-    return Recipe("to negative", "words", ByDeletion(), words, Greedy(), **fields)
+    return AttackRecipe("to negative", "words", ByDeletion(), words, Greedy(), **fields)
 
 
 class TestOutcomes:
@@ -569,7 +581,7 @@ class TestOutcomes:
         assert found.rechecked is True
 
     def test_failure_keeps_the_best_text(self):
-        weak = Recipe(
+        weak = AttackRecipe(
             "weak", "words", ByDeletion(), Synonyms(NeighbourTable({"good": ["film"]})), Greedy()
         )
         [found] = outcomes(as_victim(keyword_classifier), weak, keywords("good best great"))
@@ -586,7 +598,7 @@ class TestOutcomes:
 
     @pytest.mark.parametrize("ranking", [ByDeletion(), ByUnknown()], ids=["deletion", "unknown"])
     def test_one_word(self, ranking):
-        recipe = Recipe(
+        recipe = AttackRecipe(
             "one", "words", ranking, Synonyms(NeighbourTable({"good": ["poor"]})), Greedy()
         )
         [found] = outcomes(as_victim(keyword_classifier), recipe, keywords("good"))
@@ -664,7 +676,7 @@ class TestOutcomes:
 
     def test_reverted(self):
         """By hand: 20 maskings of 1 word of 5; those that hide ``awful`` are right again."""
-        recipe = Recipe(
+        recipe = AttackRecipe(
             *("one", "words", ByDeletion(), Synonyms(NeighbourTable({"good": ["awful"]}))), Greedy()
         )
         text = "film good plot cast great"
@@ -802,7 +814,9 @@ class TestBudgets:
 
     def test_a_recipe_that_starts_from_the_certificate(self):
         words = AnyWord(tuple(sorted(NEGATIVE)))
-        recipe = Recipe("critical", "words", ByCertificate(), words, AnyWords(), budget="radius+1")
+        recipe = AttackRecipe(
+            "critical", "words", ByCertificate(), words, AnyWords(), budget="radius+1"
+        )
         found = self.certified(None, recipe=recipe)
         assert (found.status, found.radius, found.budget) == ("succeeded", 1, 2)
         [certificate] = SmoothedClassifier(keyword_classifier, keep=1).certify([self.text])
@@ -813,12 +827,12 @@ class TestBudgets:
     @pytest.mark.parametrize("budget", ["radius", "radius+1"])
     def test_victims_that_prove_nothing_are_refused_at_once(self, budget):
         with pytest.raises(OptionError, match="this victim proves nothing"):
-            Engine(as_victim(keyword_classifier), to_negative(), budget=budget)
+            AttackLoop(as_victim(keyword_classifier), to_negative(), budget=budget)
         with pytest.raises(OptionError, match="cannot be certified"):
-            Engine(as_victim(classifier("fresh")), to_negative(), budget=budget)
-        critical = Recipe("critical", "words", ByCertificate(), Sequel(), AnyWords())
+            AttackLoop(as_victim(classifier("fresh")), to_negative(), budget=budget)
+        critical = AttackRecipe("critical", "words", ByCertificate(), Sequel(), AnyWords())
         with pytest.raises(OptionError, match="this victim proves nothing"):
-            Engine(as_victim(keyword_classifier), critical, budget=1)
+            AttackLoop(as_victim(keyword_classifier), critical, budget=1)
 
     @pytest.mark.parametrize(
         ("option", "value", "message"),
@@ -833,7 +847,7 @@ class TestBudgets:
     )
     def test_wrong_options(self, option, value, message):
         with pytest.raises(OptionError, match=message):
-            Engine(as_victim(keyword_classifier), to_negative(), **{option: value})
+            AttackLoop(as_victim(keyword_classifier), to_negative(), **{option: value})
 
     @pytest.mark.parametrize("name", RECIPES)
     def test_most_queries(self, name):
@@ -882,7 +896,7 @@ class TestFailures:
     @pytest.mark.parametrize("together", TOGETHER)
     def test_in_the_middle_of_an_attack(self, together):
         table = {"fine": ["poor"], "music": ["film", "poison"]}
-        recipe = Recipe(
+        recipe = AttackRecipe(
             "poisonous", "words", ByDeletion(), Synonyms(NeighbourTable(table)), Greedy()
         )
         texts = ("fine film", "music good good", "fine cast")
@@ -920,7 +934,7 @@ class TestFailures:
 
     @pytest.mark.parametrize("together", TOGETHER)
     def test_a_broken_victim_stops_the_run_and_none_of_its_texts_is_done(self, together):
-        engine = Engine(as_victim(broken), to_negative(), together=together)
+        engine = AttackLoop(as_victim(broken), to_negative(), together=together)
         seen = []
         with pytest.raises(
             ClassifierError, match=r"stopped at text \d+: .*failed on \d\d texts.*out of memory"
@@ -936,7 +950,7 @@ class TestFailures:
         assert [one.status for one in found] == ["error"] * 19 + ["succeeded"] + ["error"] * 19
 
     def test_those_before_the_failures_are_done(self):
-        engine = Engine(as_victim(poisoned), to_negative(), together=4)
+        engine = AttackLoop(as_victim(poisoned), to_negative(), together=4)
         seen = []
         with pytest.raises(ClassifierError, match="stopped at text"):
             seen.extend(engine.run(keywords("good", "poison", "fine", *["poison"] * 30)))
@@ -982,7 +996,7 @@ class TestResuming:
         ]
 
     def run(self, path, function, together=1, **options):
-        engine = Engine(as_victim(function), to_negative(), together=together, **options)
+        engine = AttackLoop(as_victim(function), to_negative(), together=together, **options)
         return attack_rows(engine, RowSource(self.rows(), 9, {"path": "made up"}), path)
 
     def files(self, path):
@@ -1041,7 +1055,7 @@ class TestResuming:
 
     def stopped_early(self, path):
         """A run that was stopped when some texts were done before their turn: their numbers."""
-        engine = Engine(as_victim(Moody(KeyboardInterrupt(), 6)), to_negative(), together=4)
+        engine = AttackLoop(as_victim(Moody(KeyboardInterrupt(), 6)), to_negative(), together=4)
         seen = []
         with pytest.raises(KeyboardInterrupt):
             events = RunEvents(progress=seen.append)
@@ -1054,7 +1068,7 @@ class TestResuming:
     def resumed(self, path):
         """The texts that a second sitting asks about first."""
         victim = Noting(as_victim(Moody()))
-        engine = Engine(victim.victim, to_negative(), together=4)
+        engine = AttackLoop(victim.victim, to_negative(), together=4)
         attack_rows(engine, RowSource(self.long_first(), 12), path)
         return set(victim.asked)
 
@@ -1121,7 +1135,7 @@ class TestResuming:
         path = tmp_path / "out.jsonl"
         named = FunctionClassifier(keyword_classifier, labels=("neg", "pos"))
         rows = [Row(n, "good film", label) for n, label in enumerate(("pos", "POS ", 1, "x", 2), 1)]
-        attack_rows(Engine(as_victim(named), to_negative()), RowSource(rows, 5), path)
+        attack_rows(AttackLoop(as_victim(named), to_negative()), RowSource(rows, 5), path)
         lines = [json.loads(line) for line in path.read_text().splitlines()]
         assert [line["status"] for line in lines] == ["succeeded"] * 3 + ["error"] * 2
         assert lines[3]["error"] == "unknown label 'x': the classes are neg, pos"
@@ -1132,7 +1146,7 @@ class TestAttack:
 
     def attack(self, *arguments, **options):
         words = Vocabulary("made up", tuple(sorted(NEGATIVE)))
-        return attack(*arguments, supplies=Supplies(vocabulary=words), **options)
+        return attack(*arguments, resources=AttackResources(vocabulary=words), **options)
 
     def test_by_name(self):
         texts = ["good best film", "bad film", "great cast and plot"]

@@ -13,23 +13,20 @@ from pathlib import PurePath
 from typing import Any
 
 from ranmask.errors import ModelError, OptionError
-from ranmask.models.base import BaseClassifier
 from ranmask.options import SAFER
+from ranmask.serving.context import FairSemaphore, RequestContext
 from ranmask.serving.faults import UnknownModel
-from ranmask.serving.pool import (
+from ranmask.serving.scorer import (
     DEFAULT_BATCH_COPIES,
     DEFAULT_WAITING_COPIES,
-    CopyPool,
+    BatchScorer,
     PoolFigures,
 )
-from ranmask.serving.sizing import copies_of
-from ranmask.serving.tickets import Ticket
-from ranmask.serving.turns import Turns
+from ranmask.serving.sizing import ReadText, copies_of
 from ranmask.smoothing.interface import CertifiedClassifier
 from ranmask.smoothing.smoothed import SmoothedClassifier
 from ranmask.smoothing.store import SHIPPED, load_classifier
 from ranmask.smoothing.synonyms import SynonymSmoothedClassifier
-from ranmask.words import Text
 
 MASK_OPTIONS = (
     *("keep", "mask_rate", "family", "masks", "selection_masks", "ensemble", "certificate"),
@@ -74,21 +71,29 @@ class _Hosted:
     """A loaded model, and all that a request's classifier takes from it."""
 
     loaded: SmoothedClassifier | SynonymSmoothedClassifier
-    pool: CopyPool
+    pool: BatchScorer
     about: dict[str, Any]
 
-    def smoothed(self, base: BaseClassifier, given: Mapping[str, Any]) -> CertifiedClassifier:
-        options = dict(given)
+    def checked(self, options: Mapping[str, Any]) -> dict[str, Any]:
+        """The options that a request gives, without those that are None."""
+        given = {name: value for name, value in options.items() if value is not None}
+        known = self.about["request_options"]
+        for name in given:
+            if name not in known:
+                raise OptionError(
+                    f"{name!r} is no option of a request for {self.about['name']!r}; there are "
+                    f"{', '.join(known)}"
+                )
         by_synonyms = isinstance(self.loaded, SynonymSmoothedClassifier)
-        if by_synonyms and options.pop("certificate", SAFER) != SAFER:
+        if by_synonyms and (certificate := given.pop("certificate", SAFER)) != SAFER:
             raise OptionError(
-                f"certificate={given['certificate']!r} means nothing for a model that is "
-                f"smoothed by synonyms: leave it out, or use {SAFER!r}"
+                f"certificate={certificate!r} means nothing for a model that is smoothed by "
+                f"synonyms: leave it out, or use {SAFER!r}"
             )
-        return self.loaded.with_options(base=base, **options)
+        return given
 
 
-class Host:
+class ModelRegistry:
     """Models by name, loaded and measured: ready when it is built.
 
     Args:
@@ -110,10 +115,10 @@ class Host:
         if not models:
             raise OptionError(f"name a model to serve; {', '.join(SHIPPED)} come with ranmask")
         loaded = {name: _certifying(name, model, options) for name, model in models.items()}
-        turns = Turns()
+        turns = FairSemaphore()
         self._hosted: dict[str, _Hosted] = {}
         for name, classifier in loaded.items():
-            pool = CopyPool(
+            pool = BatchScorer(
                 classifier.base,
                 batch_copies=batch_copies,
                 waiting_copies=waiting_copies,
@@ -144,25 +149,20 @@ class Host:
         """What a model's pool has done, for metrics."""
         return self._of(name).pool.figures()
 
-    def smoothed(self, name: str, ticket: Ticket, **options: Any) -> CertifiedClassifier:
+    def smoothed(self, name: str, context: RequestContext, **options: Any) -> CertifiedClassifier:
         """The classifier that `load_classifier` gives for these options, over the shared model.
 
         Options that are None are left out.  Raises `OptionError` for wrong ones, and
         `UnknownModel`.  Its methods raise a `ServingFault` where the model is not asked.
         """
         hosted = self._of(name)
-        given = {key: value for key, value in options.items() if value is not None}
-        known = hosted.about["request_options"]
-        for key in given:
-            if key not in known:
-                raise OptionError(
-                    f"{key!r} is no option of a request for {name!r}; there are {', '.join(known)}"
-                )
-        return hosted.smoothed(hosted.pool.classifier(ticket), given)
+        base = hosted.pool.classifier(context)
+        return hosted.loaded.with_options(base=base, **hosted.checked(options))
 
-    def copies(self, name: str, texts: Sequence[Text], **options: Any) -> int:
+    def copies(self, name: str, texts: Sequence[ReadText], **options: Any) -> int:
         """How many copies `smoothed` takes of texts, at most; raises `OptionError` for too many."""
-        return copies_of(self.smoothed(name, Ticket(), **options), texts)
+        hosted = self._of(name)
+        return copies_of(hosted.loaded.options_with(**hosted.checked(options)), texts)
 
     def stop_admitting(self) -> None:
         """Refuse new requests with `Closing`; those that were let in go on, until `close`."""

@@ -20,7 +20,7 @@ from ranmask.models.base import (
 from ranmask.words import Document
 
 
-class RememberingClassifier(WrappedClassifier):
+class CachingClassifier(WrappedClassifier):
     """Says of every copy what ``base`` said of it the first time.  Not for several threads."""
 
     def __init__(self, base: BaseClassifier) -> None:

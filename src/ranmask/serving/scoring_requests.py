@@ -17,14 +17,14 @@ from ranmask.models.base import MaskedCopies, Scores
 
 @dataclass(frozen=True, eq=False)
 class Portion:
-    """Some copies of one ask that follow each other, from number ``start`` on."""
+    """Some copies of one request that follow each other, from number ``start`` on."""
 
-    ask: Ask
+    request: ScoringRequest
     start: int
     copies: tuple[MaskedCopies, ...]
 
 
-class Ask:
+class ScoringRequest:
     """All copies that one caller waits for.  Copies are numbered across its texts.
 
     ``finished`` is set when `scores` has something to say; ``given_up`` says that nobody listens.
@@ -66,7 +66,7 @@ class Ask:
         return Portion(self, start, tuple(parts))
 
     def deal(self, start: int, rows: Scores) -> None:
-        """Take the scores of copies from number ``start`` on; the last ones finish the ask."""
+        """Take the scores of copies from number ``start`` on; the last ones finish the request."""
         if self._table is None:
             self._table = np.empty((self.total, rows.shape[1]))
         if rows.shape[1] != self._table.shape[1]:
@@ -80,12 +80,12 @@ class Ask:
             self.finished.set()
 
     def fail(self, error: BaseException) -> None:
-        """End the ask with an error."""
+        """End the request with an error."""
         self._error = error
         self.finished.set()
 
     def scores(self) -> list[Scores] | None:
-        """The scores of each text; None where some are missing.  Raises what the ask failed by."""
+        """The scores of each text; None where some are missing.  Raises its error."""
         if self._error is not None:
             raise self._error
         if self._table is None or self._dealt < self.total:
@@ -93,21 +93,21 @@ class Ask:
         return np.split(self._table, np.cumsum([len(one) for one in self._copies])[:-1])
 
 
-def fair_shares(left: Mapping[Ask, int], room: int) -> dict[Ask, int]:
-    """How many copies each ask gives to a batch of at most ``room``; ``left`` is oldest first.
+def fair_shares(left: Mapping[ScoringRequest, int], room: int) -> dict[ScoringRequest, int]:
+    """How many copies each request gives to a batch of at most ``room``; ``left`` is oldest first.
 
-    Half of the batch goes to the asks with the fewest copies left, so that a short one is done in
-    the next batch however long the others are.  The rest goes to the oldest, so that a long one
-    moves on however many short ones come.
+    Half of the batch goes to the requests with the fewest copies left, so that a short one is done
+    in the next batch however long the others are.  The rest goes to the oldest, so that a long
+    one moves on however many short ones come.
     """
-    shares: dict[Ask, int] = {}
+    shares: dict[ScoringRequest, int] = {}
     shortest = sorted(left, key=left.__getitem__)
     given = 0
     for order, upto in ((shortest, room // 2), (list(left), room)):
-        for ask in order:
-            had = shares.get(ask, 0)
-            more = min(left[ask] - had, upto - given)
+        for request in order:
+            had = shares.get(request, 0)
+            more = min(left[request] - had, upto - given)
             if more > 0:
-                shares[ask] = had + more
+                shares[request] = had + more
                 given += more
     return shares

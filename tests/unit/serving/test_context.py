@@ -8,11 +8,10 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from ranmask.errors import check_cancelled
-from ranmask.serving import tickets
+from ranmask.serving import context as context_module
+from ranmask.serving.context import FairSemaphore, RequestContext
 from ranmask.serving.faults import Cancelled, DeadlinePassed
-from ranmask.serving.tickets import Ticket
-from ranmask.serving.turns import Turns
-from ranmask.serving.work import turns_of_requests
+from ranmask.serving.workers import turns_of_requests
 
 PATIENCE = 20
 
@@ -31,10 +30,10 @@ def until(condition):
 
 
 def test_so_many_at_once_and_no_more(threads):
-    turns, inside, most = Turns(3), [], []
+    turns, inside, most = FairSemaphore(3), [], []
 
     def work(number):
-        with Ticket().at_work(turns):
+        with RequestContext().at_work(turns):
             inside.append(number)
             most.append(len(inside))
             time.sleep(0.01)
@@ -46,29 +45,29 @@ def test_so_many_at_once_and_no_more(threads):
 
 
 def test_who_waits_for_copies_lets_others_compute(threads):
-    turns, copies = Turns(1), threading.Event()
+    turns, copies = FairSemaphore(1), threading.Event()
 
     def waits():
-        ticket = Ticket()
-        with ticket.at_work(turns):
-            ticket.wait(copies)
+        context = RequestContext()
+        with context.at_work(turns):
+            context.wait(copies)
             assert turns._drawn - turns._served == 1, "its turn came again before it went on"
         return "done"
 
     waiting = threads.submit(waits)
     until(lambda: turns._served == 1)
-    with Ticket().at_work(turns):
+    with RequestContext().at_work(turns):
         assert not waiting.done()
     copies.set()
     assert waiting.result(PATIENCE) == "done"
 
 
 def test_a_long_computation_passes_its_turn_on(threads, monkeypatch):
-    monkeypatch.setattr(tickets, "_TURN_SECONDS", 0.01)
-    turns, begun, stop = Turns(1), threading.Event(), threading.Event()
+    monkeypatch.setattr(context_module, "_TURN_SECONDS", 0.01)
+    turns, begun, stop = FairSemaphore(1), threading.Event(), threading.Event()
 
     def computes():
-        with Ticket().at_work(turns):
+        with RequestContext().at_work(turns):
             begun.set()
             while not stop.is_set():
                 check_cancelled()
@@ -76,16 +75,16 @@ def test_a_long_computation_passes_its_turn_on(threads, monkeypatch):
 
     long = threads.submit(computes)
     assert begun.wait(PATIENCE)
-    with Ticket().at_work(turns):
+    with RequestContext().at_work(turns):
         assert not long.done()
     stop.set()
     assert long.result(PATIENCE) == "done"
 
 
 def test_a_turn_is_kept_where_nobody_wants_it(monkeypatch):
-    monkeypatch.setattr(tickets, "_TURN_SECONDS", 0.0)
-    turns = Turns(1)
-    with Ticket().at_work(turns):
+    monkeypatch.setattr(context_module, "_TURN_SECONDS", 0.0)
+    turns = FairSemaphore(1)
+    with RequestContext().at_work(turns):
         for _ in range(100):
             check_cancelled()
         assert turns._drawn == 1
@@ -93,9 +92,9 @@ def test_a_turn_is_kept_where_nobody_wants_it(monkeypatch):
 
 
 def test_a_turn_is_kept_until_its_time_is_over(threads, monkeypatch):
-    monkeypatch.setattr(tickets, "_TURN_SECONDS", 1000.0)
-    turns = Turns(1)
-    with Ticket().at_work(turns):
+    monkeypatch.setattr(context_module, "_TURN_SECONDS", 1000.0)
+    turns = FairSemaphore(1)
+    with RequestContext().at_work(turns):
         other = threads.submit(lambda: turns.__enter__() or turns.__exit__())
         until(lambda: turns.wanted)
         for _ in range(100):
@@ -105,14 +104,14 @@ def test_a_turn_is_kept_until_its_time_is_over(threads, monkeypatch):
 
 
 def test_who_was_cancelled_in_the_turn_of_another_stops_at_once(threads, monkeypatch):
-    monkeypatch.setattr(tickets, "_TURN_SECONDS", 0.0)
-    turns, ticket = Turns(1), Ticket()
+    monkeypatch.setattr(context_module, "_TURN_SECONDS", 0.0)
+    turns, context = FairSemaphore(1), RequestContext()
 
     def other():
         with turns:
-            ticket.cancel()
+            context.cancel()
 
-    with ticket.at_work(turns):
+    with context.at_work(turns):
         cancelling = threads.submit(other)
         until(lambda: turns.wanted)
         with pytest.raises(Cancelled):
@@ -130,14 +129,14 @@ def test_requests_compute_on_as_many_cores_as_there_are(monkeypatch, cores, at_o
     ("end", "fault"), [("cancel", Cancelled), ("late", DeadlinePassed), ("before", Cancelled)]
 )
 def test_computations_stop_when_the_request_is_over(end, fault):
-    turns = Turns(1)
-    ticket = Ticket(time.monotonic() + 0.02 if end == "late" else None)
+    turns = FairSemaphore(1)
+    context = RequestContext(time.monotonic() + 0.02 if end == "late" else None)
     if end == "before":
-        ticket.cancel()
-    with pytest.raises(fault), ticket.at_work(turns):
+        context.cancel()
+    with pytest.raises(fault), context.at_work(turns):
         assert end != "before"
         if end == "cancel":
-            threading.Timer(0.02, ticket.cancel).start()
+            threading.Timer(0.02, context.cancel).start()
         for _ in range(10_000):
             check_cancelled()
             time.sleep(0.001)
@@ -145,15 +144,15 @@ def test_computations_stop_when_the_request_is_over(end, fault):
 
 
 def test_what_was_cancelled_while_it_waited_for_a_turn_does_not_go_on(threads):
-    turns, ticket = Turns(1), Ticket()
+    turns, context = FairSemaphore(1), RequestContext()
 
     def work():
-        with ticket.at_work(turns):
+        with context.at_work(turns):
             raise AssertionError("computed for nobody")
 
     with turns:
         waiting = threads.submit(work)
         until(lambda: turns.wanted)
-        ticket.cancel()
+        context.cancel()
     with pytest.raises(Cancelled):
         waiting.result(PATIENCE)
