@@ -183,10 +183,10 @@ class SmoothedClassifier(VotingClassifier[SmoothingOptions, MaskedText]):
         from safetensors only and no code that comes with a model is run.  ``options`` are those
         of `SmoothedClassifier`.
         """
-        from ranmask.models import pretrained, record
+        from ranmask.models import model_config, pretrained
 
-        known = pretrained.saved_record(str(folder_or_id), revision)
-        if known.kind == record.SYNONYMS:
+        known = pretrained.saved_config(str(folder_or_id), revision)
+        if known.kind == model_config.SYNONYMS:
             raise ModelError(
                 f"{str(folder_or_id)!r} holds a classifier that is smoothed by synonyms, not by "
                 "masks: load its folder with SynonymSmoothedClassifier.from_pretrained, or "

@@ -18,7 +18,7 @@ from ranmask.certificates.assumed import assumptions
 from ranmask.certificates.exact import Radius
 from ranmask.certificates.votes import Votes, count_votes
 from ranmask.errors import ClassifierError, OptionError
-from ranmask.models import record
+from ranmask.models import model_config
 from ranmask.models.base import (
     BaseClassifier,
     DrawnCopies,
@@ -58,7 +58,7 @@ class VotingClassifier(ABC, Generic[_Options, _Copies]):
     """
 
     _covered: Mapping[str, Any] = MappingProxyType({})  # what only this certificate assumes
-    _KIND: ClassVar[str] = record.ENCODER  # what the record of a saved encoder calls it
+    _KIND: ClassVar[str] = model_config.ENCODER  # what the record of a saved encoder calls it
 
     def __init__(
         self,
@@ -114,6 +114,10 @@ class VotingClassifier(ABC, Generic[_Options, _Copies]):
             **({} if self._rechecked is None else {"recheck": self._rechecked}),
             "options": resolved if isinstance(resolved, dict) else resolved.to_dict(),
         }
+
+    def options_with(self, **given: Any) -> _Options:
+        """The options of this classifier `with_options`, without building it."""
+        return type(self.options)(**self._overridden(given))
 
     def with_options(self, *, base: BaseClassifier | None = None, **given: Any) -> Self:
         """This classifier with other options, or over another base classifier.

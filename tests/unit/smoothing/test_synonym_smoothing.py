@@ -337,13 +337,13 @@ class TestVictim:
         assert (one != other).any()
 
     def test_attacked(self):
-        from ranmask.attacks.supplies import Supplies
-        from ranmask.attacks.vocabulary import Vocabulary
+        from ranmask.attacks.recipes import AttackResources
+        from ranmask.attacks.resources.word_lists import Vocabulary
 
-        words = Supplies(vocabulary=Vocabulary("made up", ("awful", "film", "bad")))
+        words = AttackResources(vocabulary=Vocabulary("made up", ("awful", "film", "bad")))
         # The table says nothing of "bad", so that it may break the label within the radius.
         [outcome] = attack(
-            smoothed(), ["a good film"], [1], "anywords", supplies=words, budget="radius"
+            smoothed(), ["a good film"], [1], "anywords", resources=words, budget="radius"
         )
         assert outcome.radius == 3 and outcome.status == "succeeded"
 
