@@ -10,13 +10,12 @@ from itertools import combinations
 from typing import Any
 
 from ranmask.metrics import CertifiedSummary
-from ranmask.paper.report.condensed import Attacked, Certified, Reading, Reproduction, Result, Step
-from ranmask.paper.report.symbols import DASH
+from ranmask.paper.run_data import Attacked, Certified, Reading, Reproduction, Step
 
 CERTIFICATES = {
     "exact": "exact",
-    "ablation": f"Levine{DASH}Feizi",
-    "ablation-runner-up": f"Levine{DASH}Feizi, runner-up",
+    "ablation": "Levine–Feizi",
+    "ablation-runner-up": "Levine–Feizi, runner-up",
     "paper": "paper, off-by-one removed",
     "paper-as-printed": "paper, as printed",
     "paper-estimated-beta": "paper, estimated beta",
@@ -61,11 +60,6 @@ def finished(
     for step in reproduction.steps:
         if step.state == "done" and isinstance(step.result, sort) and _at(step, place):
             yield step, step.result
-
-
-def has_result(reproductions: Sequence[Reproduction], sort: type[Result]) -> bool:
-    """Whether any of them has a result of this sort."""
-    return any(True for one in reproductions for _ in finished(one, sort))
 
 
 def reading(result: Certified, certificate: str) -> Reading | None:
