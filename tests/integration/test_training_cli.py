@@ -147,26 +147,26 @@ class TestWords:
         assert refused(done, 2, "--fail-below-majority means nothing with --kind mlm")
 
     def test_interrupted_it_begins_anew(self, data, tmp_path, monkeypatch):
-        from ranmask.training import words_run
+        from ranmask.training import word_table
 
-        trained = words_run.train_word_table
+        trained = word_table.train_word_table
 
         def interrupted(*args, progress, **given):
             progress(1, 3, 0.5)
             raise KeyboardInterrupt
 
         arguments = ("--data", data, "--output", tmp_path / "table", *WORDS)
-        monkeypatch.setattr(words_run, "train_word_table", interrupted)
+        monkeypatch.setattr(word_table, "train_word_table", interrupted)
         done = train(*arguments)
         assert done.exit_code == 130 and "the same command resumes" in done.stderr
-        monkeypatch.setattr(words_run, "train_word_table", trained)
+        monkeypatch.setattr(word_table, "train_word_table", trained)
         assert train(*arguments).exit_code == 0
         log = (tmp_path / "table" / "training.jsonl").read_text().splitlines()
         assert [json.loads(line).get("epoch") for line in log] == [1, 2, 3, None]
 
     def test_classes_that_differ(self, tmp_path):
         from ranmask.training.options import WordTableOptions
-        from ranmask.training.words_run import train_words
+        from ranmask.training.word_table import train_words
 
         held_out = replace(made_up.corpus(6, "validation"), label_names=("a", "b", "c"))
         with pytest.raises(OptionError, match="they must be the same"):
@@ -257,10 +257,7 @@ class TestRefused:
         ("arguments", "message"),
         [
             (ENCODER, "name a folder or a hub id with --base, or train a word table"),
-            (
-                ("--base", "b", "--kind", "forest"),
-                "--kind must be one of encoder, words, mlm; ",
-            ),
+            (("--base", "b", "--kind", "forest"), "--kind must be one of encoder, words, mlm; "),
             (("--base", "b"), "give exactly one of --keep and --mask-rate"),
             (("--base", "b", "--keep", "one"), "--keep takes whole numbers, as 2 or 1,2,3; not 'o"),
             (("--base", "b", "--keep", "1,"), "--keep takes whole numbers"),
@@ -279,10 +276,7 @@ class TestRefused:
             ),
             (("--base", "b", *ENCODER, "--device", "tpu"), "--device must be cpu or cuda"),
             (("--base", "b", *ENCODER, "--pair-columns", "one"), "--pair-columns takes two names"),
-            (
-                ("--base", "b", *ENCODER, "--rows", "0"),
-                "--rows must be a whole number of at least",
-            ),
+            (("--base", "b", *ENCODER, "--rows", "0"), "--rows must be a whole number of at least"),
             ((*WORDS, "--keep", "1"), "--keep means nothing with --kind words: leave it out"),
             ((*WORDS, "--base", "b"), "--base means nothing with --kind words"),
             ((*WORDS, "--device", "cpu"), "--device means nothing with --kind words"),

@@ -16,8 +16,7 @@ from ranmask.errors import OptionError, OutputError
 from ranmask.options import Checked, Device, Option
 
 if TYPE_CHECKING:
-    from ranmask.paper.reproduction.recipe import Recipe
-    from ranmask.paper.reproduction.record import Size
+    from ranmask.paper.reproduction.recipe import Recipe, Size
 
 _ALL = "all"
 

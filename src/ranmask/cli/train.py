@@ -18,7 +18,7 @@ from ranmask.cli.options import (
 )
 from ranmask.cli.training_log import TrainingLog
 from ranmask.errors import OptionError
-from ranmask.options import Checked, Device, Option, check_choice, option_fields
+from ranmask.options import Checked, Device, Option, option_fields
 from ranmask.training.defence_options import DEFENCES, AugmentOptions
 from ranmask.training.options import (
     MASKS,
@@ -145,7 +145,7 @@ def train(given: Given) -> int | None:
             options: Any = given.build(_KINDS[asked.kind])
             learned, held_out = asked.corpora(columns)
             if asked.kind == "words":
-                from ranmask.training.words_run import train_words
+                from ranmask.training.word_table import train_words
 
                 train_words(learned, held_out, asked.output, options, report=log)
             else:
@@ -181,9 +181,8 @@ def _train_encoder(given: Given, asked: TrainCommand, columns: Columns, log: Tra
 
 def defended(given: Given, name: str) -> tuple[Defence, TrainingOptions]:
     """A defence and how it is trained; options that mean nothing with it are refused."""
-    from ranmask.training.defences.building import NAMES, build, parts_of
+    from ranmask.training.defences import build, parts_of
 
-    check_choice("defence", name, NAMES)
     masked, own = parts_of(name)
     taken = given.of(_DEFENCES[own]) if own in _DEFENCES else {}
     if own in _OF_SYNONYMS and "neighbours" in given:
@@ -218,10 +217,10 @@ def _augmented(
     held_out: Corpus,
 ) -> Corpus:
     """The training texts, and those of them that were attacked with success."""
+    from ranmask.attacks.recipes import build_recipe
     from ranmask.cli.terminal import progress
     from ranmask.runs.task import RunEvents
-    from ranmask.training.defences.attacked_half import AttackPlan, attacked_rows
-    from ranmask.training.defences.augment import VICTIM, augmented_corpus, beside
+    from ranmask.training.defences import augment
 
     where = (str(asked.base), learned, held_out, asked.output, options)
     wanted = given.build(AugmentOptions)
@@ -230,17 +229,19 @@ def _augmented(
             given.of(AugmentOptions, ResourceOptions).keys() - {"attacked"},
             "with --attacked, whose texts were attacked already",
         )
-        return augmented_corpus(*where, None, attacked=[Path(name) for name in wanted.attacked])
+        return augment.augmented_corpus(
+            *where, None, attacked=[Path(name) for name in wanted.attacked]
+        )
     share = _share(wanted.share)
-    rows = attacked_rows(learned, without=held_out, share=share, seed=options.seed)
+    rows = augment.attacked_rows(learned, without=held_out, share=share, seed=options.seed)
     resources = _resources(given, wanted.recipe, rows, asked.device)
-    plan = AttackPlan(wanted.recipe, resources, share=share, seed=options.seed)
+    plan = augment.AttackPlan(build_recipe(wanted.recipe, resources), share, options.seed)
     with progress(len(rows)) as advance:
-        return augmented_corpus(
+        return augment.augmented_corpus(
             *where,
             plan,
             victim=wanted.victim,
-            report=TrainingLog(beside(asked.output, VICTIM)),
+            report=TrainingLog(augment.beside(asked.output, augment.VICTIM)),
             device=asked.device,
             events=RunEvents(started=lambda rows, done: advance(done), progress=advance),
         )

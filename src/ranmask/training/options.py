@@ -10,9 +10,9 @@ from typing import Annotated, Any, ClassVar, Literal, TypeAlias
 from ranmask.certificates.kept import Retention
 from ranmask.errors import OptionError
 from ranmask.options import Checked, Ensemble, Option
-from ranmask.training.balance import ClassWeights
 from ranmask.words import Hiding, split
 
+ClassWeights: TypeAlias = Literal["none", "balanced"]
 Head: TypeAlias = Literal["choice", "approval"]
 VoteLoss: TypeAlias = Literal["certified", "margin"]
 WeightType: TypeAlias = Literal["float32", "float16"]

@@ -21,7 +21,7 @@ from ranmask.attacks.resources.neighbours import NeighbourTable
 from ranmask.models.huggingface import HuggingFaceClassifier
 from ranmask.training.defence import Defence
 from ranmask.training.defence_options import DneOptions
-from ranmask.training.defences.perturbing import TINY, leaves
+from ranmask.training.defences.perturbation import TINY, leaves
 from ranmask.training.defences.word_tokens import WordTokens
 from ranmask.training.step import Step
 
@@ -39,21 +39,21 @@ class Dne(DneOptions, Defence):
 
     neighbours: NeighbourTable
     name = "dne"
-    _tokens: WordTokens | None = field(default=None, init=False, repr=False)
-    _others: Tensor | None = field(default=None, init=False, repr=False)
+    _tokens: WordTokens = field(init=False, repr=False)
+    _others: Tensor = field(init=False, repr=False)
 
     def begin(self, base: HuggingFaceClassifier) -> None:
         self._tokens = WordTokens(base)
         self._others = self._tokens.neighbours(self.neighbours.table)
 
     def loss(self, step: Step) -> Tensor:
-        chances = step.chances()
+        generator = step.generator()
         corners = [
             self.corners(part["input_ids"], places)
             for part, places in zip(step.parts, step.words, strict=True)
         ]
         vectors = step.embeddings.weight
-        weights = [_drawn(of_part, vectors, chances) for of_part in corners]
+        weights = [_drawn(of_part, vectors, generator) for of_part in corners]
         for _ in range(self.steps):
             weights = leaves(weights)
             risen = step.loss(self.shifts(corners, weights, vectors.detach()))
@@ -66,7 +66,6 @@ class Dne(DneOptions, Defence):
 
     def corners(self, ids: Tensor, places: Tensor) -> Tensor:
         """The tokens that span the hull of each place, itself the first; -1 for none."""
-        assert self._tokens is not None and self._others is not None
         others = self._others = self._others.to(ids.device)
         free = (self._tokens.exchangeable(ids) & places)[..., None]
         return torch.cat([ids[..., None], others[ids].masked_fill(~free, -1)], dim=-1)
@@ -83,9 +82,9 @@ class Dne(DneOptions, Defence):
         return found
 
 
-def _drawn(corners: Tensor, vectors: Tensor, chances: torch.Generator) -> Tensor:
+def _drawn(corners: Tensor, vectors: Tensor, generator: torch.Generator) -> Tensor:
     """Weights of the corners that there are, uniform on the simplex."""
-    draws = torch.empty(corners.shape, device=corners.device).exponential_(generator=chances)
+    draws = torch.empty(corners.shape, device=corners.device).exponential_(generator=generator)
     draws = draws.to(vectors.dtype) * (corners >= 0)
     return draws / draws.sum(-1, keepdim=True)
 
