@@ -266,7 +266,7 @@ class TestOutput:
         reviews("--plain", "--output", "out.jsonl")
         before = (here / "out.jsonl").read_bytes()
         done = reviews("--plain", "--output", "out.jsonl", "--together", 2)
-        assert done.exit_code == 0 and "resuming out.jsonl: 4 texts are done" in done.stderr
+        assert done.exit_code == 0 and "resuming out.jsonl: 4 rows are done" in done.stderr
         assert "4 texts, 3 attacked" in done.stderr
         assert (here / "out.jsonl").read_bytes() == before
 

@@ -14,7 +14,7 @@ from ranmask import DataError, ModelError, OptionError, OutputError, SmoothedCla
 from ranmask.attacks import loop
 from ranmask.attacks.adversarial_data import augmented, read_attacked
 from ranmask.attacks.outcome import AttackOutcome
-from ranmask.attacks.recipes import AttackResources
+from ranmask.attacks.recipes import AttackResources, build_recipe
 from ranmask.attacks.resources.neighbours import NeighbourTable
 from ranmask.attacks.resources.word_lists import StopWords
 from ranmask.cli.main import app
@@ -23,10 +23,8 @@ from ranmask.evaluation.cascade_report import CascadeReport
 from ranmask.runs.task import RunEvents
 from ranmask.smoothing.cascade import Cascade
 from ranmask.smoothing.store import load_classifier
-from ranmask.training.defences import attacked_half
-from ranmask.training.defences.attacked_half import AttackPlan
-from ranmask.training.defences.augment import augmented_corpus
-from ranmask.training.defences.victim import victim_options
+from ranmask.training.defences import augment
+from ranmask.training.defences.augment import AttackPlan, augmented_corpus, victim_options
 from ranmask.training.encoder import train_encoder
 from ranmask.training.options import WHOLE_TEXTS, TrainingOptions
 
@@ -56,7 +54,7 @@ def plan(**changes):
         neighbours=NeighbourTable(SYNONYMS, name="made up"),
         stop_words=StopWords("none", frozenset()),
     )
-    return AttackPlan("textfooler", resources, **changes)
+    return AttackPlan(build_recipe("textfooler", resources), **changes)
 
 
 def invoke(*arguments):
@@ -117,7 +115,7 @@ class TestAugmentation:
             raise AssertionError("made again")
 
         monkeypatch.setattr("ranmask.training.encoder.train_encoder", never)
-        monkeypatch.setattr(attacked_half.AttackLoop, "_start", never_for_texts)
+        monkeypatch.setattr(augment.AttackLoop, "_start", never_for_texts)
         again = augmented_corpus(
             str(base_folder), TRAIN, HELD_OUT, output, QUICK, plan(), device="cpu"
         )

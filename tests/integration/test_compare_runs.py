@@ -12,7 +12,7 @@ from ranmask.data.rows import Row
 from ranmask.data.sources import RowSource
 from ranmask.errors import DataError
 from ranmask.models.testing import keyword_classifier
-from ranmask.paper.report.reading import read, write
+from ranmask.paper.reading import read, write
 from ranmask.runs.run import run as run_task
 from ranmask.runs.task import ClassifyTask
 

@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 from ranmask.cli import defences
 from ranmask.cli.main import app
 from ranmask.errors import OptionError
-from ranmask.training.defences.building import NAMES
+from ranmask.training.defences import NAMES
 
 pytestmark = pytest.mark.usefixtures("quiet")
 
@@ -283,7 +283,7 @@ def attacked_by_letters(folder, predicted):
     ids=["ranmask+freelb, accumulated", "safer"],
 )
 def test_the_same_command_resumes_to_the_same_weights(arguments, train, tmp_path, monkeypatch):
-    from ranmask.training import running
+    from ranmask.training import trainer
 
     def interrupted(self, args, state, *_, **__):
         if state.global_step == 2:
@@ -291,7 +291,7 @@ def test_the_same_command_resumes_to_the_same_weights(arguments, train, tmp_path
 
     given = ("--defence", *arguments, "--evaluate-every", 1, "--epochs", 1)
     with monkeypatch.context() as patch:
-        patch.setattr(running.Watcher, "on_step_begin", interrupted, raising=False)
+        patch.setattr(trainer.Watcher, "on_step_begin", interrupted, raising=False)
         done = train(tmp_path / "killed", *given)
     assert done.exit_code == 130 and "the same command resumes" in done.stderr
     assert refused(train(tmp_path / "killed", *given, "--seed", 1), 1, "options.seed (0 there")
@@ -548,7 +548,7 @@ def test_a_recipe_that_wants_a_radius_is_refused_at_once(train, tmp_path):
 def test_a_victim_with_a_defence_of_its_own_is_another_one(train, tmp_path):
     assert train(tmp_path / "model.victim", "--defence", "pgd", "--steps", 1).exit_code == 0
     done = train(tmp_path / "model", "--defence", "augment", "--recipe", "deepwordbug")
-    assert refused(done, 1, "holds the victim of another run")
+    assert refused(done, 1, "holds another training run, which differs in defence")
 
 
 def test_the_folder_of_another_run_is_refused_before_the_victim_is_trained(train, tmp_path):
@@ -560,13 +560,13 @@ def test_the_folder_of_another_run_is_refused_before_the_victim_is_trained(train
 
 
 def test_a_table_is_the_same_by_any_path(train, place, tmp_path, monkeypatch):
-    from ranmask.training import running
+    from ranmask.training import trainer
 
     def interrupted(*_, **__):
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr(running.Watcher, "on_step_begin", interrupted, raising=False)
+        patch.setattr(trainer.Watcher, "on_step_begin", interrupted, raising=False)
         done = train(tmp_path / "model", "--defence", "dne", "--neighbours", "tiny.json")
     assert done.exit_code == 130
     done = train(tmp_path / "model", "--defence", "dne", "--neighbours", place / "tiny.json")

@@ -149,26 +149,25 @@ class TestWords:
         assert refused(done, 2, "--fail-below-majority means nothing with --kind mlm")
 
     def test_interrupted_it_begins_anew(self, data, tmp_path, monkeypatch):
-        from ranmask.training import words_run
+        from ranmask.training import word_table
 
-        trained = words_run.train_word_table
+        trained = word_table.train_word_table
 
         def interrupted(*args, progress, **given):
             progress(1, 3, 0.5)
             raise KeyboardInterrupt
 
         arguments = ("--data", data, "--output", tmp_path / "table", *WORDS)
-        monkeypatch.setattr(words_run, "train_word_table", interrupted)
+        monkeypatch.setattr(word_table, "train_word_table", interrupted)
         done = train(*arguments)
         assert done.exit_code == 130 and "the same command resumes" in done.stderr
-        monkeypatch.setattr(words_run, "train_word_table", trained)
+        monkeypatch.setattr(word_table, "train_word_table", trained)
         assert train(*arguments).exit_code == 0
         log = (tmp_path / "table" / "training.jsonl").read_text().splitlines()
         assert [json.loads(line).get("epoch") for line in log] == [1, 2, 3, None]
 
     def test_classes_that_differ(self, tmp_path):
-        from ranmask.training.word_table import WordTableOptions
-        from ranmask.training.words_run import train_words
+        from ranmask.training.word_table import WordTableOptions, train_words
 
         held_out = replace(made_up.corpus(6, "validation"), label_names=("a", "b", "c"))
         with pytest.raises(OptionError, match="they must be the same"):

@@ -77,7 +77,7 @@ class TestLongest:
         def kill(*_, **__):
             raise Killed
 
-        monkeypatch.setattr(encoder, "best_checkpoint", kill)
+        monkeypatch.setattr(encoder, "train_phase", kill)
         with pytest.raises(Killed):
             train()
         for other in (None, 16):

@@ -165,7 +165,8 @@ class AttackLoop:
                 attempts.append(self._attempt(target))
             except RanmaskError as error:
                 self._finish(target, error)
-        for attempt, certificate in self._one_by_one(attempts, self._certify):
+        certificates = self._answers(attempts, self._certify)
+        for attempt, certificate in zip(attempts, certificates, strict=True):
             if isinstance(certificate, RanmaskError):
                 self._end(attempt, certificate)
                 continue
@@ -257,7 +258,8 @@ class AttackLoop:
         if waiting[EncodeSentences] or waiting[FillMask]:
             waiting[QueryModel] = []
         for kind, answer in answers.items():
-            for search, result in self._one_by_one(waiting[kind], answer):
+            results = self._answers(waiting[kind], answer)
+            for search, result in zip(waiting[kind], results, strict=True):
                 self._advance(search, result)
 
     def _advance(self, search: _Search, result: Any) -> None:
@@ -287,22 +289,16 @@ class AttackLoop:
             result = AttackOutcome(target.number, target.text, target.label, "error", error=reason)
         self._finished[target.number] = result
 
-    def _one_by_one(
+    def _answers(
         self, items: Sequence[Any], answer: Callable[[Sequence[Any]], Sequence[Any]]
-    ) -> Iterator[tuple[Any, Any]]:
+    ) -> list[Any]:
         """Answers for all; where that fails, for each by itself, so that only one is lost."""
         try:
-            results = list(answer(items)) if items else []
-        except RanmaskError as together:
-            if len(items) == 1:  # what fails only sometimes fails
-                return zip(items, [together], strict=True)
-            results = []
-            for item in items:
-                try:
-                    results += answer([item])
-                except RanmaskError as error:
-                    results.append(error)
-        return zip(items, results, strict=True)
+            return list(answer(items)) if items else []
+        except RanmaskError as error:
+            if len(items) == 1:
+                return [error]
+            return [result for item in items for result in self._answers([item], answer)]
 
     def _query(self, searches: Sequence[_Search]) -> list[list[QueryResult] | RanmaskError]:
         questions: list[Question] = []

@@ -28,7 +28,7 @@ def compare(
     loaded.  To compare two methods of one reproduction, give two of its result files.
     """
     from ranmask.paper import comparing
-    from ranmask.paper.report.reading import read
+    from ranmask.paper.reading import read
 
     comparison = comparing.compare(read(a), read(b))
     if as_json:

@@ -53,11 +53,11 @@ class Divided:
         """What is trained on: ``train``, with attacked texts where the defence wants them."""
         if self.attacks is None:
             return train
+        from ranmask.attacks.recipes import build_recipe
         from ranmask.cli.progress import progress
         from ranmask.cli.train_printing import TrainingLog
         from ranmask.runs.task import RunEvents
-        from ranmask.training.defences.attacked_half import AttackPlan, attacked_rows
-        from ranmask.training.defences.augment import VICTIM, augmented_corpus, beside
+        from ranmask.training.defences import augment
 
         files = [Path(name) for name in self.attacks.get("attacked", [])]
         if files:
@@ -67,14 +67,15 @@ class Divided:
                         f"{_flag(key)} means nothing with --attacked, whose texts were attacked "
                         "already: leave it out"
                     )
-            return augmented_corpus(base, train, validation, output, options, None, attacked=files)
+            return augment.augmented_corpus(
+                base, train, validation, output, options, None, attacked=files
+            )
         share, recipe = _share(self.attacks["share"]), self.attacks["recipe"]
-        rows = attacked_rows(train, without=validation, share=share, seed=options.seed)
-        plan = AttackPlan(
-            recipe, _resources(recipe, rows, self.attacks, device), share=share, seed=options.seed
-        )
+        rows = augment.attacked_rows(train, without=validation, share=share, seed=options.seed)
+        resources = _resources(recipe, rows, self.attacks, device)
+        plan = augment.AttackPlan(build_recipe(recipe, resources), share, options.seed)
         with progress(len(rows)) as advance:
-            return augmented_corpus(
+            return augment.augmented_corpus(
                 base,
                 train,
                 validation,
@@ -82,7 +83,7 @@ class Divided:
                 options,
                 plan,
                 victim=self.attacks.get("victim"),
-                report=TrainingLog(beside(output, VICTIM)),
+                report=TrainingLog(augment.beside(output, augment.VICTIM)),
                 device=device,
                 events=RunEvents(started=lambda rows, done: advance(done), progress=advance),
             )
@@ -90,20 +91,21 @@ class Divided:
 
 def divided(name: str, given: Mapping[str, Any]) -> Divided:
     """Options by what they belong to; those that mean nothing with a defence are refused."""
-    from ranmask.training.defences.building import build, parts_of
+    from ranmask.training.defences import NAMES, build, option_names, parts_of
     from ranmask.training.options import WHOLE_TEXTS
 
+    if name not in NAMES:
+        raise OptionError(f"--defence must be one of {', '.join(NAMES)}; not {name!r}")
     masked, own = parts_of(name)
     left = dict(given)
     attacks = None
     if own == "augment":
         attacks = _taken(left, (*_OF_AUGMENTATION, *_OF_ATTACKS))
-    of_defence = _taken(left, _OF_DEFENCES)
+    of_defence = _taken(left, option_names(name))
     if attacks is not None and "attacked" not in attacks:
         attacks = {"recipe": DEFAULT_RECIPE, "share": DEFAULT_SHARE, **attacks}
         of_defence |= {key: attacks[key] for key in ("recipe", "share")}
-    defence = build(name, of_defence)
-    refused = dict.fromkeys((*_OF_AUGMENTATION, *_OF_ATTACKS), "")
+    refused = dict.fromkeys((*_OF_DEFENCES, *_OF_AUGMENTATION, *_OF_ATTACKS), "")
     if not masked:
         refused |= dict.fromkeys(_OF_MASKING, ", which hides no word")
         # The folder of SAFER keeps how many copies it certifies with; it certifies votes alone.
@@ -114,6 +116,7 @@ def divided(name: str, given: Mapping[str, Any]) -> Divided:
             raise OptionError(
                 f"{_flag(key)} means nothing with --defence {name}{why}: leave it out"
             )
+    defence = build(name, of_defence)
     if masked:
         return Divided(left, defence, attacks)
     whole = WHOLE_TEXTS | ({"ensemble": "vote"} if own == "safer" else {})

@@ -15,8 +15,7 @@ from ranmask.errors import OptionError, OutputError
 
 if TYPE_CHECKING:
     from ranmask.paper.reproduction.perform import RunCommand
-    from ranmask.paper.reproduction.recipe import Recipe
-    from ranmask.paper.reproduction.record import Size
+    from ranmask.paper.reproduction.recipe import Recipe, Size
 
 _ALL = "all"
 

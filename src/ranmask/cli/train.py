@@ -215,7 +215,7 @@ def _corpora(
 
 
 def _train_words(learned: Corpus, held_out: Corpus, output: Path, options: Any) -> TrainingLog:
-    from ranmask.training.words_run import train_words
+    from ranmask.training.word_table import train_words
 
     with TrainingLog(output) as log:
         train_words(learned, held_out, output, options, report=log)

@@ -64,6 +64,11 @@ class TokenRows:
     def __len__(self) -> int:
         return len(self.lengths)
 
+    def some(self, rows: npt.NDArray[Any]) -> TokenRows:
+        """Some of the rows."""
+        ids, positions = self.ids[rows], self.positions[rows]
+        return replace(self, ids=ids, positions=positions, lengths=self.lengths[rows])
+
 
 class WordEncoder:
     """Turns a text and its kept sets into token rows.

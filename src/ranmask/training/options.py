@@ -10,8 +10,8 @@ from ranmask.certificates.families import FamilyChoice, Retention
 from ranmask.errors import OptionError
 from ranmask.models.base import Hiding, check_hiding
 from ranmask.options import ENSEMBLES, Ensemble, check_choice
-from ranmask.training.balance import CLASS_WEIGHTS, ClassWeights
 
+ClassWeights: TypeAlias = Literal["none", "balanced"]
 Head: TypeAlias = Literal["choice", "approval"]
 VoteLoss: TypeAlias = Literal["certified", "margin"]
 WeightType: TypeAlias = Literal["float32", "float16"]
@@ -121,7 +121,7 @@ class TrainingOptions:
         if not isinstance(self.pair_head, bool):
             raise OptionError(f"pair_head must be True or False, not {self.pair_head!r}")
         check_choice("vote_loss", self.vote_loss, get_args(VoteLoss))
-        check_choice("class_weights", self.class_weights, CLASS_WEIGHTS)
+        check_choice("class_weights", self.class_weights, get_args(ClassWeights))
         check_choice("weights", self.weights, get_args(WeightType))
         if self.ensemble is not None:
             check_choice("ensemble", self.ensemble, ENSEMBLES)

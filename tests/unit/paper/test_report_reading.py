@@ -20,8 +20,10 @@ from ranmask.data.rows import Row
 from ranmask.data.sources import RowSource
 from ranmask.errors import DataError, OutputError, folders_cut
 from ranmask.models.testing import keyword_classifier
+from ranmask.paper.reading import read, read_several, write
 from ranmask.paper.report import html, markdown
-from ranmask.paper.report.condensed import (
+from ranmask.paper.report.page import build
+from ranmask.paper.run_data import (
     Attacked,
     Betas,
     Certified,
@@ -32,9 +34,7 @@ from ranmask.paper.report.condensed import (
     Step,
     Trained,
 )
-from ranmask.paper.report.files import without_folders
-from ranmask.paper.report.page import build
-from ranmask.paper.report.reading import read, read_several, write
+from ranmask.paper.typed_json import without_folders
 
 DATA = {"name": "sst2", "split": "test", "rows": 3, "sha256": "ab" * 32, "note": None}
 
@@ -473,7 +473,7 @@ class TestCondensedFile:
         [
             ('"rows": "1-2,5"', '"rows": "1-3,5"', "words has 3 entries for 4 rows"),
             ('"101"', '"10"', "correct of exact has 2 entries for 3 rows"),
-            ('"101"', '"1x1"', "readings cannot be read: certificate 1: correct cannot be read"),
+            ('"101"', '"1x1"', "result of votes: readings 1: correct cannot be read"),
             ('"rows": "1-2,5"', '"rows": "one"', "result of votes: rows cannot be read"),
             ('"masks": 4,\n', "", "result of votes: no 'masks' in it"),
         ],
@@ -492,7 +492,7 @@ class TestCondensedFile:
 
     def test_reading_needs_no_model(self, folder):
         code = (
-            "import sys; from pathlib import Path; from ranmask.paper.report.reading import read\n"
+            "import sys; from pathlib import Path; from ranmask.paper.reading import read\n"
             f"read(Path({str(folder)!r}))\n"
             "assert not {'torch', 'transformers', 'numpy', 'rich'} & set(sys.modules)"
         )
@@ -662,7 +662,7 @@ def test_a_file_that_was_touched_is_refused_or_shown(tmp_path_factory, stored, d
         (("steps", 1, "result", "words", 0), 0, "words is 0"),
         (("steps", 1, "result", "words"), 7, "words is 7"),
         (("steps", 1, "result", "errors"), -1, "errors is -1, not int"),
-        (("steps", 1, "place", "rate"), "x", "rate of place is 'x', not float"),
+        (("steps", 1, "place", "rate"), "x", "step 2: place: rate is 'x', not float"),
         (("steps", 1, "seconds"), math.nan, "seconds is nan"),
         (("steps", 1, "seconds"), -2.0, "seconds is -2.0, not"),
         (("steps", 1, "data"), ["sst2"], "data is"),

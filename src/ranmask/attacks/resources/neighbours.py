@@ -39,39 +39,36 @@ class Neighbours(ABC):
     """What attacks need of neighbours.  Words are looked up as they are spelt, case and all.
 
     A result records ``name``, the first of ``files``, what they were read from, and a digest; and
-    how many words were left out, and why.
+    how many words there are, and how many were left out, and why.
     """
 
     kind: ClassVar[str]
 
-    def __init__(self, name: str, files: Sequence[Path], *reasons: str) -> None:
+    def __init__(self, name: str, files: Sequence[Path], **counts: Any) -> None:
         self._record = {
             "kind": self.kind,
             "name": name,
             "source": str(files[0]) if files else None,
             "sha256": files_digest(files) if files else None,
+            **counts,
         }
-        self._dropped = dict.fromkeys(reasons, 0)
 
-    @abstractmethod
     def nearest(self, word: str, count: int) -> tuple[str, ...]:
         """At most ``count`` neighbours, the nearest first; none for an unknown word."""
+        if count < 1:
+            raise OptionError(f"count must be at least 1, not {count}")
+        return self._nearest(word, count)
+
+    @abstractmethod
+    def _nearest(self, word: str, count: int) -> tuple[str, ...]: ...
 
     @abstractmethod
     def similarity(self, a: str, b: str) -> float | None:
         """The cosine of two words; None where it is not known."""
 
-    @abstractmethod
-    def _size(self) -> dict[str, int]: ...
-
     def description(self) -> dict[str, Any]:
         """What a result records."""
-        return {**self._record, **self._size(), "dropped": dict(self._dropped)}
-
-
-def _check_count(count: int) -> None:
-    if count < 1:
-        raise OptionError(f"count must be at least 1, not {count}")
+        return dict(self._record)
 
 
 class NeighbourTable(Neighbours):
@@ -90,26 +87,29 @@ class NeighbourTable(Neighbours):
     def __init__(
         self, table: Mapping[str, object], name: str = "table", files: Sequence[Path] = ()
     ) -> None:
-        super().__init__(name, files, "whitespace", "special", "itself", "repeated")
+        dropped = dict.fromkeys(("whitespace", "special", "itself", "repeated"), 0)
+
+        def usable(word: str) -> bool:
+            blank, special = word.split() != [word], bool(_SPECIAL.fullmatch(word))
+            dropped["whitespace"] += blank
+            dropped["special"] += special and not blank
+            return not (blank or special)
+
         kept = {}
         for word, neighbours in table.items():
             if not isinstance(neighbours, list | tuple) or not all(
                 isinstance(neighbour, str) for neighbour in neighbours
             ):
                 raise DataError(f"{name}: the neighbours of {word!r} are not a list of strings")
-            if self._usable(word):
-                usable = [neighbour for neighbour in neighbours if self._usable(neighbour)]
-                others = [neighbour for neighbour in usable if neighbour != word]
+            if usable(word):
+                one_word = list(filter(usable, neighbours))
+                others = [neighbour for neighbour in one_word if neighbour != word]
                 kept[word] = tuple(dict.fromkeys(others))
-                self._dropped["itself"] += len(usable) - len(others)
-                self._dropped["repeated"] += len(others) - len(kept[word])
+                dropped["itself"] += len(one_word) - len(others)
+                dropped["repeated"] += len(others) - len(kept[word])
         self.table: Mapping[str, tuple[str, ...]] = MappingProxyType(kept)
-
-    def _usable(self, word: str) -> bool:
-        blank, special = word.split() != [word], bool(_SPECIAL.fullmatch(word))
-        self._dropped["whitespace"] += blank
-        self._dropped["special"] += special and not blank
-        return not (blank or special)
+        known = sum(map(bool, kept.values()))
+        super().__init__(name, files, words=len(kept), words_with_neighbours=known, dropped=dropped)
 
     @classmethod
     def load(cls, path: str | Path, name: str | None = None) -> NeighbourTable:
@@ -120,17 +120,11 @@ class NeighbourTable(Neighbours):
             raise DataError(f"{path} must hold a JSON object of words and lists of neighbours")
         return cls(table, name or path.name, [path])
 
-    def nearest(self, word: str, count: int) -> tuple[str, ...]:
-        """At most ``count`` neighbours, the nearest first; none for an unknown word."""
-        _check_count(count)
+    def _nearest(self, word: str, count: int) -> tuple[str, ...]:
         return self.table.get(word, ())[:count]
 
     def similarity(self, a: str, b: str) -> None:
         """None: a table has no vectors."""
-
-    def _size(self) -> dict[str, int]:
-        known = sum(1 for neighbours in self.table.values() if neighbours)
-        return {"words": len(self.table), "words_with_neighbours": known}
 
 
 class WordVectors(Neighbours):
@@ -149,7 +143,6 @@ class WordVectors(Neighbours):
         name: str = "vectors",
         files: Sequence[Path] = (),
     ) -> None:
-        super().__init__(name, files, "whitespace", "repeated", "zero")
         if matrix.ndim != 2 or len(matrix) != len(words):
             raise DataError(
                 f"{name}: {len(words)} words need a matrix of {len(words)} rows, not one of shape "
@@ -160,14 +153,15 @@ class WordVectors(Neighbours):
             word = words[int(np.argmin(finite))]
             raise DataError(f"{name}: the vector of {word!r} is not of finite numbers")
         lengths = np.linalg.norm(matrix.astype(np.float64), axis=1)
+        dropped = dict.fromkeys(("whitespace", "repeated", "zero"), 0)
         rows: dict[str, int] = {}
         for row, word in enumerate(words):
             if word.split() != [word]:
-                self._dropped["whitespace"] += 1
+                dropped["whitespace"] += 1
             elif word in rows:
-                self._dropped["repeated"] += 1
+                dropped["repeated"] += 1
             elif lengths[row] == 0:
-                self._dropped["zero"] += 1
+                dropped["zero"] += 1
             else:
                 rows[word] = row
         if not rows:
@@ -176,7 +170,9 @@ class WordVectors(Neighbours):
         self._unit = (matrix[kept] / lengths[kept, None]).astype(np.float32)
         self._words = tuple(rows)
         self._row = {word: row for row, word in enumerate(self._words)}
-        self._nearest = lru_cache(maxsize=_CACHED_WORDS)(self._by_cosine)
+        self._cached = lru_cache(maxsize=_CACHED_WORDS)(self._by_cosine)
+        dimensions = self._unit.shape[1]
+        super().__init__(name, files, words=len(rows), dimensions=dimensions, dropped=dropped)
 
     @classmethod
     def load(cls, path: str | Path) -> WordVectors:
@@ -197,13 +193,8 @@ class WordVectors(Neighbours):
             return None
         return float(self._unit[self._row[a]] @ self._unit[self._row[b]])
 
-    def _size(self) -> dict[str, int]:
-        return {"words": len(self._words), "dimensions": self._unit.shape[1]}
-
-    def nearest(self, word: str, count: int) -> tuple[str, ...]:
-        """At most ``count`` neighbours, the nearest first; none for an unknown word."""
-        _check_count(count)
-        return self._nearest(word, count) if word in self._row else ()
+    def _nearest(self, word: str, count: int) -> tuple[str, ...]:
+        return self._cached(word, count) if word in self._row else ()
 
     def _by_cosine(self, word: str, count: int) -> tuple[str, ...]:
         row = self._row[word]

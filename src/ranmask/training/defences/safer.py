@@ -18,7 +18,8 @@ from ranmask.training.defence import Defence
 from ranmask.training.options import TrainingOptions, check_at_least
 from ranmask.words import Document
 
-_VALIDATION = {"masks": 100, "selection_masks": 20}  # enough to compare checkpoints by
+# Enough to compare checkpoints by.
+_VALIDATION: dict[str, Any] = {"masks": 100, "selection_masks": 20}
 
 
 @dataclass(eq=False)
@@ -51,20 +52,10 @@ class Safer(Defence):
     ) -> SynonymSmoothedClassifier:
         # At the end too: thousands of copies of every held-out text would take hours.
         return SynonymSmoothedClassifier(
-            base,
-            self._sets,
-            masks=_VALIDATION["masks"],
-            selection_masks=_VALIDATION["selection_masks"],
-            seed=options.seed,
-            tolerance=0.0,
+            base, self._sets, seed=options.seed, tolerance=0.0, **_VALIDATION
         )
 
     def classifier(
         self, base: HuggingFaceClassifier, options: TrainingOptions
     ) -> SynonymSmoothedClassifier:
-        return SynonymSmoothedClassifier(
-            base,
-            self._sets,
-            masks=options.masks,
-            seed=options.seed,
-        )
+        return SynonymSmoothedClassifier(base, self._sets, masks=options.masks, seed=options.seed)

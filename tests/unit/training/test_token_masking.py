@@ -8,8 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ranmask.training.masking import Turn
-from ranmask.training.mlm_masking import TokenMasking
+from ranmask.training.masking import TokenMasking, Turn
 
 SPECIAL = (0, 1, 2, 3, 4)
 START, END, MASK = 2, 3, 4

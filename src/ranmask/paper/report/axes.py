@@ -23,13 +23,12 @@ class Axis:
 
     def place(self, value: float) -> float:
         """Where the value lies: 0 at ``low``, 1 at ``high``; values beyond are put at the end."""
-        low, high = self._scaled(self.low), self._scaled(self.high)
-        if self.log and value <= 0:
-            return 0.0
-        return min(1.0, max(0.0, (self._scaled(value) - low) / (high - low)))
-
-    def _scaled(self, value: float) -> float:
-        return math.log10(value) if self.log else value
+        low, high = self.low, self.high
+        if self.log:
+            if value <= 0:
+                return 0.0
+            low, high, value = math.log10(low), math.log10(high), math.log10(value)
+        return min(1.0, max(0.0, (value - low) / (high - low)))
 
 
 def share_axis(title: str) -> Axis:
@@ -59,10 +58,12 @@ def fitted_axis(title: str, values: Iterable[float], *, within: tuple[float, flo
     low, high = min(known), max(known)
     if high - low < _ALIKE:
         low, high = low - 0.05 * max(abs(low), 1), high + 0.05 * max(abs(low), 1)
-    step = _round_step((high - low) / 4)
+    power = 10.0 ** math.floor(math.log10((high - low) / 4))
+    lead = next(lead for lead in _STEPS if lead * power >= (high - low) / 4 * (1 - 1e-9))
+    step = lead * power
     first, last = math.floor(low / step), math.ceil(high / step)
     low, high = max(within[0], first * step), min(within[1], last * step)
-    digits = max(0, -math.floor(math.log10(step) + 1e-9)) + (_mantissa(step) == 2.5)
+    digits = max(0, -math.floor(math.log10(step) + 1e-9)) + (lead == 2.5)
     ticks = [
         (round(place * step, 10), _plain(place * step, digits))
         for place in range(first, last + 1)
@@ -85,15 +86,6 @@ def log_axis(title: str, values: Iterable[float]) -> Axis:
         if power < last or lead == 1
     ]
     return Axis(title, 10.0**first, 10.0**last, tuple(ticks), log=True)
-
-
-def _round_step(step: float) -> float:
-    power = 10.0 ** math.floor(math.log10(step))
-    return next(lead * power for lead in _STEPS if lead * power >= step * (1 - 1e-9))
-
-
-def _mantissa(step: float) -> float:
-    return round(step / 10.0 ** math.floor(math.log10(step) + 1e-9), 6)
 
 
 def _plain(value: float, digits: int) -> str:

@@ -8,17 +8,17 @@ from typing import Any
 
 from ranmask.attacks.outcome import AttackOutcome
 from ranmask.errors import DataError
-from ranmask.paper.report.condensed import (
+from ranmask.paper.run_data import (
     Attacked,
     Betas,
     Certified,
     Examples,
+    Measures,
     Predicted,
     Reading,
     Result,
 )
-from ranmask.paper.report.files import Line, without_folders
-from ranmask.paper.reproduction.record import Measures
+from ranmask.paper.typed_json import JsonObject, without_folders
 from ranmask.results import RESULT_VERSION
 
 COMMANDS: dict[Measures, str] = {
@@ -34,7 +34,7 @@ _DECIMALS = 6  # of entropies and shares: a vote among 10,000 moves the fourth
 _NOT_SMOOTHING = ("base", "labels", "tolerance", "given_tolerance")
 
 
-def condense(measures: Measures, lines: Sequence[Line], record: Line) -> Result:
+def condense(measures: Measures, lines: Sequence[JsonObject], record: JsonObject) -> Result:
     """The lines of a finished run, checked against each other."""
     _check_rows(lines)
     if measures == "attack":
@@ -46,18 +46,14 @@ def condense(measures: Measures, lines: Sequence[Line], record: Line) -> Result:
                 f"{line.where}: result version {line.get('version')!r} is not {RESULT_VERSION}, "
                 "the one this ranmask reads: use the ranmask that wrote it, or run again"
             )
-    errors = len(lines) - len(used)
     if measures == "examples":
-        classifier = Line(record["classifier"], f"{record.where}: classifier")
-        return Examples(tuple(map(dict, lines)), tuple(classifier.get("labels") or ()))
-    if measures == "certified":
-        return _certified(used, errors)
-    if measures == "predict":
-        return _predicted(used, errors)
-    return _betas(used, errors)
+        labels = record.inner("classifier").get("labels")
+        return Examples(tuple(map(dict, lines)), tuple(labels or ()))
+    make = {"certified": _certified, "predict": _predicted, "beta": _betas}[measures]
+    return make(used, len(lines) - len(used))
 
 
-def first_error(lines: Sequence[Line]) -> str | None:
+def first_error(lines: Sequence[JsonObject]) -> str | None:
     """Why there is nothing to condense: the first error, where every line has one."""
     if not lines:
         return "it has no rows"
@@ -67,7 +63,7 @@ def first_error(lines: Sequence[Line]) -> str | None:
     return f"all {len(lines)} rows have errors, the first: {found[0]}"
 
 
-def _check_rows(lines: Sequence[Line]) -> None:
+def _check_rows(lines: Sequence[JsonObject]) -> None:
     before = 0
     for line in lines:
         row = line["row"]
@@ -79,66 +75,62 @@ def _check_rows(lines: Sequence[Line]) -> None:
         before = row
 
 
-def _certified(lines: Sequence[Line], errors: int) -> Certified:
+def _certified(lines: Sequence[JsonObject], errors: int) -> Result:
     first = lines[0]
     others = list(first.get("others") or {})
     for line in lines:
         if list(line.get("others") or {}) != others or line["certificate"] != first["certificate"]:
             raise DataError(f"{line.where}: other certificates than in the first line: run again")
+    beside = {name: [line.inner("others").inner(name) for line in lines] for name in others}
     return Certified(
-        rows=_of_each(lines, "row"),
-        words=_of_each(lines, "words"),
+        rows=_each(lines, "row"),
+        words=_each(lines, "words"),
         masks=max(line["masks"] for line in lines),
         readings=(
-            Reading(
-                certificate=first["certificate"],
-                guarantee=all(line["guarantee"] for line in lines),
-                correct=tuple(_right(line, line["label_id"]) for line in lines),
-                radius=_of_each(lines, "radius"),
-            ),
-            *(_other(lines, name) for name in others),
+            _reading(first["certificate"], lines, lines),
+            *(_reading(name, lines, found) for name, found in beside.items()),
         ),
         errors=errors,
         threat=first["threat"],
-        expected=_of_each(lines, "expected_id"),
+        expected=_each(lines, "expected_id"),
     )
 
 
-def _other(lines: Sequence[Line], name: str) -> Reading:
-    found = [Line(line["others"][name], f"{line.where}: {name}") for line in lines]
+def _reading(name: str, lines: Sequence[JsonObject], found: Sequence[JsonObject]) -> Reading:
+    """What the certificate found on each line, which the line itself may be."""
     return Reading(
         certificate=name,
         guarantee=all(one["guarantee"] for one in found),
-        correct=tuple(
-            _right(line, one["label_id"]) for line, one in zip(lines, found, strict=True)
-        ),
-        radius=_of_each(found, "radius"),
+        correct=_correct(lines, found),
+        radius=_each(found, "radius"),
     )
 
 
-def _right(line: Line, label_id: int) -> bool:
-    if "expected_id" not in line:
-        raise DataError(
-            f"{line.where}: row {line['row']} has no true label: run again with --label-column, "
-            "or with --data"
-        )
-    return bool(line["expected_id"] == label_id)
+def _correct(lines: Sequence[JsonObject], found: Sequence[JsonObject]) -> tuple[bool, ...]:
+    for line in lines:
+        if "expected_id" not in line:
+            raise DataError(
+                f"{line.where}: row {line['row']} has no true label: run again with "
+                "--label-column, or with --data"
+            )
+    pairs = zip(lines, found, strict=True)
+    return tuple(bool(line["expected_id"] == one["label_id"]) for line, one in pairs)
 
 
-def _predicted(lines: Sequence[Line], errors: int) -> Predicted:
+def _predicted(lines: Sequence[JsonObject], errors: int) -> Result:
     scored = all(line["scores"] is not None for line in lines)
     return Predicted(
-        rows=_of_each(lines, "row"),
-        correct=tuple(_right(line, line["label_id"]) for line in lines),
+        rows=_each(lines, "row"),
+        correct=_correct(lines, lines),
         vote_entropy=tuple(_entropy(line["votes"]) for line in lines),
         score_entropy=tuple(_entropy(_positive(line)) for line in lines) if scored else None,
-        words=_of_each(lines, "words"),
+        words=_each(lines, "words"),
         errors=errors,
-        expected=_of_each(lines, "expected_id"),
+        expected=_each(lines, "expected_id"),
     )
 
 
-def _positive(line: Line) -> list[float]:
+def _positive(line: JsonObject) -> list[float]:
     """Mean scores; mean logits by their exponentials, whose shares are the softmax."""
     scores: list[float] = line["scores"]
     if line["ensemble"] != "logit":
@@ -155,7 +147,7 @@ def _entropy(weights: Sequence[float]) -> float:
     return round(sum(-share * math.log(share) for share in shares), _DECIMALS)
 
 
-def _betas(lines: Sequence[Line], errors: int) -> Betas:
+def _betas(lines: Sequence[JsonObject], errors: int) -> Result:
     changed = tuple(lines[0]["changed"])
     for line in lines:
         lengths = {len(line["average"]), len(line["largest"])}
@@ -164,31 +156,25 @@ def _betas(lines: Sequence[Line], errors: int) -> Betas:
                 f"{line.where}: betas for other numbers of changed words than in the first line: "
                 "run again"
             )
+    average, largest = (
+        tuple(
+            tuple(None if beta is None else round(beta, _DECIMALS) for beta in column)
+            for column in zip(*(line[key] for line in lines), strict=True)
+        )
+        for key in ("average", "largest")
+    )
     return Betas(
-        rows=_of_each(lines, "row"),
-        words=_of_each(lines, "words"),
+        rows=_each(lines, "row"),
+        words=_each(lines, "words"),
         changed=changed,
         share=tuple(round(line["share"], _DECIMALS) for line in lines),
-        average=_by_changed(lines, "average", len(changed)),
-        largest=_by_changed(lines, "largest", len(changed)),
+        average=average,
+        largest=largest,
         errors=errors,
     )
 
 
-def _by_changed(
-    lines: Sequence[Line], key: str, numbers: int
-) -> tuple[tuple[float | None, ...], ...]:
-    """For each number of changed words, what every text has there."""
-    return tuple(
-        tuple(
-            None if line[key][place] is None else round(line[key][place], _DECIMALS)
-            for line in lines
-        )
-        for place in range(numbers)
-    )
-
-
-def _attacked(lines: Sequence[Line], record: Line) -> Attacked:
+def _attacked(lines: Sequence[JsonObject], record: JsonObject) -> Attacked:
     outcomes = []
     for line in lines:
         try:
@@ -196,15 +182,17 @@ def _attacked(lines: Sequence[Line], record: Line) -> Attacked:
         except (DataError, TypeError) as error:
             raise DataError(f"{line.where}: {error}: run again") from error
     return Attacked(
-        attack=Line(record["recipe"], f"{record.where}: recipe")["name"],
+        attack=record.inner("recipe")["name"],
         victim=_victim(record["classifier"]),
-        rows=tuple(one.number for one in outcomes),
-        statuses=tuple(one.status for one in outcomes),
-        words=tuple(one.words for one in outcomes),
-        changed=tuple(one.words_changed if one.status == "succeeded" else 0 for one in outcomes),
-        queries=tuple(one.queries for one in outcomes),
-        confirmed=tuple(one.rechecked for one in outcomes),
-        expected=tuple(one.label for one in outcomes),
+        rows=tuple(outcome.number for outcome in outcomes),
+        statuses=tuple(outcome.status for outcome in outcomes),
+        words=tuple(outcome.words for outcome in outcomes),
+        changed=tuple(
+            outcome.words_changed if outcome.status == "succeeded" else 0 for outcome in outcomes
+        ),
+        queries=tuple(outcome.queries for outcome in outcomes),
+        confirmed=tuple(outcome.rechecked for outcome in outcomes),
+        expected=tuple(outcome.label for outcome in outcomes),
     )
 
 
@@ -214,16 +202,13 @@ def _victim(classifier: dict[str, Any]) -> dict[str, Any] | None:
         return None
     if classifier.get("kind") == "cascade":
         smoothed = _victim(classifier.get("smoothed", {}))
-        return {
-            "kind": "cascade",
-            "threshold": classifier.get("threshold"),
-            "smoothed": smoothed,
-        }
+        threshold = classifier.get("threshold")
+        return {"kind": "cascade", "threshold": threshold, "smoothed": smoothed}
     kept = {key: value for key, value in classifier.items() if key not in _NOT_SMOOTHING}
     hide = (classifier.get("base") or {}).get("hide")
     described: dict[str, Any] = without_folders({**kept, **({"hide": hide} if hide else {})})
     return described
 
 
-def _of_each(lines: Sequence[Line], key: str) -> tuple[Any, ...]:
+def _each(lines: Sequence[JsonObject], key: str) -> tuple[Any, ...]:
     return tuple(line[key] for line in lines)

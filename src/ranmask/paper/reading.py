@@ -10,43 +10,39 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path, PurePosixPath
-from typing import Any, Literal
+from typing import Any
 
 from ranmask.errors import DataError, folders_cut
-from ranmask.paper.report.checking import check
-from ranmask.paper.report.condensed import Reproduction, Step, Trained
-from ranmask.paper.report.condensed_file import (
-    FORMAT,
-    listed,
-    read_condensed,
-    reproduction_of,
-    step_of,
-    write,
+from ranmask.paper.result_lines import COMMANDS, condense, first_error
+from ranmask.paper.run_data import Kind, Measures, Reproduction, Step, Trained
+from ranmask.paper.run_data_file import FORMAT, from_content, read_condensed, write
+from ranmask.paper.typed_json import (
+    JsonObject,
+    from_json,
+    read_lines,
+    read_object,
+    without_folders,
 )
-from ranmask.paper.report.files import Line, check_format, read_lines, read_object, without_folders
-from ranmask.paper.report.lines import COMMANDS, condense, first_error
-from ranmask.paper.reproduction.record import FILE_NAME as INDEX
-from ranmask.paper.reproduction.record import FORMAT as INDEX_FORMAT
-from ranmask.paper.reproduction.record import VERSION as INDEX_VERSION
-from ranmask.paper.reproduction.record import Measures
 from ranmask.runs.task import RUN_FORMAT, RUN_VERSION
 
-__all__ = ["INDEX", "RESULTS", "read", "read_several", "sources", "write"]
+__all__ = ["INDEX", "INDEX_FORMAT", "INDEX_VERSION", "read", "read_several", "sources", "write"]
 
-RESULTS = "results"
-"""The folder inside it that has the result files."""
+INDEX = "reproduction.json"
+INDEX_FORMAT, INDEX_VERSION = "ranmask-reproduction", 1
 
+_RESULTS = "results"  # the folder inside a reproduction's that has the result files
 _TRAINING_FORMAT, _TRAINING_VERSION = "ranmask-training", 1
 _READABLE = (
     "give a folder that `ranmask reproduce` wrote, a condensed file, or the result file of one "
     "run (X.jsonl, with X.jsonl.run.json beside it)"
 )
-_KINDS: dict[str, tuple[Measures, Literal["certified", "empirical", "entropy", "beta"]]] = {
+_SINGLE: dict[str, tuple[Measures, Kind]] = {
     "certify": ("certified", "certified"),
     "attack": ("attack", "empirical"),
     "predict": ("predict", "entropy"),
     "beta": ("beta", "beta"),
 }
+"""What a single run measures, by its command, and how a report shows it."""
 
 
 def read(path: Path) -> Reproduction:
@@ -68,71 +64,58 @@ def read(path: Path) -> Reproduction:
 def read_several(paths: Iterable[Path]) -> tuple[Reproduction, ...]:
     """Several reproductions for one report; refuses the same recipe in the same size twice."""
     found: dict[tuple[str, str], Path] = {}
-    reproductions = []
+    runs = []
     for path in paths:
-        one = read(path)
-        before = found.get((one.name, one.size))
+        run = read(path)
+        before = found.get((run.name, run.size))
         if before is not None:
             raise DataError(
-                f"{before} and {path} are both {one.name} in the size {one.size!r}, and a report "
+                f"{before} and {path} are both {run.name} in the size {run.size!r}, and a report "
                 f"shows one of each: leave one out, or see `ranmask compare {before} {path}`"
             )
-        found[one.name, one.size] = path
-        reproductions.append(one)
-    return tuple(reproductions)
+        found[run.name, run.size] = path
+        runs.append(run)
+    return tuple(runs)
 
 
 def sources(path: Path) -> set[Path]:
     """The files that `read` reads, none of which a report may be written over."""
     if path.is_dir():
-        inside = (path / RESULTS).rglob("*")
-        return {(path / INDEX).resolve(), *(one.resolve() for one in inside if one.is_file())}
+        inside = (path / _RESULTS).rglob("*")
+        return {(path / INDEX).resolve(), *(file.resolve() for file in inside if file.is_file())}
     return {path.resolve(), _record_path(path).resolve()}
 
 
 def _read_folder(folder: Path) -> Reproduction:
-    found = read_object(folder / INDEX)
-    check_format(found, INDEX_FORMAT, INDEX_VERSION)
-    steps = [
-        _read_step(folder, Line(step, f"{found.where}: step {number}"))
-        for number, step in enumerate(listed(found, "steps"), 1)
-    ]
-    cleaned = Line(
-        {**found, **without_folders({key: found[key] for key in ("settings", "machine")})},
-        found.where,
-    )
-    return reproduction_of(cleaned, tuple(steps))
+    found = read_object(folder / INDEX, INDEX_FORMAT, INDEX_VERSION)
+    for key in ("settings", "machine"):
+        found[key] = without_folders(found[key])
 
+    def with_result(step: Step, entry: JsonObject) -> Step:
+        error = None if step.error is None else folders_cut(step.error)
+        step = replace(step, command=folders_cut(step.command), error=error)
+        if step.state != "done":
+            return step
+        output = PurePosixPath(str(entry["output"]))
+        if output.is_absolute() or ".." in output.parts:
+            raise DataError(f"{entry.where}: output {str(output)!r} lies outside of {folder}")
+        path = folder / output
+        if not path.is_file():
+            raise DataError(
+                f"the step {step.name} is done, but its file {path} is gone: put it back, or "
+                "delete the folder and reproduce again"
+            )
+        add = _with_training if step.measures == "training" else _with_lines
+        return add(step, path)
 
-def _read_step(folder: Path, entry: Line) -> Step:
-    step = step_of(entry)
-    step = replace(
-        step,
-        command=folders_cut(step.command),
-        error=None if step.error is None else folders_cut(step.error),
-    )
-    if step.state != "done":
-        return step
-    output = PurePosixPath(str(entry["output"]))
-    if output.is_absolute() or ".." in output.parts:
-        raise DataError(f"{entry.where}: output {str(output)!r} lies outside of {folder}")
-    path = folder / output
-    if not path.is_file():
-        raise DataError(
-            f"the step {step.name} is done, but its file {path} is gone: put it back, or delete "
-            "the folder and reproduce again"
-        )
-    return _with_training(step, path) if step.measures == "training" else _with_lines(step, path)
+    return from_content(found, with_result)
 
 
 def _with_training(step: Step, path: Path) -> Step:
-    found = read_object(path)
-    check_format(found, _TRAINING_FORMAT, _TRAINING_VERSION)
+    found = read_object(path, _TRAINING_FORMAT, _TRAINING_VERSION)
     if "validation" not in found:
         return replace(step, state="todo", error="not finished: the same command goes on")
-    trained = Trained(without_folders(found["run"]), without_folders(found["validation"]))
-    check(trained, str(path))
-    return replace(step, result=trained)
+    return replace(step, result=from_json(Trained, without_folders(found), str(path)))
 
 
 def _with_lines(step: Step, path: Path) -> Step:
@@ -145,13 +128,14 @@ def _with_lines(step: Step, path: Path) -> Step:
         )
     step = replace(step, data=without_folders(record["input"]))
     if "finished" not in record:
-        note = f"not finished (rows so far: {_complete_lines(path)}): the same command goes on"
+        complete = path.read_bytes().count(b"\n")
+        note = f"not finished (rows so far: {complete}): the same command goes on"
         return replace(step, state="todo", error=note)
     lines = read_lines(path)
-    finished = Line(record["finished"], f"{record.where}: finished")
+    finished = record.inner("finished")
     # An attack counts its texts without those that have errors.
     counted = ("rows",) if "rows" in finished else ("texts", "errors")
-    if [len(lines)] != [sum(finished[key] for key in counted if isinstance(finished[key], int))]:
+    if len(lines) != sum(finished[key] for key in counted if isinstance(finished[key], int)):
         said = " and ".join(f"{finished[key]!r} {key}" for key in counted)
         raise DataError(
             f"{path} has {len(lines)} lines, and its record says {said}: the file was "
@@ -164,30 +148,25 @@ def _with_lines(step: Step, path: Path) -> Step:
         result = condense(step.measures, lines, record)
     except DataError:
         raise
-    except (
-        *(TypeError, ValueError, AttributeError, IndexError, KeyError),
-        ArithmeticError,
-    ) as error:
+    except (TypeError, ValueError, AttributeError, LookupError, ArithmeticError) as error:
         raise DataError(
             f"{path} does not hold lines of `ranmask {record['command']}`: {error}"
         ) from error
-    check(result, str(path))
-    return replace(step, result=result)
+    return replace(step, result=from_json(type(result), vars(result), str(path)))
 
 
 def _read_file(path: Path) -> Reproduction:
     """The result file of one run, as a reproduction of one step."""
     record = _read_record(path)
-    if record["command"] not in _KINDS:
+    if record["command"] not in _SINGLE:
         raise DataError(
             f"{path} was written by `ranmask {record['command']}`: only files of "
-            f"{', '.join(_KINDS)} can be read"
+            f"{', '.join(_SINGLE)} can be read"
         )
-    measures, kind = _KINDS[record["command"]]
+    measures, kind = _SINGLE[record["command"]]
     name = path.name.removesuffix(".jsonl")
     # The record says what was run, but not the line that was typed.
-    step = Step(name, measures, "", _place(name, record), "done")
-    step = _with_lines(step, path)
+    step = _with_lines(Step(name, measures, "", _place(name, record), "done"), path)
     made = Reproduction(
         name=name,
         title=name,
@@ -197,38 +176,35 @@ def _read_file(path: Path) -> Reproduction:
         size="single run",
         settings={},
         machine={"ranmask": record["ranmask"]},
-        steps=(step,),
+        steps=(from_json(Step, vars(step), str(path)),),
     )
-    check(made, str(path))
-    return made
+    return from_json(Reproduction, vars(made), str(path))
 
 
-def _place(name: str, record: Line) -> dict[str, Any]:
+def _place(name: str, record: JsonObject) -> dict[str, Any]:
     """Where the result of a single run belongs, as far as its record says."""
     if record["command"] == "attack":
-        recipe = Line(record["recipe"], f"{record.where}: recipe")
-        return {"method": name, "attack": recipe["name"]}
+        return {"method": name, "attack": record.inner("recipe")["name"]}
     if record["command"] == "predict":
         return {"method": name}
-    classifier = Line(record["classifier"], f"{record.where}: classifier")
-    options = Line(classifier.get("options") or {}, f"{record.where}: options")
+    options = JsonObject(
+        record.inner("classifier").get("options") or {}, f"{record.where}: options"
+    )
     rate = options.get("mask_rate")
     place: dict[str, Any] = {} if rate is None else {"rate": rate}
     if record["command"] == "beta":
-        data = Line(record["input"], f"{record.where}: input")
-        return {"corpus": data.get("name", name), **place}
+        return {"corpus": record.inner("input").get("name", name), **place}
     return place
 
 
-def _read_record(path: Path) -> Line:
+def _read_record(path: Path) -> JsonObject:
     record = _record_path(path)
     if not record.is_file():
         raise DataError(
             f"{path} was not written by a run of ranmask: there is no {record.name} beside it; "
             "copy both"
         )
-    found = read_object(record)
-    check_format(found, RUN_FORMAT, RUN_VERSION)
+    found = read_object(record, RUN_FORMAT, RUN_VERSION)
     if not isinstance(found["command"], str):
         raise DataError(f"{found.where}: command is {found['command']!r}, not the name of one")
     return found
@@ -236,7 +212,3 @@ def _read_record(path: Path) -> Line:
 
 def _record_path(path: Path) -> Path:
     return path.with_name(path.name + ".run.json")
-
-
-def _complete_lines(path: Path) -> int:
-    return path.read_bytes().count(b"\n")

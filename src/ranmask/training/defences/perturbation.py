@@ -1,4 +1,4 @@
-"""Small shifts of word embeddings: where ascent starts, a step of it, and the ball it stays in.
+"""PGD-K (Madry et al. 2018) and FreeLB (Zhu et al. 2020): gradient ascent near the embeddings.
 
 The shift of a text is measured as a whole, over all its tokens and dimensions.  Special tokens,
 padding and the premise of a pair are never moved.  Of a text with several copies in a step, each
@@ -54,27 +54,27 @@ class Perturbation(Defence):
 
     def start(self, step: Step) -> list[Tensor]:
         """A random shift for each part of the step's batch."""
-        chances = step.chances()
-        return [self._first(places, step.embeddings.weight, chances) for places in step.words]
+        generator, vectors = step.generator(), step.embeddings.weight
+        shifts = []
+        for places in step.words:
+            shape = (*places.shape, vectors.shape[1])
+            draws = torch.rand(shape, generator=generator, device=places.device)
+            shift = draws.to(vectors.dtype) * 2 - 1
+            shift = shift * places[..., None] * self.initial_magnitude
+            if self.norm == "l2":  # as long, whatever the number of words
+                numbers = (places.sum(1) * shape[-1]).clamp(min=1)
+                shift = shift / numbers.sqrt()[:, None, None]
+            shifts.append(self._inside(shift))
+        return shifts
 
     def ascended(
         self, step: Step, shifts: Sequence[Tensor], gradients: Sequence[Tensor]
     ) -> list[Tensor]:
-        """Shifts after a step along the gradients, ready for the next."""
+        """Shifts after a step along the gradients."""
         return [
             self._inside(shift.detach() + self.step_size * self._direction(gradient, places))
             for shift, gradient, places in zip(shifts, gradients, step.words, strict=True)
         ]
-
-    def _first(self, places: Tensor, vectors: Tensor, chances: torch.Generator) -> Tensor:
-        dimensions = vectors.shape[1]
-        draws = torch.rand(*places.shape, dimensions, generator=chances, device=places.device)
-        shift = draws.to(vectors.dtype) * 2 - 1
-        shift = shift * places[..., None] * self.initial_magnitude
-        if self.norm == "l2":  # as long, whatever the number of words
-            numbers = (places.sum(1) * dimensions).clamp(min=1)
-            shift = shift / numbers.sqrt()[:, None, None]
-        return self._inside(shift)
 
     def _direction(self, gradient: Tensor, places: Tensor) -> Tensor:
         """The gradient at the places of words, of length 1."""
@@ -94,11 +94,51 @@ class Perturbation(Defence):
         return length[:, None, None]
 
 
+@dataclass(frozen=True)
+class Pgd(Perturbation):
+    """The loss after ``steps`` steps of projected gradient ascent on the embeddings.
+
+    Costs ``steps + 1`` passes forward and back.  The tables of the paper have ten steps.
+    """
+
+    name = "pgd"
+    steps: int = 10
+
+    def loss(self, step: Step) -> Tensor:
+        shifts = self.start(step)
+        for _ in range(self.steps):
+            shifts = leaves(shifts)
+            # Gradients of the shifts alone: the weights learn from the last point only.
+            slopes = torch.autograd.grad(step.loss(shifts), shifts)
+            shifts = self.ascended(step, shifts, slopes)
+        return step.loss(shifts)
+
+
+@dataclass(frozen=True)
+class FreeLb(Perturbation):
+    """The mean of the losses at ``steps`` points, each an ascent step from the one before.
+
+    One pass back serves twice: its gradients of the weights add up over the points, and its
+    gradient of the shift is the next step of the ascent.
+    """
+
+    name = "freelb"
+
+    def loss(self, step: Step) -> Tensor:
+        shifts = leaves(self.start(step))
+        share = step.loss(shifts) / self.steps
+        learned = torch.zeros_like(share)
+        for _ in range(self.steps - 1):
+            step.backward(share)
+            learned = learned + share.detach()
+            shifts = leaves(self.ascended(step, shifts, gradients(shifts)))
+            share = step.loss(shifts) / self.steps
+        return share + learned  # its value is the mean, its gradient what is not learned yet
+
+
 def gradients(shifts: Sequence[Tensor]) -> list[Tensor]:
     """What a pass back left at `leaves`."""
-    found = [shift.grad for shift in shifts]
-    assert all(one is not None for one in found)
-    return [one for one in found if one is not None]
+    return [shift.grad for shift in shifts if shift.grad is not None]
 
 
 def leaves(shifts: Sequence[Tensor]) -> list[Tensor]:
