@@ -167,34 +167,17 @@ class SynonymSets:
             "dropped": self._dropped,
         }
 
-    def to_dict(self) -> dict[str, Any]:
-        """Plain JSON values, with a version number."""
-        return {
+    def save(self, folder: Path) -> None:
+        """Write ``synonyms.json`` into a folder."""
+        data = {
             "format": "ranmask-synonyms",
             "version": FILE_VERSION,
             "name": self.name,
             "size": self.size,
             "table": {word: list(others) for word, others in self._listed.items()},
         }
-
-    @classmethod
-    def from_dict(cls, data: Mapping[str, Any]) -> SynonymSets:
-        """The sets that `to_dict` wrote."""
-        if data.get("format") != "ranmask-synonyms":
-            raise DataError("not a table of synonyms that ranmask wrote")
-        if data.get("version") != FILE_VERSION:
-            raise DataError(
-                f"synonyms of version {data.get('version')!r}; this ranmask reads {FILE_VERSION}"
-            )
-        if not isinstance(data.get("table"), dict) or not isinstance(data.get("name"), str):
-            raise DataError("synonyms without a table or a name")
-        return cls(data["table"], size=data.get("size", 0), name=data["name"])
-
-    def save(self, folder: Path) -> None:
-        """Write ``synonyms.json`` into a folder."""
         try:
-            text = json.dumps(self.to_dict())
-            (folder / FILE_NAME).write_text(text + "\n", encoding="utf-8")
+            (folder / FILE_NAME).write_text(json.dumps(data) + "\n", encoding="utf-8")
         except OSError as error:
             raise OutputError(f"cannot write {folder / FILE_NAME}: {error}") from error
 
@@ -206,7 +189,16 @@ class SynonymSets:
             data = json.loads(path.read_text(encoding="utf-8"))
             if not isinstance(data, dict):
                 raise DataError("not a JSON object")
-            return cls.from_dict(data)
+            if data.get("format") != "ranmask-synonyms":
+                raise DataError("not a table of synonyms that ranmask wrote")
+            if data.get("version") != FILE_VERSION:
+                raise DataError(
+                    f"synonyms of version {data.get('version')!r}; this ranmask reads "
+                    f"{FILE_VERSION}"
+                )
+            if not isinstance(data.get("table"), dict) or not isinstance(data.get("name"), str):
+                raise DataError("synonyms without a table or a name")
+            return cls(data["table"], size=data.get("size", 0), name=data["name"])
         except (OSError, TypeError, ValueError, DataError, OptionError) as error:
             raise ModelError(f"cannot read {path}: {error}") from error
 
