@@ -1,6 +1,6 @@
 """Files of attacked texts as data: to train on (`augmented`), and to train a detector on.
 
-`ranmask attack --output` and `attacks.runs.run_to_file` write them.  Guarantee of `augmented`: **no
+`ranmask attack --output` and `attack_file` write them.  Guarantee of `augmented`: **no
 text gets into training that was not a training text before it was attacked.**  A file with any
 other text is refused.  A detector learns from the files that it is given: what they hold is not
 known here.
@@ -8,15 +8,15 @@ known here.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from ranmask.attacks.outcome import AttackOutcome
 from ranmask.data import Corpus, joined, permutation
 from ranmask.errors import DataError
+from ranmask.runs.result_file import read_header
+from ranmask.runs.stored import stored_lines
 from ranmask.smoothing.cascade import DETECTOR_LABELS
 from ranmask.words import Text
 
@@ -65,21 +65,12 @@ def read_attacked(paths: Iterable[Path]) -> AttackedTexts:
 
 def _recipe(path: Path) -> str:
     """The name of the recipe of a finished run."""
-    record = path.with_name(path.name + ".run.json")
     if not path.is_file():
         raise DataError(f"there is no file {path}: write one with `ranmask attack --output {path}`")
-    if not record.is_file():
-        raise DataError(
-            f"{path} was not written by an attack run: there is no {record.name} beside it"
-        )
-    found = _parsed(record, _read(record))
-    if found.get("format") != "ranmask-run" or found.get("command") != "attack":
-        raise DataError(
-            f"{path} was not written by an attack run: {record.name} says "
-            f"command={found.get('command')!r}"
-        )
-    if found.get("version") != 1:
-        raise DataError(f"{record} has version {found.get('version')!r}, not 1")
+    found = read_header(path)
+    if found is None or found.get("command") != "attack":
+        said = "" if found is None else f": its first line says command={found.get('command')!r}"
+        raise DataError(f"{path} was not written by an attack run{said}")
     if "finished" not in found:
         raise DataError(
             f"the attack run of {path} is not finished: the command that began it resumes it"
@@ -89,32 +80,13 @@ def _recipe(path: Path) -> str:
 
 
 def _outcomes(path: Path) -> list[AttackOutcome]:
-    # Not splitlines(): texts may hold other characters that it takes for ends of lines.
-    lines = _read(path).removesuffix("\n").split("\n")
     found = []
-    for number, line in enumerate(lines, 1):
+    for number, line in enumerate(stored_lines(path), 2):
         try:
-            found.append(AttackOutcome.from_dict(_parsed(path, line)))
+            found.append(AttackOutcome.from_dict(line))
         except (DataError, TypeError, KeyError) as error:
             raise DataError(f"{path}, line {number}: {error}") from error
     return found
-
-
-def _read(path: Path) -> str:
-    try:
-        return path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise DataError(f"cannot read {path}: {error}") from error
-
-
-def _parsed(path: Path, text: str) -> dict[str, Any]:
-    try:
-        value = json.loads(text)
-    except ValueError as error:
-        raise DataError(f"{path} is not valid JSON: {error}") from error
-    if not isinstance(value, dict):
-        raise DataError(f"{path} holds {_shown(value)}, not an object")
-    return value
 
 
 def augmented(train: Corpus, attacked: AttackedTexts, *, without: Corpus) -> Corpus:

@@ -27,6 +27,7 @@ from ranmask.cli.options import (
     Hide,
     Input,
     Keep,
+    KeepColumns,
     LabelColumn,
     Labels,
     LanguageModel,
@@ -99,6 +100,7 @@ def attack(
     text_column: TextColumn = None,
     label_column: LabelColumn = None,
     pair_columns: PairColumns = None,
+    keep_columns: KeepColumns = None,
     device: Device = None,
     dtype: Dtype = None,
     show: option.Show = 3,
@@ -125,7 +127,7 @@ def attack(
             f"--recipe {recipe} takes its words from all texts, of which a worker sees a shard: "
             "give them with --vocabulary"
         )
-    columns = columns_from(text_column, pair_columns, label_column)
+    columns = columns_from(text_column, pair_columns, label_column, keep_columns)
     whole = sharding is None
     source = _source(input, data, split, texts, columns, whole=whole, skip_bad_rows=skip_bad_rows)
     options = {

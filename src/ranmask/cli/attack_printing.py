@@ -11,6 +11,7 @@ from ranmask.attacks.summary import AttackSummary
 from ranmask.metrics import class_lines
 from ranmask.words import Text, split
 
+_TITLES = {"clean_accuracy": "Cln", "robust_accuracy": "Boa", "success_rate": "Succ"}
 _BEFORE, _AFTER = "bold green", "bold red"
 _COLOURS = {"succeeded": "red", "failed": "green", "skipped": "dim", "error": "yellow"}
 
@@ -56,10 +57,10 @@ def print_attack_summary(console: Console, name: str, summary: AttackSummary) ->
     if not summary.texts:
         return
     figures = [
-        f"{key} {100 * values[key]:.1f}%" for key in ("Cln", "Boa", "Succ") if _there(values, key)
+        f"{title} {100 * values[key]:.1f}%" for key, title in _TITLES.items() if _there(values, key)
     ]
-    if _there(values, "Succ_fresh_masks") and summary.confirmed != summary.succeeded:
-        figures.append(f"Succ on fresh masks {100 * values['Succ_fresh_masks']:.1f}%")
+    if _there(values, "confirmed_success_rate") and summary.confirmed != summary.succeeded:
+        figures.append(f"Succ on fresh masks {100 * values['confirmed_success_rate']:.1f}%")
     if _there(values, "queries"):
         figures.append(f"queries {values['queries']:.1f}")
     if _there(values, "words_changed"):
@@ -75,8 +76,8 @@ def print_attack_summary(console: Console, name: str, summary: AttackSummary) ->
         say(
             console,
             f"majority class alone {100 * values['majority']:.1f}%  balanced Cln "
-            f"{100 * values['balanced_Cln']:.1f}%  balanced Boa "
-            f"{100 * values['balanced_Boa']:.1f}%",
+            f"{100 * values['balanced_clean_accuracy']:.1f}%  balanced Boa "
+            f"{100 * values['balanced_robust_accuracy']:.1f}%",
         )
         for line in class_lines(values["classes"]):
             say(console, line)

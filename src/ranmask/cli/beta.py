@@ -17,6 +17,7 @@ from ranmask.cli.options import (
     Hide,
     Input,
     Keep,
+    KeepColumns,
     LabelColumn,
     Labels,
     MaskRate,
@@ -51,6 +52,7 @@ def beta(
     text_column: TextColumn = None,
     label_column: LabelColumn = None,
     pair_columns: PairColumns = None,
+    keep_columns: KeepColumns = None,
     masks: BetaMasks = None,
     draws: Draws = None,
     changed: Changed = None,
@@ -69,7 +71,7 @@ def beta(
     from ranmask.runs.result_file import check_result_file
     from ranmask.runs.task import ClassifyTask
 
-    columns = columns_from(text_column, pair_columns, label_column)
+    columns = columns_from(text_column, pair_columns, label_column, keep_columns)
     source = open_input(
         *(texts, input, data, split, rows, columns), output=output, skip_bad_rows=skip_bad_rows
     )

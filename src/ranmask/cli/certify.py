@@ -26,6 +26,7 @@ from ranmask.cli.options import (
     Hide,
     Input,
     Keep,
+    KeepColumns,
     LabelColumn,
     Labels,
     LanguageModel,
@@ -80,6 +81,7 @@ def certify(
     text_column: TextColumn = None,
     label_column: LabelColumn = None,
     pair_columns: PairColumns = None,
+    keep_columns: KeepColumns = None,
     family: Family = None,
     masks: Masks = None,
     selection_masks: SelectionMasks = None,
@@ -131,7 +133,7 @@ def certify(
         "device": device,
         "dtype": dtype,
     }
-    columns = columns_from(text_column, pair_columns, label_column)
+    columns = columns_from(text_column, pair_columns, label_column, keep_columns)
     source = open_input(
         *(texts, input, data, split, rows, columns), output=output, skip_bad_rows=skip_bad_rows
     )
@@ -153,6 +155,7 @@ def predict(
     text_column: TextColumn = None,
     label_column: LabelColumn = None,
     pair_columns: PairColumns = None,
+    keep_columns: KeepColumns = None,
     family: Family = None,
     masks: Masks = None,
     ensemble: Ensemble = None,
@@ -192,7 +195,7 @@ def predict(
         "device": device,
         "dtype": dtype,
     }
-    columns = columns_from(text_column, pair_columns, label_column)
+    columns = columns_from(text_column, pair_columns, label_column, keep_columns)
     source = open_input(
         *(texts, input, data, split, rows, columns), output=output, skip_bad_rows=skip_bad_rows
     )

@@ -104,6 +104,13 @@ PairColumns = Annotated[
         help="Two columns, premise,hypothesis; only the hypothesis is masked.", show_default=False
     ),
 ]
+KeepColumns = Annotated[
+    str | None,
+    typer.Option(
+        help="Columns of the input, separated by commas, that results repeat; id always is.",
+        show_default=False,
+    ),
+]
 Keep = Annotated[int | None, typer.Option(help="Words that each copy shows.", show_default=False)]
 MaskRate = Annotated[
     float | None, typer.Option(help="Or: share of words that is hidden.", show_default=False)
@@ -218,7 +225,9 @@ AsJson = Annotated[
 ]
 
 
-def columns_from(text: str | None, pair: str | None, label: str | None) -> Columns:
+def columns_from(
+    text: str | None, pair: str | None, label: str | None, keep: str | None = None
+) -> Columns:
     """The columns that were named."""
     from ranmask.data.rows import Columns
 
@@ -228,7 +237,8 @@ def columns_from(text: str | None, pair: str | None, label: str | None) -> Colum
         if len(names) != 2 or not all(names):
             raise OptionError(f"--pair-columns takes two names, premise,hypothesis; not {pair!r}")
         parts = (names[0], names[1])
-    return Columns(text, parts, label)
+    kept = () if keep is None else tuple(name.strip() for name in keep.split(","))
+    return Columns(text, parts, label, kept)
 
 
 def names_from(labels: str | None) -> list[str] | None:

@@ -21,6 +21,7 @@ DRAFT = ".tmp"
 
 _STREAMS = ("-", "/dev/stdout", "/dev/stderr")  # regular files where a shell redirects them
 # The measured tolerance may vary between runs, and each result names its own.
+_COMPACT = (",", ":")
 _MAY_VARY = ("finished", "tolerance", "path")
 
 
@@ -167,10 +168,10 @@ def fingerprint(description: Mapping[str, Any]) -> str:
 def line_bytes(values: Mapping[str, Any]) -> bytes:
     """A line of JSON."""
     try:
-        return (json.dumps(values, ensure_ascii=False) + "\n").encode("utf-8")
+        return (json.dumps(values, ensure_ascii=False, separators=_COMPACT) + "\n").encode("utf-8")
     except UnicodeEncodeError:
         # A text read from a file can hold half a surrogate pair; ASCII escapes keep it as it was.
-        return (json.dumps(values) + "\n").encode("ascii")
+        return (json.dumps(values, separators=_COMPACT) + "\n").encode("ascii")
 
 
 def _settled(value: Any) -> Any:

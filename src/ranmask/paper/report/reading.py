@@ -29,7 +29,7 @@ from ranmask.paper.reproduction.record import FILE_NAME as INDEX
 from ranmask.paper.reproduction.record import FORMAT as INDEX_FORMAT
 from ranmask.paper.reproduction.record import VERSION as INDEX_VERSION
 from ranmask.paper.reproduction.record import Measures
-from ranmask.runs.task import RUN_FORMAT, RUN_VERSION
+from ranmask.runs.result_file import read_header, with_constants
 
 __all__ = ["INDEX", "RESULTS", "read", "read_several", "sources", "write"]
 
@@ -39,7 +39,7 @@ RESULTS = "results"
 _TRAINING_FORMAT, _TRAINING_VERSION = "ranmask-training", 1
 _READABLE = (
     "give a folder that `ranmask reproduce` wrote, a condensed file, or the result file of one "
-    "run (X.jsonl, with X.jsonl.run.json beside it)"
+    "run (X.jsonl)"
 )
 _KINDS: dict[str, tuple[Measures, Literal["certified", "empirical", "entropy", "beta"]]] = {
     "certify": ("certified", "certified"),
@@ -57,7 +57,7 @@ def read(path: Path) -> Reproduction:
         return _read_folder(path)
     if not path.is_file():
         raise DataError(f"there is no file or folder {path}: {_READABLE}")
-    if path.suffix == ".jsonl" or _record_path(path).is_file():
+    if path.suffix == ".jsonl" or read_header(path) is not None:
         return _read_file(path)
     found = read_object(path)
     if found.get("format") != FORMAT:
@@ -87,7 +87,7 @@ def sources(path: Path) -> set[Path]:
     if path.is_dir():
         inside = (path / RESULTS).rglob("*")
         return {(path / INDEX).resolve(), *(one.resolve() for one in inside if one.is_file())}
-    return {path.resolve(), _record_path(path).resolve()}
+    return {path.resolve()}
 
 
 def _read_folder(folder: Path) -> Reproduction:
@@ -145,9 +145,12 @@ def _with_lines(step: Step, path: Path) -> Step:
         )
     step = replace(step, data=without_folders(record["input"]))
     if "finished" not in record:
-        note = f"not finished (rows so far: {_complete_lines(path)}): the same command goes on"
+        note = f"not finished (rows so far: {_complete_rows(path)}): the same command goes on"
         return replace(step, state="todo", error=note)
-    lines = read_lines(path)
+    lines = [
+        Line(with_constants(line, record["constants"]), line.where)
+        for line in read_lines(path)[1:-1]
+    ]
     finished = Line(record["finished"], f"{record.where}: finished")
     # An attack counts its texts without those that have errors.
     counted = ("rows",) if "rows" in finished else ("texts", "errors")
@@ -221,22 +224,16 @@ def _place(name: str, record: Line) -> dict[str, Any]:
 
 
 def _read_record(path: Path) -> Line:
-    record = _record_path(path)
-    if not record.is_file():
+    record = read_header(path)
+    if record is None:
         raise DataError(
-            f"{path} was not written by a run of ranmask: there is no {record.name} beside it; "
-            "copy both"
+            f"{path} was not written by a run of ranmask: its first line is not the record of one"
         )
-    found = read_object(record)
-    check_format(found, RUN_FORMAT, RUN_VERSION)
+    found = Line(record, f"{path}, line 1")
     if not isinstance(found["command"], str):
         raise DataError(f"{found.where}: command is {found['command']!r}, not the name of one")
     return found
 
 
-def _record_path(path: Path) -> Path:
-    return path.with_name(path.name + ".run.json")
-
-
-def _complete_lines(path: Path) -> int:
-    return path.read_bytes().count(b"\n")
+def _complete_rows(path: Path) -> int:
+    return max(path.read_bytes().count(b"\n") - 1, 0)

@@ -27,8 +27,6 @@ from ranmask.paper.reproduction.recipe import Recipe
 from ranmask.paper.reproduction.record import ReproductionRecord, StepRecord, write_record
 from ranmask.results.files import draft, writing
 
-_RECORD = ".run.json"
-
 
 class Display(Protocol):
     """What is told how the run goes on."""
@@ -121,11 +119,8 @@ class _Book:
             source = source / "training.json"
         with writing(target):
             target.parent.mkdir(parents=True, exist_ok=True)
-            for ending in ("", _RECORD):
-                beside = source.with_name(source.name + ending)
-                if beside.is_file():
-                    with draft(target.with_name(target.name + ending), shared=True) as copied:
-                        shutil.copyfile(beside, copied)
+            with draft(target, shared=True) as copied:
+                shutil.copyfile(source, copied)
 
 
 def _after(before: StepRecord, performed: Performed) -> StepRecord:
