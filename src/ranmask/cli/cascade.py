@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Annotated
 
@@ -11,8 +10,8 @@ import typer
 from ranmask.cli import train_options as option
 from ranmask.cli.options import Device, Dtype, Seed, tame_libraries
 from ranmask.cli.train_printing import TrainingLog
-from ranmask.errors import OptionError, OutputError
-from ranmask.results.files import check_file
+from ranmask.errors import OptionError
+from ranmask.results.files import check_file, write_json
 
 AttackedFiles = Annotated[
     list[Path],
@@ -124,9 +123,5 @@ def report(
     measured = measure(cascade, found.outcomes, certified=certified)
     if output is not None:
         about = {"model": cascade.description(), "recipes": list(found.recipes)}
-        whole = {**measured.to_dict(), "about": about}
-        try:
-            output.write_text(json.dumps(whole, indent=2) + "\n", encoding="utf-8")
-        except OSError as error:
-            raise OutputError(f"cannot write {output}: {error}") from error
+        write_json(output, {**measured.to_dict(), "about": about})
     print_report(Console(), measured)

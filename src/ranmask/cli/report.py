@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 
 from ranmask.errors import OptionError, OutputError
-from ranmask.results.files import check_file
+from ranmask.results.files import check_file, write_file
 
 Runs = Annotated[
     list[Path],
@@ -96,14 +96,7 @@ def _make_folder(path: Path) -> None:
 def _write(files: Mapping[Path, str]) -> None:
     """Write each file whole or not at all."""
     for path, content in files.items():
-        target = path.resolve()  # a link stays a link
-        draft = target.with_name(f".{target.name}.{os.getpid()}.tmp")
-        try:
-            draft.write_text(content, encoding="utf-8", newline="\n")
-            draft.replace(target)
-        except OSError as error:
-            draft.unlink(missing_ok=True)
-            raise OutputError(f"cannot write {path}: {error.strerror or error}") from error
+        write_file(path.resolve(), content, shared=True)  # a link stays a link
 
 
 def _as_seen_from(markdown: Path, figures: Path | None) -> Path | None:

@@ -33,8 +33,9 @@ import numpy as np
 import numpy.typing as npt
 
 from ranmask.certificates.safer import overlap
-from ranmask.errors import DataError, ModelError, OptionError, OutputError
+from ranmask.errors import DataError, ModelError, OptionError
 from ranmask.models.spelling import Spelling, found_again
+from ranmask.results.files import check_format, write_file
 from ranmask.words import Document, text_seed
 
 FILE_NAME = "synonyms.json"
@@ -215,23 +216,14 @@ class SynonymSets:
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> SynonymSets:
         """The sets that `to_dict` wrote."""
-        if data.get("format") != "ranmask-synonyms":
-            raise DataError("not a table of synonyms that ranmask wrote")
-        if data.get("version") != FILE_VERSION:
-            raise DataError(
-                f"synonyms of version {data.get('version')!r}; this ranmask reads {FILE_VERSION}"
-            )
+        check_format(data, "ranmask-synonyms", FILE_VERSION, "the table of synonyms")
         if not isinstance(data.get("table"), dict) or not isinstance(data.get("name"), str):
             raise DataError("synonyms without a table or a name")
         return cls(data["table"], size=data.get("size", 0), name=data["name"])
 
     def save(self, folder: Path) -> None:
         """Write ``synonyms.json`` into a folder."""
-        try:
-            text = json.dumps(self.to_dict())
-            (folder / FILE_NAME).write_text(text + "\n", encoding="utf-8")
-        except OSError as error:
-            raise OutputError(f"cannot write {folder / FILE_NAME}: {error}") from error
+        write_file(folder / FILE_NAME, json.dumps(self.to_dict()) + "\n")
 
     @classmethod
     def load(cls, folder: Path) -> SynonymSets:

@@ -10,7 +10,7 @@ import contextlib
 import hashlib
 import json
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import IO, Any
 
@@ -153,10 +153,15 @@ def check_same_run(recorded: Mapping[str, Any], mine: Mapping[str, Any], path: P
     """Refuse to go on with the results of another run."""
     differing = sorted(differences(dict(recorded), dict(mine)))
     if differing:
-        raise OutputError(
-            f"{path} belongs to a run with another {', '.join(differing)}: give the same options "
-            "to resume it, or choose another output"
-        )
+        raise another_run(path, differing)
+
+
+def another_run(path: Path, differing: Sequence[str]) -> OutputError:
+    """What is raised where a file is that of a run with other settings."""
+    return OutputError(
+        f"{path} belongs to a run with another {', '.join(differing)}: give the same options "
+        "to resume it, or choose another output"
+    )
 
 
 def fingerprint(description: Mapping[str, Any]) -> str:

@@ -15,6 +15,7 @@ from ranmask.errors import ModelError, OptionError, OutputError
 from ranmask.models import SHIPPED_FOLDER, pretrained, record
 from ranmask.models.base import BaseClassifier
 from ranmask.models.blend import Blend
+from ranmask.results.files import draft, writing
 from ranmask.smoothing.cascade import DEFAULT_THRESHOLD, Cascade
 from ranmask.smoothing.interface import TextClassifier
 from ranmask.smoothing.smoothed import SmoothedClassifier
@@ -196,15 +197,11 @@ def _copy_into(
     output: Path, parts: Mapping[str, Path], kind: str, options: Mapping[str, Any]
 ) -> None:
     """Write a folder of copied folders and their record: all of it, or nothing."""
-    partial = output.with_name(output.name + ".partial")
-    try:
-        shutil.rmtree(partial, ignore_errors=True)
+    with writing(output), draft(output) as place:
+        shutil.rmtree(place, ignore_errors=True)
         for name, folder in parts.items():
-            shutil.copytree(folder, partial / name)
-        record.write(partial, kind, options, list(parts))
-        partial.replace(output)
-    except OSError as error:
-        raise OutputError(f"cannot write {output}: {error}") from error
+            shutil.copytree(folder, place / name)
+        record.write(place, kind, options, list(parts))
 
 
 def _import(name: str) -> Any:

@@ -11,8 +11,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ranmask.errors import MissingDependencyError, ModelError, OptionError
+from ranmask.results.files import writing
 from ranmask.training.mlm_options import MlmOptions
-from ranmask.training.records import Report, RunFolder, check_rows, output_errors
+from ranmask.training.records import Report, RunFolder, check_rows
 from ranmask.words import documents
 
 try:
@@ -89,7 +90,7 @@ def train_mlm(
         model.half().float()  # what is measured is what is stored
     measured = HeldOutLoss(collate_held_out, len(held_out), options)(model)
     model.to(torch.float16 if options.weights == "float16" else torch.float32)
-    with output_errors(output):
+    with writing(output):
         model.save_pretrained(output)
         tokenizer.save_pretrained(output)
     run.complete(measured, validation_rows=len(held_out))

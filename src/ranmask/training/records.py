@@ -9,14 +9,14 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from ranmask import __version__
 from ranmask.errors import DataError, OptionError, OutputError
 from ranmask.metrics import CertifiedSummary, certified_values
+from ranmask.results.files import DRAFT, draft, read_json, write_file, write_json, writing
 from ranmask.training.balance import ClassWeights
 from ranmask.training.card import model_card
 
@@ -100,27 +100,22 @@ class RunFolder:
             )
 
     def _is_empty(self) -> bool:
-        begun = _partial(self.folder / RECORD)  # by a run that was killed at its first line
-        return self.folder.is_dir() and all(path == begun for path in self.folder.iterdir())
+        # A draft is left by a run that was killed at its first line.
+        return self.folder.is_dir() and all(path.suffix == DRAFT for path in self.folder.iterdir())
 
     def begin(self) -> None:
         """Begin or resume.  From here on the folder belongs to this run."""
         self.check()
-        with output_errors(self.folder):
+        with writing(self.folder):
             self.folder.mkdir(parents=True, exist_ok=True)
             if not (self.folder / RECORD).is_file():
                 self._write({"run": self._description, "complete": False})
             self._keep_log(lambda line: line["phase"] != COMPLETE)
 
     def _check_same(self, path: Path) -> None:
-        try:
-            record = json.loads(path.read_text(encoding="utf-8"))
-        except (OSError, ValueError) as error:
-            raise OutputError(f"cannot read {path}: {error}") from error
-        if not isinstance(record, dict) or record.get("format") != "ranmask-training":
-            raise OutputError(f"{path} is not the record of a training run: name another folder")
-        if record.get("version") != RECORD_VERSION:
-            raise OutputError(f"{path} has version {record.get('version')!r}, not {RECORD_VERSION}")
+        record = read_json(
+            path, format="ranmask-training", version=RECORD_VERSION, error=OutputError
+        )
         if record.get("complete"):
             raise OutputError(
                 f"{self.folder} holds a finished training run: name another folder, or delete it"
@@ -157,16 +152,15 @@ class RunFolder:
     def finish_phase(self, phase: str, save: Callable[[Path], None]) -> None:
         """Keep what ``save`` writes as the outcome of a phase: all of it, or nothing."""
         final = self.phase_folder(phase)
-        partial = _partial(final)
-        shutil.rmtree(partial, ignore_errors=True)
-        save(partial)
-        partial.rename(final)
+        with draft(final) as place:
+            shutil.rmtree(place, ignore_errors=True)
+            save(place)
         shutil.rmtree(self.checkpoints(phase), ignore_errors=True)
 
     def log(self, line: Mapping[str, Any]) -> None:
         """Append a line to the log and report it."""
         full = dict(line)
-        with output_errors(self.folder), (self.folder / LOG).open("a", encoding="utf-8") as file:
+        with writing(self.folder), (self.folder / LOG).open("a", encoding="utf-8") as file:
             file.write(json.dumps(full) + "\n")
         if self._report is not None:
             self._report(full)
@@ -190,7 +184,7 @@ class RunFolder:
         kept = [(line, parsed) for line, parsed in lines if wanted(parsed)]
         shorter = "".join(line for line, _ in kept)
         if shorter != text:
-            _replace(path, shorter)
+            write_file(path, shorter)
         return [parsed for _, parsed in kept]
 
     def settle(self, **options: Any) -> None:
@@ -199,9 +193,9 @@ class RunFolder:
 
     def complete(self, measured: Mapping[str, Any], **more: Any) -> None:
         """Write the card, record what was measured, and remove the checkpoints."""
-        with output_errors(self.folder):
+        with writing(self.folder):
             card = model_card(self._description, measured)
-            (self.folder / CARD).write_text(card, encoding="utf-8")
+            write_file(self.folder / CARD, card)
             self.log({"phase": COMPLETE, **measured})
             # Last: a folder whose record says so lacks nothing.
             self._write(
@@ -216,29 +210,7 @@ class RunFolder:
             "ranmask": __version__,
             **record,
         }
-        _replace(self.folder / RECORD, json.dumps(full, indent=2) + "\n")
-
-
-def _replace(path: Path, text: str) -> None:
-    """Write a file in one step."""
-    partial = _partial(path)
-    partial.write_text(text, encoding="utf-8")
-    partial.replace(path)
-
-
-def _partial(path: Path) -> Path:
-    return path.with_name(path.name + ".partial")
-
-
-@contextmanager
-def output_errors(folder: Path) -> Iterator[None]:
-    """What cannot be written is an `OutputError`."""
-    try:
-        yield
-    except OutputError:
-        raise
-    except OSError as error:
-        raise OutputError(f"cannot write {folder}: {error}") from error
+        write_json(self.folder / RECORD, full)
 
 
 def _differences(one: Any, other: Any, name: str = "") -> list[str]:

@@ -12,7 +12,7 @@ from dataclasses import MISSING, fields, replace
 from pathlib import Path
 from typing import Any, TypeAlias, get_args
 
-from ranmask.errors import DataError, OutputError
+from ranmask.errors import DataError
 from ranmask.paper.report.checking import check
 from ranmask.paper.report.condensed import (
     Attacked,
@@ -26,8 +26,9 @@ from ranmask.paper.report.condensed import (
     Step,
     Trained,
 )
-from ranmask.paper.report.files import Line, check_format, read_object
+from ranmask.paper.report.files import Line, read_object
 from ranmask.paper.reproduction.record import Measures
+from ranmask.results.files import check_format, write_file
 
 FORMAT = "ranmask-condensed"
 VERSION = 1
@@ -69,19 +70,13 @@ def write(reproduction: Reproduction, path: Path) -> None:
             for step in reproduction.steps
         ],
     }
-    draft = path.with_name(path.name + ".tmp")
-    try:
-        draft.write_text(_text(values, _SPREAD) + "\n", encoding="utf-8")
-        draft.replace(path)
-    except OSError as error:
-        draft.unlink(missing_ok=True)
-        raise OutputError(f"cannot write {path}: {error.strerror or error}") from error
+    write_file(path, _text(values, _SPREAD) + "\n")
 
 
 def read_condensed(path: Path) -> Reproduction:
     """The reproduction that `write` wrote."""
     found = read_object(path)
-    check_format(found, FORMAT, VERSION)
+    check_format(found, FORMAT, VERSION, found.where)
     steps = []
     for number, values in enumerate(listed(found, "steps"), 1):
         entry = Line(values, f"{path}: step {number}")

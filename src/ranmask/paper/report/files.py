@@ -40,17 +40,6 @@ def read_lines(path: Path) -> list[Line]:
     return found
 
 
-def check_format(found: Line, name: str, version: int) -> None:
-    """Refuse an object of another format, or of a version that this ranmask does not read."""
-    if found.get("format") != name:
-        raise DataError(f"{found.where} has format {found.get('format')!r}, not {name!r}")
-    if found.get("version") != version:
-        raise DataError(
-            f"{found.where}: version {found.get('version')!r} is not {version}, the one this "
-            "ranmask reads: use the ranmask that wrote it, or run again"
-        )
-
-
 def _text(path: Path) -> str:
     try:
         return path.read_text(encoding="utf-8")

@@ -23,12 +23,13 @@ from ranmask.paper.report.condensed_file import (
     step_of,
     write,
 )
-from ranmask.paper.report.files import Line, check_format, read_lines, read_object, without_folders
+from ranmask.paper.report.files import Line, read_lines, read_object, without_folders
 from ranmask.paper.report.lines import COMMANDS, condense, first_error
 from ranmask.paper.reproduction.record import FILE_NAME as INDEX
 from ranmask.paper.reproduction.record import FORMAT as INDEX_FORMAT
 from ranmask.paper.reproduction.record import VERSION as INDEX_VERSION
 from ranmask.paper.reproduction.record import Measures
+from ranmask.results.files import check_format
 from ranmask.runs.result_file import read_header, with_constants
 
 __all__ = ["INDEX", "RESULTS", "read", "read_several", "sources", "write"]
@@ -92,7 +93,7 @@ def sources(path: Path) -> set[Path]:
 
 def _read_folder(folder: Path) -> Reproduction:
     found = read_object(folder / INDEX)
-    check_format(found, INDEX_FORMAT, INDEX_VERSION)
+    check_format(found, INDEX_FORMAT, INDEX_VERSION, found.where)
     steps = [
         _read_step(folder, Line(step, f"{found.where}: step {number}"))
         for number, step in enumerate(listed(found, "steps"), 1)
@@ -127,7 +128,7 @@ def _read_step(folder: Path, entry: Line) -> Step:
 
 def _with_training(step: Step, path: Path) -> Step:
     found = read_object(path)
-    check_format(found, _TRAINING_FORMAT, _TRAINING_VERSION)
+    check_format(found, _TRAINING_FORMAT, _TRAINING_VERSION, found.where)
     if "validation" not in found:
         return replace(step, state="todo", error="not finished: the same command goes on")
     trained = Trained(without_folders(found["run"]), without_folders(found["validation"]))

@@ -48,6 +48,7 @@ from ranmask.errors import DataError, OptionError
 from ranmask.models import SHIPPED_FOLDER
 from ranmask.paper.reproduction.filling import Filled
 from ranmask.paper.reproduction.record import Kind, Measures, Size
+from ranmask.results.files import check_format
 
 FORMAT, VERSION = "ranmask-recipe", 1
 FOLDER = Path(__file__).parents[1] / "recipes"
@@ -173,11 +174,7 @@ def _parsed(path: Path) -> dict[str, Any]:
 
 
 def _check(read: Mapping[str, Any], path: Path) -> None:
-    if read.get("format") != FORMAT or read.get("version") != VERSION:
-        raise DataError(
-            f"{path} is no recipe that this ranmask reads: format {read.get('format')!r} version "
-            f"{read.get('version')!r}, expected {FORMAT!r} version {VERSION}"
-        )
+    check_format(read, FORMAT, VERSION, str(path))
     unknown, missing = set(read) - _TOP - _MAYBE, _TOP - set(read)
     if unknown or missing:
         wrong = [f"unknown {key!r}" for key in sorted(unknown)]
