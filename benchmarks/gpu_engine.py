@@ -32,7 +32,7 @@ from ranmask import HuggingFaceClassifier, SmoothedClassifier
 from ranmask.certificates.families import kept_count, sampled_sets
 from ranmask.models.base import BaseClassifier, MaskedCopies
 from ranmask.models.gpu.layout import spell
-from ranmask.models.screened import ScreenedClassifier
+from ranmask.models.mixed_precision import MixedPrecisionClassifier
 from ranmask.words import Document, document
 
 RATE = 0.9
@@ -146,7 +146,7 @@ class Run:
 
     def classifier(self, model: Any, hide: Any, engine: Any = "packed") -> HuggingFaceClassifier:
         """A model by the engine, or by its own forward."""
-        return HuggingFaceClassifier(model, self.tokenizer, hide=hide, engine=engine)
+        return HuggingFaceClassifier(model, self.tokenizer, hide=hide, backend=engine)
 
     def copies(self, keep: int | None) -> list[MaskedCopies]:
         """Copies of all texts; by the mask rate where ``keep`` is None."""
@@ -221,7 +221,7 @@ def throughput(
         if dtype != "bfloat16":
             ways["plain"] = run.classifier(own, hide, "plain")
         if dtype == "float32" and name == "22.7M" and not run.quick:  # the other is not trained
-            ways["screened"] = ScreenedClassifier(ways["engine"])  # type: ignore[arg-type]
+            ways["screened"] = MixedPrecisionClassifier(ways["engine"])  # type: ignore[arg-type]
             assert ways["screened"].tolerance > 0
         for way, classifier in ways.items():
             some, seconds = measure(run, classifier.score, copies)
@@ -234,10 +234,7 @@ def _shares(
     copies: Sequence[MaskedCopies], classifier: Any, work: Work, seconds: float, highest: float
 ) -> dict[str, Any]:
     encoder = classifier.encoder
-    texts = [
-        spell(one, words, frame, encoder.hide)
-        for one, (words, frame) in zip(copies, encoder.spelt(copies), strict=True)
-    ]
+    texts = spell(copies, encoder)
     lengths = np.concatenate([text.lengths for text in texts])
     table = sum(text.table_size for text in texts)
     needed, executed = work.needed(lengths), work.executed(lengths, table)
@@ -288,7 +285,7 @@ def certified(run: Run, model: Any) -> None:
         own = model if dtype != "float16" else copy.deepcopy(model).half()
         base: Any = run.classifier(own, "drop")
         if dtype == "screened":
-            base = ScreenedClassifier(base)
+            base = MixedPrecisionClassifier(base)
         _certified(run, SmoothedClassifier(base, keep=2), dtype)
 
 
@@ -296,7 +293,7 @@ def _certified(run: Run, smoothed: SmoothedClassifier, dtype: str) -> None:
     base: Any = smoothed.base
     results = smoothed.certify(run.texts)
     seconds = min(_seconds(run, lambda: smoothed.certify(run.texts)) for _ in range(2))
-    copies = smoothed.voters(run.documents)
+    copies = list(smoothed.copies(run.documents))
     scoring = min(_seconds(run, lambda: base.score(copies)) for _ in range(2))
     count = sum(result.masks for result in results)
     run.say(

@@ -43,8 +43,8 @@ def engine_section(path: Path) -> str:
         f"sets each, seed {run['seed']}; `{run['command']}`. *22.7M*: all-MiniLM-L6-v2, fine-tuned "
         "for a short time with two words kept; *110M*: BERT-base's shape with random weights. "
         "*Published*: masked strings at a rate of 0.9, each tokenised, padded, batches of 300. "
-        '*plain*: the model\'s own forward over rows sorted by length (`engine="plain"`). '
-        '*engine*: `engine="packed"`, the default on a GPU. Texts to scores, with all work of the '
+        '*plain*: the model\'s own forward over rows sorted by length (`backend="plain"`). '
+        '*engine*: `backend="packed"`, the default on a GPU. Texts to scores, with all work of the '
         "host; best of five. A large product of matrices in bfloat16 ran at "
         f"{peak['flops'] / 1e12:.0f} TFLOP/s: the peak. {_FORMULA}",
         "",

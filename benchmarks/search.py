@@ -12,9 +12,10 @@ from typing import Any
 
 import numpy as np
 
-from ranmask.certificates import exact_radius, vote_differences
 from ranmask.certificates.coverage import Coverage
+from ranmask.certificates.exact import exact_radius
 from ranmask.certificates.families import family
+from ranmask.certificates.votes import vote_differences
 
 CASES = [(43, 4, 1000, 5), (43, 4, 5000, 5), (43, 4, 20_000, 5), (43, 4, 20_000, 8)]
 LEANINGS = [0.5, 1.0, 2.0, 4.0]

@@ -17,9 +17,8 @@ from benchmarks.settings import Skipped, data_folder
 from ranmask import SmoothedClassifier, load_default
 from ranmask.data import load_corpus
 from ranmask.models.word_table import WordTable
-from ranmask.smoothing import certifying
 from ranmask.smoothing import smoothed as smoothed_module
-from ranmask.smoothing.scoring import Panel
+from ranmask.smoothing.voting import VotingClassifier
 
 STEPS = ("words", "table", "rows of tokens", "forward pass", "counting", "certificate", "results")
 _REST = "rest"
@@ -199,9 +198,9 @@ def _watched() -> Iterator[_Clock]:
         ("table", WordTable, "score"),
         ("rows of tokens", HuggingFaceClassifier, "score"),
         ("forward pass", HuggingFaceClassifier, "forward"),
-        ("counting", Panel, "count_all"),
-        ("certificate", certifying, "exact_radii"),
-        ("results", SmoothedClassifier, "_certificates"),
+        ("counting", VotingClassifier, "count"),
+        ("certificate", smoothed_module, "exact_radii"),
+        ("results", VotingClassifier, "_certificates"),
     ]
     clock = _Clock()
     with ExitStack() as patches:

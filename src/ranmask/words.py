@@ -12,7 +12,7 @@ import hashlib
 import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import TypeAlias, cast
 
 from ranmask.errors import TextError
 
@@ -45,9 +45,17 @@ class Document:
     words: tuple[str, ...]
     premise: str | None = None
 
+    def with_word(self, position: int, word: str) -> Document:
+        """This text with another word at a position."""
+        _check_unicode(word, "word", None)
+        if split(word) != (word,):
+            raise TextError(f"expected one word without blanks around it, not {_shown(word)}")
+        words = (*self.words[:position], word, *self.words[position + 1 :])
+        return Document(words, self.premise)
+
 
 def text_seed(seed: int, premise: str | None, words: Sequence[str]) -> int:
-    """A seed of 256 bits for one text: the same for the same text, whenever and beside whatever.
+    """A seed of 256 bits that follows from a text and another seed.
 
     A SHA-256 digest, so that the draws of different texts, or from different seeds, have
     nothing to do with each other.  Pinned by a test.
@@ -58,17 +66,29 @@ def text_seed(seed: int, premise: str | None, words: Sequence[str]) -> int:
 
 
 def document(text: object, index: int | None = None) -> Document:
-    """Read one text or pair; ``index`` is named in the error if it cannot be used."""
-    if isinstance(text, str):
-        return Document(_usable_words(text, "text", index))
+    """Read one text or pair; ``index`` is named in the error if it cannot be used.
+
+    What was read before is left as it is.
+    """
+    if isinstance(text, Document):
+        return text
+    parts: tuple[object, ...] = (text,)
     if isinstance(text, tuple | list) and len(text) == 2:
-        premise, hypothesis = text
-        if isinstance(premise, str) and isinstance(hypothesis, str):
-            _check_unicode(premise, "premise", index)
-            return Document(_usable_words(hypothesis, "hypothesis", index), premise)
-    raise TextError(
-        f"expected a string, or a pair of strings (premise, hypothesis), not {_shown(text)}", index
-    )
+        parts = tuple(text)
+    names = ("text",) if len(parts) == 1 else ("premise", "hypothesis")
+    for part, name in zip(parts, names, strict=True):
+        if not isinstance(part, str):
+            raise TextError(
+                "expected a string, or a pair of strings (premise, hypothesis), not "
+                f"{_shown(text)}",
+                index,
+            )
+        _check_unicode(part, name, index)
+    *premise, read = cast("tuple[str, ...]", parts)
+    words = split(read)
+    if not words:
+        raise TextError(f"the {names[-1]} has no words: {_shown(read)}", index)
+    return Document(words, *premise)
 
 
 def usable(text: object) -> bool:
@@ -80,19 +100,11 @@ def usable(text: object) -> bool:
     return True
 
 
-def documents(texts: Sequence[Text]) -> list[Document]:
+def documents(texts: Sequence[Text | Document]) -> list[Document]:
     """Read texts; nothing is classified before all of them are known to be usable."""
     if isinstance(texts, str):
         raise TextError(f"expected a list of texts, not one string; write [{_shown(texts)}]")
     return [document(text, index) for index, text in enumerate(texts)]
-
-
-def _usable_words(text: str, name: str, index: int | None) -> tuple[str, ...]:
-    _check_unicode(text, name, index)
-    words = split(text)
-    if not words:
-        raise TextError(f"the {name} has no words: {_shown(text)}", index)
-    return words
 
 
 def _check_unicode(text: str, name: str, index: int | None) -> None:

@@ -9,7 +9,7 @@ import pytest
 from scipy.stats import binomtest
 
 from ranmask import SmoothedClassifier
-from ranmask.certificates import ablation_radius, delta, runner_up_radius
+from ranmask.certificates.ablation import ablation_radius, delta, runner_up_radius
 
 ALPHA = 0.05
 REPETITIONS = 4000

@@ -12,11 +12,13 @@ from hypothesis import strategies as st
 
 from ranmask import FunctionClassifier, OptionError, SmoothedClassifier, WordTable
 from ranmask.attacks.victims import Question, SmoothedVictim
-from ranmask.certificates import distinct, distinct_word_radii, most_removed
+from ranmask.certificates import distinct
+from ranmask.certificates.distinct import distinct_word_radii, most_removed
+from ranmask.certificates.margins import exact_margins
 from ranmask.models.word_features import word_features
 from ranmask.models.word_table import ONE
-from ranmask.smoothing.margins import exact_margins
 from ranmask.smoothing.store import blend_folders
+from ranmask.words import document
 
 STEPS = 8  # scores are eighths: ties are common
 BUCKETS = 65_521
@@ -85,11 +87,10 @@ class Answers:
 
     def of(self, texts):
         new = [text for text in texts if text not in self.known]
-        for text, poll in zip(
-            new, self.smoothed.ballots([" ".join(text) for text in new]), strict=True
-        ):
-            totals = poll.ballots.totals
-            self.known[text] = (poll.ballots.winner, totals.count(max(totals)) == 1)
+        scored = self.smoothed.scored([" ".join(text) for text in new])
+        totals = [row for batch in scored for row in batch.votes.totals.tolist()]
+        for text, row in zip(new, totals, strict=True):
+            self.known[text] = (row.index(max(row)), row.count(max(row)) == 1)
         return [self.known[text] for text in texts]
 
 
@@ -139,8 +140,8 @@ def test_the_critical_words_break_it(seed):
         for number, place in enumerate(certificate.critical_words):
             for rival, one in enumerate(changed):
                 one[place] = HOSTILE[number * (classes - 1) + rival]
-        polls = smoothed.ballots([" ".join(one) for one in changed])
-        totals = [poll.ballots.totals for poll in polls]
+        [scored] = smoothed.scored([" ".join(one) for one in changed])
+        totals = scored.votes.totals.tolist()
         assert any(own <= max(others) for own, *others in totals)
         broken += 1
     assert broken
@@ -302,8 +303,9 @@ class TestWhatCounts:
             for size in range(1, 12):
                 text = " ".join(rng.choice([f"g{number}" for number in range(5)], size=size))
                 [result] = smoothed.certify([text])
-                poll = next(smoothed.ballots([text]))
-                curve = exact_margins(poll.ballots, poll.family, result.radius, threat)
+                [scored] = smoothed.scored([text])
+                family = scored.texts[0].family
+                curve = exact_margins(scored.votes, family, result.radius, threat)
                 above = [margin > 0 for margin in curve.margins]
                 assert above == [d <= result.radius for d in range(len(above))]
                 assert all(curve.known[: result.radius + 2])
@@ -313,7 +315,7 @@ class TestWhatCounts:
         victim = SmoothedVictim(smoothed)
         near = "good good so bad x"
         texts = ["good bad so bad x", "y good so bad x", "bad good so bad x", near]
-        answers = victim.answer([Question(0, text, near) for text in texts])
+        answers = victim.answer([Question(0, document(text), document(near)) for text in texts])
         assert answers.labels.tolist() == [one.label_id for one in smoothed.predict(texts)]
         means = np.array([one.scores for one in smoothed.predict(texts)])
         shares = means / means.sum(axis=1, keepdims=True)

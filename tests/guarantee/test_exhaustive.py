@@ -8,8 +8,10 @@ import numpy as np
 import pytest
 
 from ranmask import FunctionClassifier, SmoothedClassifier
-from ranmask.certificates import delta, exact_radius, vote_differences
+from ranmask.certificates.ablation import delta
+from ranmask.certificates.exact import exact_radius
 from ranmask.certificates.families import family
+from ranmask.certificates.votes import vote_differences
 from ranmask.models.testing import keyword_classifier
 
 VOCABULARY = ("a", "b", "!")

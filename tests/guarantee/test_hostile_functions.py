@@ -261,7 +261,7 @@ def test_how_many_is_an_option():
     assert sizes == [1000, 10, 1]
     assert any("checked on up to 9 of the copies" in one for one in result.assumes)
     assert smoothed.description()["recheck"] == 9
-    assert smoothed.reseeded(1).recheck == 9
+    assert smoothed.with_options(seed=1).recheck == 9
     for wrong in (-1, 1.5, True, "4"):
         with pytest.raises(OptionError, match="recheck must be a whole number"):
             SmoothedClassifier(keyword_classifier, keep=1, recheck=wrong)
@@ -300,7 +300,7 @@ class TestFailures:
             assert "boom" in str(error.value).partition("for the copy ")[2]
 
     def test_with_texts_of_many_copies(self, monkeypatch):
-        monkeypatch.setattr("ranmask.smoothing.smoothed._COPIES_AT_ONCE", 25)
+        monkeypatch.setattr("ranmask.smoothing.voting.COPIES_AT_ONCE", 25)
         with pytest.raises(ClassifierError, match="text 9: ") as error:
             SmoothedClassifier(failing, keep=1).certify([*TEXTS[:9], "boom", *TEXTS[:9]])
         assert error.value.index == 9

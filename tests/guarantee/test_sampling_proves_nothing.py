@@ -9,11 +9,12 @@ import pytest
 from typer.testing import CliRunner
 
 from ranmask import OptionError, SmoothedClassifier
+from ranmask.certificates.exact import exact_radii
 from ranmask.certificates.families import Family
+from ranmask.certificates.sampled import sampled_radius
 from ranmask.cli.main import app
 from ranmask.models.word_table import WordTable
 from ranmask.options import CERTIFICATES, SmoothingOptions
-from ranmask.smoothing import certifying
 from ranmask.smoothing.store import load_classifier, load_default
 from ranmask.training.evaluating import certified_summary
 
@@ -43,13 +44,15 @@ class TestWhyTheyAreRefused:
         claims = broken = 0
         for seed in range(40):
             classifier = smoothed(sampling, seed=seed)
-            [poll] = classifier.ballots([TEXT])
-            as_if_fixed = Family("sampled", poll.family.words, poll.family.sets)
-            if (certifying.exact_radius(poll.ballots, as_if_fixed).words or 0) < 1:
+            [scored] = classifier.scored([TEXT])
+            drawn = scored.texts[0].family
+            as_if_fixed = Family("sampled", drawn.words, drawn.sets)
+            if (exact_radii(scored.votes, [as_if_fixed])[0].words or 0) < 1:
                 continue
             claims += 1
-            attacked = classifier.ballots([TEXT.replace("w0 ", f"{new} ") for new in "abcdef"])
-            broken += any(one.ballots.winner != poll.ballots.winner for one in attacked)
+            changed = [TEXT.replace("w0 ", f"{new} ") for new in "abcdef"]
+            [attacked] = classifier.scored(changed)
+            broken += bool((attacked.votes.winners != scored.votes.winners).any())
         assert claims >= 3 and broken >= 3
 
     def test_over_a_fixed_family_this_classifier_cannot_be_moved(self, sampling):
@@ -98,21 +101,22 @@ class TestEveryWayIn:
 
     def test_a_reseeded_one(self, sampling):
         with pytest.raises(OptionError, match=REASON):
-            smoothed(sampling).reseeded(4).certify([TEXT])
+            smoothed(sampling).with_options(seed=4).certify([TEXT])
 
     def test_a_text_all_of_whose_words_are_kept(self, sampling):
         """Where nothing is hidden all draws are alike; it is refused all the same."""
         with pytest.raises(OptionError, match=REASON):
             smoothed(sampling).certify(["one"])
 
-    def test_the_ballots_themselves(self, sampling):
-        [poll] = smoothed(sampling).ballots([TEXT])
+    def test_the_votes_themselves(self, sampling):
+        [scored] = smoothed(sampling).scored([TEXT])
+        votes, family = scored.votes, scored.texts[0].family
         for threat in ("substitutions", "edits"):
             with pytest.raises(OptionError, match=REASON):
-                certifying.exact_radius(poll.ballots, poll.family, threat)
+                exact_radii(votes, [family], threat)
         for kind in CERTIFICATES[1:]:
             with pytest.raises(OptionError, match=REASON):
-                certifying.sampled_radius(kind, poll.ballots, poll.family, 0, alpha=0.05, seed=0)
+                sampled_radius(kind, votes, family, 0, alpha=0.05, seed=0)
 
     def test_options_that_were_exchanged_behind_its_back(self, sampling):
         classifier = smoothed(sampling)

@@ -8,13 +8,13 @@ import tiny_models
 
 from ranmask import SmoothedClassifier
 from ranmask.certificates.families import sampled_sets
+from ranmask.certificates.votes import count_votes
 from ranmask.data.rows import Row
 from ranmask.errors import ClassifierError, ModelError
 from ranmask.models.base import BaseClassifier, MaskedCopies
 from ranmask.models.encoding import WordEncoder
-from ranmask.models.screened import ScreenedClassifier
+from ranmask.models.mixed_precision import MixedPrecisionClassifier
 from ranmask.runs.task import classify_rows
-from ranmask.smoothing.votes import count_ballots
 from ranmask.words import Document
 
 TOLERANCE = 2.0**-10
@@ -107,7 +107,7 @@ def every(share):
 
 def pair():
     exact = Exact()
-    return exact, ScreenedClassifier(exact, Fast(exact))
+    return exact, MixedPrecisionClassifier(exact, Fast(exact))
 
 
 def many_copies():
@@ -123,8 +123,8 @@ def leads(rows):
     return top_two[:, 1] - top_two[:, 0]
 
 
-def ballots(rows):
-    return count_ballots(rows, "vote", "logits", TOLERANCE)
+def counted(rows):
+    return count_votes(rows, "vote", "logits", TOLERANCE)
 
 
 def test_the_bound_is_what_was_measured():
@@ -140,11 +140,11 @@ def test_no_movement_within_the_bound_turns_a_vote(toward, share):
     copies = many_copies()
     assert screened.difference == BOUND  # measured before the fast model misbehaves
     wanted = np.concatenate(exact.score(copies))
-    assert (ballots(wanted).uncertain.sum(), (leads(wanted) == TOLERANCE).sum()) > (10, 1)
+    assert (counted(wanted).uncertain.sum(), (leads(wanted) == TOLERANCE).sum()) > (10, 1)
     screened.fast.moves, screened.fast.toward = share * BOUND / 2, toward
     found = np.concatenate(screened.score(copies))
-    assert (ballots(found).votes == ballots(wanted).votes).all()
-    assert (ballots(found).uncertain == ballots(wanted).uncertain).all()
+    assert (counted(found).best == counted(wanted).best).all()
+    assert (counted(found).uncertain == counted(wanted).uncertain).all()
     kept_fast = (found != wanted).any(axis=1)
     assert (leads(wanted)[kept_fast] > TOLERANCE).all()
     assert share == 0 or kept_fast.sum() > MANY // 10, "all was computed again: nothing was tested"
@@ -156,13 +156,13 @@ def test_a_smaller_screen_would_turn_votes(monkeypatch):
     copies = many_copies()
     assert screened.difference == BOUND
     screened.fast.moves = BOUND / 2
-    monkeypatch.setattr(ScreenedClassifier, "screen", BOUND / 2)
-    wanted = ballots(np.concatenate(exact.score(copies)))
-    found = ballots(np.concatenate(screened.score(copies)))
-    assert (found.votes != wanted.votes).sum() > 10
-    monkeypatch.setattr(ScreenedClassifier, "screen", BOUND)  # forgets the exact tolerance
+    monkeypatch.setattr(MixedPrecisionClassifier, "screen", BOUND / 2)
+    wanted = counted(np.concatenate(exact.score(copies)))
+    found = counted(np.concatenate(screened.score(copies)))
+    assert (found.best != wanted.best).sum() > 10
+    monkeypatch.setattr(MixedPrecisionClassifier, "screen", BOUND)  # forgets the exact tolerance
     screened.fast.toward = 0  # which was nearly tied, and now seems clear
-    found = ballots(np.concatenate(screened.score(copies)))
+    found = counted(np.concatenate(screened.score(copies)))
     assert (found.uncertain != wanted.uncertain).any()
 
 
@@ -204,7 +204,7 @@ def test_rows_that_overflow_are_never_accepted(row):
     found = np.concatenate(screened.score(copies))
     wanted = np.concatenate(exact.score(copies))
     assert (found[::7] == wanted[::7]).all() and np.isfinite(found).all()
-    assert (ballots(found).votes == ballots(wanted).votes).all()
+    assert (counted(found).best == counted(wanted).best).all()
 
 
 @pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])

@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 
 from ranmask import SmoothedClassifier
+from ranmask.certificates.exact import exact_radii
 from ranmask.certificates.families import family
+from ranmask.certificates.votes import SCALE, count_votes
 from ranmask.models.function import FunctionClassifier
-from ranmask.smoothing.certifying import exact_radius
-from ranmask.smoothing.votes import SCALE, count_ballots
 
 EVIL = "#"
 CASES = [
@@ -59,8 +59,9 @@ def test_beyond_a_tight_radius_the_label_may_be_lost(ensemble, tolerance, shape)
             def hostile(shown, rival=rival, label=label):
                 return logits(shown, rival, label)
 
-            [poll] = smoothed(hostile, ensemble, tolerance, kept).ballots([" ".join(words)])
-            lost.append(poll.ballots.totals[label] <= poll.ballots.totals[rival])
+            [scored] = smoothed(hostile, ensemble, tolerance, kept).scored([" ".join(words)])
+            [totals] = scored.votes.totals
+            lost.append(totals[label] <= totals[rival])
         assert any(lost), (text, result)
     if tolerance == 0 and ensemble != "logit":
         assert all(result.tight for result in results)
@@ -80,10 +81,10 @@ def test_unit_logits_reach_less_than_the_bound_that_is_reckoned_with():
     seen = {}
     for below in np.linspace(-4e-6, 10e-6, 40):
         rows = np.array([[1.0, -1.0], [1.0, -1.0], [1.0, 1.0 - below]])
-        ballots = count_ballots(rows, "logit", "logits", 0.0)
-        assert ballots.attained == 2 * round(SCALE / 2**0.5) == ballots.bound - 2
-        radius = exact_radius(ballots, family(3, 1, choice="all", masks=9))
-        left = int(ballots.points[2, 0] - ballots.points[2, 1])
+        votes = count_votes(rows, "logit", "logits", 0.0)
+        assert votes.attained == 2 * round(SCALE / 2**0.5) == votes.bound - 2
+        [radius] = exact_radii(votes, [family(3, 1, choice="all", masks=9)])
+        left = int(votes.points[2, 0] - votes.points[2, 1])
         seen[left] = (radius.words, radius.tight)
     assert {left: seen[left] for left in (-1, 0, 1, 2, 3)} == {
         -1: (0, True),

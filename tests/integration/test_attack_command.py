@@ -481,7 +481,7 @@ class TestRefusals:
             (
                 ("anywords", "--vocabulary", "absent.txt"),
                 1,
-                "cannot read the vocabulary absent.txt",
+                "there is no file absent.txt",
             ),
             (
                 ("anywords", "--vocabulary", "blank.txt"),

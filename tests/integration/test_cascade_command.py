@@ -11,12 +11,12 @@ import pytest
 from typer.testing import CliRunner
 
 from ranmask import DataError, ModelError, OptionError, OutputError, SmoothedClassifier, WordTable
-from ranmask.attacks import engine
+from ranmask.attacks import loop
 from ranmask.attacks.adversarial_data import augmented, read_attacked
 from ranmask.attacks.outcome import AttackOutcome
+from ranmask.attacks.recipes import AttackResources
 from ranmask.attacks.resources.neighbours import NeighbourTable
-from ranmask.attacks.resources.stop_words import StopWords
-from ranmask.attacks.supplies import Supplies
+from ranmask.attacks.resources.word_lists import StopWords
 from ranmask.cli.main import app
 from ranmask.data import load_splits
 from ranmask.evaluation.cascade_report import CascadeReport
@@ -54,11 +54,11 @@ def environment(monkeypatch):
 
 
 def plan(**changes):
-    supplies = Supplies(
+    resources = AttackResources(
         neighbours=NeighbourTable(SYNONYMS, name="made up"),
         stop_words=StopWords("none", frozenset()),
     )
-    return AttackPlan("textfooler", supplies, **changes)
+    return AttackPlan("textfooler", resources, **changes)
 
 
 def invoke(*arguments):
@@ -119,7 +119,7 @@ class TestAugmentation:
             raise AssertionError("made again")
 
         monkeypatch.setattr("ranmask.training.encoder.train_encoder", never)
-        monkeypatch.setattr(attacked_half.Engine, "_start", never_for_texts)
+        monkeypatch.setattr(attacked_half.AttackLoop, "_start", never_for_texts)
         again = augmented_corpus(
             str(base_folder), TRAIN, HELD_OUT, output, QUICK, plan(), device="cpu"
         )
@@ -131,7 +131,7 @@ class TestAugmentation:
         output, found = augmentation
         other = tmp_path / "model"
         shutil.copytree(victim_of(output), victim_of(other))
-        finish = engine.Engine._end
+        finish = loop.AttackLoop._end
         ended = []
 
         def killed(self, *given):
@@ -142,7 +142,7 @@ class TestAugmentation:
 
         given = (str(base_folder), TRAIN, HELD_OUT, other, QUICK, plan(together=4))
         with monkeypatch.context() as patch:
-            patch.setattr(engine.Engine, "_end", killed)
+            patch.setattr(loop.AttackLoop, "_end", killed)
             with pytest.raises(KeyboardInterrupt):
                 augmented_corpus(*given, device="cpu")
         done = len(list(stored_lines(attacked_of(other))))

@@ -192,9 +192,10 @@ class TestCompare:
 def test_other_ways_of_smoothing_are_refused_by_name(
     command, arguments, named, kind, message, tmp_path
 ):
-    from ranmask.models import record as records
+    from ranmask.models import model_config
 
-    records.write(tmp_path, kind, {}, records.CASCADE_PARTS if kind == "cascade" else ())
+    parts = model_config.CASCADE_PARTS if kind == "cascade" else ()
+    model_config.write(tmp_path, kind, {}, parts)
     done = ranmask(command, *arguments, "a b", model=str(tmp_path), keep=())
     assert done.exit_code == 2 and done.stdout == ""
     assert f"{named} means nothing for" in done.stderr and message in done.stderr

@@ -137,6 +137,6 @@ def test_a_table_of_one_segment_is_not_asked_for_a_second():
     )  # fmt: skip
     model = transformers.BertForSequenceClassification(config)
     for engine in ("plain", "packed"):
-        base = HuggingFaceClassifier(model, tokenizer, engine=engine)
+        base = HuggingFaceClassifier(model, tokenizer, backend=engine)
         [found] = SmoothedClassifier(base, keep=1).certify([PAIRS[0]])
         assert found.words == 5

@@ -14,12 +14,12 @@ from ranmask.certificates.families import sampled_sets
 from ranmask.errors import ClassifierError, ModelError, OptionError
 from ranmask.models import huggingface
 from ranmask.models.base import MaskedCopies
-from ranmask.models.gpu import choosing
-from ranmask.models.gpu.layout import FEW_COPIES, SharedRows, spell, suits
-from ranmask.models.gpu.operations import PlainOperations
+from ranmask.models.gpu import select
+from ranmask.models.gpu.layout import FEW_COPIES, SharedRows, spell
+from ranmask.models.gpu.operations import TorchOperations
 from ranmask.models.gpu.packing import cut, pack
 from ranmask.models.huggingface import HuggingFaceClassifier
-from ranmask.models.screened import ScreenedClassifier
+from ranmask.models.mixed_precision import MixedPrecisionClassifier
 from ranmask.words import Document
 
 pytestmark = pytest.mark.usefixtures("one_thread")
@@ -44,7 +44,7 @@ def classifiers():
         if (name, hide) not in built:
             made = getattr(tiny_models, name)()
             built[name, hide] = [
-                HuggingFaceClassifier(*made, hide=hide, engine=engine)
+                HuggingFaceClassifier(*made, hide=hide, backend=engine)
                 for engine in ("packed", "plain")
             ]
         return built[name, hide]
@@ -127,7 +127,7 @@ def test_any_number_of_layers(layers):
         num_hidden_layers=layers,
     )
     packed, plain = (
-        HuggingFaceClassifier(model, tokenizer, engine=engine) for engine in ("packed", "plain")
+        HuggingFaceClassifier(model, tokenizer, backend=engine) for engine in ("packed", "plain")
     )
     copies = many_copies(packed)
     found, expected = (np.concatenate(one.score(copies)) for one in (packed, plain))
@@ -147,8 +147,8 @@ def test_certificates_are_those_of_the_plain_path(classifiers):
 
 def test_screened_votes_are_computed_by_it(classifiers):
     packed, plain = classifiers("bert", "drop")
-    screened = ScreenedClassifier(packed)
-    assert screened.fast._engine is not None
+    screened = MixedPrecisionClassifier(packed)
+    assert screened.fast._packed is not None
     copies = many_copies(packed)
     votes = np.concatenate(screened.score(copies)).argmax(axis=1)
     assert (votes == np.concatenate(plain.score(copies)).argmax(axis=1)).all()
@@ -178,11 +178,7 @@ class TestLayout:
             )
             for words, keep in ((3, 1), (5, 4), (9, 2), (12, 3), (12, 5))
         ]
-        texts = [
-            spell(one, words, frame, hide)
-            for one, (words, frame) in zip(copies, encoder.spelt(copies), strict=True)
-        ]
-        shared = SharedRows(texts, encoder, 7, CPU)
+        shared = SharedRows(spell(copies, encoder), encoder, 7, CPU)
         expected = encoder.rows_of_all(copies)
         lengths = np.concatenate([rows.lengths for rows in expected])
         assert (shared.lengths == lengths).all()
@@ -207,23 +203,22 @@ class TestLayout:
             row -= len(text.lengths)
         raise AssertionError
 
-    def spelt(self, base, words, keep, masks):
-        copies = copies_of(base, words, keep, masks)
-        [(tokens, frame)] = base.encoder.spelt([copies])
-        return spell(copies, tokens, frame, base.encoder.hide)
+    def suits(self, base, words, keep, masks):
+        [text] = spell([copies_of(base, words, keep, masks)], base.encoder)
+        return text.suits(base.encoder)
 
     def test_which_texts_are_left_to_the_host(self, classifiers):
         packed, _ = classifiers("bert", "drop")
         encoder = packed.encoder
-        assert suits(self.spelt(packed, WORDS, 3, 200), encoder)
+        assert self.suits(packed, WORDS, 3, 200)
         # Rows that are cut where the model ends, ...
-        assert not suits(self.spelt(packed, WORDS * 12, 9, 2000), encoder)
+        assert not self.suits(packed, WORDS * 12, 9, 2000)
         # ... a table longer than the rows, ...
-        assert not suits(self.spelt(packed, WORDS, len(WORDS), 1), encoder)
+        assert not self.suits(packed, WORDS, len(WORDS), 1)
         # ... and words without tokens, which move others to the left.
         empty = "\u200b"
         assert encoder.inner_word_ids([empty]) == [()]
-        assert not suits(self.spelt(packed, [empty, *WORDS], 3, 200), encoder)
+        assert not self.suits(packed, [empty, *WORDS], 3, 200)
 
     def test_words_without_tokens(self, classifiers):
         for hide in HIDING:
@@ -289,26 +284,26 @@ class TestPacking:
 class TestChoice:
     def test_only_gpus_use_it_unless_asked(self, classifiers):
         model, tokenizer = tiny_models.bert()
-        assert HuggingFaceClassifier(model, tokenizer)._engine is None
+        assert HuggingFaceClassifier(model, tokenizer)._packed is None
         packed, plain = classifiers("bert", "drop")
-        assert packed._engine is not None
-        assert plain._engine is None
-        assert packed.configured(hide="mask")._engine is not None
+        assert packed._packed is not None
+        assert plain._packed is None
+        assert packed.configured(hide="mask")._packed is not None
 
     def test_a_wrong_name_is_refused(self):
-        with pytest.raises(OptionError, match="engine must be one of auto, packed, plain"):
-            HuggingFaceClassifier(*tiny_models.bert(), engine="fast")
+        with pytest.raises(OptionError, match="backend must be one of auto, packed, plain"):
+            HuggingFaceClassifier(*tiny_models.bert(), backend="fast")
 
     def test_an_unknown_structure_is_refused(self):
         with pytest.raises(ModelError, match="AlbertForSequenceClassification is not known"):
-            HuggingFaceClassifier(*tiny_models.albert(), engine="packed")
+            HuggingFaceClassifier(*tiny_models.albert(), backend="packed")
 
     def test_a_structure_that_only_looks_known_is_found_out(self):
         """Here a hook, which the engine cannot see, changes what the model computes."""
         model, tokenizer = copy.deepcopy(tiny_models.bert()[0]), tiny_models.bert()[1]
         model.bert.encoder.layer[0].register_forward_hook(lambda *a: a[-1] * 1.01)
         with pytest.raises(ModelError, match="moves logits by"):
-            HuggingFaceClassifier(model, tokenizer, engine="packed")
+            HuggingFaceClassifier(model, tokenizer, backend="packed")
 
     @pytest.fixture
     def on_gpu(self, monkeypatch):
@@ -319,25 +314,25 @@ class TestChoice:
     def test_the_models_own_forward_instead_with_a_message(self, on_gpu, name):
         with pytest.warns(RuntimeWarning, match="the model's own forward is used"):
             base = HuggingFaceClassifier(*getattr(tiny_models, name)())
-        assert base._engine is None
+        assert base._packed is None
         assert base.score([copies_of(base, WORDS, 2, 70)])[0].shape == (70, 3)
 
     @pytest.mark.parametrize("raises", [True, False])
     def test_other_operations_instead_with_a_message(self, on_gpu, monkeypatch, raises):
-        class Broken(PlainOperations):
+        class Broken(TorchOperations):
             def add_and_norm(self, rows, residual, index, norm):
                 if raises:
                     raise RuntimeError("no compiler")
                 return super().add_and_norm(rows, residual, index, norm) * 1.01
 
-        monkeypatch.setattr(choosing, "_operations", lambda _: [Broken(), PlainOperations()])
+        monkeypatch.setattr(select, "_operations", lambda _: [Broken(), TorchOperations()])
         reason = "no compiler" if raises else "moves logits by"
         with pytest.warns(RuntimeWarning, match=f"plain PyTorch is used.*Broken.*{reason}"):
             base = HuggingFaceClassifier(*tiny_models.bert())
-        assert base._engine is not None
-        monkeypatch.setattr(choosing, "_operations", lambda _: [Broken()])
+        assert base._packed is not None
+        monkeypatch.setattr(select, "_operations", lambda _: [Broken()])
         with pytest.warns(RuntimeWarning, match="the model's own forward is used"):
-            assert HuggingFaceClassifier(*tiny_models.bert())._engine is None
+            assert HuggingFaceClassifier(*tiny_models.bert())._packed is None
 
 
 class TestModelsThatChange:
@@ -345,7 +340,7 @@ class TestModelsThatChange:
     def both(self):
         model = copy.deepcopy(tiny_models.bert()[0])
         return [
-            HuggingFaceClassifier(model, tiny_models.bert()[1], engine=engine)
+            HuggingFaceClassifier(model, tiny_models.bert()[1], backend=engine)
             for engine in ("packed", "plain")
         ]
 
@@ -363,7 +358,7 @@ class TestModelsThatChange:
 
     def test_another_dtype(self, both):
         half = both[0].in_dtype("bfloat16")
-        assert half._engine is not None
+        assert half._packed is not None
         copies = [copies_of(half, WORDS, 3, 100)]
         moved = np.abs(half.score(copies)[0] - both[1].score(copies)[0]).max()
         assert 0.001 < moved < 1
@@ -404,9 +399,9 @@ def test_kernels_give_a_row_the_same_bits_in_any_company(dtype, size):
             table = drawn[order.to(device)].reshape(-1, 3 * width)
             first = table[packing.starts, :width].contiguous()
             with torch.inference_mode():
-                every = TritonOperations().attend(table, None, packing, heads, 0.2)
-                firsts = TritonOperations().attend_first(
-                    first, table[:, width:], None, packing, heads, 0.2
+                every = TritonOperations().attend(table, None, None, packing, heads, 0.2)
+                firsts = TritonOperations().attend(
+                    table[:, width:], first, None, packing, heads, 0.2
                 )
             kept = torch.zeros(rows, length + 1, width, device=device, dtype=drawn.dtype)
             kept[order, :length] = every.view(len(order), length, width)
@@ -440,13 +435,13 @@ def test_kernels_do_what_plain_operations_do(dtype, size):
         with torch.inference_mode():
             found, expected = (
                 [
-                    one.attend(table, index, packing, heads, 0.2),
-                    one.attend(table[index], None, packing, heads, 0.2),
-                    one.attend_first(query, table[:, width:], index, packing, heads, 0.2),
+                    one.attend(table, None, index, packing, heads, 0.2),
+                    one.attend(table[index], None, None, packing, heads, 0.2),
+                    one.attend(table[:, width:], query, index, packing, heads, 0.2),
                     one.add_and_norm(rows.clone(), table[:, :width].contiguous(), index, norm),
                     one.activate(transformers.activations.GELUActivation(), rows.clone()),
                 ]
-                for one in (TritonOperations(), PlainOperations())
+                for one in (TritonOperations(), TorchOperations())
             )
         for one, other in zip(found, expected, strict=True):
             assert (one - other).abs().max() <= limit

@@ -14,15 +14,15 @@ from ranmask import Blend, SmoothedClassifier
 from ranmask.attacks.api import as_victim
 from ranmask.attacks.victims import SmoothedVictim
 from ranmask.certificates.families import sampled_sets
+from ranmask.certificates.votes import count_votes
 from ranmask.cli.main import app
 from ranmask.errors import ClassifierError, ModelError, OptionError
 from ranmask.models.base import MaskedCopies
 from ranmask.models.huggingface import HuggingFaceClassifier
-from ranmask.models.screened import ScreenedClassifier
+from ranmask.models.mixed_precision import MixedPrecisionClassifier
 from ranmask.models.synonyms import SynonymSets
 from ranmask.runs.result_file import read_header
 from ranmask.smoothing.synonyms import SynonymSmoothedClassifier
-from ranmask.smoothing.votes import count_ballots
 from ranmask.words import Document, document
 
 pytestmark = pytest.mark.usefixtures("one_thread")
@@ -82,7 +82,7 @@ def leads(rows):
 
 @pytest.fixture(scope="module")
 def screened_bert(classifier):
-    return ScreenedClassifier(classifier("bert"))
+    return MixedPrecisionClassifier(classifier("bert"))
 
 
 def load(folder, **options):
@@ -96,17 +96,17 @@ class TestVotes:
     def test_are_those_of_single_precision(self, architecture, made):
         model, tokenizer = getattr(tiny_models, architecture)()
         exact = HuggingFaceClassifier(made(model, tokenizer), tokenizer, hide="drop")
-        screened = ScreenedClassifier(exact)
+        screened = MixedPrecisionClassifier(exact)
         copies = copies_of_many_lengths(exact)
         wanted = np.concatenate(exact.score(copies))
         found = np.concatenate(screened.score(copies))
         assert 0 < screened.rechecked < len(found) == 2250
         ours, theirs = (
-            count_ballots(one, "vote", "logits", exact.tolerance) for one in (found, wanted)
+            count_votes(one, "vote", "logits", exact.tolerance) for one in (found, wanted)
         )
-        assert (ours.votes == theirs.votes).all()
+        assert (ours.best == theirs.best).all()
         coarse = np.concatenate(screened.fast.score(copies)).argmax(axis=1)
-        assert (coarse != theirs.votes).any(), "half precision alone would have done"
+        assert (coarse != theirs.best).any(), "half precision alone would have done"
         assert made is not nearly_tied or screened.rechecked > 100
 
     def test_of_random_copies(self, screened_bert):
@@ -132,7 +132,7 @@ class TestVotes:
             # One word in many is too large for float16 somewhere on its way.
             model.bert.embeddings.word_embeddings.weight[tokenizer.vocab["awful"]] = 1e5
         exact = HuggingFaceClassifier(model, tokenizer)
-        screened = ScreenedClassifier(exact)
+        screened = MixedPrecisionClassifier(exact)
         texts = ["awful film", "a good film", "awful awful acting"]
         with pytest.raises(ClassifierError, match="not a finite number"):
             SmoothedClassifier(screened.fast, keep=2, tolerance=0.1).certify(texts)
@@ -144,7 +144,7 @@ class TestVotes:
         model = copy.deepcopy(model)
         with torch.no_grad():
             model.classifier.weight *= 1e6
-        screened = ScreenedClassifier(HuggingFaceClassifier(model, tokenizer))
+        screened = MixedPrecisionClassifier(HuggingFaceClassifier(model, tokenizer))
         with pytest.raises(ModelError, match="use dtype='float32'"):
             SmoothedClassifier(screened, keep=2).certify(TEXTS)
 
@@ -159,7 +159,7 @@ def same_but_assumes(found, wanted):
 class TestLoading:
     def test_certifies_as_float32_does(self, model_folder):
         loaded = load(model_folder, dtype="screened")
-        assert isinstance(loaded.base, ScreenedClassifier)
+        assert isinstance(loaded.base, MixedPrecisionClassifier)
         dtypes = (loaded.base.exact.model.dtype, loaded.base.fast.model.dtype)
         assert dtypes == (torch.float32, torch.float16)
         assert same_but_assumes(loaded.certify(TEXTS), load(model_folder).certify(TEXTS))
@@ -176,7 +176,7 @@ class TestLoading:
         loaded = load(model_folder, dtype="screened", hide="drop")
         assert loaded.base.fast.encoder.hide == loaded.base.encoder.hide == "drop"
         again = SmoothedClassifier(loaded.base, keep=1, hide="mask").base
-        assert isinstance(again, ScreenedClassifier) and again.votes_only
+        assert isinstance(again, MixedPrecisionClassifier) and again.votes_only
         assert (again.exact.encoder.hide, again.fast.encoder.hide) == ("mask", "mask")
         assert again.fast.dtype == "float16" and again.outputs == "logits"
 

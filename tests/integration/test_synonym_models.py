@@ -22,12 +22,17 @@ from ranmask.attacks.api import as_victim
 from ranmask.attacks.outcome import AttackOutcome
 from ranmask.attacks.victims import PlainVictim, Question
 from ranmask.cli.main import app
-from ranmask.models.base import BaseClassifier
-from ranmask.models.whole import whole_copy
+from ranmask.models.base import BaseClassifier, whole_copy
 from ranmask.runs.result_file import read_header
 from ranmask.runs.stored import stored_lines
 from ranmask.smoothing.store import load_classifier, load_with_any_keep
 from ranmask.words import document
+
+
+def asked(attempt, text, near):
+    """A question about texts as they are spelt."""
+    return Question(attempt, document(text), document(near))
+
 
 TABLE = {
     "film": ["story", "plot", "unbelievable"],
@@ -179,7 +184,7 @@ class TestFolder:
 class TestVictim:
     def test_the_company_does_not_matter(self, folder):
         victim = as_victim(load_classifier(str(folder), masks=30))
-        questions = [Question(place, text, text) for place, text in enumerate(TEXTS)]
+        questions = [asked(place, text, text) for place, text in enumerate(TEXTS)]
         together = victim.answer(questions)
         for place, question in enumerate(questions):
             alone = victim.answer([question])

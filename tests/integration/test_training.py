@@ -22,11 +22,11 @@ from safetensors.torch import load_file
 
 from ranmask import SmoothedClassifier
 from ranmask.certificates.families import Retention, all_sets
+from ranmask.certificates.votes import SCALE, count_votes
 from ranmask.errors import DataError, ModelError, OptionError, OutputError
 from ranmask.metrics import CertifiedSummary
 from ranmask.models.base import MaskedCopies
 from ranmask.models.huggingface import HuggingFaceClassifier
-from ranmask.smoothing.votes import SCALE, count_ballots
 from ranmask.training import encoder, losses, running, trainer
 from ranmask.training.defence import Defence
 from ranmask.training.encoder import train_encoder
@@ -747,7 +747,7 @@ class TestFolder:
         assert loaded.base.outputs == "approvals"
         text = document("a good film was very dull and awful")
         [scores] = loaded.base.score([MaskedCopies(text, 8, all_sets(8, 1))])
-        points = count_ballots(scores, "score", "approvals", loaded.tolerance).points
+        points = count_votes(scores, "score", "approvals", loaded.tolerance).points
         assert points.dtype == np.int64 and points.min() >= 0 and points.max() <= SCALE
         expected = torch.sigmoid(torch.tensor(scores)).numpy() * SCALE
         assert np.abs(points - expected).max() <= 0.5 + 1e-6

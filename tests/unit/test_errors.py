@@ -5,7 +5,8 @@ import threading
 import numpy as np
 import pytest
 
-from ranmask.certificates import exact_radius, families
+from ranmask.certificates import families
+from ranmask.certificates.exact import exact_radius
 from ranmask.certificates.overlaps import Overlaps
 from ranmask.errors import check_cancelled, interruptible
 
@@ -72,11 +73,3 @@ def test_the_answer_is_the_same():
         watched = hard_search()
     assert len(calls) > 20
     assert hard_search() == watched
-
-
-def test_large_families_are_not_remembered():
-    small = {"words": 20, "kept": 2, "choice": "sampled", "masks": 1000}
-    assert families.family(**small) is families.family(**small)
-    large = {**small, "masks": 200_000}
-    assert families.family(**large) is not families.family(**large)
-    assert np.array_equal(families.family(**large).sets, families.family(**large).sets)

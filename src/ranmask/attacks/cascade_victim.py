@@ -11,7 +11,7 @@ from ranmask.attacks.victims import Answers, PlainVictim, Question, Victim
 from ranmask.errors import OptionError
 from ranmask.results import Certificate
 from ranmask.smoothing.cascade import Cascade
-from ranmask.words import Text
+from ranmask.words import Document, Text
 
 
 class CascadeVictim(Victim):
@@ -37,7 +37,7 @@ class CascadeVictim(Victim):
         """What determines the answers, as plain JSON values."""
         return self.cascade.description()
 
-    def certify(self, texts: Sequence[Text]) -> list[Certificate]:
+    def certify(self, texts: Sequence[Text | Document]) -> list[Certificate]:
         """Refused: the cascade as a whole proves nothing."""
         raise OptionError(
             "the cascade as a whole carries no certificate, so it has no radius: give the budget "

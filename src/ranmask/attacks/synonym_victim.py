@@ -8,11 +8,9 @@ from typing import Any
 from ranmask.attacks.victims import Answers, Question, Victim, counted_answers
 from ranmask.models.base import Scores
 from ranmask.results import Certificate
-from ranmask.smoothing.scoring import together
 from ranmask.smoothing.synonyms import SynonymSmoothedClassifier
-from ranmask.words import Document, Text, document
-
-_COPIES_AT_ONCE = 1 << 15
+from ranmask.smoothing.voting import COPIES_AT_ONCE, batched_by_size
+from ranmask.words import Document, Text
 
 
 class SynonymVictim(Victim):
@@ -35,22 +33,20 @@ class SynonymVictim(Victim):
         """What determines the answers, as plain JSON values."""
         return {"kind": "synonym-smoothed", **self.smoothed.description()}
 
-    def certify(self, texts: Sequence[Text]) -> list[Certificate]:
+    def certify(self, texts: Sequence[Text | Document]) -> list[Certificate]:
         """Certificates of texts, for replacements from the table."""
         return self.smoothed.certify(texts)
 
     def again(self) -> Victim:
         """The same classifier with other random copies."""
-        return SynonymVictim(self.smoothed.reseeded(self.smoothed.options.seed + 1))
+        return SynonymVictim(self.smoothed.with_options(seed=self.smoothed.options.seed + 1))
 
     def answer(self, questions: Sequence[Question]) -> Answers:
         """The label and the class shares of each question's text, many texts in one call."""
-        read = [document(question.text) for question in questions]
-        return counted_answers(
-            self.smoothed.count, self._scores(read), self.smoothed.options.ensemble
-        )
+        texts = [question.text for question in questions]
+        return counted_answers(self.smoothed, self._scores(texts))
 
     def _scores(self, texts: Sequence[Document]) -> Iterator[Scores]:
-        for group in together(self.smoothed.voters(texts), len, _COPIES_AT_ONCE):
-            yield from self.smoothed.score(group)
-            self.copies_scored += sum(len(one.distinct[0]) for one in group)
+        for batch in batched_by_size(self.smoothed.copies(texts), COPIES_AT_ONCE):
+            yield from self.smoothed.score(batch)
+            self.copies_scored += sum(len(copies.distinct[0]) for copies in batch)

@@ -11,7 +11,7 @@ there as they are; for a Hugging Face model, give a function that calls it.
     attack = DeepWordBugGao2018.build(SmoothedModelWrapper(load_default("news-words")))
     attack.attack("Stocks fell on Monday as oil prices rose", 2)
 
-Rows are shares of the votes, or mean scores, as the engine of ranmask sees them.
+Rows are shares of the votes, or mean scores, as the attacks of ranmask see them.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from typing import Any
 from ranmask.attacks.api import AnyVictim, as_victim
 from ranmask.attacks.victims import GRID, Question
 from ranmask.models.base import Scores
-from ranmask.words import Text, split
+from ranmask.words import Text, document, split
 
 try:
     from textattack.models.wrappers import ModelWrapper
@@ -41,7 +41,8 @@ class SmoothedModelWrapper(ModelWrapper):  # type: ignore[misc]  # TextAttack ha
     def __call__(self, text_input_list: Sequence[Any], **_: Any) -> list[list[float]]:
         """Shares of the classes, a row a text; a text without words says nothing of any class."""
         texts = [_as_text(text) for text in text_input_list]
-        asked = {text: Question(0, text, text) for text in texts if _has_words(text)}
+        read = {text: document(text) for text in texts if _has_words(text)}
+        asked = {text: Question(0, words, words) for text, words in read.items()}
         rows: dict[Text, list[float]] = {}
         if asked:
             answers = self.victim.answer(list(asked.values()))

@@ -7,7 +7,7 @@ computed in another batch moves by a rounding error, and must not change the cou
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
@@ -16,21 +16,19 @@ import numpy as np
 
 from ranmask.certificates.coverage import Ints
 from ranmask.certificates.families import round_half_up, sampled_sets
+from ranmask.certificates.votes import as_scores
 from ranmask.errors import OptionError
 from ranmask.models.base import BaseClassifier, MaskedCopies, Scores, check_gives_scores
-from ranmask.models.outputs import as_scores
-from ranmask.models.whole import score_whole
-from ranmask.options import Ensemble
+from ranmask.models.full_text import score_full_texts
 from ranmask.results import Certificate
-from ranmask.smoothing.scoring import together
 from ranmask.smoothing.smoothed import SmoothedClassifier
-from ranmask.smoothing.votes import BallotBox, Ballots
-from ranmask.words import Document, Text, document, documents
+from ranmask.smoothing.synonyms import SynonymSmoothedClassifier
+from ranmask.smoothing.voting import COPIES_AT_ONCE, batched_by_size
+from ranmask.words import Document, Text
 
 GRID = 2.0**-16
 """Shares are rounded to multiples of this."""
 
-_COPIES_AT_ONCE = 1 << 15
 _CHARACTERS_AT_ONCE = 1 << 21
 _TEXTS_AT_ONCE = 256  # whose masks are drawn at once
 
@@ -40,8 +38,8 @@ class Question:
     """One text to score for one attempt, and the text that it is a variation of."""
 
     attempt: int
-    text: Text
-    near: Text
+    text: Document
+    near: Document
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,7 +78,7 @@ class Victim(ABC):
     def forget(self, attempt: int) -> None:  # noqa: B027  most victims remember nothing
         """The attempt is over."""
 
-    def certify(self, texts: Sequence[Text]) -> list[Certificate]:
+    def certify(self, texts: Sequence[Text | Document]) -> list[Certificate]:
         """Certificates of texts; refused where the victim has none."""
         raise OptionError(
             "this victim proves nothing, so it has no radius: give the budget as a number, or "
@@ -109,23 +107,22 @@ class PlainVictim(Victim):
 
     def answer(self, questions: Sequence[Question]) -> Answers:
         self.copies_scored += len(questions)
-        rows = score_whole(self.base, documents([question.text for question in questions]))
+        rows = score_full_texts(self.base, [question.text for question in questions])
         shares = _shares(as_scores(rows, self.base.outputs))
         return Answers(rows.argmax(axis=1), _rounded(shares))
 
-    def under_masks(self, text: Text, share: Fraction, draws: int, seed: int) -> Ints | None:
+    def under_masks(self, text: Document, share: Fraction, draws: int, seed: int) -> Ints | None:
         """Labels of copies with a random ``share`` of the words hidden, but at least one.
 
         None for a text of one word.
         """
-        one = document(text)
-        words = self.base.words_read(one)
+        words = self.base.words_read(text)
         hidden = max(1, round_half_up(share * words))
         if hidden >= words:
             return None
         self.copies_scored += draws
         kept = sampled_sets(words, words - hidden, draws, seed)
-        [rows] = self.base.score([MaskedCopies(one, words, kept)])
+        [rows] = self.base.score([MaskedCopies(text, words, kept)])
         labels: Ints = rows.argmax(axis=1)
         return labels
 
@@ -148,14 +145,15 @@ class SmoothedVictim(Victim):
     def description(self) -> dict[str, Any]:
         return {"kind": "smoothed", **self.smoothed.description()}
 
-    def certify(self, texts: Sequence[Text]) -> list[Certificate]:
+    def certify(self, texts: Sequence[Text | Document]) -> list[Certificate]:
         return self.smoothed.certify(texts)
 
     def again(self) -> Victim | None:
         """None where the kept sets are all there are, or fixed for every text of a length."""
-        if self.smoothed.options.sampling == "fixed":
+        options = self.smoothed.options
+        if options.sampling == "fixed":
             return None
-        return SmoothedVictim(self.smoothed.reseeded(self.smoothed.options.seed + 1))
+        return SmoothedVictim(self.smoothed.with_options(seed=options.seed + 1))
 
     def forget(self, attempt: int) -> None:
         self._known.pop(attempt, None)
@@ -166,50 +164,49 @@ class SmoothedVictim(Victim):
     def _answer(self, questions: Sequence[Question]) -> Answers:
         options = self.smoothed.options
         if options.sampling != "fixed" or options.family == "distinct":  # copies follow the words
-            return self._answered(self._whole([document(one.text) for one in questions]))
-        self._learn(questions)
-        jobs = [_Job(one.attempt, document(one.text)) for one in questions]
-        return self._answered(self._from_near(jobs))
+            texts = self._whole([question.text for question in questions])
+        else:
+            self._learn(questions)
+            texts = self._from_near([(question.attempt, question.text) for question in questions])
+        return counted_answers(self.smoothed, (known.scores for known in texts))
 
     def _learn(self, questions: Sequence[Question]) -> None:
         """Score every copy of the texts that others are variations of."""
         new: dict[int, Document] = {}
         for question in questions:
-            near = document(question.near)
             known = self._known.get(question.attempt)
-            if known is None or known.copies.document != near:
-                new[question.attempt] = near
+            if known is None or known.copies.document != question.near:
+                new[question.attempt] = question.near
         # From what is known of the text before: the new one usually differs by a word.
-        jobs = [_Job(attempt, near) for attempt, near in new.items()]
-        for job, known in zip(jobs, list(self._from_near(jobs)), strict=True):
-            self._known[job.attempt] = known
+        for attempt, known in zip(new, list(self._from_near([*new.items()])), strict=True):
+            self._known[attempt] = known
 
     def _whole(self, texts: Sequence[Document]) -> Iterator[_Known]:
         """Texts with the scores of all their copies."""
         for start in range(0, len(texts), _TEXTS_AT_ONCE):
-            voters = self.smoothed.voters(texts[start : start + _TEXTS_AT_ONCE])
-            for copies, scores in zip(voters, self._scored(voters), strict=True):
+            some = list(self.smoothed.copies(texts[start : start + _TEXTS_AT_ONCE]))
+            for copies, scores in zip(some, self._scored(some), strict=True):
                 yield _Known(copies, scores)
 
-    def _from_near(self, jobs: Sequence[_Job]) -> Iterator[_Known]:
-        """Texts with the scores of all their copies, from texts that are near them.
+    def _from_near(self, texts: Sequence[tuple[int, Document]]) -> Iterator[_Known]:
+        """Texts of attempts with the scores of all their copies, from texts that are near them.
 
         That is the attempt's known text; or, where it has another number of words, the text
-        before in these jobs: texts that lack a word each differ by a word from one to the next.
+        before: texts that lack a word each differ by a word from one to the next.
         """
         plans: list[_Plan] = []
         before: dict[int, MaskedCopies] = {}
-        for job in jobs:
-            known, last = self._known.get(job.attempt), before.get(job.attempt)
-            if known is not None and _same_places(known.copies, job.text):
-                plans.append(_Plan(job, known.copies, known.scores))
+        for attempt, text in texts:
+            known, last = self._known.get(attempt), before.get(attempt)
+            if known is not None and _same_places(known.copies, text):
+                plans.append(_Plan(attempt, text, known.copies, known.scores))
                 continue
-            if last is not None and _same_places(last, job.text):
-                plans.append(_Plan(job, last, None))
+            if last is not None and _same_places(last, text):
+                plans.append(_Plan(attempt, text, last, None))
             else:
-                [copies] = self.smoothed.voters([job.text])
-                plans.append(_Plan(job, copies, None, whole=True))
-            before[job.attempt] = plans[-1].copies
+                [copies] = self.smoothed.copies([text])
+                plans.append(_Plan(attempt, text, copies, None, whole=True))
+            before[attempt] = plans[-1].copies
         scored = self._scored([plan.different for plan in plans if len(plan.different)])
         latest: dict[int, Scores] = {}  # of each attempt, the scores of the text before
         for plan in plans:
@@ -225,23 +222,11 @@ class SmoothedVictim(Victim):
                 latest[plan.attempt] = scores
             yield _Known(plan.copies, scores)
 
-    def _scored(self, all_copies: Sequence[MaskedCopies]) -> Iterator[Scores]:
+    def _scored(self, texts: Sequence[MaskedCopies]) -> Iterator[Scores]:
         """Scores of each text's copies, many texts in one call."""
-        for group in together(all_copies, len, _COPIES_AT_ONCE):
-            self.copies_scored += sum(map(len, group))
-            yield from self.smoothed.score(group)
-
-    def _answered(self, texts: Iterator[_Known]) -> Answers:
-        scores = (known.scores for known in texts)
-        return counted_answers(self.smoothed.count, scores, self.smoothed.options.ensemble)
-
-
-@dataclass(frozen=True)
-class _Job:
-    """A text to score for an attempt."""
-
-    attempt: int
-    text: Document
+        for batch in batched_by_size(texts, COPIES_AT_ONCE):
+            self.copies_scored += sum(map(len, batch))
+            yield from self.smoothed.score(batch)
 
 
 @dataclass(frozen=True, eq=False)
@@ -259,50 +244,47 @@ class _Plan:
     """
 
     def __init__(
-        self, job: _Job, near: MaskedCopies, near_scores: Scores | None, whole: bool = False
+        self,
+        attempt: int,
+        text: Document,
+        near: MaskedCopies,
+        near_scores: Scores | None,
+        whole: bool = False,
     ) -> None:
-        self.attempt = job.attempt
-        self.whole = whole
-        self.near_scores = near_scores
-        self.copies = MaskedCopies(job.text, near.words_read, near.kept)
-        if whole:
-            self.seen = np.arange(len(near))
-            self.different = self.copies
-            return
-        pairs = zip(near.document.words, job.text.words, strict=True)
-        differs = np.fromiter((a != b for a, b in pairs), dtype=bool)
-        self.seen = np.flatnonzero(differs[near.kept].any(axis=1))
-        self.different = MaskedCopies(job.text, near.words_read, near.kept[self.seen])
+        self.attempt, self.whole, self.near_scores = attempt, whole, near_scores
+        self.copies = self.different = MaskedCopies(text, near.words_read, near.kept)
+        self.seen = np.arange(len(near))
+        if not whole:
+            pairs = zip(near.document.words, text.words, strict=True)
+            differs = np.fromiter((a != b for a, b in pairs), dtype=bool)
+            self.seen = np.flatnonzero(differs[near.kept].any(axis=1))
+            self.different = MaskedCopies(text, near.words_read, near.kept[self.seen])
 
 
 def counted_answers(
-    count: Callable[[Scores], Ballots], tables: Iterable[Scores], ensemble: Ensemble
+    smoothed: SmoothedClassifier | SynonymSmoothedClassifier, tables: Iterable[Scores]
 ) -> Answers:
     """Answers for texts whose copies were scored: a table of scores each."""
     labels: list[Ints] = []
     shares: list[Scores] = []
-    for scores in together(tables, len, _COPIES_AT_ONCE):
-        box = BallotBox(count(np.concatenate(scores)), np.array([len(one) for one in scores]))
-        labels.append(box.winners)
-        shares.append(_ballot_shares(box, ensemble))
+    for scores in batched_by_size(tables, COPIES_AT_ONCE):
+        votes = smoothed.count(scores)
+        labels.append(votes.winners)
+        means = votes.means()
+        if means is None:
+            shares.append(votes.counts / votes.copies[:, None])
+        elif smoothed.options.ensemble == "logit":
+            shares.append(_shares(as_scores(means, "logits")))  # a softmax, as TextAttack takes it
+        else:
+            shares.append(_shares(means))
     return Answers(np.concatenate(labels), _rounded(np.concatenate(shares)))
-
-
-def _ballot_shares(box: BallotBox, ensemble: Ensemble) -> Scores:
-    means = box.means()
-    if means is None:
-        return box.counts / box.copies[:, None]
-    if ensemble == "logit":
-        means = as_scores(means, "logits")  # a softmax, as TextAttack takes it
-    return _shares(means)
 
 
 def _slices(questions: Sequence[Question]) -> Iterator[Sequence[Question]]:
     """Questions a few at a time, by their length: a round of long texts would fill the memory."""
     start = size = 0
     for place, question in enumerate(questions):
-        text = question.text
-        size += len(text) if isinstance(text, str) else len(text[0]) + len(text[1])
+        size += len(question.text.premise or "") + sum(map(len, question.text.words))
         if size >= _CHARACTERS_AT_ONCE:
             yield questions[start : place + 1]
             start, size = place + 1, 0

@@ -24,8 +24,7 @@ import math
 from collections.abc import Callable, Sequence
 from fractions import Fraction
 
-from ranmask.certificates.exact import sets_met
-from ranmask.certificates.radius import Radius
+from ranmask.certificates.exact import Radius, sets_met
 from ranmask.errors import OptionError
 
 _HALF = Fraction(1, 2)

@@ -6,7 +6,7 @@ for every text.  (`distinct_word_radii`) ``g`` gives the same
 label, as the only winner, to every text that at most ``radius`` edits make of it: a word replaced,
 inserted or deleted, one occurrence an edit.  Reordering the words is free.
 
-Assumptions.  Those of `single` for edits, for substitutions too: the copy of a word stays the same
+Assumptions.  Those of `exact` for edits, for substitutions too: the copy of a word stays the same
 where another of its occurrences is the first one.
 
 Proof.  After ``d`` edits, at most ``d`` occurrences are gone and at most ``d`` are new.  A distinct
@@ -40,7 +40,7 @@ one: no less than the knapsack, so that the radius still holds, but is not calle
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
@@ -48,12 +48,31 @@ import numpy as np
 import numpy.typing as npt
 
 from ranmask.certificates.coverage import Ints
-from ranmask.certificates.radius import Radius
-from ranmask.certificates.single import dearest_first, words_below
+from ranmask.certificates.exact import Radius, dearest_first, gathered, words_below
+from ranmask.certificates.families import Family
+from ranmask.certificates.votes import Votes
 from ranmask.errors import check_cancelled
 
 _MOST_CELLS = 1 << 26  # of one knapsack: a tenth of a second or two
 _CELLS_AT_ONCE = 1 << 22  # of several knapsacks, which bounds memory
+
+
+def distinct_radii(votes: Votes, families: Sequence[Family]) -> list[Radius]:
+    """The radius of each text's winner; it covers edits and substitutions alike."""
+    places = [family.places for family in families if family.places is not None]
+    radii: list[Radius] = []
+    for part in votes.parts():
+        some = places[len(radii) : len(radii) + len(part.copies)]
+        radii += distinct_word_radii(
+            part.differences(part.winners),
+            part.copies,
+            np.concatenate(some),
+            np.array([len(words) for words in some]),
+            part.bound,
+        )
+    # Whether a radius is attained where votes may move is not worked out.
+    pairs = zip(radii, votes.blurred.tolist(), strict=True)
+    return [replace(radius, tight=False) if blurred else radius for radius, blurred in pairs]
 
 
 def distinct_word_radii(
@@ -174,21 +193,7 @@ class _Texts:
     def radii(self) -> list[Radius]:
         radii = self._from_single_words()
         tight = self._with_repeated_words(radii)
-        smallest = radii.min(axis=0)
-        certified = self._margins.min(axis=0) > 0
-        # Of several rivals that allow no more words, the one with the smallest margin is shown.
-        margins = np.where(radii == smallest, self._margins, np.iinfo(np.int64).max)
-        rivals = margins.argmin(axis=0)
-        sizes = np.where(certified, smallest + 1, 0)
-        worst = self._positions(rivals, sizes)
-        ends = np.cumsum(sizes).tolist()
-        sure = tight[rivals, np.arange(len(rivals))].tolist()
-        return [
-            Radius(radius, known, tuple(worst[end - radius - 1 : end])) if proof else Radius(None)
-            for radius, known, proof, end in zip(
-                smallest.tolist(), sure, certified.tolist(), ends, strict=True
-            )
-        ]
+        return gathered(radii, self._margins, self._positions, tight)
 
     def _from_single_words(self) -> Ints:
         """The radii if only words that stand there once are taken out: none is larger.

@@ -1,13 +1,13 @@
 """The exact certificate: a proof, without probability, from the votes over a fixed family.
 
 Guarantee.  Let ``g`` vote over a fixed family ``F`` of kept sets, and let ``radius`` be what
-`exact_radius` returns for a text.  Then ``g`` gives the same label, as the only winner, to every
+`exact_radii` finds for a text.  Then ``g`` gives the same label, as the only winner, to every
 text with the same number of words that differs from it in at most ``radius`` words.
 
 Assumptions.  (1) ``F`` depends on the number of words only.  (2) What the base classifier says
 of a copy is a function of the kept words and their positions: a hidden word leaves no trace.
-(3) A copy whose kept words did not change moves by no more than the caller allowed for when it
-counted votes as uncertain (`vote_differences`) or lowered scores (`ranmask.smoothing.smoothed`).
+(3) A copy whose kept words did not change moves by no more than `votes` allows for: uncertain
+votes, lowered scores.
 
 Proof.  Only sets that meet a changed position can change what they say, and each of those can
 move, at worst, to the lowest possible difference ``-bound`` between label and rival.  So against
@@ -15,19 +15,60 @@ each rival the margin falls by at most the weight ``difference + bound`` of the 
 changed positions meet, and the label stays while that is less than the margin.  The largest such
 weight over all choices of ``d`` positions is a maximum coverage problem (`coverage`).
 
+**Copies that show one word each** (`single_word_radii`).  The sets that ``d`` positions meet are
+those positions, so the largest cost is the sum of the ``d`` largest weights: a sort.  If what is
+said of a word depends on that word alone, the radius covers *edits* too: words replaced, inserted
+or deleted, in any order.  (All words must be read, and the longer or shorter text is voted on by
+all of *its* single words.)  After ``d`` edits, and any reordering, the words are those of the text
+without some ``A``, ``|A| <= d``, and with some ``B``, ``|B| <= d``.  Against each rival the margin
+is
+
+    margin - sum of A + sum of B  >=  margin - (the d largest positive differences) - d * bound,
+
+since no word's difference lies below ``-bound``.  So edits cost the ``d`` dearest of: replacing a
+word for the label, ``bound + difference``; inserting one, ``bound``.  And that is no more than
+substitutions cost.  Say ``p`` words have a positive difference.  Replacing all ``p`` costs their
+sum plus ``p * bound``, and the margin is at most their sum.  So the radius is below ``p``: there
+are always enough words for the label to replace, each of which costs more than an insertion or a
+deletion.  Both radii are the same number, with the same worst words, and are attained by a word
+whose difference is ``-bound``.  A text is never edited away within its radius: that is below
+``p``, which is at most the number of words.
+
 This module knows nothing of texts, models or probabilities; integers decide.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 import numpy.typing as npt
 
 from ranmask.certificates.coverage import DEFAULT_WORK, Answer, Coverage, Ints
-from ranmask.certificates.families import KeptSets
-from ranmask.certificates.radius import Radius
+from ranmask.certificates.families import Family, KeptSets, check_fixed
+from ranmask.certificates.votes import Votes
+
+_KEY_BITS = 63  # of a 64-bit integer that is not negative
+
+
+@dataclass(frozen=True)
+class Radius:
+    """``words``: the largest number of changed words that is certified.
+
+    ``None`` means that not even the unchanged text is certified: a tie, or a confidence bound
+    that fails.  ``tight`` is False when a larger number might be provable too; when it is True,
+    some classifier that says the same of this text's copies, and moves by nothing when it is
+    asked again, loses its only winner at ``words + 1`` (a tie counts as lost, though it goes to
+    the lowest id).  ``worst`` are ``words + 1`` positions of the greatest known cost: *these are
+    the words that the label hangs on*.
+    """
+
+    words: int | None
+    tight: bool = True
+    worst: tuple[int, ...] = ()
 
 
 def sets_met(words: int, kept: int, changed: int) -> int:
@@ -35,42 +76,58 @@ def sets_met(words: int, kept: int, changed: int) -> int:
     return math.comb(words, kept) - math.comb(max(words - changed, 0), kept)
 
 
-def vote_differences(
-    votes: npt.NDArray[np.integer], uncertain: npt.NDArray[np.bool_], label: int, classes: int
-) -> Ints:
-    """Each copy's vote as label minus rival, one row for each rival: 1, 0 or -1.
+def exact_radii(
+    votes: Votes, families: Sequence[Family], threat: str = "substitutions"
+) -> list[Radius]:
+    """The radius of each text's winner, each over its own fixed family.
 
-    An uncertain vote is counted as a vote for the rival, *against every rival separately*.
-    Counting it once, for the strongest rival only, is unsound with three classes.  Rivals that
-    received no vote at all look alike and share one row.
+    ``threat="edits"`` needs the family of all single words.
     """
-    return all_vote_differences(
-        votes, uncertain, np.array([len(votes)]), np.array([label]), classes
+    if all(family.single for family in set(families)):
+        radii = [
+            radius
+            for part in votes.parts()
+            for radius in single_word_radii(part.differences(part.winners), part.copies, part.bound)
+        ]
+    else:
+        for family in set(families):
+            check_fixed(family.kind)
+        if threat == "edits":
+            raise ValueError("edits are certified over the family of all single words only")
+        parts = (votes.part(place, place + 1) for place in range(len(families)))
+        radii = [_searched(part, family) for part, family in zip(parts, families, strict=True)]
+    for place in np.flatnonzero(votes.blurred).tolist():
+        part, radius = votes.part(place, place + 1), radii[place]
+        if radius.tight and not _breaks(part, families[place], radius.worst):
+            radii[place] = replace(radius, tight=False)
+    return radii
+
+
+def _searched(votes: Votes, family: Family) -> Radius:
+    """The radius of one text."""
+    differences = votes.differences(votes.winners)
+    if family.single:
+        [radius] = single_word_radii(differences, votes.copies, votes.bound)
+        return radius
+    if family.places is not None:
+        raise ValueError("words that count once have a proof of their own: distinct_radii")
+    complete = family.kind == "all"
+    return exact_radius(
+        family.sets, differences, family.words, bound=votes.bound, complete=complete
     )
 
 
-def all_vote_differences(
-    votes: npt.NDArray[np.integer],
-    uncertain: npt.NDArray[np.bool_],
-    copies: Ints,
-    labels: Ints,
-    classes: int,
-) -> Ints:
-    """The `vote_differences` of several texts with ``copies`` copies each, side by side.
+def _breaks(votes: Votes, family: Family, positions: Sequence[int]) -> bool:
+    """Whether the winner is no longer ahead of each rival after the worst at these positions.
 
-    Each text has a label of its own, and so its own rivals.  All have as many rows as the one
-    that needs most: further rows of a text repeat its last.
+    Untouched copies say what they were seen to say, and touched ones what a copy can say.
     """
-    texts = np.repeat(np.arange(len(copies)), copies)
-    counts = np.bincount(texts * classes + votes, minlength=len(copies) * classes)
-    absent = (counts.reshape(-1, classes) == 0).astype(np.int8)
-    absent[np.arange(len(copies)), labels] = 2  # behind the rivals without a vote: never a rival
-    rows = min(int((absent == 0).sum(axis=1).max()) + 1, classes - 1)
-    rivals = np.argsort(absent, axis=1, kind="stable")[:, :rows]
-    for_label = (votes == labels[texts]) & ~uncertain
-    against = (votes == rivals[texts].T) | uncertain
-    differences: Ints = for_label.astype(np.int64) - against
-    return differences
+    differences = votes.as_seen.differences(votes.winners)
+    if not len(differences):
+        return True  # a single class: there is no more to prove
+    met = np.isin(family.sets, positions).any(axis=1)
+    left = differences[:, ~met].sum(axis=1) - votes.attained * int(met.sum())
+    return bool(left.min() <= 0)
 
 
 def exact_radius(
@@ -162,3 +219,93 @@ def _filled(found: tuple[int, ...], spare: list[int], size: int) -> list[int]:
     """``found`` with positions of ``spare`` added up to ``size``: costs never fall by adding."""
     extra = [position for position in spare if position not in found]
     return [*found, *extra][:size]
+
+
+def single_word_radii(differences: Ints, words: Ints, bound: int = 1) -> list[Radius]:
+    """The radii of several texts over the families of all single words, from one sort.
+
+    Args:
+        differences: As for `exact_radius`, the words of the texts one after another: shape
+            (rivals, words of all texts).  Each text has its own label and rivals.
+        words: How many words each text has, at least one.
+        bound: The lowest difference is ``-bound``: 1 for votes.
+    """
+    if differences.size and int(differences.min()) < -bound:
+        raise ValueError(f"a difference lies below -{bound}")
+    if not len(differences):
+        return [Radius(size) for size in words.tolist()]  # a single class: nothing to lose against
+    starts = np.cumsum(words) - words
+    margins = np.add.reduceat(differences, starts, axis=1)
+    order = dearest_first(differences, words, starts)
+    proved = words_below(differences, order, margins, starts, bound)
+    return gathered(proved, margins, partial(_first_of_each, order, starts))
+
+
+def gathered(
+    proved: Ints,
+    margins: Ints,
+    worst_words: Callable[[Ints, Ints], list[int]],
+    tight: npt.NDArray[np.bool_] | None = None,
+) -> list[Radius]:
+    """The radius of each text from those against each rival, shape (rivals, texts).
+
+    ``worst_words`` are so many positions of each text (second argument), the worst against one
+    rival (first argument), text by text.
+    """
+    radii = proved.min(axis=0)
+    certified = margins.min(axis=0) > 0
+    # Of several rivals that allow no more words, the one with the smallest margin is shown.
+    rivals = np.where(proved == radii, margins, np.iinfo(np.int64).max).argmin(axis=0)
+    sizes = np.where(certified, radii + 1, 0)
+    worst, ends = worst_words(rivals, sizes), np.cumsum(sizes).tolist()
+    sure = [True] * len(radii) if tight is None else tight[rivals, np.arange(len(rivals))].tolist()
+    return [
+        Radius(radius, known, tuple(worst[end - radius - 1 : end])) if proof else Radius(None)
+        for radius, known, proof, end in zip(
+            radii.tolist(), sure, certified.tolist(), ends, strict=True
+        )
+    ]
+
+
+def words_below(
+    differences: Ints, order: Ints, margins: Ints, starts: Ints, bound: int
+) -> npt.NDArray[np.int64]:
+    """How many words of each text, the dearest first, cost less than its margin, for each rival.
+
+    All words of a text must cost its margin or more.
+    """
+    weights = differences[np.arange(len(differences))[:, None], order] + bound
+    costs = weights.cumsum(axis=1)
+    before = costs[:, starts] - weights[:, starts]
+    # Costs never fall from word to word, nor from text to text, and all words of a text cost its
+    # margin or more: the first cost that reaches the margin lies within the text.
+    pairs = zip(costs, before + margins, strict=True)
+    return np.array([row.searchsorted(margin) for row, margin in pairs]) - starts
+
+
+def dearest_first(differences: Ints, words: Ints, starts: Ints) -> Ints:
+    """Against each rival, the words of every text by falling difference; equals in their order.
+
+    Indices into ``differences``, in whose part for a text they stay.
+    """
+    places = np.arange(differences.shape[1])
+    texts = np.repeat(np.arange(len(words)), words)
+    below = differences.max() - differences
+    place_bits = int(places[-1]).bit_length()
+    below_bits = int(below.max()).bit_length()
+    if place_bits + below_bits + len(words).bit_length() > _KEY_BITS:
+        return np.stack([np.lexsort((row, texts)) for row in below])
+    # Text, difference and place in one integer: sorting plain integers is many times faster.
+    keys = (below << place_bits) + ((texts << (below_bits + place_bits)) + places)
+    keys.sort(axis=1)
+    order: Ints = keys & ((1 << place_bits) - 1)
+    return order
+
+
+def _first_of_each(order: Ints, starts: Ints, rivals: Ints, sizes: Ints) -> list[int]:
+    """The first ``sizes`` words of each text in its rival's order, as rising positions in it."""
+    texts = np.repeat(np.arange(len(sizes)), sizes)
+    rank = np.arange(len(texts)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+    chosen = np.sort(order[rivals[texts], starts[texts] + rank])  # stays text by text
+    positions: list[int] = (chosen - starts[texts]).tolist()
+    return positions

@@ -22,7 +22,7 @@ import math
 from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import Literal, TypeAlias, get_args
 
 import numpy as np
@@ -47,7 +47,6 @@ SAMPLINGS: tuple[Sampling, ...] = get_args(Sampling)
 Stream: TypeAlias = Literal["family", "selection", "fresh", "lm"]
 _STREAMS: dict[Stream, int] = {"family": 0, "selection": 1, "fresh": 2, "lm": 3}
 
-_MOST_REMEMBERED = 1 << 18  # positions in a family that is kept for the next text: a megabyte
 _CHUNK = 1 << 22  # random keys drawn at a time: bounds memory for texts of many words
 _BEYOND = 64.0  # two logarithms of exponential keys differ by less than 41
 
@@ -133,10 +132,15 @@ class Family:
     sets: KeptSets
     places: npt.NDArray[np.int32] | None = None
 
-    @property
+    @cached_property
     def kept(self) -> int:
         """How many words each copy shows."""
         return int(self.sets.shape[1])
+
+    @cached_property
+    def single(self) -> bool:
+        """Whether it shows every word, each by itself."""
+        return self.kept == 1 and self.kind == "all"
 
     def __len__(self) -> int:
         return int(self.sets.shape[0])
@@ -169,12 +173,6 @@ def family(
     if choice not in FAMILY_CHOICES or choice == "distinct":
         known = [one for one in FAMILY_CHOICES if one != "distinct"]
         raise OptionError(f"family must be one of {', '.join(known)}; not {choice!r}")
-    if masks * kept > _MOST_REMEMBERED:
-        return _family(words, kept, choice, masks, seed)
-    return _remembered_family(words, kept, choice, masks, seed)
-
-
-def _family(words: int, kept: int, choice: FamilyChoice, masks: int, seed: int) -> Family:
     # One set keeps everything where nothing is hidden, so every kind is the same there.
     if choice == "windows" and kept < words:
         return Family("windows", words, windows(words, kept, masks))
@@ -194,9 +192,6 @@ def family_size(words: int, kept: int, *, choice: FamilyChoice, masks: int) -> i
     if choice == "windows" and kept < words:
         return min(words, masks)
     return masks if choice == "sampled" else min(masks, math.comb(words, kept))
-
-
-_remembered_family = lru_cache(maxsize=128)(_family)
 
 
 def distinct_family(words: Sequence[Hashable], masks: int, *, blank: bool = False) -> Family:

@@ -22,9 +22,9 @@ import numpy as np
 import numpy.typing as npt
 
 from ranmask.certificates.ablation import delta, lower_bound
+from ranmask.certificates.exact import Radius
 from ranmask.certificates.families import KeptSets, kept_count, round_half_up
 from ranmask.certificates.overlaps import Counts, Overlaps, random_positions
-from ranmask.certificates.radius import Radius
 
 _HALF = Fraction(1, 2)
 

@@ -42,7 +42,7 @@ from collections.abc import Collection, Iterator, Sequence
 from fractions import Fraction
 
 from ranmask.certificates.ablation import label_and_rivals, largest_passing
-from ranmask.certificates.radius import Radius
+from ranmask.certificates.exact import Radius
 
 
 def overlap(one: Collection[object], other: Collection[object]) -> Fraction:

@@ -50,12 +50,12 @@ from ranmask.cli.options import (
     tame_libraries,
     word_losses_from,
 )
-from ranmask.cli.resources import supplies_for
+from ranmask.cli.resources import resources_for
 from ranmask.cli.running import sharding_from, shown_events
 from ranmask.errors import OptionError
 
 if TYPE_CHECKING:
-    from ranmask.attacks.engine import Engine
+    from ranmask.attacks.loop import AttackLoop
     from ranmask.attacks.outcome import AttackOutcome
     from ranmask.attacks.recipe import Budget
     from ranmask.attacks.summary import AttackSummary
@@ -145,7 +145,7 @@ def attack(
         "device": device,
         "dtype": dtype,
     }
-    supplies = {
+    resources = {
         "neighbours": neighbours,
         "tagger": tagger,
         "sentence_encoder": sentence_encoder,
@@ -162,7 +162,7 @@ def attack(
     }
     victim = partial(_victim, model, plain, options, lm)
     rows = source.rows if sharding is None else []
-    make = partial(_engine, recipe, preset, supplies, victim, settings, source.label_names, rows)
+    make = partial(_engine, recipe, preset, resources, victim, settings, source.label_names, rows)
     if output is None:
         return _show(make(), source, show, as_json)
     return _write(make, source, output, sharding, recipe, show, as_json)
@@ -171,21 +171,21 @@ def attack(
 def _engine(
     recipe: str,
     preset: str,
-    supplies: dict[str, Any],
+    resources: dict[str, Any],
     victim: Callable[[], Victim],
     settings: dict[str, Any],
     label_names: Sequence[str] | None,
     rows: Iterable[Row],
-) -> Engine:
+) -> AttackLoop:
     """What attacks; ``rows`` give it words where a recipe takes them from the texts."""
     tame_libraries()
-    from ranmask.attacks.engine import Engine
+    from ranmask.attacks.loop import AttackLoop
     from ranmask.attacks.recipes import build_recipe
     from ranmask.runs.task import class_ids
 
-    loaded = supplies_for(recipe, rows, **supplies)
+    loaded = resources_for(recipe, rows, **resources)
     built = build_recipe(recipe, loaded, preset)  # type: ignore[arg-type]  # checked before
-    engine = Engine(victim(), built, **settings)
+    engine = AttackLoop(victim(), built, **settings)
     if label_names:
         class_ids(label_names, engine.victim.labels)  # told before the first text
     return engine
@@ -251,7 +251,7 @@ def _budget(given: str | None) -> Budget:
         ) from None
 
 
-def _show(engine: Engine, source: RowSource, show: int, as_json: bool) -> bool:
+def _show(engine: AttackLoop, source: RowSource, show: int, as_json: bool) -> bool:
     """Attack, and print what became of each text.  Returns whether a row failed."""
     from ranmask.attacks.runs import AttackTask, targets
     from ranmask.cli.progress import progress
@@ -276,7 +276,7 @@ def _show(engine: Engine, source: RowSource, show: int, as_json: bool) -> bool:
 
 
 def _write(
-    make: Callable[[], Engine],
+    make: Callable[[], AttackLoop],
     source: RowSource,
     output: Path,
     sharding: Sharding | None,
@@ -288,9 +288,9 @@ def _write(
     from ranmask.attacks.runs import attack_rows, read_outcomes
 
     start = time.monotonic()
-    made: list[Engine] = []
+    made: list[AttackLoop] = []
 
-    def kept() -> Engine:
+    def kept() -> AttackLoop:
         made.append(make())
         return made[0]
 

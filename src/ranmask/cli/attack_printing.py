@@ -11,9 +11,22 @@ from ranmask.attacks.summary import AttackSummary
 from ranmask.metrics import class_lines
 from ranmask.words import Text, split
 
-_TITLES = {"clean_accuracy": "Cln", "robust_accuracy": "Boa", "success_rate": "Succ"}
 _BEFORE, _AFTER = "bold green", "bold red"
 _COLOURS = {"succeeded": "red", "failed": "green", "skipped": "dim", "error": "yellow"}
+_FIGURES = {
+    "clean_accuracy": "Cln {clean_accuracy:.1%}",
+    "robust_accuracy": "Boa {robust_accuracy:.1%}",
+    "success_rate": "Succ {success_rate:.1%}",
+    "confirmed_success_rate": "Succ on fresh masks {confirmed_success_rate:.1%}",
+    "queries": "queries {queries:.1f}",
+    "words_changed": "words changed {words_changed:.1f} ({share_changed:.0%})",
+    "entropy": "entropy {entropy:.3f}",
+    "reverted": "right again with 10% of the words masked {reverted:.0%}",
+}
+_BY_CLASS = (
+    "majority class alone {majority:.1%}  balanced Cln {balanced_clean_accuracy:.1%}  balanced Boa "
+    "{balanced_robust_accuracy:.1%}"
+)
 
 
 def print_outcome(console: Console, outcome: AttackOutcome, labels: tuple[str, ...] | None) -> None:
@@ -56,29 +69,15 @@ def print_attack_summary(console: Console, name: str, summary: AttackSummary) ->
     )
     if not summary.texts:
         return
+    same = summary.confirmed == summary.succeeded
     figures = [
-        f"{title} {100 * values[key]:.1f}%" for key, title in _TITLES.items() if _there(values, key)
+        figure.format(**values)
+        for key, figure in _FIGURES.items()
+        if values[key] is not None and not (key == "confirmed_success_rate" and same)
     ]
-    if _there(values, "confirmed_success_rate") and summary.confirmed != summary.succeeded:
-        figures.append(f"Succ on fresh masks {100 * values['confirmed_success_rate']:.1f}%")
-    if _there(values, "queries"):
-        figures.append(f"queries {values['queries']:.1f}")
-    if _there(values, "words_changed"):
-        figures.append(
-            f"words changed {values['words_changed']:.1f} ({100 * values['share_changed']:.0f}%)"
-        )
-    if _there(values, "entropy"):
-        figures.append(f"entropy {values['entropy']:.3f}")
-    if _there(values, "reverted"):
-        figures.append(f"right again with 10% of the words masked {100 * values['reverted']:.0f}%")
     say(console, "  ".join(figures))
     if "classes" in values:
-        say(
-            console,
-            f"majority class alone {100 * values['majority']:.1f}%  balanced Cln "
-            f"{100 * values['balanced_clean_accuracy']:.1f}%  balanced Boa "
-            f"{100 * values['balanced_robust_accuracy']:.1f}%",
-        )
+        say(console, _BY_CLASS.format(**values))
         for line in class_lines(values["classes"]):
             say(console, line)
 
@@ -93,10 +92,6 @@ def print_pace(console: Console, copies: int, seconds: float) -> None:
 def say(console: Console, line: str) -> None:
     """One line, as it is: no colours, no markup, no breaks."""
     console.print(line, highlight=False, markup=False, soft_wrap=True)
-
-
-def _there(values: dict[str, float | None], key: str) -> bool:
-    return values[key] is not None
 
 
 def _heading(label: str, share: float | None) -> RichText:

@@ -61,7 +61,7 @@ if TYPE_CHECKING:
 
     from ranmask.results import Comparison, ShownCertificate
     from ranmask.runs.task import ClassifyTask
-    from ranmask.smoothing.interface import TextClassifier
+    from ranmask.smoothing.interface import CertifiedClassifier
     from ranmask.words import Text
 
 _OF_CERTIFICATES = ("family", "masks", "selection_masks", "ensemble", "threat", "alpha")
@@ -221,7 +221,7 @@ def _predict_task(model: str | None, options: dict[str, Any], lm: str | None) ->
     return ClassifyTask("predict", classifier.labels, classifier.predict, classifier.description())
 
 
-def _load(model: str | None, options: dict[str, Any]) -> TextClassifier:
+def _load(model: str | None, options: dict[str, Any]) -> CertifiedClassifier:
     tame_libraries()
     from ranmask.smoothing.store import DEFAULT_MODEL, load_classifier
 
@@ -255,10 +255,11 @@ def _comparing(model: str | None, options: dict[str, Any], copies: int | None) -
     from ranmask.certificates.families import check_fixed
 
     check_fixed(saved.get("sampling", "fixed"))
-    # Loaded as it was saved; which of the options belong to which certificate is `choosing`'s.
+    # Loaded as it was saved; `for_certificate` says which options belong to which certificate.
     given = {name: options[name] for name in _OF_CERTIFICATES if options[name] is not None}
     votes = {"ensemble": "vote"} if options["ensemble"] == "vote" else {}
     smoothed = load_masked(model, {**options, **dict.fromkeys(_OF_CERTIFICATES), **votes})
+    from ranmask.options import for_certificate
     from ranmask.results import Comparison
     from ranmask.runs.task import ClassifyTask
     from ranmask.smoothing.smoothed import COMPARED
@@ -266,7 +267,7 @@ def _comparing(model: str | None, options: dict[str, Any], copies: int | None) -
     def compare(texts: Sequence[Text]) -> list[Comparison]:
         return [Comparison.of(kinds) for kinds in smoothed.compare(texts, COMPARED, **given)]
 
-    exact, *others = (smoothed.choosing(kind, **given) for kind in COMPARED)
+    exact, *others = (smoothed.with_options(**for_certificate(kind, given)) for kind in COMPARED)
     sample = others[0].options.resolved()
     description = exact.description()
     described = {

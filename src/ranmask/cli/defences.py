@@ -71,7 +71,7 @@ class Divided:
         share, recipe = _share(self.attacks["share"]), self.attacks["recipe"]
         rows = attacked_rows(train, without=validation, share=share, seed=options.seed)
         plan = AttackPlan(
-            recipe, _supplies(recipe, rows, self.attacks, device), share=share, seed=options.seed
+            recipe, _resources(recipe, rows, self.attacks, device), share=share, seed=options.seed
         )
         with progress(len(rows)) as advance:
             return augmented_corpus(
@@ -128,13 +128,13 @@ def _flag(option: str) -> str:
     return "--" + option.replace("_", "-")
 
 
-def _supplies(recipe: str, rows: Any, given: dict[str, Any], device: str | None) -> Any:
+def _resources(recipe: str, rows: Any, given: dict[str, Any], device: str | None) -> Any:
     from ranmask.attacks.recipes import check_names
-    from ranmask.cli.resources import supplies_for
+    from ranmask.cli.resources import resources_for
 
     check_names(recipe, "ranmask-2021")
     resources = {key: given[key] for key in _OF_ATTACKS if key in given}
-    return supplies_for(recipe, rows, **resources, device=device)
+    return resources_for(recipe, rows, **resources, device=device)
 
 
 def _share(given: str) -> Fraction:

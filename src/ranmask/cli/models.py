@@ -18,20 +18,20 @@ def masked_smoothing(asked: str, model: str | None) -> dict[str, Any]:
     """
     from pathlib import Path
 
-    from ranmask.models import record
+    from ranmask.models import model_config
     from ranmask.smoothing.store import DEFAULT_MODEL, SHIPPED, shipped_folder
 
     name = model or DEFAULT_MODEL
-    path = (shipped_folder(name) if name in SHIPPED else Path(name)) / record.FILE_NAME
+    path = (shipped_folder(name) if name in SHIPPED else Path(name)) / model_config.FILE_NAME
     if not path.is_file():
         return {}
-    known = record.read(path)
-    if known.kind == record.SYNONYMS:
+    known = model_config.read(path)
+    if known.kind == model_config.SYNONYMS:
         raise OptionError(
             f"{asked} means nothing for {name!r}, which is smoothed by synonyms (safer): give a "
             "model that is smoothed by masks"
         )
-    if known.kind == record.CASCADE:
+    if known.kind == model_config.CASCADE:
         raise OptionError(
             f"{asked} means nothing for {name!r}, which is a cascade: give its smoothed part, "
             f"{str(path.parent / 'smoothed')!r}"

@@ -35,10 +35,10 @@ from ranmask.certificates import families
 from ranmask.certificates.families import FamilyChoice, Retention
 from ranmask.errors import ClassifierError, DataError, OptionError
 from ranmask.metrics import CertifiedSummary
-from ranmask.models.base import BaseClassifier, Hiding, MaskedCopies, Scores
+from ranmask.models.base import BaseClassifier, MaskedCopies, Scores, WrappedClassifier
 from ranmask.options import DEFAULT_MASKS, ENSEMBLES, Ensemble, SmoothingOptions, check_choice
 from ranmask.smoothing.smoothed import SmoothedClassifier
-from ranmask.words import Document, Text, documents
+from ranmask.words import Text, documents
 
 Rule: TypeAlias = Literal["score", "paper", "frontier"]
 RULES: tuple[Rule, ...] = get_args(Rule)
@@ -316,16 +316,8 @@ def smoothed(
     like: SmoothedClassifier, setting: Setting, base: BaseClassifier | None = None
 ) -> SmoothedClassifier:
     """``like``, under another setting and with the exact certificate."""
-    return SmoothedClassifier(
-        like.base if base is None else base,
-        **asdict(setting),
-        certificate="exact",
-        seed=like.options.seed,
-        threat=like.options.threat,
-        labels=like.labels,
-        tolerance=like.tolerance,
-        recheck=like.recheck,
-    )
+    exactly = {**asdict(setting), "certificate": "exact", "sampling": "fixed"}
+    return like.with_options(base=base, tolerance=like.tolerance, **exactly)
 
 
 def check_families(
@@ -404,17 +396,11 @@ def _rank(entry: tuple[tuple[int, int | None], int]) -> tuple[int, int]:
     return expected, -1 if radius is None else radius
 
 
-class _ScoredOnce(BaseClassifier):
+class _ScoredOnce(WrappedClassifier):
     """A base classifier that answers from memory what it was asked before."""
 
     def __init__(self, base: BaseClassifier) -> None:
-        self.outputs = base.outputs
-        self.labels = base.labels
-        self.order_free = base.order_free
-        self.repeatable = base.repeatable
-        self.blank = base.blank
-        self.votes_only = base.votes_only
-        self._base = base
+        super().__init__(base)
         self._answers: list[tuple[Sequence[MaskedCopies], list[Scores], float]] = []
         self._spared = 0.0
 
@@ -426,34 +412,14 @@ class _ScoredOnce(BaseClassifier):
                 return answer
         started = time.perf_counter()
         # Copies of what it says: it may use the memory again.
-        answer = [rows.copy() for rows in self._base.score(copies)]
+        answer = [rows.copy() for rows in self.inner.score(copies)]
         self._answers.append((copies, answer, time.perf_counter() - started))
         return answer
 
     @property
     def without_memory(self) -> BaseClassifier:
         """The base classifier, or what computes for it."""
-        return self._base.without_memory
-
-    @property
-    def assumes(self) -> tuple[str, ...]:
-        """What the base classifier's tolerance rests on."""
-        return self._base.assumes
-
-    def configured(
-        self, *, hide: Hiding | None = None, mask_token: str | None = None
-    ) -> BaseClassifier:
-        """Without a memory of what was hidden otherwise."""
-        return _ScoredOnce(self._base.configured(hide=hide, mask_token=mask_token))
-
-    def words_read(self, document: Document) -> int:
-        """As the base classifier's."""
-        return self._base.words_read(document)
-
-    @property
-    def tolerance(self) -> float:
-        """As the base classifier's."""
-        return self._base.tolerance
+        return self.inner.without_memory
 
     def take_spared(self) -> float:
         """Seconds that memory has saved since this was last asked."""

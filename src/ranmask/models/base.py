@@ -7,31 +7,33 @@ positions alone.**  Every guarantee rests on that.
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Literal, TypeAlias, get_args
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, Literal, TypeAlias, get_args
 
 import numpy as np
 import numpy.typing as npt
 
 from ranmask.certificates.families import KeptSets
+from ranmask.certificates.votes import Outputs as Outputs
+from ranmask.certificates.votes import Scores as Scores
 from ranmask.errors import ClassifierError, OptionError, blaming
-from ranmask.models.synonyms import DrawnCopies
 from ranmask.words import Document
 
-Scores: TypeAlias = npt.NDArray[np.float64]
 Hiding: TypeAlias = Literal["mask", "drop"]
-Outputs: TypeAlias = Literal["scores", "logits", "approvals"]
+
+_MOST_CODES = 1 << 62  # as many copies can be told apart by one 64-bit number
 
 
 @dataclass(frozen=True, eq=False)
 class MaskedCopies:
     """Copies of one text.  Row i of ``kept`` lists the word positions that copy i shows.
 
-    (Or `families.BLANK` in their place, if the classifier can read that.)
-
-    Positions run over the first ``words_read`` words; later words are shown in no copy.
+    (Or `families.BLANK` in their place, if the classifier can read that.)  Positions run over the
+    first ``words_read`` words; later words are shown in no copy.
     """
 
     document: Document
@@ -39,12 +41,68 @@ class MaskedCopies:
     kept: KeptSets
 
     def __len__(self) -> int:
-        return int(self.kept.shape[0])
+        return len(self.kept)
+
+    def alone(self, row: int) -> MaskedCopies:
+        """One of the copies by itself."""
+        return MaskedCopies(self.document, self.words_read, self.kept[row : row + 1])
 
 
 def whole_copy(document: Document, words_read: int) -> MaskedCopies:
     """The copy of a text that shows every word that is read."""
     return MaskedCopies(document, words_read, np.arange(words_read, dtype=np.int32)[None, :])
+
+
+@dataclass(frozen=True, eq=False)
+class DrawnCopies:
+    """Random copies of a text: copy ``i`` shows ``sets[j][choices[i, j]]`` as its word ``j``.
+
+    Words of ``document`` beyond ``sets`` are shown in no copy.
+    """
+
+    document: Document
+    sets: tuple[tuple[str, ...], ...]
+    choices: npt.NDArray[np.intp]
+
+    def __len__(self) -> int:
+        return len(self.choices)
+
+    @property
+    def premise(self) -> str | None:
+        """The premise of a pair, which is in every copy."""
+        return self.document.premise
+
+    @property
+    def documents(self) -> list[Document]:
+        """The copies as texts."""
+        columns = zip(self.sets, self.choices.T.tolist(), strict=True)
+        copies = zip(*(map(words.__getitem__, column) for words, column in columns), strict=True)
+        return [Document(words, self.premise) for words in copies]
+
+    @property
+    def described(self) -> dict[str, Any]:
+        """The fields of a result that follow from the copies."""
+        read = len(self.sets)
+        words = len(self.document.words)
+        return {"words": words, "words_read": read, "kept": read, "family": "synonyms"}
+
+    @cached_property
+    def distinct(self) -> tuple[DrawnCopies, npt.NDArray[np.intp]]:
+        """Copies without repetition, and which of them each copy is."""
+        sizes = [len(words) for words in self.sets]
+        if math.prod(sizes) > _MOST_CODES:  # of so many, no two are the same in practice
+            return self, np.arange(len(self))
+        codes = np.zeros(len(self), dtype=np.int64)
+        for size, column in zip(sizes, self.choices.T, strict=True):
+            if size > 1:
+                codes = codes * size + column
+        _, first, which = np.unique(codes, return_index=True, return_inverse=True)
+        return replace(self, choices=self.choices[first]), which
+
+    def alone(self, row: int) -> MaskedCopies:
+        """One of the copies by itself."""
+        [copy] = replace(self, choices=self.choices[[row]]).documents
+        return whole_copy(copy, len(self.sets))
 
 
 class BaseClassifier(ABC):
@@ -127,6 +185,37 @@ class BaseClassifier(ABC):
     def description(self) -> dict[str, object]:
         """What identifies this classifier in a run's record: plain JSON values."""
         return {"kind": type(self).__name__}
+
+
+class WrappedClassifier(BaseClassifier):
+    """A classifier that is another one, ``inner``, in all that it does not define itself.
+
+    How copies are scored is its own; `score_drawn` and `without_memory` follow from that.
+    """
+
+    def __init__(self, inner: BaseClassifier) -> None:
+        self.inner = inner
+        for name in BaseClassifier.__annotations__:
+            setattr(self, name, getattr(inner, name))
+
+    def configured(
+        self, *, hide: Hiding | None = None, mask_token: str | None = None
+    ) -> BaseClassifier:
+        return type(self)(self.inner.configured(hide=hide, mask_token=mask_token))
+
+    def words_read(self, document: Document) -> int:
+        return self.inner.words_read(document)
+
+    @property
+    def tolerance(self) -> float:
+        return self.inner.tolerance
+
+    @property
+    def assumes(self) -> tuple[str, ...]:
+        return self.inner.assumes
+
+    def description(self) -> dict[str, object]:
+        return self.inner.description()
 
 
 def check_gives_scores(base: BaseClassifier, purpose: str) -> None:

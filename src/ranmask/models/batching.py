@@ -8,8 +8,9 @@ for all such shapes give a row the same bits in any company (`numerics.steady_ro
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Sequence, Sized
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -32,13 +33,20 @@ class Batch:
 
     def some(self, rows: npt.NDArray[np.intp]) -> Batch:
         """A batch of some of the rows, each with a place of its own."""
-        return Batch(
-            np.arange(len(rows)),
-            self.ids[rows],
-            self.positions[rows],
-            self.types[rows],
-            None if self.visible is None else self.visible[rows],
-        )
+        ids, positions, types = (part[rows] for part in (self.ids, self.positions, self.types))
+        visible = None if self.visible is None else self.visible[rows]
+        return Batch(np.arange(len(rows)), ids, positions, types, visible)
+
+    def inputs(self, types: bool, device: Any = "cpu") -> dict[str, Any]:
+        """What a model's forward takes, as tensors; ``types``: whether it takes token types."""
+        import torch
+
+        given = {"input_ids": self.ids}
+        if self.visible is not None:
+            given["attention_mask"] = self.visible
+        if types:
+            given["token_type_ids"] = self.types
+        return {name: torch.from_numpy(array).to(device) for name, array in given.items()}
 
 
 def batches(
@@ -49,13 +57,14 @@ def batches(
     A batch also ends where the length changes, once it has ``least_rows`` rows: most batches
     then need no padding at all.  A row longer than ``tokens`` is a batch of its own.
     """
-    owner = np.repeat(np.arange(len(texts)), [len(text.lengths) for text in texts])
-    row = np.concatenate([np.arange(len(text.lengths)) for text in texts])
-    lengths = np.concatenate([text.lengths for text in texts])
-    order = np.argsort(lengths, kind="stable")
-    for start, stop in _cuts(lengths[order], tokens, least_rows):
-        places = order[start:stop]
-        yield _gather(texts, owner[places], row[places], lengths[places], places, pad_id)
+    rows = _Rows(texts, pad_id)
+    for start, stop in _cuts(rows.rising, tokens, least_rows):
+        yield rows.batch(rows.order[start:stop])
+
+
+def by_text(table: npt.NDArray[Any], texts: Sequence[Sized]) -> list[npt.NDArray[Any]]:
+    """A table of all rows of all texts, cut into one for each text."""
+    return np.split(table, np.cumsum([len(text) for text in texts])[:-1])
 
 
 @dataclass(frozen=True)
@@ -73,20 +82,15 @@ def even_batches(
 
     A batch that would have another number of rows than ``count`` allows repeats some of its own.
     """
-    owner = np.repeat(np.arange(len(texts)), [len(text.lengths) for text in texts])
-    row = np.concatenate([np.arange(len(text.lengths)) for text in texts])
-    lengths = np.concatenate([text.lengths for text in texts])
-    order = np.argsort(lengths, kind="stable")
-    rising = lengths[order]
-    starts = np.flatnonzero(np.diff(rising, prepend=-1))
-    for start, stop in zip(starts, [*starts[1:], len(order)], strict=True):
-        most = max(1, tokens // int(rising[start]) // count.step) * count.step
+    rows = _Rows(texts, pad_id)
+    starts = np.flatnonzero(np.diff(rows.rising, prepend=-1))
+    for start, stop in zip(starts, [*starts[1:], len(rows.order)], strict=True):
+        most = max(1, tokens // int(rows.rising[start]) // count.step) * count.step
         most = min(most, count.most or most)
         for first in range(start, stop, most):
-            places = order[first : min(first + most, stop)]
-            rows = np.resize(places, -(-len(places) // count.step) * count.step)
-            filled = _gather(texts, owner[rows], row[rows], lengths[rows], rows, pad_id)
-            yield replace(filled, places=places)
+            places = rows.order[first : min(first + most, stop)]
+            filled = np.resize(places, -(-len(places) // count.step) * count.step)
+            yield replace(rows.batch(filled), places=places)
 
 
 def _cuts(rising: Ids, tokens: int, least_rows: int) -> Iterator[tuple[int, int]]:
@@ -110,25 +114,29 @@ def _cuts(rising: Ids, tokens: int, least_rows: int) -> Iterator[tuple[int, int]
         start = stop
 
 
-def _gather(
-    texts: Sequence[TokenRows],
-    owner: npt.NDArray[np.intp],
-    row: npt.NDArray[np.intp],
-    lengths: Ids,
-    places: npt.NDArray[np.intp],
-    pad_id: int,
-) -> Batch:
-    shape = (len(places), int(lengths.max()))
-    ids = np.full(shape, pad_id, dtype=np.int64)
-    positions = np.zeros(shape, dtype=np.int64)
-    types = np.zeros(shape, dtype=np.int64)
-    for index in np.unique(owner):
-        text, mine = texts[index], np.flatnonzero(owner == index)
-        width = min(shape[1], text.ids.shape[1])
-        ids[mine, :width] = text.ids[row[mine], :width]
-        positions[mine, :width] = text.positions[row[mine], :width]
-        types[mine, text.first_body_place :] = text.body_type
-    columns = np.arange(shape[1])
-    padded = int(lengths.min()) < shape[1]
-    visible = (columns < lengths[:, None]).astype(np.int64) if padded else None
-    return Batch(places, ids, positions, types, visible)
+class _Rows:
+    """All rows of all texts, in ``order`` of their ``rising`` lengths."""
+
+    def __init__(self, texts: Sequence[TokenRows], pad_id: int) -> None:
+        self._texts, self._pad_id = texts, pad_id
+        self._owner = np.repeat(np.arange(len(texts)), [len(text) for text in texts])
+        self._row = np.concatenate([np.arange(len(text)) for text in texts])
+        self._lengths = np.concatenate([text.lengths for text in texts])
+        self.order = np.argsort(self._lengths, kind="stable")
+        self.rising = self._lengths[self.order]
+
+    def batch(self, places: npt.NDArray[np.intp]) -> Batch:
+        """The rows at ``places``, filled up to the longest."""
+        owner, row, lengths = self._owner[places], self._row[places], self._lengths[places]
+        shape = (len(places), int(lengths.max()))
+        ids = np.full(shape, self._pad_id, dtype=np.int64)
+        positions, types = np.zeros((2, *shape), dtype=np.int64)
+        for index in np.unique(owner):
+            text, mine = self._texts[index], np.flatnonzero(owner == index)
+            width = min(shape[1], text.ids.shape[1])
+            ids[mine, :width] = text.ids[row[mine], :width]
+            positions[mine, :width] = text.positions[row[mine], :width]
+            types[mine, text.first_body_place :] = text.body_type
+        padded = int(lengths.min()) < shape[1]
+        visible = (np.arange(shape[1]) < lengths[:, None]).astype(np.int64) if padded else None
+        return Batch(places, ids, positions, types, visible)

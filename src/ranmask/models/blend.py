@@ -11,6 +11,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from ranmask.certificates.votes import as_scores, largest_move
 from ranmask.errors import ModelError, OptionError
 from ranmask.models.base import (
     BaseClassifier,
@@ -19,7 +20,6 @@ from ranmask.models.base import (
     Scores,
     check_gives_scores,
 )
-from ranmask.models.outputs import as_scores, largest_move
 from ranmask.words import Document
 
 

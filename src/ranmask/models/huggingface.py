@@ -1,8 +1,8 @@
 """Hugging Face sequence classifiers as base classifiers.
 
 The fast path: words are tokenised once, kept sets become token rows directly (`encoding`), rows
-are batched by length (`batching`), and nothing is padded that need not be.  On a GPU an engine
-(`gpu`) does all of this and the forward pass itself, for models whose structure it knows.
+are batched by length (`batching`), and nothing is padded that need not be.  On a GPU a packed
+scorer (`gpu`) does all of this and the forward pass itself, for models whose structure it knows.
 """
 
 from __future__ import annotations
@@ -17,50 +17,41 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
 import numpy as np
 
 from ranmask.errors import ClassifierError, MissingDependencyError, ModelError, OptionError
-from ranmask.models import identity, numerics, opening
+from ranmask.models import hub, identity, numerics
 from ranmask.models.base import (
     BaseClassifier,
+    DrawnCopies,
     Hiding,
     MaskedCopies,
     Scores,
     check_hiding,
     checked_scores,
 )
-from ranmask.models.batching import Batch, RowCount, even_batches
+from ranmask.models.batching import Batch, RowCount, by_text, even_batches
 from ranmask.models.encoding import TokenRows, WordEncoder
-from ranmask.models.synonyms import DrawnCopies
+from ranmask.models.probes import Probes
+from ranmask.models.row_format import RowFormat
 from ranmask.words import Document
 
 try:
     import torch
 
     from ranmask.models.first_row import first_row_model
-    from ranmask.models.gpu import choosing
-    from ranmask.models.gpu.scoring import PackedEngine
+    from ranmask.models.gpu.scoring import PackedScorer
+    from ranmask.models.gpu.select import select
+    from ranmask.models.row_counts import ALONE, row_counts
 except ImportError as error:
     raise MissingDependencyError("PyTorch", "hf") from error
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
-Engine: TypeAlias = Literal["auto", "packed", "plain"]
+Backend: TypeAlias = Literal["auto", "packed", "plain"]
 """What computes logits: see `HuggingFaceClassifier`."""
-
-DEFAULT_LONGEST = 512
-"""Longest row where neither model nor tokenizer names a limit."""
 
 _CPU_TOKENS = 2304  # measured: smaller and larger batches are slower
 _GPU_TOKENS = 1 << 17
-_PACKED_ON = ("cuda",)  # where the engine is used unless something else is said
-
-# Numbers of rows to try, cheapest first, until rows have the same bits in any batch.  On a CPU the
-# last resort is a copy by itself, which has no company.
-_ALONE = RowCount(1, 1)
-_CPU_ROWS = (RowCount(4), RowCount(16), RowCount(64, 64), _ALONE)
-_CPU_HALF_ROWS = (RowCount(64, 64), _ALONE)  # rounding hides most of what there is to see
-_GPU_ROWS = (RowCount(64), RowCount(1024), RowCount(4096), RowCount(1024, 1024))
-
-_PROBED_ROWS = 16
+_PACKED_ON = ("cuda",)  # where rows are packed unless something else is said
 
 _STEADY = (
     "the model computes a copy to the same bits in any batch on this machine with as many threads, "
@@ -71,10 +62,9 @@ _STEADY = (
 class HuggingFaceClassifier(BaseClassifier):
     """A sequence classification model with its tokenizer.
 
-    A hidden word leaves no trace in what the model is given (see `encoding`).  What a copy is
-    given does not depend on other copies; and neither do its logits, to the last bit, where
-    batches of some shape are seen to compute it so (`numerics.steady_rows`).  Elsewhere how far
-    they move is measured (`tolerance`).
+    A hidden word leaves no trace in what the model is given (see `encoding`).  The logits of a
+    copy do not depend on other copies, to the last bit, where batches of some shape are seen to
+    compute it so (`numerics.steady_rows`); elsewhere how far they move is measured (`tolerance`).
 
     Args:
         model: A ``...ForSequenceClassification`` model, on the device and in the dtype to run in.
@@ -84,7 +74,7 @@ class HuggingFaceClassifier(BaseClassifier):
             attention, which is checked here by running the model.
         mask_token: A token of the vocabulary to use where the tokenizer has no mask token.
         batch_tokens: Most tokens in one forward pass; a default for the device otherwise.
-        engine: ``packed`` computes rows without padding, by `ranmask.models.gpu`, once its
+        backend: ``packed`` computes rows without padding, by `ranmask.models.gpu`, once its
             logits were compared with the model's own; a model that it cannot compute is refused.
             ``plain`` calls the model.  ``auto`` is ``packed`` on a GPU, where that is possible,
             and ``plain`` elsewhere.
@@ -101,14 +91,14 @@ class HuggingFaceClassifier(BaseClassifier):
         mask_token: str | None = None,
         batch_tokens: int | None = None,
         source: str | None = None,
-        engine: Engine = "auto",
+        backend: Backend = "auto",
     ) -> None:
         check_hiding(hide)
-        if engine not in get_args(Engine):
+        if backend not in get_args(Backend):
             raise OptionError(
-                f"engine must be one of {', '.join(get_args(Engine))}; not {engine!r}"
+                f"backend must be one of {', '.join(get_args(Backend))}; not {backend!r}"
             )
-        self._engine_choice = engine
+        self._backend = backend
         self.model: Any = model
         self.model.train(False)
         self.tokenizer: Any = tokenizer
@@ -120,29 +110,22 @@ class HuggingFaceClassifier(BaseClassifier):
         self.pairs = getattr(self.model, "reads_pairs", None)
         on_cpu = self.model.device.type == "cpu"
         self.batch_tokens = batch_tokens or (_CPU_TOKENS if on_cpu else _GPU_TOKENS)
-        self._takes = frozenset(inspect.signature(self.model.forward).parameters)
+        self._forget()
+        takes = RowFormat.of(model, tokenizer)
+        self._first_position = takes.first_position
+        self.encoder = WordEncoder(
+            tokenizer, takes.longest, hide, mask_token, pad_id=takes.pad_id, types=takes.types
+        )
+        self._fast: Any = None
+        self._packed: PackedScorer | None = None
+        self._prepare()
+
+    def _forget(self) -> None:
+        """What was found out of the model's numbers."""
         self._tolerance: float | None = None
         self._threads: int | None = None  # with which it was found out
         self._steady: RowCount | None = None
         self._seen_shapes: set[tuple[int, int, int]] = set()
-        embeddings: Any = self.model.get_input_embeddings()
-        if len(tokenizer) > embeddings.num_embeddings:
-            raise ModelError(
-                f"the tokenizer knows {len(tokenizer)} tokens, the model only "
-                f"{embeddings.num_embeddings}: they do not belong together"
-            )
-        self._first_position = _first_position(self.model)
-        self.encoder = WordEncoder(
-            tokenizer,
-            longest_row(self.model, tokenizer),
-            hide,
-            mask_token,
-            pad_id=opening.padding_id(self.model, tokenizer),
-            types=opening.reads_types(self.model),
-        )
-        self._fast: Any = None
-        self._engine: PackedEngine | None = None
-        self._prepare()
 
     def configured(
         self, *, hide: Hiding | None = None, mask_token: str | None = None
@@ -154,7 +137,7 @@ class HuggingFaceClassifier(BaseClassifier):
             mask_token=self.encoder.mask_token if mask_token is None else mask_token,
             batch_tokens=self.batch_tokens,
             source=self.source,
-            engine=self._engine_choice,
+            backend=self._backend,
         )
 
     def in_dtype(self, dtype: str) -> HuggingFaceClassifier:
@@ -165,10 +148,9 @@ class HuggingFaceClassifier(BaseClassifier):
         other = copy.copy(self)
         other.model = copy.deepcopy(self.model).to(getattr(torch, dtype))
         other._fast = None if self._fast is None else first_row_model(other.model)
-        if self._engine is not None:
-            other._engine = self._engine.for_model(other.model)
-        other._tolerance = other._steady = None
-        other._seen_shapes = set()
+        if self._packed is not None:
+            other._packed = self._packed.for_model(other.model)
+        other._forget()
         return other
 
     def description(self) -> dict[str, object]:
@@ -211,21 +193,14 @@ class HuggingFaceClassifier(BaseClassifier):
     def assumes(self) -> tuple[str, ...]:
         return (_STEADY,) if self.tolerance == 0 else ()
 
-    @property
-    def _row_counts(self) -> tuple[RowCount, ...]:
-        if self.model.device.type != "cpu":
-            return _GPU_ROWS
-        if not _steady_attention(self.model.config):
-            return (_ALONE,)
-        return _CPU_ROWS if self.model.dtype == torch.float32 else _CPU_HALF_ROWS
-
     def _find_tolerance(self) -> float:
-        if self._engine is None:
+        packed = self._packed
+        if packed is None:
             self._steady = numerics.steady_rows(
-                self._in_batches, self.encoder, self.batch_tokens, self._row_counts
+                self._in_batches, self.encoder, self.batch_tokens, row_counts(self.model)
             )
             steady = self._steady is not None
-            if self._steady == _ALONE:
+            if self._steady == ALONE:
                 warnings.warn(
                     f"{type(self.model).__name__} computes a copy to other bits in other batches: "
                     "copies are computed one by one, which is slow",
@@ -238,63 +213,54 @@ class HuggingFaceClassifier(BaseClassifier):
             steady = shows and numerics.same_everywhere(
                 self.score_rows, self.score_copies, self.encoder, self.batch_tokens
             )
-        return 0.0 if steady else self._measured_tolerance()
-
-    def _measured_tolerance(self) -> float:
+        if steady:
+            return 0.0
         return numerics.measure_tolerance(
-            self._engine.score_rows if self._engine is not None else self._in_batches,
+            self._in_batches if packed is None else packed.score_rows,
             self.encoder,
             self.epsilon,
             self.batch_tokens,
-            None if self._engine is None else self.score_copies,
+            None if packed is None else self.score_copies,
         )
 
     def score(self, copies: Sequence[MaskedCopies]) -> list[Scores]:
-        ends = np.cumsum([len(one) for one in copies])[:-1]
-        return np.split(self.score_copies(copies), ends)
+        return by_text(self.score_copies(copies), copies)
+
+    def score_drawn(self, texts: Sequence[DrawnCopies]) -> list[Scores]:
+        return by_text(self.score_rows(self.encoder.rows_of_drawn(texts)), texts)
 
     def score_copies(self, copies: Sequence[MaskedCopies]) -> Scores:
         """Logits of all copies of all texts, in their order."""
-        if self._engine is None:
-            return self.score_rows(self.encoder.rows_of_all(copies))
-        logits = self._engine.score(copies)
+        logits = self.raw_copies(copies)
+        return checked_scores(logits, len(logits), None)
+
+    def score_rows(self, rows: Sequence[TokenRows], *, tokens: int | None = None) -> Scores:
+        """Logits of token rows, in their order, whatever batches they are computed in."""
+        logits = self.raw_rows(rows, tokens=tokens)
         return checked_scores(logits, len(logits), None)
 
     def raw_copies(self, copies: Sequence[MaskedCopies]) -> Scores:
         """As `score_copies`; but where the model's numbers overflow, a row may not be finite."""
-        if self._engine is None:
+        if self._packed is None:
             return self.raw_rows(self.encoder.rows_of_all(copies))
-        return self._engine.score(copies)
-
-    def score_drawn(self, texts: Sequence[DrawnCopies]) -> list[Scores]:
-        logits = self.score_rows(self.encoder.rows_of_drawn(texts))
-        ends = np.cumsum([len(one) for one in texts])[:-1]
-        return np.split(logits, ends)
-
-    def score_rows(self, rows: Sequence[TokenRows], *, tokens: int | None = None) -> Scores:
-        """Logits of token rows, in their order, whatever batches they are computed in."""
-        scores = self.raw_rows(rows, tokens=tokens)
-        return checked_scores(scores, len(scores), None)
+        return self._packed.score(copies)
 
     def raw_rows(self, rows: Sequence[TokenRows], *, tokens: int | None = None) -> Scores:
         """As `score_rows`; but where the model's numbers overflow, a row may not be finite."""
-        if self._engine is not None:
-            return self._engine.score_rows(rows, tokens)
+        if self._packed is not None:
+            return self._packed.score_rows(rows, tokens)
         _ = self.tolerance  # finds out in which batches
         return self._in_batches(rows, tokens, self._steady)
 
     def _in_batches(
-        self,
-        rows: Sequence[TokenRows],
-        tokens: int | None = None,
-        count: RowCount | None = None,
+        self, rows: Sequence[TokenRows], tokens: int | None = None, count: RowCount | None = None
     ) -> Scores:
-        total = sum(len(text.lengths) for text in rows)
+        total = sum(len(text) for text in rows)
         logits: Scores | None = None
         plan = even_batches(
             rows,
             tokens=tokens or self.batch_tokens,
-            count=count or self._row_counts[0],
+            count=count or row_counts(self.model)[0],
             pad_id=self.encoder.pad_id,
         )
         for batch in plan:
@@ -343,13 +309,9 @@ class HuggingFaceClassifier(BaseClassifier):
 
     def inputs(self, batch: Batch, *, positions: bool | None = None) -> dict[str, torch.Tensor]:
         """What the model's forward takes for a batch; training and inference share it."""
-        inputs = {"input_ids": torch.from_numpy(batch.ids)}
-        if batch.visible is not None:
-            inputs["attention_mask"] = torch.from_numpy(batch.visible)
-        if positions if positions is not None else self.encoder.hide == "drop":
+        inputs = batch.inputs(self.encoder.types)
+        if self.encoder.hide == "drop" if positions is None else positions:
             inputs["position_ids"] = torch.from_numpy(batch.positions + self._first_position)
-        if self.encoder.types:
-            inputs["token_type_ids"] = torch.from_numpy(batch.types)
         return inputs
 
     def _prepare(self) -> None:
@@ -360,57 +322,61 @@ class HuggingFaceClassifier(BaseClassifier):
         checked = self.model
         if self.model.dtype != torch.float32:
             checked = copy.deepcopy(self.model).float()
-        self._check_batching(checked)
+        logits = self._check_batching(checked)
         if self.encoder.hide == "drop":
             self._check_dropping(checked)
-        self._engine = self._chosen_engine(checked)
-        if self._engine is None and self._first_row_is_enough(checked):
+        self._packed = self._select_packed(checked)
+        if self._packed is None and self._first_row_is_enough(checked, logits):
             self._fast = first_row_model(self.model)
 
-    def _chosen_engine(self, exact: Any) -> PackedEngine | None:
+    def _select_packed(self, exact: Any) -> PackedScorer | None:
         """What computes packed rows, if anything should; ``exact``: the model in float32."""
-        wanted = self._engine_choice
+        wanted = self._backend
         if wanted == "plain" or (wanted == "auto" and self.model.device.type not in _PACKED_ON):
             return None
-        found = choosing.choose(
+        found, complaints = select(
             self.model, exact, self._run, self.encoder, self._first_position, self.batch_tokens
         )
-        complaints = "; ".join(found.complaints)
-        if found.engine is None and wanted == "packed":
-            raise ModelError(f"engine='packed' is not possible: {complaints}. Use engine='plain'")
-        if complaints:
-            instead = "the model's own forward" if found.engine is None else "plain PyTorch"
+        reasons = "; ".join(complaints)
+        if found is None and wanted == "packed":
+            raise ModelError(f"backend='packed' is not possible: {reasons}. Use backend='plain'")
+        if reasons:
+            instead = "the model's own forward" if found is None else "plain PyTorch"
             warnings.warn(
-                f"{instead} is used, which is slower than the packed engine: {complaints}",
+                f"{instead} is used, which is slower than the packed kernels: {reasons}",
                 RuntimeWarning,
                 stacklevel=4,
             )
-        return found.engine
+        return found
 
-    def _first_row_is_enough(self, model: Any) -> bool:
+    def _first_row_is_enough(self, model: Any, logits: Scores) -> bool:
         """Whether the head reads the first row alone, where the model's structure is known."""
         fast = first_row_model(model)
         if fast is None:
             return False
-        plain = numerics.probe_logits(partial(self._run, model), self.encoder)
         try:
-            other = numerics.probe_logits(partial(self._run, fast), self.encoder)
+            other = self._probe(fast)
         except Exception:  # whatever the unknown structure does: the plain path stays right
             return False
-        return numerics.relative_difference(other, plain) <= numerics.SAME_LIMIT
+        return numerics.relative_difference(other, logits) <= numerics.SAME_LIMIT
 
-    def _check_batching(self, model: Any) -> None:
+    def _probe(self, model: Any) -> Scores:
+        """Logits of random rows in one padded batch."""
+        rows = Probes(self.encoder).rows()
+        return numerics.padded_logits(partial(self._run, model), rows, self.encoder)
+
+    def _check_batching(self, model: Any) -> Scores:
         try:
-            numerics.probe_logits(partial(self._run, model), self.encoder)
+            return self._probe(model)
         except (ValueError, IndexError) as error:
             raise ModelError(
                 f"{type(model).__name__} cannot compute several rows together: "
-                f"{opening.first_line(error)} Name the padding token in its config as pad_token_id"
+                f"{hub.first_line(error)} Name the padding token in its config as pad_token_id"
             ) from error
 
     def _check_dropping(self, model: Any) -> None:
         name = type(model).__name__
-        if "position_ids" not in self._takes:
+        if "position_ids" not in inspect.signature(self.model.forward).parameters:
             raise ModelError(f"{name} takes no position_ids, so hide='drop' is not possible")
         difference = numerics.dropping_difference(partial(self._run, model), self.encoder)
         if difference > numerics.SAME_LIMIT:
@@ -419,32 +385,6 @@ class HuggingFaceClassifier(BaseClassifier):
                 f"by {difference:.1e} of their size, where hiding them from attention would not. "
                 "Its positions are probably relative. Use hide='mask'"
             )
-
-
-def _steady_attention(config: Any) -> bool:
-    """Whether PyTorch's attention for heads of this size gives a row the same bits at any place.
-
-    With several threads it does not for narrow heads, whose sums follow from where the memory of a
-    thread begins.  In logits that shows in one row of hundreds: hence a look at attention itself.
-    """
-    heads, width = (getattr(config, name, 0) for name in ("num_attention_heads", "hidden_size"))
-    if not heads or width % heads:
-        return True  # another kind of attention
-    generator = torch.Generator().manual_seed(0)
-    order = torch.arange(_PROBED_ROWS).flip(0)
-    for length in (*range(2, 20), 25, 33, 47, 64):
-        shape = (3, _PROBED_ROWS, length, heads, width // heads)
-        rows = torch.randn(shape, generator=generator)
-        parts = [_attend(rows[:, some]) for some in order.view(-1, 4)]
-        if not torch.equal(_attend(rows)[order], torch.cat(parts)):
-            return False
-    return True
-
-
-def _attend(rows: torch.Tensor) -> torch.Tensor:
-    """Attention of rows, (query, key and value; rows; length; heads; size), as models call it."""
-    query, key, value = rows.transpose(2, 3)
-    return torch.nn.functional.scaled_dot_product_attention(query, key, value)
 
 
 def _label_names(config: Any) -> tuple[str, ...]:
@@ -458,25 +398,3 @@ def _label_names(config: Any) -> tuple[str, ...]:
             f"the model's id2label names classes {sorted(names)}, not 0 to {config.num_labels - 1}"
         )
     return tuple(str(names[index]) for index in range(config.num_labels))
-
-
-def _first_position(model: Any) -> int:
-    """The position of a row's first token: not 0 where the table keeps rows for padding.
-
-    RoBERTa and its kin give padding the position ``padding_idx`` and count on from there.
-    """
-    for name, module in model.named_modules():
-        if name.endswith("position_embeddings") and isinstance(module, torch.nn.Embedding):
-            return 0 if module.padding_idx is None else module.padding_idx + 1
-    return 0
-
-
-def longest_row(model: Any, tokenizer: Any) -> int:
-    """The longest row that a model takes, in tokens, by its own word and its tokenizer's."""
-    limits = [DEFAULT_LONGEST]
-    positions = getattr(model.config, "max_position_embeddings", None)
-    if isinstance(positions, int) and positions > 0:
-        limits = [positions - _first_position(model)]
-    if isinstance(tokenizer.model_max_length, int) and tokenizer.model_max_length < 10**6:
-        limits.append(tokenizer.model_max_length)
-    return min(limits)

@@ -34,7 +34,9 @@ def digest(model: Any, tokenizer: Any) -> str:
         "config": _config(model.config.to_dict()),
         "tokenizer": _tokenizer(tokenizer),
     }
-    content = hashlib.sha256(_spelt(about))
+    # A key may be a number before saving, and a string after.
+    keyed = json.loads(json.dumps(about, default=str))
+    content = hashlib.sha256(json.dumps(keyed, sort_keys=True).encode())
     for name, tensor in sorted(model.state_dict().items()):
         content.update(f"{name} {tuple(tensor.shape)}\n".encode())
         content.update(tensor.cpu().contiguous().view(-1).view(torch.uint8).numpy())
@@ -46,7 +48,8 @@ def _tokenizer(tokenizer: Any) -> dict[str, Any]:
     backend = getattr(tokenizer, "backend_tokenizer", None)
     if backend is not None:
         # At the top alone: a vocabulary has these words, too.
-        how = {key: one for key, one in json.loads(backend.to_str()).items() if key not in _CALLS}
+        read = json.loads(backend.to_str())
+        how = {key: value for key, value in read.items() if key not in _CALLS}
     else:
         how = _slow(tokenizer)
     return {
@@ -83,17 +86,11 @@ def _files(tokenizer: Any) -> list[str]:
             written = tokenizer.save_vocabulary(folder) or ()
         except NotImplementedError:
             return []  # characters or bytes: there is no file
-        return [hashlib.sha256(Path(one).read_bytes()).hexdigest() for one in written]
+        return [hashlib.sha256(Path(path).read_bytes()).hexdigest() for path in written]
 
 
 def _config(value: Any) -> Any:
     """A config without names, and so the configs within it."""
     if isinstance(value, Mapping):
-        return {key: _config(one) for key, one in value.items() if key not in _NAMES}
+        return {key: _config(inner) for key, inner in value.items() if key not in _NAMES}
     return value
-
-
-def _spelt(about: Mapping[str, Any]) -> bytes:
-    """The same values, the same bytes; a key may be a number before saving, a string after."""
-    keyed = json.loads(json.dumps(about, default=str))
-    return json.dumps(keyed, sort_keys=True).encode()

@@ -1,9 +1,8 @@
 """What floating point does to a model: found out, because a proof needs one fixed function.
 
-How a sum is rounded depends on the order of its terms, and libraries choose that order by the shape
-of a product.  So the logits of a copy may move in their last bits with the batch that it is
-computed in, and sharp attention makes much of last bits: how far they move on a few copies says
-little about others.  Therefore nothing is allowed to move.  `steady_rows` looks for batches in
+Libraries choose the order of a sum by the shape of a product.  So the logits of a copy may move in
+their last bits with the batch that it is computed in, and sharp attention makes much of last bits:
+how far they move on a few copies says little about others.  `steady_rows` looks for batches in
 which rows get the same bits in any company: rows of one length, in numbers that a library treats
 alike.  That is a property of shapes, not of values, so a few rows of each shape decide it.
 
@@ -12,26 +11,22 @@ factor; votes closer than that count as uncertain, against the label.  That boun
 and results name it.  `measure_difference` bounds in the same way how far one model is from another,
 computed with fewer bits.
 
-`dropping_difference` checks that leaving hidden tokens out equals hiding them from attention;
-`relative_difference` of `probe_logits` checks that a shortcut computes the same function.
-
 This module knows no framework: it is handed functions from token rows to logits.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
-from typing import Protocol
+from collections.abc import Callable, Sequence
+from typing import Protocol, TypeAlias
 
 import numpy as np
 
-from ranmask.certificates.families import KeptSets, kept_count, sampled_sets
 from ranmask.errors import ModelError
 from ranmask.models.base import MaskedCopies, Scores
 from ranmask.models.batching import Batch, RowCount, batches
-from ranmask.models.encoding import TokenRows, WordEncoder
-from ranmask.words import Document
+from ranmask.models.encoding import Ids, TokenRows, WordEncoder
+from ranmask.models.probes import ROWS_OF_A_LENGTH, Probes
 
 SAFETY_FACTOR = 8
 """How many times the largest movement that was seen is allowed for."""
@@ -39,11 +34,11 @@ SAFETY_FACTOR = 8
 SAME_LIMIT = 1e-4
 """Largest relative difference between two ways to compute one thing that is rounding."""
 
-
 _NO_LIMIT = 1 << 30
-_ROWS_OF_A_LENGTH = 6
 _OTHER_SEEDS = range(3, 67)  # some 2,000 rows
 _SMALLEST_SCALE = 1e-3  # for a model whose logits are all zero
+
+_CopyScorer: TypeAlias = Callable[[list[MaskedCopies]], Scores]
 
 
 class _RowScorer(Protocol):
@@ -56,15 +51,15 @@ def steady_rows(
     batch_tokens: int,
     counts: Sequence[RowCount],
 ) -> RowCount | None:
-    """The first of ``counts`` in which every row has the same bits whatever is computed beside it.
+    """The first of ``counts`` in which a row has the same bits whatever is computed beside it.
 
     None where there is none.  ``score_rows`` takes rows, the most tokens of a batch, and a count.
-    Rows of many lengths and pairs are computed with as few others as possible, and in batches as
-    full as they get, at places all over them.
+    Rows of many lengths are computed with as few others as possible, and at places all over full
+    batches.
     """
-    rows = [*_rows_of_many_lengths(encoder), *_pair_rows(encoder)]
+    rows = Probes(encoder).many_lengths()
     for count in counts:
-        times = max(_times(rows, batch_tokens), 2 * (count.most or 0) // _ROWS_OF_A_LENGTH + 1)
+        times = max(_times(rows, batch_tokens), 2 * (count.most or 0) // ROWS_OF_A_LENGTH + 1)
         alone = score_rows(rows, 1, count)
         if _all_alike(alone, score_rows(rows * times, batch_tokens, count)):
             return count
@@ -73,7 +68,7 @@ def steady_rows(
 
 def same_everywhere(
     score_rows: _RowScorer,
-    score_copies: Callable[[list[MaskedCopies]], Scores],
+    score_copies: _CopyScorer,
     encoder: WordEncoder,
     batch_tokens: int,
 ) -> bool:
@@ -81,8 +76,8 @@ def same_everywhere(
 
     Many rows, because rounding to a smaller dtype hides most of what there is to see.
     """
-    rows = [*_rows_of_many_lengths(encoder), *_pair_rows(encoder)]
-    rows += [row for seed in _OTHER_SEEDS[:16] for row in _random_rows(encoder, seed)]
+    probes = Probes(encoder)
+    rows = [*probes.many_lengths(), *probes.rows(_OTHER_SEEDS[:16])]
     first = score_rows(rows)
     crowd = score_rows(rows * _times(rows, batch_tokens))
     if not _all_alike(first, crowd) or not _all_alike(first, score_rows(rows, tokens=200)):
@@ -107,7 +102,7 @@ def measure_tolerance(
     encoder: WordEncoder,
     epsilon: float,
     batch_tokens: int,
-    score_copies: Callable[[list[MaskedCopies]], Scores] | None = None,
+    score_copies: _CopyScorer | None = None,
 ) -> float:
     """How far the difference of two logits of one copy may move between computations.
 
@@ -120,10 +115,10 @@ def measure_tolerance(
     computed by it, too: by themselves, beside others, and as rows.
     """
     ways = _in_many_ways(score_rows, encoder, batch_tokens)
-    moved = float(np.ptp(np.stack(ways), axis=0).max())
+    moved = float(np.ptp(ways, axis=0).max())
     if score_copies is not None:
         copies = _copies_in_ways(score_rows, score_copies, encoder)
-        moved = max(moved, float(np.ptp(np.stack(copies), axis=0).max()))
+        moved = max(moved, float(np.ptp(copies, axis=0).max()))
     return _allowed(moved, epsilon, ways[0])
 
 
@@ -136,17 +131,22 @@ def measure_difference(
 ) -> float:
     """How far the difference of two logits of one copy may lie from one model to another.
 
-    The rows of `measure_tolerance`, computed in all its ways by both, every way of one compared
-    with every way of the other; and many more rows in ordinary batches, because how far the models
-    are apart depends on the words, and on a few is several times what it is on most.  The same
-    safety factor and rounding.
+    The rows of `measure_tolerance`, every way of one model compared with every way of the other;
+    and many more rows in ordinary batches, because how far the models are apart depends on the
+    words, and on a few is several times what it is on most.
 
     ``fast_rows`` may return rows that are not finite.  They say nothing of the others and are left
     out; a model that overflows on more than half of the rows is refused.  ``epsilon`` is the
     rounding step of the fast model's numbers.
     """
-    fast = _more_rows_in_many_ways(fast_rows, encoder, batch_tokens)
-    exact = _more_rows_in_many_ways(exact_rows, encoder, batch_tokens)
+    others = Probes(encoder).rows(_OTHER_SEEDS)
+
+    def in_many_ways(score_rows: _RowScorer) -> Scores:
+        ways = _in_many_ways(score_rows, encoder, batch_tokens)
+        more = np.repeat(score_rows(others)[None], len(ways), axis=0)
+        return np.concatenate([ways, more], axis=1)
+
+    fast, exact = in_many_ways(fast_rows), in_many_ways(exact_rows)
     finite = np.flatnonzero(np.isfinite(fast).all(axis=(0, 2)))
     rows = fast.shape[1]
     if 2 * len(finite) < rows:
@@ -160,43 +160,28 @@ def measure_difference(
     return _allowed(max(above, below), epsilon, exact)
 
 
-def _in_many_ways(score_rows: _RowScorer, encoder: WordEncoder, batch_tokens: int) -> list[Scores]:
+def _in_many_ways(score_rows: _RowScorer, encoder: WordEncoder, batch_tokens: int) -> Scores:
     """Logits of the same rows in ordinary batches and in other company, a table a way."""
-    rows = _all_kinds(encoder)
-    count = sum(len(text.lengths) for text in rows)
-    return [
+    rows = Probes(encoder).all_kinds()
+    ways = [
         score_rows(rows),
         score_rows(rows, tokens=1),
         score_rows(rows, tokens=200),
-        score_rows(rows * _times(rows, batch_tokens))[-count:],
+        score_rows(rows * _times(rows, batch_tokens)),
     ]
+    return np.stack([logits[-len(ways[0]) :] for logits in ways])
 
 
 def _copies_in_ways(
-    score_rows: _RowScorer,
-    score_copies: Callable[[list[MaskedCopies]], Scores],
-    encoder: WordEncoder,
+    score_rows: _RowScorer, score_copies: _CopyScorer, encoder: WordEncoder
 ) -> list[Scores]:
     """Logits of the same copies: as rows, by themselves, and beside others."""
-    text, other = (probe_copies(encoder, seed)[0] for seed in (3, 4))
+    text, other = map(Probes(encoder).copies, (3, 4))
     return [
         score_rows([encoder.rows(text)]),
         score_copies([text]),
         score_copies([*[other] * 15, text])[-len(text) :],
     ]
-
-
-def _all_kinds(encoder: WordEncoder) -> list[TokenRows]:
-    return [*_random_rows(encoder), *_whole_rows(encoder), *_pair_rows(encoder)]
-
-
-def _more_rows_in_many_ways(
-    score_rows: _RowScorer, encoder: WordEncoder, batch_tokens: int
-) -> Scores:
-    """As `_in_many_ways`, followed by rows of other words, which are the same in every way."""
-    ways = np.stack(_in_many_ways(score_rows, encoder, batch_tokens))
-    more = score_rows([row for seed in _OTHER_SEEDS for row in _random_rows(encoder, seed)])
-    return np.concatenate([ways, np.repeat(more[None], len(ways), axis=0)], axis=1)
 
 
 def _allowed(moved: float, epsilon: float, logits: Scores) -> float:
@@ -205,142 +190,45 @@ def _allowed(moved: float, epsilon: float, logits: Scores) -> float:
     return 2.0 ** math.ceil(math.log2(2 * max(SAFETY_FACTOR * moved, step)))
 
 
-def probe_logits(forward: Callable[..., Scores], encoder: WordEncoder) -> Scores:
-    """Logits of random rows, in one padded batch: to compare two ways of computing them."""
-    return forward(_one_batch(list(_random_rows(encoder)), encoder))
-
-
-def probe_batches(encoder: WordEncoder) -> list[Batch]:
-    """Rows of all kinds and lengths in padded batches, the longest that the model takes too."""
-    kinds = _all_kinds(encoder)
-    return [_one_batch(rows, encoder) for rows in (kinds, [kinds[0], _longest_row(encoder)])]
-
-
-def probe_copies(encoder: WordEncoder, seed: int = 3) -> tuple[MaskedCopies, Batch]:
-    """Copies of a text whose words have one token or more; and their rows, in one batch."""
-    random = np.random.default_rng(seed)
-    count = min(12, encoder.most_words())
-    tokens = _random_tokens(encoder, 2 * count, random).tolist()
-    spelt = [_spelt(encoder, tokens[2 * i : 2 * i + 1 + i % 2]) for i in range(count)]
-    copies = MaskedCopies(
-        Document(tuple(spelt)), count, sampled_sets(count, min(3, count), 256, seed)
-    )
-    return copies, _one_batch([encoder.rows(copies)], encoder)
-
-
-def _one_batch(rows: list[TokenRows], encoder: WordEncoder) -> Batch:
+def padded_logits(
+    forward: Callable[[Batch], Scores], rows: list[TokenRows], encoder: WordEncoder
+) -> Scores:
+    """Logits of rows, computed in one padded batch."""
     [batch] = batches(rows, tokens=_NO_LIMIT, least_rows=_NO_LIMIT, pad_id=encoder.pad_id)
-    return batch
+    return forward(batch)[np.argsort(batch.places)]
 
 
-def _spelt(encoder: WordEncoder, tokens: list[int]) -> str:
-    """A word that has about these tokens."""
-    return str(encoder.tokenizer.decode(tokens)).strip().replace(" ", "") or "a"
-
-
-def relative_difference(one: Scores, other: Scores) -> float:
-    """The largest difference, as a share of the largest logit."""
-    if one.shape != other.shape:
+def relative_difference(found: Scores, expected: Scores) -> float:
+    """The largest difference, as a share of the largest expected logit."""
+    if found.shape != expected.shape:
         return math.inf
-    return float(np.abs(one - other).max()) / max(float(np.abs(other).max()), 1e-30)
+    return float(np.abs(found - expected).max()) / max(float(np.abs(expected).max()), 1e-30)
 
 
-def dropping_difference(
-    forward: Callable[..., Scores], encoder: WordEncoder, seed: int = 0
-) -> float:
+def dropping_difference(forward: Callable[..., Scores], encoder: WordEncoder) -> float:
     """Relative difference between rows without hidden tokens and rows that only hide them.
 
-    Compared on rows up to the longest that the model takes: with a window of attention, the
-    difference shows in long rows only.
+    On rows up to the longest: with a window of attention, it shows in long rows only.
     """
-    random = np.random.default_rng(seed)
+    random = np.random.default_rng(0)
+    probes = Probes(encoder)
     frame = encoder.lay_out([(encoder.mask_id,)], np.zeros((1, 1), dtype=np.int32))
-    special = int(frame.lengths[0]) - 1
+    first, after = frame.first_body_place, int(frame.lengths[0]) - frame.first_body_place - 1
     references, others = [], []
     for length in (24, 96, encoder.longest):
         size = min(length, encoder.longest)
-        body = _random_tokens(encoder, size - special, random)
-        first = frame.first_body_place
+        body = probes.tokens(size - first - after, random)
         ids = np.concatenate([frame.ids[0, :first], body, frame.ids[0, first + 1 :]])
         shown = random.random(size) < 0.15
-        shown[:first] = True
-        shown[size - (special - first) :] = True
-        shown[first] = True
-        whole = _batch(ids, np.arange(size))
-        hidden = Batch(whole.places, whole.ids, whole.positions, whole.types, shown[None] * 1)
-        dropped = _batch(ids[shown], np.flatnonzero(shown))
-        reference = forward(hidden, positions=False)
-        for other in (forward(hidden, positions=True), forward(dropped, positions=True)):
-            references.append(reference)
-            others.append(other)
+        shown[: first + 1] = True
+        shown[size - after :] = True
+        hidden = _one_row(ids, np.arange(size), shown[None].astype(np.int64))
+        dropped = _one_row(ids[shown], np.flatnonzero(shown), None)
+        references += [forward(hidden, positions=False)] * 2
+        others += [forward(hidden, positions=True), forward(dropped, positions=True)]
     return relative_difference(np.concatenate(others), np.concatenate(references))
 
 
-def _batch(ids: np.ndarray, positions: np.ndarray) -> Batch:
-    return Batch(
-        np.zeros(1, dtype=np.intp),
-        ids[None].astype(np.int64),
-        positions[None].astype(np.int64),
-        np.zeros((1, len(ids)), dtype=np.int64),
-        None,
-    )
-
-
-def _random_rows(encoder: WordEncoder, seed: int = 0) -> Iterator[TokenRows]:
-    random = np.random.default_rng(seed)
-    for words in (3, 10, 25, 50):
-        count = min(words, encoder.most_words())
-        tokens = _random_tokens(encoder, 2 * count, random)
-        pieces = [tuple(tokens[2 * i : 2 * i + 1 + i % 2].tolist()) for i in range(count)]
-        for kept in sorted({1, min(2, count), kept_count(count, mask_rate=0.9)}):
-            yield encoder.lay_out(pieces, sampled_sets(count, kept, 3, seed))
-
-
-def _rows_of_many_lengths(encoder: WordEncoder, seed: int = 5) -> Iterator[TokenRows]:
-    """A few rows of every small length, and of some larger ones."""
-    random = np.random.default_rng(seed)
-    for words in (*range(1, 17), 19, 24, 29, 37, 50):
-        count = min(words, encoder.most_words())
-        for _ in range(_ROWS_OF_A_LENGTH):
-            tokens = _random_tokens(encoder, count, random).tolist()
-            yield encoder.lay_out([(token,) for token in tokens], _everything(count))
-
-
-def _whole_rows(encoder: WordEncoder, seed: int = 1) -> Iterator[TokenRows]:
-    """Texts with every word visible, as plain classifiers and synonyms show them."""
-    random = np.random.default_rng(seed)
-    for words in (10, 50):
-        count = min(words, encoder.most_words())
-        tokens = _random_tokens(encoder, count, random).tolist()
-        yield encoder.lay_out([(token,) for token in tokens], _everything(count))
-
-
-def _pair_rows(encoder: WordEncoder, seed: int = 2) -> Iterator[TokenRows]:
-    """Whole pairs, where the model takes any."""
-    random = np.random.default_rng(seed)
-    for words in (5, 20):
-        tokens = _random_tokens(encoder, 2 * words, random).tolist()
-        # Pieces of words, most of them: what matters is that the rows are long and filled.
-        shown = tuple(_spelt(encoder, [token]) for token in tokens)
-        pair = Document(shown[:words], " ".join(shown[words:]))
-        try:
-            read = encoder.words_read(pair)
-        except ModelError:
-            return  # no pair fits, or the tokenizer knows none
-        yield encoder.rows(MaskedCopies(pair, read, _everything(read)))
-
-
-def _everything(words: int) -> KeptSets:
-    return np.arange(words, dtype=np.int32)[None]
-
-
-def _longest_row(encoder: WordEncoder, seed: int = 0) -> TokenRows:
-    words = encoder.most_words()
-    tokens = _random_tokens(encoder, words, np.random.default_rng(seed))
-    return encoder.lay_out([(token,) for token in tokens.tolist()], _everything(words))
-
-
-def _random_tokens(encoder: WordEncoder, count: int, random: np.random.Generator) -> np.ndarray:
-    special = set(encoder.tokenizer.all_special_ids)
-    ordinary = [token for token in range(len(encoder.tokenizer)) if token not in special]
-    return random.choice(np.array(ordinary, dtype=np.int64), size=count)
+def _one_row(ids: Ids, positions: Ids, visible: Ids | None) -> Batch:
+    types = np.zeros_like(ids)
+    return Batch(np.zeros(1, np.intp), ids[None], positions[None], types[None], visible)

@@ -5,11 +5,10 @@ encoding of a sentence is the mean of the last hidden states of its tokens.  Bot
 to a linear layer, tanh, dropout and a second linear layer.
 
 A logit is a function of the row of tokens alone: whatever leaves no trace in a row (`encoding`)
-leaves none here.  Which tokens belong to which sentence is read off the separators of the row.
-Special tokens and padding belong to neither; mask tokens stand for words and do.  A token that is
-hidden from attention counts for nothing, so leaving it out (``hide="drop"``) is the same.  A
-sentence without tokens has the zero vector: single texts can be read, though nothing is learned of
-them.
+leaves none here.  Separators say which tokens belong to which sentence.  Special tokens and padding
+belong to neither; mask tokens stand for words and do.  A token that is hidden from attention counts
+for nothing, so leaving it out (``hide="drop"``) is the same.  A sentence without tokens has the
+zero vector: single texts can be read, though nothing is learned of them.
 
 Folders of such models load through the Auto classes of transformers once `register` was called.
 """
@@ -30,7 +29,14 @@ except ImportError as error:
     raise MissingDependencyError("PyTorch or transformers", "hf") from error
 
 MODEL_TYPE = "ranmask-pair"
-_DROPOUT = 0.1
+
+
+def _of_encoder(name: str) -> property:
+    """A setting that is the encoder's."""
+    return property(
+        lambda config: getattr(config.encoder_config, name, None),
+        lambda config, value: setattr(config.encoder_config, name, value),
+    )
 
 
 class PairConfig(transformers.PretrainedConfig):  # type: ignore[no-untyped-call]
@@ -49,9 +55,16 @@ class PairConfig(transformers.PretrainedConfig):  # type: ignore[no-untyped-call
 
     encoder_config: Any = None
     head_width: int | None = None
-    head_dropout: float = _DROPOUT
+    head_dropout: float = 0.1
     separator_id: int | None = None
     special_ids: Any = ()
+
+    # What ranmask and transformers ask a classifier's config for.
+    max_position_embeddings = _of_encoder("max_position_embeddings")
+    initializer_range = _of_encoder("initializer_range")
+    vocab_size = _of_encoder("vocab_size")
+    type_vocab_size = _of_encoder("type_vocab_size")
+    num_hidden_layers = _of_encoder("num_hidden_layers")
 
     def __post_init__(self, **given: Any) -> None:
         if isinstance(self.encoder_config, dict):  # as read from a file
@@ -59,36 +72,6 @@ class PairConfig(transformers.PretrainedConfig):  # type: ignore[no-untyped-call
             self.encoder_config = transformers.AutoConfig.for_model(own.pop("model_type"), **own)
         self.special_ids = list(self.special_ids)
         super().__post_init__(**given)  # type: ignore[no-untyped-call]
-
-    # What ranmask and transformers ask a classifier's config for is the encoder's to say.
-
-    @property
-    def max_position_embeddings(self) -> int | None:
-        return getattr(self.encoder_config, "max_position_embeddings", None)
-
-    @property
-    def initializer_range(self) -> float | None:
-        return getattr(self.encoder_config, "initializer_range", None)
-
-    @property
-    def vocab_size(self) -> int | None:
-        return getattr(self.encoder_config, "vocab_size", None)
-
-    @vocab_size.setter
-    def vocab_size(self, tokens: int) -> None:
-        self.encoder_config.vocab_size = tokens
-
-    @property
-    def type_vocab_size(self) -> int | None:
-        return getattr(self.encoder_config, "type_vocab_size", None)
-
-    @property
-    def num_hidden_layers(self) -> int | None:
-        return getattr(self.encoder_config, "num_hidden_layers", None)
-
-    @num_hidden_layers.setter
-    def num_hidden_layers(self, layers: int) -> None:
-        self.encoder_config.num_hidden_layers = layers
 
 
 class PairHeadModel(transformers.PreTrainedModel):  # type: ignore[no-untyped-call]

@@ -1,4 +1,4 @@
-"""Models on disk or on the hub, with ``ranmask.json`` (`record`) beside them.
+"""Models on disk or on the hub, with ``ranmask.json`` (`model_config`) beside them.
 
 Here: encoders, which are Hugging Face sequence classifiers, smoothed by masks or by synonyms; word
 tables, which need neither torch nor transformers; and blends of such models.  (`smoothing.store`
@@ -8,16 +8,18 @@ model is run.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ranmask.errors import MissingDependencyError, ModelError, OptionError, OutputError
-from ranmask.models import opening, record
+from ranmask.models import hub, model_config
 from ranmask.models.base import BaseClassifier, Hiding
 
 if TYPE_CHECKING:
     from ranmask.models.blend import Blend
+
+_DTYPES = ("float32", "bfloat16", "float16")
 
 
 def load(
@@ -38,17 +40,22 @@ def load(
     times farther, so that one vote in ten is too close to call and counts against the label
     (docs/performance.md has the figures).  ``dtype="bfloat16"`` is there for those who need it.
     ``dtype="screened"`` gives the votes of single precision, and decides the clear ones in
-    float16 (`ScreenedClassifier`): meant for GPUs, and for ``ensemble="vote"`` only.
+    float16 (`MixedPrecisionClassifier`): meant for GPUs, and for ``ensemble="vote"`` only.
     """
-    found = _find_record(folder_or_id, revision)
-    known = record.read(found) if found is not None else None
-    if known is not None and known.kind == record.WORDS:
-        refused = {"hide": hide, "mask_token": mask_token, "device": device, "dtype": dtype}
-        return _load_words(folder_or_id, refused | {"revision": revision})
-    if known is not None and known.kind == record.BLEND:
-        refused = {"hide": hide, "mask_token": mask_token, "revision": revision}
-        return _load_blend(folder_or_id, known.parts, refused, device, dtype)
-    if known is not None and known.kind == record.CASCADE:
+    known = saved_config(folder_or_id, revision)
+    computed = {"device": device, "dtype": dtype}
+    others = {"hide": hide, "mask_token": mask_token, "revision": revision}
+    if known.kind == model_config.WORDS:
+        from ranmask.models.word_table import WordTable
+
+        _check_plain_folder(folder_or_id, "a word table", others | computed)
+        return WordTable.load(folder_or_id)
+    if known.kind == model_config.BLEND:
+        from ranmask.models.blend import Blend
+
+        _check_plain_folder(folder_or_id, "a blend", others)
+        return Blend([_load_part(Path(folder_or_id), part, computed) for part in known.parts])
+    if known.kind == model_config.CASCADE:
         raise ModelError(
             f"{folder_or_id!r} is a cascade of three models: load it with "
             "ranmask.smoothing.store.load_classifier, or name the folder of one of its parts, "
@@ -58,52 +65,26 @@ def load(
     return _load_encoder(folder_or_id, hiding, mask_token, device, dtype, revision)
 
 
-def _load_words(folder: str, refused: Mapping[str, str | None]) -> BaseClassifier:
-    from ranmask.models.word_table import WordTable
-
+def _check_plain_folder(folder: str, kind: str, refused: Mapping[str, str | None]) -> None:
+    """Refuse options that are an encoder's, and what is not on this machine."""
     for name, value in refused.items():
         if value is not None:
             raise OptionError(
-                f"{name}={value!r} means nothing for {folder!r}, which is a word table: leave it "
-                "out"
+                f"{name}={value!r} means nothing for {folder!r}, which is {kind}: leave it out"
             )
     if not Path(folder).is_dir():
-        raise ModelError(
-            f"{folder!r} is a word table on the hub: download its folder first, and load that"
-        )
-    return WordTable.load(folder)
+        raise ModelError(f"{folder!r} is {kind} on the hub: download its folder first, and load it")
 
 
-def _load_blend(
-    folder: str,
-    parts: Sequence[str],
-    refused: Mapping[str, str | None],
-    device: str | None,
-    dtype: str | None,
-) -> BaseClassifier:
-    from ranmask.models.blend import Blend
-
-    for name, value in refused.items():
-        if value is not None:
-            raise OptionError(
-                f"{name}={value!r} means nothing for {folder!r}, which is a blend: leave it out"
-            )
-    if not Path(folder).is_dir():
-        raise ModelError(
-            f"{folder!r} is a blend on the hub: download its folder first, and load that"
-        )
-    loaded = []
-    for part in parts:
-        inside = Path(folder) / part / record.FILE_NAME
-        if not inside.is_file():
-            raise ModelError(f"{folder!r} has no part {part!r} with its {record.FILE_NAME}")
-        own = record.read(inside)
-        if own.kind == record.WORDS:
-            loaded.append(load(str(inside.parent)))
-        else:
-            hiding = {key: own.smoothing.get(key) for key in ("hide", "mask_token")}
-            loaded.append(load(str(inside.parent), **hiding, device=device, dtype=dtype))
-    return Blend(loaded)
+def _load_part(folder: Path, part: str, computed: Mapping[str, str | None]) -> BaseClassifier:
+    """A part of a blend, that hides words as it was saved."""
+    own = model_config.of_folder(folder / part)
+    if own is None:
+        raise ModelError(f"{str(folder)!r} has no part {part!r} with its {model_config.FILE_NAME}")
+    given: dict[str, Any] = {}
+    if own.kind != model_config.WORDS:
+        given = {key: own.smoothing.get(key) for key in ("hide", "mask_token")} | dict(computed)
+    return load(str(folder / part), **given)
 
 
 def _load_encoder(
@@ -114,47 +95,25 @@ def _load_encoder(
     dtype: str | None,
     revision: str | None,
 ) -> BaseClassifier:
-    try:
-        import torch
-        import transformers
-    except ImportError as error:
-        raise MissingDependencyError("PyTorch or transformers", "hf") from error
-    from ranmask.models import pair_head
     from ranmask.models.huggingface import HuggingFaceClassifier
-    from ranmask.models.screened import SCREENED, ScreenedClassifier
+    from ranmask.models.mixed_precision import SCREENED, MixedPrecisionClassifier
 
-    pair_head.register()
-    where = opening.usable_device(torch, device)
-    number = _dtype(torch, dtype)
-    opening.check_folder(folder_or_id)
-    try:
-        with opening.no_bars(transformers):
-            tokenizer = transformers.AutoTokenizer.from_pretrained(
-                folder_or_id, revision=revision, trust_remote_code=False
-            )
-            model, report = transformers.AutoModelForSequenceClassification.from_pretrained(
-                folder_or_id,
-                revision=revision,
-                use_safetensors=True,
-                trust_remote_code=False,
-                dtype=number,
-                output_loading_info=True,
-            )
-    except Exception as error:  # loaders raise all sorts of things over a damaged folder
-        raise ModelError(f"cannot load {folder_or_id!r}: {opening.first_line(error)}") from error
-    if set(range(len(tokenizer))) <= set(tokenizer.all_special_ids):
-        raise ModelError(f"{folder_or_id!r} has no tokenizer files: save the tokenizer there too")
-    missing = sorted(report["missing_keys"])
+    numbers = "float32" if dtype is None or dtype == SCREENED else dtype
+    if numbers not in _DTYPES:
+        raise OptionError(f"dtype must be one of {', '.join((*_DTYPES, SCREENED))}; not {dtype!r}")
+    where = hub.usable_device(device)
+    model, tokenizer, missing = hub.load_pretrained(
+        "AutoModelForSequenceClassification", folder_or_id, dtype=numbers, revision=revision
+    )
     if missing:
         raise ModelError(
             f"{folder_or_id!r} is not a trained classifier: it has no weights for "
-            f"{', '.join(missing[:4])}{' ...' if len(missing) > 4 else ''}. "
-            "Fine-tune it for sequence classification first"
+            f"{hub.listed(missing)}. Fine-tune it for sequence classification first"
         )
     classifier = HuggingFaceClassifier(
         model.to(where), tokenizer, hide=hide, mask_token=mask_token, source=folder_or_id
     )
-    return ScreenedClassifier(classifier) if dtype == SCREENED else classifier
+    return MixedPrecisionClassifier(classifier) if dtype == SCREENED else classifier
 
 
 def save(
@@ -163,7 +122,7 @@ def save(
     *,
     options: Mapping[str, Any],
     labels: tuple[str, ...] | None,
-    kind: str = record.ENCODER,
+    kind: str = model_config.ENCODER,
 ) -> None:
     """Write model (with its tokenizer) and ``ranmask.json`` into ``folder``.
 
@@ -172,7 +131,7 @@ def save(
     from ranmask.models.blend import Blend
     from ranmask.models.word_table import WordTable
 
-    if kind != record.ENCODER and isinstance(base, WordTable | Blend):
+    if kind != model_config.ENCODER and isinstance(base, WordTable | Blend):
         raise ModelError(
             f"a {type(base).__name__} that is smoothed by synonyms cannot be saved: only Hugging "
             "Face models can"
@@ -199,7 +158,7 @@ def save(
         path.mkdir(parents=True, exist_ok=True)
         model.save_pretrained(path)
         encoder.tokenizer.save_pretrained(path)
-        record.write(path, kind, {**options, **hiding})
+        model_config.write(path, kind, {**options, **hiding})
     except OSError as error:
         raise OutputError(f"cannot write a model to {path}: {error}") from error
 
@@ -211,57 +170,46 @@ def _save_blend(
 
     # A family, a tolerance or a threat is the blend's: in a part it would mean something else.
     shared = {key: options.get(key) for key in ("keep", "mask_rate", "ensemble")}
-    names = []
-    for number, part in enumerate(blend.parts, 1):
-        names.append(f"part{number}")
+    parts = {f"part{number}": part for number, part in enumerate(blend.parts, 1)}
+    for name, part in parts.items():
         own = part.smoothing if isinstance(part, WordTable) else shared
-        save(part, str(folder / names[-1]), options=own, labels=labels)
-    record.write(folder, record.BLEND, options, names)
+        save(part, str(folder / name), options=own, labels=labels)
+    model_config.write(folder, model_config.BLEND, options, list(parts))
 
 
 def saved_options(folder_or_id: str, revision: str | None = None) -> dict[str, Any]:
     """The options in a model's ``ranmask.json``; empty where it has none."""
-    return saved_record(folder_or_id, revision).smoothing
+    return saved_config(folder_or_id, revision).smoothing
 
 
-def saved_record(folder_or_id: str, revision: str | None = None) -> record.Record:
+def saved_config(folder_or_id: str, revision: str | None = None) -> model_config.ModelConfig:
     """A model's ``ranmask.json``; an encoder that was never smoothed has none."""
-    found = _find_record(folder_or_id, revision)
-    return record.Record(record.ENCODER, {}) if found is None else record.read(found)
+    if not Path(folder_or_id).is_dir():
+        found = _from_hub(folder_or_id, revision)
+    else:
+        found = model_config.of_folder(Path(folder_or_id))
+    return found or model_config.ModelConfig(model_config.ENCODER, {})
 
 
-def _find_record(folder_or_id: str, revision: str | None) -> Path | None:
-    path = Path(folder_or_id)
-    if path.is_dir():
-        return path / record.FILE_NAME if (path / record.FILE_NAME).is_file() else None
+def _from_hub(name: str, revision: str | None) -> model_config.ModelConfig | None:
     try:
         from huggingface_hub import hf_hub_download, try_to_load_from_cache
         from huggingface_hub.errors import EntryNotFoundError, LocalEntryNotFoundError
     except ImportError as error:
         raise MissingDependencyError("transformers", "hf") from error
-    opening.check_folder(folder_or_id)
+    hub.check_folder(name)
     try:
-        return Path(hf_hub_download(folder_or_id, record.FILE_NAME, revision=revision))
+        path = hf_hub_download(name, model_config.FILE_NAME, revision=revision)
     except LocalEntryNotFoundError as error:
-        # Offline.  A model in the cache that was never smoothed before has no record there.
-        if isinstance(try_to_load_from_cache(folder_or_id, "config.json", revision=revision), str):
+        # Offline.  A model in the cache that was never smoothed before has no config there.
+        if isinstance(try_to_load_from_cache(name, "config.json", revision=revision), str):
             return None
         raise ModelError(
-            f"there is no folder {folder_or_id!r}, and the hub cannot be reached to look for a "
+            f"there is no folder {name!r}, and the hub cannot be reached to look for a "
             "model of that name"
         ) from error
     except EntryNotFoundError:
         return None  # an ordinary model, never smoothed before
     except (OSError, ValueError) as error:
-        raise ModelError(f"cannot load {folder_or_id!r}: {opening.first_line(error)}") from error
-
-
-def _dtype(torch: Any, dtype: str | None) -> Any:
-    from ranmask.models.screened import SCREENED
-
-    allowed = ("float32", "bfloat16", "float16", SCREENED)
-    if dtype is None or dtype == SCREENED:
-        return torch.float32
-    if dtype not in allowed:
-        raise OptionError(f"dtype must be one of {', '.join(allowed)}; not {dtype!r}")
-    return getattr(torch, dtype)
+        raise ModelError(f"cannot load {name!r}: {hub.first_line(error)}") from error
+    return model_config.read(Path(path))

@@ -9,12 +9,12 @@ certificates say what was checked.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 
 from ranmask.errors import ClassifierError, OptionError
-from ranmask.models.base import BaseClassifier, MaskedCopies, Scores
+from ranmask.models.base import BaseClassifier, DrawnCopies, MaskedCopies, Scores
 
 DEFAULT_COPIES = 4
 """Copies of those scored together that are asked about again."""
@@ -39,28 +39,28 @@ class Recheck:
 
     def check(
         self,
+        asked: Sequence[MaskedCopies] | Sequence[DrawnCopies],
         said: Sequence[Scores],
-        copy: Callable[[int, int], MaskedCopies],
         tolerance: float,
     ) -> None:
         """Raise `ClassifierError`, which names the text, where an answer moves too far.
 
         Args:
-            said: What was said of each text's copies; nobody else may change these arrays.
-            copy: One copy by the place of its text and its row.
+            asked: The copies of each text.
+            said: What was said of them; nobody else may change these arrays.
             tolerance: As `BaseClassifier.tolerance`: each output moves by at most half of it.
         """
         if not self.copies or not said:
             return
         chosen = self._choose(said)
-        copies = [copy(text, row) for text, row in chosen]
+        copies = [asked[text].alone(row) for text, row in chosen]
         before = [said[text][row] for text, row in chosen]
         texts: list[int | None] = [text for text, _ in chosen]
         clearest = (texts[-1], copies[-1], before[-1])
         # In company of the first copy of all, whose answer must have stayed; else of itself.
         first = (None, *self._first) if self._first is not None else clearest
-        asked = [*zip(texts, copies, before, strict=True)]
-        self._ask([*asked[:-1], first, clearest], tolerance)
+        others = zip(texts[:-1], copies[:-1], before[:-1], strict=True)
+        self._ask([*others, first, clearest], tolerance)
         if self._first is None:
             # Where a function alternates, one of two calls has another turn.
             self._ask([clearest], tolerance)

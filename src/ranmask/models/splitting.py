@@ -66,7 +66,7 @@ def _long_words(tokenizer: Any) -> list[str]:
     step = max(1, len(tokens) // (_WORDS * _PIECES))
     chosen = tokens[::step][: _WORDS * _PIECES]
     spelt = [chosen[start : start + _PIECES] for start in range(0, len(chosen), _PIECES)]
-    words = ("".join(str(tokenizer.decode(one)).split())[:_LONGEST] for one in spelt)
+    words = ("".join(str(tokenizer.decode(ids)).split())[:_LONGEST] for ids in spelt)
     return [word for word in words if word]
 
 

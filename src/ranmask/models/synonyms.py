@@ -21,19 +21,16 @@ from __future__ import annotations
 
 import hashlib
 import json
-import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from fractions import Fraction
-from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
-import numpy.typing as npt
 
 from ranmask.certificates.safer import overlap
 from ranmask.errors import DataError, ModelError, OptionError
+from ranmask.models.base import DrawnCopies
 from ranmask.models.spelling import Spelling, found_again
 from ranmask.results.files import check_format, write_file
 from ranmask.words import Document, text_seed
@@ -42,43 +39,11 @@ FILE_NAME = "synonyms.json"
 FILE_VERSION = 1
 DEFAULT_SIZE = 100
 
-Stream: TypeAlias = Literal["vote", "selection", "estimation"]
-_STREAMS: dict[Stream, int] = {"vote": 0, "selection": 1, "estimation": 2}
+Sample: TypeAlias = Literal["vote", "selection", "estimation"]
+"""What copies are for: a label, the label of a certificate that estimates, or its estimate."""
+_STREAMS: dict[Sample, int] = {"vote": 0, "selection": 1, "estimation": 2}
 
 _CACHED_WORDS = 20_000
-_MOST_CODES = 1 << 62  # as many copies can be told apart by one 64-bit number
-
-
-@dataclass(frozen=True, eq=False)
-class DrawnCopies:
-    """Random copies of a text: copy ``i`` shows ``sets[j][choices[i, j]]`` as its word ``j``."""
-
-    premise: str | None
-    sets: tuple[tuple[str, ...], ...]
-    choices: npt.NDArray[np.intp]
-
-    def __len__(self) -> int:
-        return len(self.choices)
-
-    @property
-    def documents(self) -> list[Document]:
-        """The copies as texts."""
-        columns = zip(self.sets, self.choices.T.tolist(), strict=True)
-        words = zip(*(map(words.__getitem__, column) for words, column in columns), strict=True)
-        return [Document(one, self.premise) for one in words]
-
-    @cached_property
-    def distinct(self) -> tuple[DrawnCopies, npt.NDArray[np.intp]]:
-        """Copies without repetition, and which of them each copy is."""
-        sizes = [len(words) for words in self.sets]
-        if math.prod(sizes) > _MOST_CODES:  # of so many, no two are the same in practice
-            return self, np.arange(len(self))
-        codes = np.zeros(len(self), dtype=np.int64)
-        for size, column in zip(sizes, self.choices.T, strict=True):
-            if size > 1:
-                codes = codes * size + column
-        _, first, which = np.unique(codes, return_index=True, return_inverse=True)
-        return DrawnCopies(self.premise, self.sets, self.choices[first]), which
 
 
 class SynonymSets:
@@ -157,9 +122,9 @@ class SynonymSets:
     # -- random copies -------------------------------------------------------------------------
 
     def draw(
-        self, document: Document, copies: int, seed: int, stream: Stream = "vote"
+        self, document: Document, copies: int, seed: int, stream: Sample = "vote"
     ) -> DrawnCopies:
-        """Independent random copies: the same for the same text and seed, beside whatever.
+        """Independent random copies, which follow from the text and the seed.
 
         Every word is drawn uniformly and by itself (up to ``size / 2**64``).  Only numpy's raw
         bit stream is used, whose values numpy promises to keep; pinned by a test.  The first
@@ -176,7 +141,7 @@ class SynonymSets:
         bits = np.random.PCG64(np.random.SeedSequence(list(keys)))
         raw = bits.random_raw(copies * len(sets)).reshape(copies, len(sets))
         sizes = np.array([len(words) for words in sets], dtype=np.uint64)
-        return DrawnCopies(document.premise, sets, (raw % sizes).astype(np.intp))
+        return DrawnCopies(document, sets, (raw % sizes).astype(np.intp))
 
     def one_copy(self, document: Document, keys: Sequence[int]) -> Document:
         """One random copy, as in training: ``keys`` are its seed, epoch and row, say."""

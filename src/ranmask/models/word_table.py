@@ -32,7 +32,7 @@ import numpy.typing as npt
 
 from ranmask.certificates.families import BLANK
 from ranmask.errors import ClassifierError, ModelError, OptionError, OutputError, TextError
-from ranmask.models import record
+from ranmask.models import model_config
 from ranmask.models.base import BaseClassifier, Hiding, MaskedCopies, Scores
 from ranmask.models.word_features import features
 from ranmask.words import document
@@ -185,7 +185,9 @@ class WordTable(BaseClassifier):
         try:
             path.mkdir(parents=True, exist_ok=True)
             (path / FILE_NAME).write_bytes(content)
-            record.write(path, record.WORDS, self.smoothing if smoothing is None else smoothing)
+            model_config.write(
+                path, model_config.WORDS, self.smoothing if smoothing is None else smoothing
+            )
         except OSError as error:
             raise OutputError(f"cannot write a word table to {path}: {error}") from error
 
@@ -236,44 +238,42 @@ class WordTable(BaseClassifier):
                     "a word table reads single texts only, not pairs of premise and hypothesis: "
                     "use an encoder for pairs"
                 )
+        size = copies[0].kept.shape[1]
+        if any(one.kept.shape[1] != size for one in copies):
+            return [rows for one in copies for rows in self.score([one])]
         words = [one.document.words for one in copies]
         points = self._points(list(itertools.chain.from_iterable(words)))
         starts = list(itertools.accumulate(map(len, words), initial=0))
-        if len({one.kept.shape[1] for one in copies}) > 1:
-            texts = zip(itertools.pairwise(starts), copies, strict=True)
-            return [_of_copies(points[start:end], one.kept) for (start, end), one in texts]
-        sizes = [len(one) for one in copies]
+        counts = [len(one.kept) for one in copies]
         kept = np.concatenate([one.kept for one in copies])
-        places = kept + np.repeat(starts[:-1], sizes)[:, None]
+        places = kept + np.repeat(starts[:-1], counts)[:, None]
         if self._blank is not None:
             points = np.concatenate([points, self._on_curve(self._blank)[None, :]])
             places = np.where(kept == BLANK, len(points) - 1, places)
-        scores = _of_copies(points, places)
-        ends = itertools.accumulate(sizes, initial=0)
+        if size == 1:
+            scores = points[places[:, 0]] / ONE
+        else:
+            sums = points[places].sum(axis=1, dtype=np.int64)
+            # Rounded to a multiple of 1 / ONE in integers: no order of adding, no last bit.
+            scores = (2 * sums + size) // (2 * size) / ONE
+        ends = itertools.accumulate(counts, initial=0)
         return [scores[start:end] for start, end in itertools.pairwise(ends)]
 
     def _points(self, words: Sequence[str]) -> npt.NDArray[np.int32]:
         """Fixed-point scores of each word, shape (words, classes); known words are looked up."""
         with self._lock:
-            return self._looked_up(words)
-
-    def _looked_up(self, words: Sequence[str]) -> npt.NDArray[np.int32]:
-        places = self._found(words)
-        missing = np.flatnonzero(places < 0).tolist()
-        if missing:
-            fresh = list(dict.fromkeys(words[place] for place in missing))
-            full = len(self._places) + len(fresh) > _MOST_WORDS_KEPT
-            if full or self._characters > _MOST_CHARACTERS_KEPT:
-                self._places, self._characters = {}, 0
-                missing, fresh = list(range(len(words))), list(dict.fromkeys(words))
-            self._learn(fresh)
-            places[missing] = self._found([words[place] for place in missing])
-        return self._rows[places]
-
-    def _found(self, words: Sequence[str]) -> npt.NDArray[np.intp]:
-        """The row of each word, -1 of one that is not known."""
-        found = map(self._places.get, words, itertools.repeat(-1))
-        return np.fromiter(found, np.intp, len(words))
+            while True:
+                found = map(self._places.get, words, itertools.repeat(-1))
+                places = np.fromiter(found, np.intp, len(words))
+                missing = np.flatnonzero(places < 0).tolist()
+                if not missing:
+                    return self._rows[places]
+                fresh = list(dict.fromkeys(words[place] for place in missing))
+                full = len(self._places) + len(fresh) > _MOST_WORDS_KEPT
+                if full or self._characters > _MOST_CHARACTERS_KEPT:
+                    self._places, self._characters = {}, 0
+                    fresh = list(dict.fromkeys(words))
+                self._learn(fresh)
 
     def _learn(self, fresh: Sequence[str]) -> None:
         if len(fresh) > len(self._rows):
@@ -299,18 +299,6 @@ class WordTable(BaseClassifier):
     def _arrays(self) -> dict[str, npt.NDArray[Any]]:
         arrays = {"entries": self._entries, "bias": self._bias, "curve": self._curve}
         return arrays if self._blank is None else arrays | {"blank": self._blank}
-
-
-def _of_copies(points: npt.NDArray[np.int32], kept: npt.NDArray[np.integer]) -> Scores:
-    """Scores of copies: the mean over the words that each shows."""
-    size = kept.shape[1]
-    if size == 1:
-        single: Scores = points[kept[:, 0]] / ONE
-        return single
-    sums = points[kept].sum(axis=1, dtype=np.int64)
-    # Rounded to a multiple of 1 / ONE in integers: no order of adding, no last bit.
-    means: Scores = (2 * sums + size) // (2 * size) / ONE
-    return means
 
 
 def _checked(

@@ -8,12 +8,16 @@ here is a guarantee**: `BetaEstimate.largest` shows why (docs/certificates.md, s
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
-from ranmask.certificates import average_share
+import numpy as np
+import numpy.typing as npt
+
 from ranmask.certificates.overlaps import Counts, Overlaps, random_positions
+from ranmask.certificates.paper import average_share
 from ranmask.errors import OptionError
 from ranmask.results import BetaEstimate
-from ranmask.smoothing.masks import Poll
+from ranmask.smoothing.masks import MaskedText
 from ranmask.smoothing.smoothed import SmoothedClassifier
 from ranmask.words import Text
 
@@ -62,12 +66,20 @@ class BetaEstimator:
 
     def estimate(self, texts: Sequence[Text]) -> list[BetaEstimate]:
         """One estimate for each text, in their order."""
-        return [self._estimate(poll) for poll in self.smoothed.estimation_ballots(texts)]
+        found = []
+        for scored in self.smoothed.scored(texts, "estimation"):
+            labels = scored.votes.winners.tolist()
+            answers = self.smoothed.answers(scored, labels)
+            for place, (text, answer) in enumerate(zip(scored.texts, answers, strict=True)):
+                votes = scored.votes.part(place, place + 1)
+                found.append(self._estimate(text, votes.best == labels[place], answer))
+        return found
 
-    def _estimate(self, poll: Poll) -> BetaEstimate:
-        label, words = poll.ballots.winner, poll.family.words
-        for_label = poll.ballots.votes == label
-        overlaps = Overlaps.of(poll.family.sets, for_label, words)
+    def _estimate(
+        self, text: MaskedText, for_label: npt.NDArray[np.bool_], answer: dict[str, Any]
+    ) -> BetaEstimate:
+        words = text.family.words
+        overlaps = Overlaps.of(text.kept, for_label, words)
         most = min(self.changed, words)
         greedy = _shares(*overlaps.greedy_counts(most))
         average: list[float | None] = []
@@ -80,7 +92,7 @@ class BetaEstimator:
             largest.append(max(*_shares(votes, met), greedy[changed - 1]))
         missing = [None] * (self.changed - most)
         return BetaEstimate(
-            **self.smoothed.answer(poll, label),
+            **answer,
             share=int(for_label.sum()) / len(for_label),
             changed=tuple(range(1, self.changed + 1)),
             average=(*average, *missing),

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import Any, Self
 
-from ranmask.errors import DataError
+from ranmask.errors import DataError, OptionError
 
 RESULT_VERSION = 2
 CONSTANTS = ("version", "ensemble", "threat", "certificate", "guarantee", "alpha", "assumes")
@@ -94,6 +95,15 @@ class Certificate(_Result):
     tight: bool
     critical_words: tuple[int, ...]
     assumes: tuple[str, ...]
+
+    def certified(self, words: int) -> bool:
+        """Whether it is proved that changing ``words`` words (0: none) leaves the label as it is.
+
+        False where nothing is proved: ``radius`` is None, or the certificate is no guarantee.
+        """
+        if isinstance(words, bool) or operator.index(words) < 0:
+            raise OptionError(f"words must be a whole number of at least 0, not {words!r}")
+        return self.guarantee and self.radius is not None and words <= self.radius
 
 
 @dataclass(frozen=True)

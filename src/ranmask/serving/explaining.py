@@ -11,28 +11,28 @@ import math
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
-from typing import Any, cast
+from typing import Any
 
 from ranmask.attacks.api import attack
 from ranmask.attacks.candidates import AnyWord
 from ranmask.attacks.outcome import AttackOutcome
-from ranmask.attacks.recipe import Budget, Recipe
-from ranmask.attacks.recipes import build_recipe
+from ranmask.attacks.recipe import AttackRecipe, Budget
+from ranmask.attacks.recipes import AttackResources, build_recipe
+from ranmask.attacks.resources.word_lists import Vocabulary
 from ranmask.attacks.search import AnyWords
-from ranmask.attacks.supplies import Supplies
-from ranmask.attacks.vocabulary import Vocabulary
+from ranmask.certificates.margins import MarginCurve, exact_margins, sampled_margins
 from ranmask.errors import OptionError
 from ranmask.options import DEFAULT_ALPHA, CertificateKind
 from ranmask.results import Certificate
-from ranmask.serving.remembering import RememberingClassifier, remembering
+from ranmask.serving.attack_vocabulary import most_telling
+from ranmask.serving.caching import CachingClassifier
 from ranmask.serving.sizing import copies_of
-from ranmask.serving.telling_words import most_telling
-from ranmask.smoothing.interface import TextClassifier
-from ranmask.smoothing.margins import MarginCurve, exact_margins, sampled_margins
-from ranmask.smoothing.masks import Poll
+from ranmask.smoothing.interface import CertifiedClassifier
+from ranmask.smoothing.masks import MaskedText
 from ranmask.smoothing.smoothed import COMPARED, SmoothedClassifier
 from ranmask.smoothing.synonyms import SynonymSmoothedClassifier
-from ranmask.words import Text, document
+from ranmask.smoothing.voting import ScoredTexts
+from ranmask.words import Document, Text, document
 
 _COPIES_A_ROUND = 20_000  # that one round of an attack may compute, about
 _FEWEST_QUERIES, _MOST_QUERIES = 90, 900  # what makes sense, and what still helps
@@ -40,13 +40,13 @@ _ROUNDS = 4
 _MOST_PLACES = 24
 
 
-Choose = Callable[[CertificateKind], TextClassifier]
+Choose = Callable[[CertificateKind], CertifiedClassifier]
 """The classifier that answers where another certificate is asked for."""
 
 
 def explain(
-    smoothed: TextClassifier,
-    text: Text,
+    smoothed: CertifiedClassifier,
+    text: Text | Document,
     copies: int = 12,
     choose: Choose | None = None,
     seconds: float = math.inf,
@@ -56,8 +56,8 @@ def explain(
     ``result``: what `certify` says.  ``words`` and ``labels``: what its positions and numbers
     mean.  ``copies``: the first copies that it was read from, with ``kept``, the positions of the
     words that each shows, and its vote ``label_id``.  ``curves``: by certificate, what
-    `smoothing.margins` says, as floating-point numbers for drawing.  Each is that of the classifier
-    which ``choose`` gives for this certificate (its `choosing` by default), so that choosing it
+    `certificates.margins` says, as floating-point numbers for drawing.  Each is of the classifier
+    which ``choose`` gives for this certificate (its `with_options` by default), so that choosing it
     gives the same radius; ``ensemble`` and ``masks`` say what voted there.  ``refused``: by
     certificate, why it has none: it cannot be chosen with these options, or would take longer, by
     the time that the first one took, than is left of ``seconds``.
@@ -66,7 +66,8 @@ def explain(
     """
     if copies < 1:
         raise OptionError(f"copies must be a whole number of at least 1, not {copies!r}")
-    words = list(document(text).words)
+    text = document(text)
+    words = list(text.words)
     if not isinstance(smoothed, SmoothedClassifier):
         [result] = smoothed.certify([text])
         answer = _answer(smoothed, result, words, [], {})
@@ -76,33 +77,34 @@ def explain(
         return answer
     smoothed.check_certifiable()
     begun = time.monotonic()
-    base = RememberingClassifier(smoothed.base)
-    once = remembering(smoothed, base)
+    base = CachingClassifier(smoothed.base)
+    once = smoothed.with_options(base=base)
     [certificate] = once.certify([text])
-    poll = _poll(once, text)
-    curves = {certificate.certificate: _drawn(_curve(once, poll, certificate), certificate)}
+    scored = _scored(once, text)
+    family = scored.texts[0].family
+    curves = {certificate.certificate: _drawn(_curve(once, scored, certificate), certificate)}
     refused: dict[str, str] = {}
     spent = time.monotonic() - begun
     for kinds in _beside(certificate) if smoothed.options.threat == "substitutions" else ():
         try:
-            other = (choose or smoothed.choosing)(kinds[0])
+            other = choose(kinds[0]) if choose else smoothed.with_options(certificate=kinds[0])
             assert isinstance(other, SmoothedClassifier)
-            more = min(copies_of(other, [text]), math.comb(poll.family.words, poll.family.kept))
+            more = min(copies_of(other.options, [text]), math.comb(family.words, family.kept))
             needed = spent * more / max(1, base.copies)
             if needed > seconds - spent:
                 raise OptionError(
                     f"its {more:,} copies would take about {needed:.0f} s more: choose it by itself"
                 )
-            curves |= _curves(remembering(other, base), text, kinds)
+            curves |= _curves(other.with_options(base=base), text, kinds)
         except OptionError as error:
             refused |= dict.fromkeys(kinds, str(error))
-    shown = zip(poll.family.shown(copies), poll.ballots.votes[:copies].tolist(), strict=True)
+    shown = zip(family.shown(copies), scored.votes.best[:copies].tolist(), strict=True)
     votes = [{"kept": kept, "label_id": vote} for kept, vote in shown]
     return {**_answer(smoothed, certificate, words, votes, curves), "refused": refused}
 
 
 def _answer(
-    smoothed: TextClassifier,
+    smoothed: CertifiedClassifier,
     result: Certificate,
     words: list[str],
     copies: list[dict[str, Any]],
@@ -125,27 +127,29 @@ def _beside(own: Certificate) -> list[tuple[CertificateKind, ...]]:
 
 
 def _curves(
-    smoothed: SmoothedClassifier, text: Text, kinds: tuple[CertificateKind, ...]
+    smoothed: SmoothedClassifier, text: Document, kinds: tuple[CertificateKind, ...]
 ) -> dict[str, dict[str, Any]]:
     [found] = smoothed.compare([text], kinds)
-    poll = _poll(smoothed, text)
-    return {kind: _drawn(_curve(smoothed, poll, one), one) for kind, one in found.items()}
+    scored = _scored(smoothed, text)
+    return {kind: _drawn(_curve(smoothed, scored, one), one) for kind, one in found.items()}
 
 
-def _poll(smoothed: SmoothedClassifier, text: Text) -> Poll:
+def _scored(smoothed: SmoothedClassifier, text: Document) -> ScoredTexts[MaskedText]:
     """What a certificate is read from."""
     exact = smoothed.options.certificate == "exact"
-    return next(smoothed.ballots([text]) if exact else smoothed.estimation_ballots([text]))
+    return next(smoothed.scored([text], "vote" if exact else "estimation"))
 
 
-def _curve(smoothed: SmoothedClassifier, poll: Poll, certificate: Certificate) -> MarginCurve:
-    options = smoothed.options
+def _curve(
+    smoothed: SmoothedClassifier, scored: ScoredTexts[MaskedText], certificate: Certificate
+) -> MarginCurve:
+    options, votes, family = smoothed.options, scored.votes, scored.texts[0].family
     if certificate.certificate == "exact":
-        return exact_margins(poll.ballots, poll.family, certificate.radius, options.threat)
+        return exact_margins(votes, family, certificate.radius, options.threat)
     return sampled_margins(
-        cast("CertificateKind", certificate.certificate),
-        poll.ballots,
-        poll.family,
+        certificate.certificate,
+        votes,
+        family,
         certificate.label_id,
         certificate.radius,
         alpha=options.alpha or DEFAULT_ALPHA,
@@ -167,7 +171,7 @@ def _drawn(curve: MarginCurve, certificate: Certificate) -> dict[str, Any]:
 
 
 def attack_once(
-    smoothed: TextClassifier,
+    smoothed: CertifiedClassifier,
     text: Text,
     label_id: int | None = None,
     budget: Budget = "radius",
@@ -220,7 +224,7 @@ def _words_of(budget: Budget, certificate: Certificate) -> int:
 
 def _rounds(
     certificate: Certificate, words: list[str], budget: int
-) -> Iterator[tuple[Recipe, int]]:
+) -> Iterator[tuple[AttackRecipe, int]]:
     """Recipes, each with the queries that it needs, of about as many copies each.
 
     A changed word is shown by its share of the copies, and only those are computed again.
@@ -236,8 +240,8 @@ def _rounds(
         some = tuple(words[begin : begin + tried])
         if not some:
             return
-        supplies = Supplies(vocabulary=Vocabulary("telling words", some))
-        recipe = build_recipe("anywords" if number else "critical", supplies)
+        resources = AttackResources(vocabulary=Vocabulary("telling words", some))
+        recipe = build_recipe("anywords" if number else "critical", resources)
         yield (
             replace(
                 recipe,

@@ -7,10 +7,10 @@ from typing import Any, Protocol
 
 from ranmask.models.base import BaseClassifier
 from ranmask.results import Certificate, Prediction
-from ranmask.words import Text
+from ranmask.words import Document, Text
 
 
-class TextClassifier(Protocol):
+class CertifiedClassifier(Protocol):
     """Labels texts, and proves what it can about its labels."""
 
     @property
@@ -21,10 +21,10 @@ class TextClassifier(Protocol):
     def labels(self) -> tuple[str, ...] | None:
         """Names of the classes, where they are known."""
 
-    def predict(self, texts: Sequence[Text]) -> Sequence[Prediction]:
+    def predict(self, texts: Sequence[Text | Document]) -> Sequence[Prediction]:
         """The label of each text, without a certificate."""
 
-    def certify(self, texts: Sequence[Text]) -> Sequence[Certificate]:
+    def certify(self, texts: Sequence[Text | Document]) -> Sequence[Certificate]:
         """The label of each text, and what is proved about it."""
 
     def check_certifiable(self) -> None:

@@ -14,6 +14,7 @@ This module knows no scores: it ends where the base classifier begins.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
@@ -22,9 +23,10 @@ import numpy as np
 import numpy.typing as npt
 
 from ranmask.certificates import families
-from ranmask.certificates.families import Family, Retention
+from ranmask.certificates.families import Family, kept_count
 from ranmask.errors import ClassifierError, OptionError, RanmaskError
 from ranmask.models.base import BaseClassifier, MaskedCopies
+from ranmask.models.synonyms import Sample
 from ranmask.options import (
     DEFAULT_ESTIMATION_MASKS,
     DEFAULT_FRESH_MASKS,
@@ -32,53 +34,33 @@ from ranmask.options import (
     DEFAULT_SELECTION_MASKS,
     SmoothingOptions,
 )
-from ranmask.smoothing.votes import BallotBox, Ballots
 from ranmask.words import Document, text_seed
 
 WordLosses: TypeAlias = Callable[[Sequence[Document]], Sequence[npt.NDArray[Any]]]
 """A language model's loss on every word of each document: an array of one number a word."""
 
+_MOST_REMEMBERED = 1 << 18  # positions in a family that is kept for the next text: a megabyte
+_remembered: dict[tuple[SmoothingOptions, Sample, int], Family] = {}
+
 
 @dataclass(frozen=True, eq=False)
-class Voters:
-    """The copies of one text that are asked: its first ``words_read`` words, and who sees which."""
+class MaskedText(MaskedCopies):
+    """A text with the copies of it that vote: ``kept`` are the sets of ``family``."""
 
-    document: Document
-    words_read: int
     family: Family
 
     @property
-    def copies(self) -> MaskedCopies:
-        """What a base classifier scores."""
-        return MaskedCopies(self.document, self.words_read, self.family.sets)
+    def described(self) -> dict[str, Any]:
+        """The fields of a result that follow from the copies."""
+        return {
+            "words": len(self.document.words),
+            "words_read": self.words_read,
+            "kept": self.kept.shape[1],
+            "family": self.family.kind,
+        }
 
 
-@dataclass(frozen=True, eq=False)
-class Poll(Voters):
-    """One text after its copies were scored, with what each of them said."""
-
-    ballots: Ballots
-
-    @property
-    def alone(self) -> Polls:
-        """A poll of this text only."""
-        return Polls([self], self.ballots.alone)
-
-
-@dataclass(frozen=True, eq=False)
-class Polls:
-    """Several texts after their copies were scored and counted together."""
-
-    voters: Sequence[Voters]
-    box: BallotBox
-
-    def each(self) -> Iterator[Poll]:
-        """Every text by itself."""
-        for one, ballots in zip(self.voters, self.box.each(), strict=True):
-            yield Poll(one.document, one.words_read, one.family, ballots)
-
-
-class Electorate:
+class MaskSampler:
     """Chooses the copies of texts, as ``options`` say.
 
     ``word_losses`` is needed for ``sampling="lm"``, and means nothing otherwise.
@@ -109,31 +91,26 @@ class Electorate:
         self.word_losses = word_losses
         self._options = options
         self._base = base
-        self._retention = Retention(options.keep, options.mask_rate)
 
-    def voters(self, documents: Sequence[Document]) -> Iterator[Voters]:
-        """The copies that decide a label, for each text; the exact certificate reads them too."""
+    def texts(self, documents: Sequence[Document], sample: Sample = "vote") -> Iterator[MaskedText]:
+        """The copies of each document: those that vote, or one of a certificate's two samples."""
         options = self._options
         if options.sampling != "fixed":
-            return self._drawn(documents)
-        if options.voting_family == "distinct":
-            return self._distinct(documents)
-        return self._fixed(
-            documents, self._voting_family if options.certificate == "exact" else self._selection
-        )
-
-    def selection(self, documents: Sequence[Document]) -> Iterator[Voters]:
-        """The sample that selects the label of a certificate that estimates."""
-        return self._fixed(documents, self._selection)
-
-    def estimation(self, documents: Sequence[Document]) -> Iterator[Voters]:
-        """The sample that such a certificate is estimated from."""
-        return self._fixed(documents, self._estimation)
-
-    def estimates_from(self, family: Family) -> bool:
-        """Whether a family of the same seed and number of kept words is that very sample."""
-        masks = self._options.masks or DEFAULT_ESTIMATION_MASKS
-        return family.kind == "sampled" and len(family) == masks
+            yield from self._drawn(documents)
+            return
+        known: dict[int, Family] = {}
+        once = sample == "vote" and options.family == "distinct"
+        for document in documents:
+            read = self._base.words_read(document)
+            if once:
+                masks = options.masks or DEFAULT_MASKS
+                words = document.words[:read]
+                family = families.distinct_family(words, masks, blank=self._base.blank)
+            elif read in known:
+                family = known[read]
+            else:
+                family = known[read] = fixed_family(options, sample, read)
+            yield MaskedText(document, read, family.sets, family)
 
     def language_model(self) -> object:
         """What identifies the language model in a run's record: plain JSON values."""
@@ -144,49 +121,9 @@ class Electorate:
         name = getattr(named, "__qualname__", type(named).__qualname__)
         return {"kind": "function", "function": f"{getattr(named, '__module__', None)}:{name}"}
 
-    # -- kept sets that follow from the number of words ----------------------------------------
-
-    def _fixed(
-        self, documents: Sequence[Document], choose: Callable[[int, int], Family]
-    ) -> Iterator[Voters]:
-        known: dict[int, Family] = {}
-        for document in documents:
-            read = self._base.words_read(document)
-            family = known.get(read)
-            if family is None:
-                family = known[read] = choose(read, self._retention.count(read))
-            yield Voters(document, read, family)
-
-    def _voting_family(self, words: int, kept: int) -> Family:
-        return families.family(
-            words,
-            kept,
-            choice=self._options.voting_family,
-            masks=self._options.masks or DEFAULT_MASKS,
-            seed=self._options.seed,
-        )
-
-    def _estimation(self, words: int, kept: int) -> Family:
-        masks = self._options.masks or DEFAULT_ESTIMATION_MASKS
-        return families.family(words, kept, choice="sampled", masks=masks, seed=self._options.seed)
-
-    def _selection(self, words: int, kept: int) -> Family:
-        masks = self._options.selection_masks or DEFAULT_SELECTION_MASKS
-        sets = families.sampled_sets(words, kept, masks, self._options.seed, stream="selection")
-        return Family("sampled", words, sets)
-
-    # -- kept sets of one text -----------------------------------------------------------------
-
-    def _distinct(self, documents: Sequence[Document]) -> Iterator[Voters]:
-        masks = self._options.masks or DEFAULT_MASKS
-        for document in documents:
-            read = self._base.words_read(document)
-            words = document.words[:read]
-            family = families.distinct_family(words, masks, blank=self._base.blank)
-            yield Voters(document, read, family)
-
-    def _drawn(self, documents: Sequence[Document]) -> Iterator[Voters]:
-        masks = self._options.masks or DEFAULT_FRESH_MASKS
+    def _drawn(self, documents: Sequence[Document]) -> Iterator[MaskedText]:
+        options = self._options
+        masks = options.masks or DEFAULT_FRESH_MASKS
         # What no copy can show has no say in which copies there are either.
         read = [
             Document(document.words[: self._base.words_read(document)], document.premise)
@@ -195,15 +132,55 @@ class Electorate:
         losses = None if self.word_losses is None else _checked_losses(self.word_losses, read)
         for index, (document, shown) in enumerate(zip(documents, read, strict=True)):
             words = len(shown.words)
-            kept = self._retention.count(words)
-            seed = text_seed(self._options.seed, shown.premise, shown.words)
+            kept = kept_count(words, keep=options.keep, mask_rate=options.mask_rate)
+            seed = text_seed(options.seed, shown.premise, shown.words)
             if losses is None:
                 sets = families.sampled_sets(words, kept, masks, seed, stream="fresh")
                 family = Family("fresh", words, sets)
             else:
                 sets = families.weighted_sets(losses[index], kept, masks, seed)
                 family = Family("lm", words, sets)
-            yield Voters(document, words, family)
+            yield MaskedText(document, words, sets, family)
+
+
+def fixed_family(options: SmoothingOptions, sample: Sample, words: int) -> Family:
+    """The kept sets of every text of ``words`` words, where the words have no say in them.
+
+    Certificates that estimate select a label, and vote, by one sample, and estimate from another.
+    """
+    family = _remembered.get((options, sample, words))
+    if family is None:
+        kept = kept_count(words, keep=options.keep, mask_rate=options.mask_rate)
+        if sample == "estimation":
+            masks = options.masks or DEFAULT_ESTIMATION_MASKS
+            family = families.family(words, kept, choice="sampled", masks=masks, seed=options.seed)
+        elif sample == "selection" or options.certificate != "exact":
+            masks = options.selection_masks or DEFAULT_SELECTION_MASKS
+            sets = families.sampled_sets(words, kept, masks, options.seed, stream="selection")
+            family = Family("sampled", words, sets)
+        else:
+            masks, choice = options.masks or DEFAULT_MASKS, options.voting_family
+            family = families.family(words, kept, choice=choice, masks=masks, seed=options.seed)
+        if family.sets.size <= _MOST_REMEMBERED:
+            if len(_remembered) >= 128:
+                _remembered.clear()
+            _remembered[options, sample, words] = family
+    return family
+
+
+def copies_of(options: SmoothingOptions, words: int) -> tuple[int, int]:
+    """How many copies a text of so many words has, at most, and how many words each shows.
+
+    Those of a certificate, where there is one to have: both of its samples, where it draws two.
+    """
+    options = options.resolved()
+    kept = kept_count(words, keep=options.keep, mask_rate=options.mask_rate)
+    masks = options.masks or 1
+    if options.certificate != "exact":
+        return masks + (options.selection_masks or 0), kept
+    if options.sampling != "fixed" or options.family == "sampled":  # however many differ
+        return masks, kept
+    return min(masks, words if options.family == "windows" else math.comb(words, kept)), kept
 
 
 def _checked_losses(

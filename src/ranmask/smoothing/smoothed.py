@@ -1,26 +1,30 @@
 """`SmoothedClassifier`: any classifier, made provable by voting over masked copies.
 
-The path of one text:
+The path of a batch of texts, each arrow one call:
 
-    words -> voters (kept sets) -> scores of the copies -> ballots -> certificate -> result
+    words -> masks -> scores of the copies -> votes -> certificates -> results
 
-Each arrow is one call in one direction, for many texts at once.  This module knows no model, no
-tokens and no files.
+This module knows no model, no tokens and no files.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import chain
 from typing import Any
 
-from ranmask.certificates import Radius
+from ranmask.certificates.distinct import distinct_radii
+from ranmask.certificates.exact import exact_radii
 from ranmask.certificates.families import FamilyChoice, Sampling
-from ranmask.errors import ClassifierError, ModelError, OptionError, blaming
+from ranmask.certificates.sampled import sampled_radius
+from ranmask.errors import ClassifierError, ModelError, OptionError
 from ranmask.models.base import BaseClassifier, Hiding, MaskedCopies, Scores
+from ranmask.models.synonyms import Sample
 from ranmask.options import (
     CERTIFICATES,
     DEFAULT_ALPHA,
+    DEFAULT_ESTIMATION_MASKS,
+    DEFAULT_MASKS,
     CertificateKind,
     Ensemble,
     SmoothingOptions,
@@ -28,20 +32,16 @@ from ranmask.options import (
     for_certificate,
     overridden,
 )
-from ranmask.results import Certificate, Prediction, ShownCertificate
-from ranmask.smoothing import certifying
-from ranmask.smoothing.masks import Electorate, Poll, Polls, Voters, WordLosses
-from ranmask.smoothing.scoring import Panel, together
-from ranmask.smoothing.votes import Ballots
+from ranmask.results import Certificate, ShownCertificate
+from ranmask.smoothing.masks import MaskedText, MaskSampler, WordLosses
+from ranmask.smoothing.voting import ScoredTexts, VotingClassifier, load_base
 from ranmask.words import Document, Text, documents
 
 COMPARED: tuple[CertificateKind, ...] = ("exact", "ablation", "paper", "paper-as-printed")
 """The certificates that tables set side by side."""
 
-_COPIES_AT_ONCE = 1 << 15  # copies of several texts that are scored together
 
-
-class SmoothedClassifier:
+class SmoothedClassifier(VotingClassifier[SmoothingOptions, MaskedText]):
     """Wraps a base classifier; its label survives any change of ``radius`` words.
 
     Guarantee (``certificate="exact"``, the default): every text with the same number of words
@@ -57,9 +57,10 @@ class SmoothedClassifier:
        word table.
     2. `certify` texts for labels with radii; `predict` for labels alone.
     3. `save_pretrained` keeps a model together with how it is smoothed.
+    4. `with_options` gives the same classifier with another certificate, seed, ...
 
-    To score many variations of a text, as an attack does: `voters`, `score` and `count` are
-    the three steps of `predict`, and `ballots` is all of them at once.
+    To score many variations of a text, as an attack does: `copies`, `score` and `count` are
+    the three steps of `predict`, and `scored` is all of them at once.
 
     Args:
         base: A function ``list of texts -> scores (texts, classes)``, or a `BaseClassifier`.
@@ -125,7 +126,7 @@ class SmoothedClassifier:
         tolerance: float | None = None,
         recheck: int | None = None,
     ) -> None:
-        self.options = SmoothingOptions(
+        options = SmoothingOptions(
             keep=keep,
             mask_rate=mask_rate,
             family=family,
@@ -138,16 +139,18 @@ class SmoothedClassifier:
             threat=threat,
             sampling=sampling,
         )
-        self._panel = Panel.of(
+        super().__init__(
+            options,
             base,
-            ensemble,
             labels=labels,
             tolerance=tolerance,
             recheck=recheck,
             hide=hide,
             mask_token=mask_token,
         )
-        self._electorate = Electorate(self.options, self.base, word_losses)
+        self._sampler = MaskSampler(options, self.base, word_losses)
+        if threat == "edits":
+            self._covered = {"most_words": options.masks or DEFAULT_MASKS}
         for wanted, asked, instead in (
             ("threat='edits'", threat == "edits", "threat='substitutions'"),
             ("family='distinct'", family == "distinct", "family='auto'"),
@@ -180,10 +183,10 @@ class SmoothedClassifier:
         from safetensors only and no code that comes with a model is run.  ``options`` are those
         of `SmoothedClassifier`.
         """
-        from ranmask.models import pretrained, record
+        from ranmask.models import model_config, pretrained
 
-        known = pretrained.saved_record(str(folder_or_id), revision)
-        if known.kind == record.SYNONYMS:
+        known = pretrained.saved_config(str(folder_or_id), revision)
+        if known.kind == model_config.SYNONYMS:
             raise ModelError(
                 f"{str(folder_or_id)!r} holds a classifier that is smoothed by synonyms, not by "
                 "masks: load its folder with SynonymSmoothedClassifier.from_pretrained, or "
@@ -195,110 +198,45 @@ class SmoothedClassifier:
         named = {"keep": keep, "mask_rate": mask_rate, "hide": hide}
         given = {name: value for name, value in named.items() if value is not None}
         merged = overridden(saved, {**given, **options})
-        base = pretrained.load(
-            str(folder_or_id),
-            hide=merged.pop("hide", None),
-            mask_token=merged.pop("mask_token", None),
-            device=device,
-            dtype=dtype,
-            revision=revision,
-        )
+        base = load_base(str(folder_or_id), merged, device=device, dtype=dtype, revision=revision)
         return cls(base, **merged)
 
     def save_pretrained(self, folder: str) -> None:
         """Save the model and how it is smoothed; `from_pretrained` loads them again."""
-        from ranmask.models import pretrained
-
         if self.options.sampling == "lm":
             raise OptionError(
                 "sampling='lm' cannot be saved, for its language model is no part of this one: "
                 "save the classifier with sampling='fixed', and give sampling='lm' and "
                 "word_losses when loading"
             )
-        options = {**self.options.to_dict(), "tolerance": self._panel.given_tolerance}
-        pretrained.save(self.base, folder, options=options, labels=self.labels)
-
-    @property
-    def base(self) -> BaseClassifier:
-        """The base classifier that every copy is shown to."""
-        return self._panel.base
-
-    @property
-    def labels(self) -> tuple[str, ...] | None:
-        """Names of the classes, where they are known."""
-        return self._panel.labels
-
-    @property
-    def tolerance(self) -> float:
-        """The tolerance in force: what was given, else what the base classifier measured."""
-        return self._panel.tolerance
-
-    @property
-    def recheck(self) -> int | None:
-        """How many copies are scored a second time, as it was given; None: the default."""
-        return self._panel.given_recheck
+        super().save_pretrained(folder)
 
     def description(self) -> dict[str, Any]:
         """What determines the results of this classifier, as plain JSON values."""
-        described = {**self._panel.description(), "options": self.options.resolved().to_dict()}
+        described = super().description()
         if self.options.sampling == "lm":
-            described["language_model"] = self._electorate.language_model()
+            described["language_model"] = self._sampler.language_model()
         return described
 
-    def reseeded(self, seed: int) -> SmoothedClassifier:
-        """This classifier with kept sets from another seed, where they are drawn at random."""
-        return self._with({**self.options.to_dict(), "seed": seed})
-
-    def choosing(self, certificate: CertificateKind, **options: Any) -> SmoothedClassifier:
-        """This classifier with another certificate, as `from_pretrained` loads it with that one.
-
-        What was chosen for the exact certificate (``ensemble``, ``family``, ``masks``) is not what
-        one that estimates takes, which counts votes, and the other way round; give ``options`` to
-        choose again.  Those that mean nothing to this certificate are left out.
-        """
-        given = for_certificate(certificate, options)
-        return self._with(overridden(self.options.to_dict(), given))
-
-    def _with(self, options: dict[str, Any]) -> SmoothedClassifier:
-        return SmoothedClassifier(
-            self.base,
-            **options,
-            word_losses=self._electorate.word_losses,
-            labels=self.labels,
-            tolerance=self._panel.given_tolerance,
-            recheck=self.recheck,
-        )
-
-    def check_certifiable(self) -> None:
-        """Refuse to certify where the kept sets prove nothing."""
-        self.options.check_certifiable()
-
-    def predict(self, texts: Sequence[Text]) -> list[Prediction]:
-        """The label of each text: a plain vote, without a certificate."""
-        return [
-            Prediction(**fields)
-            for polls in self._count(self._electorate.voters(documents(texts)))
-            for fields in self._answers(polls, polls.box.winners.tolist())
-        ]
-
-    def certify(self, texts: Sequence[Text]) -> list[Certificate]:
+    def certify(self, texts: Sequence[Text | Document]) -> list[Certificate]:
         """The label of each text, and how many of its words can be changed without changing it.
 
         All texts are checked before the first is classified; one that cannot be used raises
         `TextError` with its index.  One that the base classifier fails on raises
         `ClassifierError` with its index.  Refused unless ``sampling="fixed"``.
         """
-        self.check_certifiable()
+        if self.options.sampling != "fixed":
+            self.check_certifiable()
         kind = self.options.certificate
         if kind == "exact":
-            polled = self._count(self._electorate.voters(documents(texts)))
-            return list(chain.from_iterable(map(self._exact, polled)))
-        return [
-            self._from_sample(poll, kind, label)
-            for label, poll in self._estimated(documents(texts))
-        ]
+            batches = self._scored(self.copies(documents(texts)))
+            return list(chain.from_iterable(map(self._exact, batches)))
+        estimated = self._estimated(documents(texts))
+        return [one for scored, labels in estimated for one in self._sampled(scored, kind, labels)]
 
-    def certify_showing(self, texts: Sequence[Text], copies: int) -> list[ShownCertificate]:
+    def certify_showing(
+        self, texts: Sequence[Text | Document], copies: int
+    ) -> list[ShownCertificate]:
         """As `certify`, with what the first ``copies`` copies of each text show and vote for.
 
         For the exact certificate only: its copies are the vote.
@@ -314,48 +252,68 @@ class SmoothedClassifier:
         return [
             ShownCertificate.of(
                 certificate,
-                one.family.shown(copies),
-                one.ballots.votes[:copies].tolist(),
+                text.family.shown(copies),
+                scored.votes.best[start : start + min(copies, len(text))].tolist(),
             )
-            for polls in self._count(self._electorate.voters(documents(texts)))
-            for certificate, one in zip(self._exact(polls), polls.each(), strict=True)
+            for scored in self.scored(texts)
+            for text, start, certificate in zip(
+                scored.texts, scored.votes.starts.tolist(), self._exact(scored), strict=True
+            )
         ]
 
     def compare(
         self,
-        texts: Sequence[Text],
+        texts: Sequence[Text | Document],
         kinds: Sequence[CertificateKind] = CERTIFICATES,
         **options: Any,
     ) -> list[dict[CertificateKind, Certificate]]:
         """Several certificates of each text, **each as choosing it alone gives it**.
 
-        The certificate of a kind is that of ``choosing(kind, **options).certify``.  So ``exact``
+        The certificate of a kind is that of ``with_options(certificate=kind, **options).certify``,
+        with those of ``options`` that mean something to it.  So ``exact``
         is about the vote that `predict` counts, over its own family and by its own ensemble; the
         others are about a vote of random copies, and their result says of how many (``ensemble``,
         ``masks``).  With ``family="sampled"`` and as many ``masks`` the exact family *is* the
         estimation sample of the others: all then read the same votes, which are counted once.
         """
         self.check_certifiable()
-        chosen = {kind: self.choosing(kind, **options) for kind in kinds}
-        exact = chosen.get("exact")
-        estimating = [kind for kind in chosen if kind != "exact"]
+        chosen = {kind: self.with_options(**for_certificate(kind, options)) for kind in kinds}
+        exact, estimating = chosen.get("exact"), [kind for kind in chosen if kind != "exact"]
         if not estimating:
-            return (
-                [{"exact": one} for one in exact.certify(texts)] if exact else [{} for _ in texts]
-            )
+            proved = exact.certify(texts) if exact else []
+            return [{"exact": one} for one in proved] if exact else [{} for _ in texts]
+        read = documents(texts)
         sample = chosen[estimating[0]]  # they differ in nothing but how they read it
-        return list(sample._beside(exact, documents(texts), tuple(chosen)))
+        masked = list(exact.copies(read)) if exact else []
+        shared = iter([exact is not None and exact._votes_as(sample, text) for text in masked])
+        apart = (text for text in masked if exact and not exact._votes_as(sample, text))
+        proofs = map(exact._exact, exact._scored(apart)) if exact else iter(())
+        proved_apart = chain.from_iterable(proofs)
+        results: list[dict[CertificateKind, Certificate]] = []
+        for scored, labels in sample._estimated(read):
+            found = {kind: list(sample._sampled(scored, kind, labels)) for kind in estimating}
+            for place, text in enumerate(scored.texts):
+                row: dict[CertificateKind, Certificate] = {
+                    kind: found[kind][place] for kind in estimating
+                }
+                if exact and next(shared):
+                    alone = ScoredTexts([text], scored.votes.part(place, place + 1))
+                    [row["exact"]] = exact._exact(alone)
+                elif exact:
+                    row["exact"] = next(proved_apart)
+                results.append({kind: row[kind] for kind in chosen})
+        return results
 
-    # -- from words to ballots -----------------------------------------------------------------
-
-    def voters(self, documents: Sequence[Document]) -> list[MaskedCopies]:
-        """The copies whose scores decide the label, for each document.
+    def copies(
+        self, documents: Sequence[Document], sample: Sample = "vote"
+    ) -> Iterator[MaskedText]:
+        """The copies whose scores decide the label, for each document; or those of a sample.
 
         With ``sampling="fixed"`` the kept sets are the same for all documents of one length (and
         one premise); otherwise, and with ``family="distinct"``, they are those of this document,
         every time that it is asked for.
         """
-        return [one.copies for one in self._electorate.voters(documents)]
+        return self._sampler.texts(documents, sample)
 
     def score(self, copies: Sequence[MaskedCopies]) -> list[Scores]:
         """The base classifier's scores of every copy of each text; a few are computed twice.
@@ -363,130 +321,54 @@ class SmoothedClassifier:
         Raises `ClassifierError`, with the index of the text where it is known, if the base
         classifier fails, or gives a copy another answer when it is asked again (``recheck``).
         """
-        return self._panel.score(copies)
+        scores = self.base.score(copies)
+        return self._asked_again(copies, scores) if self._recheck.copies else scores
 
-    def count(self, scores: Scores) -> Ballots:
-        """What all `voters` of one document say, from the base classifier's scores of them."""
-        return self._panel.count(scores)
+    # -- from votes to results -----------------------------------------------------------------
 
-    def ballots(self, texts: Sequence[Text]) -> Iterator[Poll]:
-        """What the copies of each text say, in the order of the texts.
-
-        All texts are checked at once; they are scored as the results are asked for.
-        """
-        return _one_by_one(self._count(self._electorate.voters(documents(texts))))
-
-    def estimation_ballots(self, texts: Sequence[Text]) -> Iterator[Poll]:
-        """As `ballots`, of the random sample that certificates are estimated from (`compare`)."""
-        return _one_by_one(self._count(self._electorate.estimation(documents(texts))))
-
-    def _count(self, voters: Iterable[Voters]) -> Iterator[Polls]:
-        """Score and count the copies of the texts, several texts together, in their order."""
-        before = 0
-        for group in together(voters, lambda one: len(one.family), _COPIES_AT_ONCE):
-            with blaming(range(before, before + len(group))):
-                scored = self.score([one.copies for one in group])
-            before += len(group)
-            yield Polls(group, self._panel.count_all(scored))
-
-    # -- from ballots to results ---------------------------------------------------------------
-
-    def _exact(self, polls: Polls) -> list[Certificate]:
+    def _exact(self, scored: ScoredTexts[MaskedText]) -> Iterator[Certificate]:
         threat = self.options.threat
-        for text in polls.voters if threat == "edits" else ():
+        for text in scored.texts if threat == "edits" else ():
             if text.words_read != len(text.document.words):
                 raise ClassifierError(
                     f"the base classifier says that it is blind to the number of words, but reads "
                     f"{text.words_read} of {len(text.document.words)}: an insertion could push "
                     "words out of sight"
                 )
-        radii = certifying.exact_radii(polls.box, [one.family for one in polls.voters], threat)
-        return self._certificates(polls, "exact", polls.box.winners.tolist(), radii)
+        families = [text.family for text in scored.texts]
+        if self.options.family == "distinct":
+            radii = distinct_radii(scored.votes, families)
+        else:
+            radii = exact_radii(scored.votes, families, threat)
+        labels = scored.votes.winners.tolist()
+        return self._certificates(scored, "exact", labels, radii, threat=threat)
 
-    def _estimated(self, texts: Sequence[Document]) -> Iterator[tuple[int, Poll]]:
-        """The label of each text, selected by one sample, and what another one says."""
-        selections = _one_by_one(self._count(self._electorate.selection(texts)))
-        estimations = _one_by_one(self._count(self._electorate.estimation(texts)))
-        for selected, estimated in zip(selections, estimations, strict=True):
-            yield selected.ballots.winner, estimated
-
-    def _beside(
-        self,
-        exact: SmoothedClassifier | None,
-        texts: Sequence[Document],
-        kinds: tuple[CertificateKind, ...],
-    ) -> Iterator[dict[CertificateKind, Certificate]]:
-        """Certificates from this one's samples, and the exact ones of another beside them."""
-        voters = list(exact._electorate.voters(texts)) if exact else []
-        votes = exact is not None and exact.options.ensemble == "vote"
-        shared = [votes and self._electorate.estimates_from(one.family) for one in voters]
-        apart = (one for one, same in zip(voters, shared, strict=True) if not same)
-        fixed = _one_by_one(exact._count(apart)) if exact else iter(())
-        for place, (label, poll) in enumerate(self._estimated(texts)):
-            found: dict[CertificateKind, Certificate] = {}
-            for kind in kinds:
-                if kind != "exact":
-                    found[kind] = self._from_sample(poll, kind, label)
-                elif exact:
-                    [found[kind]] = exact._exact((poll if shared[place] else next(fixed)).alone)
-            yield found
-
-    def _from_sample(self, text: Poll, kind: CertificateKind, label: int) -> Certificate:
-        alpha = self.options.alpha or DEFAULT_ALPHA
-        radius = certifying.sampled_radius(
-            kind, text.ballots, text.family, label, alpha=alpha, seed=self.options.seed
-        )
-        [certificate] = self._certificates(text.alone, kind, [label], [radius], alpha=alpha)
-        return certificate
-
-    def _certificates(
-        self,
-        polls: Polls,
-        kind: CertificateKind,
-        labels: Sequence[int],
-        radii: Sequence[Radius],
-        alpha: float | None = None,
-    ) -> list[Certificate]:
-        pairs = {text.document.premise is not None for text in polls.voters}
-        assumes = {pair: self._assumes(kind, pair) for pair in pairs}
-        guarantee = not kind.startswith("paper")
-        answers = self._answers(polls, labels)
-        texts = zip(polls.voters, answers, radii, polls.box.uncertain.tolist(), strict=True)
-        return [
-            Certificate(
-                **fields,
-                radius=radius.words,
-                threat=self.options.threat,
-                uncertain=uncertain,
-                certificate=kind,
-                guarantee=guarantee,
+    def _sampled(
+        self, scored: ScoredTexts[MaskedText], kind: CertificateKind, labels: Sequence[int]
+    ) -> Iterator[Certificate]:
+        alpha, seed = self.options.alpha or DEFAULT_ALPHA, self.options.seed
+        radii = (
+            sampled_radius(
+                kind,
+                scored.votes.part(place, place + 1),
+                text.family,
+                label,
                 alpha=alpha,
-                tight=radius.tight,
-                critical_words=radius.worst,
-                assumes=assumes[text.document.premise is not None],
+                seed=seed,
             )
-            for text, fields, radius, uncertain in texts
-        ]
-
-    def _assumes(self, kind: CertificateKind, pair: bool) -> tuple[str, ...]:
-        assumes = certifying.assumptions(
-            kind, self.options, self.tolerance, pair=pair, rechecked=self._panel.rechecked
+            for place, (text, label) in enumerate(zip(scored.texts, labels, strict=True))
         )
-        return assumes + self.base.assumes if assumes else ()
+        threat = self.options.threat
+        return self._certificates(scored, kind, labels, radii, threat=threat, alpha=alpha)
 
-    def answer(self, text: Poll, label: int) -> dict[str, Any]:
-        """The fields that every result of a text has, where its label is ``label``."""
-        [fields] = self._answers(text.alone, [label])
-        return fields
+    def _votes_as(self, sample: SmoothedClassifier, text: MaskedText) -> bool:
+        """Whether the exact vote on a text is the very sample that ``sample`` estimates from."""
+        masks = sample.options.masks or DEFAULT_ESTIMATION_MASKS
+        votes = self.options.ensemble == "vote" and text.family.kind == "sampled"
+        return votes and len(text) == masks
 
-    def _answers(self, polls: Polls, labels: Sequence[int]) -> Iterator[dict[str, Any]]:
-        for text, fields in zip(polls.voters, self._panel.answers(polls.box, labels), strict=True):
-            fields["words"] = len(text.document.words)
-            fields["words_read"] = text.words_read
-            fields["kept"] = text.family.kept
-            fields["family"] = text.family.kind
-            yield fields
+    def _overridden(self, given: dict[str, Any]) -> dict[str, Any]:
+        return overridden(self.options.to_dict(), given)
 
-
-def _one_by_one(polled: Iterable[Polls]) -> Iterator[Poll]:
-    return chain.from_iterable(polls.each() for polls in polled)
+    def _settings(self) -> dict[str, Any]:
+        return {**super()._settings(), "word_losses": self._sampler.word_losses}

@@ -12,12 +12,12 @@ from pathlib import Path
 from typing import Any
 
 from ranmask.errors import ModelError, OptionError, OutputError
-from ranmask.models import SHIPPED_FOLDER, pretrained, record
+from ranmask.models import SHIPPED_FOLDER, model_config, pretrained
 from ranmask.models.base import BaseClassifier
 from ranmask.models.blend import Blend
 from ranmask.results.files import draft, writing
 from ranmask.smoothing.cascade import DEFAULT_THRESHOLD, Cascade
-from ranmask.smoothing.interface import TextClassifier
+from ranmask.smoothing.interface import CertifiedClassifier
 from ranmask.smoothing.smoothed import SmoothedClassifier
 from ranmask.smoothing.synonyms import SynonymSmoothedClassifier
 
@@ -58,7 +58,7 @@ def shipped_folder(name: str) -> Path:
     return folder
 
 
-def load_classifier(model: str, **options: Any) -> TextClassifier:
+def load_classifier(model: str, **options: Any) -> CertifiedClassifier:
     """A classifier from a model's name; options that are None are left out.
 
     The names in `SHIPPED` win over folders of that name: write ``./news`` for the folder.
@@ -72,21 +72,21 @@ def load_classifier(model: str, **options: Any) -> TextClassifier:
             if key in given:
                 raise OptionError(f"{key}={given[key]!r} means nothing for a Python function")
         return SmoothedClassifier(_import(model), **given)
-    known = _record_of(Path(model))
-    if known is not None and known.kind == record.SYNONYMS:
+    known = model_config.of_folder(Path(model))
+    if known is not None and known.kind == model_config.SYNONYMS:
         return SynonymSmoothedClassifier.from_pretrained(model, **given)
-    if known is not None and known.kind == record.CASCADE:
+    if known is not None and known.kind == model_config.CASCADE:
         return _load_cascade(Path(model), known, given)
     return SmoothedClassifier.from_pretrained(model, **given)
 
 
-def load_with_any_keep(model: str, **options: Any) -> TextClassifier:
+def load_with_any_keep(model: str, **options: Any) -> CertifiedClassifier:
     """A classifier of which only the base is used, or whose ``keep`` is chosen later.
 
     A model that was never smoothed has no ``keep`` of its own, and one that masks no word has none.
     """
-    known = None if model in SHIPPED else _record_of(Path(model))
-    if known is not None and known.kind in (record.SYNONYMS, record.CASCADE):
+    known = None if model in SHIPPED else model_config.of_folder(Path(model))
+    if known is not None and known.kind in (model_config.SYNONYMS, model_config.CASCADE):
         return load_classifier(model, **options)
     return load_classifier(model, **{**options, "keep": 1})
 
@@ -113,7 +113,7 @@ def blend_folders(parts: Sequence[str], output: Path) -> SmoothedClassifier:
     )
     names = [f"part{number}" for number in range(1, len(parts) + 1)]
     inside = dict(zip(names, folders, strict=True))
-    _copy_into(output, inside, record.BLEND, blended.options.to_dict())
+    _copy_into(output, inside, model_config.BLEND, blended.options.to_dict())
     return blended
 
 
@@ -126,9 +126,9 @@ def cascade_folders(
     """
     given = _free_of(output, (plain, smoothed, detector))
     whole = [folder.resolve() for folder in given]  # ./news is no name of a shipped model
-    folders = dict(zip(record.CASCADE_PARTS, whole, strict=True))
+    folders = dict(zip(model_config.CASCADE_PARTS, whole, strict=True))
     cascade = _cascade(folders, threshold, device="cpu")
-    _copy_into(output, folders, record.CASCADE, {"threshold": cascade.threshold})
+    _copy_into(output, folders, model_config.CASCADE, {"threshold": cascade.threshold})
     return cascade
 
 
@@ -140,7 +140,7 @@ def _check_spelling(model: str) -> None:
         raise ModelError(f"there is no model or folder {model!r}: did you mean {meant[0]!r}?")
 
 
-def _load_cascade(folder: Path, known: record.Record, given: dict[str, Any]) -> Cascade:
+def _load_cascade(folder: Path, known: model_config.ModelConfig, given: dict[str, Any]) -> Cascade:
     """A cascade from its folder; how texts are masked and certified is the smoothed part's."""
     for key in ("labels", "revision"):
         if key in given:
@@ -161,8 +161,8 @@ def _cascade(
     **smoothing: Any,
 ) -> Cascade:
     def computed(part: str) -> dict[str, Any]:
-        known = _record_of(folders[part])
-        if known is not None and known.kind == record.WORDS:
+        known = model_config.of_folder(folders[part])
+        if known is not None and known.kind == model_config.WORDS:
             return {}  # neither weights to convert nor a device to choose
         return {"device": device, "dtype": dtype}
 
@@ -173,11 +173,6 @@ def _cascade(
 
     smoothed = load_classifier(str(folders["smoothed"]), **computed("smoothed"), **smoothing)
     return Cascade(whole("plain"), smoothed, whole("detector"), threshold)
-
-
-def _record_of(folder: Path) -> record.Record | None:
-    path = folder / record.FILE_NAME
-    return record.read(path) if path.is_file() else None
 
 
 def _free_of(output: Path, parts: Sequence[str]) -> list[Path]:
@@ -201,7 +196,7 @@ def _copy_into(
         shutil.rmtree(place, ignore_errors=True)
         for name, folder in parts.items():
             shutil.copytree(folder, place / name)
-        record.write(place, kind, options, list(parts))
+        model_config.write(place, kind, options, list(parts))
 
 
 def _import(name: str) -> Any:

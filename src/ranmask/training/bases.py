@@ -2,45 +2,23 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
-from ranmask.errors import MissingDependencyError, ModelError, OptionError
-from ranmask.models import opening
+from ranmask.errors import MissingDependencyError, OptionError
+from ranmask.models import hub
 
 try:
     import torch
-    import transformers
-
-    from ranmask.models import pair_head
 except ImportError as error:
     raise MissingDependencyError("PyTorch or transformers", "train") from error
 
 
-def load_base(base: str, kind: Any, **given: Any) -> tuple[Any, Any, dict[str, Any]]:
-    """A model of an ``AutoModelFor...`` kind, its tokenizer, and what was not in its files.
+def load_base(base: str, loader: str, **given: Any) -> tuple[Any, Any, list[str]]:
+    """A model by an ``Auto...`` class, its tokenizer, and the weights that its files lack.
 
     Where the base has no head of that kind, a new one is drawn from torch's generator.
     """
-    opening.check_folder(base)
-    pair_head.register()
-    try:
-        tokenizer = transformers.AutoTokenizer.from_pretrained(base, trust_remote_code=False)
-        model, report = kind.from_pretrained(
-            base,
-            use_safetensors=True,
-            trust_remote_code=False,
-            dtype=torch.float32,
-            output_loading_info=True,
-            **given,
-        )
-    except Exception as error:  # loaders raise all sorts of things over a damaged folder
-        shown = opening.first_line(error)
-        instead = "" if Path(base).is_dir() else ". Without a network, give a folder with --base"
-        raise ModelError(f"cannot load the base encoder {base!r}: {shown}{instead}") from error
-    if set(range(len(tokenizer))) <= set(tokenizer.all_special_ids):
-        raise ModelError(f"the base encoder {base!r} has no tokenizer files: save them there too")
-    return model, tokenizer, report
+    return hub.load_pretrained(loader, base, called="the base encoder ", **given)
 
 
 def on_gpu(device: str | None) -> bool:

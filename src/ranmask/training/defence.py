@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import Field, fields, is_dataclass
 from typing import TYPE_CHECKING, Any
 
-from ranmask.smoothing.interface import TextClassifier
+from ranmask.smoothing.interface import CertifiedClassifier
 from ranmask.smoothing.smoothed import SmoothedClassifier
 from ranmask.training.options import TrainingOptions
 from ranmask.words import Document
@@ -51,14 +51,16 @@ class Defence:
 
     def validator(
         self, base: HuggingFaceClassifier, options: TrainingOptions, *, final: bool = False
-    ) -> TextClassifier:
+    ) -> CertifiedClassifier:
         """What is measured on held-out rows: at every evaluation, and at the end (``final``)."""
         if final:
             return self.classifier(base, options)
         # Near ties are not worth measuring a tolerance for at every evaluation.
         return SmoothedClassifier(base, tolerance=0.0, **options.smoothing())
 
-    def classifier(self, base: HuggingFaceClassifier, options: TrainingOptions) -> TextClassifier:
+    def classifier(
+        self, base: HuggingFaceClassifier, options: TrainingOptions
+    ) -> CertifiedClassifier:
         """What is saved."""
         return SmoothedClassifier(base, **options.smoothing())
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from ranmask.errors import DataError, MissingDependencyError, OptionError
 from ranmask.metrics import CertifiedSummary
-from ranmask.smoothing.interface import TextClassifier
+from ranmask.smoothing.interface import CertifiedClassifier
 from ranmask.training.defence import Defence
 from ranmask.training.evaluating import certified_summary
 from ranmask.training.options import TrainingOptions
@@ -45,7 +45,7 @@ def train_encoder(
     defence: Defence | None = None,
     report: Report | None = None,
     device: str | None = None,
-) -> TextClassifier:
+) -> CertifiedClassifier:
     """Train ``base`` on ``train`` and save it, smoothed, in the folder ``output``.
 
     The same call again resumes after an interruption, to the same result; a folder that holds
@@ -146,10 +146,9 @@ def _new_model(
     transformers.set_seed(options.seed)  # fixes the new head
     several = options.head == "approval"
     _check_pair_head(options, texts)
-    classifier = transformers.AutoModelForSequenceClassification
     model, tokenizer, _ = bases.load_base(
         base,
-        transformers.AutoModel if options.pair_head else classifier,
+        "AutoModel" if options.pair_head else "AutoModelForSequenceClassification",
         id2label=dict(enumerate(names)),
         label2id={name: index for index, name in enumerate(names)},
         problem_type="multi_label_classification" if several else "single_label_classification",
@@ -163,7 +162,7 @@ def _new_model(
         words = (word for text in texts for word in (*text.words, *(text.premise or "").split()))
         tokenizer = compact.keep_tokens(model, tokenizer, words, options.vocabulary)
     if options.longest is not None:
-        # Saved with the tokenizer, and read by `longest_row` wherever the model is loaded.
+        # Saved with the tokenizer, and read by `RowFormat` wherever the model is loaded.
         tokenizer.model_max_length = min(options.longest, tokenizer.model_max_length)
     if options.pair_head:
         model = pair_head.with_pair_head(model, tokenizer)

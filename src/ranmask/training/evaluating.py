@@ -6,13 +6,13 @@ from collections.abc import Sequence
 from fractions import Fraction
 
 from ranmask.metrics import CertifiedSummary
-from ranmask.smoothing.interface import TextClassifier
+from ranmask.smoothing.interface import CertifiedClassifier
 from ranmask.training.balance import ClassWeights
 from ranmask.words import Text
 
 
 def certified_summary(
-    classifier: TextClassifier, texts: Sequence[Text], labels: Sequence[int]
+    classifier: CertifiedClassifier, texts: Sequence[Text], labels: Sequence[int]
 ) -> CertifiedSummary:
     """Certify every text and count."""
     summary = CertifiedSummary()

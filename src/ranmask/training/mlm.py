@@ -100,7 +100,7 @@ def train_mlm(
 def _new_model(base: str, options: MlmOptions) -> tuple[Any, Any]:
     """The base with its head, or a new one."""
     transformers.set_seed(options.seed)  # fixes a new head
-    model, tokenizer, report = bases.load_base(base, transformers.AutoModelForMaskedLM)
+    model, tokenizer, lacking = bases.load_base(base, "AutoModelForMaskedLM")
     if tokenizer.mask_token_id is None:
         raise ModelError(f"the tokenizer of {base!r} has no mask token: name another base")
     known = model.get_input_embeddings().num_embeddings
@@ -110,7 +110,7 @@ def _new_model(base: str, options: MlmOptions) -> tuple[Any, Any]:
             "they do not belong together"
         )
     inner = f"{model.base_model_prefix}."
-    missing = sorted(key for key in report["missing_keys"] if key.startswith(inner))
+    missing = [key for key in lacking if key.startswith(inner)]
     if missing:
         raise ModelError(
             f"{base!r} is not a trained encoder: it has no weights for {', '.join(missing[:4])}"

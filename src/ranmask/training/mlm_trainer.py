@@ -12,10 +12,10 @@ from typing import Any
 import numpy as np
 
 from ranmask.errors import DataError, MissingDependencyError, OptionError
-from ranmask.models import opening
 from ranmask.models.base import MaskedCopies
 from ranmask.models.batching import Batch, batches
 from ranmask.models.encoding import WordEncoder
+from ranmask.models.row_format import RowFormat
 from ranmask.training.masking import Turn, Turns
 from ranmask.training.mlm_masking import HiddenTokens, TokenMasking
 from ranmask.training.mlm_options import MlmOptions
@@ -26,7 +26,6 @@ try:
     import torch
     from torch.nn import functional
 
-    from ranmask.models.huggingface import longest_row
     from ranmask.training import running
 except ImportError as error:
     raise MissingDependencyError("PyTorch, transformers or accelerate", "train") from error
@@ -54,13 +53,10 @@ class HidingCollator:
         *,
         held_out: bool = False,
     ) -> None:
-        longest = min(options.longest, longest_row(model, tokenizer))
+        takes = RowFormat.of(model, tokenizer)
+        longest = min(options.longest, takes.longest)
         self._encoder = WordEncoder(
-            tokenizer,
-            longest,
-            "mask",
-            pad_id=opening.padding_id(model, tokenizer),
-            types=opening.reads_types(model),
+            tokenizer, longest, "mask", pad_id=takes.pad_id, types=takes.types
         )
         self._documents = documents
         ordinary = np.zeros(model.get_input_embeddings().num_embeddings, dtype=bool)
@@ -93,16 +89,11 @@ class HidingCollator:
         }
 
     def _part(self, batch: Batch, hidden: Sequence[HiddenTokens]) -> dict[str, Any]:
-        inputs = {"input_ids": torch.from_numpy(batch.ids)}
-        if batch.visible is not None:
-            inputs["attention_mask"] = torch.from_numpy(batch.visible)
-        if self._encoder.types:
-            inputs["token_type_ids"] = torch.from_numpy(batch.types)
         places = np.zeros(batch.ids.shape, dtype=bool)
         for row_places, one in zip(places, hidden, strict=True):
             row_places[one.places] = True
         return {
-            "inputs": inputs,
+            "inputs": batch.inputs(self._encoder.types),
             "places": torch.from_numpy(places),
             "targets": torch.from_numpy(np.concatenate([one.targets for one in hidden])),
         }

@@ -13,12 +13,11 @@ from ranmask.attacks.adversarial_data import (
     read_attacked,
 )
 from ranmask.attacks.api import as_victim
-from ranmask.attacks.engine import Engine
+from ranmask.attacks.loop import AttackLoop
 from ranmask.attacks.outcome import AttackOutcome
-from ranmask.attacks.recipes import build_recipe
+from ranmask.attacks.recipes import AttackResources, build_recipe
+from ranmask.attacks.resources.word_lists import Vocabulary
 from ranmask.attacks.runs import attack_rows
-from ranmask.attacks.supplies import Supplies
-from ranmask.attacks.vocabulary import Vocabulary
 from ranmask.data import Corpus
 from ranmask.data.rows import Row
 from ranmask.data.sources import RowSource
@@ -48,8 +47,8 @@ def attacked(*outcomes, recipes=("textfooler",)):
 
 
 def engine():
-    words = Supplies(vocabulary=Vocabulary("made up", ("awful", "best")))
-    return Engine(as_victim(keyword_classifier), build_recipe("anywords", words), budget=1)
+    words = AttackResources(vocabulary=Vocabulary("made up", ("awful", "best")))
+    return AttackLoop(as_victim(keyword_classifier), build_recipe("anywords", words), budget=1)
 
 
 @pytest.fixture
@@ -291,4 +290,4 @@ class TestHalf:
 
 
 def engine_supplies():
-    return Supplies(vocabulary=Vocabulary("made up", ("awful", "best")))
+    return AttackResources(vocabulary=Vocabulary("made up", ("awful", "best")))

@@ -6,6 +6,13 @@ import pytest
 from ranmask import SmoothedClassifier
 from ranmask.attacks.textattack import SmoothedModelWrapper
 from ranmask.attacks.victims import GRID, Answers, Question, SmoothedVictim, Victim
+from ranmask.words import document
+
+
+def asked(attempt, text, near):
+    """A question about texts as they are spelt."""
+    return Question(attempt, document(text), document(near))
+
 
 WORDS = ["a", "by", "cat", "door", "eight", "future", "gallery"]
 
@@ -49,7 +56,7 @@ def texts():
 
 def test_rows_sum_to_one_in_single_precision(smoothed):
     """Or TextAttack takes a whole batch for logits."""
-    shares = SmoothedVictim(smoothed).answer([Question(0, text, text) for text in texts()]).shares
+    shares = SmoothedVictim(smoothed).answer([asked(0, text, text) for text in texts()]).shares
     assert (shares.sum(axis=1) != 1).any()  # rounded shares do not
     rows = np.array(SmoothedModelWrapper(smoothed)(texts()), dtype=np.float32)
     assert (np.abs(rows.sum(axis=1) - 1) < 1e-6).all()
@@ -59,7 +66,7 @@ def test_rows_sum_to_one_in_single_precision(smoothed):
 def test_scores_are_those_of_ranmask(smoothed):
     """All but the least likely class, which no attack starts from."""
     victim = SmoothedVictim(smoothed)
-    answers = victim.answer([Question(0, text, text) for text in texts()])
+    answers = victim.answer([asked(0, text, text) for text in texts()])
     for row, shares in zip(SmoothedModelWrapper(victim)(texts()), answers.shares, strict=True):
         assert (np.array(row) != shares).sum() <= 1
         if (shares == shares.max()).sum() == 1:
@@ -99,4 +106,4 @@ def test_pairs_and_texts_that_come_twice():
     victim = Told(0, np.array([0.75, 0.25]))
     pair = ("A premise", "a hypothesis")
     assert SmoothedModelWrapper(victim)([pair, "a", list(pair), "a"]) == [[0.75, 0.25]] * 4
-    assert victim.asked == [pair, "a"]
+    assert victim.asked == [document(pair), document("a")]

@@ -6,21 +6,22 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from ranmask.certificates import (
+from ranmask.certificates.ablation import (
     ablation_radius,
     delta,
-    estimated_beta,
-    exact_radius,
     lower_bound,
+    runner_up_radius,
+    upper_bound,
+)
+from ranmask.certificates.exact import exact_radius, sets_met
+from ranmask.certificates.families import all_sets, family
+from ranmask.certificates.paper import (
+    estimated_beta,
     paper_radius,
     printed_radius,
     risk_probability,
-    runner_up_radius,
-    sets_met,
-    upper_bound,
-    vote_differences,
 )
-from ranmask.certificates.families import all_sets, family
+from ranmask.certificates.votes import vote_differences
 from ranmask.errors import OptionError
 
 

@@ -170,7 +170,7 @@ class TestPasses:
         assert counts == [32, 32, 6] * 2
 
     def test_many_copies_are_remembered_in_parts(self, monkeypatch):
-        monkeypatch.setattr("ranmask.smoothing.smoothed._COPIES_AT_ONCE", 5)
+        monkeypatch.setattr("ranmask.smoothing.voting.COPIES_AT_ONCE", 5)
         classify, shown = self.counting()
         one, two = measure([KEEP_1, replace(KEEP_1, ensemble="logit")], classify)
         assert len(shown) > 2 and sum(shown) == sum(len(text.split()) for text, _ in TEXTS)

@@ -7,9 +7,9 @@ import pytest
 
 from ranmask import Blend, FunctionClassifier, SmoothedClassifier, WordTable
 from ranmask.certificates.families import all_sets
+from ranmask.certificates.votes import as_scores, largest_move
 from ranmask.errors import ModelError, OptionError, OutputError
 from ranmask.models.base import MaskedCopies
-from ranmask.models.outputs import as_scores, largest_move
 from ranmask.smoothing.store import blend_folders
 from ranmask.words import document
 

@@ -15,13 +15,13 @@ from safetensors.numpy import load_file, save_file
 
 from ranmask import SmoothedClassifier, WordTable
 from ranmask.certificates.families import all_sets
+from ranmask.certificates.votes import SCALE
 from ranmask.errors import ClassifierError, ModelError, OptionError, OutputError, TextError
 from ranmask.models import word_table
 from ranmask.models.base import MaskedCopies
 from ranmask.models.word_features import features, word_features
 from ranmask.models.word_table import ONE, sigmoid_curve
 from ranmask.smoothing.store import load_classifier
-from ranmask.smoothing.votes import SCALE
 from ranmask.words import document
 
 LABELS = ("north", "south", "east")

@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 from ranmask import DataError, OptionError, SmoothedClassifier
-from ranmask.certificates import average_share, estimated_beta
 from ranmask.certificates.families import sampled_sets
 from ranmask.certificates.overlaps import Overlaps, random_positions
+from ranmask.certificates.paper import average_share, estimated_beta
 from ranmask.models.testing import hashing_classifier, keyword_classifier
 from ranmask.paper.betas import BetaEstimator
 from ranmask.results import BetaEstimate
@@ -116,8 +116,8 @@ class TestBetaEstimate:
     def test_average_is_algorithm_one_and_largest_the_worst_that_was_tried(self, base):
         one = smoothed(base, masks=400, seed=7)
         [beta] = BetaEstimator(one, changed=5, draws=40).estimate([TEXT])
-        [poll] = one.estimation_ballots([TEXT])
-        sets, for_label = poll.family.sets, poll.ballots.votes == beta.label_id
+        [scored] = one.scored([TEXT], "estimation")
+        sets, for_label = scored.texts[0].kept, scored.votes.best == beta.label_id
         assert beta.label_id == int(np.argmax(beta.votes)) and beta.masks == 400
         assert beta.share == for_label.sum() / 400
         for changed in range(1, 6):
@@ -143,8 +143,8 @@ class TestBetaEstimate:
         """All pairs are drawn; the best of them does not hold the best single position."""
         one = smoothed(hashing_classifier, masks=40, seed=1)
         [beta] = BetaEstimator(one, changed=2, draws=1000).estimate([TEXT])
-        [poll] = one.estimation_ballots([TEXT])
-        sets, for_label = poll.family.sets, poll.ballots.votes == beta.label_id
+        [scored] = one.scored([TEXT], "estimation")
+        sets, for_label = scored.texts[0].kept, scored.votes.best == beta.label_id
         _, best = naive_beta(sets, for_label, 12, 2, 1000, 1)
         votes, met = Overlaps.of(sets, for_label, 12).greedy_counts(2)
         assert votes[1] / met[1] < beta.largest[1] == float(best)

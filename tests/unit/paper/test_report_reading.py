@@ -12,11 +12,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ranmask.attacks.api import as_victim
-from ranmask.attacks.engine import Engine
-from ranmask.attacks.recipes import build_recipe
+from ranmask.attacks.loop import AttackLoop
+from ranmask.attacks.recipes import AttackResources, build_recipe
+from ranmask.attacks.resources.word_lists import Vocabulary
 from ranmask.attacks.runs import attack_rows
-from ranmask.attacks.supplies import Supplies
-from ranmask.attacks.vocabulary import Vocabulary
 from ranmask.data.rows import Row
 from ranmask.data.sources import RowSource
 from ranmask.errors import DataError, OutputError, folders_cut
@@ -259,8 +258,10 @@ class TestAttacks:
     @pytest.fixture
     def file(self, tmp_path):
         """What the engine writes: a success, a text wrong before, a failure, and an error."""
-        words = Supplies(vocabulary=Vocabulary("made up", ("awful", "best")))
-        engine = Engine(as_victim(keyword_classifier), build_recipe("anywords", words), budget=1)
+        words = AttackResources(vocabulary=Vocabulary("made up", ("awful", "best")))
+        engine = AttackLoop(
+            as_victim(keyword_classifier), build_recipe("anywords", words), budget=1
+        )
         rows = [Row(1, "a good film", 1), Row(2, "a great plot", 0)]
         rows += [Row(3, "good good great fine film", 1), Row(4, "", 1)]
         path = tmp_path / "attacked.jsonl"

@@ -4,6 +4,8 @@ import functools
 import json
 
 import pytest
+from ranmask.attacks.supplies import Supplies
+from ranmask.attacks.vocabulary import Vocabulary
 
 from ranmask import (
     Certificate,
@@ -20,8 +22,6 @@ from ranmask import (
     read_results,
 )
 from ranmask.attacks.runs import read_outcomes
-from ranmask.attacks.supplies import Supplies
-from ranmask.attacks.vocabulary import Vocabulary
 from ranmask.models.testing import keyword_classifier
 from ranmask.runs.shards.reading import merge, summarise_folder
 from ranmask.runs.stored import stored_lines

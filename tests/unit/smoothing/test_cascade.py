@@ -11,9 +11,9 @@ from ranmask import FunctionClassifier, SmoothedClassifier, attack
 from ranmask.attacks.api import as_victim
 from ranmask.attacks.cascade_victim import CascadeVictim
 from ranmask.attacks.outcome import AttackOutcome, Change
-from ranmask.attacks.supplies import Supplies
+from ranmask.attacks.recipes import AttackResources
+from ranmask.attacks.resources.word_lists import Vocabulary
 from ranmask.attacks.victims import Question
-from ranmask.attacks.vocabulary import Vocabulary
 from ranmask.errors import DataError, ModelError, OptionError, TextError
 from ranmask.evaluation.cascade_report import (
     Accuracy,
@@ -26,7 +26,14 @@ from ranmask.evaluation.cascade_report import (
 from ranmask.models.testing import keyword_classifier
 from ranmask.results import CascadeCertificate, CascadePrediction, Certificate
 from ranmask.smoothing.cascade import Cascade
-from ranmask.smoothing.interface import TextClassifier
+from ranmask.smoothing.interface import CertifiedClassifier
+from ranmask.words import document
+
+
+def asked(attempt, text, near):
+    """A question about texts as they are spelt."""
+    return Question(attempt, document(text), document(near))
+
 
 NAMES = ("negative", "positive")
 KINDS = ("clean", "attacked")
@@ -119,7 +126,7 @@ class TestLabels:
             CascadeCertificate.from_dict(cascade().smoothed.certify(["a good"])[0].to_dict())
 
     def test_is_a_text_classifier(self):
-        both: TextClassifier = cascade()
+        both: CertifiedClassifier = cascade()
         assert both.labels == NAMES and both.base.labels == NAMES
         described = both.description()
         assert described["kind"] == "cascade" and described["threshold"] == 0.5
@@ -162,7 +169,7 @@ class TestVictim:
     def test_answers_are_those_of_the_path(self):
         both = cascade()
         texts = ["awful bad good", "awful bad good ! !", "best ! !", "good"]
-        questions = [Question(number, text, text) for number, text in enumerate(texts)]
+        questions = [asked(number, text, text) for number, text in enumerate(texts)]
         answers = as_victim(both).answer(questions)
         assert answers.labels.tolist() == [one.label_id for one in both.predict(texts)]
         alone = [as_victim(part).answer(questions) for part in (both.plain, both.smoothed)]
@@ -176,11 +183,11 @@ class TestVictim:
             return [[0.45, 0.55] if text.endswith("good") else [0.9, 0.1] for text in texts]
 
         both = cascade(plain=unsure)
-        words = Supplies(vocabulary=Vocabulary("made up", ("film", "awful")))
+        words = AttackResources(vocabulary=Vocabulary("made up", ("film", "awful")))
         text = " ".join(["good"] * 4 + ["!", "!"] + ["good"] * 5)
         given = ([text], [1], "anywords")
-        [alone] = attack(both.smoothed, *given, supplies=words, budget=2)
-        [whole] = attack(both, *given, supplies=words, budget=2)
+        [alone] = attack(both.smoothed, *given, resources=words, budget=2)
+        [whole] = attack(both, *given, resources=words, budget=2)
         assert alone.status == "failed" and whole.status == "succeeded"
         [after] = both.predict([whole.adversarial])
         assert after.path == "plain" and after.label_id == 0 == whole.final_label
@@ -188,17 +195,17 @@ class TestVictim:
     def test_copies_are_counted(self):
         victim = as_victim(cascade())
         assert isinstance(victim, CascadeVictim)
-        victim.answer([Question(1, "good", "good"), Question(2, "a b ! !", "a b ! !")])
+        victim.answer([asked(1, "good", "good"), asked(2, "a b ! !", "a b ! !")])
         assert victim.copies_scored == 2 + 1 + 4  # the detector's, the plain, the masked copies
         victim.forget(2)
-        victim.answer([Question(2, "a b ! !", "a b ! !")])
+        victim.answer([asked(2, "a b ! !", "a b ! !")])
         assert victim.copies_scored == 7 + 1 + 4
 
     def test_no_radius(self):
-        words = Supplies(vocabulary=Vocabulary("made up", ("film",)))
+        words = AttackResources(vocabulary=Vocabulary("made up", ("film",)))
         given = (["good"], [1], "anywords")
         with pytest.raises(OptionError, match="the cascade as a whole carries no certificate"):
-            attack(cascade(), *given, supplies=words, budget="radius")
+            attack(cascade(), *given, resources=words, budget="radius")
 
     def test_fresh_masks(self):
         assert as_victim(cascade()).again() is None

@@ -6,19 +6,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ranmask import FunctionClassifier, SmoothedClassifier, WordTable
-from ranmask.certificates import (
-    Radius,
-    all_vote_differences,
-    exact_radius,
-    single,
-    single_word_radii,
-    vote_differences,
-)
+from ranmask.certificates import exact
+from ranmask.certificates.exact import Radius, exact_radius, single_word_radii
 from ranmask.certificates.families import all_sets, sampled_sets
+from ranmask.certificates.votes import SCALE, count_votes, vote_differences
 from ranmask.models.base import BaseClassifier, MaskedCopies
 from ranmask.models.word_features import features, word_features
-from ranmask.smoothing import certifying
-from ranmask.smoothing.votes import SCALE, BallotBox, count_ballots
 from ranmask.words import document
 
 WORDS = ["good", "bad", "film", "the", "GOOD", "naïve", "🙂", "--", "plot", "a"]
@@ -53,7 +46,7 @@ class TestRadii:
     @pytest.mark.parametrize("bits", [63, 0], ids=["packed keys", "lexsort"])
     @pytest.mark.parametrize("bound", [1, 2, 7, 2**20])
     def test_against_python_and_the_search(self, bound, bits, monkeypatch):
-        monkeypatch.setattr(single, "_KEY_BITS", bits)
+        monkeypatch.setattr(exact, "_KEY_BITS", bits)
         rng = np.random.default_rng(bound)
         seen = set()
         for rivals in (1, 2, 3, 5):
@@ -95,7 +88,7 @@ class TestVotes:
                                             max_size=total)))  # fmt: skip
         uncertain = np.array(data.draw(st.lists(st.booleans(), min_size=total, max_size=total)))
         labels = np.array([data.draw(st.integers(0, classes - 1)) for _ in sizes])
-        together = all_vote_differences(votes, uncertain, np.array(sizes), labels, classes)
+        together = vote_differences(votes, uncertain, labels, classes, np.array(sizes))
         ends = np.cumsum(sizes)
         for start, end, label in zip(ends - sizes, ends, labels.tolist(), strict=True):
             some, doubt = votes[start:end], uncertain[start:end]
@@ -112,46 +105,48 @@ class TestVotes:
 
 @pytest.mark.parametrize("tolerance", [0.0, 0.2])
 @pytest.mark.parametrize("ensemble", ["vote", "score", "logit"])
-def test_a_box_says_of_each_text_what_its_ballots_say(ensemble, tolerance):
+def test_votes_say_of_each_text_what_its_own_say(ensemble, tolerance):
     rng = np.random.default_rng(3)
     sizes = np.array([1, 4, 2, 9, 1])
     scores = np.round(rng.random((int(sizes.sum()), 3)), 1)  # many ties
-    box = BallotBox(count_ballots(scores, ensemble, "approvals", tolerance), sizes)
+    votes = count_votes(scores, ensemble, "approvals", tolerance, sizes)
     for number, part in enumerate(np.split(scores, np.cumsum(sizes)[:-1])):
-        alone = count_ballots(part, ensemble, "approvals", tolerance)
+        alone = count_votes(part, ensemble, "approvals", tolerance)
         best = [row.index(max(row)) for row in part.tolist()]
-        counts = tuple(best.count(one) for one in range(3))
-        totals = counts if alone.points is None else tuple(map(sum, alone.points.T.tolist()))
-        means = None
-        if alone.points is not None:
-            means = tuple(total / (SCALE * len(part)) for total in totals)
-        assert tuple(box.counts[number]) == alone.counts == counts
-        assert tuple(box.totals[number]) == alone.totals == totals
-        assert box.winners[number] == alone.winner == totals.index(max(totals))
-        together = box.means()
-        assert (None if together is None else tuple(together[number])) == alone.means() == means
-        assert box.uncertain[number] == int(alone.uncertain.sum())
-    for ballots, part in zip(box.each(), np.split(scores, np.cumsum(sizes)[:-1]), strict=True):
-        assert np.array_equal(ballots.votes, part.argmax(axis=1))
+        counts = [best.count(one) for one in range(3)]
+        totals = counts if alone.points is None else list(map(sum, alone.points.T.tolist()))
+        assert votes.counts[number].tolist() == alone.counts[0].tolist() == counts
+        assert votes.totals[number].tolist() == alone.totals[0].tolist() == totals
+        assert votes.winners[number] == alone.winners[0] == totals.index(max(totals))
+        if alone.points is None:
+            assert votes.means() is None and alone.means() is None
+        else:
+            means = [total / (SCALE * len(part)) for total in totals]
+            assert votes.means()[number].tolist() == alone.means()[0].tolist() == means
+        assert votes.uncertain_counts[number] == int(alone.uncertain.sum())
+        assert votes.blurred[number] == alone.blurred[0]
+        own = votes.part(number, number + 1)
+        assert np.array_equal(own.best, part.argmax(axis=1))
         for label in range(3):
-            whole = count_ballots(part, ensemble, "approvals", tolerance).differences(label)
-            assert np.array_equal(ballots.differences(label), whole)
-    assert bool(box.uncertain.any()) == (tolerance > 0)
+            labels = np.array([label])
+            assert np.array_equal(own.differences(labels), alone.differences(labels))
+    assert bool(votes.uncertain_counts.any()) == (tolerance > 0)
 
 
 @pytest.mark.parametrize("most", [1, 3, 5, 16, 17, 100])
-def test_parts_of_a_box_hold_every_text_once(most):
+def test_parts_of_votes_hold_every_text_once(most, monkeypatch):
+    monkeypatch.setattr("ranmask.certificates.votes._DIFFERENCES_AT_ONCE", most * 3)
     sizes = np.array([1, 4, 2, 9, 1])
     scores = np.random.default_rng(0).random((17, 3))
-    box = BallotBox(count_ballots(scores, "score", "scores", 0.1), sizes)
-    parts = list(box.parts(most))
+    votes = count_votes(scores, "score", "scores", 0.1, sizes)
+    parts = list(votes.parts())
     assert np.concatenate([part.copies for part in parts]).tolist() == sizes.tolist()
-    assert all(len(part.ballots.votes) == part.copies.sum() for part in parts)
+    assert all(len(part.best) == part.copies.sum() for part in parts)
     assert all(part.copies[:-1].sum() < most for part in parts)
-    for name in ("votes", "uncertain", "points", "slack"):
-        pieces = [getattr(part.ballots, name) for part in parts]
-        assert np.array_equal(np.concatenate(pieces), getattr(box.ballots, name))
-    assert np.concatenate([part.winners for part in parts]).tolist() == box.winners.tolist()
+    for name in ("best", "uncertain", "points", "slack"):
+        pieces = [getattr(part, name) for part in parts]
+        assert np.array_equal(np.concatenate(pieces), getattr(votes, name))
+    assert np.concatenate([part.winners for part in parts]).tolist() == votes.winners.tolist()
 
 
 class Nearsighted(BaseClassifier):
@@ -192,8 +187,8 @@ def plain_certificate(smoothed, text):
     options, tolerance = smoothed.options, smoothed.tolerance
     votes = [list(line).index(max(line)) for line in scores.tolist()]
     counts = tuple(votes.count(label) for label in range(3))
-    ballots = count_ballots(scores, options.ensemble, smoothed.base.outputs, tolerance)
-    if ballots.points is None:
+    counted = count_votes(scores, options.ensemble, smoothed.base.outputs, tolerance)
+    if counted.points is None:
         best = counts.index(max(counts))
         near = [bool(tolerance) and sorted(line)[-1] - sorted(line)[-2] <= tolerance
                 for line in scores.tolist()]  # fmt: skip
@@ -203,15 +198,15 @@ def plain_certificate(smoothed, text):
             for rival in range(3) if rival != best
         ]  # fmt: skip
         return best, counts, plain_radius(rows, 1), sum(near)
-    points, slack = ballots.points.tolist(), ballots.slack.tolist()
+    points, slack = counted.points.tolist(), counted.slack.tolist()
     totals = [sum(column) for column in zip(*points, strict=True)]
     best = totals.index(max(totals))
     rows = [
-        [max(line[best] - line[rival] - moved, -ballots.bound)
+        [max(line[best] - line[rival] - moved, -counted.bound)
          for line, moved in zip(points, slack, strict=True)]
         for rival in range(3) if rival != best
     ]  # fmt: skip
-    return best, counts, plain_radius(rows, ballots.bound), int(ballots.uncertain.sum())
+    return best, counts, plain_radius(rows, counted.bound), int(counted.uncertain.sum())
 
 
 texts = st.lists(
@@ -257,8 +252,8 @@ class TestSmoothed:
         smoothed = SmoothedClassifier(Nearsighted("scores", 0.1), keep=1, ensemble="score")
         several = [" ".join(WORDS[start : start + size]) for start in range(9) for size in (1, 5)]
         together = smoothed.certify(several)
-        monkeypatch.setattr(certifying, "_DIFFERENCES_AT_ONCE", at_once)
-        monkeypatch.setattr("ranmask.smoothing.smoothed._COPIES_AT_ONCE", 20)
+        monkeypatch.setattr("ranmask.certificates.votes._DIFFERENCES_AT_ONCE", at_once)
+        monkeypatch.setattr("ranmask.smoothing.voting.COPIES_AT_ONCE", 20)
         assert smoothed.certify(several) == together
         assert len({one.radius for one in together}) > 1
 

@@ -16,6 +16,8 @@ from ranmask import (
 )
 from ranmask.certificates.families import family, sampled_sets, weighted_sets
 from ranmask.models.testing import hashing_classifier, keyword_classifier
+from ranmask.options import SmoothingOptions
+from ranmask.smoothing.masks import copies_of, fixed_family
 from ranmask.words import Document, document, text_seed
 
 LETTERS = "a b c d e f g h i j k l"
@@ -41,7 +43,7 @@ def smoothed(sampling="fresh", base=hashing_classifier, **options):
 
 
 def sets_of(classifier, text):
-    [copies] = classifier.voters([document(text)])
+    [copies] = classifier.copies([document(text)])
     return copies.kept.tolist()
 
 
@@ -85,12 +87,12 @@ class TestDrawnForEachText:
 
     def test_the_same_text_has_the_same_sets_in_any_company(self, sampling):
         classifier = smoothed(sampling)
-        together = classifier.voters(DOCUMENTS)
+        together = list(classifier.copies(DOCUMENTS))
         for one, copies in zip(DOCUMENTS, together, strict=True):
             assert copies.document == one
-            [alone] = smoothed(sampling).voters([one])
+            [alone] = smoothed(sampling).copies([one])
             assert (copies.kept == alone.kept).all()
-        for one, copies in zip(DOCUMENTS[::-1], classifier.voters(DOCUMENTS[::-1]), strict=True):
+        for one, copies in zip(DOCUMENTS[::-1], classifier.copies(DOCUMENTS[::-1]), strict=True):
             assert copies.kept.tolist() == sets_of(classifier, " ".join(one.words))
 
     def test_results_do_not_depend_on_company(self, sampling):
@@ -120,7 +122,7 @@ class TestDrawnForEachText:
 
     def test_seeds(self, sampling):
         first = smoothed(sampling)
-        other = first.reseeded(1)
+        other = first.with_options(seed=1)
         assert other.options.seed == 1
         assert sets_of(first, LETTERS) == sets_of(smoothed(sampling), LETTERS)
         assert sets_of(first, LETTERS) != sets_of(other, LETTERS)
@@ -140,7 +142,7 @@ class TestDrawnForEachText:
         options = {"word_losses": losses} if sampling == "lm" else {}
         classifier = smoothed(sampling, Short(hashing_classifier), **options)
         texts = [LETTERS, LETTERS.replace("k l", "x y z")]
-        first, second = classifier.voters([document(text) for text in texts])
+        first, second = classifier.copies([document(text) for text in texts])
         assert (first.kept == second.kept).all() and first.kept.max() < 8
         assert first.words_read == 8 and len(first.document.words) == 12
         assert all(one.words == tuple("abcdefgh") for one in asked)
@@ -153,7 +155,7 @@ class TestDrawnForEachText:
         with pytest.raises(TextError, match="text 1"):
             smoothed(sampling, never, **options).predict(["fine", " "])
         with pytest.raises(TextError, match="text 1"):
-            smoothed(sampling, never, **options).ballots(["fine", " "])
+            smoothed(sampling, never, **options).scored(["fine", " "])
 
     def test_no_texts(self, sampling):
         def never(documents):
@@ -161,7 +163,7 @@ class TestDrawnForEachText:
 
         options = {"word_losses": never} if sampling == "lm" else {}
         assert smoothed(sampling, **options).predict([]) == []
-        assert smoothed(sampling, **options).voters([]) == []
+        assert list(smoothed(sampling, **options).copies([])) == []
 
 
 class TestFresh:
@@ -173,7 +175,7 @@ class TestFresh:
     def test_many_texts_see_every_word_as_often(self):
         """Were one draw shared by all texts, its unevenness would not average out."""
         documents = [document(f"{LETTERS} {number}") for number in range(300)]
-        kept = np.concatenate([one.kept for one in smoothed(keep=1).voters(documents)])
+        kept = np.concatenate([one.kept for one in smoothed(keep=1).copies(documents)])
         counts = np.bincount(kept[:, 0], minlength=13)
         expected = kept.size / 13
         assert ((counts - expected) ** 2 / expected).sum() < 39.1  # 99.99 % point, 12 degrees
@@ -211,7 +213,7 @@ class TestLanguageModels:
         classifier = smoothed("lm", word_losses=losses, masks=20_000)
         classifier.predict(TEXTS)  # more copies than are scored at once
         assert calls == [DOCUMENTS]
-        classifier.voters(DOCUMENTS[:2])
+        list(classifier.copies(DOCUMENTS[:2]))
         assert calls[1:] == [DOCUMENTS[:2]]
 
     def test_lists_of_losses_will_do(self):
@@ -225,7 +227,7 @@ class TestLanguageModels:
             seen.extend(documents)
             return even_losses(documents)
 
-        smoothed("lm", word_losses=losses).voters([document(("a premise", "one two"))])
+        list(smoothed("lm", word_losses=losses).copies([document(("a premise", "one two"))]))
         assert seen == [Document(("one", "two"), "a premise")]
 
     @pytest.mark.parametrize(
@@ -272,7 +274,7 @@ class TestLanguageModels:
         assert described(even_losses)["function"].endswith(":even_losses")
 
     def test_reseeded_keeps_the_language_model(self):
-        again = smoothed("lm").reseeded(3)
+        again = smoothed("lm").with_options(seed=3)
         assert again.description()["language_model"]["function"].endswith(":vowel_losses")
 
 
@@ -294,38 +296,44 @@ class TestSteps:
     def test_come_to_what_predict_says(self, options):
         classifier = SmoothedClassifier(hashing_classifier, keep=3, **options)
         predicted = classifier.predict(TEXTS)
-        copies = classifier.voters(DOCUMENTS)
-        counted = map(classifier.count, classifier.base.score(copies))
-        polls = list(classifier.ballots(TEXTS))
-        for result, shown, ballots, poll in zip(predicted, copies, counted, polls, strict=True):
-            assert (result.label_id, result.votes) == (ballots.winner, ballots.counts)
-            assert result.scores == ballots.means()
-            assert poll.ballots.totals == ballots.totals
-            assert (poll.document, poll.words_read) == (shown.document, shown.words_read)
-            assert (poll.family.sets == shown.kept).all() and poll.family.kind == result.family
-            assert (poll.copies.kept == shown.kept).all()
+        copies = list(classifier.copies(DOCUMENTS))
+        counted = classifier.count(classifier.base.score(copies))
+        [scored] = classifier.scored(TEXTS)
+        assert (scored.votes.totals == counted.totals).all()
+        assert [one.label_id for one in predicted] == counted.winners.tolist()
+        assert [list(one.votes) for one in predicted] == counted.counts.tolist()
+        means = counted.means()
+        assert [one.scores for one in predicted] == (
+            [None] * len(predicted) if means is None else [tuple(row) for row in means.tolist()]
+        )
+        for result, shown, text in zip(predicted, copies, scored.texts, strict=True):
+            assert (text.document, text.words_read) == (shown.document, shown.words_read)
+            assert (text.family.sets == shown.kept).all() and text.family.kind == result.family
+            assert (text.kept == shown.kept).all()
             assert len(shown) == result.masks
 
     def test_certificates_that_estimate_predict_by_their_selection(self):
         options = {"certificate": "ablation", "masks": 50, "selection_masks": 30}
-        [copies] = smoothed("fixed", **options).voters([document(LETTERS)])
+        [copies] = smoothed("fixed", **options).copies([document(LETTERS)])
         assert copies.kept.tolist() == sampled_sets(12, 3, 30, 0, stream="selection").tolist()
 
     def test_the_fixed_family_is_what_it_was(self):
-        [copies] = smoothed("fixed").voters([document(LETTERS)])
-        assert copies.kept is family(12, 3).sets
+        [copies] = smoothed("fixed").copies([document(LETTERS)])
+        assert copies.kept.tolist() == family(12, 3).sets.tolist()
+        [again] = smoothed("fixed").copies([document(LETTERS)])
+        assert again.kept is copies.kept
 
     def test_count_reads_scores_as_the_classifier_does(self):
         classifier = SmoothedClassifier(keyword_classifier, keep=1, tolerance=0.1)
-        ballots = classifier.count(np.array([[0.5, 0.45], [0.2, 0.8]]))
-        assert ballots.uncertain.tolist() == [True, False] and ballots.points is None
+        votes = classifier.count([np.array([[0.5, 0.45], [0.2, 0.8]])])
+        assert votes.uncertain.tolist() == [True, False] and votes.points is None
         scoring = SmoothedClassifier(keyword_classifier, keep=1, ensemble="score")
-        assert scoring.count(np.array([[0.25, 0.75]])).means() == (0.25, 0.75)
+        assert scoring.count([np.array([[0.25, 0.75]])]).means().tolist() == [[0.25, 0.75]]
 
     def test_count_checks_the_labels(self):
         classifier = SmoothedClassifier(keyword_classifier, keep=1, labels=["a", "b", "c"])
         with pytest.raises(OptionError, match="labels names 3 classes"):
-            classifier.count(np.ones((4, 2)))
+            classifier.count([np.ones((4, 2))])
 
     def test_reseeded_changes_the_seed_only(self):
         first = SmoothedClassifier(
@@ -335,7 +343,7 @@ class TestSteps:
             labels=["n", "p"],
             tolerance=0.25,
         )
-        again = first.reseeded(9)
+        again = first.with_options(seed=9)
         assert again.base is first.base
         one, other = first.description(), again.description()
         assert other["options"].pop("seed") == 9 and one["options"].pop("seed") == 0
@@ -394,3 +402,34 @@ class TestOptions:
 
 GOLDEN = 0x4FD21034CDE407C4DF1C715C968CB24DFBA16AC5D5928A75DFB9674BCFD20F71
 GOLDEN_PAIR = 0x95C8AEA481ECA9A0E4F03550367E54B3D6F8BADAD106F559D752D1825F495737
+
+
+def test_large_families_are_not_remembered():
+    small = SmoothingOptions(keep=2, family="sampled", masks=1000)
+    large = SmoothingOptions(keep=2, family="sampled", masks=200_000)
+    assert fixed_family(small, "vote", 20) is fixed_family(small, "vote", 20)
+    assert fixed_family(small, "vote", 20) is not fixed_family(small, "estimation", 20)
+    first, again = (fixed_family(large, "vote", 20) for _ in range(2))
+    assert first is not again and np.array_equal(first.sets, again.sets)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"keep": 1},
+        {"keep": 3, "masks": 50},
+        {"mask_rate": 0.5, "family": "windows"},
+        {"keep": 2, "family": "sampled", "masks": 7},
+        {"keep": 2, "certificate": "ablation", "masks": 30, "selection_masks": 20},
+        {"keep": 2, "sampling": "fresh"},
+        {"keep": 20, "family": "all"},
+    ],
+    ids=str,
+)
+def test_copies_are_counted_without_a_classifier(options):
+    classifier = SmoothedClassifier(keyword_classifier, **options)
+    read = [document(LETTERS)]
+    samples = ["selection", "estimation"] if "certificate" in options else ["vote"]
+    texts = [text for sample in samples for text in classifier.copies(read, sample)]
+    expected = (sum(map(len, texts)), texts[0].kept.shape[1])
+    assert copies_of(classifier.options, len(read[0].words)) == expected

@@ -22,12 +22,17 @@ from ranmask import (
 from ranmask.attacks.api import as_victim
 from ranmask.attacks.synonym_victim import SynonymVictim
 from ranmask.attacks.victims import Question
-from ranmask.certificates import synonym_radius
-from ranmask.certificates.safer import _moves
+from ranmask.certificates.safer import _moves, synonym_radius
+from ranmask.certificates.votes import count_votes
 from ranmask.models import pretrained
 from ranmask.models.testing import hashing_classifier, keyword_classifier
-from ranmask.smoothing import certifying
-from ranmask.smoothing.votes import count_ballots
+from ranmask.words import document
+
+
+def asked(attempt, text, near):
+    """A question about texts as they are spelt."""
+    return Question(attempt, document(text), document(near))
+
 
 TABLE = {
     "good": ["fine", "poor", "great"],
@@ -134,7 +139,7 @@ class TestCopies:
 
     def test_many_copies_in_parts(self, monkeypatch):
         whole = smoothed(hashing_classifier, masks=50).predict(TEXTS)
-        monkeypatch.setattr("ranmask.smoothing.synonyms._COPIES_AT_ONCE", 60)
+        monkeypatch.setattr("ranmask.smoothing.voting.COPIES_AT_ONCE", 60)
         assert smoothed(hashing_classifier, masks=50).predict(TEXTS) == whole
 
     def test_pairs_keep_their_premise(self):
@@ -199,8 +204,12 @@ class TestResults:
         scores = np.repeat([[1, 0, 0], [0, 1, 0], [0, 0.45, 0.5]], [500, 200, 300], axis=0)
         overlaps = [Fraction(1)] * 2
         radii = [
-            certifying.synonym_radius(
-                count_ballots(scores, "vote", "scores", tolerance), 0, overlaps, alpha=0.05
+            synonym_radius(
+                count_votes(scores, "vote", "scores", tolerance).against([0])[0].tolist(),
+                0,
+                len(scores),
+                overlaps,
+                alpha=0.05,
             ).words
             for tolerance in (0, 0.1)
         ]
@@ -224,7 +233,7 @@ class TestResults:
 
     def test_seeds(self):
         one = smoothed(hashing_classifier, CHAIN, size=6, masks=50)
-        other = one.reseeded(1)
+        other = one.with_options(seed=1)
         texts = ["w5 w6 w7"] * 2
         assert one.predict(texts)[0] == one.predict(texts)[1]
         assert one.predict(texts) != other.predict(texts)
@@ -303,7 +312,7 @@ class TestVictim:
             one = smoothed(hashing_classifier, masks=40, ensemble=ensemble)
             victim = as_victim(one)
             assert isinstance(victim, SynonymVictim)
-            answers = victim.answer([Question(0, text, text) for text in TEXTS])
+            answers = victim.answer([asked(0, text, text) for text in TEXTS])
             expected = one.predict(TEXTS)
             assert answers.labels.tolist() == [result.label_id for result in expected]
             shares = [
@@ -315,26 +324,26 @@ class TestVictim:
     def test_many_texts_are_scored_together(self, monkeypatch):
         base = Noted(batch_size=10**6)
         victim = as_victim(smoothed(base, masks=40, recheck=0))
-        answers = victim.answer([Question(0, text, text) for text in TEXTS])
+        answers = victim.answer([asked(0, text, text) for text in TEXTS])
         assert len(base.seen) == 1 and victim.copies_scored == len(base.seen[0])
-        monkeypatch.setattr("ranmask.attacks.synonym_victim._COPIES_AT_ONCE", 50)
-        again = victim.answer([Question(0, text, text) for text in TEXTS])
+        monkeypatch.setattr("ranmask.attacks.synonym_victim.COPIES_AT_ONCE", 50)
+        again = victim.answer([asked(0, text, text) for text in TEXTS])
         assert len(base.seen) == 3 and (again.shares == answers.shares).all()
 
     def test_again_is_another_draw(self):
         victim = as_victim(smoothed(hashing_classifier, CHAIN, size=6, masks=30))
-        [one] = victim.answer([Question(0, "w5 w6 w7", "w5 w6 w7")]).shares
-        [other] = victim.again().answer([Question(0, "w5 w6 w7", "w5 w6 w7")]).shares
+        [one] = victim.answer([asked(0, "w5 w6 w7", "w5 w6 w7")]).shares
+        [other] = victim.again().answer([asked(0, "w5 w6 w7", "w5 w6 w7")]).shares
         assert (one != other).any()
 
     def test_attacked(self):
-        from ranmask.attacks.supplies import Supplies
-        from ranmask.attacks.vocabulary import Vocabulary
+        from ranmask.attacks.recipes import AttackResources
+        from ranmask.attacks.resources.word_lists import Vocabulary
 
-        words = Supplies(vocabulary=Vocabulary("made up", ("awful", "film", "bad")))
+        words = AttackResources(vocabulary=Vocabulary("made up", ("awful", "film", "bad")))
         # The table says nothing of "bad", so that it may break the label within the radius.
         [outcome] = attack(
-            smoothed(), ["a good film"], [1], "anywords", supplies=words, budget="radius"
+            smoothed(), ["a good film"], [1], "anywords", resources=words, budget="radius"
         )
         assert outcome.radius == 3 and outcome.status == "succeeded"
 

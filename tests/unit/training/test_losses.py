@@ -7,9 +7,8 @@ import numpy as np
 import pytest
 import torch
 
-from ranmask.certificates import exact_radius
+from ranmask.certificates.exact import exact_radius, single_word_radius
 from ranmask.certificates.families import Retention, all_sets
-from ranmask.certificates.single import single_word_radius
 from ranmask.training.losses import (
     certified_loss,
     certified_margins,

@@ -12,21 +12,20 @@ alike.  So that a row has the same bits in any company, no product has fewer (`_
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import partial
+from typing import NamedTuple
 
 import torch
 from torch.nn.functional import pad
 
-from ranmask.models.gpu.operations import Operations
+from ranmask.models.gpu.operations import TorchOperations
 from ranmask.models.gpu.packing import Packing
 from ranmask.models.gpu.weights import Encoder, Layer
 
 _LEAST_ROWS = {"cuda": 2048, "cpu": 16}  # from which on all were seen to be added up alike
 
 
-@dataclass(frozen=True, eq=False)
-class Start:
+class Start(NamedTuple):
     """Tokens at positions: their embeddings, and what the first layer projects them to."""
 
     hidden: torch.Tensor
@@ -36,13 +35,9 @@ class Start:
 class PackedEncoder:
     """Logits of packed rows, in the dtype and on the device of the model's parts."""
 
-    def __init__(self, parts: Encoder, operations: Operations) -> None:
+    def __init__(self, parts: Encoder, operations: TorchOperations) -> None:
         self._parts = parts
         self._operations = operations
-
-    def for_parts(self, parts: Encoder) -> PackedEncoder:
-        """Another model, computed by the same operations."""
-        return PackedEncoder(parts, self._operations)
 
     @property
     def device(self) -> torch.device:
@@ -51,7 +46,8 @@ class PackedEncoder:
 
     def refresh(self) -> None:
         """Follow weights that were trained since."""
-        self._parts.refresh()
+        for layer in self._parts.layers:
+            layer.query_key_value.refresh()
 
     def start(self, tokens: torch.Tensor, positions: torch.Tensor, types: torch.Tensor) -> Start:
         """A table of tokens at positions, to be used by any number of rows."""
@@ -70,12 +66,13 @@ class PackedEncoder:
         ``index`` None: the tokens are the rows of ``start`` as they stand.
         """
         parts, operations = self._parts, self._operations
+        attention = parts.heads, parts.scale
         *layers, last = parts.layers
         hidden, projected = start.hidden, start.projected
         for number, layer in enumerate(layers):
             if number:
                 projected = _steadily(layer.query_key_value, hidden)
-            context = operations.attend(projected, index, packing, parts.heads, parts.scale)
+            context = operations.attend(projected, None, index, packing, *attention)
             hidden = self._after_attention(layer, context, hidden, index)
             index = None
         firsts = packing.starts if index is None else index[packing.starts]
@@ -86,9 +83,7 @@ class PackedEncoder:
         else:
             width = projected.shape[1] // 3
             query, key_value = projected[firsts, :width], projected[:, width:]
-        context = operations.attend_first(
-            query, key_value, index, packing, parts.heads, parts.scale
-        )
+        context = operations.attend(key_value, query, index, packing, *attention)
         return _steadily(parts.head, self._after_attention(last, context, first, None))
 
     def _after_attention(

@@ -1,4 +1,4 @@
-"""`Operations` by Triton kernels, for NVIDIA GPUs.
+"""`TorchOperations` by Triton kernels, for NVIDIA GPUs.
 
 Attention takes a group of whole rows in one program (`packing`): scores of all pairs of their
 tokens are one small product, of which those within a row are kept.  So rows of a few tokens cost
@@ -17,6 +17,7 @@ import triton
 import triton.language as tl
 from torch import nn
 
+from ranmask.models.gpu.operations import TorchOperations
 from ranmask.models.gpu.packing import Packing
 
 _LOG2_E = 1.4426950408889634
@@ -25,34 +26,52 @@ _AT_ONCE = 2048
 _LEAST = 16  # of rows and columns in a product
 
 
-class TritonOperations:
-    """`Operations` on a GPU."""
+class TritonOperations(TorchOperations):
+    """The same on a GPU."""
 
     def attend(
         self,
-        query_key_value: torch.Tensor,
+        projected: torch.Tensor,
+        query: torch.Tensor | None,
         index: torch.Tensor | None,
         packing: Packing,
         heads: int,
         scale: float,
     ) -> torch.Tensor:
-        query, key, value = query_key_value.chunk(3, dim=1)
-        out = query.new_empty(packing.tokens, query.shape[1])
-        _launch_attention(query, key, value, out, index, packing, heads, scale, first=False)
-        return out
-
-    def attend_first(
-        self,
-        query: torch.Tensor,
-        key_value: torch.Tensor,
-        index: torch.Tensor | None,
-        packing: Packing,
-        heads: int,
-        scale: float,
-    ) -> torch.Tensor:
-        key, value = key_value.chunk(2, dim=1)
-        out = query.new_empty(query.shape)
-        _launch_attention(query, key, value, out, index, packing, heads, scale, first=True)
+        first = query is not None
+        if query is None:
+            query, key, value = projected.chunk(3, dim=1)
+            out = query.new_empty(packing.tokens, query.shape[1])
+        else:
+            key, value = projected.chunk(2, dim=1)
+            out = query.new_empty(query.shape)
+        size = out.shape[1] // heads
+        block = max(_LEAST, triton.next_power_of_2(size))
+        for part in packing.groups:
+            tiles = part.groups if first else part.tiles
+            keys, warps = _shape(part.columns, block, out.dtype)
+            _attention[(len(tiles) * heads,)](
+                query,
+                key,
+                value,
+                out,
+                packing.owner if index is None else index,
+                packing.owner,
+                tiles,
+                query.stride(0),
+                key.stride(0),
+                out.stride(0),
+                scale * _LOG2_E,
+                heads,
+                SIZE=size,
+                BLOCK=block,
+                QUERIES=max(_LEAST, part.columns // 2) if first else part.columns,
+                KEYS=keys,
+                FIRST=first,
+                SLOTS=part.shared,
+                INDEXED=index is not None,
+                num_warps=warps,
+            )
         return out
 
     def add_and_norm(
@@ -101,47 +120,6 @@ def _shape(columns: int, size: int, dtype: torch.dtype) -> tuple[int, int]:
     if dtype == torch.float32:
         return min(columns, 32), 1 if columns == _LEAST else max(1, columns * size // 512)
     return columns, 1 if columns < 64 or size <= 32 else 2
-
-
-def _launch_attention(
-    query: torch.Tensor,
-    key: torch.Tensor,
-    value: torch.Tensor,
-    out: torch.Tensor,
-    index: torch.Tensor | None,
-    packing: Packing,
-    heads: int,
-    scale: float,
-    *,
-    first: bool,
-) -> None:
-    size = out.shape[1] // heads
-    block = max(_LEAST, triton.next_power_of_2(size))
-    for part in packing.groups:
-        tiles = part.groups if first else part.tiles
-        keys, warps = _shape(part.columns, block, out.dtype)
-        _attention[(len(tiles) * heads,)](
-            query,
-            key,
-            value,
-            out,
-            packing.owner if index is None else index,
-            packing.owner,
-            tiles,
-            query.stride(0),
-            key.stride(0),
-            out.stride(0),
-            scale * _LOG2_E,
-            heads,
-            SIZE=size,
-            BLOCK=block,
-            QUERIES=max(_LEAST, part.columns // 2) if first else part.columns,
-            KEYS=keys,
-            FIRST=first,
-            SLOTS=part.shared,
-            INDEXED=index is not None,
-            num_warps=warps,
-        )
 
 
 @triton.jit

@@ -5,7 +5,7 @@ the kept words before it, its *shift*.  All tokens at all positions are one tabl
 is a list of places.  The host makes the table, text by text, and sends kept sets; the device finds
 the places, for as many rows at a time as a batch has.
 
-Texts that this does not suit are left to `encoding`: see `suits`.
+Texts that this does not suit are left to `encoding`: see `SpeltText.suits`.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ import torch
 
 from ranmask.models.base import MaskedCopies
 from ranmask.models.encoding import Ids, WordEncoder
-from ranmask.models.frames import Frame
 from ranmask.models.gpu.packing import Packing, to_device
+from ranmask.models.special_tokens import Frame
 
 FEW_COPIES = 64
 """A text of fewer is laid out faster together with others, on the host."""
@@ -48,37 +48,41 @@ class SpeltText:
         """Entries that the table has for this text alone."""
         return len(self.frame.before) + len(self.tokens) * self.shifts
 
+    @property
+    def longest(self) -> int:
+        """The most tokens that a row may have, in the masked row."""
+        return len(self.frame.before) + len(self.sizes) + self.most_extra + len(self.frame.after)
+
+    def suits(self, encoder: WordEncoder) -> bool:
+        """Whether a table pays: no row is cut, no word is empty, and rows share its entries."""
+        return (
+            self.longest <= encoder.longest
+            and bool(self.sizes.min() > 0)
+            and _LEAST_SHARING * self.table_size <= int(self.lengths.sum())
+        )
+
     def goes_with(self, other: SpeltText) -> bool:
         """Whether both are of one kind, and so may be in one table."""
         mine, its = self.frame, other.frame
         return (mine.after, mine.body_type) == (its.after, its.body_type)
 
 
-def spell(
-    copies: MaskedCopies, words: Sequence[tuple[int, ...]], frame: Frame, hide: str
-) -> SpeltText:
-    """A text whose words' tokens are known."""
-    sizes = np.array([len(ids) for ids in words], dtype=np.int64)
-    tokens = np.array([token for ids in words for token in ids], dtype=np.int64)
-    kept = copies.kept
-    visible = kept.shape[1]
-    largest = np.sort(sizes - 1)[::-1][:visible]
-    around = len(frame.before) + len(frame.after)
-    shown = sizes[kept.T].sum(axis=0)  # sums of long rows are far faster than of short ones
-    lengths = shown + around + (len(words) - visible if hide == "mask" else 0)
-    extra = int(largest.sum())
-    return SpeltText(copies, frame, tokens, sizes, 1 + extra - int(largest[-1]), extra, lengths)
-
-
-def suits(text: SpeltText, encoder: WordEncoder) -> bool:
-    """Whether a table pays for a text, none of whose rows is cut, and no word of it is empty."""
-    frame = text.frame
-    longest = len(frame.before) + len(text.sizes) + text.most_extra + len(frame.after)
-    return (
-        longest <= encoder.longest
-        and bool(text.sizes.min() > 0)
-        and _LEAST_SHARING * text.table_size <= int(text.lengths.sum())
-    )
+def spell(copies: Sequence[MaskedCopies], encoder: WordEncoder) -> list[SpeltText]:
+    """Texts by the tokens that an encoder gives their words."""
+    texts = []
+    for text, (words, frame) in zip(copies, encoder.spelt(copies), strict=True):
+        sizes = np.array([len(ids) for ids in words], dtype=np.int64)
+        tokens = np.array([token for ids in words for token in ids], dtype=np.int64)
+        visible = text.kept.shape[1]
+        largest = np.sort(sizes - 1)[::-1][:visible]
+        extra = int(largest.sum())
+        lengths = sizes[text.kept.T].sum(axis=0)  # sums of long rows are far faster than of short
+        lengths += len(frame.before) + len(frame.after)
+        if encoder.hide == "mask":
+            lengths += len(words) - visible
+        shifts = 1 + extra - int(largest[-1])
+        texts.append(SpeltText(text, frame, tokens, sizes, shifts, extra, lengths))
+    return texts
 
 
 class SharedRows:
@@ -88,7 +92,7 @@ class SharedRows:
     position; then come the texts, each with the tokens that begin its rows and those of its words.
 
     Args:
-        texts: The texts, which `suits`.
+        texts: The texts, which it suits.
         encoder: Where their tokens come from.
         first_position: The position that the model gives to a row's first token.
         device: Where rows are laid out.
@@ -106,42 +110,33 @@ class SharedRows:
         self._most_tokens = max(int(text.sizes.max()) for text in texts)
         self._most_before = max(len(text.frame.before) for text in texts)
         self.lengths = np.concatenate([text.lengths for text in texts])
-        self._width = 1 + max(
-            len(text.frame.before) + len(text.sizes) + text.most_extra + self._after
-            for text in texts
-        )
-        table = _Table(texts, encoder.mask_id, self._width)
+        self._width = 1 + max(text.longest for text in texts)
+        table, text_places, word_places = _table(texts, encoder.mask_id, self._width)
+        table[1] += first_position
         counts = np.array([len(text.sizes) for text in texts])
-        words = int(counts.sum())
         of_text = [
             (len(text.frame.before), place, len(text.sizes), text.shifts)
-            for text, place in zip(texts, table.text_places, strict=True)
+            for text, place in zip(texts, text_places, strict=True)
         ]
         # One more word than there are, without tokens: rows that show fewer words show it too.
-        (
-            self.tokens,
-            self.positions,
-            self.types,
-            self._words,
-            self._sizes,
-            self._places,
-            self._standing,
-            self._text,
-            self._of_text,
-        ) = to_device(
+        nothing = np.zeros(1, dtype=np.int64)
+        of_words = [
+            np.concatenate([*(text.sizes for text in texts), nothing]),
+            np.concatenate([*word_places, nothing]),
+            np.concatenate([*map(np.arange, counts), nothing]),
+        ]
+        entries, self._words, words, self._text, self._of_text = to_device(
             [
-                table.tokens,
-                table.positions + first_position,
-                table.types,
-                _padded(texts, np.cumsum(counts) - counts, words),
-                _with_nothing([text.sizes for text in texts]),
-                _with_nothing(table.word_places),
-                _with_nothing([np.arange(count) for count in counts]),
+                table,
+                _padded(texts, np.cumsum(counts) - counts, int(counts.sum())),
+                np.stack(of_words),
                 np.repeat(np.arange(len(texts)), [len(text.copies) for text in texts]),
                 np.array(of_text).T,
             ],
             device,
         )
+        self.tokens, self.positions, self.types = entries
+        self._sizes, self._places, self._standing = words
         self._extra = (self._sizes - 1).clamp(min=0)
 
     def index(self, packing: Packing) -> torch.Tensor:
@@ -178,38 +173,32 @@ def _count_to(number: int, like: torch.Tensor) -> torch.Tensor:
     return torch.arange(number, device=like.device)
 
 
-class _Table:
-    """The table's columns, and where texts and words begin in it."""
-
-    def __init__(self, texts: Sequence[SpeltText], mask_id: int, width: int) -> None:
-        frame = texts[0].frame
-        everywhere = np.arange(width)
-        ends = (mask_id, *frame.after)
-        tokens = [np.repeat(np.array(ends, dtype=np.int64), width)]
-        positions = [np.tile(everywhere, len(ends))]
-        types = [np.full(len(ends) * width, frame.body_type)]
-        size = len(ends) * width
-        self.text_places: list[int] = []
-        self.word_places: list[Ids] = []
-        for text in texts:
-            before, body = text.frame.before, len(text.tokens)
-            offsets = np.cumsum(text.sizes) - text.sizes
-            # Of each token: the word that it belongs to, and which token of that word it is.
-            word = np.repeat(np.arange(len(text.sizes)), text.sizes)
-            stands = len(before) + word + np.arange(body) - offsets[word]
-            shift = np.arange(text.shifts)
-            tokens += [np.array(before, dtype=np.int64), np.repeat(text.tokens, text.shifts)]
-            positions += [np.arange(len(before)), (stands[:, None] + shift).ravel()]
-            types += [
-                np.zeros(len(before), dtype=np.int64),
-                np.full(body * text.shifts, frame.body_type),
-            ]
-            self.text_places.append(size)
-            self.word_places.append(size + len(before) + offsets * text.shifts)
-            size += text.table_size
-        self.tokens = np.concatenate(tokens)
-        self.positions = np.concatenate(positions)
-        self.types = np.concatenate(types)
+def _table(
+    texts: Sequence[SpeltText], mask_id: int, width: int
+) -> tuple[Ids, list[int], list[Ids]]:
+    """Tokens, positions and types of the table; where texts and where words begin in it."""
+    frame = texts[0].frame
+    ends = np.array((mask_id, *frame.after), dtype=np.int64)
+    size = len(ends) * width
+    everywhere = np.tile(np.arange(width), len(ends))
+    parts = [[np.repeat(ends, width), everywhere, np.full(size, frame.body_type)]]
+    text_places: list[int] = []
+    word_places: list[Ids] = []
+    for text in texts:
+        before = np.array(text.frame.before, dtype=np.int64)
+        offsets = np.cumsum(text.sizes) - text.sizes
+        # Of each token: the word that it belongs to, and which token of that word it is.
+        word = np.repeat(np.arange(len(text.sizes)), text.sizes)
+        stands = len(before) + word + np.arange(len(word)) - offsets[word]
+        moved = (stands[:, None] + np.arange(text.shifts)).ravel()
+        parts += [
+            [before, np.arange(len(before)), np.zeros_like(before)],
+            [np.repeat(text.tokens, text.shifts), moved, np.full(len(moved), frame.body_type)],
+        ]
+        text_places.append(size)
+        word_places.append(size + len(before) + offsets * text.shifts)
+        size += text.table_size
+    return np.concatenate(parts, axis=1), text_places, word_places
 
 
 def _padded(texts: Sequence[SpeltText], first_words: Ids, nothing: int) -> Ids:
@@ -222,7 +211,3 @@ def _padded(texts: Sequence[SpeltText], first_words: Ids, nothing: int) -> Ids:
         words[: kept.shape[1], row : row + len(kept)] = kept.T + first
         row += len(kept)
     return words
-
-
-def _with_nothing(parts: Sequence[Ids]) -> Ids:
-    return np.concatenate([*parts, np.zeros(1, dtype=np.int64)])

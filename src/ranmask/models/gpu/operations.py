@@ -1,13 +1,13 @@
-"""What a layer does besides products of matrices, written plainly: for any device and dtype.
+"""What a layer does besides products of matrices.
 
-`Operations` is the seam to kernels that do the same faster (`kernels`).  Where ``index`` is given,
-a token's row is not its own but that row of a table, which all copies of a text share.
+`TorchOperations` is plain PyTorch, for any device and dtype; `kernels` does the same faster.  Where
+``index`` is given, a token's row is not its own but that row of a table, which all copies of a
+text share.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Protocol
 
 import torch
 from torch import nn
@@ -20,29 +20,45 @@ from ranmask.models.gpu.packing import Packing
 _BACKENDS = [SDPBackend.FLASH_ATTENTION, SDPBackend.EFFICIENT_ATTENTION, SDPBackend.MATH]
 
 
-class Operations(Protocol):
-    """Attention within rows, and a residual with its norm."""
+class TorchOperations:
+    """By PyTorch alone: rows of one length at a time, so that none is padded."""
 
     def attend(
         self,
-        query_key_value: torch.Tensor,
+        projected: torch.Tensor,
+        query: torch.Tensor | None,
         index: torch.Tensor | None,
         packing: Packing,
         heads: int,
         scale: float,
     ) -> torch.Tensor:
-        """Every token to every token of its row: (tokens, 3 * width) to (tokens, width)."""
+        """Attention within rows: from every token, or from the first of each row.
 
-    def attend_first(
-        self,
-        query: torch.Tensor,
-        key_value: torch.Tensor,
-        index: torch.Tensor | None,
-        packing: Packing,
-        heads: int,
-        scale: float,
-    ) -> torch.Tensor:
-        """The first token of each row to its row: (rows, width), (tokens, 2 * width) to rows."""
+        From every token: ``projected`` holds queries, keys and values, (tokens, 3 * width).  From
+        the first: ``query`` holds their queries, (rows, width), and ``projected`` the rest.
+        """
+        own = projected if index is None else projected[index]
+        from_all = query is None
+        if query is None:
+            query, key, value = own.chunk(3, dim=1)
+        else:
+            key, value = own.chunk(2, dim=1)
+        out = torch.empty(query.shape, dtype=query.dtype, device=query.device)
+        asked = token = 0
+        for length, rows in packing.runs:
+            queries = length if from_all else 1
+            mine = slice(asked, asked + queries * rows)
+            some = slice(token, token + length * rows)
+            with sdpa_kernel(_BACKENDS):
+                context = scaled_dot_product_attention(
+                    query[mine].view(rows, queries, heads, -1).transpose(1, 2),
+                    key[some].view(rows, length, heads, -1).transpose(1, 2),
+                    value[some].view(rows, length, heads, -1).transpose(1, 2),
+                    scale=scale,
+                )
+            out[mine] = context.transpose(1, 2).reshape(rows * queries, -1)
+            asked, token = mine.stop, some.stop
+        return out
 
     def add_and_norm(
         self,
@@ -52,80 +68,11 @@ class Operations(Protocol):
         norm: nn.LayerNorm,
     ) -> torch.Tensor:
         """The norm of ``rows`` plus ``residual``.  ``rows`` may be overwritten."""
-
-    def activate(
-        self, activation: Callable[[torch.Tensor], torch.Tensor], rows: torch.Tensor
-    ) -> torch.Tensor:
-        """What ``activation`` makes of ``rows``, which may be overwritten."""
-
-
-class PlainOperations:
-    """`Operations` by PyTorch alone: rows of one length at a time, so that none is padded."""
-
-    def attend(
-        self,
-        query_key_value: torch.Tensor,
-        index: torch.Tensor | None,
-        packing: Packing,
-        heads: int,
-        scale: float,
-    ) -> torch.Tensor:
-        own = query_key_value if index is None else query_key_value[index]
-        query, key, value = own.chunk(3, dim=1)
-        return _run_by_run(query, key, value, packing, heads, scale)
-
-    def attend_first(
-        self,
-        query: torch.Tensor,
-        key_value: torch.Tensor,
-        index: torch.Tensor | None,
-        packing: Packing,
-        heads: int,
-        scale: float,
-    ) -> torch.Tensor:
-        own = key_value if index is None else key_value[index]
-        key, value = own.chunk(2, dim=1)
-        return _run_by_run(query, key, value, packing, heads, scale)
-
-    def add_and_norm(
-        self,
-        rows: torch.Tensor,
-        residual: torch.Tensor,
-        index: torch.Tensor | None,
-        norm: nn.LayerNorm,
-    ) -> torch.Tensor:
         normed: torch.Tensor = norm(rows.add_(residual if index is None else residual[index]))
         return normed
 
     def activate(
         self, activation: Callable[[torch.Tensor], torch.Tensor], rows: torch.Tensor
     ) -> torch.Tensor:
+        """What ``activation`` makes of ``rows``, which may be overwritten."""
         return activation(rows)
-
-
-def _run_by_run(
-    query: torch.Tensor,
-    key: torch.Tensor,
-    value: torch.Tensor,
-    packing: Packing,
-    heads: int,
-    scale: float,
-) -> torch.Tensor:
-    """Attention from all tokens of each row, or from its first: as many as ``query`` has."""
-    out = torch.empty(query.shape, dtype=query.dtype, device=query.device)
-    from_all = len(query) == packing.tokens
-    asked = token = 0
-    for length, rows in packing.runs:
-        queries = length if from_all else 1
-        own = slice(asked, asked + queries * rows)
-        some = slice(token, token + length * rows)
-        with sdpa_kernel(_BACKENDS):
-            context = scaled_dot_product_attention(
-                query[own].view(rows, queries, heads, -1).transpose(1, 2),
-                key[some].view(rows, length, heads, -1).transpose(1, 2),
-                value[some].view(rows, length, heads, -1).transpose(1, 2),
-                scale=scale,
-            )
-        out[own] = context.transpose(1, 2).reshape(rows * queries, -1)
-        asked, token = own.stop, some.stop
-    return out

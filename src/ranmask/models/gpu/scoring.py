@@ -15,58 +15,67 @@ import torch
 
 from ranmask.errors import ClassifierError
 from ranmask.models.base import MaskedCopies, Scores
-from ranmask.models.batching import Batch
+from ranmask.models.batching import by_text
 from ranmask.models.encoding import Ids, TokenRows, WordEncoder
-from ranmask.models.frames import Frame
 from ranmask.models.gpu.forward import PackedEncoder, Start
-from ranmask.models.gpu.layout import FEW_COPIES, SharedRows, SpeltText, spell, suits
+from ranmask.models.gpu.layout import FEW_COPIES, SharedRows, SpeltText, spell
+from ranmask.models.gpu.operations import TorchOperations
 from ranmask.models.gpu.packing import Packing, cut, pack, to_device
-from ranmask.models.gpu.weights import known_parts
+from ranmask.models.gpu.weights import encoder_parts
 
-_TEXTS_AT_ONCE = 16
+_TEXTS_AT_ONCE = 16  # tokenised together: few, so that the device soon has work
 
 _Begin: TypeAlias = Callable[[Packing], tuple[Start, torch.Tensor | None]]
 """What the tokens of a batch begin with, and their places in it."""
 
 
-class PackedEngine:
-    """Logits of copies, token rows and batches, not checked to be finite.
+class PackedScorer:
+    """Logits of copies and token rows, not checked to be finite.
 
     Args:
-        model: What computes logits.
+        model: A model whose structure `weights` knows.
+        operations: What computes it.
         encoder: What makes token rows.
         first_position: The position that the model gives to a row's first token.
         tokens: Most tokens of a batch.
     """
 
     def __init__(
-        self, model: PackedEncoder, encoder: WordEncoder, first_position: int, tokens: int
+        self,
+        model: Any,
+        operations: TorchOperations,
+        encoder: WordEncoder,
+        first_position: int,
+        tokens: int,
     ) -> None:
-        self._model = model
+        self._model = PackedEncoder(encoder_parts(model), operations)
+        self._given = operations, encoder, first_position, tokens
         self._encoder = encoder
         self._first_position = first_position
         self._tokens = tokens
 
-    def for_model(self, model: Any) -> PackedEngine:
-        """The same engine for a copy of the model, in another dtype or on another device."""
-        return PackedEngine(
-            self._model.for_parts(known_parts(model)),
-            self._encoder,
-            self._first_position,
-            self._tokens,
-        )
+    def for_model(self, model: Any) -> PackedScorer:
+        """The same for a copy of the model, in another dtype or on another device."""
+        return PackedScorer(model, *self._given)
 
     def score(self, copies: Sequence[MaskedCopies]) -> Scores:
         """Logits of all copies of all texts, in their order."""
-        found: list[tuple[list[int], torch.Tensor]] = []
         others: list[int] = []
         with self._computing():
-            for numbers, texts in self._shared(copies, others):
-                found.append((numbers, self._of_shared(texts)))
+            found = [
+                (numbers, self._of_shared(texts)) for numbers, texts in self._shared(copies, others)
+            ]
             if others:
                 rows = self._encoder.rows_of_all([copies[number] for number in others])
                 found.append((others, self._of_rows(rows, self._tokens)))
-            return _in_order(found, [len(one) for one in copies])
+            if not found:
+                raise ClassifierError("no copies to score")
+            logits = _on_host(torch.cat([part for _, part in found]))
+        order = [number for numbers, _ in found for number in numbers]
+        if order == sorted(order):
+            return logits
+        parts = dict(zip(order, by_text(logits, [copies[place] for place in order]), strict=True))
+        return np.concatenate([parts[number] for number in range(len(copies))])
 
     def score_rows(self, rows: Sequence[TokenRows], tokens: int | None = None) -> Scores:
         """Logits of token rows, in their order; ``tokens``: most of a batch."""
@@ -74,19 +83,6 @@ class PackedEngine:
             raise ClassifierError("no copies to score")
         with self._computing():
             return _on_host(self._of_rows(rows, tokens or self._tokens))
-
-    def score_batch(self, batch: Batch) -> Scores:
-        """Logits of one batch, without its padding."""
-        width = batch.ids.shape[1]
-        lengths = np.full(len(batch.ids), width)
-        if batch.visible is not None:
-            lengths = batch.visible.sum(axis=1)
-        used = np.arange(width) < lengths[:, None]
-        with self._computing():
-            begin = self._begin_flat(
-                lengths, batch.ids[used], batch.positions[used], batch.types[used]
-            )
-            return _on_host(self._all(lengths, int(lengths.sum()), begin))
 
     @contextmanager
     def _computing(self) -> Iterator[None]:
@@ -101,14 +97,13 @@ class PackedEngine:
         self, copies: Sequence[MaskedCopies], others: list[int]
     ) -> Iterator[tuple[list[int], list[SpeltText]]]:
         """Texts to lay out on the device, a batch at a time; the ``others`` are noted."""
-        many = [number for number, one in enumerate(copies) if len(one) >= FEW_COPIES]
-        others.extend(number for number, one in enumerate(copies) if len(one) < FEW_COPIES)
+        many = [number for number, text in enumerate(copies) if len(text) >= FEW_COPIES]
+        others.extend(number for number, text in enumerate(copies) if len(text) < FEW_COPIES)
         numbers: list[int] = []
         texts: list[SpeltText] = []
         tokens = 0
-        for number, words, frame in self._spelt(copies, many):
-            text = spell(copies[number], words, frame, self._encoder.hide)
-            if not suits(text, self._encoder):
+        for number, text in self._spelt(copies, many):
+            if not text.suits(self._encoder):
                 others.append(number)
                 continue
             own = int(text.lengths.sum())
@@ -123,13 +118,12 @@ class PackedEngine:
 
     def _spelt(
         self, copies: Sequence[MaskedCopies], numbers: Sequence[int]
-    ) -> Iterator[tuple[int, list[tuple[int, ...]], Frame]]:
-        """Some texts' words as tokens, a few at a time: so that the device soon has work."""
+    ) -> Iterator[tuple[int, SpeltText]]:
+        """Some of the texts, as tokens."""
         for start in range(0, len(numbers), _TEXTS_AT_ONCE):
             some = numbers[start : start + _TEXTS_AT_ONCE]
-            spelt = self._encoder.spelt([copies[number] for number in some])
-            for number, (words, frame) in zip(some, spelt, strict=True):
-                yield number, words, frame
+            texts = spell([copies[number] for number in some], self._encoder)
+            yield from zip(some, texts, strict=True)
 
     def _of_shared(self, texts: Sequence[SpeltText]) -> torch.Tensor:
         rows = SharedRows(texts, self._encoder, self._first_position, self._model.device)
@@ -137,39 +131,24 @@ class PackedEngine:
         return self._all(rows.lengths, self._tokens, lambda packing: (start, rows.index(packing)))
 
     def _of_rows(self, rows: Sequence[TokenRows], tokens: int) -> torch.Tensor:
-        used = [np.arange(text.ids.shape[1]) < text.lengths[:, None] for text in rows]
-        types = [
-            np.broadcast_to(
-                np.where(np.arange(one.shape[1]) < text.first_body_place, 0, text.body_type),
-                one.shape,
-            )
-            for text, one in zip(rows, used, strict=True)
-        ]
+        flat = []
+        for text in rows:
+            column = np.arange(text.ids.shape[1])
+            used = column < text.lengths[:, None]
+            types = np.where(column < text.first_body_place, 0, text.body_type)
+            positions = text.positions[used] + self._first_position
+            flat.append([text.ids[used], positions, np.broadcast_to(types, used.shape)[used]])
         lengths = np.concatenate([text.lengths for text in rows])
-        begin = self._begin_flat(
-            lengths,
-            np.concatenate([text.ids[one] for text, one in zip(rows, used, strict=True)]),
-            np.concatenate([text.positions[one] for text, one in zip(rows, used, strict=True)]),
-            np.concatenate([kind[one] for kind, one in zip(types, used, strict=True)]),
-        )
-        return self._all(lengths, tokens, begin)
-
-    def _begin_flat(self, lengths: Ids, ids: Ids, positions: Ids, types: Ids) -> _Begin:
-        """For rows whose tokens are there one after another."""
         columns, first = to_device(
-            [
-                np.stack([ids, positions + self._first_position, types]),
-                np.cumsum(lengths) - lengths,
-            ],
-            self._model.device,
+            [np.concatenate(flat, axis=1), np.cumsum(lengths) - lengths], self._model.device
         )
 
-        def begin(packing: Packing) -> tuple[Start, torch.Tensor | None]:
+        def begin(packing: Packing) -> tuple[Start, None]:
             moved = first[packing.rows] - packing.starts
             places = torch.arange(packing.tokens, device=moved.device) + moved[packing.owner]
             return self._model.start(*columns[:, places]), None
 
-        return begin
+        return self._all(lengths, tokens, begin)
 
     def _all(self, lengths: Ids, tokens: int, begin: _Begin) -> torch.Tensor:
         """Logits of all rows, on the device."""
@@ -183,19 +162,6 @@ class PackedEngine:
         if logits is None:
             raise ClassifierError("no copies to score")
         return logits
-
-
-def _in_order(found: Sequence[tuple[list[int], torch.Tensor]], sizes: Sequence[int]) -> Scores:
-    """Logits of texts, found in another order."""
-    if not found:
-        raise ClassifierError("no copies to score")
-    order = [number for numbers, _ in found for number in numbers]
-    logits = _on_host(torch.cat([part for _, part in found]))
-    if order == sorted(order):
-        return logits
-    ends = np.cumsum([sizes[number] for number in order])[:-1]
-    parts = dict(zip(order, np.split(logits, ends), strict=True))
-    return np.concatenate([parts[number] for number in range(len(sizes))])
 
 
 def _on_host(logits: torch.Tensor) -> Scores:

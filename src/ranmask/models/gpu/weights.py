@@ -82,38 +82,24 @@ class Encoder:
     scale: float
     head: Callable[[torch.Tensor], torch.Tensor]
 
-    def refresh(self) -> None:
-        """Follow weights that were trained since."""
-        for layer in self.layers:
-            layer.query_key_value.refresh()
 
-
-def encoder_parts(model: Any) -> Encoder | None:
-    """The parts of ``model``; None where its class, or something in it, is not known here."""
-    if getattr(model.config, "_attn_implementation", None) not in _ATTENTIONS:
-        return None
-    if getattr(model.config, "is_decoder", False) or model.config.num_hidden_layers < 1:
-        return None
+def encoder_parts(model: Any) -> Encoder:
+    """The parts of ``model``; refused where its class, or something in it, is not known here."""
     name = type(model).__name__
-    try:
-        if name == "DistilBertForSequenceClassification":
-            return _distilbert(model)
-        if name == "BertForSequenceClassification":
-            pooler = model.bert.pooler
-            return _bert(model.bert, lambda first: model.classifier(pooler(first[:, None])))
-        if name in _CLASSIFIER_READS_ROWS:
-            return _bert(model.base_model, lambda first: model.classifier(first[:, None]))
-    except AttributeError:  # built otherwise than the versions that we know
-        return None
-    return None
-
-
-def known_parts(model: Any) -> Encoder:
-    """The parts of a model that is known."""
-    parts = encoder_parts(model)
-    if parts is None:
-        raise ModelError(f"the structure of {type(model).__name__} is not known to the engine")
-    return parts
+    config = model.config
+    known = getattr(config, "_attn_implementation", None) in _ATTENTIONS
+    if known and not getattr(config, "is_decoder", False) and config.num_hidden_layers >= 1:
+        try:
+            if name == "DistilBertForSequenceClassification":
+                return _distilbert(model)
+            if name == "BertForSequenceClassification":
+                pooler = model.bert.pooler
+                return _bert(model.bert, lambda first: model.classifier(pooler(first[:, None])))
+            if name in _CLASSIFIER_READS_ROWS:
+                return _bert(model.base_model, lambda first: model.classifier(first[:, None]))
+        except AttributeError:  # built otherwise than the versions that we know
+            pass
+    raise ModelError(f"the structure of {name} is not known to it")
 
 
 def _bert(body: Any, head: Callable[[torch.Tensor], torch.Tensor]) -> Encoder:

@@ -7,12 +7,11 @@ from fractions import Fraction
 from pathlib import Path
 
 from ranmask.attacks.api import AnyVictim, as_victim
-from ranmask.attacks.engine import Engine
-from ranmask.attacks.recipe import Budget, Recipe
-from ranmask.attacks.recipes import build_recipe
+from ranmask.attacks.loop import AttackLoop
+from ranmask.attacks.recipe import AttackRecipe, Budget
+from ranmask.attacks.recipes import AttackResources, Preset, build_recipe
 from ranmask.attacks.runs import attack_rows
 from ranmask.attacks.summary import AttackSummary
-from ranmask.attacks.supplies import Preset, Supplies
 from ranmask.certificates.families import round_half_up
 from ranmask.data import Corpus
 from ranmask.data.rows import Row
@@ -60,7 +59,7 @@ class AttackPlan:
 
     Args:
         recipe: A recipe of the engine, or its name.
-        supplies: Resources of a recipe that is given by name; ``preset``: its settings.
+        resources: Resources of a recipe that is given by name; ``preset``: its settings.
         share: Of the rows, which part is attacked.
         seed: Fixes which rows, and every random choice of the attack.
         budget: Most words that may change; the recipe's own where None.
@@ -68,8 +67,8 @@ class AttackPlan:
         together: How many texts are attacked in lock-step.
     """
 
-    recipe: str | Recipe
-    supplies: Supplies | None = None
+    recipe: str | AttackRecipe
+    resources: AttackResources | None = None
     preset: Preset = "ranmask-2021"
     share: Fraction = HALF
     seed: int = 0
@@ -77,11 +76,11 @@ class AttackPlan:
     most_queries: int | None = None
     together: int = 64
 
-    def built(self) -> Recipe:
-        """The recipe, made with its supplies."""
-        if isinstance(self.recipe, Recipe):
+    def built(self) -> AttackRecipe:
+        """The recipe, made with its resources."""
+        if isinstance(self.recipe, AttackRecipe):
             return self.recipe
-        return build_recipe(self.recipe, self.supplies, self.preset)
+        return build_recipe(self.recipe, self.resources, self.preset)
 
 
 def attack_half(
@@ -113,7 +112,7 @@ def attack_half(
             f"{', '.join(train.label_names)}: their order must be the same"
         )
     rows = attacked_rows(train, without=without, share=plan.share, seed=plan.seed)
-    engine = Engine(
+    engine = AttackLoop(
         attacked,
         plan.built(),
         budget=plan.budget,

@@ -93,7 +93,7 @@ def augmented_corpus(
                 "and give the file of attacked texts to all processes"
             )
         recipe = plan.built()  # what can be refused is refused before the victim is trained
-        if recipe.needs_certificate or isinstance(plan.budget or recipe.budget, str):
+        if recipe.ranking.needs_certificate or isinstance(plan.budget or recipe.budget, str):
             raise OptionError(
                 f"the recipe {recipe.name} asks for a certificate, which a plain victim has not: "
                 "attack it with `ranmask attack --budget N` and give the file with --attacked, or "

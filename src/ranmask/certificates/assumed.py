@@ -1,0 +1,60 @@
+"""What each certificate rests on, in words."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+_SUBSTITUTION = "words are replaced one for one; none is inserted, deleted, split or joined"
+_EDITS = "each edit replaces, inserts or deletes one word; reordering the words is free"
+_LONGER = "a text that grows beyond {} words is refused, not classified"
+_PREMISE = "the premise does not change"
+_DETERMINISTIC = "the base classifier always says the same of the same visible words"
+_IDEAL_VOTE = "the label is that of a vote over all kept sets, of which predict() takes a sample"
+_FROM_TABLE = (
+    "words are replaced only by words that the table {!r} lists for them, in the same case and "
+    "with the same punctuation around them"
+)
+_SEED = "the text was not chosen by someone who knows the seed {}"
+_IDEAL_COPIES = "the label is that of a vote over all random copies, of which predict() draws some"
+_TOLERANCE = "recomputing a copy moves no output of the model by more than {:.3g}"
+_CHECKED = "checked on up to {} of the copies that are scored together"
+_UNCHECKED = "not checked"
+_ANSWERS = "the base classifier answers for every copy; a text that it fails on gets no label"
+
+
+@lru_cache(maxsize=1024)
+def assumptions(
+    kind: str,
+    *,
+    seed: int,
+    tolerance: float,
+    rechecked: int | None = None,
+    pair: bool = False,
+    most_words: int | None = None,
+    table: str | None = None,
+) -> tuple[str, ...]:
+    """What a certificate rests on, in words; nothing where it is no guarantee.
+
+    Args:
+        kind: The certificate; for ``safer``, ``table`` names the synonyms that it covers.
+        seed: What samples are drawn from.
+        tolerance: As `BaseClassifier.tolerance`.
+        rechecked: Most copies of those scored together that were asked about again; None where
+            there was no need, because ranmask knows the classifier.
+        pair: Whether the text has a premise.
+        most_words: Where edits are covered, the longest text that is classified.
+        table: The name of a table of synonyms.
+    """
+    if kind.startswith("paper"):
+        return ()
+    assumes = [] if table is None else [_FROM_TABLE.format(table)]
+    assumes += [_SUBSTITUTION] if most_words is None else [_EDITS, _LONGER.format(most_words)]
+    if pair:
+        assumes.append(_PREMISE)
+    if kind != "exact":
+        assumes += [_IDEAL_VOTE if table is None else _IDEAL_COPIES, _SEED.format(seed)]
+    same = _TOLERANCE.format(tolerance / 2) if tolerance > 0 else _DETERMINISTIC
+    if rechecked is None:
+        return (*assumes, same)
+    checked = _CHECKED.format(rechecked) if rechecked else _UNCHECKED
+    return (*assumes, f"{same} ({checked})", _ANSWERS)

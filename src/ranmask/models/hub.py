@@ -1,0 +1,114 @@
+"""Loading Hugging Face models by their folder or hub id.
+
+Weights are safetensors; nothing is unpickled and no code that comes with a model is run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from ranmask.errors import MissingDependencyError, ModelError, OptionError
+
+
+def load_pretrained(
+    loader: str, name: str, *, called: str = "", dtype: str = "float32", **given: Any
+) -> tuple[Any, Any, list[str]]:
+    """A model, its tokenizer, and the weights that its files lack: those were drawn at random.
+
+    Args:
+        loader: An ``Auto...`` class of transformers.
+        name: A folder, or a hub id.
+        called: What messages call the model, before its name.
+        dtype: The number type of its weights.
+        given: What else the loader takes.
+    """
+    try:
+        import torch
+        import transformers
+    except ImportError as error:
+        raise MissingDependencyError("PyTorch or transformers", "hf") from error
+    from ranmask.models import pair_head
+
+    check_folder(name)
+    pair_head.register()
+    revision = given.pop("revision", None)
+    try:
+        with _quiet(transformers.utils.logging):
+            tokenizer = transformers.AutoTokenizer.from_pretrained(
+                name, revision=revision, trust_remote_code=False
+            )
+            model, report = getattr(transformers, loader).from_pretrained(
+                name,
+                revision=revision,
+                use_safetensors=True,
+                trust_remote_code=False,
+                dtype=getattr(torch, dtype),
+                output_loading_info=True,
+                **given,
+            )
+    except Exception as error:  # loaders raise all sorts of things over a damaged folder
+        instead = "" if Path(name).is_dir() else ". Without a network, name a folder"
+        raise ModelError(f"cannot load {called}{name!r}: {first_line(error)}{instead}") from error
+    if set(range(len(tokenizer))) <= set(tokenizer.all_special_ids):
+        raise ModelError(f"{called}{name!r} has no tokenizer files: save the tokenizer there too")
+    return model, tokenizer, sorted(report["missing_keys"])
+
+
+def check_folder(folder_or_id: str) -> None:
+    """Say plainly what is wrong with a path; what looks like none is a hub id.
+
+    A path that does not exist must not be looked up on the hub by its name.
+    """
+    looks_like_a_path = folder_or_id.startswith((".", "/", "~")) or folder_or_id.count("/") > 1
+    path = Path(folder_or_id)
+    if not folder_or_id or (looks_like_a_path and not path.is_dir()):
+        raise ModelError(f"there is no model folder {folder_or_id!r}")
+    if path.is_file():
+        raise ModelError(f"{folder_or_id!r} is a file: name the folder of a model")
+    if path.is_dir() and not (path / "config.json").is_file():
+        raise ModelError(
+            f"the folder {folder_or_id!r} holds no model: it has no config.json, as Hugging Face "
+            "models do, nor is it a folder that a finished ranmask train wrote"
+        )
+
+
+def usable_device(device: str | None) -> Any:
+    """The device that was named, once it works; else a GPU if there is one."""
+    import torch
+
+    if device is None:
+        return torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    try:
+        where = torch.device(device)
+        torch.zeros(1, device=where).item()
+    except (RuntimeError, AssertionError) as error:
+        raise OptionError(f"device {device!r} cannot be used: {first_line(error)}") from error
+    return where
+
+
+@contextmanager
+def _quiet(logging: Any) -> Iterator[None]:
+    """No bar for reading a file, no table of the weights that it has too many or too few of."""
+    shown, verbosity = logging.is_progress_bar_enabled(), logging.get_verbosity()
+    logging.disable_progress_bar()
+    logging.set_verbosity_error()
+    try:
+        yield
+    finally:
+        logging.set_verbosity(verbosity)
+        if shown:
+            logging.enable_progress_bar()
+
+
+def listed(names: list[str]) -> str:
+    """Names of weights for a message: the first few."""
+    return ", ".join(names[:4]) + (" ..." if len(names) > 4 else "")
+
+
+def first_line(error: BaseException) -> str:
+    """What an error says, in a line."""
+    lines = str(error).strip().splitlines()
+    return lines[0] if lines else type(error).__name__

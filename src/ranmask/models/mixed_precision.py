@@ -1,0 +1,175 @@
+"""The votes of single precision, most of them decided in half precision.
+
+On a GPU half precision is faster, but too coarse for close votes.  Few votes are
+close: those are computed again.  This module knows no framework, only two classifiers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from ranmask.errors import ClassifierError
+from ranmask.models import numerics
+from ranmask.models.base import DrawnCopies, Hiding, MaskedCopies, Scores, WrappedClassifier
+from ranmask.models.batching import by_text
+from ranmask.models.encoding import TokenRows, WordEncoder
+
+if TYPE_CHECKING:
+    from ranmask.models.huggingface import HuggingFaceClassifier
+
+_Which: TypeAlias = npt.NDArray[np.bool_]
+
+SCREENED = "screened"
+"""The ``dtype`` that stands for this."""
+
+_ASSUMES = "fewer bits move no difference of two outputs of the model by more than {:.3g}"
+
+
+class MixedPrecisionClassifier(WrappedClassifier):
+    """Votes as the exact model does: its vote for every copy, and certain only where its vote is.
+
+    The fast model scores all copies.  A copy whose two best outputs are within the `screen`, or
+    whose outputs are not finite, is scored again by the exact model, and that row is returned.
+
+    Why the votes are right.  Let ``t`` be the exact model's `tolerance`, and ``d`` the
+    `difference`: for no copy, however either model computes it, is a difference of two outputs of
+    the fast model farther than ``d`` from that of the exact one.  The screen is ``d + t``.
+
+    - A row that was computed again is the exact model's own.
+    - Otherwise the fast model's best class is ahead of every other by more than ``d + t``, hence
+      the exact model's lead of that class over every other is more than ``t``, in whatever batch.
+      So it alone is the exact model's best class (no tie to break), and the vote is not uncertain.
+      Neither is it by the returned row, whose lead is more than ``d + t > t``.
+
+    Therefore votes may be counted with the exact model's tolerance.  That ``d`` is a bound is an
+    assumption, as it is for ``t``: it is measured (`numerics.measure_difference`), and every copy
+    that both models compute is held against it; once one is beyond it, nothing is scored any more.
+    Nothing else of a row is right: sums of scores would mix two precisions, so ``votes_only`` is
+    True.
+
+    Args:
+        exact: The model whose votes are wanted.
+        fast: The same model, with fewer bits and on the same device; a copy in float16 by default.
+    """
+
+    rechecked: int = 0
+    """How many copies were computed again so far."""
+
+    def __init__(
+        self, exact: HuggingFaceClassifier, fast: HuggingFaceClassifier | None = None
+    ) -> None:
+        super().__init__(exact)
+        self.votes_only = self.repeatable = True
+        self.exact = exact
+        self.fast = exact.in_dtype("float16") if fast is None else fast
+        self._difference: float | None = None
+        self._farthest_seen = 0.0
+
+    @property
+    def model(self) -> Any:
+        """The exact model: what is saved."""
+        return self.exact.model
+
+    @property
+    def encoder(self) -> WordEncoder:
+        """What makes token rows, for both models."""
+        return self.exact.encoder
+
+    @property
+    def difference(self) -> float:
+        """How far a difference of two outputs may lie between the models; measured once."""
+        if self._difference is None:
+            self._difference = numerics.measure_difference(
+                self.fast.raw_rows,
+                self.exact.score_rows,
+                self.encoder,
+                self.fast.epsilon,
+                self.exact.batch_tokens,
+            )
+        return self._difference
+
+    @property
+    def screen(self) -> float:
+        """A lead of the fast model's best class that is not above this decides nothing."""
+        return self.difference + self.tolerance
+
+    def configured(
+        self, *, hide: Hiding | None = None, mask_token: str | None = None
+    ) -> MixedPrecisionClassifier:
+        exact = self.exact.configured(hide=hide, mask_token=mask_token)
+        return MixedPrecisionClassifier(exact, exact.in_dtype(self.fast.dtype))
+
+    @property
+    def assumes(self) -> tuple[str, ...]:
+        return (*self.exact.assumes, _ASSUMES.format(self.difference))
+
+    def description(self) -> dict[str, object]:
+        return {**self.exact.description(), "dtype": SCREENED}
+
+    def score(self, copies: Sequence[MaskedCopies]) -> list[Scores]:
+        self._check_difference()
+        scores = self.fast.raw_copies(copies)
+        self._again(scores, lambda close: self.exact.score_copies(_chosen_copies(copies, close)))
+        return by_text(scores, copies)
+
+    def score_drawn(self, texts: Sequence[DrawnCopies]) -> list[Scores]:
+        self._check_difference()
+        rows = self.encoder.rows_of_drawn(texts)
+        scores = self.fast.raw_rows(rows)
+        self._again(scores, lambda close: self.exact.score_rows(_chosen_rows(rows, close)))
+        return by_text(scores, texts)
+
+    def _again(self, scores: Scores, exactly: Callable[[_Which], Scores]) -> None:
+        """Put the exact rows in place of those that are too close."""
+        close = ~_leads_by_more(scores, self.screen)
+        if close.any():
+            again = exactly(close)
+            self._farthest_seen = max(self._farthest_seen, _apart(scores[close], again))
+            self._check_difference()
+            scores[close] = again
+            self.rechecked += len(again)
+
+    def _check_difference(self) -> None:
+        # For good: whoever asks again, text by text, must not get what rests on a broken bound.
+        if self._farthest_seen > self.difference:
+            raise ClassifierError(
+                f"half precision moves a difference of two outputs of a copy by "
+                f"{self._farthest_seen:.3g}, and by at most {self.difference:.3g} was allowed for, "
+                "on which all results so far rest: compute them again with dtype='float32'"
+            )
+
+
+def _apart(fast: Scores, exact: Scores) -> float:
+    """The farthest that a difference of two outputs of a row lies between the models."""
+    finite = np.isfinite(fast).all(axis=1)
+    return float(np.ptp(fast[finite] - exact[finite], axis=1).max(initial=0.0))
+
+
+def _leads_by_more(scores: Scores, margin: float) -> _Which:
+    """Which rows are finite and have a best output that is more than ``margin`` above the next."""
+    finite = np.isfinite(scores).all(axis=1, keepdims=True)
+    top_two = np.partition(np.where(finite, scores, 0.0), -2, axis=1)[:, -2:]
+    ahead: _Which = top_two[:, 1] - top_two[:, 0] > margin
+    return ahead  # a row of zeros is not
+
+
+def _chosen_copies(copies: Sequence[MaskedCopies], wanted: _Which) -> list[MaskedCopies]:
+    """Those copies that are wanted, of all texts together."""
+    chosen = zip(copies, by_text(wanted, copies), strict=True)
+    return [replace(text, kept=text.kept[part]) for text, part in chosen if part.any()]
+
+
+def _chosen_rows(rows: Sequence[TokenRows], wanted: _Which) -> list[TokenRows]:
+    """Those rows that are wanted, of all texts together."""
+    return [
+        replace(
+            text, ids=text.ids[part], positions=text.positions[part], lengths=text.lengths[part]
+        )
+        for text, part in zip(rows, by_text(wanted, rows), strict=True)
+        if part.any()
+    ]

@@ -1,0 +1,116 @@
+"""``ranmask.json``: what kind of model a folder holds, and how it is smoothed.
+
+How many words the model was trained to see, how hidden words are hidden, how copies vote.
+Versioned JSON; nothing in it is code.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from ranmask.errors import ModelError
+from ranmask.results.files import read_json, write_json
+
+FILE_NAME = "ranmask.json"
+FILE_VERSION = 1
+
+ENCODER, WORDS, BLEND, CASCADE = "encoder", "words", "blend", "cascade"
+SYNONYMS = "synonyms"  # an encoder that is smoothed by the synonyms in synonyms.json beside it
+KINDS = (ENCODER, WORDS, BLEND, CASCADE, SYNONYMS)
+
+CASCADE_PARTS = ("plain", "smoothed", "detector")
+"""The folders inside that of a cascade."""
+
+_OPTIONS: dict[str, type | tuple[type, ...]] = {
+    "keep": int,
+    "mask_rate": (int, float),
+    "family": str,
+    "masks": int,
+    "selection_masks": int,
+    "ensemble": str,
+    "certificate": str,
+    "alpha": (int, float),
+    "seed": int,
+    "threat": str,
+    "sampling": str,
+    "labels": list,
+    "hide": str,
+    "mask_token": str,
+    "tolerance": (int, float),
+}
+_SYNONYM_OPTIONS = {
+    name: _OPTIONS[name]
+    for name in (
+        *("masks", "selection_masks", "ensemble", "alpha", "seed"),
+        *("labels", "tolerance", "hide", "mask_token"),
+    )
+}
+_CASCADE_OPTIONS: dict[str, type | tuple[type, ...]] = {"threshold": (int, float)}
+
+
+@dataclass(frozen=True)
+class ModelConfig:
+    """``kind`` of the model, one of `KINDS`, and its smoothing.
+
+    ``parts`` names the folders inside that hold the parts of a blend, or of a `CASCADE`, whose
+    ``smoothing`` is its threshold: how it is smoothed is said in the folder of that part.
+    """
+
+    kind: str
+    smoothing: dict[str, Any]
+    parts: tuple[str, ...] = ()
+
+
+def write(folder: Path, kind: str, smoothing: Mapping[str, Any], parts: Sequence[str] = ()) -> None:
+    """Write the config of a model into ``folder``; options that are None are left out."""
+    given = {key: value for key, value in smoothing.items() if value is not None}
+    record: dict[str, Any] = {"format": "ranmask", "version": FILE_VERSION, "kind": kind}
+    if parts:
+        record["parts"] = list(parts)
+    record["smoothing"] = given
+    write_json(folder / FILE_NAME, record)
+
+
+def of_folder(folder: Path) -> ModelConfig | None:
+    """The config of the model in a folder; None where it has none."""
+    path = folder / FILE_NAME
+    return read(path) if path.is_file() else None
+
+
+def read(path: Path) -> ModelConfig:
+    """The config in the file ``path``; one without a kind is an encoder's."""
+    record = read_json(path, format="ranmask", version=FILE_VERSION, error=ModelError)
+    kind = record.get("kind", ENCODER)
+    if kind not in KINDS:
+        raise ModelError(f"{path} has kind {kind!r}; this ranmask knows {', '.join(KINDS)}")
+    options = record.get("smoothing")
+    if not isinstance(options, dict):
+        raise ModelError(f"{path} has no table of options under 'smoothing'")
+    known = {CASCADE: _CASCADE_OPTIONS, SYNONYMS: _SYNONYM_OPTIONS}.get(kind, _OPTIONS)
+    for key, value in options.items():
+        if key not in known:
+            raise ModelError(f"{path} has the option {key!r}, which this ranmask does not know")
+        if not isinstance(value, known[key]):
+            raise ModelError(f"{path} has {key}={value!r}, which is of the wrong type")
+    return ModelConfig(kind, options, _parts(record.get("parts", []), kind, path))
+
+
+def _parts(parts: object, kind: str, path: Path) -> tuple[str, ...]:
+    if kind == CASCADE:
+        if parts != list(CASCADE_PARTS):
+            raise ModelError(
+                f"{path} has parts={parts!r}; a cascade's are {', '.join(CASCADE_PARTS)}"
+            )
+        return CASCADE_PARTS
+    if kind != BLEND:
+        return ()
+    if (
+        not isinstance(parts, list)
+        or len(parts) < 2
+        or not all(isinstance(one, str) and Path(one).name == one != ".." for one in parts)
+    ):
+        raise ModelError(f"{path} has parts={parts!r}, not two or more folders inside it")
+    return tuple(parts)

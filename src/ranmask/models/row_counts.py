@@ -1,0 +1,56 @@
+"""How many rows a batch may have for a model to give each the same bits in any company.
+
+Numbers to try, cheapest first (`numerics.steady_rows`).  On a CPU the last resort is a copy by
+itself, which has no company.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+
+from ranmask.models.batching import RowCount
+
+ALONE = RowCount(1, 1)
+
+_CPU = (RowCount(4), RowCount(16), RowCount(64, 64), ALONE)
+_CPU_HALF = (RowCount(64, 64), ALONE)  # rounding hides most of what there is to see
+_GPU = (RowCount(64), RowCount(1024), RowCount(4096), RowCount(1024, 1024))
+
+_PROBED = 16  # rows
+
+
+def row_counts(model: Any) -> tuple[RowCount, ...]:
+    """What to try for a model, in its dtype and on its device."""
+    if model.device.type != "cpu":
+        return _GPU
+    if not _steady_attention(model.config):
+        return (ALONE,)
+    return _CPU if model.dtype == torch.float32 else _CPU_HALF
+
+
+def _steady_attention(config: Any) -> bool:
+    """Whether PyTorch's attention for heads of this size gives a row the same bits at any place.
+
+    With several threads it does not for narrow heads, whose sums follow from where the memory of a
+    thread begins.  In logits that shows in one row of hundreds: hence a look at attention itself.
+    """
+    heads, width = (getattr(config, name, 0) for name in ("num_attention_heads", "hidden_size"))
+    if not heads or width % heads:
+        return True  # another kind of attention
+    generator = torch.Generator().manual_seed(0)
+    order = torch.arange(_PROBED).flip(0)
+    for length in (*range(2, 20), 25, 33, 47, 64):
+        shape = (3, _PROBED, length, heads, width // heads)
+        rows = torch.randn(shape, generator=generator)
+        parts = [_attend(rows[:, some]) for some in order.view(-1, 4)]
+        if not torch.equal(_attend(rows)[order], torch.cat(parts)):
+            return False
+    return True
+
+
+def _attend(rows: torch.Tensor) -> torch.Tensor:
+    """Attention of rows, (query, key and value; rows; length; heads; size), as models call it."""
+    query, key, value = rows.transpose(2, 3)
+    return torch.nn.functional.scaled_dot_product_attention(query, key, value)

@@ -1,0 +1,326 @@
+"""What every way of smoothing shares: copies of texts are scored, counted and named.
+
+Whoever smooths decides which copies of a text are asked.  Batches of texts are the only shape.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Sized
+from dataclasses import dataclass
+from itertools import islice, repeat
+from types import MappingProxyType
+from typing import Any, ClassVar, Generic, Self, TypeVar, cast
+
+import numpy as np
+
+from ranmask.certificates.assumed import assumptions
+from ranmask.certificates.exact import Radius
+from ranmask.certificates.votes import Votes, count_votes
+from ranmask.errors import ClassifierError, OptionError
+from ranmask.models import model_config
+from ranmask.models.base import (
+    BaseClassifier,
+    DrawnCopies,
+    Hiding,
+    MaskedCopies,
+    Scores,
+    check_gives_scores,
+)
+from ranmask.models.function import FunctionClassifier
+from ranmask.models.rechecking import DEFAULT_COPIES, Recheck
+from ranmask.models.synonyms import Sample
+from ranmask.options import SmoothingOptions, SynonymOptions
+from ranmask.results import Certificate, Prediction
+from ranmask.smoothing.masks import MaskedText
+from ranmask.words import Document, Text, documents
+
+COPIES_AT_ONCE = 1 << 15
+"""Copies of several texts that are scored together."""
+
+_Sized = TypeVar("_Sized", bound=Sized)
+_Copies = TypeVar("_Copies", MaskedText, DrawnCopies)
+_Options = TypeVar("_Options", SmoothingOptions, SynonymOptions)
+
+
+@dataclass(frozen=True, eq=False)
+class ScoredTexts(Generic[_Copies]):
+    """A batch of texts, and what their copies said."""
+
+    texts: Sequence[_Copies]
+    votes: Votes
+
+
+class VotingClassifier(ABC, Generic[_Options, _Copies]):
+    """A base classifier, and how what it says of copies of a text becomes a label.
+
+    ``recheck`` and ``given_tolerance`` are as they were given; None: the default.
+    """
+
+    _covered: Mapping[str, Any] = MappingProxyType({})  # what only this certificate assumes
+    _KIND: ClassVar[str] = model_config.ENCODER  # what the record of a saved encoder calls it
+
+    def __init__(
+        self,
+        options: _Options,
+        base: BaseClassifier | Callable[[list[Any]], Any],
+        *,
+        labels: Sequence[str] | None,
+        tolerance: float | None,
+        recheck: int | None,
+        hide: Hiding | None = None,
+        mask_token: str | None = None,
+    ) -> None:
+        self.options: _Options = options
+        self.base = wrapped = _as_base(base, hide, mask_token)
+        if tolerance is not None and not (
+            isinstance(tolerance, int | float) and 0 <= tolerance < float("inf")
+        ):
+            raise OptionError(f"tolerance must be a number of at least 0, not {tolerance!r}")
+        if options.ensemble != "vote":
+            check_gives_scores(wrapped, f"ensemble={options.ensemble!r}")
+        if wrapped.votes_only and tolerance is not None:
+            # What was not computed again is known to be certain within the measured one only.
+            raise OptionError(
+                f"tolerance={tolerance!r} cannot be given with dtype='screened', which decides by "
+                "its own tolerance what to compute again: leave it out, or use dtype='float32'"
+            )
+        if wrapped.votes_only and recheck:
+            raise OptionError(
+                f"recheck={recheck!r} compares scores, but with dtype='screened' only votes are "
+                "those of single precision: leave it out, or use dtype='float32'"
+            )
+        self.labels = _checked_labels(labels, wrapped.labels)
+        self.given_tolerance, self.recheck = tolerance, recheck
+        default = 0 if wrapped.repeatable else DEFAULT_COPIES
+        self._recheck = Recheck(wrapped, default if recheck is None else recheck)
+        # Most copies of those scored together that are asked about again; None: no need.
+        asked = self._recheck.copies
+        self._rechecked = None if wrapped.repeatable and not asked else asked
+
+    @property
+    def tolerance(self) -> float:
+        """The tolerance in force: what was given, else what the base classifier measured."""
+        return self.base.tolerance if self.given_tolerance is None else self.given_tolerance
+
+    def description(self) -> dict[str, Any]:
+        """What determines the results of this classifier, as plain JSON values."""
+        resolved = self.options.resolved()
+        return {
+            "base": self.base.description(),
+            "labels": None if self.labels is None else list(self.labels),
+            "given_tolerance": self.given_tolerance,
+            "tolerance": self.tolerance,
+            **({} if self._rechecked is None else {"recheck": self._rechecked}),
+            "options": resolved if isinstance(resolved, dict) else resolved.to_dict(),
+        }
+
+    def options_with(self, **given: Any) -> _Options:
+        """The options of this classifier `with_options`, without building it."""
+        return type(self.options)(**self._overridden(given))
+
+    def with_options(self, *, base: BaseClassifier | None = None, **given: Any) -> Self:
+        """This classifier with other options, or over another base classifier.
+
+        Options are those of the class.  What was chosen for another certificate, sampling or
+        number of words is left out, as where a model is loaded with them.
+        """
+        settings = self._settings()
+        settings |= {name: given.pop(name) for name in settings.keys() & given.keys()}
+        build: Any = type(self)
+        rebuilt: Self = build(
+            self.base if base is None else base, **settings, **self._overridden(given)
+        )
+        return rebuilt
+
+    def save_pretrained(self, folder: str) -> None:
+        """Save the model and how it is smoothed; `from_pretrained` loads them again."""
+        from ranmask.models import pretrained
+
+        options = {**self.options.to_dict(), "tolerance": self.given_tolerance}
+        pretrained.save(self.base, folder, options=options, labels=self.labels, kind=self._KIND)
+
+    def check_certifiable(self) -> None:
+        """Raise `OptionError` where nothing can be certified as things are set."""
+        self.options.check_certifiable()
+
+    def predict(self, texts: Sequence[Text | Document]) -> list[Prediction]:
+        """The label of each text: a plain vote, without a certificate."""
+        return [
+            Prediction(**fields)
+            for scored in self.scored(texts)
+            for fields in self.answers(scored, scored.votes.winners.tolist())
+        ]
+
+    @abstractmethod
+    def copies(self, documents: Sequence[Document], sample: Sample = "vote") -> Iterable[_Copies]:
+        """The copies of each document that decide its label, or those of another sample."""
+
+    @abstractmethod
+    def score(self, copies: Sequence[_Copies]) -> list[Scores]:
+        """The base classifier's scores of every copy of each text."""
+
+    def count(self, scores: Sequence[Scores]) -> Votes:
+        """What the copies of texts say, from a table of scores for each text."""
+        copies = np.array([len(rows) for rows in scores])
+        rows = np.concatenate(scores)
+        if self.labels is not None and len(self.labels) != rows.shape[1]:
+            raise OptionError(
+                f"labels names {len(self.labels)} classes ({', '.join(self.labels)}), but "
+                f"the base classifier scores {rows.shape[1]}"
+            )
+        return count_votes(rows, self.options.ensemble, self.base.outputs, self.tolerance, copies)
+
+    def scored(
+        self, texts: Sequence[Text | Document], sample: Sample = "vote"
+    ) -> Iterator[ScoredTexts[_Copies]]:
+        """What the copies of the texts say, batch by batch, in the order of the texts.
+
+        All texts are checked at once; they are scored as the results are asked for.
+        """
+        return self._scored(self.copies(documents(texts), sample))
+
+    def answers(
+        self, scored: ScoredTexts[_Copies], labels: Sequence[int]
+    ) -> Iterator[dict[str, Any]]:
+        """The fields that every result of a text has, where these are the labels."""
+        votes = scored.votes
+        names = self.labels or tuple(map(str, range(votes.classes)))
+        means = votes.means()
+        scores = repeat(None) if means is None else map(tuple, means.tolist())
+        counts, copies = votes.counts.tolist(), votes.copies.tolist()
+        rows = zip(scored.texts, labels, counts, scores, copies, strict=False)
+        for text, label, count, mean, masks in rows:
+            yield {
+                "label": names[label],
+                "label_id": label,
+                "votes": tuple(count),
+                "scores": mean,
+                "masks": masks,
+                "ensemble": self.options.ensemble,
+                **text.described,
+            }
+
+    # -- for the classes that smooth -----------------------------------------------------------
+
+    @abstractmethod
+    def _overridden(self, given: dict[str, Any]) -> dict[str, Any]:
+        """Options with some of them given anew."""
+
+    def _settings(self) -> dict[str, Any]:
+        """What this classifier was built with besides its options."""
+        given = {"tolerance": self.given_tolerance, "recheck": self.recheck}
+        return {"labels": self.labels, **given}
+
+    def _scored(self, copies: Iterable[_Copies]) -> Iterator[ScoredTexts[_Copies]]:
+        before = 0
+        for texts in batched_by_size(copies, COPIES_AT_ONCE):
+            try:
+                scores = self.score(texts)
+            except ClassifierError as error:
+                if error.index is None:
+                    raise
+                raise ClassifierError(error.reason, before + error.index) from error.__cause__
+            before += len(texts)
+            yield ScoredTexts(texts, self.count(scores))
+
+    def _asked_again(
+        self, copies: Sequence[MaskedCopies] | Sequence[DrawnCopies], scores: list[Scores]
+    ) -> list[Scores]:
+        """The same scores, a few of which were computed twice."""
+        scores = [np.array(rows) for rows in scores]  # the next call may use the memory again
+        self._recheck.check(copies, scores, self.tolerance)
+        return scores
+
+    def _estimated(
+        self, texts: Sequence[Document]
+    ) -> Iterator[tuple[ScoredTexts[_Copies], list[int]]]:
+        """The samples that certificates are estimated from, and labels that others selected."""
+        selected = self._scored(self.copies(texts, "selection"))
+        labels = iter([label for scored in selected for label in scored.votes.winners.tolist()])
+        for scored in self._scored(self.copies(texts, "estimation")):
+            yield scored, list(islice(labels, len(scored.texts)))
+
+    def _certificates(
+        self,
+        scored: ScoredTexts[_Copies],
+        kind: str,
+        labels: Sequence[int],
+        radii: Iterable[Radius],
+        *,
+        threat: str,
+        alpha: float | None = None,
+    ) -> Iterator[Certificate]:
+        uncertain = scored.votes.uncertain_counts.tolist()
+        rows = zip(scored.texts, self.answers(scored, labels), radii, uncertain, strict=True)
+        assumes: dict[bool, tuple[str, ...]] = {}
+        for text, fields, radius, near_ties in rows:
+            pair = text.document.premise is not None
+            if pair not in assumes:
+                own = assumptions(
+                    kind,
+                    seed=self.options.seed,
+                    tolerance=self.tolerance,
+                    rechecked=self._rechecked,
+                    pair=pair,
+                    **self._covered,
+                )
+                assumes[pair] = own + self.base.assumes if own else ()
+            yield Certificate(
+                **fields,
+                radius=radius.words,
+                threat=threat,
+                uncertain=near_ties,
+                certificate=kind,
+                guarantee=not kind.startswith("paper"),
+                alpha=alpha,
+                tight=radius.tight,
+                critical_words=radius.worst,
+                assumes=assumes[pair],
+            )
+
+
+def load_base(folder: str, options: dict[str, Any], **computed: str | None) -> BaseClassifier:
+    """A saved model; how it hides words is taken out of its ``options``."""
+    from ranmask.models import pretrained
+
+    hide, mask_token = options.pop("hide", None), options.pop("mask_token", None)
+    return pretrained.load(folder, hide=hide, mask_token=mask_token, **computed)
+
+
+def batched_by_size(items: Iterable[_Sized], most: int) -> Iterator[list[_Sized]]:
+    """Items in their order, in batches whose sizes add up to ``most`` or just above."""
+    batch: list[_Sized] = []
+    size = 0
+    for item in items:
+        batch.append(item)
+        size += len(item)
+        if size >= most:
+            yield batch
+            batch, size = [], 0
+    if batch:
+        yield batch
+
+
+def _as_base(base: object, hide: Hiding | None, mask_token: str | None) -> BaseClassifier:
+    if isinstance(base, str):
+        raise OptionError(f"{base!r} is no classifier: load a model with from_pretrained")
+    if not isinstance(base, BaseClassifier):
+        base = FunctionClassifier(cast("Callable[[list[Any]], Any]", base))  # checked there
+    return base.configured(hide=hide, mask_token=mask_token) if hide or mask_token else base
+
+
+def _checked_labels(
+    labels: Sequence[str] | None, default: tuple[str, ...] | None
+) -> tuple[str, ...] | None:
+    if labels is None:
+        return default
+    if (
+        isinstance(labels, str)
+        or not isinstance(labels, Sequence)
+        or not all(isinstance(label, str) for label in labels)
+    ):
+        raise OptionError(f"labels must be a list of names, not {labels!r}")
+    if len(set(labels)) != len(labels) or len(labels) < 2:
+        raise OptionError(f"labels must be at least two different names, not {list(labels)!r}")
+    return tuple(labels)
