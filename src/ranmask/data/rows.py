@@ -95,8 +95,8 @@ class Columns:
         text = "text" if "text" in others else others[0] if len(others) == 1 else None
         if text is None:
             raise DataError(
-                f"{where} has columns {', '.join(names)}: say which one holds the text with "
-                "--text-column, or a pair with --pair-columns"
+                f"{where} has columns {', '.join(names)}: say which one holds the text "
+                "(text_column), or which two hold a pair (pair_columns)"
             )
         return replace(known, text=text, keep=tuple(n for n in known.keep if n != text))
 

@@ -52,12 +52,10 @@ def constants_of(lines: Iterable[Mapping[str, Any]]) -> dict[str, Any] | None:
 
 
 def without(line: Mapping[str, Any], constants: Mapping[str, Any]) -> dict[str, Any]:
-    """A line less what is constant; what differs from that stays."""
-    if "version" not in line:
-        return dict(line)
-    return {
-        key: value for key, value in line.items() if key not in constants or constants[key] != value
-    }
+    """A line less what is constant; what differs from that comes last."""
+    own = {key: value for key, value in line.items() if key not in constants}
+    differing = {key: line[key] for key in constants if key in line and line[key] != constants[key]}
+    return {**own, **differing}
 
 
 def with_constants(row: Mapping[str, Any], constants: Mapping[str, Any]) -> dict[str, Any]:

@@ -168,15 +168,18 @@ class Outcome:
 
     def to_dict(self, labels: tuple[str, ...] | None) -> dict[str, Any]:
         """The JSON line of this row."""
-        line: dict[str, Any] = {"row": self.row.number, **self.row.kept_values()}
+        kept = self.row.kept_values()
+        others = {"columns": kept.pop("columns")} if "columns" in kept else {}
+        line: dict[str, Any] = {"row": self.row.number, **kept}
         if isinstance(self.row.text, tuple):
             line["premise"], line["hypothesis"] = self.row.text
         elif self.row.text is not None:
             line["text"] = self.row.text
         if self.result is not None:
             line |= self.result.to_dict()
-            if self.row.label is not None:
-                line |= _judged(self.row.label, self.result, labels)
+        line |= others
+        if self.result is not None and self.row.label is not None:
+            line |= _judged(self.row.label, self.result, labels)
         if self.error is not None:
             line["error"] = self.error
         return line

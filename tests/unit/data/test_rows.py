@@ -133,7 +133,7 @@ def test_text_column_is_found(tmp_path):
     path = tmp_path / "in.csv"
     path.write_text("review,label\nfine,1\n")
     assert rows_of(path, label="label") == [Row(1, "fine", "1")]
-    with pytest.raises(DataError, match="--text-column"):
+    with pytest.raises(DataError, match="text_column"):
         rows_of(path)
     assert rows_of(path, text="review") == [Row(1, "fine")]
 

@@ -4,8 +4,6 @@ import functools
 import json
 
 import pytest
-from ranmask.attacks.supplies import Supplies
-from ranmask.attacks.vocabulary import Vocabulary
 
 from ranmask import (
     Certificate,
@@ -21,6 +19,8 @@ from ranmask import (
     predict_file,
     read_results,
 )
+from ranmask.attacks.recipes import AttackResources
+from ranmask.attacks.resources.word_lists import Vocabulary
 from ranmask.attacks.runs import read_outcomes
 from ranmask.models.testing import keyword_classifier
 from ranmask.runs.shards.reading import merge, summarise_folder
@@ -123,10 +123,10 @@ def test_shards(source, tmp_path):
 
 
 def test_attack(source, tmp_path):
-    supplies = Supplies(vocabulary=Vocabulary("made up", ("awful", "best")))
+    resources = AttackResources(vocabulary=Vocabulary("made up", ("awful", "best")))
     seen, events = told()
     out = tmp_path / "out.jsonl"
-    given = {"supplies": supplies, "budget": 1, "columns": COLUMNS}
+    given = {"resources": resources, "budget": 1, "columns": COLUMNS}
     summary = attack_file(keyword_classifier, source, out, "anywords", **given, events=events)
     outcomes = list(read_outcomes(out))
     assert (summary.texts, summary.errors) == (7, 1)
