@@ -106,7 +106,7 @@ def _table(runs: list[dict[str, Any]], victims: dict[str, str]) -> list[str]:
     found = {(run["victim"], run["recipe"]): run["figures"] for run in runs}
     for victim, shown in victims.items():
         figures = [found.get((victim, recipe)) for recipe in _RECIPES]
-        clean = next((one["Cln"] for one in figures if one), None)
+        clean = next((one["clean_accuracy"] for one in figures if one), None)
         if clean is None:
             continue
         cells = [

@@ -51,6 +51,10 @@ class ColumnOptions(Checked):
         tuple[str, ...] | None,
         Option("Two columns, premise,hypothesis; only the hypothesis is masked."),
     ] = None
+    keep_columns: Annotated[
+        tuple[str, ...] | None,
+        Option("Columns of the input, separated by commas, that results repeat; id always is."),
+    ] = None
 
     def columns(self) -> Columns:
         """The columns that were named."""
@@ -61,7 +65,8 @@ class ColumnOptions(Checked):
             raise OptionError(
                 f"pair_columns takes two names, premise,hypothesis; not {','.join(pair)!r}"
             )
-        return Columns(self.text_column, pair and (pair[0], pair[1]), self.label_column)
+        kept = self.keep_columns or ()
+        return Columns(self.text_column, pair and (pair[0], pair[1]), self.label_column, kept)
 
 
 @dataclass(frozen=True, kw_only=True)

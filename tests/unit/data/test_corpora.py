@@ -254,7 +254,7 @@ def test_bad_rows_are_left_out_where_that_is_asked_for(tmp_path, caplog):
     assert "left out 4 rows that cannot be used: row 21: " in caplog.text
     assert "in.jsonl: the text has no words" in caplog.text
     assert pairs(load_corpus(str(path), skip_bad_rows=True)) == pairs(train)
-    with pytest.raises(DataError, match="--skip-bad-rows"):
+    with pytest.raises(DataError, match="skip_bad_rows"):
         load_splits(str(path))
 
 

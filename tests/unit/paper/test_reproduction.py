@@ -68,8 +68,6 @@ def write(command, output, pause, stuck):
         time.sleep(pause)
         (output / "training.json").write_text('{"run": {}}')
         return
-    record = output.with_name(output.name + ".run.json")
-    record.write_text("{}")
     with output.open("a+") as file:
         file.seek(0)
         for row in range(len(file.readlines()), LINES):
@@ -78,7 +76,6 @@ def write(command, output, pause, stuck):
                 until((stuck / "repaired").exists, "it is stuck")
             file.write(json.dumps({"row": row, "process": os.getpid()}) + "\n")
             file.flush()
-    record.write_text('{"finished": {}}')
 
 
 def note(path, what):
@@ -180,8 +177,7 @@ def test_results_are_copied_with_their_records(recipe, runs, notes, jobs):
     assert folder == runs / "good"
     names = sorted(path.name for path in (folder / "results").iterdir())
     assert names == [
-        *("attacked.jsonl", "attacked.jsonl.run.json", "model.training.json"),
-        *("votes.jsonl", "votes.jsonl.run.json"),
+        *("attacked.jsonl", "model.training.json", "votes.jsonl"),
     ]
     assert len((folder / "results" / "votes.jsonl").read_text().splitlines()) == LINES
     record = record_of(good, runs)
