@@ -84,7 +84,7 @@ class TestEveryCommandOverTexts:
         given = (*command, "--data", "corpus", "--model", "reviews-words")
         given = (*given, *(("--texts", 1) if command == ATTACK else ("--rows", 1)))
         told = refused(*given)
-        assert "row 2" in told and "leave such rows out with --skip-bad-rows" in told
+        assert "row 2" in told and "leave such rows out (skip_bad_rows)" in told
         done = CliRunner().invoke(app, [str(one) for one in (*given, "--skip-bad-rows")])
         assert done.exit_code == 0, done.output
 

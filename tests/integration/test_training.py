@@ -531,8 +531,8 @@ class TestRefused:
         ("content", "message"),
         [
             ("nonsense", "cannot read"),
-            ("[]", "is not the record of a training run"),
-            ('{"format": "other"}', "is not the record of a training run"),
+            ("[]", "holds no JSON object"),
+            ('{"format": "other"}', "has format 'other', not 'ranmask-training'"),
             ('{"format": "ranmask-training", "version": 9}', "version 9"),
         ],
     )
