@@ -25,7 +25,7 @@ from ranmask.data import (
 from ranmask.data.rows import Columns
 from ranmask.errors import DataError, MissingDependencyError, OptionError
 
-ADVICE = "Correct the data, or leave such rows out with --skip-bad-rows$"
+ADVICE = r"Correct the data, or leave such rows out \(skip_bad_rows\)$"
 GOLDEN_12 = [3, 9, 6, 10, 11, 7, 1, 8, 5, 0, 2, 4]
 GOLDEN_10_000 = "fa0e3fb19d7770e5055077973fafedd7192e282aca66b31570d54f26549b0b3a"
 
