@@ -167,9 +167,7 @@ class TestAugmentation:
     def test_another_run_is_refused(self, augmentation, base_folder):
         output, _ = augmentation
         given = (str(base_folder), TRAIN, HELD_OUT, output)
-        with pytest.raises(
-            OutputError, match="another training run, which differs in options.seed"
-        ):
+        with pytest.raises(OutputError, match="which differs in options"):
             augmented_corpus(*given, replace(QUICK, seed=1), plan(), device="cpu")
         with pytest.raises(OutputError, match="belongs to a run with another"):
             augmented_corpus(*given, QUICK, plan(seed=1), device="cpu")
