@@ -259,7 +259,7 @@ def test_a_safer_folder_says_that_only_the_table_is_covered(trained):
         *("succeeded", "failed"),
     }
     done = invoke("certify", "-m", folder, "--keep", 2, *TEXTS)
-    assert refused(done, 2, "keep=2 means nothing for")
+    assert refused(done, 2, "--keep 2 means nothing for")
 
 
 def attacked_by_letters(folder, predicted):
@@ -473,7 +473,7 @@ def test_wrong_options(arguments, message, train, tmp_path):
     [
         (("dne", "--neighbours", "absent.json"), "there are no neighbours 'absent.json'"),
         (("safer",), "cannot find the neighbours 'jia2019'"),
-        (("none", "--pair-head"), "pair_head reads pairs of premise and hypothesis"),
+        (("none", "--pair-head"), "--pair-head reads pairs of premise and hypothesis"),
         (("augment", "--recipe", "deepwordbug", "--victim", "./absent"), "./absent"),
     ],
     ids=["no table", "no data folder", "single texts", "no victim"],

@@ -129,7 +129,7 @@ class TestWords:
         assert "do not use it" in (tmp_path / "other" / "README.md").read_text()
 
     def test_a_class_that_is_hardly_found(self, capsys, tmp_path):
-        from ranmask.cli.train_printing import TrainingLog
+        from ranmask.cli.training_log import TrainingLog
 
         classes = [
             {"name": name, "texts": texts, "recall": recall, "certified_recall": [recall, 0.0]}

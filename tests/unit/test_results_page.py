@@ -112,9 +112,9 @@ def test_the_readme_shows_the_same_attacks():
             one = figures["agnews", victim, recipe]
             gone = 1 - one["confirmed_success_rate"] / one["success_rate"]
             star = "" if one["texts"] == 300 else "*"
-            cells.append(f"{100 * one['Boa']:.1f}{star} ({100 * gone:.0f})")
+            cells.append(f"{100 * one['robust_accuracy']:.1f}{star} ({100 * gone:.0f})")
         assert f"| {name} | {' | '.join(cells)} |" in readme
-    plain = [f"{100 * figures['agnews', 'plain', recipe]['Boa']:.1f}" for recipe in recipes]
+    plain = [f"{100 * figures['agnews', 'plain', recipe]['robust_accuracy']:.1f}" for recipe in recipes]
     assert f"| plain classifier | {' | '.join(plain)} |" in readme
 
 

@@ -13,7 +13,8 @@ from ranmask.cli.options import Dtype, tame_libraries
 from ranmask.cli.terminal import say
 from ranmask.cli.training_log import TrainingLog
 from ranmask.errors import OptionError
-from ranmask.options import CascadeOptions, Checked, Device, Option
+from ranmask.options import CascadeOptions, Device
+from ranmask.options.fields import Checked, Option
 from ranmask.results.files import check_file, write_json
 from ranmask.training.options import WHOLE_TEXTS, TrainingOptions
 

@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
 
 from ranmask.errors import OptionError
-from ranmask.options import Checked, Device, ModelOptions, Option
+from ranmask.options import Device, ModelOptions
+from ranmask.options.fields import Checked, Option
 
 if TYPE_CHECKING:
     from ranmask.cli.command import Given

@@ -18,7 +18,8 @@ from ranmask.cli.options import (
 )
 from ranmask.cli.training_log import TrainingLog
 from ranmask.errors import OptionError
-from ranmask.options import Checked, Device, Option, option_fields
+from ranmask.options import Device
+from ranmask.options.fields import Checked, Option, option_fields
 from ranmask.training.defence_options import DEFENCES, AugmentOptions
 from ranmask.training.options import (
     MASKS,

@@ -15,7 +15,8 @@ from ranmask.cli.command import Given, command
 from ranmask.cli.options import ColumnOptions, Data, ModelChoice, SkipBadRows, tame_libraries
 from ranmask.cli.terminal import say
 from ranmask.errors import OptionError
-from ranmask.options import Checked, Ensemble, Option
+from ranmask.options import Ensemble
+from ranmask.options.fields import Checked, Option
 from ranmask.results.files import check_file
 
 if TYPE_CHECKING:

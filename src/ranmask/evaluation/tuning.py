@@ -36,7 +36,8 @@ from ranmask.certificates.kept import FamilyChoice, Retention
 from ranmask.errors import ClassifierError, DataError, OptionError
 from ranmask.metrics import CertifiedSummary
 from ranmask.models.base import BaseClassifier, MaskedCopies, Scores, WrappedClassifier
-from ranmask.options import DEFAULT_MASKS, ENSEMBLES, Ensemble, SmoothingOptions, check_choice
+from ranmask.options import DEFAULT_MASKS, ENSEMBLES, Ensemble, SmoothingOptions
+from ranmask.options.fields import check_choice
 from ranmask.smoothing.smoothed import SmoothedClassifier
 from ranmask.words import Text, documents
 

@@ -15,7 +15,8 @@ from ranmask.errors import ModelError, OptionError, OutputError
 from ranmask.models import SHIPPED_FOLDER, model_config, pretrained
 from ranmask.models.base import BaseClassifier
 from ranmask.models.blend import Blend
-from ranmask.options import CascadeOptions, ModelOptions, SmoothingOptions, check_saved
+from ranmask.options import CascadeOptions, ModelOptions, SmoothingOptions
+from ranmask.options.fields import check_saved
 from ranmask.results.files import draft, writing
 from ranmask.smoothing.cascade import Cascade
 from ranmask.smoothing.interface import CertifiedClassifier
