@@ -184,7 +184,7 @@ class TestPasses:
                 plain = SmoothedClassifier(hashing_classifier, **options, hide="drop")
                 assert remembering == plain.certify([text])
         assert base.order_free and base.tolerance == 0
-        assert base.configured(hide="mask")._base.description()["hide"] == "mask"
+        assert base.configured(hide="mask").inner.description()["hide"] == "mask"
 
 
 class TestRefused:
