@@ -223,7 +223,7 @@ class TestCommands:
         assert len(whole.splitlines()) == 3
         (here / "out.jsonl").write_text(whole.splitlines(keepends=True)[0])
         done = invoke(*command, "--output", "out.jsonl")
-        assert "resuming out.jsonl after row 1" in done.stderr
+        assert "resuming out.jsonl: 1 rows are done" in done.stderr
         assert (here / "out.jsonl").read_text() == whole
         done = invoke(*command, "--output", "out.jsonl", "--seed", "4")
         assert done.exit_code == 1 and "another seed" in done.stderr
@@ -257,7 +257,7 @@ class TestCommands:
         whole = (here / "out.jsonl").read_text()
         (here / "out.jsonl").write_text(whole.splitlines(keepends=True)[0])
         done = self.attack(folder, "--output", "out.jsonl")
-        assert "resuming out.jsonl: 1 texts are done" in done.stderr
+        assert "resuming out.jsonl: 1 rows are done" in done.stderr
         assert (here / "out.jsonl").read_text() == whole
         assert json.loads((here / "out.jsonl.run.json").read_text())["classifier"]["synonyms"]
 
