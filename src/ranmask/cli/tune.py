@@ -101,7 +101,12 @@ class TuneCommand(Checked):
         return pick(measured, self.rule, self.at)
 
 
-@command(TuneCommand, ModelChoice, ColumnOptions, without=("mask_token", "tolerance", "recheck"))
+@command(
+    TuneCommand,
+    ModelChoice,
+    ColumnOptions,
+    without=("mask_token", "tolerance", "recheck", "keep_columns"),
+)
 def tune(given: Given) -> None:
     """Measure a model under several settings, and show which are worth choosing.
 
