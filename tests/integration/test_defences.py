@@ -13,7 +13,7 @@ from safetensors.torch import load_file
 from torch.nn import functional
 
 from ranmask.attacks.resources.neighbours import NeighbourTable
-from ranmask.certificates.families import Retention
+from ranmask.certificates.kept import Retention
 from ranmask.errors import OptionError
 from ranmask.models.base import MaskedCopies
 from ranmask.models.batching import batches

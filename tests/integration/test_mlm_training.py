@@ -15,9 +15,8 @@ import tiny_models
 import torch
 import transformers
 from safetensors.torch import load_file, save_file
-from typer.testing import CliRunner
 
-from ranmask.cli.main import app
+from commands import run_cli
 from ranmask.data import Corpus
 from ranmask.errors import DataError, ModelError, OptionError, OutputError
 from ranmask.training import mlm, trainer
@@ -28,7 +27,7 @@ from ranmask.training.mlm import (
     hidden_loss,
     train_mlm,
 )
-from ranmask.training.mlm_options import MlmOptions
+from ranmask.training.options import MlmOptions
 from ranmask.training.records import RunFolder
 from ranmask.words import documents
 
@@ -606,7 +605,7 @@ def command(monkeypatch, tmp_path):
 
     def run(*arguments):
         given = ("train", "--kind", "mlm", "--data", folder, "--output", tmp_path / "out")
-        return CliRunner().invoke(app, [str(one) for one in (*given, *arguments)])
+        return run_cli(*given, *arguments)
 
     return run
 
@@ -628,9 +627,7 @@ class TestCommand:
 
         again = command(*given)
         assert again.exit_code == 1 and "holds a finished training run" in again.stderr
-        certified = CliRunner().invoke(
-            app, ["certify", "-m", str(tmp_path / "out"), "--keep", "1", "good film"]
-        )
+        certified = run_cli("certify", "-m", str(tmp_path / "out"), "--keep", "1", "good film")
         assert certified.exit_code == 1 and certified.stdout == ""
         assert "is not a trained classifier" in certified.stderr
 

@@ -20,7 +20,8 @@ import transformers
 from safetensors.torch import load_file
 
 from ranmask import SmoothedClassifier
-from ranmask.certificates.families import Retention, all_sets
+from ranmask.certificates.families import all_sets
+from ranmask.certificates.kept import Retention
 from ranmask.certificates.votes import SCALE, count_votes
 from ranmask.errors import DataError, ModelError, OptionError, OutputError
 from ranmask.metrics import CertifiedSummary

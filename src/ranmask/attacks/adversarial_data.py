@@ -13,12 +13,12 @@ import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from ranmask.attacks.outcome import AttackOutcome
-from ranmask.attacks.resources.files import read_lines
+from ranmask.attacks.resources.files import read_lines, read_text
 from ranmask.data import Corpus, joined, permutation
 from ranmask.errors import DataError
-from ranmask.results.files import check_format, read_json
 from ranmask.smoothing.cascade import DETECTOR_LABELS
 from ranmask.words import Text
 
@@ -61,7 +61,7 @@ def read_attacked(paths: Iterable[Path]) -> AttackedTexts:
         recipes[_recipe_of(path)] = None
         for number, line in read_lines(path):
             try:
-                outcomes.append(_outcome(line))
+                outcomes.append(AttackOutcome.from_dict(_parsed(path, line)))
             except (DataError, TypeError, KeyError) as error:
                 raise DataError(f"{path}, line {number}: {error}") from error
     if not seen:
@@ -74,14 +74,15 @@ def _recipe_of(path: Path) -> str:
     record = path.with_name(path.name + ".run.json")
     if not path.is_file():
         raise DataError(f"there is no file {path}: write one with `ranmask attack --output {path}`")
-    found = read_json(record) if record.is_file() else {}
-    if found.get("command") != "attack":
-        says = f"{record.name} says command={found.get('command')!r}"
+    found = _parsed(record, read_text(record)) if record.is_file() else {}
+    if found.get("format") != "ranmask-run" or found.get("command") != "attack":
+        why = f"{record.name} says command={found.get('command')!r}"
+        missing = f"there is no {record.name} beside it"
         raise DataError(
-            f"{path} was not written by an attack run: "
-            f"{says if found else f'there is no {record.name} beside it'}"
+            f"{path} was not written by an attack run: {why if record.is_file() else missing}"
         )
-    check_format(found, "ranmask-run", 1, str(record))
+    if found.get("version") != 1:
+        raise DataError(f"{record} has version {found.get('version')!r}, not 1")
     if "finished" not in found:
         raise DataError(
             f"the attack run of {path} is not finished: the command that began it resumes it"
@@ -90,14 +91,14 @@ def _recipe_of(path: Path) -> str:
     return str(recipe["name"]) if isinstance(recipe, dict) and "name" in recipe else "unknown"
 
 
-def _outcome(line: str) -> AttackOutcome:
+def _parsed(path: Path, text: str) -> dict[str, Any]:
     try:
-        value = json.loads(line)
+        value = json.loads(text)
     except ValueError as error:
-        raise DataError(f"not valid JSON: {error}") from error
+        raise DataError(f"{path} is not valid JSON: {error}") from error
     if not isinstance(value, dict):
-        raise DataError(f"it holds {_shown(value)}, not an object")
-    return AttackOutcome.from_dict(value)
+        raise DataError(f"{path} holds {_shown(value)}, not an object")
+    return value
 
 
 def augmented(train: Corpus, attacked: AttackedTexts, *, without: Corpus) -> Corpus:

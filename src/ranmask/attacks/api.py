@@ -6,13 +6,17 @@ import operator
 from collections.abc import Callable, Sequence
 from typing import Any, TypeAlias
 
-from ranmask.attacks.cascade_victim import CascadeVictim
 from ranmask.attacks.loop import AttackLoop, Target
 from ranmask.attacks.outcome import AttackOutcome
 from ranmask.attacks.recipe import AttackRecipe, Budget
 from ranmask.attacks.recipes import AttackResources, Preset, build_recipe
-from ranmask.attacks.synonym_victim import SynonymVictim
-from ranmask.attacks.victims import PlainVictim, SmoothedVictim, Victim
+from ranmask.attacks.victims import (
+    CascadeVictim,
+    PlainVictim,
+    SmoothedVictim,
+    SynonymVictim,
+    Victim,
+)
 from ranmask.errors import OptionError
 from ranmask.models.base import BaseClassifier
 from ranmask.models.function import FunctionClassifier

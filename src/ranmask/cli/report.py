@@ -6,41 +6,35 @@ import os
 from pathlib import Path
 from typing import Annotated
 
-import typer
+from cyclopts import Parameter
 
+from ranmask.cli.terminal import say
 from ranmask.errors import OptionError, OutputError
 from ranmask.results.files import check_file, write_file
 
-Runs = Annotated[
-    list[Path],
-    typer.Argument(
-        help="Folders that `ranmask reproduce` wrote, condensed files, or result files.",
-        show_default=False,
-    ),
-]
-
 
 def report(
-    runs: Runs,
-    output: Annotated[Path, typer.Option(help="HTML file for the report.")] = Path("report.html"),
-    markdown: Annotated[
-        Path | None, typer.Option(help="The same as Markdown, in this file.", show_default=False)
-    ] = None,
+    *runs: Annotated[
+        Path,
+        Parameter(
+            required=True,
+            help="Folders that `ranmask reproduce` wrote, condensed files, or result files.",
+        ),
+    ],
+    output: Annotated[Path, Parameter(help="HTML file for the report.")] = Path("report.html"),
+    markdown: Annotated[Path | None, Parameter(help="The same as Markdown, in this file.")] = None,
     figures: Annotated[
         Path | None,
-        typer.Option(
-            help="Folder for the charts as SVG files; the Markdown shows them.", show_default=False
-        ),
+        Parameter(help="Folder for the charts as SVG files; the Markdown shows them."),
     ] = None,
     condensed: Annotated[
         Path | None,
-        typer.Option(
+        Parameter(
             help="Also write what the report is made of, without texts: a small JSON file that "
             "this command reads like a folder.",
-            show_default=False,
         ),
     ] = None,
-    title: Annotated[str | None, typer.Option(help="Another title.", show_default=False)] = None,
+    title: Annotated[str | None, Parameter(help="Another title.")] = None,
 ) -> None:
     """One page of HTML that shows reproductions beside the paper, and explains them.
 
@@ -72,7 +66,7 @@ def report(
         write_file(path.resolve(), content, shared=True)  # a link stays a link
     if condensed is not None:
         write(reproductions[0], condensed)
-    typer.echo(f"{output}: {len(made.sections)} sections", err=True)
+    say(f"{output}: {len(made.sections)} sections")
 
 
 def _check_outputs(outputs: list[Path], inputs: set[Path]) -> None:

@@ -3,23 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ranmask.errors import OptionError
+from ranmask.cli.command import Given
+from ranmask.cli.options import ResourceOptions
+from ranmask.options import option_fields
 
 if TYPE_CHECKING:
     from ranmask.attacks.recipes import AttackResources
     from ranmask.data.rows import Row
 
+_USED_AS = {"attack_lm": "masked_lm"}  # how recipes call it, where that is not its option's name
+
 
 def resources_for(
-    recipe: str,
-    rows: Iterable[Row],
-    *,
-    vocabulary: Path | None = None,
-    device: str | None = None,
-    **named: str | None,
+    recipe: str, rows: Iterable[Row], given: Given, device: str | None = None
 ) -> AttackResources:
     """The resources that the recipe uses; those that it does not use are refused by name."""
     from ranmask.attacks import resources
@@ -29,27 +27,26 @@ def resources_for(
     from ranmask.words import usable
 
     used = uses(recipe)
-    for option, value in {**named, "vocabulary": vocabulary}.items():
-        if value is not None and option.replace("attack_lm", "masked_lm") not in used:
-            flag = "--" + option.replace("_", "-")
-            raise OptionError(f"{flag} means nothing with --recipe {recipe}: leave it out")
-    given: dict[str, Any] = {}
+    known = (*option_fields(ResourceOptions), "vocabulary")
+    unused = (name for name in known if _USED_AS.get(name, name) not in used)
+    given.refuse(unused, f"with --recipe {recipe}")
+    found: dict[str, Any] = {}
     if "neighbours" in used:
-        given["neighbours"] = resources.load_neighbours(
-            named.get("neighbours") or DEFAULT_NEIGHBOURS
+        found["neighbours"] = resources.load_neighbours(given.get("neighbours", DEFAULT_NEIGHBOURS))
+    if "tagger" in used and (tagger := given.get("tagger", "nltk")) != "none":
+        found["tagger"] = resources.load_tagger(None if tagger == "nltk" else tagger)
+    if "sentence_encoder" in given:
+        found["sentence_encoder"] = resources.load_sentence_encoder(
+            given["sentence_encoder"], device=device
         )
-    folder = named.get("tagger")
-    if "tagger" in used and folder != "none":
-        given["tagger"] = resources.load_tagger(None if folder in (None, "nltk") else folder)
-    if (encoder := named.get("sentence_encoder")) is not None:
-        given["sentence_encoder"] = resources.load_sentence_encoder(encoder, device=device)
-    if (attack_lm := named.get("attack_lm")) is not None:
-        given["masked_lm"] = resources.MaskedLM.from_pretrained(attack_lm, device=device)
-    if (stop_words := named.get("stop_words")) is not None:
-        given["stop_words"] = resources.load_stop_words(stop_words)
-    if "vocabulary" in used and vocabulary is not None:
-        given["vocabulary"] = read_vocabulary(vocabulary)
+    if "attack_lm" in given:
+        lm = given["attack_lm"]
+        found["masked_lm"] = resources.MaskedLM.from_pretrained(lm, device=device)
+    if "stop_words" in given:
+        found["stop_words"] = resources.load_stop_words(given["stop_words"])
+    if "vocabulary" in given:
+        found["vocabulary"] = read_vocabulary(given["vocabulary"])
     elif "vocabulary" in used:
         texts = (row.text for row in rows if row.text is not None and usable(row.text))
-        given["vocabulary"] = resources.vocabulary_of(texts, "the attacked texts")
-    return AttackResources(**given)
+        found["vocabulary"] = resources.vocabulary_of(texts, "the attacked texts")
+    return AttackResources(**found)

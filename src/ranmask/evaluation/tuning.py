@@ -27,12 +27,12 @@ from dataclasses import asdict, dataclass, replace
 from fractions import Fraction
 from functools import cached_property
 from itertools import groupby
-from typing import Any, Literal, TypeAlias, cast, get_args
+from typing import Any, Literal, TypeAlias, get_args
 
 import numpy as np
 
 from ranmask.certificates import families
-from ranmask.certificates.families import FamilyChoice, Retention
+from ranmask.certificates.kept import FamilyChoice, Retention
 from ranmask.errors import ClassifierError, DataError, OptionError
 from ranmask.metrics import CertifiedSummary
 from ranmask.models.base import BaseClassifier, MaskedCopies, Scores, WrappedClassifier
@@ -182,7 +182,7 @@ def supported_ensembles(classifier: SmoothedClassifier, text: Text) -> tuple[Ens
     Normalised logits want logits.  Scores of a function are added up if they lie in [0, 1].
     """
     if classifier.base.outputs != "scores":
-        return cast("tuple[Ensemble, ...]", ENSEMBLES)
+        return ENSEMBLES
     try:
         SmoothedClassifier(classifier.base, keep=1, ensemble="score").predict([text])
     except ClassifierError:

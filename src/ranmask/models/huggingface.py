@@ -21,7 +21,6 @@ from ranmask.models import hub, identity, numerics
 from ranmask.models.base import (
     BaseClassifier,
     DrawnCopies,
-    Hiding,
     MaskedCopies,
     Scores,
     check_hiding,
@@ -31,7 +30,7 @@ from ranmask.models.batching import Batch, RowCount, by_text, even_batches
 from ranmask.models.encoding import TokenRows, WordEncoder
 from ranmask.models.probes import Probes
 from ranmask.models.row_format import RowFormat
-from ranmask.words import Document
+from ranmask.words import Document, Hiding
 
 try:
     import torch

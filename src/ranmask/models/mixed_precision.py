@@ -15,9 +15,10 @@ import numpy.typing as npt
 
 from ranmask.errors import ClassifierError
 from ranmask.models import numerics
-from ranmask.models.base import DrawnCopies, Hiding, MaskedCopies, Scores, WrappedClassifier
+from ranmask.models.base import DrawnCopies, MaskedCopies, Scores, WrappedClassifier
 from ranmask.models.batching import by_text
 from ranmask.models.encoding import WordEncoder
+from ranmask.words import Hiding
 
 if TYPE_CHECKING:
     from ranmask.models.huggingface import HuggingFaceClassifier

@@ -24,32 +24,6 @@ KINDS = (ENCODER, WORDS, BLEND, CASCADE, SYNONYMS)
 CASCADE_PARTS = ("plain", "smoothed", "detector")
 """The folders inside that of a cascade."""
 
-_OPTIONS: dict[str, type | tuple[type, ...]] = {
-    "keep": int,
-    "mask_rate": (int, float),
-    "family": str,
-    "masks": int,
-    "selection_masks": int,
-    "ensemble": str,
-    "certificate": str,
-    "alpha": (int, float),
-    "seed": int,
-    "threat": str,
-    "sampling": str,
-    "labels": list,
-    "hide": str,
-    "mask_token": str,
-    "tolerance": (int, float),
-}
-_SYNONYM_OPTIONS = {
-    name: _OPTIONS[name]
-    for name in (
-        *("masks", "selection_masks", "ensemble", "alpha", "seed"),
-        *("labels", "tolerance", "hide", "mask_token"),
-    )
-}
-_CASCADE_OPTIONS: dict[str, type | tuple[type, ...]] = {"threshold": (int, float)}
-
 
 @dataclass(frozen=True)
 class ModelConfig:
@@ -57,11 +31,13 @@ class ModelConfig:
 
     ``parts`` names the folders inside that hold the parts of a blend, or of a `CASCADE`, whose
     ``smoothing`` is its threshold: how it is smoothed is said in the folder of that part.
+    Whoever uses ``smoothing`` checks it first (`ranmask.options.check_saved`).
     """
 
     kind: str
     smoothing: dict[str, Any]
     parts: tuple[str, ...] = ()
+    path: Path = Path(FILE_NAME)
 
 
 def write(folder: Path, kind: str, smoothing: Mapping[str, Any], parts: Sequence[str] = ()) -> None:
@@ -98,13 +74,7 @@ def read(path: Path) -> ModelConfig:
     options = record.get("smoothing")
     if not isinstance(options, dict):
         raise ModelError(f"{path} has no table of options under 'smoothing'")
-    known = {CASCADE: _CASCADE_OPTIONS, SYNONYMS: _SYNONYM_OPTIONS}.get(kind, _OPTIONS)
-    for key, value in options.items():
-        if key not in known:
-            raise ModelError(f"{path} has the option {key!r}, which this ranmask does not know")
-        if not isinstance(value, known[key]):
-            raise ModelError(f"{path} has {key}={value!r}, which is of the wrong type")
-    return ModelConfig(kind, options, _parts(record.get("parts", []), kind, path))
+    return ModelConfig(kind, options, _parts(record.get("parts", []), kind, path), path)
 
 
 def _parts(parts: object, kind: str, path: Path) -> tuple[str, ...]:

@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Any
 
 from ranmask.errors import MissingDependencyError, ModelError, OptionError, OutputError
 from ranmask.models import hub, model_config
-from ranmask.models.base import BaseClassifier, Hiding
+from ranmask.models.base import BaseClassifier
+from ranmask.words import Hiding
 
 if TYPE_CHECKING:
     from ranmask.models.blend import Blend

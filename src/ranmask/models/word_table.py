@@ -33,9 +33,9 @@ import numpy.typing as npt
 from ranmask.certificates.families import BLANK
 from ranmask.errors import ClassifierError, ModelError, OptionError, OutputError, TextError
 from ranmask.models import model_config
-from ranmask.models.base import BaseClassifier, Hiding, MaskedCopies, Scores
+from ranmask.models.base import BaseClassifier, MaskedCopies, Scores
 from ranmask.models.word_features import features
-from ranmask.words import document
+from ranmask.words import Hiding, document
 
 FILE_NAME = "words.safetensors"
 FILE_VERSION = 2

@@ -13,7 +13,7 @@ from pathlib import PurePath
 from typing import Any
 
 from ranmask.errors import ModelError, OptionError
-from ranmask.options import SAFER
+from ranmask.options import REQUEST_OPTIONS, SAFER, SynonymOptions, option_fields
 from ranmask.serving.context import FairSemaphore, RequestContext
 from ranmask.serving.faults import UnknownModel
 from ranmask.serving.scorer import (
@@ -28,13 +28,11 @@ from ranmask.smoothing.smoothed import SmoothedClassifier
 from ranmask.smoothing.store import SHIPPED, load_classifier
 from ranmask.smoothing.synonyms import SynonymSmoothedClassifier
 
-MASK_OPTIONS = (
-    *("keep", "mask_rate", "family", "masks", "selection_masks", "ensemble", "certificate"),
-    *("alpha", "seed", "threat"),
+SYNONYM_OPTIONS = tuple(
+    name
+    for name in REQUEST_OPTIONS
+    if name == "certificate" or name in option_fields(SynonymOptions)
 )
-"""What a request may choose for a model that is smoothed by masks."""
-
-SYNONYM_OPTIONS = ("masks", "selection_masks", "ensemble", "certificate", "alpha", "seed")
 """What a request may choose for a model that is smoothed by synonyms."""
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
@@ -209,7 +207,7 @@ def _about(
         "smoothing": "masks" if by_masks else "synonyms",
         "labels": description["labels"],
         "options": description["options"],
-        "request_options": list(MASK_OPTIONS if by_masks else SYNONYM_OPTIONS),
+        "request_options": list(REQUEST_OPTIONS if by_masks else SYNONYM_OPTIONS),
         "tolerance": description["tolerance"],
         "order_free": loaded.base.order_free,
         "pairs": loaded.base.pairs,

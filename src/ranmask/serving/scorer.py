@@ -21,11 +21,11 @@ from types import TracebackType
 import numpy as np
 
 from ranmask.errors import ClassifierError, ModelError, OptionError
-from ranmask.models.base import BaseClassifier, Hiding, MaskedCopies, Scores, WrappedClassifier
+from ranmask.models.base import BaseClassifier, MaskedCopies, Scores, WrappedClassifier
 from ranmask.serving.context import FairSemaphore, RequestContext
 from ranmask.serving.faults import Busy, Closing
 from ranmask.serving.scoring_requests import Portion, ScoringRequest, fair_shares
-from ranmask.words import Document
+from ranmask.words import Document, Hiding
 
 DEFAULT_BATCH_COPIES = 8192
 DEFAULT_WAITING_COPIES = 200_000

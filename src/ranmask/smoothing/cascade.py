@@ -18,10 +18,11 @@ import numpy as np
 import numpy.typing as npt
 
 from ranmask.certificates.votes import as_scores
-from ranmask.errors import ModelError, OptionError, blaming
+from ranmask.errors import ModelError, blaming
 from ranmask.models.base import BaseClassifier, Scores, check_gives_scores
 from ranmask.models.full_text import score_full_texts
 from ranmask.models.model_config import CASCADE_PARTS
+from ranmask.options import CascadeOptions
 from ranmask.results import CascadeCertificate, CascadePrediction, Certificate, Prediction
 from ranmask.smoothing.interface import CertifiedClassifier
 from ranmask.words import Document, Text, documents
@@ -33,7 +34,6 @@ DETECTOR_LABELS = (CLEAN, ATTACKED)
 PLAIN, SMOOTHED, DETECTOR = CASCADE_PARTS
 """The two paths, and what chooses between them."""
 
-DEFAULT_THRESHOLD = 0.5
 
 _GRID = 2.0**-16  # suspicions are rounded to it: computed in another batch they move a little
 
@@ -57,11 +57,9 @@ class Cascade:
         plain: BaseClassifier,
         smoothed: CertifiedClassifier,
         detector: BaseClassifier,
-        threshold: float = DEFAULT_THRESHOLD,
+        threshold: float = CascadeOptions.threshold,
     ) -> None:
-        number = isinstance(threshold, int | float) and not isinstance(threshold, bool)
-        if not number or not 0 <= threshold <= 1:
-            raise OptionError(f"threshold must be a number from 0 to 1, not {threshold!r}")
+        CascadeOptions(threshold)
         if isinstance(smoothed, Cascade):
             raise ModelError(
                 "the smoothed part of a cascade is a cascade itself: give the classifier that is "

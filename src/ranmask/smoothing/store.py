@@ -15,7 +15,8 @@ from ranmask.errors import ModelError, OptionError, OutputError
 from ranmask.models import SHIPPED_FOLDER, model_config, pretrained
 from ranmask.models.base import BaseClassifier
 from ranmask.models.blend import Blend
-from ranmask.smoothing.cascade import DEFAULT_THRESHOLD, Cascade
+from ranmask.options import CascadeOptions, ModelOptions, SmoothingOptions, check_saved
+from ranmask.smoothing.cascade import Cascade
 from ranmask.smoothing.interface import CertifiedClassifier
 from ranmask.smoothing.smoothed import SmoothedClassifier
 from ranmask.smoothing.synonyms import SynonymSmoothedClassifier
@@ -65,7 +66,7 @@ def load_classifier(model: str, **options: Any) -> CertifiedClassifier:
     given = {key: value for key, value in options.items() if value is not None}
     if model in SHIPPED:
         return load_default(model, **given)
-    _check_spelling(model)
+    check_spelling(model)
     if _FUNCTION.fullmatch(model) and not Path(model).is_dir():
         for key in _MODEL_ONLY:
             if key in given:
@@ -117,7 +118,11 @@ def blend_folders(parts: Sequence[str], output: Path) -> SmoothedClassifier:
 
 
 def cascade_folders(
-    plain: str, smoothed: str, detector: str, output: Path, threshold: float = DEFAULT_THRESHOLD
+    plain: str,
+    smoothed: str,
+    detector: str,
+    output: Path,
+    threshold: float = CascadeOptions.threshold,
 ) -> Cascade:
     """Copy three models into one folder that holds their `Cascade`, which carries no certificate.
 
@@ -131,9 +136,9 @@ def cascade_folders(
     return cascade
 
 
-def _check_spelling(model: str) -> None:
+def check_spelling(model: str) -> None:
     """Raise where a name is almost that of a shipped model; the hub is not asked for it."""
-    if "/" in model or Path(model).exists():
+    if model in SHIPPED or "/" in model or Path(model).exists():
         return
     if meant := difflib.get_close_matches(model.lower(), SHIPPED, 1):
         raise ModelError(f"there is no model or folder {model!r}: did you mean {meant[0]!r}?")
@@ -144,11 +149,12 @@ def _load_cascade(folder: Path, known: model_config.ModelConfig, given: dict[str
     for key in ("labels", "revision"):
         if key in given:
             raise OptionError(f"{key}={given[key]!r} means nothing for a cascade: leave it out")
+    check_saved(known.path, known.smoothing, CascadeOptions)
     folders = {part: folder / part for part in known.parts}
     for part, inside in folders.items():
         if not inside.is_dir():
             raise ModelError(f"the cascade in {str(folder)!r} has no folder {part!r}")
-    return _cascade(folders, known.smoothing.get("threshold", DEFAULT_THRESHOLD), **given)
+    return _cascade(folders, CascadeOptions(**known.smoothing).threshold, **given)
 
 
 def _cascade(
@@ -166,7 +172,9 @@ def _cascade(
         return {"device": device, "dtype": dtype}
 
     def whole(part: str) -> BaseClassifier:
-        saved = pretrained.saved_options(str(folders[part]))
+        known = pretrained.saved_config(str(folders[part]))
+        saved = known.smoothing
+        check_saved(known.path, saved, SmoothingOptions, ModelOptions)
         hiding = {key: saved[key] for key in ("hide", "mask_token") if key in saved}
         return pretrained.load(str(folders[part]), **hiding, **computed(part))
 

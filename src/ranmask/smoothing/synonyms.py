@@ -23,7 +23,9 @@ from ranmask.options import (
     SAFER,
     SYNONYMS,
     Ensemble,
+    ModelOptions,
     SynonymOptions,
+    check_saved,
 )
 from ranmask.results import Certificate
 from ranmask.smoothing.voting import VotingClassifier, load_base
@@ -131,6 +133,7 @@ class SynonymSmoothedClassifier(VotingClassifier[SynonymOptions, DrawnCopies]):
                 "SmoothedClassifier.from_pretrained, or give a BaseClassifier and SynonymSets"
             )
         saved = dict(known.smoothing)
+        check_saved(known.path, saved, SynonymOptions, ModelOptions)
         if device is not None or dtype is not None:
             saved.pop("tolerance", None)  # it was given for another computation
         saved |= {name: value for name, value in options.items() if value is not None}

@@ -22,7 +22,6 @@ from ranmask.models import model_config
 from ranmask.models.base import (
     BaseClassifier,
     DrawnCopies,
-    Hiding,
     MaskedCopies,
     Scores,
     check_gives_scores,
@@ -33,7 +32,7 @@ from ranmask.models.synonyms import Sample
 from ranmask.options import SmoothingOptions, SynonymOptions
 from ranmask.results import Certificate, Prediction
 from ranmask.smoothing.masks import MaskedText
-from ranmask.words import Document, Text, documents
+from ranmask.words import Document, Hiding, Text, documents
 
 COPIES_AT_ONCE = 1 << 15
 """Copies of several texts that are scored together."""

@@ -16,7 +16,8 @@ import numpy.typing as npt
 
 from ranmask.certificates import families
 from ranmask.certificates.exact import sets_met
-from ranmask.certificates.families import FamilyChoice, KeptSets, Retention
+from ranmask.certificates.families import KeptSets
+from ranmask.certificates.kept import FamilyChoice, Retention, ramped_count
 from ranmask.models.encoding import Ids
 
 # Streams of their own: the order of rows and the masks of a phase have 2 * phase and the next.
@@ -88,7 +89,7 @@ class MaskingPlan:
         kept = retention.count(words)
         if self.ramp > 0:
             hidden_share = min(Fraction(1), Fraction(turn.progress) / Fraction(self.ramp))
-            kept = families.ramped_count(words, kept, hidden_share)
+            kept = ramped_count(words, kept, hidden_share)
         if self.family == "windows" and kept < words:
             sets = families.windows(words, kept, words)
             if len(sets) > self.copies:

@@ -14,23 +14,21 @@ What was learned is then rounded to the small integers of a `WordTable`, which a
 
 from __future__ import annotations
 
-import sys
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias, TypeVar, get_args
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
-from ranmask.errors import DataError, MissingDependencyError, OptionError
+from ranmask.errors import DataError, MissingDependencyError
 from ranmask.models.word_features import WHOLE, features
 from ranmask.models.word_table import CURVE_STEPS, WordTable
-from ranmask.options import check_choice
 from ranmask.smoothing.smoothed import SmoothedClassifier
 from ranmask.training.evaluating import certified_score, certified_summary, figures
-from ranmask.training.options import ClassWeights
+from ranmask.training.options import WordTableOptions
 from ranmask.training.records import (
     Report,
     RunFolder,
@@ -38,7 +36,7 @@ from ranmask.training.records import (
     check_one_process,
     description,
 )
-from ranmask.words import document, split
+from ranmask.words import document
 
 try:
     import torch
@@ -58,132 +56,9 @@ Progress: TypeAlias = Callable[[int, int, float], None]
 
 _SMALL_STEPS = (3, 4, 5)  # binary places of int8 entries that are tried
 _FINE_STEPS = 11  # of int16 entries
-_LARGEST_BATCH, _STEPS_AN_EPOCH = 512, 32  # by default; few texts make smaller batches
-_WORDS_A_TARGET, _LARGEST_TARGET = 8, 8  # by default, of the median text
-_WARM_EPOCHS = 2
 _BLANK_RATE = 5  # times the learning rate of the others
 _ROUNDING_TEXTS = 2000
 _ROUNDING_LOSS = 0.003  # certified accuracy that int8 may cost
-
-
-_TINY, _ENDLESS = sys.float_info.min, float("inf")  # above 0, below infinity
-
-TableFamily: TypeAlias = Literal["all", "distinct"]
-
-_FOR_RADIUS: dict[str, Any] = {
-    "family": "all",
-    "epochs": 8,
-    "learning_rate": 0.05,
-    "feature_dropout": 0.1,
-    "weight_decay": 0.0,
-    "accuracy_weight": 0.0,
-}
-_FOR_ACCURACY: dict[str, Any] = {
-    "family": "distinct",
-    "temperature": 0.2,
-    "epochs": 12,
-    "warm_epochs": 0,
-    "learning_rate": 0.005,
-    "feature_dropout": 0.0,
-    "weight_decay": 1e-4,
-    "accuracy_weight": 1.0,
-}
-
-
-@dataclass(frozen=True)
-class WordTableOptions:
-    """How a word table is trained.  Checked when built.
-
-    ``target_words``: the largest number of changed words that training tries to certify; larger
-    ones trade accuracy for radius, and 0 asks for accuracy alone.  By default an eighth of the
-    median number of words, from 1 to 8: a target out of reach only teaches the table to say always
-    the same.  ``family``: ``all``, every word counts; ``distinct``, each distinct word once, and a
-    blank.  ``temperature``: width of the step that stands in for *certified or not*, in words; by
-    default ``target_words / 2.5``.
-    ``warm_epochs``: how many of the ``epochs`` push the mean margin past ``margin`` first.
-    ``batch_size``: texts in a step, by default 512 or fewer, for at least 32 steps an epoch.
-    ``feature_dropout``: share of the features that is silent in a step, so that the others learn
-    too.  ``weight_decay``: of the squares of all weights.  ``accuracy_weight``: of plain accuracy
-    in the certified loss; 0 counts certified texts only.  ``class_weights``: ``balanced`` makes
-    every class count the same in the losses, however few texts it has; ``none``: every text does.
-    What is None depends on whether there is a target (`resolved`).  ``buckets``: rows of the table.
-    ``most_words``: words of a text that are trained on, which bounds memory.
-    """
-
-    target_words: int | None = None
-    family: TableFamily | None = None
-    temperature: float | None = None
-    epochs: int | None = None
-    warm_epochs: int | None = None
-    learning_rate: float | None = None
-    batch_size: int | None = None
-    feature_dropout: float | None = None
-    weight_decay: float | None = None
-    margin: float = 0.3
-    accuracy_weight: float | None = None
-    class_weights: ClassWeights = "balanced"
-    buckets: int = 1 << 18
-    most_words: int = 800
-    seed: int = 0
-
-    def __post_init__(self) -> None:
-        for name, least in (
-            ("target_words", 0),
-            ("epochs", 1),
-            ("warm_epochs", 0),
-            ("batch_size", 1),
-            ("buckets", 1),
-            ("most_words", 1),
-            ("seed", 0),
-        ):
-            value = getattr(self, name)
-            if value is None and name in ("target_words", "epochs", "warm_epochs", "batch_size"):
-                continue
-            if not isinstance(value, int) or isinstance(value, bool) or value < least:
-                raise OptionError(
-                    f"{name} must be a whole number of at least {least}, not {value!r}"
-                )
-        if self.family is not None:
-            check_choice("family", self.family, get_args(TableFamily))
-        check_choice("class_weights", self.class_weights, get_args(ClassWeights))
-        if (
-            self.warm_epochs is not None
-            and self.epochs is not None
-            and self.warm_epochs > self.epochs
-        ):
-            raise OptionError(
-                f"warm_epochs={self.warm_epochs} is more than epochs={self.epochs}: the warm "
-                "epochs are the first of them"
-            )
-        for name, lowest, below, what in (
-            ("temperature", _TINY, _ENDLESS, "above 0"),
-            ("learning_rate", _TINY, _ENDLESS, "above 0"),
-            ("feature_dropout", 0, 1, "from 0 up to, not including, 1"),
-            ("weight_decay", 0, _ENDLESS, "of at least 0"),
-            ("margin", _TINY, 1, "between 0 and 1"),
-            ("accuracy_weight", 0, _ENDLESS, "of at least 0"),
-        ):
-            value = getattr(self, name)
-            if value is not None and not lowest <= value < below:
-                raise OptionError(f"{name} must be a number {what}, not {value!r}")
-
-    def resolved(self, texts: Sequence[str]) -> WordTableOptions:
-        """These options with every default filled in, for these texts."""
-        target = self.target_words
-        if target is None:
-            median = float(np.median([len(split(text)) for text in texts])) if texts else 0
-            target = min(max(round(median / _WORDS_A_TARGET), 1), _LARGEST_TARGET)
-        batch = min(_LARGEST_BATCH, max(1, len(texts) // _STEPS_AN_EPOCH))
-        defaults = {
-            **(_FOR_RADIUS if target else _FOR_ACCURACY),
-            "target_words": target,
-            "batch_size": batch,
-        }
-        if target:
-            defaults["temperature"] = target / 2.5
-            defaults["warm_epochs"] = min(_WARM_EPOCHS, self.epochs or _WARM_EPOCHS)
-        unset = {name: value for name, value in defaults.items() if getattr(self, name) is None}
-        return replace(self, **unset)
 
 
 def train_words(

@@ -18,8 +18,8 @@ from test_attack_loop import (
     to_negative,
 )
 from tools.main_path import functions_called
-from typer.testing import CliRunner
 
+from commands import run_cli
 from ranmask import SmoothedClassifier, attack
 from ranmask.attacks.api import as_victim
 from ranmask.attacks.candidates import Candidates
@@ -30,7 +30,6 @@ from ranmask.attacks.resources.word_lists import StopWords, Vocabulary
 from ranmask.attacks.runs import attack_rows
 from ranmask.attacks.search import AnyWords, ByUnknown, LabelsOnly
 from ranmask.cli.attack_printing import print_outcome
-from ranmask.cli.main import app
 from ranmask.data.rows import Row
 from ranmask.data.sources import RowSource
 from ranmask.errors import ClassifierError, OptionError
@@ -41,7 +40,7 @@ FUNCTION = ("--plain", "--model", "ranmask.models.testing:keyword_classifier")
 
 
 def command(*arguments):
-    return CliRunner().invoke(app, ["attack", *map(str, arguments)])
+    return run_cli("attack", *arguments)
 
 
 @pytest.mark.parametrize("most", [None, 1])

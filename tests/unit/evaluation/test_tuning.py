@@ -11,13 +11,12 @@ from xml.etree import ElementTree
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from typer.testing import CliRunner
 
+from commands import run_cli
 from ranmask import FunctionClassifier, SmoothedClassifier, SmoothingOptions
 from ranmask.certificates import families
-from ranmask.certificates.families import Retention
+from ranmask.certificates.kept import Retention
 from ranmask.cli import tune as cli_tuning
-from ranmask.cli.main import app
 from ranmask.errors import DataError, MissingDependencyError, OptionError, OutputError, TextError
 from ranmask.evaluation import tuning
 from ranmask.evaluation.frontier_plot import check_plot, plot_svg, write_plot
@@ -587,7 +586,7 @@ def reviews(tmp_path):
 
 def tune(data, *arguments, model=FAKE):
     given = ["tune", "--data", str(data), "--model", model, *map(str, arguments)]
-    return CliRunner().invoke(app, given)
+    return run_cli(*given)
 
 
 class TestCommand:
@@ -625,10 +624,8 @@ class TestCommand:
         labels = ("--labels", "bad,good", "--hide", "drop")
         done = tune(reviews, "--mask-rate", 0.5, "--ensemble", "score", *labels)
         *_, command = done.stdout.splitlines()
-        assert "--hide drop --labels bad,good" in command
-        again = CliRunner().invoke(
-            app, [*shlex.split(command)[1:], "--data", str(reviews), "--split", "validation"]
-        )
+        assert "--labels bad,good --hide drop" in command
+        again = run_cli(*shlex.split(command)[1:], "--data", str(reviews), "--split", "validation")
         assert again.exit_code == 0, again.stderr
         accuracy = done.stdout.splitlines()[1].split()[4]
         assert f"accuracy {accuracy}" in again.stderr
@@ -715,7 +712,7 @@ class TestCommand:
             (["--keep", "1,,2"], "--keep takes"),
             (["--keep", ""], "--keep takes"),
             (["--keep", "0"], "at least 1, not 0"),
-            (["--mask-rate", "much"], "--mask-rate takes shares"),
+            (["--mask-rate", "much"], "--mask-rate takes numbers"),
             (["--mask-rate", "1.0"], "not including, 1"),
             (["--family", "auto,"], "--family must be one of"),
             (["--family", "auto,some"], "--family must be one of auto, all"),
@@ -768,16 +765,16 @@ class TestCommand:
         assert loads == [(FAKE,)]
 
     def test_what_a_tolerance_leaves_open_is_said(self, capsys):
-        wanted = cli_tuning._Wanted(None, None, None, None, None, "0", 1, "score")
+        wanted = cli_tuning.TuneCommand(data="d", threshold=(0,), at=1)
         for tolerance, said in ((0.0, "changed.\n"), (1e-5, "changed, but for votes as near as")):
             one = replace(made({1: 2}, {}), tolerance=tolerance)
-            cli_tuning._show([one], wanted, one, ("n", "p"))
+            cli_tuning.show([one], wanted, one, ("n", "p"))
             assert f"whichever 1 words are {said}" in capsys.readouterr().out
 
     def test_on_a_terminal(self, capsys, monkeypatch):
         monkeypatch.setenv("COLUMNS", "80")
         monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
-        cli_tuning._table(["setting", "accuracy", "frontier"], [["keep 1", "0.5", "*"]])
+        cli_tuning.print_table(["setting", "accuracy", "frontier"], [["keep 1", "0.5", "*"]])
         shown = capsys.readouterr().out
         assert "│" in shown and "keep 1" in shown and "*" in shown
 
@@ -845,7 +842,7 @@ class TestBeforeTheFirstSetting:
     def test_cost(self, reviews, monkeypatch):
         said = []
         real = tuning.sweep
-        monkeypatch.setattr(cli_tuning.typer, "echo", lambda line, **_: said.append(line))
+        monkeypatch.setattr(cli_tuning, "say", said.append)
         monkeypatch.setattr(
             tuning, "sweep", lambda *a, **o: (said.append("swept"), real(*a, **o))[1]
         )

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ranmask.certificates.families import kept_count
+from ranmask.certificates.kept import kept_count
 from ranmask.evaluation.intervals import proportion_interval
 from ranmask.paper.divergence import jensen_shannon
 from ranmask.paper.published import published

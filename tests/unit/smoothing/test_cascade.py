@@ -9,11 +9,10 @@ import pytest
 
 from ranmask import FunctionClassifier, SmoothedClassifier, attack
 from ranmask.attacks.api import as_victim
-from ranmask.attacks.cascade_victim import CascadeVictim
 from ranmask.attacks.outcome import AttackOutcome, Change
 from ranmask.attacks.recipes import AttackResources
 from ranmask.attacks.resources.word_lists import Vocabulary
-from ranmask.attacks.victims import Question
+from ranmask.attacks.victims import CascadeVictim, Question
 from ranmask.errors import DataError, ModelError, OptionError, TextError
 from ranmask.evaluation.cascade_report import (
     Accuracy,

@@ -8,7 +8,8 @@ import pytest
 import torch
 
 from ranmask.certificates.exact import exact_radius, single_word_radii
-from ranmask.certificates.families import Retention, all_sets
+from ranmask.certificates.families import all_sets
+from ranmask.certificates.kept import Retention
 from ranmask.training.losses import (
     certified_loss,
     certified_margins,

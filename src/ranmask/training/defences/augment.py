@@ -27,16 +27,17 @@ from ranmask.attacks.recipe import AttackRecipe, Budget
 from ranmask.attacks.runs import attack_rows
 from ranmask.attacks.summary import AttackSummary
 from ranmask.attacks.victims import PlainVictim
-from ranmask.certificates.families import round_half_up
+from ranmask.certificates.kept import round_half_up
 from ranmask.data import Corpus
 from ranmask.data.rows import Row
 from ranmask.data.sources import RowSource
 from ranmask.errors import OptionError
+from ranmask.options import option_fields
 from ranmask.runs.task import RunEvents, class_ids
 from ranmask.smoothing.store import load_with_any_keep
 from ranmask.training.defence import Defence
 from ranmask.training.masking import permutation
-from ranmask.training.options import WHOLE_TEXTS, TrainingOptions, check_seed
+from ranmask.training.options import WHOLE_TEXTS, TrainingOptions
 from ranmask.training.records import Report, RunFolder, check_one_process
 
 VICTIM = ".victim"
@@ -175,7 +176,7 @@ def attacked_rows(
     Which places they have is a pure function of the seed and the number of rows.  Of those, rows
     whose text is in ``without`` too are left out, for what is held out must not be learned from.
     """
-    check_seed(seed)
+    option_fields(TrainingOptions)["seed"].check(seed)
     if not 0 < share <= 1:
         raise OptionError(f"share must be above 0 and at most 1, not {share}")
     held_out = set(without.texts) if without is not None else set()

@@ -18,44 +18,29 @@ from torch import Tensor
 from torch.nn import functional
 
 from ranmask.attacks.resources.neighbours import NeighbourTable
-from ranmask.errors import OptionError
 from ranmask.models.huggingface import HuggingFaceClassifier
 from ranmask.training.defence import Defence
+from ranmask.training.defence_options import DneOptions
 from ranmask.training.defences.perturbation import TINY, leaves
 from ranmask.training.defences.word_tokens import WordTokens
-from ranmask.training.options import check_at_least
 from ranmask.training.step import Step
 
 
 @dataclass(eq=False)
-class Dne(Defence):
+class Dne(DneOptions, Defence):
     """The loss at a bad point in the convex hulls of the words' synonyms.
 
     Words that are one token, and their neighbours that are, as they are spelt; other words stay
     where they are.
 
-    Args:
-        neighbours: The table of neighbours.
-        steps: Steps of the ascent on the weights of the mixtures.
-        step_size: How far a step goes: the weight that gains most grows by its exponential,
-            before the weights of a word are made to sum to 1 again.
-        hull: How far from the word the mixture may lie: 1 is the whole hull, 0 the word alone.
+    A step of ``step_size`` lets the weight that gains most grow by its exponential, before the
+    weights of a word are made to sum to 1 again.
     """
 
     neighbours: NeighbourTable
     name = "dne"
-    steps: int = 3
-    step_size: float = 1.0
-    hull: float = 1.0
     _tokens: WordTokens = field(init=False, repr=False)
     _others: Tensor = field(init=False, repr=False)
-
-    def __post_init__(self) -> None:
-        check_at_least("steps", self.steps, 0, whole=True)
-        check_at_least("step_size", self.step_size, 0)
-        check_at_least("hull", self.hull, 0)
-        if self.hull > 1:
-            raise OptionError(f"hull is a share of the whole hull, at most 1; not {self.hull!r}")
 
     def begin(self, base: HuggingFaceClassifier) -> None:
         self._tokens = WordTokens(base)

@@ -9,58 +9,44 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import Literal, TypeAlias, get_args
 
 import torch
 from torch import Tensor
 
 from ranmask.attacks.resources.neighbours import NeighbourTable
-from ranmask.certificates.families import round_half_up
+from ranmask.certificates.kept import round_half_up
 from ranmask.errors import OptionError
 from ranmask.models.huggingface import HuggingFaceClassifier
-from ranmask.options import check_choice
 from ranmask.training.defence import Defence
+from ranmask.training.defence_options import HotFlipOptions
 from ranmask.training.defences.perturbation import gradients, leaves
 from ranmask.training.defences.word_tokens import WordTokens
-from ranmask.training.options import check_at_least
 from ranmask.training.step import Step
-
-Flips: TypeAlias = Literal["words", "synonyms"]
 
 _PLACES_AT_ONCE = 2048  # each is compared with every word of the vocabulary
 
 
 @dataclass(eq=False)
-class HotFlip(Defence):
+class HotFlip(HotFlipOptions, Defence):
     """Half of the loss on the texts, half on copies with their most telling words flipped.
 
-    Args:
-        change_rate: Share of a text's tokens that are flipped, at most; where it is above 0, at
-            least one of a text that has any.  Only flips that raise the loss to first order are
-            made.
-        flips: What a word may become: any word of letters that is one token (``words``, as in the
-            paper's published code), or one of its neighbours (``synonyms``, as in its text).
-        neighbours: The table of neighbours, for ``synonyms``.
+    At most ``change_rate`` of a text's tokens are flipped; where it is above 0, at least one of a
+    text that has any; and only flips that raise the loss to first order.  ``flips``: to any word
+    of letters that is one token (``words``, as in the paper's published code), or to one of the
+    ``neighbours`` (``synonyms``, as in its text).
     """
 
     name = "hotflip"
-    change_rate: float = 0.2
-    flips: Flips = "words"
     neighbours: NeighbourTable | None = None
     _tokens: WordTokens = field(init=False, repr=False)
     _candidates: Tensor = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
-        check_at_least("change_rate", self.change_rate, 0)
-        if self.change_rate > 1:
-            raise OptionError(
-                f"change_rate is a share of the words, at most 1; not {self.change_rate!r}"
-            )
-        check_choice("flips", self.flips, get_args(Flips))
+        super().__post_init__()
         if (self.flips == "synonyms") != (self.neighbours is not None):
             raise OptionError(
                 f"flips={self.flips!r} and {'a' if self.neighbours else 'no'} table of neighbours: "
-                "they go together, as in --flips synonyms --neighbours jia2019"
+                "they go together, as in flips='synonyms' and neighbours='jia2019'"
             )
 
     def begin(self, base: HuggingFaceClassifier) -> None:

@@ -9,48 +9,25 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal, TypeAlias, get_args
 
 import torch
 from torch import Tensor
 
-from ranmask.options import check_choice
 from ranmask.training.defence import Defence
-from ranmask.training.options import check_at_least
+from ranmask.training.defence_options import AscentOptions, PgdOptions
 from ranmask.training.step import Step
-
-Norm: TypeAlias = Literal["l2", "linf"]
 
 TINY = 1e-12
 """A gradient this small points nowhere."""
 
 
 @dataclass(frozen=True)
-class Perturbation(Defence):
+class Perturbation(AscentOptions, Defence):
     """Gradient ascent in a ball around the embeddings of a text.
 
     The defaults are those of the paper's published code; there, the first shift may lie outside
     of the ball.  With ``max_norm=0`` training is plain.
-
-    Args:
-        steps: Steps of the ascent.
-        step_size: Length of a step.
-        initial_magnitude: Size of the random shift that it starts from.
-        max_norm: Radius of the ball.
-        norm: ``l2``, or ``linf`` for the largest single number.
     """
-
-    steps: int = 3
-    step_size: float = 0.3
-    initial_magnitude: float = 0.5
-    max_norm: float = 0.05
-    norm: Norm = "l2"
-
-    def __post_init__(self) -> None:
-        check_at_least("steps", self.steps, 1, whole=True)
-        for name in ("step_size", "initial_magnitude", "max_norm"):
-            check_at_least(name, getattr(self, name), 0)
-        check_choice("norm", self.norm, get_args(Norm))
 
     def start(self, step: Step) -> list[Tensor]:
         """A random shift for each part of the step's batch."""
@@ -95,14 +72,13 @@ class Perturbation(Defence):
 
 
 @dataclass(frozen=True)
-class Pgd(Perturbation):
+class Pgd(PgdOptions, Perturbation):
     """The loss after ``steps`` steps of projected gradient ascent on the embeddings.
 
     Costs ``steps + 1`` passes forward and back.  The tables of the paper have ten steps.
     """
 
     name = "pgd"
-    steps: int = 10
 
     def loss(self, step: Step) -> Tensor:
         shifts = self.start(step)

@@ -12,10 +12,11 @@ from typing import Any
 
 from ranmask.attacks.resources.neighbours import NeighbourTable
 from ranmask.models.huggingface import HuggingFaceClassifier
-from ranmask.models.synonyms import DEFAULT_SIZE, SynonymSets
+from ranmask.models.synonyms import SynonymSets
 from ranmask.smoothing.synonyms import SynonymSmoothedClassifier
 from ranmask.training.defence import Defence
-from ranmask.training.options import TrainingOptions, check_at_least
+from ranmask.training.defence_options import SaferOptions
+from ranmask.training.options import TrainingOptions
 from ranmask.words import Document
 
 # Enough to compare checkpoints by.
@@ -23,21 +24,15 @@ _VALIDATION: dict[str, Any] = {"masks": 100, "selection_masks": 20}
 
 
 @dataclass(eq=False)
-class Safer(Defence):
-    """Every text is read in a random copy, made of synonyms.
-
-    Args:
-        neighbours: The table of neighbours; certificates cover what it lists.
-        set_size: Most words that take turns in a word's place.
-    """
+class Safer(SaferOptions, Defence):
+    """Every text is read in a random copy, made of synonyms; certificates cover those alone."""
 
     neighbours: NeighbourTable
     name = "safer"
-    set_size: int = DEFAULT_SIZE
     _sets: SynonymSets = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
-        check_at_least("set_size", self.set_size, 1, whole=True)
+        super().__post_init__()
         name = str(self.neighbours.description()["name"])
         self._sets = SynonymSets(self.neighbours.table, size=self.set_size, name=name)
 

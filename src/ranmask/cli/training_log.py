@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from ranmask.cli.terminal import say
 from ranmask.metrics import class_lines, headline
 
 _ADVICE = (
@@ -22,9 +23,6 @@ class TrainingLog:
     """
 
     def __init__(self, output: Path) -> None:
-        from rich.console import Console
-
-        self._console = Console(stderr=True)
         self._output = output
         self.beats_majority: bool | None = None
 
@@ -33,46 +31,42 @@ class TrainingLog:
 
     def __exit__(self, kind: Any, *_: object) -> None:
         if kind is KeyboardInterrupt:
-            self._say(f"interrupted: the same command resumes {self._output}")
+            say(f"interrupted: the same command resumes {self._output}")
 
     def __call__(self, line: dict[str, Any]) -> None:
         """Print one line of the log."""
         if line["phase"] == "complete":
-            self._say(f"{self._output}: validation {_figures(line)}")
+            say(f"{self._output}: validation {_figures(line)}")
             self._say_classes(line)
             return
         if "score" in line or "perplexity" in line:
-            shown = f"{line['phase']} epoch {line['epoch']:g}: validation {_figures(line)}"
+            say(f"{line['phase']} epoch {line['epoch']:g}: validation {_figures(line)}")
         else:
             place = f", step {line['step']} of {line['steps']}" if "step" in line else ""
-            shown = f"{line['phase']} epoch {line['epoch']:g}{place}: loss {line['loss']:.4f}"
-        self._say(shown)
+            say(f"{line['phase']} epoch {line['epoch']:g}{place}: loss {line['loss']:.4f}")
 
     def _say_classes(self, line: dict[str, Any]) -> None:
         if "classes" not in line:
             return
-        for one in class_lines(line["classes"]):
-            self._say(one)
+        for shown in class_lines(line["classes"]):
+            say(shown)
         self.beats_majority = line["beats_majority"]
         if not self.beats_majority:
-            self._say(
+            say(
                 "warning: this model is no better than naming the largest class for every text: "
                 f"accuracy {line['accuracy']:.3f} against {line['majority']:.3f}, balanced "
                 f"accuracy {line['balanced_accuracy']:.3f}. {_ADVICE}"
             )
             return
         guessed = 1 / len(line["classes"])
-        missed = [one for one in line["classes"] if one["recall"] < guessed]
+        missed = [found for found in line["classes"] if found["recall"] < guessed]
         if missed:
-            worst = min(missed, key=lambda one: one["recall"])
-            self._say(
+            worst = min(missed, key=lambda found: found["recall"])
+            say(
                 f"warning: the class {worst['name']} is found less often than by guessing: recall "
                 f"{worst['recall']:.3f}, {len(missed)} such of {len(line['classes'])} classes. "
                 f"{_ADVICE}"
             )
-
-    def _say(self, shown: str) -> None:
-        self._console.print(shown, highlight=False, markup=False, soft_wrap=True)
 
 
 def _figures(line: dict[str, Any]) -> str:

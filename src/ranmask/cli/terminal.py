@@ -1,9 +1,24 @@
-"""A progress bar on standard error, on a terminal only."""
+"""What people see of a command while it works, on standard error: lines, and a bar."""
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from typing import Annotated
+
+from cyclopts import Parameter
+
+AsJson = Annotated[
+    bool,
+    Parameter(name="--json", negative=(), show_default=False, help="JSON, also on a terminal."),
+]
+
+
+def say(line: str) -> None:
+    """A line on standard error, apart from results."""
+    sys.stderr.write(f"{line}\n")
+    sys.stderr.flush()
 
 
 @contextmanager
