@@ -169,7 +169,7 @@ class TestAugmentation:
     def test_another_run_is_refused(self, augmentation, base_folder):
         output, _ = augmentation
         given = (str(base_folder), TRAIN, HELD_OUT, output)
-        with pytest.raises(OutputError, match="which differs in options"):
+        with pytest.raises(OutputError, match=r"differs in options.seed \(0 there, 1 here"):
             augmented_corpus(*given, replace(QUICK, seed=1), plan(), device="cpu")
         with pytest.raises(OutputError, match="belongs to a run with another"):
             augmented_corpus(*given, QUICK, plan(seed=1), device="cpu")

@@ -114,7 +114,9 @@ def test_the_readme_shows_the_same_attacks():
             star = "" if one["texts"] == 300 else "*"
             cells.append(f"{100 * one['robust_accuracy']:.1f}{star} ({100 * gone:.0f})")
         assert f"| {name} | {' | '.join(cells)} |" in readme
-    plain = [f"{100 * figures['agnews', 'plain', recipe]['robust_accuracy']:.1f}" for recipe in recipes]
+    plain = [
+        f"{100 * figures['agnews', 'plain', recipe]['robust_accuracy']:.1f}" for recipe in recipes
+    ]
     assert f"| plain classifier | {' | '.join(plain)} |" in readme
 
 

@@ -12,6 +12,8 @@ import sys
 import time
 from pathlib import Path
 
+from unittest import mock
+
 import pytest
 
 from ranmask.cli import reproduce as cli_reproduce
@@ -504,7 +506,12 @@ def test_a_file_that_cannot_be_written_is_told(recipe, runs, name):
 
 # -- the command ---------------------------------------------------------------------------------
 
-command = cli_reproduce.reproduce_by(pretend)
+
+
+def command(names=None, **options):
+    """``ranmask reproduce``, whose steps only pretend."""
+    with mock.patch("ranmask.cli.main.run_command", pretend):
+        cli_reproduce.reproduce(*names or (), **options)
 
 
 @pytest.fixture
