@@ -11,7 +11,6 @@ import subprocess
 import sys
 import time
 from pathlib import Path
-
 from unittest import mock
 
 import pytest
@@ -505,7 +504,6 @@ def test_a_file_that_cannot_be_written_is_told(recipe, runs, name):
 
 
 # -- the command ---------------------------------------------------------------------------------
-
 
 
 def command(names=None, **options):
