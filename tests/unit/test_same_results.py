@@ -86,9 +86,16 @@ def test_old_names_are_renamed_and_new_ones_left_alone():
     assert same(old, old, table) != []
 
 
+HEADER = {
+    "marked_by": "format",
+    "constants": "constants",
+    "last": "finished",
+    "rows_with": ["label"],
+}
+
+
 def test_a_header_is_put_back_into_its_rows():
-    header = {"marked_by": "format", "rows_with": "label"}
-    table = Table(header={**header, "keys": {"assumes": "constants.assumes"}})
+    table = Table(header=HEADER)
     first = {"format": "ranmask-results", "constants": {"assumes": ["a", "b"]}}
     short = {key: value for key, value in ROW.items() if key != "assumes"}
     old, new = [ROW, FAILED, ROW], [first, short, FAILED, short]
@@ -102,12 +109,14 @@ def test_a_header_is_put_back_into_its_rows():
 
 
 def test_a_header_may_stand_for_a_file():
-    keys = {"marked_by": "format", "rows_with": "label", "file": ".run.json", "keys": {}}
-    old = {"files": {"o.jsonl": [ROW], "o.jsonl.run.json": {"format": "r", "seed": 0}}}
-    new = {"files": {"o.jsonl": [{"format": "r", "seed": 0}, ROW]}}
-    assert same(old, new, Table(header=keys)) == []
-    new["files"]["o.jsonl"][0]["seed"] = 1
-    assert same(old, new, Table(header=keys)) == ["/files/o.jsonl.run.json/seed"]
+    table = Table(header={**HEADER, "file": ".run.json"})
+    record = {"format": "r", "seed": 0, "finished": {"rows": 1}}
+    old = {"files": {"o.jsonl": [ROW], "o.jsonl.run.json": record}}
+    first, last = {"format": "r", "seed": 0, "constants": {}}, {"finished": {"rows": 1}}
+    assert same(old, {"files": {"o.jsonl": [first, ROW, last]}}, table) == []
+    other = {"files": {"o.jsonl": [{**first, "seed": 1}, ROW, last]}}
+    assert same(old, other, table) == ["/files/o.jsonl.run.json/seed"]
+    assert same(old, {"files": {"o.jsonl": [first, ROW]}}, table) != []
 
 
 def test_options_are_renamed_by_command():

@@ -194,17 +194,16 @@ def _without_headers(value: Any, header: Mapping[str, Any]) -> Any:
 
 
 def _pushed(rows: list[Any], header: Mapping[str, Any]) -> tuple[list[Any], dict[str, Any] | None]:
+    """Rows with their constants, and the header with what the last line adds to it."""
     if not rows or not isinstance(rows[0], dict) or header["marked_by"] not in rows[0]:
         return rows, None
     first, *rest = rows
-    said = {}
-    for key, path in header["keys"].items():
-        found: Any = first
-        for part in path.split("."):
-            found = found.get(part) if isinstance(found, dict) else None
-        if found is not None or path in first:
-            said[key] = found
-    speaks_of = header["rows_with"]
+    constants = first.get(header["constants"], {})
+    said = {key: value for key, value in first.items() if key != header["constants"]}
+    if rest and isinstance(rest[-1], dict) and rest[-1].keys() == {header["last"]}:
+        said |= rest.pop()
+    marks = set(header["rows_with"])
     return [
-        {**said, **row} if isinstance(row, dict) and speaks_of in row else row for row in rest
-    ], first
+        {**constants, **row} if isinstance(row, dict) and marks & row.keys() else row
+        for row in rest
+    ], said
