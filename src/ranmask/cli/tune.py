@@ -32,7 +32,8 @@ if TYPE_CHECKING:
     from fractions import Fraction
 
     from ranmask.data import Corpus
-    from ranmask.evaluation.tuning import Measured, Rule, Setting
+    from ranmask.evaluation.settings import Setting
+    from ranmask.evaluation.tuning import Measured, Rule
     from ranmask.smoothing.smoothed import SmoothedClassifier
 
 _T = TypeVar("_T")
@@ -216,7 +217,7 @@ class _Wanted:
         self.rule = rule  # type: ignore[assignment]
 
     def settings(self, model: str, classifier: SmoothedClassifier, corpus: Corpus) -> list[Setting]:
-        from ranmask.evaluation.tuning import grid, supported_ensembles
+        from ranmask.evaluation.settings import grid, supported_ensembles
 
         ensembles = self.ensembles
         if not ensembles:

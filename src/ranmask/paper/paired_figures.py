@@ -106,7 +106,7 @@ def by_class(
     measured = Certified | Attacked | Predicted
     if not isinstance(a, measured) or not isinstance(b, measured) or not a.expected:
         return None
-    columns: dict[str, ClassCounts | list[ClassCounts]] = {}
+    columns: dict[str, ClassCounts] = {}
     expected = _at(a.expected, at_a)
     for name, result, places in (("A", a, at_a), ("B", b, at_b)):
         for figure, right in _right(result, places).items():

@@ -2,6 +2,7 @@
 
 import json
 import math
+import re
 import shlex
 import sys
 from dataclasses import asdict, replace
@@ -21,15 +22,8 @@ from ranmask.cli.main import app
 from ranmask.errors import DataError, MissingDependencyError, OptionError, OutputError, TextError
 from ranmask.evaluation import tuning
 from ranmask.evaluation.frontier_plot import check_plot, plot_svg, write_plot
-from ranmask.evaluation.tuning import (
-    Measured,
-    Setting,
-    frontier,
-    grid,
-    pick,
-    retentions_near,
-    sweep,
-)
+from ranmask.evaluation.settings import Setting, grid, retentions_near, supported_ensembles
+from ranmask.evaluation.tuning import Measured, frontier, pick, sweep
 from ranmask.evaluation.tuning_file import TuneFile
 from ranmask.models.testing import hashing_classifier, keyword_classifier
 
@@ -184,7 +178,7 @@ class TestPasses:
                 plain = SmoothedClassifier(hashing_classifier, **options, hide="drop")
                 assert remembering == plain.certify([text])
         assert base.order_free and base.tolerance == 0
-        assert base.configured(hide="mask")._base.description()["hide"] == "mask"
+        assert base.configured(hide="mask").description()["hide"] == "mask"
 
 
 class TestRefused:
@@ -282,7 +276,7 @@ class TestGrid:
         ids=["probabilities", "any numbers", "logits"],
     )
     def test_ensembles_that_suit_a_model(self, base, expected):
-        assert tuning.supported_ensembles(SmoothedClassifier(base, keep=1), "a b") == expected
+        assert supported_ensembles(SmoothedClassifier(base, keep=1), "a b") == expected
 
     def test_flags(self):
         flags = Setting(None, 0.95, "windows", "score", 200).flags
@@ -502,6 +496,40 @@ class TestFile:
             self.open(tmp_path / "absent" / "tune.json")
 
 
+SVG = "{http://www.w3.org/2000/svg}"
+
+
+def numbers(svg):
+    """The numbers of the settings in a picture, and the boxes that they fill, by their font."""
+    from matplotlib.font_manager import FontProperties
+    from matplotlib.textpath import TextPath
+
+    found = []
+    for text in ElementTree.fromstring(svg).iter(f"{SVG}text"):
+        style = text.get("style", "")
+        if "font-size: 8px" in style and re.fullmatch(r"[\d, ]+", text.text or ""):
+            shape = TextPath((0, 0), text.text, size=8, prop=FontProperties(family="DejaVu Sans"))
+            left, low, right, high = shape.get_extents().extents
+            x, y = float(text.get("x")), float(text.get("y"))
+            half = (left + right) / 2 if "text-anchor: middle" in style else 0
+            found.append((text.text, (x + left - half, y - high, x + right - half, y - low)))
+    return found
+
+
+def markers(svg):
+    """The boxes of the settings' markers, which are 5 points wide."""
+    found = []
+    for spot in ElementTree.fromstring(svg).iter(f"{SVG}use"):
+        if "fill: #0b62a4" in spot.get("style", "") or "fill: #7a7a7a" in spot.get("style", ""):
+            x, y = float(spot.get("x")), float(spot.get("y"))
+            found.append((x - 2.5, y - 2.5, x + 2.5, y + 2.5))
+    return found
+
+
+def overlap(one, other):
+    return one[0] < other[2] and other[0] < one[2] and one[1] < other[3] and other[1] < one[3]
+
+
 class TestPicture:
     def draw(self, measured=None, picked=0, at=2, title="made up"):
         measured = measured or measure(SETTINGS)
@@ -551,11 +579,42 @@ class TestPicture:
         assert b"fill: #ffffff" in ground.split(b"</g>")[0]
 
     def test_one_setting_and_nothing_certified(self):
-        ElementTree.fromstring(self.draw([made({None: 1}, {0: 3})]))
+        nothing = made({None: 1}, {0: 3})  # accuracy .25, CR@2 0
+        svg = self.draw([nothing])
+        [(label, box)] = numbers(svg)
+        [marker] = markers(svg)
+        assert label == "1" and not overlap(box, marker)
+        assert f">1  {nothing.setting.name} * (picked)<" in svg.decode()
 
-    def test_numbers_keep_apart(self):
-        close = [made({0: 10 + n}, {0: 90 - n}) for n in range(12)]
-        ElementTree.fromstring(self.draw(close, picked=None))
+    @pytest.mark.parametrize(
+        "points",
+        [
+            [(number, 0) for number in range(26)],
+            [(number, number) for number in range(26)],
+            [(column, row) for column in range(12) for row in range(8)],
+        ],
+        ids=["a row", "a slope", "a grid"],
+    )
+    def test_numbers_cover_neither_each_other_nor_a_marker(self, points):
+        svg = self.draw([made({0: 50 - y, 2: y}, {0: x}) for x, y in points], picked=None)
+        found, spots = numbers(svg), markers(svg)
+        assert sorted(int(label) for label, _ in found) == list(range(1, len(points) + 1))
+        assert len(spots) == len(points)
+        boxes = [box for _, box in found]
+        covered = [
+            (label, other)
+            for place, (label, box) in enumerate(found)
+            for other in (*boxes[:place], *spots)
+            if overlap(box, other)
+        ]
+        assert covered == []
+
+    def test_each_number_is_beside_its_own_marker(self):
+        measured = [made({0: 50 - 3 * n}, {0: 3 * n}) for n in range(5)]
+        svg = self.draw(measured, picked=None)
+        for (label, box), spot in zip(numbers(svg), markers(svg), strict=True):
+            across, up = ((box[i] + box[i + 2] - spot[i] - spot[i + 2]) / 2 for i in (0, 1))
+            assert math.hypot(across, up) < 20, label
 
     def test_written(self, tmp_path):
         measured = measure(SETTINGS)
