@@ -10,9 +10,9 @@ from typing import Any
 
 from benchmarks.settings import data_folder
 from ranmask import attack, load_default
+from ranmask.attacks.recipes import AttackResources
 from ranmask.attacks.resources.neighbours import load_neighbours
 from ranmask.attacks.resources.tagging import load_tagger
-from ranmask.attacks.supplies import Supplies
 from ranmask.attacks.victims import SmoothedVictim
 from ranmask.data import load_corpus
 
@@ -22,9 +22,9 @@ RECIPES = ("deepwordbug", "textfooler")
 def run(quick: bool) -> dict[str, Any]:
     data_folder()
     corpus = load_corpus("agnews", "test").take(10 if quick else 50)
-    supplies = Supplies(neighbours=load_neighbours("jia2019"), tagger=load_tagger())
+    resources = AttackResources(neighbours=load_neighbours("jia2019"), tagger=load_tagger())
     # What loading, measuring the tolerance and the tagger's first words cost is not compared.
-    attack(load_default(), corpus.texts[:2], corpus.labels[:2], "textfooler", supplies=supplies)
+    attack(load_default(), corpus.texts[:2], corpus.labels[:2], "textfooler", resources=resources)
     rows = []
     for recipe in RECIPES:
         seconds, outcomes, copies = {}, {}, {}
@@ -33,7 +33,7 @@ def run(quick: bool) -> dict[str, Any]:
             _ = victim.smoothed.tolerance
             before = time.perf_counter()
             outcomes[together] = attack(
-                victim, corpus.texts, corpus.labels, recipe, supplies=supplies, together=together
+                victim, corpus.texts, corpus.labels, recipe, resources=resources, together=together
             )
             seconds[together] = time.perf_counter() - before
             copies[together] = victim.copies_scored

@@ -19,7 +19,7 @@ from typing import Any
 from benchmarks.collect_attacks import lines_of, run_of, without_folders
 from benchmarks.settings import REPOSITORY
 from ranmask.runs.summary import RunSummary
-from ranmask.training.records import figures
+from ranmask.training.evaluating import figures
 
 TARGET = REPOSITORY / "results" / "defences.json"
 CORPORA = ("agnews", "sst2")

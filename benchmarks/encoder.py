@@ -20,7 +20,8 @@ import transformers
 from benchmarks import published
 from benchmarks.settings import Skipped, data_folder
 from ranmask import HuggingFaceClassifier, SmoothedClassifier
-from ranmask.certificates.families import kept_count, sampled_sets
+from ranmask.certificates.families import sampled_sets
+from ranmask.certificates.kept import kept_count
 from ranmask.models.base import MaskedCopies
 from ranmask.words import document
 

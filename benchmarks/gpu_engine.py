@@ -29,7 +29,8 @@ import transformers
 from benchmarks import published
 from benchmarks.settings import data_folder
 from ranmask import HuggingFaceClassifier, SmoothedClassifier
-from ranmask.certificates.families import kept_count, sampled_sets
+from ranmask.certificates.families import sampled_sets
+from ranmask.certificates.kept import kept_count
 from ranmask.models.base import BaseClassifier, MaskedCopies
 from ranmask.models.gpu.layout import spell
 from ranmask.models.mixed_precision import MixedPrecisionClassifier

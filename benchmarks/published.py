@@ -12,7 +12,7 @@ from typing import Any
 
 import torch
 
-from ranmask.certificates.families import kept_count
+from ranmask.certificates.kept import kept_count
 
 BATCH = 300
 SELECTION, ESTIMATION = 1000, 5000

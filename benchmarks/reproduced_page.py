@@ -12,10 +12,10 @@ import sys
 from pathlib import Path, PurePath
 
 from benchmarks.settings import REPOSITORY
-from ranmask.paper.report.condensed import Reproduction
+from ranmask.paper.reading import read, read_several, write
 from ranmask.paper.report.markdown import picture_files, render
 from ranmask.paper.report.page import build
-from ranmask.paper.report.reading import read, read_several, write
+from ranmask.paper.run_data import Reproduction
 
 REPRODUCED = REPOSITORY / "results" / "reproduced"
 PAGE = REPOSITORY / "docs" / "paper.md"

@@ -24,7 +24,7 @@ from tools.house_picture import (  # noqa: E402
 )
 
 FLOOR_OF = {room: number for number, rooms in enumerate(FLOORS, 1) for room in rooms}
-HEAVY = {"torch", "transformers", "pyarrow", "typer", "rich"}
+HEAVY = {"torch", "transformers", "pyarrow", "cyclopts", "rich"}
 MODULES = modules()
 PURE = {
     *("errors", "metrics", "certificates", "evaluation.roc", "evaluation.intervals"),

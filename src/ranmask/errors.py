@@ -35,7 +35,15 @@ class RanmaskError(Exception):
 
 
 class OptionError(RanmaskError, ValueError):
-    """An option has a wrong value, or does not go with another option."""
+    """An option has a wrong value, or does not go with another option.
+
+    ``names``: options that the message names by a single word, which the command line shows as
+    flags; where a message writes ``keep=3`` or ``mask_rate`` it sees that by itself.
+    """
+
+    def __init__(self, message: str, *names: str) -> None:
+        super().__init__(message)
+        self.names = names
 
 
 class TextError(RanmaskError, ValueError):

@@ -1,20 +1,195 @@
-"""How a smoothed classifier votes and certifies: names, defaults, and which go together."""
+"""Options: what each is for, what it may be, and how a smoothed classifier votes and certifies.
+
+An option is a field of a frozen dataclass:
+
+    epochs: Annotated[int, Option("Most epochs.", least=1)] = 20
+
+Its checks, its flag on the command line, its place in the HTTP schema and in a model's file are
+made of that field.
+"""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
-from typing import Any, Literal, TypeAlias, get_args
-
-from ranmask.certificates.families import (
-    FAMILY_CHOICES,
-    SAMPLINGS,
-    FamilyChoice,
-    Retention,
-    Sampling,
-    check_fixed,
+from dataclasses import MISSING, asdict, dataclass, fields, replace
+from functools import lru_cache
+from numbers import Integral, Real
+from pathlib import Path
+from types import NoneType, UnionType
+from typing import (
+    Annotated,
+    Any,
+    ClassVar,
+    Literal,
+    NamedTuple,
+    TypeAlias,
+    Union,
+    get_args,
+    get_origin,
+    get_type_hints,
 )
-from ranmask.errors import OptionError
+
+from ranmask.certificates.kept import FamilyChoice, Retention, Sampling, check_fixed
+from ranmask.errors import ModelError, OptionError
+from ranmask.words import Hiding
+
+
+@dataclass(frozen=True)
+class Option:
+    """What a field is for, and what it may be.
+
+    ``unset``: what None stands for, in words.  ``least`` and ``most`` may be reached, ``above``
+    and ``below`` may not; of a list, each item is checked.  On the command line: ``group`` is its
+    heading in the help, where it is not its class's; ``flag`` its name, where that is another;
+    ``short`` a letter beside it; ``variable`` an environment variable instead; ``positional``: it
+    has no flag; ``repeated``: a list whose flag is given once an item, not once with commas.
+    """
+
+    help: str
+    unset: str = ""
+    least: float | None = None
+    most: float | None = None
+    above: float | None = None
+    below: float | None = None
+    group: str = ""
+    flag: str = ""
+    short: str = ""
+    variable: str = ""
+    positional: bool = False
+    repeated: bool = False
+
+    def allows(self, value: float) -> bool:
+        """Whether a number lies within the bounds."""
+        return (
+            (self.least is None or value >= self.least)
+            and (self.most is None or value <= self.most)
+            and (self.above is None or value > self.above)
+            and (self.below is None or value < self.below)
+        )
+
+    @property
+    def bounds(self) -> str:
+        """The bounds in words, with a blank before them."""
+        if self.least is not None and self.most is not None:
+            return f" from {self.least:g} to {self.most:g}"
+        if self.least is not None and self.below is not None:
+            return f" from {self.least:g} up to, not including, {self.below:.10g}"
+        if self.above is not None and self.below is not None:
+            return f" between {self.above:g} and {self.below:g}"
+        if self.above is not None:
+            return f" above {self.above:g}"
+        return "" if self.least is None else f" of at least {self.least:g}"
+
+
+class OptionField(NamedTuple):
+    """A field, read: ``kind`` is its type without None, of a list that of its items."""
+
+    name: str
+    kind: type
+    listed: bool
+    choices: tuple[str, ...]
+    optional: bool
+    default: Any
+    about: Option
+
+    def check(self, value: Any) -> None:
+        """Refuse a value of the wrong type or out of bounds, by name."""
+        if value is None and self.optional:
+            return
+        if self.listed:
+            if not isinstance(value, tuple):
+                raise self._wrong(f"a tuple of {_KINDS.get(self.kind, 'name')}s", value)
+            for item in value:
+                self._check_one(item)
+        else:
+            self._check_one(value)
+
+    def _check_one(self, value: Any) -> None:
+        if self.choices:
+            check_choice(self.name, value, self.choices)
+        elif self.kind is bool:
+            if not isinstance(value, bool):
+                raise self._wrong("True or False", value)
+        elif self.kind in _KINDS:
+            wanted = Integral if self.kind is int else Real
+            right = isinstance(value, wanted) and not isinstance(value, bool)
+            if not right or not math.isfinite(value) or not self.about.allows(value):
+                raise self._wrong(f"a {_KINDS[self.kind]}{self.about.bounds}", value)
+        elif not isinstance(value, self.kind):
+            raise self._wrong(f"a {self.kind.__name__}", value)
+
+    def _wrong(self, wanted: str, value: object) -> OptionError:
+        return OptionError(f"{self.name} must be {wanted}, not {value!r}", self.name)
+
+
+_KINDS: dict[type, str] = {int: "whole number", float: "number"}
+
+
+@lru_cache
+def option_fields(options: type) -> dict[str, OptionField]:
+    """The options of a dataclass by name; other fields are left out."""
+    hints = get_type_hints(options, include_extras=True)
+    found = {}
+    for field in fields(options):
+        notes = getattr(hints[field.name], "__metadata__", ())
+        about = next((note for note in notes if isinstance(note, Option)), None)
+        if about is not None:
+            default = field.default if field.default_factory is MISSING else field.default_factory()
+            found[field.name] = OptionField(field.name, *_parsed(hints[field.name]), default, about)
+    return found
+
+
+def _parsed(hint: Any) -> tuple[type, bool, tuple[str, ...], bool]:
+    if get_origin(hint) is Annotated:
+        hint = get_args(hint)[0]
+    optional = get_origin(hint) in (Union, UnionType) and NoneType in get_args(hint)
+    if optional:
+        (hint,) = (kind for kind in get_args(hint) if kind is not NoneType)
+    listed = get_origin(hint) is tuple
+    if listed:
+        hint = get_args(hint)[0]
+    if get_origin(hint) is Literal:
+        return str, listed, get_args(hint), optional
+    return hint, listed, (), optional
+
+
+class Checked:
+    """A dataclass of options, checked when built.  ``GROUP`` is their heading in the help."""
+
+    GROUP: ClassVar[str] = "Settings"
+
+    def __post_init__(self) -> None:
+        kind: type = type(self)
+        for name, field in option_fields(kind).items():
+            field.check(getattr(self, name))
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain JSON values."""
+        values = asdict(self)  # type: ignore[call-overload]
+        return {k: list(v) if isinstance(v, tuple) else v for k, v in values.items()}
+
+
+def check_choice(name: str, value: str, allowed: Sequence[str]) -> None:
+    """Refuse a value that is not one of those allowed."""
+    if value not in allowed:
+        raise OptionError(f"{name} must be one of {', '.join(allowed)}; not {value!r}", name)
+
+
+def check_saved(path: Path, saved: Mapping[str, Any], *known: type) -> None:
+    """Refuse options in a model's file that no dataclass has, or of the wrong type.
+
+    Whether their values are right is found out where the dataclass is built.
+    """
+    allowed = {name: field for kind in known for name, field in option_fields(kind).items()}
+    for name, value in saved.items():
+        if name not in allowed:
+            raise ModelError(f"{path} has the option {name!r}, which this ranmask does not know")
+        field = allowed[name]
+        wanted = list if field.listed else int | float if field.kind is float else field.kind
+        if not isinstance(value, wanted):
+            raise ModelError(f"{path} has {name}={value!r}, which is of the wrong type")
+
 
 CertificateKind: TypeAlias = Literal[
     "exact",
@@ -27,12 +202,11 @@ CertificateKind: TypeAlias = Literal[
 CERTIFICATES: tuple[CertificateKind, ...] = get_args(CertificateKind)
 
 Ensemble: TypeAlias = Literal["vote", "score", "logit"]
-ENSEMBLES: tuple[str, ...] = get_args(Ensemble)
+ENSEMBLES: tuple[Ensemble, ...] = get_args(Ensemble)
 
 Threat: TypeAlias = Literal["substitutions", "edits"]
-THREATS: tuple[Threat, ...] = get_args(Threat)
 
-SAFER = "safer"
+SAFER: Literal["safer"] = "safer"
 """The certificate of classifiers that are smoothed by synonyms, which have no other."""
 SYNONYMS = "synonyms"
 """The threat that it covers: words replaced by words that a table lists for them."""
@@ -45,9 +219,30 @@ DEFAULT_ALPHA = 0.05
 
 _SHOWN = {"keep": None, "mask_rate": None}  # how many words a copy shows: one of the two
 
+Keep = Annotated[int | None, Option("Words that each copy shows.", least=1)]
+MaskRate = Annotated[float | None, Option("Or: share of words that is hidden.", least=0, below=1)]
+Masks = Annotated[
+    int | None,
+    Option(
+        "Most copies a text.",
+        unset=f"{DEFAULT_MASKS}, or {DEFAULT_ESTIMATION_MASKS} to estimate from; "
+        f"{DEFAULT_FRESH_MASKS} where they are drawn for each text",
+        least=1,
+    ),
+]
+SelectionMasks = Annotated[
+    int | None,
+    Option(
+        "Copies that select the label (not exact).", unset=str(DEFAULT_SELECTION_MASKS), least=1
+    ),
+]
+EnsembleOption = Annotated[Ensemble, Option("How copies are added up.")]
+Seed = Annotated[int, Option("Fixes whatever is drawn at random.", least=0)]
+Device = Annotated[str | None, Option("cpu, cuda and so on.", unset="a GPU if there is one")]
+
 
 @dataclass(frozen=True)
-class SmoothingOptions:
+class SmoothingOptions(Checked):
     """How a smoothed classifier votes and certifies.  Checked when built.
 
     None stands for the default; `resolved` fills it in.  Options that mean nothing together are
@@ -62,83 +257,88 @@ class SmoothingOptions:
     ``certificate`` and ``threat="edits"`` mean nothing with them.
     """
 
-    keep: int | None = None
-    mask_rate: float | None = None
-    family: FamilyChoice | None = None
-    masks: int | None = None
-    selection_masks: int | None = None
-    ensemble: Ensemble = "vote"
-    certificate: CertificateKind = "exact"
-    alpha: float | None = None
-    seed: int = 0
-    threat: Threat = "substitutions"
-    sampling: Sampling = "fixed"
+    GROUP: ClassVar[str] = "Smoothing"
+
+    keep: Keep = None
+    mask_rate: MaskRate = None
+    family: Annotated[
+        FamilyChoice | None, Option("Which kept sets vote (exact only).", unset="auto")
+    ] = None
+    masks: Masks = None
+    selection_masks: SelectionMasks = None
+    ensemble: EnsembleOption = "vote"
+    certificate: Annotated[
+        CertificateKind,
+        Option("What is proved; the paper's carry no guarantee."),
+    ] = "exact"
+    alpha: Annotated[
+        float | None,
+        Option("Chance of error (not exact).", unset=str(DEFAULT_ALPHA), above=0, below=1),
+    ] = None
+    seed: Seed = 0
+    threat: Annotated[
+        Threat,
+        Option("edits: insertions, deletions and reordering too, for classifiers of single words."),
+    ] = "substitutions"
+    sampling: Annotated[
+        Sampling,
+        Option(
+            "fixed; or, proving nothing, masks drawn for each text: fresh, or lm (words that a "
+            "language model predicts badly are hidden more often)."
+        ),
+    ] = "fixed"
 
     def __post_init__(self) -> None:
         Retention(self.keep, self.mask_rate)
-        check_choice("certificate", self.certificate, CERTIFICATES)
-        check_choice("ensemble", self.ensemble, ENSEMBLES)
-        check_choice("threat", self.threat, THREATS)
-        check_choice("sampling", self.sampling, SAMPLINGS)
-        if self.family is not None:
-            check_choice("family", self.family, FAMILY_CHOICES)
-        for name in ("masks", "selection_masks"):
-            _whole(name, getattr(self, name), least=1)
-        _whole("seed", self.seed, least=0)
-        if self.alpha is not None:
-            _check_alpha(self.alpha)
+        super().__post_init__()
         if self.certificate == "exact":
-            for name in ("selection_masks", "alpha"):
-                if getattr(self, name) is not None:
-                    raise OptionError(
-                        f"{name}={getattr(self, name)!r} means nothing with certificate='exact', "
-                        "which draws no samples: leave it out, or use certificate='ablation'"
-                    )
+            self._refuse(
+                ("selection_masks", "alpha"),
+                "which draws no samples: leave it out, or use certificate='ablation'",
+                beside="certificate",
+            )
         else:
-            if self.family is not None:
-                raise OptionError(
-                    f"family={self.family!r} means nothing with certificate="
-                    f"{self.certificate!r}, which draws random kept sets: leave it out, or use "
-                    "certificate='exact'"
-                )
+            self._refuse(
+                ("family",),
+                "which draws random kept sets: leave it out, or use certificate='exact'",
+                beside="certificate",
+            )
             if self.ensemble != "vote":
                 raise OptionError(
                     f"certificate={self.certificate!r} counts votes; ensemble="
                     f"{self.ensemble!r} goes with certificate='exact' only"
                 )
         if self.sampling != "fixed":
-            self._check_drawn()
+            self._refuse(
+                ("family", "certificate", "threat"),
+                "which draws kept sets for each text and certifies none: leave it out, or use "
+                "sampling='fixed'",
+                beside="sampling",
+            )
         if self.family == "distinct" and self.keep != 1:
             raise OptionError(
                 f"family='distinct' counts each word once, by itself: it needs keep=1, not "
                 f"keep={self.keep!r}; or use family='auto'"
             )
         if self.threat == "edits":
-            self._check_edits()
+            for name, value, needed in (
+                ("certificate", self.certificate, "exact"),
+                ("keep", self.keep, 1),
+                ("family", self.family or "all", "all"),
+            ):
+                if value not in (needed, "distinct"):
+                    raise OptionError(
+                        f"threat='edits' needs {name}={needed!r}, not {value!r}: use that, or "
+                        "threat='substitutions'"
+                    )
 
-    def _check_drawn(self) -> None:
-        for name, value, plain in (
-            ("family", self.family, None),
-            ("certificate", self.certificate, "exact"),
-            ("threat", self.threat, "substitutions"),
-        ):
-            if value != plain:
+    def _refuse(self, names: Sequence[str], because: str, *, beside: str) -> None:
+        for name in names:
+            value = getattr(self, name)
+            if value != option_fields(SmoothingOptions)[name].default:
                 raise OptionError(
-                    f"{name}={value!r} means nothing with sampling={self.sampling!r}, which draws "
-                    "kept sets for each text and certifies none: leave it out, or use "
-                    "sampling='fixed'"
-                )
-
-    def _check_edits(self) -> None:
-        for name, value, needed in (
-            ("certificate", self.certificate, "exact"),
-            ("keep", self.keep, 1),
-            ("family", self.family or "all", "all"),
-        ):
-            if value not in (needed, "distinct"):
-                raise OptionError(
-                    f"threat='edits' needs {name}={needed!r}, not {value!r}: use that, or "
-                    "threat='substitutions'"
+                    f"{name}={value!r} means nothing with {beside}={getattr(self, beside)!r}, "
+                    f"{because}"
                 )
 
     @property
@@ -163,31 +363,28 @@ class SmoothingOptions:
             alpha=self.alpha or DEFAULT_ALPHA,
         )
 
-    def to_dict(self) -> dict[str, Any]:
-        """Plain JSON values."""
-        return asdict(self)
+
+REQUEST_OPTIONS = tuple(name for name in option_fields(SmoothingOptions) if name != "sampling")
+"""What a request to the service may choose: sets that are drawn for each text prove nothing."""
 
 
 @dataclass(frozen=True)
-class SynonymOptions:
+class SynonymOptions(Checked):
     """How a classifier that is smoothed by synonyms votes and certifies.  Checked when built.
 
     ``masks`` copies vote in `predict` (100) and are the estimation sample of `certify` (5,000);
     ``selection_masks`` copies select the label that is certified (1,000).
     """
 
-    masks: int | None = None
-    selection_masks: int | None = None
-    ensemble: Ensemble = "vote"
-    alpha: float = DEFAULT_ALPHA
-    seed: int = 0
+    GROUP: ClassVar[str] = "Smoothing"
 
-    def __post_init__(self) -> None:
-        check_choice("ensemble", self.ensemble, ENSEMBLES)
-        for name in ("masks", "selection_masks"):
-            _whole(name, getattr(self, name), least=1)
-        _whole("seed", self.seed, least=0)
-        _check_alpha(self.alpha)
+    masks: Masks = None
+    selection_masks: SelectionMasks = None
+    ensemble: EnsembleOption = "vote"
+    alpha: Annotated[float, Option("Chance of error (not exact).", above=0, below=1)] = (
+        DEFAULT_ALPHA
+    )
+    seed: Seed = 0
 
     @property
     def voting_masks(self) -> int:
@@ -218,9 +415,37 @@ class SynonymOptions:
             "threat": SYNONYMS,
         }
 
-    def to_dict(self) -> dict[str, Any]:
-        """Plain JSON values."""
-        return asdict(self)
+
+@dataclass(frozen=True)
+class ModelOptions(Checked):
+    """How a model's words are hidden and its classes named; a model's file may say it too."""
+
+    GROUP: ClassVar[str] = "Model"
+
+    labels: Annotated[
+        tuple[str, ...] | None,
+        Option("Names of the classes, separated by commas.", unset="the model's"),
+    ] = None
+    mask_token: Annotated[
+        str | None, Option("What stands for a hidden word.", unset="the model's")
+    ] = None
+    hide: Annotated[
+        Hiding | None, Option("How words are hidden.", unset="as trained, else mask")
+    ] = None
+    tolerance: Annotated[
+        float | None,
+        Option("How far outputs may move when recomputed.", unset="measured", least=0),
+    ] = None
+
+
+@dataclass(frozen=True)
+class CascadeOptions(Checked):
+    """When a cascade takes its smoothed path."""
+
+    threshold: Annotated[
+        float,
+        Option("Suspicion above which a text is taken for attacked; 1: never.", least=0, most=1),
+    ] = 0.5
 
 
 def overridden(saved: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str, Any]:
@@ -259,21 +484,3 @@ def _chosen_for(options: Mapping[str, Any]) -> dict[str, Any]:
         "exact": options.get("certificate", "exact") == "exact",
         "sampling": options.get("sampling", "fixed"),
     }
-
-
-def check_choice(name: str, value: str, allowed: Sequence[str]) -> None:
-    """Refuse a value that is not one of those allowed."""
-    if value not in allowed:
-        raise OptionError(f"{name} must be one of {', '.join(allowed)}; not {value!r}")
-
-
-def _check_alpha(alpha: object) -> None:
-    if not (isinstance(alpha, int | float) and 0 < alpha < 1):
-        raise OptionError(f"alpha must lie between 0 and 1, not {alpha!r}")
-
-
-def _whole(name: str, value: object, least: int) -> None:
-    if value is not None and not (
-        isinstance(value, int) and not isinstance(value, bool) and value >= least
-    ):
-        raise OptionError(f"{name} must be a whole number of at least {least}, not {value!r}")

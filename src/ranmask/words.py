@@ -12,12 +12,15 @@ import hashlib
 import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import TypeAlias, cast
+from typing import Literal, TypeAlias, cast
 
 from ranmask.errors import TextError
 
 Text: TypeAlias = str | tuple[str, str]
 """One text, or a pair of premise and hypothesis."""
+
+Hiding: TypeAlias = Literal["mask", "drop"]
+"""How a hidden word is shown: as a mask token, or not at all."""
 
 
 def split(text: str) -> tuple[str, ...]:

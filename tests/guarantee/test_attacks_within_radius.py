@@ -9,11 +9,9 @@ import zlib
 import pytest
 
 from ranmask import FunctionClassifier, SmoothedClassifier, attack, load_default
-from ranmask.attacks.recipes import RECIPES
+from ranmask.attacks.recipes import RECIPES, AttackResources
 from ranmask.attacks.resources.neighbours import NeighbourTable
-from ranmask.attacks.resources.stop_words import StopWords
-from ranmask.attacks.supplies import Supplies
-from ranmask.attacks.vocabulary import Vocabulary
+from ranmask.attacks.resources.word_lists import StopWords, Vocabulary
 
 WORDS = (
     *("the", "a", "film", "plot", "was", "is", "not", "good", "bad", "fine", "dull", "story"),
@@ -50,7 +48,7 @@ def sure(texts):
 
 
 @pytest.fixture(scope="module")
-def supplies():
+def resources():
     import tiny_models
     import torch
     import transformers
@@ -73,7 +71,7 @@ def supplies():
     known = [word for text in NEWS for word in text.lower().split()] + [*WORDS]
     order = random.Random(5)
     table = {word: order.sample(known, 6) for word in dict.fromkeys(known)}
-    return Supplies(
+    return AttackResources(
         neighbours=NeighbourTable(table, name="made up"),
         masked_lm=MaskedLM(model, tokenizer),
         stop_words=StopWords("few", frozenset({"the", "a"})),
@@ -126,10 +124,12 @@ def aimed_at(classifier, texts):
 
 @pytest.mark.parametrize("recipe", RECIPES)
 @pytest.mark.parametrize("victim", VICTIMS)
-def test_no_recipe_flips_a_label_within_the_radius(victims, supplies, victim, recipe):
+def test_no_recipe_flips_a_label_within_the_radius(victims, resources, victim, recipe):
     classifier = victims[victim]
     texts, labels = aimed_at(classifier, texts_for(victim))
-    outcomes = attack(classifier, texts[:6], labels[:6], recipe, supplies=supplies, budget="radius")
+    outcomes = attack(
+        classifier, texts[:6], labels[:6], recipe, resources=resources, budget="radius"
+    )
     assert {outcome.status for outcome in outcomes} == {"failed"}
     assert all(outcome.words_changed <= (outcome.radius or 0) for outcome in outcomes)
     # Shots were fired: not every radius is 0, and words were changed within them.
@@ -139,13 +139,13 @@ def test_no_recipe_flips_a_label_within_the_radius(victims, supplies, victim, re
 
 
 @pytest.mark.parametrize("victim", VICTIMS)
-def test_beyond_the_radius_some_labels_flip(victims, supplies, victim):
+def test_beyond_the_radius_some_labels_flip(victims, resources, victim):
     """The attacks above can hit: one word more is enough for some texts."""
     classifier = victims[victim]
     texts, labels = aimed_at(classifier, texts_for(victim))
     flipped = 0
     for recipe in ("anywords", "critical"):
-        outcomes = attack(classifier, texts, labels, recipe, supplies=supplies)
+        outcomes = attack(classifier, texts, labels, recipe, resources=resources)
         for outcome in outcomes:
             assert outcome.budget == 1 + (outcome.radius or 0)
             if outcome.status == "succeeded":
@@ -156,7 +156,7 @@ def test_beyond_the_radius_some_labels_flip(victims, supplies, victim):
     assert flipped
 
 
-def test_a_pair_is_safe_while_its_premise_is_frozen(supplies):
+def test_a_pair_is_safe_while_its_premise_is_frozen(resources):
     def overlap(pairs):
         rows = []
         for premise, hypothesis in pairs:
@@ -173,7 +173,7 @@ def test_a_pair_is_safe_while_its_premise_is_frozen(supplies):
         pairs.append((" ".join(premise), " ".join(order.choices([*premise, *WORDS], k=7))))
     pairs, labels = aimed_at(classifier, pairs)
     for recipe in ("textfooler", "several-words", "labels-only", "anywords", "critical"):
-        outcomes = attack(classifier, pairs, labels, recipe, supplies=supplies, budget="radius")
+        outcomes = attack(classifier, pairs, labels, recipe, resources=resources, budget="radius")
         assert {outcome.status for outcome in outcomes} == {"failed"}
         for outcome in outcomes:
             assert outcome.adversarial[0] == outcome.text[0]
@@ -200,10 +200,10 @@ def test_the_papers_certificate_is_shot_down():
     claims = SmoothedClassifier(planted, keep=4, masks=5000, certificate="paper").compare([text])[0]
     assert (claims["paper-as-printed"].radius, claims["paper"].radius) == (4, 3)
     assert not claims["paper"].guarantee
-    words = Supplies(vocabulary=Vocabulary("made up", ("planted", "harmless")))
+    words = AttackResources(vocabulary=Vocabulary("made up", ("planted", "harmless")))
     for budget in (3, 4):
-        [outcome] = attack(classifier, [text], [1], "anywords", supplies=words, budget=budget)
+        [outcome] = attack(classifier, [text], [1], "anywords", resources=words, budget=budget)
         assert outcome.status == "succeeded" and outcome.words_changed == 3
     for recipe in ("anywords", "critical"):
-        [outcome] = attack(classifier, [text], [1], recipe, supplies=words, budget="radius")
+        [outcome] = attack(classifier, [text], [1], recipe, resources=words, budget="radius")
         assert outcome.status == "failed" and outcome.radius == 2 == outcome.words_changed

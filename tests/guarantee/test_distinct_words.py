@@ -15,7 +15,7 @@ from ranmask.attacks.victims import Question, SmoothedVictim
 from ranmask.certificates import distinct
 from ranmask.certificates.distinct import distinct_word_radii, most_removed
 from ranmask.certificates.margins import exact_margins
-from ranmask.models.word_features import word_features
+from ranmask.models.word_features import features
 from ranmask.models.word_table import ONE
 from ranmask.smoothing.store import blend_folders
 from ranmask.words import document
@@ -32,7 +32,7 @@ def table_of(scores, blank=None):
     classes = len(next(iter(scores.values())))
     entries = np.zeros((BUCKETS, classes), dtype=np.int16)
     for word, row in scores.items():
-        entries[word_features(word)[0][2] % BUCKETS] = [value - STEPS // 2 for value in row]
+        entries[features([word])[0][2] % BUCKETS] = [value - STEPS // 2 for value in row]
     if blank is not None:
         blank = (np.array(blank) - STEPS // 2).astype(np.int64) << 8
     table = WordTable(

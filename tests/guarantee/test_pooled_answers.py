@@ -16,8 +16,8 @@ import tiny_models
 from ranmask import SmoothedClassifier, load_default
 from ranmask.errors import ClassifierError
 from ranmask.models.huggingface import HuggingFaceClassifier
-from ranmask.serving.pool import CopyPool
-from ranmask.serving.tickets import Ticket
+from ranmask.serving.context import RequestContext
+from ranmask.serving.scorer import BatchScorer
 
 THREADS = 12
 PATIENCE = 120
@@ -38,11 +38,11 @@ def under_load(base, options, rows, **sizes):
         found = {}
         for place in range(number, len(rows) * len(options), THREADS):
             text, option = divmod(place, len(options))
-            smoothed = SmoothedClassifier(pool.classifier(Ticket()), **options[option])
+            smoothed = SmoothedClassifier(pool.classifier(RequestContext()), **options[option])
             [found[text, option]] = smoothed.certify([rows[text]])
         return found
 
-    with CopyPool(base, **sizes) as pool, ThreadPoolExecutor(THREADS) as executor:
+    with BatchScorer(base, **sizes) as pool, ThreadPoolExecutor(THREADS) as executor:
         parts = [executor.submit(work, number) for number in range(THREADS)]
         answers = {place: one for part in parts for place, one in part.result(PATIENCE).items()}
         figures = pool.figures()
@@ -110,14 +110,14 @@ def test_pairs_beside_single_texts_and_texts_that_fail():
     expected = SmoothedClassifier(base, keep=1).certify(rows)
 
     def one(place):
-        smoothed = SmoothedClassifier(pool.classifier(Ticket()), keep=1)
+        smoothed = SmoothedClassifier(pool.classifier(RequestContext()), keep=1)
         if place % 5 == 0:
             with pytest.raises(ClassifierError, match="single texts only"):
                 smoothed.certify([("a premise", rows[place])])
             return None
         return smoothed.certify([rows[place]])[0]
 
-    with CopyPool(base) as pool, ThreadPoolExecutor(THREADS) as executor:
+    with BatchScorer(base) as pool, ThreadPoolExecutor(THREADS) as executor:
         answers = list(executor.map(one, range(100), timeout=PATIENCE))
     assert all(answers[place] == expected[place] for place in range(100) if place % 5)
 

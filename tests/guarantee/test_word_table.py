@@ -9,7 +9,7 @@ import pytest
 from ranmask import FunctionClassifier, OptionError, SmoothedClassifier, WordTable
 from ranmask.errors import ClassifierError
 from ranmask.models.base import BaseClassifier
-from ranmask.models.word_features import word_features
+from ranmask.models.word_features import features
 from ranmask.models.word_table import ONE
 
 STEPS = 8  # scores are eighths: ties are common
@@ -25,7 +25,7 @@ def table_of(scores):
     classes = len(next(iter(scores.values())))
     entries = np.zeros((BUCKETS, classes), dtype=np.int16)
     for word, row in scores.items():
-        entries[word_features(word)[0][2] % BUCKETS] = [value - STEPS // 2 for value in row]
+        entries[features([word])[0][2] % BUCKETS] = [value - STEPS // 2 for value in row]
     curve = (np.arange(STEPS + 1) * (ONE // STEPS)).astype(np.int32)
     labels = [f"class {number}" for number in range(classes)]
     table = WordTable(

@@ -46,10 +46,10 @@ def of_twenty_classes(texts):
 def serving(models=("reviews-words", "news-words"), keep=None, **settings):
     """The real application on a free port of this machine: its address, and how to end it."""
     from ranmask.serving.app import create_app
-    from ranmask.serving.hosting import Host, named_models
+    from ranmask.serving.registry import ModelRegistry, named_models
     from ranmask.serving.settings import ServiceSettings
 
-    host = Host(named_models(models), keep=keep)
+    host = ModelRegistry(named_models(models), keep=keep)
     app = create_app(host, ServiceSettings(models=models, **settings))
     server = uvicorn.Server(uvicorn.Config(app, port=0, log_config=None, ws="none", http="h11"))
     thread = threading.Thread(target=server.run, daemon=True)

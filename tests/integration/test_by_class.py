@@ -3,9 +3,8 @@
 import json
 
 import pytest
-from typer.testing import CliRunner
 
-from ranmask.cli.main import app
+from commands import run_cli
 
 MODEL = "ranmask.models.testing:keyword_classifier"
 SMOOTHED = ("--model", MODEL, "--keep", "1", "--ensemble", "vote", "--labels", "bad,good")
@@ -21,7 +20,7 @@ def skewed(tmp_path):
 
 
 def ranmask(*arguments):
-    done = CliRunner().invoke(app, list(map(str, arguments)))
+    done = run_cli(*arguments)
     assert done.exit_code == 0, done.output
     return done
 

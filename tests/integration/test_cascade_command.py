@@ -8,25 +8,22 @@ from pathlib import Path
 
 import made_up
 import pytest
-from typer.testing import CliRunner
 
+from commands import run_cli
 from ranmask import DataError, ModelError, OptionError, OutputError, SmoothedClassifier, WordTable
-from ranmask.attacks import engine
+from ranmask.attacks import loop
 from ranmask.attacks.adversarial_data import augmented, read_attacked
 from ranmask.attacks.outcome import AttackOutcome
+from ranmask.attacks.recipes import AttackResources, build_recipe
 from ranmask.attacks.resources.neighbours import NeighbourTable
-from ranmask.attacks.resources.stop_words import StopWords
-from ranmask.attacks.supplies import Supplies
-from ranmask.cli.main import app
+from ranmask.attacks.resources.word_lists import StopWords
 from ranmask.data import load_splits
 from ranmask.evaluation.cascade_report import CascadeReport
 from ranmask.runs.task import RunEvents
 from ranmask.smoothing.cascade import Cascade
 from ranmask.smoothing.store import load_classifier
-from ranmask.training.defences import attacked_half
-from ranmask.training.defences.attacked_half import AttackPlan
-from ranmask.training.defences.augment import augmented_corpus
-from ranmask.training.defences.victim import victim_options
+from ranmask.training.defences import augment
+from ranmask.training.defences.augment import AttackPlan, augmented_corpus, victim_options
 from ranmask.training.encoder import train_encoder
 from ranmask.training.options import WHOLE_TEXTS, TrainingOptions
 
@@ -52,25 +49,24 @@ def environment(monkeypatch):
 
 
 def plan(**changes):
-    supplies = Supplies(
+    resources = AttackResources(
         neighbours=NeighbourTable(SYNONYMS, name="made up"),
         stop_words=StopWords("none", frozenset()),
     )
-    return AttackPlan("textfooler", supplies, **changes)
+    return AttackPlan(build_recipe("textfooler", resources), **changes)
 
 
 def invoke(*arguments):
-    return CliRunner().invoke(app, [*map(str, arguments)])
+    return run_cli(*arguments)
 
 
 def done_well(*arguments):
     done = invoke(*arguments)
-    assert done.exit_code == 0, (done.output, done.exception)
+    assert done.exit_code == 0, done.output
     return done
 
 
 def refused(done, code, message):
-    assert not done.exception or isinstance(done.exception, SystemExit), done.exception
     assert done.exit_code == code and message in done.stderr, done.output
     return True
 
@@ -117,7 +113,7 @@ class TestAugmentation:
             raise AssertionError("made again")
 
         monkeypatch.setattr("ranmask.training.encoder.train_encoder", never)
-        monkeypatch.setattr(attacked_half.Engine, "_start", never_for_texts)
+        monkeypatch.setattr(augment.AttackLoop, "_start", never_for_texts)
         again = augmented_corpus(
             str(base_folder), TRAIN, HELD_OUT, output, QUICK, plan(), device="cpu"
         )
@@ -129,7 +125,7 @@ class TestAugmentation:
         output, found = augmentation
         other = tmp_path / "model"
         shutil.copytree(victim_of(output), victim_of(other))
-        finish = engine.Engine._end
+        finish = loop.AttackLoop._end
         ended = []
 
         def killed(self, *given):
@@ -140,7 +136,7 @@ class TestAugmentation:
 
         given = (str(base_folder), TRAIN, HELD_OUT, other, QUICK, plan(together=4))
         with monkeypatch.context() as patch:
-            patch.setattr(engine.Engine, "_end", killed)
+            patch.setattr(loop.AttackLoop, "_end", killed)
             with pytest.raises(KeyboardInterrupt):
                 augmented_corpus(*given, device="cpu")
         done = len(attacked_of(other).read_text().splitlines())

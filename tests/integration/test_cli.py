@@ -13,9 +13,8 @@ from unittest import mock
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from typer.testing import CliRunner
 
-from ranmask.cli.main import app
+from commands import run_cli
 
 FAKE = "ranmask.models.testing:keyword_classifier"
 COMMAND = [sys.executable, "-m", "ranmask.cli"]
@@ -345,19 +344,19 @@ class TestUsage:
         ("arguments", "code", "message"),
         [
             (["certify"], 2, "give texts, or a file"),
-            (["certify", "--threat", "edits", "a"], 2, "threat='edits'"),
+            (["certify", "--threat", "edits", "a"], 2, "--threat edits"),
             (["certify", "--split", "test", "a"], 2, "go with --data"),
             (["certify", "--data", "nothing/here", "a"], 2, "one of them"),
             (["blend", "news-words", "./absent", "--output", "o"], 1, "no model folder"),
-            (["certify", "-m", FAKE, "--sampling", "fresh", "a"], 2, "No such option"),
+            (["certify", "-m", FAKE, "--sampling", "fresh", "a"], 2, "Unknown option"),
             (["predict", "--sampling", "lm", "a"], 2, "name its folder with --lm"),
             (["predict", "--lm", "./x", "a"], 2, "--lm ./x goes with --sampling lm"),
             (["predict", "--lm", "./x", "--sampling", "fresh", "a"], 2, "goes with --sampling lm"),
             (["predict", "--sampling", "luck", "a"], 2, "one of fixed, fresh, lm; not 'luck'"),
-            (["predict", "--sampling", "fresh", "--family", "all", "a"], 2, "family='all' means"),
-            (["certify", "-m", FAKE, "a"], 2, "exactly one of keep and mask_rate"),
+            (["predict", "--sampling", "fresh", "--family", "all", "a"], 2, "--family all means"),
+            (["certify", "-m", FAKE, "a"], 2, "exactly one of --keep and --mask-rate"),
             (["certify", "-m", FAKE, "--keep", "0", "a"], 2, "at least 1, not 0"),
-            (["certify", "-m", FAKE, "--keep", "x", "a"], 2, "valid integer"),
+            (["certify", "-m", FAKE, "--keep", "x", "a"], 2, 'unable to convert "x" into int'),
             (["certify", "-m", FAKE, "--keep", "1", "--family", "some", "a"], 2, "'some'"),
             (["certify", "-m", FAKE, "--keep", "1", "--alpha", ".1", "a"], 2, "means nothing"),
             (["certify", "-m", FAKE, "--keep", "1", "--output", "o", "a"], 2, "--output goes with"),
@@ -366,13 +365,13 @@ class TestUsage:
             (["certify", "-m", "json:nothing", "--keep", "1", "a"], 1, "has no 'nothing'"),
             (["certify", "-m", "./absent", "--keep", "1", "a"], 1, "no model folder"),
             (["certify", "-m", FAKE, "--keep", "1", "--input", "absent.txt"], 1, "No such file"),
-            (["certify", "--wrong"], 2, "No such option"),
+            (["certify", "--wrong"], 2, "Unknown option"),
         ],
     )
     def test_messages_and_exit_codes(self, arguments, code, message, tmp_path):
         done = ranmask(*arguments, cwd=tmp_path)
         assert done.returncode == code
-        assert message in " ".join(done.stderr.replace("│", " ").split())
+        assert message in done.stderr
         assert "Traceback" not in done.stderr and done.stdout == ""
 
     def test_output_not_writable(self, reviews):
@@ -396,9 +395,9 @@ class TestUsage:
 
     def test_help_imports_nothing_heavy(self):
         code = (
-            "import sys, ranmask.cli.main\n"
-            "from typer.testing import CliRunner\n"
-            "assert CliRunner().invoke(ranmask.cli.main.app, ['--help']).exit_code == 0\n"
+            "import sys\n"
+            "from ranmask.cli.main import run_command\n"
+            "assert run_command(['--help']) == 0\n"
             "heavy = {'torch', 'transformers', 'scipy', 'numpy', 'pyarrow'} & set(sys.modules)\n"
             "assert not heavy, heavy\n"
         )
@@ -432,7 +431,7 @@ class TestLanguageModel:
 
     def predict(self, *arguments):
         given = ["predict", "--sampling", "lm", "--lm", "some/folder", *map(str, arguments)]
-        return CliRunner().invoke(app, given)
+        return run_cli(*given)
 
     def test_hides_what_the_model_did_not_expect(self, stand_in, tmp_path, monkeypatch):
         (tmp_path / "sees_strange.py").write_text(
@@ -448,7 +447,7 @@ class TestLanguageModel:
     def test_device_and_record(self, stand_in, tmp_path):
         """The model is a word table, which takes no device: that is told after both were loaded."""
         done = self.predict("--model", "news-words", "--device", "cpu", "a b c")
-        assert done.exit_code == 2 and "device='cpu' means nothing" in done.stderr
+        assert done.exit_code == 2 and "--device cpu means nothing" in done.stderr
         assert stand_in == [("some/folder", "cpu")]
         (tmp_path / "in.txt").write_text("oil prices soared\n")
         out = tmp_path / "out.jsonl"

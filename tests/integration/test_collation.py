@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from ranmask.certificates.families import Retention
+from ranmask.certificates.kept import Retention
 from ranmask.models.base import MaskedCopies
 from ranmask.training import collation
 from ranmask.training.collation import Collator

@@ -3,16 +3,14 @@
 import json
 
 import pytest
-import typer
-from typer.testing import CliRunner
 
+from commands import run_cli
 from ranmask import SmoothedClassifier
-from ranmask.cli.compare import compare
 from ranmask.data.rows import Row
 from ranmask.data.sources import RowSource
 from ranmask.errors import DataError
 from ranmask.models.testing import keyword_classifier
-from ranmask.paper.report.reading import read, write
+from ranmask.paper.reading import read, write
 from ranmask.runs.run import run as run_task
 from ranmask.runs.task import ClassifyTask
 
@@ -50,11 +48,9 @@ def reproduction(folder, keeps):
 
 
 def call(*arguments):
-    app = typer.Typer()
-    app.command()(compare)
-    result = CliRunner().invoke(app, [str(one) for one in arguments])
-    if isinstance(result.exception, DataError):
-        raise result.exception
+    result = run_cli("compare", *arguments)
+    if result.exit_code == 1:
+        raise DataError(result.stderr)
     assert result.exit_code == 0, result.output
     return result.output
 

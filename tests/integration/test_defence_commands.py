@@ -7,12 +7,12 @@ from unittest import mock
 
 import made_up
 import pytest
-from typer.testing import CliRunner
 
-from ranmask.cli import defences
-from ranmask.cli.main import app
+from commands import run_cli
+from ranmask.cli.command import Given
+from ranmask.cli.train import defended
 from ranmask.errors import OptionError
-from ranmask.training.defences.building import NAMES
+from ranmask.training.defences import NAMES
 
 pytestmark = pytest.mark.usefixtures("quiet")
 
@@ -43,7 +43,7 @@ MASKED = [name for name in NAMES if name.startswith("ranmask")]
 OPTIONS = {
     **{"steps": 2, "step_size": 0.5, "initial_magnitude": 0.1, "max_norm": 1.0, "norm": "l2"},
     **{"change_rate": 0.2, "flips": "words", "hull": 0.5, "set_size": 3, "neighbours": "tiny.json"},
-    **{"attacked": ["a.jsonl"], "victim": "v", "recipe": "deepwordbug", "share": "1/2"},
+    **{"attacked": ("a.jsonl",), "victim": "v", "recipe": "deepwordbug", "share": "1/2"},
     **{"sentence_encoder": "e", "attack_lm": "l", "tagger": "none", "stop_words": "s"},
     **{"ensemble": "vote", "masks": 9},
     **{"keep": (2,), "mask_rate": 0.5, "hide": "mask", "family": "auto", "copies": 2, "ramp": 0.1},
@@ -105,7 +105,7 @@ def environment(place, monkeypatch):
 
 
 def invoke(*arguments):
-    return CliRunner().invoke(app, [str(one) for one in arguments])
+    return run_cli(*arguments)
 
 
 @pytest.fixture(scope="module")
@@ -150,7 +150,6 @@ def lines_of(done):
 
 def refused(done, code, message):
     """One line on standard error, and nothing else."""
-    assert not done.exception or isinstance(done.exception, SystemExit), done.exception
     assert done.exit_code == code, done.output
     assert done.stdout == "" and message in done.stderr, done.stderr
     assert done.stderr.startswith("error: ") and done.stderr.count("\n") == 1
@@ -283,7 +282,7 @@ def attacked_by_letters(folder, predicted):
     ids=["ranmask+freelb, accumulated", "safer"],
 )
 def test_the_same_command_resumes_to_the_same_weights(arguments, train, tmp_path, monkeypatch):
-    from ranmask.training import running
+    from ranmask.training import trainer
 
     def interrupted(self, args, state, *_, **__):
         if state.global_step == 2:
@@ -291,7 +290,7 @@ def test_the_same_command_resumes_to_the_same_weights(arguments, train, tmp_path
 
     given = ("--defence", *arguments, "--evaluate-every", 1, "--epochs", 1)
     with monkeypatch.context() as patch:
-        patch.setattr(running.Watcher, "on_step_begin", interrupted, raising=False)
+        patch.setattr(trainer.Watcher, "on_step_begin", interrupted, raising=False)
         done = train(tmp_path / "killed", *given)
     assert done.exit_code == 130 and "the same command resumes" in done.stderr
     assert refused(train(tmp_path / "killed", *given, "--seed", 1), 1, "options.seed (0 there")
@@ -388,6 +387,12 @@ def test_files_that_hold_no_attacked_texts(train, trained, place, tmp_path):
 # -- refused -------------------------------------------------------------------------------------
 
 
+def name_given(name, options):
+    """The options, and how many words copies show, where they must."""
+    shown = {} if {"keep", "mask_rate"} & options.keys() or name not in MASKED else {"keep": (2,)}
+    return Given(shown | options)
+
+
 @pytest.mark.parametrize("name", NAMES)
 def test_options_that_mean_nothing_with_a_defence(name):
     """All options, one at a time, by the rules that the command goes by."""
@@ -395,10 +400,10 @@ def test_options_that_mean_nothing_with_a_defence(name):
     needed = {"neighbours": "tiny.json"} if own_of(name) in ("dne", "safer") else {}
     for option, value in OPTIONS.items():
         if option in taken:
-            defences.divided(name, {**needed, option: value})
+            defended(name_given(name, {**needed, option: value}), name)
         elif (own_of(name), option) != ("hotflip", "neighbours"):
             with pytest.raises(OptionError, match=f"^{flag(option)} means nothing with --defence "):
-                defences.divided(name, {**needed, option: value})
+                defended(name_given(name, {**needed, option: value}), name)
 
 
 @pytest.mark.parametrize(
@@ -434,18 +439,24 @@ def test_options_that_mean_nothing_with_a_defence(name):
         ),
         (("pdg",), "--defence must be one of none, ranmask, pgd, freelb, hotflip, dne, augment"),
         (("ranmask+safer", "--keep", 2), "--defence must be one of"),
-        (("ranmask+pgd",), "give exactly one of keep and mask_rate"),
-        (("pgd", "--steps", 0), "steps must be a whole number of at least 1, not 0"),
-        (("freelb", "--step-size", "nan"), "step_size must be a number of at least 0, not nan"),
-        (("freelb", "--max-norm", -1), "max_norm must be a number of at least 0, not -1.0"),
-        (("pgd", "--norm", "l1"), "norm must be one of l2, linf; not 'l1'"),
-        (("hotflip", "--change-rate", 1.5), "change_rate is a share of the words, at most 1"),
-        (("hotflip", "--flips", "letters"), "flips must be one of words, synonyms; not 'letters'"),
-        (("dne", "--neighbours", "tiny.json", "--hull", 2), "hull is a share of the whole hull"),
+        (("ranmask+pgd",), "give exactly one of --keep and --mask-rate"),
+        (("pgd", "--steps", 0), "--steps must be a whole number of at least 1, not 0"),
+        (("freelb", "--step-size", "nan"), "--step-size must be a number of at least 0, not nan"),
+        (("freelb", "--max-norm", -1), "--max-norm must be a number of at least 0, not -1.0"),
+        (("pgd", "--norm", "l1"), "--norm must be one of l2, linf; not 'l1'"),
+        (("hotflip", "--change-rate", 1.5), "--change-rate must be a number from 0 to 1, not 1.5"),
+        (
+            ("hotflip", "--flips", "letters"),
+            "--flips must be one of words, synonyms; not",
+        ),
+        (
+            ("dne", "--neighbours", "tiny.json", "--hull", 2),
+            "--hull must be a number from 0 to 1",
+        ),
         (("augment", "--share", 0), "--share must be above 0 and at most 1, not '0'"),
         (("augment", "--share", "half"), "--share must be a number, as 0.5 or 1/2, not 'half'"),
-        (("augment", "--recipe", "sesame"), "recipe must be one of textfooler, bert-attack"),
-        (("none", "--accumulate", 0), "accumulate must be a whole number of at least 1, not 0"),
+        (("augment", "--recipe", "sesame"), "--recipe must be one of textfooler, bert-attack"),
+        (("none", "--accumulate", 0), "--accumulate must be a whole number of at least 1, not 0"),
         (("pgd", "--kind", "words"), "--defence means nothing with --kind words: leave it out"),
         (("ranmask", "--kind", "mlm"), "--defence means nothing with --kind mlm: leave it out"),
     ],
@@ -548,7 +559,7 @@ def test_a_recipe_that_wants_a_radius_is_refused_at_once(train, tmp_path):
 def test_a_victim_with_a_defence_of_its_own_is_another_one(train, tmp_path):
     assert train(tmp_path / "model.victim", "--defence", "pgd", "--steps", 1).exit_code == 0
     done = train(tmp_path / "model", "--defence", "augment", "--recipe", "deepwordbug")
-    assert refused(done, 1, "holds the victim of another run")
+    assert refused(done, 1, "holds another training run, which differs in defence")
 
 
 def test_the_folder_of_another_run_is_refused_before_the_victim_is_trained(train, tmp_path):
@@ -560,13 +571,13 @@ def test_the_folder_of_another_run_is_refused_before_the_victim_is_trained(train
 
 
 def test_a_table_is_the_same_by_any_path(train, place, tmp_path, monkeypatch):
-    from ranmask.training import running
+    from ranmask.training import trainer
 
     def interrupted(*_, **__):
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr(running.Watcher, "on_step_begin", interrupted, raising=False)
+        patch.setattr(trainer.Watcher, "on_step_begin", interrupted, raising=False)
         done = train(tmp_path / "model", "--defence", "dne", "--neighbours", "tiny.json")
     assert done.exit_code == 130
     done = train(tmp_path / "model", "--defence", "dne", "--neighbours", place / "tiny.json")
@@ -586,7 +597,10 @@ def test_the_victims_figures_are_told_apart(train, tmp_path):
     ("arguments", "message"),
     [
         (("hotflip", "--neighbours", "tiny.json"), "--flips synonyms"),
-        (("safer", "--neighbours", "tiny.json", "--set-size", 0), "set_size must be a whole numb"),
+        (
+            ("safer", "--neighbours", "tiny.json", "--set-size", 0),
+            "--set-size must be a whole",
+        ),
         (("",), "--defence must be one of"),
     ],
     ids=["flips", "set size", "empty name"],

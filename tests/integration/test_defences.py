@@ -13,17 +13,16 @@ from safetensors.torch import load_file
 from torch.nn import functional
 
 from ranmask.attacks.resources.neighbours import NeighbourTable
-from ranmask.certificates.families import Retention
+from ranmask.certificates.kept import Retention
 from ranmask.errors import OptionError
 from ranmask.models.base import MaskedCopies
 from ranmask.models.batching import batches
 from ranmask.models.huggingface import HuggingFaceClassifier
 from ranmask.training.defence import Defence
-from ranmask.training.defences.building import build, parts_of
+from ranmask.training.defences import build, parts_of
 from ranmask.training.defences.dne import Dne, _risen
-from ranmask.training.defences.freelb import FreeLb
 from ranmask.training.defences.hotflip import HotFlip
-from ranmask.training.defences.pgd import Pgd
+from ranmask.training.defences.perturbation import FreeLb, Pgd
 from ranmask.training.defences.safer import Safer
 from ranmask.training.defences.word_tokens import WordTokens
 from ranmask.training.encoder import train_encoder
@@ -441,7 +440,7 @@ def test_dne_is_the_ascent_written_by_hand(precise):
         names = {spelt[int(one)] for one in corners[row, place] if one >= 0}
         assert names == {word, *TABLE.table.get(word, ())}
 
-    draws = torch.empty(corners.shape).exponential_(generator=step.chances()) * (corners >= 0)
+    draws = torch.empty(corners.shape).exponential_(generator=step.generator()) * (corners >= 0)
     weights = (draws / draws.sum(-1, keepdim=True)).double()
 
     def shift(weights):
@@ -714,7 +713,7 @@ def test_a_defended_run_that_was_killed_goes_on_to_the_same_bytes(
     base_folder, tmp_path, monkeypatch
 ):
     """With dropout, and random shifts."""
-    from ranmask.training import running
+    from ranmask.training import trainer
 
     class Killed(Exception):  # noqa: N818
         pass
@@ -736,7 +735,7 @@ def test_a_defended_run_that_was_killed_goes_on_to_the_same_bytes(
 
     train(tmp_path / "quiet")
     with monkeypatch.context() as patch:
-        patch.setattr(running.Watcher, "on_step_begin", killed, raising=False)
+        patch.setattr(trainer.Watcher, "on_step_begin", killed, raising=False)
         with pytest.raises(Killed):
             train(tmp_path / "killed")
     train(tmp_path / "killed")
@@ -753,7 +752,7 @@ def test_names():
     assert parts_of("pgd") == (False, "pgd")
     assert parts_of("ranmask+freelb") == (True, "freelb")
     for wrong in ("ranmask+safer", "ranmask+none", "ranmask+ranmask", "PGD", "", "+pgd"):
-        with pytest.raises(OptionError, match="--defence must be one of"):
+        with pytest.raises(OptionError, match="defence must be one of"):
             parts_of(wrong)
 
 
@@ -786,9 +785,9 @@ def test_descriptions_name_every_option():
         ("freelb", {"norm": "l1"}, "norm must be one of l2, linf; not 'l1'"),
         ("hotflip", {"change_rate": 2}, "change_rate is a share of the words"),
         ("hotflip", {"flips": "letters"}, "flips must be one of words, synonyms"),
-        ("pgd", {"hull": 1.0}, "--hull means nothing with --defence pgd"),
-        ("none", {"steps": 3}, "--steps means nothing with --defence none"),
-        ("ranmask+freelb", {"set_size": 3}, "--set-size means nothing with --defence ranmask"),
+        ("pgd", {"hull": 1.0}, "hull means nothing with defence='pgd'"),
+        ("none", {"steps": 3}, "steps means nothing with defence='none'"),
+        ("ranmask+freelb", {"set_size": 3}, "set_size means nothing with defence="),
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )

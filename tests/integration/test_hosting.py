@@ -7,9 +7,9 @@ import pytest
 
 from ranmask import SmoothedClassifier, SynonymSets, SynonymSmoothedClassifier, load_default
 from ranmask.errors import ModelError, OptionError, RanmaskError
+from ranmask.serving.context import RequestContext
 from ranmask.serving.faults import Cancelled, Closing, UnknownModel
-from ranmask.serving.hosting import Host, named_models
-from ranmask.serving.tickets import Ticket
+from ranmask.serving.registry import ModelRegistry, named_models
 from ranmask.smoothing.cascade import Cascade
 from ranmask.smoothing.store import load_classifier
 
@@ -38,7 +38,7 @@ def safer(classifier, tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def host(tiny, safer):
-    host = Host({"tiny": str(tiny), "safer": str(safer), "words": "news-words"})
+    host = ModelRegistry({"tiny": str(tiny), "safer": str(safer), "words": "news-words"})
     yield host
     host.close()
 
@@ -65,7 +65,7 @@ def decided(results):
 )
 def test_options_mean_what_they_mean_when_loading(host, tiny, options):
     alone = load_classifier(str(tiny), **options)
-    served = host.smoothed("tiny", Ticket(), **options)
+    served = host.smoothed("tiny", RequestContext(), **options)
     assert served.description() == alone.description()
     assert decided(served.certify(TEXTS)) == decided(alone.certify(TEXTS))
     assert decided(served.predict(TEXTS)) == decided(alone.predict(TEXTS))
@@ -74,14 +74,14 @@ def test_options_mean_what_they_mean_when_loading(host, tiny, options):
 @pytest.mark.parametrize("options", [{}, {"seed": 3, "masks": 50, "certificate": "safer"}])
 def test_synonyms_are_served_too(host, safer, options):
     alone = load_classifier(str(safer), **options)
-    served = host.smoothed("safer", Ticket(), **options)
+    served = host.smoothed("safer", RequestContext(), **options)
     assert served.description() == alone.description()
     assert decided(served.certify(TEXTS)) == decided(alone.certify(TEXTS))
     assert decided(served.predict(TEXTS)) == decided(alone.predict(TEXTS))
 
 
 def test_edits_of_a_word_table(host):
-    served = host.smoothed("words", Ticket(), threat="edits")
+    served = host.smoothed("words", RequestContext(), threat="edits")
     text = "Oil prices soared to a record high"
     assert served.certify([text]) == load_default("news-words", threat="edits").certify([text])
 
@@ -105,11 +105,11 @@ def test_edits_of_a_word_table(host):
 )
 def test_wrong_options_are_refused(host, name, options, message):
     with pytest.raises(OptionError, match=message):
-        host.smoothed(name, Ticket(), **options)
+        host.smoothed(name, RequestContext(), **options)
 
 
 def test_unknown_models_are_refused(host):
-    for ask in (host.about, host.figures, lambda name: host.smoothed(name, Ticket())):
+    for ask in (host.about, host.figures, lambda name: host.smoothed(name, RequestContext())):
         with pytest.raises(UnknownModel, match=r"'gone'.*tiny, safer, words") as refusal:
             ask("gone")
         assert not isinstance(refusal.value, RanmaskError)
@@ -135,16 +135,16 @@ def test_about_says_what_a_user_may_know_and_names_no_folder(host, tiny):
 
 def test_figures_count_the_copies(host):
     before = host.figures("words")
-    host.smoothed("words", Ticket()).certify(["one two three"])
+    host.smoothed("words", RequestContext()).certify(["one two three"])
     after = host.figures("words")
     assert after.copies - before.copies == 3
     assert after.asks - before.asks == 1
 
 
 def test_a_cancelled_request_is_not_computed(host):
-    ticket = Ticket()
-    served = host.smoothed("words", ticket)
-    ticket.cancel()
+    context = RequestContext()
+    served = host.smoothed("words", context)
+    context.cancel()
     before = host.figures("words").copies
     with pytest.raises(Cancelled):
         served.certify(["one two three"])
@@ -152,14 +152,14 @@ def test_a_cancelled_request_is_not_computed(host):
 
 
 def test_closing(tiny):
-    host = Host({"words": "news-words"})
-    ticket = Ticket()
-    served = host.smoothed("words", ticket)
+    host = ModelRegistry({"words": "news-words"})
+    context = RequestContext()
+    served = host.smoothed("words", context)
     [before] = served.certify(["Oil prices soared"])
     host.stop_admitting()
     assert not host.ready
     with pytest.raises(Closing):
-        host.smoothed("words", Ticket()).certify(["Oil prices soared"])
+        host.smoothed("words", RequestContext()).certify(["Oil prices soared"])
     assert served.certify(["Oil prices soared"]) == [before]  # let in before: answered
     host.close()
     with pytest.raises(Closing):
@@ -172,16 +172,16 @@ def test_a_cascade_is_refused_when_the_service_starts(tmp_path):
     cascade = Cascade(table, load_default("news-words"), detector)
     cascade.save_pretrained(str(tmp_path / "cascade"))
     with pytest.raises(ModelError, match=r"'mine' is a cascade.*serve the folder 'smoothed'"):
-        Host({"mine": str(tmp_path / "cascade")})
-    host = Host({"mine": str(tmp_path / "cascade" / "smoothed")})
+        ModelRegistry({"mine": str(tmp_path / "cascade")})
+    host = ModelRegistry({"mine": str(tmp_path / "cascade" / "smoothed")})
     host.close()
 
 
 def test_what_cannot_be_certified_is_not_served():
     with pytest.raises(OptionError, match="fresh"):
-        Host({"words": "news-words"}, sampling="fresh")
+        ModelRegistry({"words": "news-words"}, sampling="fresh")
     with pytest.raises(OptionError, match="name a model"):
-        Host({})
+        ModelRegistry({})
 
 
 def test_names():

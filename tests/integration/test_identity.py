@@ -7,10 +7,9 @@ import pytest
 import tiny_models
 import torch
 import transformers
-from typer.testing import CliRunner
 
+from commands import run_cli
 from ranmask.attacks.resources.masked_lm import MaskedLM
-from ranmask.cli.main import app
 from ranmask.models.blend import Blend
 from ranmask.models.identity import digest
 from ranmask.models.pretrained import load
@@ -200,7 +199,7 @@ class TestRuns:
 
     def invoke(self, command, *more):
         given = [command, "--model", "model", "--input", "in.csv", "--label-column", "label"]
-        return CliRunner().invoke(app, [*given, "--output", "out", *more])
+        return run_cli(*given, "--output", "out", *more)
 
     @pytest.mark.parametrize(
         ("command", "more"),

@@ -8,11 +8,10 @@ import pytest
 import tiny_models
 import torch
 import transformers
-from typer.testing import CliRunner
 
+from commands import run_cli
 from ranmask import OptionError, SmoothedClassifier
 from ranmask.attacks.resources.masked_lm import MaskedLM
-from ranmask.cli.main import app
 from ranmask.models.testing import hashing_classifier
 from ranmask.words import document
 
@@ -76,7 +75,7 @@ def test_the_record_names_the_model_and_nothing_is_certified(smoothed, folder):
 def run():
     """The command, in this process; it sets variables for its libraries, which are taken back."""
     with mock.patch.dict(os.environ):
-        yield lambda *arguments: CliRunner().invoke(app, list(arguments))
+        yield lambda *arguments: run_cli(*arguments)
 
 
 def test_the_command(run, smoothed, folder):

@@ -15,16 +15,19 @@ import tiny_models
 import torch
 import transformers
 from safetensors.torch import load_file, save_file
-from typer.testing import CliRunner
 
-from ranmask.cli.main import app
+from commands import run_cli
 from ranmask.data import Corpus
 from ranmask.errors import DataError, ModelError, OptionError, OutputError
-from ranmask.training import mlm, mlm_trainer, running
+from ranmask.training import mlm, trainer
 from ranmask.training.masking import Turn
-from ranmask.training.mlm import train_mlm
-from ranmask.training.mlm_options import MlmOptions
-from ranmask.training.mlm_trainer import HeldOutLoss, HidingCollator, hidden_loss
+from ranmask.training.mlm import (
+    HiddenTokenLoss,
+    HidingCollator,
+    hidden_loss,
+    train_mlm,
+)
+from ranmask.training.options import MlmOptions
 from ranmask.training.records import RunFolder
 from ranmask.words import documents
 
@@ -245,11 +248,12 @@ class TestBatches:
         collate = self.collator(model, tokenizer, ["日本", "語"])
         batch = collate([Turn(0, 0, 0.0), Turn(1, 0, 0.0)])
         assert all(len(part["targets"]) == 0 for part in batch["parts"])
-        loss = mlm_trainer._MlmTrainer.compute_loss(None, model, batch)
+        objective = HiddenTokenLoss(collate, collate, 2, QUICK)
+        loss = objective.loss(model, batch, None)
         loss.backward()
         assert loss.item() == 0
         with pytest.raises(DataError, match="knows no word of validation"):
-            HeldOutLoss(collate, 2, QUICK)(model)
+            objective.measured(model)
 
 
 class Killed(Exception):  # noqa: N818
@@ -298,11 +302,11 @@ class TestResume:
     @pytest.mark.parametrize(
         "where",
         [
-            (running.Watcher, "on_step_begin", at(1)),
-            (running.Watcher, "on_step_begin", at(3)),
-            (running.Watcher, "on_save", torn(4)),
-            (running.Watcher, "on_save", at(4), True),
-            (running.Watcher, "on_save", at(6), True),
+            (trainer.Watcher, "on_step_begin", at(1)),
+            (trainer.Watcher, "on_step_begin", at(3)),
+            (trainer.Watcher, "on_save", torn(4)),
+            (trainer.Watcher, "on_save", at(4), True),
+            (trainer.Watcher, "on_save", at(6), True),
             (RunFolder, "finish_phase", lambda *_: True),
             (RunFolder, "finish_phase", lambda *_: True, True),
             (RunFolder, "complete", lambda *_: True),
@@ -327,17 +331,17 @@ class TestResume:
         assert files(tmp_path / "out") == files(finished[0])
 
     def test_only_the_rest_is_trained(self, train, kill, tmp_path, monkeypatch):
-        kill(running.Watcher, "on_step_begin", at(5))
+        kill(trainer.Watcher, "on_step_begin", at(5))
         with pytest.raises(Killed):
             train(tmp_path / "out")
         steps = []
-        loss = mlm_trainer._MlmTrainer.compute_loss
+        loss = trainer.PhaseTrainer.compute_loss
 
         def counted(self, *args, **given):
             steps.append(self.state.global_step)
             return loss(self, *args, **given)
 
-        monkeypatch.setattr(mlm_trainer._MlmTrainer, "compute_loss", counted)
+        monkeypatch.setattr(trainer.PhaseTrainer, "compute_loss", counted)
         train(tmp_path / "out")
         assert steps == [4, 5]
 
@@ -367,7 +371,7 @@ class TestBest:
     def test_lowest_loss_on_the_same_hidden_tokens(self, train, tmp_path, monkeypatch):
         """Three evaluations of the first rows, and one of all rows by the best of them."""
         losses = iter([1.5, 2.5, 2.0])
-        measure, seen, states = HeldOutLoss.__call__, [], []
+        measure, seen, states = HiddenTokenLoss.measured, [], []
 
         def scripted(self, model):
             found = measure(self, model)
@@ -383,7 +387,7 @@ class TestBest:
                 seen.append([(one["inputs"]["input_ids"], one["targets"]) for one in parts])
             return batch
 
-        monkeypatch.setattr(HeldOutLoss, "__call__", scripted)
+        monkeypatch.setattr(HiddenTokenLoss, "measured", scripted)
         monkeypatch.setattr(HidingCollator, "__call__", spy)
         train(tmp_path / "out", replace(QUICK, validation_rows=8))
         first, *others, rest = seen  # 8 rows three times, then 8 and 4
@@ -401,8 +405,8 @@ class TestBest:
         """However often it is evaluated, training takes the same steps."""
         found = iter([3, 2, 1, 0, 2, 1, 0])
         monkeypatch.setattr(
-            HeldOutLoss,
-            "__call__",
+            HiddenTokenLoss,
+            "measured",
             lambda self, model: {
                 "texts": 1,
                 "tokens": 1,
@@ -416,11 +420,9 @@ class TestBest:
 
     def test_a_loss_that_is_no_number(self, train, tmp_path, monkeypatch):
         for loss in (math.nan, math.inf, 1e9):
+            monkeypatch.setattr(mlm, "hidden_loss", lambda *_, loss=loss: (torch.tensor(loss), 1))
             monkeypatch.setattr(
-                mlm_trainer, "hidden_loss", lambda *_, loss=loss: (torch.tensor(loss), 1)
-            )
-            monkeypatch.setattr(
-                mlm_trainer._MlmTrainer,
+                trainer.PhaseTrainer,
                 "compute_loss",
                 lambda _, model, *__, **___: model.get_input_embeddings().weight.sum() * 0,
             )
@@ -457,7 +459,8 @@ class TestFolder:
         folder, measured = finished
         model, tokenizer, _ = loaded(folder)
         collate = HidingCollator(model, tokenizer, documents(HELD_OUT.texts), QUICK, held_out=True)
-        assert HeldOutLoss(collate, len(HELD_OUT.texts), QUICK)(model) == pytest.approx(measured)
+        objective = HiddenTokenLoss(None, collate, len(HELD_OUT.texts), QUICK)
+        assert objective.measured(model) == pytest.approx(measured)
         assert record(folder)["validation"] == measured
         assert measured["texts"] == 12 and measured["tokens"] == 12 * 2  # .3 of 8 words
 
@@ -468,7 +471,8 @@ class TestFolder:
         model, tokenizer, report = loaded(tmp_path / "half")
         assert not report["missing_keys"]
         collate = HidingCollator(model, tokenizer, documents(HELD_OUT.texts), QUICK, held_out=True)
-        assert HeldOutLoss(collate, 12, QUICK)(model.float()) == pytest.approx(measured)
+        objective = HiddenTokenLoss(None, collate, 12, QUICK)
+        assert objective.measured(model.float()) == pytest.approx(measured)
         assert measured["validation_loss"] != finished[1]["validation_loss"]
 
     def test_log(self, finished):
@@ -601,7 +605,7 @@ def command(monkeypatch, tmp_path):
 
     def run(*arguments):
         given = ("train", "--kind", "mlm", "--data", folder, "--output", tmp_path / "out")
-        return CliRunner().invoke(app, [str(one) for one in (*given, *arguments)])
+        return run_cli(*given, *arguments)
 
     return run
 
@@ -623,9 +627,7 @@ class TestCommand:
 
         again = command(*given)
         assert again.exit_code == 1 and "holds a finished training run" in again.stderr
-        certified = CliRunner().invoke(
-            app, ["certify", "-m", str(tmp_path / "out"), "--keep", "1", "good film"]
-        )
+        certified = run_cli("certify", "-m", str(tmp_path / "out"), "--keep", "1", "good film")
         assert certified.exit_code == 1 and certified.stdout == ""
         assert "is not a trained classifier" in certified.stderr
 

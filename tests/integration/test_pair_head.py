@@ -15,6 +15,7 @@ from transformers.models.auto import configuration_auto, modeling_auto
 from ranmask import SmoothedClassifier
 from ranmask.certificates.families import all_sets
 from ranmask.errors import DataError, ModelError, OptionError
+from ranmask.models import hub
 from ranmask.models.base import MaskedCopies
 from ranmask.models.huggingface import HuggingFaceClassifier
 from ranmask.models.pair_head import (
@@ -24,7 +25,7 @@ from ranmask.models.pair_head import (
     register,
     with_pair_head,
 )
-from ranmask.training import bases, compact
+from ranmask.training import compact
 from ranmask.training.encoder import train_encoder
 from ranmask.training.options import TrainingOptions
 from ranmask.words import document
@@ -257,7 +258,7 @@ class TestFolders:
 
     def test_as_a_base_too(self, folder, unregistered):
         path = str(folder("pair_bert"))
-        model, _, missing = bases.load_base(path, "AutoModelForSequenceClassification")
+        model, _, missing = hub.load_pretrained("AutoModelForSequenceClassification", path)
         assert type(model) is PairHeadModel and not missing
 
     def test_a_lost_weight_is_noticed(self, folder, tmp_path):

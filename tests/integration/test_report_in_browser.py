@@ -1,4 +1,4 @@
-"""The stored report in a real browser: no overflow on a phone, both themes, nothing lost in print.
+"""A made-up report in a real browser: no overflow on a phone, both themes, nothing lost in print.
 
 Needs chromium on the path (Debian: apt-get install chromium); no driver, no library.
 """
@@ -12,7 +12,11 @@ from pathlib import Path
 
 import pytest
 
-PAGE = Path(__file__).parents[1] / "data" / "report" / "expected.html"
+from ranmask.paper.reading import read_several
+from ranmask.paper.report.html import render
+from ranmask.paper.report.page import build
+
+FILES = sorted((Path(__file__).parents[1] / "data" / "report").glob("*.json"))
 BROWSER = shutil.which("chromium") or shutil.which("chromium-browser")
 DARK, LIGHT = 0, 1
 
@@ -50,9 +54,16 @@ def browse(folder, url, *options, theme=LIGHT):
 
 
 @pytest.fixture(scope="module")
-def page():
-    """The stored report with every fold opened, which is when it is widest."""
-    return PAGE.read_text(encoding="utf-8").replace("<details>", "<details open>")
+def file(tmp_path_factory):
+    path = tmp_path_factory.mktemp("report") / "report.html"
+    path.write_text(render(build(read_several(FILES))), encoding="utf-8")
+    return path
+
+
+@pytest.fixture(scope="module")
+def page(file):
+    """The report with every fold opened, which is when it is widest."""
+    return file.read_text(encoding="utf-8").replace("<details>", "<details open>")
 
 
 @pytest.mark.parametrize("width", [360, 1200])
@@ -73,13 +84,13 @@ def test_the_page_is_no_wider_than_its_window(tmp_path, page, width):
     assert found["narrowest"] >= 280  # below that the words on a chart are too small
 
 
-def test_themes_differ_and_neither_is_blank(tmp_path):
+def test_themes_differ_and_neither_is_blank(tmp_path, file):
     image = pytest.importorskip("PIL.Image")
     shades = {}
     for theme in (LIGHT, DARK):
         shot = tmp_path / f"{theme}.png"
         browse(
-            tmp_path, PAGE.as_uri(), "--window-size=1200,3000", f"--screenshot={shot}", theme=theme
+            tmp_path, file.as_uri(), "--window-size=1200,3000", f"--screenshot={shot}", theme=theme
         )
         with image.open(shot) as opened:
             pixels = opened.convert("L")
@@ -89,11 +100,11 @@ def test_themes_differ_and_neither_is_blank(tmp_path):
     assert shades[LIGHT] > 240 and shades[DARK] < 40
 
 
-def test_print_loses_no_fold(tmp_path):
+def test_print_loses_no_fold(tmp_path, file):
     if shutil.which("pdftotext") is None:
         pytest.skip("there is no pdftotext on the path (Debian: poppler-utils)")
     paper = tmp_path / "page.pdf"
-    browse(tmp_path, PAGE.as_uri(), f"--print-to-pdf={paper}", "--no-pdf-header-footer")
+    browse(tmp_path, file.as_uri(), f"--print-to-pdf={paper}", "--no-pdf-header-footer")
     read = subprocess.run(
         ["pdftotext", str(paper), "-"], capture_output=True, text=True, check=True
     ).stdout

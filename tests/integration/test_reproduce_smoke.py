@@ -18,7 +18,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from ranmask.cli.main import run_command
-from ranmask.paper.report.reading import read
+from ranmask.paper.reading import read
 from ranmask.paper.reproduction.plan import plan
 from ranmask.paper.reproduction.recipe import FOLDER, load_recipe, recipe_names
 

@@ -8,14 +8,13 @@ import numpy as np
 import pytest
 import tiny_models
 import torch
-from typer.testing import CliRunner
 
+from commands import run_cli
 from ranmask import Blend, SmoothedClassifier
 from ranmask.attacks.api import as_victim
 from ranmask.attacks.victims import SmoothedVictim
 from ranmask.certificates.families import sampled_sets
 from ranmask.certificates.votes import count_votes
-from ranmask.cli.main import app
 from ranmask.errors import ClassifierError, ModelError, OptionError
 from ranmask.models.base import MaskedCopies
 from ranmask.models.huggingface import HuggingFaceClassifier
@@ -221,7 +220,7 @@ class TestRefused:
 class TestCommands:
     def run(self, command, folder, *arguments):
         given = [command, "--model", str(folder), "--keep", "2", "--device", "cpu", *arguments]
-        return CliRunner().invoke(app, given)
+        return run_cli(*given)
 
     def test_certify_gives_the_lines_of_float32(self, model_folder):
         wanted = self.run("certify", model_folder, "--json", *TEXTS)

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 
 from ranmask.serving.app import create_app
-from ranmask.serving.hosting import Host
+from ranmask.serving.registry import ModelRegistry
 from ranmask.serving.settings import ServiceSettings
 
 schemathesis = pytest.importorskip("schemathesis")
@@ -19,7 +19,7 @@ ROUTES = {
 
 @pytest.fixture(scope="module")
 def host():
-    host = Host({"news-words": "news-words", "reviews": "reviews-words"})
+    host = ModelRegistry({"news-words": "news-words", "reviews": "reviews-words"})
     yield host
     host.close()
 

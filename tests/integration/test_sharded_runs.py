@@ -245,7 +245,7 @@ class TestAttacks:
     def test_shards_are_attacked_as_texts_are(self, source, tmp_path):
         folder, one = tmp_path / "folder", tmp_path / "one.jsonl"
         short = make_input(tmp_path, 12)
-        given = ("--recipe", "deepwordbug", "--stop-words", "textfooler", "--texts", 11)
+        given = ("--recipe", "deepwordbug", "--stop-words", "textfooler", "--rows", 11)
         done = run(short, folder, "steady", *given, "--workers", 2, command="attack", shard_rows=4)
         assert done.returncode == 0, done.stderr
         plain = without_shards(short, one, *given, command="attack")

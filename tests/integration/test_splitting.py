@@ -9,7 +9,7 @@ import tiny_models
 import transformers
 
 from ranmask import SmoothedClassifier
-from ranmask.attacks.resources.sentence_encoder import HuggingFaceSentenceEncoder
+from ranmask.attacks.resources.sentence_encoders import HuggingFaceSentenceEncoder
 from ranmask.errors import ModelError
 from ranmask.models.huggingface import HuggingFaceClassifier
 from ranmask.models.pretrained import load

@@ -8,7 +8,6 @@ import subprocess
 import sys
 from collections import Counter
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from types import MappingProxyType, SimpleNamespace
 
@@ -21,19 +20,20 @@ import transformers
 from safetensors.torch import load_file
 
 from ranmask import SmoothedClassifier
-from ranmask.certificates.families import Retention, all_sets
+from ranmask.certificates.families import all_sets
+from ranmask.certificates.kept import Retention
 from ranmask.certificates.votes import SCALE, count_votes
 from ranmask.errors import DataError, ModelError, OptionError, OutputError
 from ranmask.metrics import CertifiedSummary
 from ranmask.models.base import MaskedCopies
 from ranmask.models.huggingface import HuggingFaceClassifier
-from ranmask.training import encoder, losses, running, trainer
+from ranmask.training import encoder, losses, trainer
 from ranmask.training.defence import Defence
 from ranmask.training.encoder import train_encoder
-from ranmask.training.evaluating import certified_score, certified_summary
+from ranmask.training.evaluating import certified_score, certified_summary, figures
 from ranmask.training.masking import MaskingPlan, Turns
 from ranmask.training.options import TrainingOptions
-from ranmask.training.records import RunFolder, figures
+from ranmask.training.records import RunFolder
 from ranmask.words import document, documents
 
 pytestmark = pytest.mark.usefixtures("quiet")
@@ -197,13 +197,13 @@ class TestSameSeed:
 
     def test_order_and_masks_follow_seed_and_phase(self, train, tmp_path, monkeypatch):
         seen = []
-        collate = trainer.Collator.__call__
+        collate = encoder.Collator.__call__
 
         def spy(self, turns):
-            seen.append((self._plan, [turn.row for turn in turns]))
+            seen.append((self.plan, [turn.row for turn in turns]))
             return collate(self, turns)
 
-        monkeypatch.setattr(trainer.Collator, "__call__", spy)
+        monkeypatch.setattr(encoder.Collator, "__call__", spy)
         train(tmp_path / "out", replace(QUICK, epochs=1, seed=5, ramp=0.5, copies=3))
         keep = (Retention(1),)
         masked, votes = (seen[start : start + 3] for start in (0, 3))
@@ -215,13 +215,13 @@ class TestSameSeed:
 
     def test_dropout_has_the_seed_too(self, train, tmp_path, monkeypatch):
         seeds = []
-        begin = running.Watcher.on_train_begin
+        begin = trainer.Watcher.on_train_begin
 
         def spy(self, *args, **given):
             seeds.append(torch.initial_seed())
             return begin(self, *args, **given)
 
-        monkeypatch.setattr(running.Watcher, "on_train_begin", spy)
+        monkeypatch.setattr(trainer.Watcher, "on_train_begin", spy)
         train(tmp_path / "out", replace(QUICK, epochs=1, seed=11))
         assert seeds == [11, 11]
 
@@ -252,13 +252,12 @@ class TestLoss:
     )
 
     def loss(self, *, votes, weights=None, **options):
-        chosen = replace(QUICK, **options)
-        [phase] = [one for one in trainer.phases(chosen) if one.votes == votes]
-        fake = SimpleNamespace(_phase=phase, _options=chosen, _defence=Defence(), _base=None)
-        fake._backward, fake._weights = None, weights
-        fake._loss = partial(trainer._MaskedTrainer._loss, fake)
+        objective = encoder.CertifiedClassification(
+            *(None, replace(QUICK, **options), Defence(), votes, made_up.CLASSES, weights),
+            *(None, None),
+        )
         model = lambda rows: SimpleNamespace(logits=self.LOGITS[rows])  # noqa: E731
-        return trainer._MaskedTrainer.compute_loss(fake, model, self.BATCH)
+        return objective.loss(model, self.BATCH, None)
 
     def test_of_copies(self):
         """Rows come as the parts have them: the second text's copy first."""
@@ -342,9 +341,9 @@ def kill(monkeypatch):
 
         match where:
             case "in a step":
-                patch(running.Watcher, "on_step_begin", here, after=False)
+                patch(trainer.Watcher, "on_step_begin", here, after=False)
             case "before a checkpoint":
-                patch(running.Watcher, "on_step_end", here, after=False)
+                patch(trainer.Watcher, "on_step_end", here, after=False)
             case "in a checkpoint":
 
                 def tear(self, args, state, *_):
@@ -355,9 +354,9 @@ def kill(monkeypatch):
                     (folder / "model.safetensors").write_bytes(b"half")
                     return True
 
-                patch(running.Watcher, "on_save", tear, after=False)
+                patch(trainer.Watcher, "on_save", tear, after=False)
             case "after a checkpoint":
-                patch(running.Watcher, "on_save", here, after=True)
+                patch(trainer.Watcher, "on_save", here, after=True)
             case "before a phase is finished":
                 patch(RunFolder, "finish_phase", lambda self, name, _: name == phase, after=False)
             case "after a phase is finished":
@@ -376,16 +375,16 @@ def scored(monkeypatch):
 
     def by(score_at):
         seen = {}
-        evaluate = trainer._MaskedTrainer.evaluate
+        evaluate = trainer.PhaseTrainer.evaluate
 
         def stand_in(self, *args, **given):
             state = self.model.state_dict()
             seen[self.state.global_step] = {name: one.clone() for name, one in state.items()}
             score = score_at(self.state.global_step)
-            monkeypatch.setattr(trainer, "certified_score", lambda *_: score)
+            monkeypatch.setattr(encoder, "certified_score", lambda *_: score)
             return evaluate(self, *args, **given)
 
-        monkeypatch.setattr(trainer._MaskedTrainer, "evaluate", stand_in)
+        monkeypatch.setattr(trainer.PhaseTrainer, "evaluate", stand_in)
         return seen
 
     return by
@@ -445,13 +444,13 @@ class TestResume:
         with pytest.raises(Killed):
             train(tmp_path / "out")
         steps = []
-        loss = trainer._MaskedTrainer.compute_loss
+        loss = trainer.PhaseTrainer.compute_loss
 
         def counted(self, *args, **given):
-            steps.append((self._phase.name, self.state.global_step))
+            steps.append((Path(self.args.output_dir).name, self.state.global_step))
             return loss(self, *args, **given)
 
-        monkeypatch.setattr(trainer._MaskedTrainer, "compute_loss", counted)
+        monkeypatch.setattr(trainer.PhaseTrainer, "compute_loss", counted)
         train(tmp_path / "out")
         assert steps == [("masked", 4), ("masked", 5), *(("votes", step) for step in range(3))]
 
@@ -474,7 +473,8 @@ class TestResume:
         with pytest.raises(Killed):
             train(tmp_path / "out")
         monkeypatch.setattr(Path, "replace", replacing)
-        assert [path.name for path in (tmp_path / "out").iterdir()] == ["training.json.partial"]
+        assert not list((tmp_path / "out").iterdir())
+        (tmp_path / "out" / "training.json.tmp").touch()  # as a loss of power leaves it
         train(tmp_path / "out", replace(QUICK, epochs=1, vote_epochs=0))
 
     def test_in_another_place(self, train, finished, kill, tmp_path):
@@ -500,7 +500,7 @@ def started(train, tmp_path_factory):
         raise Killed
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(running.Watcher, "on_save", killed)
+        patch.setattr(trainer.Watcher, "on_save", killed)
         with pytest.raises(Killed):
             train(folder)
     return folder
@@ -531,8 +531,8 @@ class TestRefused:
         ("content", "message"),
         [
             ("nonsense", "cannot read"),
-            ("[]", "is not the record of a training run"),
-            ('{"format": "other"}', "is not the record of a training run"),
+            ("[]", "holds no JSON object"),
+            ('{"format": "other"}', "has format 'other', not 'ranmask-training'"),
             ('{"format": "ranmask-training", "version": 9}', "version 9"),
         ],
     )
@@ -603,7 +603,7 @@ class TestBest:
         self, train, scored, tmp_path, monkeypatch
     ):
         found = {2: summary(9, 1), 4: summary(7, 6), 6: summary(8, 3)}
-        scores = {step: trainer.certified_score(one, 1) for step, one in found.items()}
+        scores = {step: certified_score(one, 1) for step, one in found.items()}
         seen = scored(scores.__getitem__)
         steps = iter([*found, 6])
         monkeypatch.setattr(encoder, "certified_summary", lambda *_: found[next(steps)])
@@ -628,12 +628,14 @@ class TestBest:
         found = {2: constant, 4: modest, 6: constant}
         steps = iter([*found, 6])
         monkeypatch.setattr(encoder, "certified_summary", lambda *_: found[next(steps)])
-        chosen, finish = [], encoder._finish_phase
+        kind = transformers.BertForSequenceClassification
+        read, load = [], kind.from_pretrained
         monkeypatch.setattr(
-            encoder, "_finish_phase", lambda *given: (chosen.append(given[2]), finish(*given))[1]
+            *(kind, "from_pretrained"),
+            lambda folder, **given: (read.append(folder), load(folder, **given))[1],
         )
         train(tmp_path / "out", replace(QUICK, vote_epochs=0, patience=None))
-        assert [path.name for path in chosen] == ["checkpoint-4"]
+        assert [Path(folder).name for folder in read[-2:]] == ["checkpoint-4", "masked-best"]
 
     def test_patience_begins_when_something_was_learned(self, train, scored, tmp_path):
         """Three evaluations that name one class always, then two that do not."""
@@ -645,14 +647,14 @@ class TestBest:
     def test_votes_start_from_the_best_of_masked_training(self, train, scored, tmp_path):
         seen = scored({2: 0.5, 4: 0.8, 6: 0.1, 3: 0.1}.__getitem__)
         starts = []
-        begin = running.Watcher.on_train_begin
+        begin = trainer.Watcher.on_train_begin
 
         def spy(self, *args, model, **given):
             starts.append({name: one.clone() for name, one in model.state_dict().items()})
             return begin(self, *args, **given)
 
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(running.Watcher, "on_train_begin", spy)
+            patch.setattr(trainer.Watcher, "on_train_begin", spy)
             train(tmp_path / "out")
         assert same_weights(starts[1], seen[4])
 

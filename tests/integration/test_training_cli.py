@@ -12,9 +12,8 @@ import made_up
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from typer.testing import CliRunner
 
-from ranmask.cli.main import app
+from commands import run_cli
 from ranmask.errors import OptionError
 
 pytestmark = pytest.mark.usefixtures("quiet")
@@ -42,12 +41,11 @@ def data(tmp_path):
 
 
 def train(*arguments):
-    return CliRunner().invoke(app, ["train", *map(str, arguments)])
+    return run_cli("train", *arguments)
 
 
 def refused(done, code, message):
     """One line on standard error, and nothing else."""
-    assert not done.exception or isinstance(done.exception, SystemExit), done.exception
     assert done.exit_code == code, done.output
     assert done.stdout == "" and message in done.stderr
     assert done.stderr.startswith("error: ") and done.stderr.count("\n") == 1
@@ -66,10 +64,10 @@ class TestWords:
         assert "train, 48 rows" in card and "checkpoint" not in card
 
         given = ("certify", "-m", str(tmp_path / "table"), "--json", "good great fine good the")
-        plain = CliRunner().invoke(app, given)
+        plain = run_cli(*given)
         [line] = [json.loads(line) for line in plain.stdout.splitlines()]
         assert line["label"] == "praise" and line["radius"] >= 1
-        edits = CliRunner().invoke(app, [*given, "--threat", "edits"])
+        edits = run_cli(*given, "--threat", "edits")
         [edited] = [json.loads(line) for line in edits.stdout.splitlines()]
         assert edited["threat"] == "edits" and edited["radius"] == line["radius"]
 
@@ -149,26 +147,26 @@ class TestWords:
         assert refused(done, 2, "--fail-below-majority means nothing with --kind mlm")
 
     def test_interrupted_it_begins_anew(self, data, tmp_path, monkeypatch):
-        from ranmask.training import words_run
+        from ranmask.training import word_table
 
-        trained = words_run.train_word_table
+        trained = word_table.train_word_table
 
         def interrupted(*args, progress, **given):
             progress(1, 3, 0.5)
             raise KeyboardInterrupt
 
         arguments = ("--data", data, "--output", tmp_path / "table", *WORDS)
-        monkeypatch.setattr(words_run, "train_word_table", interrupted)
+        monkeypatch.setattr(word_table, "train_word_table", interrupted)
         done = train(*arguments)
         assert done.exit_code == 130 and "the same command resumes" in done.stderr
-        monkeypatch.setattr(words_run, "train_word_table", trained)
+        monkeypatch.setattr(word_table, "train_word_table", trained)
         assert train(*arguments).exit_code == 0
         log = (tmp_path / "table" / "training.jsonl").read_text().splitlines()
         assert [json.loads(line).get("epoch") for line in log] == [1, 2, 3, None]
 
     def test_classes_that_differ(self, tmp_path):
-        from ranmask.training.word_table import WordTableOptions
-        from ranmask.training.words_run import train_words
+        from ranmask.training.options import WordTableOptions
+        from ranmask.training.word_table import train_words
 
         held_out = replace(made_up.corpus(6, "validation"), label_names=("a", "b", "c"))
         with pytest.raises(OptionError, match="they must be the same"):
@@ -192,7 +190,7 @@ class TestEncoder:
         assert lines[1].startswith("masked epoch 1: validation accuracy ")
         closing = f"{tmp_path}/model: validation accuracy "
         assert sum(line.startswith(closing) for line in lines) == 1
-        certified = CliRunner().invoke(app, ["certify", "-m", str(tmp_path / "model"), "good film"])
+        certified = run_cli("certify", "-m", str(tmp_path / "model"), "good film")
         [line] = [json.loads(line) for line in certified.stdout.splitlines()]
         assert line["label"] in made_up.CLASSES and line["ensemble"] == "score"
 
@@ -245,45 +243,45 @@ class TestEncoder:
 class TestRefused:
     def test_help_imports_nothing_heavy(self):
         code = (
-            "import sys, ranmask.cli.main\n"
-            "from typer.testing import CliRunner\n"
-            "done = CliRunner().invoke(ranmask.cli.main.app, ['train', '--help'])\n"
-            "assert done.exit_code == 0 and 'vote-epochs' in done.output, done.output\n"
+            "import sys\n"
+            "from ranmask.cli.main import run_command\n"
+            "assert run_command(['train', '--help']) == 0\n"
             "heavy = {'torch', 'transformers', 'scipy', 'numpy', 'pyarrow'} & set(sys.modules)\n"
             "assert not heavy, heavy\n"
         )
         environment = {**os.environ, "COLUMNS": "200", "TERM": "dumb"}
-        subprocess.run([sys.executable, "-c", code], check=True, env=environment)
+        told = subprocess.check_output([sys.executable, "-c", code], env=environment, text=True)
+        assert "vote-epochs" in told
 
     @pytest.mark.parametrize(
         ("arguments", "message"),
         [
             (ENCODER, "name a folder or a hub id with --base, or train a word table"),
-            (("--base", "b", "--kind", "forest"), "--kind must be encoder, words or mlm, not 'fo"),
-            (("--base", "b"), "give exactly one of keep and mask_rate"),
+            (("--base", "b", "--kind", "forest"), "--kind must be one of encoder, words, mlm; "),
+            (("--base", "b"), "give exactly one of --keep and --mask-rate"),
             (("--base", "b", "--keep", "one"), "--keep takes whole numbers, as 2 or 1,2,3; not 'o"),
             (("--base", "b", "--keep", "1,"), "--keep takes whole numbers"),
-            (("--base", "b", "--keep", "0"), "keep must be a whole number of at least 1, not 0"),
+            (("--base", "b", "--keep", "0"), "--keep must be a whole number of at least 1, not 0"),
             (
                 ("--base", "b", "--keep", "1", "--mask-rate", "0.5"),
-                "exactly one of keep and mask_r",
+                "exactly one of --keep and --mask-r",
             ),
-            (("--base", "b", "--mask-rate", "1.5"), "mask_rate must be a number from 0"),
+            (("--base", "b", "--mask-rate", "1.5"), "--mask-rate must be a number from 0"),
             (("--base", "b", *ENCODER, "--warm-epochs", "1"), "--warm-epochs means nothing with"),
             (("--base", "b", *ENCODER, "--buckets", "64"), "--buckets means nothing with --kind e"),
-            (("--base", "b", *ENCODER, "--head", "two"), "head must be one of choice, approval"),
+            (("--base", "b", *ENCODER, "--head", "two"), "--head must be one of choice, approval"),
             (
                 ("--base", "b", *ENCODER, "--learning-rate", "0"),
-                "learning_rate must be a number ab",
+                "--learning-rate must be a number ab",
             ),
-            (("--base", "b", *ENCODER, "--device", "tpu"), "device must be cpu or cuda"),
+            (("--base", "b", *ENCODER, "--device", "tpu"), "--device must be cpu or cuda"),
             (("--base", "b", *ENCODER, "--pair-columns", "one"), "--pair-columns takes two names"),
-            (("--base", "b", *ENCODER, "--rows", "0"), "rows must be a whole number of at least 1"),
+            (("--base", "b", *ENCODER, "--rows", "0"), "--rows must be a whole number of at least"),
             ((*WORDS, "--keep", "1"), "--keep means nothing with --kind words: leave it out"),
             ((*WORDS, "--base", "b"), "--base means nothing with --kind words"),
             ((*WORDS, "--device", "cpu"), "--device means nothing with --kind words"),
             ((*WORDS, "--vote-epochs", "1"), "--vote-epochs means nothing with --kind words"),
-            ((*WORDS, "--margin", "2"), "margin must be a number between 0 and 1"),
+            ((*WORDS, "--margin", "2"), "--margin must be a number between 0 and 1"),
         ],
     )
     def test_options(self, arguments, message, data, tmp_path):
@@ -294,7 +292,7 @@ class TestRefused:
     def test_usage(self, tmp_path):
         for arguments in (("--output", tmp_path), ("--data", "d"), ("--wrong",)):
             done = train(*arguments)
-            assert done.exit_code == 2 and "Usage" in done.stderr
+            assert done.exit_code == 2 and "requires an argument" in done.stderr
 
     @pytest.mark.parametrize("kind", ["encoder", "words"])
     @pytest.mark.parametrize(

@@ -6,10 +6,9 @@ from dataclasses import replace
 import made_up
 import pytest
 import tiny_models
-from typer.testing import CliRunner
 
+from commands import run_cli
 from ranmask import SmoothedClassifier
-from ranmask.cli.main import app
 from ranmask.errors import OptionError, OutputError
 from ranmask.training import encoder
 from ranmask.training.encoder import train_encoder
@@ -77,7 +76,7 @@ class TestLongest:
         def kill(*_, **__):
             raise Killed
 
-        monkeypatch.setattr(encoder, "best_checkpoint", kill)
+        monkeypatch.setattr(encoder, "train_phase", kill)
         with pytest.raises(Killed):
             train()
         for other in (None, 16):
@@ -101,7 +100,7 @@ class TestHeldOut:
             made_up.write_csv(folder / "validation.csv", 15, seed=1)
         words = ("--kind", "words", "--epochs", 1, "--warm-epochs", 1, "--buckets", 4096)
         given = ("train", "--data", folder, "--output", tmp_path / "out", *words, *arguments)
-        return CliRunner().invoke(app, [str(one) for one in given])
+        return run_cli(*given)
 
     def test_only_the_first_rows_are_validated_on(self, tmp_path):
         done = self.run(tmp_path, "--held-out", 6)

@@ -48,7 +48,8 @@ def corpus(tmp_path_factory):
 @pytest.fixture(scope="module")
 def table(corpus, tmp_path_factory):
     from ranmask.data import load_corpus
-    from ranmask.training.word_table import WordTableOptions, train_word_table
+    from ranmask.training.options import WordTableOptions
+    from ranmask.training.word_table import train_word_table
 
     learned = load_corpus(str(corpus), "train")
     options = WordTableOptions(epochs=6, batch_size=32, buckets=4096, target_words=3)
@@ -108,7 +109,7 @@ class TestWordTable:
         other = ranmask("tune", "--model", table, *arguments)
         assert other.returncode == 1 and "another model:" in other.stderr
         refused = ranmask("tune", "--model", folder, "--data", corpus, "--keep", "1,2")
-        assert refused.returncode == 2 and "needs keep=1, not 2" in refused.stderr
+        assert refused.returncode == 2 and "needs --keep 1, not 2" in refused.stderr
 
     def test_other_classes_are_refused(self, table, tmp_path):
         (tmp_path / "data.csv").write_text("text,label\n" + "a b,up\nc d,down\n" * 20)

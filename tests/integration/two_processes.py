@@ -10,10 +10,9 @@ import made_up
 import transformers
 
 from ranmask.errors import OutputError
-from ranmask.training import running, trainer
-from ranmask.training.defences.freelb import FreeLb
+from ranmask.training import encoder, trainer
 from ranmask.training.defences.hotflip import HotFlip
-from ranmask.training.defences.pgd import Pgd
+from ranmask.training.defences.perturbation import FreeLb, Pgd
 from ranmask.training.encoder import train_encoder
 from ranmask.training.options import TrainingOptions
 from ranmask.training.records import RunFolder
@@ -59,7 +58,7 @@ def main(base, folder):
         rows.append([turn.row for turn in turns])
         parts.append(len(batch["parts"]))
 
-    seen(trainer.Collator, "__call__", collated)
+    seen(encoder.Collator, "__call__", collated)
     for name in ("begin", "finish_phase", "complete"):
         seen(RunFolder, name, lambda *_, name=name: written.append(name))
 
@@ -83,14 +82,14 @@ def main(base, folder):
     (folder / f"{RANK}-defended.json").write_text(json.dumps(sums))
 
     def killed(self, args, state, *_, **__):
-        if self._phase.votes and state.global_step == 2:
+        if self._phase.name == "votes" and state.global_step == 2:
             raise Killed
 
-    running.Watcher.on_step_begin = killed
+    trainer.Watcher.on_step_begin = killed
     try:
         train(folder / "killed")
     except Killed:
-        del running.Watcher.on_step_begin
+        del trainer.Watcher.on_step_begin
     else:
         raise AssertionError("it was not killed")
     train(folder / "killed")

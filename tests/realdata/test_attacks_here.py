@@ -3,8 +3,8 @@
 import pytest
 
 from ranmask import attack, load_default
+from ranmask.attacks.recipes import AttackResources
 from ranmask.attacks.summary import summarise
-from ranmask.attacks.supplies import Supplies
 from ranmask.attacks.victims import PlainVictim
 from ranmask.data import data_folder, load_corpus
 
@@ -18,11 +18,11 @@ pytestmark = pytest.mark.skipif(
 
 
 @pytest.fixture(scope="module")
-def supplies():
+def resources():
     from ranmask.attacks.resources.neighbours import load_neighbours
     from ranmask.attacks.resources.tagging import load_tagger
 
-    return Supplies(neighbours=load_neighbours("jia2019"), tagger=load_tagger())
+    return AttackResources(neighbours=load_neighbours("jia2019"), tagger=load_tagger())
 
 
 @pytest.fixture(scope="module")
@@ -31,11 +31,11 @@ def corpus():
 
 
 @pytest.mark.parametrize("recipe", ["textfooler", "deepwordbug", "several-words", "labels-only"])
-def test_a_word_table_falls_but_not_within_its_radius(supplies, corpus, recipe):
+def test_a_word_table_falls_but_not_within_its_radius(resources, corpus, recipe):
     victim = load_default("news-words")
-    free = attack(victim, corpus.texts, corpus.labels, recipe, supplies=supplies)
+    free = attack(victim, corpus.texts, corpus.labels, recipe, resources=resources)
     assert free == attack(
-        victim, corpus.texts, corpus.labels, recipe, supplies=supplies, together=3
+        victim, corpus.texts, corpus.labels, recipe, resources=resources, together=3
     )
     figures = summarise(free).values()
     assert figures["Cln"] > 0.8 and figures["errors"] == 0
@@ -44,12 +44,14 @@ def test_a_word_table_falls_but_not_within_its_radius(supplies, corpus, recipe):
         if outcome.status == "succeeded":
             assert victim.predict([outcome.adversarial])[0].label_id == outcome.final_label
             assert len(outcome.adversarial.split()) == len(outcome.text.split())
-    within = attack(victim, corpus.texts, corpus.labels, recipe, supplies=supplies, budget="radius")
+    within = attack(
+        victim, corpus.texts, corpus.labels, recipe, resources=resources, budget="radius"
+    )
     assert summarise(within).succeeded == 0
 
 
-def test_a_plain_victim_reverts_now_and_then(supplies, corpus):
+def test_a_plain_victim_reverts_now_and_then(resources, corpus):
     victim = PlainVictim(load_default("news-words").base)
-    outcomes = attack(victim, corpus.texts, corpus.labels, "textfooler", supplies=supplies)
+    outcomes = attack(victim, corpus.texts, corpus.labels, "textfooler", resources=resources)
     shares = [one.reverted for one in outcomes if one.status == "succeeded"]
     assert shares and all(0 <= share <= 1 for share in shares) and any(shares)

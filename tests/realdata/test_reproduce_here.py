@@ -4,7 +4,7 @@ import pytest
 
 from ranmask.cli.main import run_command
 from ranmask.data import data_folder
-from ranmask.paper.report.reading import read
+from ranmask.paper.reading import read
 
 
 def test_the_smallest_reproduction_shows_certificates_worth_having(tmp_path, capsys):

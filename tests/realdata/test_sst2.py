@@ -5,7 +5,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from ranmask import FunctionClassifier, SmoothedClassifier
-from ranmask.certificates.families import family, kept_count
+from ranmask.certificates.families import family
+from ranmask.certificates.kept import kept_count
 from ranmask.data import data_folder
 
 

@@ -5,9 +5,8 @@ import shlex
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner
 
-from ranmask.cli.main import app
+from commands import run_cli
 from ranmask.data import data_folder
 
 PAGE = Path(__file__).parents[2] / "docs" / "tuning.md"
@@ -29,7 +28,7 @@ def test_the_page_shows_what_is_printed(tmp_path):
     block = re.search(r"```\n\$ (ranmask tune .*?)\n(.*?)```", PAGE.read_text(), re.DOTALL)
     command, printed = block.groups()
     arguments = shlex.split(command.replace("frontier.svg", str(tmp_path / "frontier.svg")))
-    done = CliRunner().invoke(app, arguments[1:])
+    done = run_cli(*arguments[1:])
     assert done.exit_code == 0, done.stderr
     settings = [line for line in printed.splitlines() if re.match(r"keep .* 0\.\d", line)]
     assert len(settings) == 6

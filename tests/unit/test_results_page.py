@@ -14,7 +14,7 @@ from benchmarks import report, reproduced_page, results_page  # noqa: E402
 from ranmask.metrics import CertifiedSummary  # noqa: E402
 from ranmask.paper.divergence import jensen_shannon  # noqa: E402
 from ranmask.paper.published import published  # noqa: E402
-from ranmask.paper.report.reading import read  # noqa: E402
+from ranmask.paper.reading import read  # noqa: E402
 
 RECORDS = sorted((ROOT / "results").glob("*.json"))
 

@@ -154,7 +154,7 @@ def run_theirs(python: str, given: dict[str, Any], folder: Path) -> dict[str, An
 
 
 def _nltk_data() -> Path:
-    from ranmask.attacks.resources.nltk_files import STOP_WORDS, nltk_file
+    from ranmask.attacks.resources.files import STOP_WORDS, nltk_file
 
     return nltk_file(STOP_WORDS).parents[2]
 

@@ -13,15 +13,12 @@ from typing import Any
 import numpy as np
 
 from ranmask.attacks.api import attack
-from ranmask.attacks.attempt import Attempt
 from ranmask.attacks.candidates import TypingErrors, in_case_of
-from ranmask.attacks.constraints import Proposal
-from ranmask.attacks.recipe import Ranking, Recipe
-from ranmask.attacks.recipes import build_recipe
-from ranmask.attacks.requests import Dialogue, Judge
+from ranmask.attacks.recipe import AttackRecipe, Ranking
+from ranmask.attacks.recipes import AttackResources, build_recipe
 from ranmask.attacks.resources import MaskedLM, StopWords, WordVectors, load_tagger
-from ranmask.attacks.supplies import Supplies
-from ranmask.attacks.tokenization import CutText, cut
+from ranmask.attacks.steps import Attempt, QueryModel, SeededRandom, Steps
+from ranmask.attacks.tokenization import AttackedText, tokenize
 from ranmask.words import split
 from tools.textattack_parity import common
 
@@ -52,7 +49,7 @@ class MadeUpTagger:
         return {"kind": "made up"}
 
 
-class WordChance:
+class WordRandom(SeededRandom):
     """What TextAttack's two generators give when they are seeded with the word."""
 
     def __init__(self, attempt: Attempt, position: int, word: str, sort: str) -> None:
@@ -64,14 +61,14 @@ class WordChance:
         """As ``np.random.randint(0, count)``."""
         return int(self._numbers.randint(0, count))
 
-    def one_of(self, letters: str) -> str:
+    def choice(self, letters: str) -> str:
         """As ``random.choice(letters)``."""
         assert letters == string.ascii_letters
         return self._letters.choice(letters)
 
 
 @dataclass
-class Steps:
+class Trace:
     """What happened on the way."""
 
     positions: Sequence[int] = ()
@@ -85,15 +82,15 @@ class TracedRanking(Ranking):
     """A ranking, and what it asked."""
 
     inner: Ranking
-    steps: defaultdict[int, Steps]
+    steps: defaultdict[int, Trace]
 
-    def order(self, attempt: Attempt, positions: Sequence[int]) -> Dialogue[list[int]]:
+    def order(self, attempt: Attempt, positions: Sequence[int]) -> Steps[list[int]]:
         """The inner ranking's."""
         steps = self.steps[attempt.number]
         steps.positions = list(positions)
-        dialogue = self.inner.order(attempt, positions)
-        request = next(dialogue)
-        assert isinstance(request, Judge)
+        inner = self.inner.order(attempt, positions)
+        request = next(inner)
+        assert isinstance(request, QueryModel)
         answer = yield request
         judged = iter(answer)
         for position in positions:  # a text without words is not asked about
@@ -101,7 +98,7 @@ class TracedRanking(Ranking):
             if split(text.parts[-1]):
                 steps.scores[position] = next(judged).score
         try:
-            dialogue.send(answer)
+            inner.send(answer)
         except StopIteration as stop:
             steps.order = list(stop.value)
             return steps.order
@@ -109,22 +106,22 @@ class TracedRanking(Ranking):
 
 
 @dataclass(frozen=True)
-class TracedRecipe(Recipe):
+class TracedRecipe(AttackRecipe):
     """A recipe, and what it proposed."""
 
-    steps: defaultdict[int, Steps] = field(default_factory=lambda: defaultdict(Steps))
+    steps: defaultdict[int, Trace] = field(default_factory=lambda: defaultdict(Trace))
 
-    def proposals(
-        self, attempt: Attempt, current: CutText, position: int
-    ) -> Dialogue[list[Proposal]]:
+    def candidate_texts(
+        self, attempt: Attempt, current: AttackedText, position: int
+    ) -> Steps[list[AttackedText]]:
         """The recipe's."""
-        made = yield from super().proposals(attempt, current, position)
-        shown = [_replacement(current, position, proposal.text) for proposal in made]
+        made = yield from super().candidate_texts(attempt, current, position)
+        shown = [_replacement(current, position, text) for text in made]
         self.steps[attempt.number].visits.append([position, shown])
         return made
 
 
-def _replacement(current: CutText, position: int, found: CutText) -> str:
+def _replacement(current: AttackedText, position: int, found: AttackedText) -> str:
     part, start, stop = current.spans[position]
     before, after = current.parts[part][:start], current.parts[part][stop:]
     new = found.parts[part]
@@ -143,20 +140,20 @@ class Resources:
     nltk_stop_words: StopWords | None = None
     """Instead of NLTK's own list, where that is not there."""
 
-    def recipe(self, name: str) -> tuple[Recipe, Supplies]:
+    def recipe(self, name: str) -> tuple[AttackRecipe, AttackResources]:
         """A recipe with its resources; typing errors are drawn as theirs are."""
         plain, _, encoder = name.partition(" with ")
-        supplies = Supplies(
+        resources = AttackResources(
             neighbours=self.vectors,
             tagger=self.tagger,
             masked_lm=self.masked_lm,
             sentence_encoder=MadeUpEncoder() if encoder else None,
             stop_words=None if plain == "textfooler" else self.nltk_stop_words,
         )
-        recipe = build_recipe(plain, supplies, PRESET)
+        recipe = build_recipe(plain, resources, PRESET)
         if isinstance(recipe.candidates, TypingErrors):
-            recipe = replace(recipe, candidates=TypingErrors(WordChance))
-        return recipe, supplies
+            recipe = replace(recipe, candidates=TypingErrors(WordRandom))
+        return recipe, resources
 
 
 def resources(group: dict[str, Any]) -> Resources:
@@ -187,13 +184,13 @@ def traces(
 def _traced(
     given: Resources, name: str, victim: common.Victim, jobs: Sequence[tuple[common.Job, int]]
 ) -> list[dict[str, Any]]:
-    plain, supplies = given.recipe(name)
-    recipe = TracedRecipe(**{one.name: getattr(plain, one.name) for one in fields(Recipe)})
+    plain, resources = given.recipe(name)
+    recipe = TracedRecipe(**{one.name: getattr(plain, one.name) for one in fields(AttackRecipe)})
     recipe = replace(recipe, ranking=TracedRanking(plain.ranking, recipe.steps))
     texts = [tuple(job.text) if isinstance(job.text, list) else job.text for job, _ in jobs]
     labels = [job.label(salt) for job, salt in jobs]
     function: Callable[[list[Any]], Any] = victim.__call__
-    outcomes = attack(function, texts, labels, recipe, supplies=supplies)
+    outcomes = attack(function, texts, labels, recipe, resources=resources)
     return [
         _trace(recipe, job, salt, outcome)
         for (job, salt), outcome in zip(jobs, outcomes, strict=True)
@@ -207,7 +204,7 @@ def _trace(recipe: TracedRecipe, job: common.Job, salt: int, outcome: Any) -> di
     return {
         "name": job.name,
         "salt": salt,
-        "words": list(cut(outcome.text, recipe.cutting).words),
+        "words": list(tokenize(outcome.text, recipe.tokenization).words),
         "positions": list(steps.positions),
         "scores": [
             None if steps.scores.get(at) is None else round((steps.scores[at] or 0) * common.GRID)
@@ -229,7 +226,7 @@ def cuts(strings: Sequence[Any], whole: int, each: int) -> list[dict[str, Any]]:
     """
     found = []
     for place, text in enumerate(strings):
-        shown = cut(tuple(text) if isinstance(text, list) else text, PRESET)
+        shown = tokenize(tuple(text) if isinstance(text, list) else text, PRESET)
         one: dict[str, Any] = {"words": list(shown.words)}
         if place < whole or place % each == 0:
             count = len(shown.words)

@@ -8,6 +8,7 @@ known here.
 
 from __future__ import annotations
 
+import itertools
 import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -15,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from ranmask.attacks.outcome import AttackOutcome
+from ranmask.attacks.resources.files import read_lines, read_text
 from ranmask.data import Corpus, joined, permutation
 from ranmask.errors import DataError
 from ranmask.smoothing.cascade import DETECTOR_LABELS
@@ -36,7 +38,7 @@ class AttackedTexts:
     @property
     def successes(self) -> tuple[AttackOutcome, ...]:
         """The outcomes whose adversarial text fooled the victim."""
-        return tuple(one for one in self.outcomes if one.status == "succeeded")
+        return tuple(outcome for outcome in self.outcomes if outcome.status == "succeeded")
 
     @property
     def note(self) -> str:
@@ -56,27 +58,28 @@ def read_attacked(paths: Iterable[Path]) -> AttackedTexts:
         if path.resolve() in seen:
             raise DataError(f"{path} is named twice: its texts would count twice")
         seen.add(path.resolve())
-        recipes[_recipe(path)] = None
-        outcomes += _outcomes(path)
+        recipes[_recipe_of(path)] = None
+        for number, line in read_lines(path):
+            try:
+                outcomes.append(AttackOutcome.from_dict(_parsed(path, line)))
+            except (DataError, TypeError, KeyError) as error:
+                raise DataError(f"{path}, line {number}: {error}") from error
     if not seen:
         raise DataError("no file of attacked texts was given: name at least one")
     return AttackedTexts(tuple(outcomes), tuple(recipes))
 
 
-def _recipe(path: Path) -> str:
+def _recipe_of(path: Path) -> str:
     """The name of the recipe of a finished run."""
     record = path.with_name(path.name + ".run.json")
     if not path.is_file():
         raise DataError(f"there is no file {path}: write one with `ranmask attack --output {path}`")
-    if not record.is_file():
-        raise DataError(
-            f"{path} was not written by an attack run: there is no {record.name} beside it"
-        )
-    found = _parsed(record, _read(record))
+    found = _parsed(record, read_text(record)) if record.is_file() else {}
     if found.get("format") != "ranmask-run" or found.get("command") != "attack":
+        why = f"{record.name} says command={found.get('command')!r}"
+        missing = f"there is no {record.name} beside it"
         raise DataError(
-            f"{path} was not written by an attack run: {record.name} says "
-            f"command={found.get('command')!r}"
+            f"{path} was not written by an attack run: {why if record.is_file() else missing}"
         )
     if found.get("version") != 1:
         raise DataError(f"{record} has version {found.get('version')!r}, not 1")
@@ -86,25 +89,6 @@ def _recipe(path: Path) -> str:
         )
     recipe = found.get("recipe")
     return str(recipe["name"]) if isinstance(recipe, dict) and "name" in recipe else "unknown"
-
-
-def _outcomes(path: Path) -> list[AttackOutcome]:
-    # Not splitlines(): texts may hold other characters that it takes for ends of lines.
-    lines = _read(path).removesuffix("\n").split("\n")
-    found = []
-    for number, line in enumerate(lines, 1):
-        try:
-            found.append(AttackOutcome.from_dict(_parsed(path, line)))
-        except (DataError, TypeError, KeyError) as error:
-            raise DataError(f"{path}, line {number}: {error}") from error
-    return found
-
-
-def _read(path: Path) -> str:
-    try:
-        return path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise DataError(f"cannot read {path}: {error}") from error
 
 
 def _parsed(path: Path, text: str) -> dict[str, Any]:
@@ -123,12 +107,14 @@ def augmented(train: Corpus, attacked: AttackedTexts, *, without: Corpus) -> Cor
     Every attacked text must be a row of ``train``, and none may be one of ``without``, the rows
     held out.  Where nothing is to be added the result is ``train`` itself.
     """
-    _check_rows(train, attacked.outcomes, without)
     held_out = set(without.texts)
+    _check_rows(train, attacked.outcomes, held_out, without)
     added = [
-        (one.adversarial, one.label)
-        for one in attacked.successes
-        if one.adversarial is not None and one.label is not None and one.adversarial not in held_out
+        (outcome.adversarial, outcome.label)
+        for outcome in attacked.successes
+        if outcome.adversarial is not None
+        and outcome.label is not None
+        and outcome.adversarial not in held_out
     ]
     if not added:
         return train
@@ -137,35 +123,36 @@ def augmented(train: Corpus, attacked: AttackedTexts, *, without: Corpus) -> Cor
     return joined(train, more, without=without)
 
 
-def _check_rows(train: Corpus, outcomes: Sequence[AttackOutcome], without: Corpus) -> None:
+def _check_rows(
+    train: Corpus, outcomes: Sequence[AttackOutcome], held_out: set[Text], without: Corpus
+) -> None:
     """Refuse texts that are not training texts, or have another class there."""
     classes: dict[Text, set[int]] = {}
-    for text, label in zip(train.texts, train.labels, strict=True):
-        classes.setdefault(text, set()).add(label)
-    held_out = set(without.texts)
-    for one in outcomes:
-        if one.text is None or one.status == "error":
+    for row, label in zip(train.texts, train.labels, strict=True):
+        classes.setdefault(row, set()).add(label)
+    for outcome in outcomes:
+        text, problem = outcome.text, None
+        if text is None or outcome.status == "error":
             continue
-        if one.text in held_out:
-            raise DataError(
+        if text in held_out:
+            problem = (
                 f"an attacked text is held out, in {without.name} {without.split}: "
-                f"{_shown(one.text)}. Attack training texts only",
-                row=one.number,
+                f"{_shown(text)}. Attack training texts only"
             )
-        if one.text not in classes:
-            raise DataError(
-                f"an attacked text is no row of {train.name} {train.split}: {_shown(one.text)}. "
-                "Attack texts of the rows that are trained on",
-                row=one.number,
+        elif text not in classes:
+            problem = (
+                f"an attacked text is no row of {train.name} {train.split}: {_shown(text)}. "
+                "Attack texts of the rows that are trained on"
             )
-        if one.label not in classes[one.text]:
-            there = ", ".join(train.label_names[label] for label in sorted(classes[one.text]))
-            raise DataError(
-                f"the attacked text {_shown(one.text)} has the class {one.label!r} in its file, "
+        elif outcome.label not in classes[text]:
+            there = ", ".join(train.label_names[label] for label in sorted(classes[text]))
+            problem = (
+                f"the attacked text {_shown(text)} has the class {outcome.label!r} in its file, "
                 f"and {there} in {train.name}: attack a model with the classes "
-                f"{', '.join(train.label_names)}, in that order",
-                row=one.number,
+                f"{', '.join(train.label_names)}, in that order"
             )
+        if problem is not None:
+            raise DataError(problem, row=outcome.number)
 
 
 def detector_corpora(attacked: AttackedTexts) -> tuple[Corpus, Corpus]:
@@ -175,33 +162,33 @@ def detector_corpora(attacked: AttackedTexts) -> tuple[Corpus, Corpus]:
     balanced.  The two, and all other attacks on the same text, are on the same side of the split:
     a tenth of the texts, at most 1,000, are held out.
     """
-    pairs: dict[Text, list[Text]] = {}
-    for one in attacked.successes:
-        if one.text is not None and one.adversarial is not None:
-            pairs.setdefault(one.text, []).append(one.adversarial)
-    originals = [list(pairs)[place] for place in permutation(len(pairs))]
-    if len(originals) < 2:
+    pairs: dict[Text, list[tuple[Text, Text]]] = {}
+    for outcome in attacked.successes:
+        if outcome.text is not None and outcome.adversarial is not None:
+            pairs.setdefault(outcome.text, []).append((outcome.text, outcome.adversarial))
+    groups = list(pairs.values())
+    if len(groups) < 2:
         raise DataError(
             f"a detector needs at least two texts that were attacked with success, and there are "
-            f"{len(originals)} ({attacked.note}): attack more texts"
+            f"{len(groups)} ({attacked.note}): attack more texts"
         )
-    held_out = min(_MOST_VALIDATION_PAIRS, -(-len(originals) // 10))
-    learned = [(one, other) for one in originals[held_out:] for other in pairs[one]]
-    seen = {text for pair in learned for text in pair}
-    checked = [
-        (one, other)
-        for one in originals[:held_out]
-        for other in pairs[one]
-        if one not in seen and other not in seen  # two texts can be attacked into one
-    ]
+    groups = [groups[place] for place in permutation(len(groups))]
+    held_out = min(_MOST_VALIDATION_PAIRS, -(-len(groups) // 10))
+    learned = list(itertools.chain(*groups[held_out:]))
+    seen = set(itertools.chain(*learned))
+    # Two texts can be attacked into one.
+    held = itertools.chain(*groups[:held_out])
+    checked = [pair for pair in held if seen.isdisjoint(pair)]
     if not checked:
         raise DataError(
             "no attacked text is left to validate a detector by: all that are held out occur in "
             "training too; attack more texts"
         )
-    return _detector_corpus("train", learned, attacked.note), _detector_corpus(
-        "validation", checked, attacked.note
+    corpora = {"train": learned, "validation": checked}
+    train, validation = (
+        _detector_corpus(split, rows, attacked.note) for split, rows in corpora.items()
     )
+    return train, validation
 
 
 def _detector_corpus(split: str, pairs: Sequence[tuple[Text, Text]], note: str) -> Corpus:

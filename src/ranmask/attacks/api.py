@@ -6,14 +6,17 @@ import operator
 from collections.abc import Callable, Sequence
 from typing import Any, TypeAlias
 
-from ranmask.attacks.cascade_victim import CascadeVictim
-from ranmask.attacks.engine import Engine, Target
+from ranmask.attacks.loop import AttackLoop, Target
 from ranmask.attacks.outcome import AttackOutcome
-from ranmask.attacks.recipe import Budget, Recipe
-from ranmask.attacks.recipes import build_recipe
-from ranmask.attacks.supplies import Preset, Supplies
-from ranmask.attacks.synonym_victim import SynonymVictim
-from ranmask.attacks.victims import PlainVictim, SmoothedVictim, Victim
+from ranmask.attacks.recipe import AttackRecipe, Budget
+from ranmask.attacks.recipes import AttackResources, Preset, build_recipe
+from ranmask.attacks.victims import (
+    CascadeVictim,
+    PlainVictim,
+    SmoothedVictim,
+    SynonymVictim,
+    Victim,
+)
 from ranmask.errors import OptionError
 from ranmask.models.base import BaseClassifier
 from ranmask.models.function import FunctionClassifier
@@ -30,9 +33,9 @@ def attack(
     victim: AnyVictim,
     texts: Sequence[Text],
     labels: Sequence[int],
-    recipe: str | Recipe,
+    recipe: str | AttackRecipe,
     *,
-    supplies: Supplies | None = None,
+    resources: AttackResources | None = None,
     preset: Preset = "ranmask-2021",
     budget: Budget = None,
     most_queries: int | None = None,
@@ -51,8 +54,8 @@ def attack(
         texts: Texts, or pairs of premise and hypothesis.
         labels: Their true classes, by number.  Texts that the victim gets wrong are skipped.
         recipe: One of ``textfooler``, ``bert-attack``, ``deepwordbug``, ``several-words``,
-            ``labels-only``, ``anywords``, ``critical``; or a `Recipe`.
-        supplies: Resources that the recipe needs.
+            ``labels-only``, ``anywords``, ``critical``; or a `AttackRecipe`.
+        resources: Resources that the recipe needs.
         preset: Settings of a recipe given by name: the paper's, or TextAttack's.
         budget: Most words that may change: a number, ``radius`` (what the victim certifies for
             the text; no attack succeeds within it, unless that covers a table of synonyms only)
@@ -61,11 +64,11 @@ def attack(
         together: How many texts are attacked in lock-step.
         seed: Fixes every random choice.
 
-    >>> from ranmask.attacks.vocabulary import Vocabulary
+    >>> from ranmask.attacks.resources import Vocabulary
     >>> from ranmask.models.testing import keyword_classifier
-    >>> words = Supplies(vocabulary=Vocabulary("made up", ("awful", "film", "poor")))
+    >>> words = AttackResources(vocabulary=Vocabulary("made up", ("awful", "film", "poor")))
     >>> [outcome] = attack(
-    ...     keyword_classifier, ["a good plot"], [1], "anywords", supplies=words, budget=2
+    ...     keyword_classifier, ["a good plot"], [1], "anywords", resources=words, budget=2
     ... )
     >>> outcome.status, outcome.adversarial, outcome.words_changed
     ('succeeded', 'a awful plot', 1)
@@ -73,22 +76,17 @@ def attack(
     read = documents(texts)
     if len(texts) != len(labels):
         raise OptionError(f"{len(texts)} texts, but {len(labels)} labels: give one for each")
-    built = build_recipe(recipe, supplies, preset) if isinstance(recipe, str) else recipe
-    if not isinstance(built, Recipe):
-        raise OptionError(f"recipe must be the name of one, or a Recipe, not {recipe!r}")
-    engine = Engine(
-        as_victim(victim),
-        built,
-        budget=budget,
-        most_queries=most_queries,
-        together=together,
-        seed=seed,
-    )
-    targets = (
-        Target(number, text, _class_number(label), read=words)
-        for number, (text, words, label) in enumerate(zip(texts, read, labels, strict=True), 1)
-    )
-    return list(engine.run(targets))
+    built = build_recipe(recipe, resources, preset) if isinstance(recipe, str) else recipe
+    if not isinstance(built, AttackRecipe):
+        raise OptionError(f"recipe must be the name of one, or an AttackRecipe, not {recipe!r}")
+    loop = AttackLoop(as_victim(victim), built, budget, most_queries, together, seed)
+    targets = []
+    for number, (text, label) in enumerate(zip(texts, labels, strict=True), 1):
+        try:
+            targets.append(Target(number, text, operator.index(label), read=read[number - 1]))
+        except TypeError:
+            raise OptionError(f"labels are numbers of classes, not {label!r}") from None
+    return list(loop.run(targets))
 
 
 def as_victim(victim: AnyVictim) -> Victim:
@@ -109,10 +107,3 @@ def as_victim(victim: AnyVictim) -> Victim:
         f"cannot attack a {type(victim).__name__}: give a SmoothedClassifier, a BaseClassifier, "
         "or a function from a list of texts to a table of scores"
     )
-
-
-def _class_number(label: object) -> int:
-    try:
-        return operator.index(label)  # type: ignore[arg-type]  # it says so itself
-    except TypeError:
-        raise OptionError(f"labels are numbers of classes, not {label!r}") from None

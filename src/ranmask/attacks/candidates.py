@@ -8,33 +8,33 @@ from __future__ import annotations
 
 import itertools
 import string
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Protocol
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, TypeAlias
 
-from ranmask.attacks.attempt import Attempt, Chance
-from ranmask.attacks.requests import Dialogue, Guess
-from ranmask.attacks.tokenization import CutText, Cutting, count_words
+from ranmask.attacks.steps import Attempt, Component, FillMask, SeededRandom, Steps
+from ranmask.attacks.tokenization import AttackedText, Tokenization, count_words
 
 if TYPE_CHECKING:
     from ranmask.attacks.resources.masked_lm import MaskedLM
     from ranmask.attacks.resources.neighbours import Neighbours
 
+_MOST_PREFIXES = 20_000
 
-_LOOKED_AT = 20_000
 
-
-class Candidates(ABC):
+class Candidates(Component):
     """Names replacement words."""
 
-    @abstractmethod
-    def words(self, attempt: Attempt, current: CutText, position: int) -> Dialogue[list[str]]:
-        """Words that might replace the one at ``position`` of the current text."""
+    kind = "candidates"
 
-    def description(self) -> dict[str, Any]:
-        """Plain JSON values."""
-        return {"candidates": type(self).__name__}
+    def named(self, attempt: Attempt, current: AttackedText, position: int) -> list[str]:
+        """Words for a position of the current text, found without asking a model."""
+        raise NotImplementedError
+
+    def words(self, attempt: Attempt, current: AttackedText, position: int) -> Steps[list[str]]:
+        """Words that might replace the one at ``position`` of the current text."""
+        return self.named(attempt, current, position)
+        yield  # a generator that asks nothing
 
 
 @dataclass(frozen=True)
@@ -44,16 +44,11 @@ class Synonyms(Candidates):
     neighbours: Neighbours
     count: int = 50
 
-    def words(self, attempt: Attempt, current: CutText, position: int) -> Dialogue[list[str]]:
+    def named(self, attempt: Attempt, current: AttackedText, position: int) -> list[str]:
         """Of the lower-cased word."""
         word = current.words[position]
         nearest = self.neighbours.nearest(word.lower(), self.count)
         return [in_case_of(word, neighbour) for neighbour in nearest]
-        yield  # a dialogue that asks nothing
-
-    def description(self) -> dict[str, Any]:
-        """Plain JSON values."""
-        return {"candidates": "Synonyms", "count": self.count}
 
 
 @dataclass(frozen=True)
@@ -68,47 +63,44 @@ class LikelyWords(Candidates):
     model: MaskedLM
     count: int
 
-    def words(self, attempt: Attempt, current: CutText, position: int) -> Dialogue[list[str]]:
+    def words(self, attempt: Attempt, current: AttackedText, position: int) -> Steps[list[str]]:
         """Asks the language model about the current text."""
-        likely = yield Guess(current.whole, self.count)
-        place = self.model.mask_place(current.shown_as(position, self.model.mask_token).whole)
+        likely = yield FillMask(current.joined, self.count)
+        place = self.model.mask_place(current.shown_as(position, self.model.mask_token).joined)
         pieces = len(self.model.pieces(current.words[position]))
         if place is None or not pieces:
             return []
         at_word = likely[place : place + pieces]
         if pieces == 1:
             found = [
-                token for token in at_word[0] if not self.model.continues(token, position == 0)
+                token
+                for token in at_word[0]
+                if not self.model.continues(token, position == 0)
+                and count_words(token, current.tokenization) == 1
             ]
-            found = [token for token in found if count_words(token, current.cutting) == 1]
         else:
-            whole = one_word_combinations(at_word, current.cutting)
-            found = list(itertools.islice(whole, self.count))
+            combinations = one_word_combinations(at_word, current.tokenization)
+            found = list(itertools.islice(combinations, self.count))
         return [self.model.plain(word) for word in found]
 
-    def description(self) -> dict[str, Any]:
-        """Plain JSON values."""
-        return {"candidates": "LikelyWords", "count": self.count}
 
-
-def one_word_combinations(pieces: Sequence[Sequence[str]], cutting: Cutting) -> Iterator[str]:
+def one_word_combinations(
+    pieces: Sequence[Sequence[str]], tokenization: Tokenization
+) -> Iterator[str]:
     """The combinations of one token for each piece that are one word, in the product's order.
 
-    What is several words already stays several however it goes on, so it is not continued: the
-    product of 48 tokens for each of 6 pieces has more members than anyone can look at.  The search
-    ends after `_LOOKED_AT` beginnings.
+    A beginning of several words is not continued: it can only become more of them, and the whole
+    product is too large to look at.  The search ends after `_MOST_PREFIXES` beginnings.
     """
-    looked = itertools.count(1)
+    tried = itertools.count(1)
 
-    def continued(begun: str, place: int) -> Iterator[str]:
+    def continued(prefix: str, place: int) -> Iterator[str]:
         for token in pieces[place]:
-            if next(looked) > _LOOKED_AT:
+            if next(tried) > _MOST_PREFIXES:
                 return
-            word = begun + token.replace("##", "")
-            words = count_words(word, cutting)
-            if words > 1:
-                continue
-            if place + 1 < len(pieces):
+            word = prefix + token.replace("##", "")
+            words = count_words(word, tokenization)
+            if words <= 1 and place + 1 < len(pieces):
                 yield from continued(word, place + 1)
             elif words == 1:
                 yield word
@@ -116,16 +108,13 @@ def one_word_combinations(pieces: Sequence[Sequence[str]], cutting: Cutting) -> 
     return continued("", 0)
 
 
-class Typist(Protocol):
-    """What makes typing errors: chances that depend on the attempt, the word and the sort."""
-
-    def __call__(self, attempt: Attempt, position: int, word: str, sort: str) -> Chance:
-        """Where to draw from."""
+Typist: TypeAlias = Callable[[Attempt, int, str, str], SeededRandom]
+"""Random numbers for an attempt, a position, the word there and the sort of error."""
 
 
-def attempt_typist(attempt: Attempt, position: int, word: str, sort: str) -> Chance:
-    """Chances of this attempt's own."""
-    return attempt.chance("typo", sort, position, word)
+def attempt_typist(attempt: Attempt, position: int, word: str, sort: str) -> SeededRandom:
+    """Random numbers of this attempt alone."""
+    return attempt.random("typo", sort, position, word)
 
 
 @dataclass(frozen=True)
@@ -135,46 +124,27 @@ class TypingErrors(Candidates):
     Words of one character are left alone.
     """
 
-    typist: Typist = field(default=attempt_typist)
+    typist: Typist = attempt_typist
 
-    def words(self, attempt: Attempt, current: CutText, position: int) -> Dialogue[list[str]]:
+    def named(self, attempt: Attempt, current: AttackedText, position: int) -> list[str]:
         """Four errors, fewer where two are the same."""
         word = current.words[position]
         if len(word) <= 1:
             return []
-        errors = (
-            make(word, self.typist(attempt, position, word, sort)) for sort, make in _ERRORS.items()
-        )
+        errors = [
+            _mistyped(word, sort, self.typist(attempt, position, word, sort))
+            for sort in ("swap", "substitute", "delete", "insert")
+        ]
         return list(dict.fromkeys(error for error in errors if error != word))
-        yield  # a dialogue that asks nothing
 
 
-def _swap(word: str, chance: Chance) -> str:
-    at = chance.below(len(word) - 1)
-    return word[:at] + word[at + 1] + word[at] + word[at + 2 :]
-
-
-def _substitute(word: str, chance: Chance) -> str:
-    at = chance.below(len(word))
-    return word[:at] + chance.one_of(string.ascii_letters) + word[at + 1 :]
-
-
-def _delete(word: str, chance: Chance) -> str:
-    at = chance.below(len(word))
-    return word[:at] + word[at + 1 :]
-
-
-def _insert(word: str, chance: Chance) -> str:
-    at = chance.below(len(word))
-    return word[:at] + chance.one_of(string.ascii_letters) + word[at:]
-
-
-_ERRORS: dict[str, Callable[[str, Chance], str]] = {
-    "swap": _swap,
-    "substitute": _substitute,
-    "delete": _delete,
-    "insert": _insert,
-}
+def _mistyped(word: str, sort: str, random: SeededRandom) -> str:
+    at = random.below(len(word) - (sort == "swap"))
+    before, after = word[:at], word[at:]
+    if sort == "swap":
+        return before + after[1] + after[0] + after[2:]
+    letter = "" if sort == "delete" else random.choice(string.ascii_letters)
+    return before + letter + (after if sort == "insert" else after[1:])
 
 
 @dataclass(frozen=True)
@@ -184,19 +154,11 @@ class AnyWord(Candidates):
     vocabulary: tuple[str, ...]
     count: int = 200
 
-    def words(self, attempt: Attempt, current: CutText, position: int) -> Dialogue[list[str]]:
+    def named(self, attempt: Attempt, current: AttackedText, position: int) -> list[str]:
         """The same words at every position."""
-        return list(self._drawn(attempt))
-        yield  # a dialogue that asks nothing
-
-    def _drawn(self, attempt: Attempt) -> Iterator[str]:
-        chance = attempt.chance("vocabulary")
-        places = chance.sample(len(self.vocabulary), min(self.count, len(self.vocabulary)))
-        return (self.vocabulary[place] for place in places)
-
-    def description(self) -> dict[str, Any]:
-        """Plain JSON values."""
-        return {"candidates": "AnyWord", "vocabulary": len(self.vocabulary), "count": self.count}
+        known = len(self.vocabulary)
+        places = attempt.random("vocabulary").sample(known, min(self.count, known))
+        return [self.vocabulary[place] for place in places]
 
 
 def in_case_of(reference: str, word: str) -> str:

@@ -1,7 +1,6 @@
 """A recipe: which words, in which order, replaced by what, within which limits, by which search.
 
-A recipe declares; the searches in `search` act.  To add one, write a file in `recipes` with a
-function that returns a `Recipe`, and name it there.
+A recipe declares; the searches in `search` act.  `recipes` has them by name.
 """
 
 from __future__ import annotations
@@ -11,16 +10,15 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
-from ranmask.attacks.attempt import Attempt
 from ranmask.attacks.candidates import Candidates
-from ranmask.attacks.constraints import Constraint, Proposal
-from ranmask.attacks.requests import Dialogue, Judgement
-from ranmask.attacks.tokenization import CutText, Cutting, count_words
+from ranmask.attacks.constraints import Constraint
+from ranmask.attacks.steps import Attempt, Component, QueryResult, Steps
+from ranmask.attacks.tokenization import AttackedText, Tokenization, count_words
 from ranmask.words import split
 
 if TYPE_CHECKING:
     from ranmask.attacks.resources.masked_lm import MaskedLM
-    from ranmask.attacks.resources.sentence_encoder import SentenceEncoder
+    from ranmask.attacks.resources.sentence_encoders import SentenceEncoder
 
 Budget: TypeAlias = int | Literal["radius", "radius+1"] | None
 """Most words that may change: a number, the text's certified radius, one more, or any."""
@@ -32,27 +30,22 @@ class Ranking(ABC):
     needs_certificate: bool = False
 
     @abstractmethod
-    def order(self, attempt: Attempt, positions: Sequence[int]) -> Dialogue[list[int]]:
+    def order(self, attempt: Attempt, positions: Sequence[int]) -> Steps[list[int]]:
         """The positions of the original text, the most important one first."""
 
 
-class Search(ABC):
+class Search(Component, ABC):
     """How a recipe looks for a text that the victim gets wrong."""
 
-    @abstractmethod
-    def run(self, attempt: Attempt, recipe: Recipe, clean: Judgement) -> Dialogue[Judgement]:
-        """The text that was found, or the best one where none was; ``clean`` is the original."""
+    kind = "search"
 
-    def description(self) -> dict[str, Any]:
-        """Plain JSON values."""
-        settings = {
-            name: value for name, value in vars(self).items() if isinstance(value, int | float)
-        }
-        return {"search": type(self).__name__, **settings}
+    @abstractmethod
+    def run(self, attempt: Attempt, recipe: AttackRecipe, clean: QueryResult) -> Steps[QueryResult]:
+        """The text that was found, or the best one where none was; ``clean`` is the original."""
 
 
 @dataclass(frozen=True)
-class Recipe:
+class AttackRecipe:
     """A declared attack.
 
     ``budget`` is its own limit of changed words, where none is given.
@@ -63,7 +56,7 @@ class Recipe:
     """
 
     name: str
-    cutting: Cutting
+    tokenization: Tokenization
     ranking: Ranking
     candidates: Candidates
     search: Search
@@ -76,17 +69,12 @@ class Recipe:
     masked_lm: MaskedLM | None = None
     resources: dict[str, Any] = field(default_factory=dict)
 
-    @property
-    def needs_certificate(self) -> bool:
-        """Whether it starts from the certificate of a text."""
-        return self.ranking.needs_certificate
-
     def description(self) -> dict[str, Any]:
         """What determines the course of an attack, as plain JSON values."""
         return {
             "name": self.name,
             "preset": self.preset,
-            "cutting": self.cutting,
+            "cutting": self.tokenization,
             "ranking": type(self.ranking).__name__,
             **self.candidates.description(),
             "constraints": [constraint.description() for constraint in self.constraints],
@@ -96,61 +84,64 @@ class Recipe:
             "resources": self.resources,
         }
 
-    def positions(self, current: CutText) -> list[int]:
+    def positions(self, current: AttackedText) -> list[int]:
         """Words that may be replaced now."""
-        return [place for place in range(len(current.words)) if self._attackable(current, place)]
-
-    def _attackable(self, current: CutText, position: int) -> bool:
         frozen = self.frozen_premise and len(current.parts) > 1
-        return (
-            position not in current.modified
-            and current.words[position] not in self.stop_words
+        return [
+            position
+            for position, word in enumerate(current.words)
+            if position not in current.modified
+            and word not in self.stop_words
             and not (frozen and current.spans[position][0] == 0)
-        )
+        ]
 
-    def proposals(
-        self, attempt: Attempt, current: CutText, position: int
-    ) -> Dialogue[list[Proposal]]:
+    def candidate_texts(
+        self, attempt: Attempt, current: AttackedText, position: int
+    ) -> Steps[list[AttackedText]]:
         """Texts with another word at ``position``, all that the constraints allow."""
-        if not self._attackable(current, position):
+        if position not in self.positions(current):
             return []
         words = yield from self.candidates.words(attempt, current, position)
-        made = [
-            Proposal(current.replaced(position, word), (position,))
-            for word in usable(words, current.words[position], self.cutting)
-        ]
-        return (yield from self.filtered(attempt, current, made))
+        return (yield from self.allowed(attempt, self.replacements(current, position, words)))
 
-    def filtered(
-        self, attempt: Attempt, current: CutText, made: Iterable[Proposal]
-    ) -> Dialogue[list[Proposal]]:
-        """The proposals that may be tried, ordered by text, so that ties break alphabetically."""
+    def replacements(
+        self, current: AttackedText, position: int, words: Iterable[str]
+    ) -> list[AttackedText]:
+        """Texts with each of these words at ``position`` that is one word, and another one."""
+        usable_words = usable(words, current.words[position], self.tokenization)
+        return [current.replaced({position: word}) for word in usable_words]
+
+    def allowed(self, attempt: Attempt, texts: Iterable[AttackedText]) -> Steps[list[AttackedText]]:
+        """The texts that may be tried, in alphabetical order, so that ties break so."""
         left = [
-            proposal
-            for proposal in made
-            if proposal.text.parts != current.parts
-            and within_budget(proposal.text, attempt)
-            and _keeps_positions(proposal, current)
+            text
+            for text in texts
+            if text.origin is not None
+            and text.parts != text.origin.parts
+            and within_budget(text, attempt)
+            and text.keeps_positions
         ]
         for constraint in self.constraints:
             if left:
-                left = yield from constraint.allowed(left, current, attempt.original)
-        return sorted(left, key=lambda proposal: proposal.text.whole)
+                left = yield from constraint.allowed(left, attempt.original)
+        return sorted(left, key=lambda text: text.joined)
 
 
-def usable(words: Iterable[str], old: str, cutting: Cutting) -> list[str]:
-    """The candidates that are one word, by `ranmask.words` and by the cut, and another one."""
+def usable(words: Iterable[str], old: str, tokenization: Tokenization) -> list[str]:
+    """The candidates that are one word, by `ranmask.words` and for the attack, and not the old."""
     return [
         word
         for word in words
-        if word
-        and word != old
-        and not any(character.isspace() for character in word)
-        and count_words(word, cutting) == 1
+        if word != old and word.split() == [word] and count_words(word, tokenization) == 1
     ]
 
 
-def words_changed(text: CutText, original: CutText) -> int:
+def within_budget(text: AttackedText, attempt: Attempt) -> bool:
+    """Whether a text differs from the original in no more words than the attempt may change."""
+    return attempt.budget is None or words_changed(text, attempt.original) <= attempt.budget
+
+
+def words_changed(text: AttackedText, original: AttackedText) -> int:
     """In how many words, by `ranmask.words`, a text differs from the original."""
     premises = zip(text.parts[:-1], original.parts[:-1], strict=True)
     pairs = [(split(part), split(before)) for part, before in premises]
@@ -158,18 +149,3 @@ def words_changed(text: CutText, original: CutText) -> int:
     if any(len(words) != len(before) for words, before in pairs):
         raise AssertionError("an attack changed the number of words")
     return sum(word != old for pair in pairs for word, old in zip(*pair, strict=True))
-
-
-def within_budget(text: CutText, attempt: Attempt) -> bool:
-    """Whether a text differs from the original in no more words than the attempt may change."""
-    return attempt.budget is None or words_changed(text, attempt.original) <= attempt.budget
-
-
-def _keeps_positions(proposal: Proposal, current: CutText) -> bool:
-    """Whether every other word is where it was, beside the new ones."""
-    if proposal.text.keeps_cuts:
-        return True
-    new, old = proposal.text.words, current.words
-    return len(new) == len(old) and all(
-        new[place] == word for place, word in enumerate(old) if place not in proposal.positions
-    )

@@ -11,12 +11,11 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from ranmask.attacks.api import AnyVictim, as_victim
-from ranmask.attacks.engine import Engine, Target
+from ranmask.attacks.loop import AttackLoop, Target
 from ranmask.attacks.outcome import AttackOutcome
-from ranmask.attacks.recipe import Budget, Recipe
-from ranmask.attacks.recipes import build_recipe
+from ranmask.attacks.recipe import AttackRecipe, Budget
+from ranmask.attacks.recipes import AttackResources, Preset, build_recipe
 from ranmask.attacks.summary import AttackSummary
-from ranmask.attacks.supplies import Preset, Supplies
 from ranmask.data.rows import Columns, Row
 from ranmask.data.sources import RowSource, file_rows
 from ranmask.results.files import fingerprint, writing
@@ -28,7 +27,7 @@ from ranmask.runs.shards.run import Sharding
 from ranmask.runs.stored import stored_lines
 from ranmask.runs.task import Line, RunEvents, label_id, run_description, tell
 
-MakeEngine: TypeAlias = Callable[[], Engine]
+MakeLoop: TypeAlias = Callable[[], AttackLoop]
 
 _UNKNOWN_CLASSES = 10**6  # a function does not say how many classes it has before it is asked
 
@@ -37,9 +36,9 @@ def attack_file(
     victim: AnyVictim | Callable[[], AnyVictim],
     input: str | Path | RowSource,
     output: str | Path,
-    recipe: str | Recipe,
+    recipe: str | AttackRecipe,
     *,
-    supplies: Supplies | None = None,
+    resources: AttackResources | None = None,
     preset: Preset = "ranmask-2021",
     budget: Budget = None,
     most_queries: int | None = None,
@@ -57,7 +56,7 @@ def attack_file(
         input: A csv, tsv, jsonl or parquet file; or rows, each with its label.
         output: The file of outcomes, JSON lines; for shards, a folder.
         recipe: As for `attack`, like the arguments up to ``seed``.
-        supplies: Resources that the recipe needs.
+        resources: Resources that the recipe needs.
         preset: Settings of a recipe given by name.
         budget: Most words that may change.
         most_queries: Queries a text, after which its search ends.
@@ -72,7 +71,7 @@ def attack_file(
         victim,
         sharding is not None,
         recipe,
-        supplies,
+        resources,
         preset,
         budget=budget,
         most_queries=most_queries,
@@ -84,7 +83,7 @@ def attack_file(
 
 
 def attack_rows(
-    engine: Engine | MakeEngine,
+    engine: AttackLoop | MakeLoop,
     source: RowSource,
     output: Path,
     *,
@@ -105,19 +104,19 @@ def attack_rows(
 def _engine(
     victim: Any,
     called: bool,
-    recipe: str | Recipe,
-    supplies: Supplies | None,
+    recipe: str | AttackRecipe,
+    resources: AttackResources | None,
     preset: Preset,
     **settings: Any,
-) -> Engine:
-    built = build_recipe(recipe, supplies, preset) if isinstance(recipe, str) else recipe
-    return Engine(as_victim(victim() if called else victim), built, **settings)
+) -> AttackLoop:
+    built = build_recipe(recipe, resources, preset) if isinstance(recipe, str) else recipe
+    return AttackLoop(as_victim(victim() if called else victim), built, **settings)
 
 
 def _task(
-    engine: Engine | MakeEngine, labels: tuple[str, ...] | None, of_data: tuple[str, ...] | None
+    engine: AttackLoop | MakeLoop, labels: tuple[str, ...] | None, of_data: tuple[str, ...] | None
 ) -> AttackTask:
-    made = engine if isinstance(engine, Engine) else engine()
+    made = engine if isinstance(engine, AttackLoop) else engine()
     return AttackTask(made, labels or made.victim.labels or of_data)
 
 
@@ -130,7 +129,7 @@ class AttackTask:
 
     command = "attack"
 
-    def __init__(self, engine: Engine, labels: tuple[str, ...] | None = None) -> None:
+    def __init__(self, engine: AttackLoop, labels: tuple[str, ...] | None = None) -> None:
         self.engine = engine
         self.labels = labels or engine.victim.labels
         self._seconds = 0.0

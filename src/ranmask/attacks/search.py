@@ -1,19 +1,103 @@
-"""The searches: how an attack looks for a text that the victim gets wrong.
+"""How an attack looks for a text that the victim gets wrong: rankings of words, and searches.
 
-`Greedy` is the field's; `Together` changes several words at a time; `LabelsOnly` never sees a
-score; `AnyWords` goes for the certificate's own threat model.
+`Greedy` is the field's search; `Together` changes several words at a time; `LabelsOnly` never sees
+a score; `AnyWords` goes for the certificate's own threat model.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import itertools
+from abc import abstractmethod
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from ranmask.attacks.attempt import Attempt
-from ranmask.attacks.constraints import Proposal
-from ranmask.attacks.recipe import Recipe, Search, usable, within_budget
-from ranmask.attacks.requests import Dialogue, Judge, Judgement
-from ranmask.attacks.tokenization import CutText
+from ranmask.attacks.recipe import AttackRecipe, Ranking, Search, usable, within_budget
+from ranmask.attacks.steps import Attempt, QueryModel, QueryResult, SeededRandom, Steps
+from ranmask.attacks.tokenization import AttackedText
+from ranmask.words import split
+
+
+class ByLoss(Ranking):
+    """By what the victim loses when it does not see the word: one query a word."""
+
+    @abstractmethod
+    def hidden(self, text: AttackedText, position: int) -> AttackedText:
+        """The text that does not show its word at ``position``."""
+
+    def order(self, attempt: Attempt, positions: Sequence[int]) -> Steps[list[int]]:
+        """Ties go to the earlier word."""
+        original = attempt.original
+        within = positions[: attempt.queries_left]  # of a long text, not more than can be asked
+        asked = {position: self.hidden(original, position) for position in within}
+        # A text cannot be asked about when its only word is gone; then there is no order to find.
+        asked = {position: text for position, text in asked.items() if split(text.parts[-1])}
+        results = yield QueryModel(tuple(asked.values()), near=original)
+        scores = {position: result.score for position, result in zip(asked, results, strict=False)}
+        return sorted(positions, key=lambda position: -scores.get(position, 0.0))
+
+
+class ByDeletion(ByLoss):
+    """By deleting the word."""
+
+    def hidden(self, text: AttackedText, position: int) -> AttackedText:
+        """The text without the word."""
+        return text.without(position)
+
+
+@dataclass(frozen=True)
+class ByUnknown(ByLoss):
+    """By showing an unknown word in its place."""
+
+    token: str = "[UNK]"  # noqa: S105  not a password
+
+    def hidden(self, text: AttackedText, position: int) -> AttackedText:
+        """The text with the unknown word."""
+        return text.shown_as(position, self.token)
+
+
+class AtRandom(Ranking):
+    """In a random order: what an attacker does who sees labels only."""
+
+    def order(self, attempt: Attempt, positions: Sequence[int]) -> Steps[list[int]]:
+        """An order of this attempt's own."""
+        order = attempt.random("order").sample(len(positions), len(positions))
+        return [positions[place] for place in order]
+        yield  # a generator that asks nothing
+
+
+class ByCertificate(Ranking):
+    """The certificate's worst choice of words, and no other where it names some.
+
+    Positions of the certificate are words, so it goes with the tokenization ``words`` only.
+    """
+
+    needs_certificate = True
+
+    def order(self, attempt: Attempt, positions: Sequence[int]) -> Steps[list[int]]:
+        """In the order of the text."""
+        original, certificate = attempt.original, attempt.certificate
+        critical = () if certificate is None else certificate.critical_words
+        premise = len(split(original.parts[0])) if len(original.parts) > 1 else 0
+        worst = {premise + position for position in critical}
+        return [position for position in positions if position in worst] or list(positions)
+        yield  # a generator that asks nothing
+
+
+def _query(texts: Sequence[AttackedText], near: AttackedText) -> Steps[list[QueryResult]]:
+    """What the victim says of texts; nothing is asked where there are none."""
+    if not texts:
+        return []
+    results: list[QueryResult] = yield QueryModel(tuple(texts), near)
+    return results
+
+
+def _harm(result: QueryResult) -> tuple[bool, float]:
+    """A wrong label first; then how close another label is, which is what flips it.
+
+    Shares lost to several labels flip nothing, so the score of the true one alone misleads.
+    """
+    assert result.lead is not None, "a score was not asked for"
+    return result.flipped, result.lead
 
 
 @dataclass(frozen=True)
@@ -25,24 +109,28 @@ class Greedy(Search):
     are wrong, if similarity is measured, else with the best.
     """
 
-    def run(self, attempt: Attempt, recipe: Recipe, clean: Judgement) -> Dialogue[Judgement]:
+    def run(self, attempt: Attempt, recipe: AttackRecipe, clean: QueryResult) -> Steps[QueryResult]:
         """One pass over the words."""
         best = clean
         order = yield from recipe.ranking.order(attempt, recipe.positions(attempt.original))
         for position in order:
             if attempt.exhausted:
                 break
-            proposals = yield from recipe.proposals(attempt, best.text, position)
-            if not proposals:
+            texts = yield from recipe.candidate_texts(attempt, best.text, position)
+            results = yield from _query(texts, best.text)
+            ranked = sorted(results, key=_score, reverse=True)
+            if not ranked or _score(ranked[0]) <= _score(best):
                 continue
-            judged = yield _judge(proposals, best.text)
-            ranked = sorted(zip(judged, proposals, strict=False), key=lambda pair: -_seen(pair[0]))
-            if not ranked or _seen(ranked[0][0]) <= _seen(best):
-                continue
-            best = ranked[0][0]
+            best = ranked[0]
             if best.flipped:
-                return _most_similar(ranked)
+                wrong = itertools.takewhile(lambda result: result.flipped, ranked)
+                return max(wrong, key=lambda result: result.text.similarity or 0.0)
         return best
+
+
+def _score(result: QueryResult) -> float:
+    assert result.score is not None, "a score was not asked for"
+    return result.score
 
 
 @dataclass(frozen=True)
@@ -57,44 +145,40 @@ class Together(Search):
     tries: int = 32
     rounds: int = 2
 
-    def run(self, attempt: Attempt, recipe: Recipe, clean: Judgement) -> Dialogue[Judgement]:
+    def run(self, attempt: Attempt, recipe: AttackRecipe, clean: QueryResult) -> Steps[QueryResult]:
         """Groups of neighbours in the ranking."""
         best = clean
         order = yield from recipe.ranking.order(attempt, recipe.positions(attempt.original))
-        for turn in range(self.rounds):
-            for start in range(0, len(order), self.group):
-                if attempt.exhausted:
-                    return best
-                group = order[start : start + self.group]
-                made = yield from self._made(attempt, recipe, best.text, group, turn)
-                proposals = yield from recipe.filtered(attempt, best.text, made)
-                if not proposals:
-                    continue
-                judged = yield _judge(proposals, best.text)
-                found = max(judged, key=_harm, default=best)
-                if _harm(found) >= _harm(best):
-                    best = found
-                if best.flipped:
-                    return best
+        groups = [order[start : start + self.group] for start in range(0, len(order), self.group)]
+        for turn, group in itertools.product(range(self.rounds), groups):
+            if attempt.exhausted or best.flipped:
+                break
+            choices = yield from self._choices(attempt, recipe, group)
+            random = attempt.random("together", turn, *group)
+            made = [
+                best.text.replaced(_drawn(choices, random))
+                for _ in range(self.tries if choices else 0)
+            ]
+            texts = yield from recipe.allowed(attempt, dict.fromkeys(made))
+            results = yield from _query(texts, best.text)
+            best = max([*results, best], key=_harm)  # of equals, a new one
         return best
 
-    def _made(
-        self, attempt: Attempt, recipe: Recipe, current: CutText, group: Sequence[int], turn: int
-    ) -> Dialogue[list[Proposal]]:
-        """Texts with random candidates at all words of the group."""
-        choices: dict[int, list[str]] = {}
+    def _choices(
+        self, attempt: Attempt, recipe: AttackRecipe, group: Sequence[int]
+    ) -> Steps[dict[int, list[str]]]:
+        """The candidates for each word of the original, where there are any."""
+        choices = {}
         for position in group:
             found = yield from recipe.candidates.words(attempt, attempt.original, position)
-            words = usable(found, attempt.original.words[position], recipe.cutting)
+            words = usable(found, attempt.original.words[position], recipe.tokenization)
             if words:
                 choices[position] = words
-        chance = attempt.chance("together", turn, *group)
-        made: dict[tuple[str, ...], Proposal] = {}
-        for _ in range(self.tries if choices else 0):
-            chosen = {place: words[chance.below(len(words))] for place, words in choices.items()}
-            text = current.replaced_all(chosen)
-            made.setdefault(text.parts, Proposal(text, tuple(choices)))
-        return list(made.values())
+        return choices
+
+
+def _drawn(choices: Mapping[int, Sequence[str]], random: SeededRandom) -> dict[int, str]:
+    return {place: words[random.below(len(words))] for place, words in choices.items()}
 
 
 @dataclass(frozen=True)
@@ -108,46 +192,43 @@ class LabelsOnly(Search):
 
     starts: int = 20
 
-    def run(self, attempt: Attempt, recipe: Recipe, clean: Judgement) -> Dialogue[Judgement]:
+    def run(self, attempt: Attempt, recipe: AttackRecipe, clean: QueryResult) -> Steps[QueryResult]:
         """Replace all, then put back."""
+        original = attempt.original
         choices: dict[int, list[str]] = {}
-        if attempt.budget == 0:
-            return clean
-        for position in recipe.positions(attempt.original):
-            proposals = yield from recipe.proposals(attempt, attempt.original, position)
-            if proposals:
-                choices[position] = [proposal.text.words[position] for proposal in proposals]
-        words, wrong = yield from self._wrong(attempt, choices)
+        for position in recipe.positions(original) if attempt.budget != 0 else ():
+            texts = yield from recipe.candidate_texts(attempt, original, position)
+            if texts:
+                choices[position] = [text.words[position] for text in texts]
+        wrong = None
+        for start in range(self.starts if choices else 0):
+            words = _drawn(choices, attempt.random("start", start))
+            wrong = yield from self._if_wrong(attempt, words, original)
+            if wrong is not None:
+                break
         if wrong is None:
             return clean
         order = yield from recipe.ranking.order(attempt, list(choices))
         changed = True
-        while changed and not attempt.exhausted:
+        while changed:
             changed = False
             for position in order:
-                if position not in words or attempt.exhausted:
-                    continue
-                fewer = {place: word for place, word in words.items() if place != position}
-                text = attempt.original.replaced_all(fewer)
-                judged = yield Judge((text,), near=wrong.text, labels_only=True)
-                if judged and judged[0].flipped:
-                    words, wrong, changed = fewer, judged[0], True
+                if position in words:
+                    fewer = {place: word for place, word in words.items() if place != position}
+                    found = yield from self._if_wrong(attempt, fewer, wrong.text)
+                    if found is not None:
+                        words, wrong, changed = fewer, found, True
         return wrong if within_budget(wrong.text, attempt) else clean
 
-    def _wrong(
-        self, attempt: Attempt, choices: dict[int, list[str]]
-    ) -> Dialogue[tuple[dict[int, str], Judgement | None]]:
-        """Random words that the victim gets the text wrong with."""
-        for start in range(self.starts if choices else 0):
-            if attempt.exhausted:
-                break
-            chance = attempt.chance("start", start)
-            words = {place: among[chance.below(len(among))] for place, among in choices.items()}
-            text = attempt.original.replaced_all(words)
-            judged = yield Judge((text,), near=attempt.original, labels_only=True)
-            if judged and judged[0].flipped:
-                return words, judged[0]
-        return {}, None
+    def _if_wrong(
+        self, attempt: Attempt, words: dict[int, str], near: AttackedText
+    ) -> Steps[QueryResult | None]:
+        """What the victim says of the original with these words, where it is wrong."""
+        if attempt.exhausted:
+            return None
+        text = attempt.original.replaced(words)
+        [result] = yield QueryModel((text,), near, labels_only=True)
+        return result if result.flipped else None
 
 
 @dataclass(frozen=True)
@@ -162,65 +243,25 @@ class AnyWords(Search):
     best: int = 8
     places: int = 24
 
-    def run(self, attempt: Attempt, recipe: Recipe, clean: Judgement) -> Dialogue[Judgement]:
+    def run(self, attempt: Attempt, recipe: AttackRecipe, clean: QueryResult) -> Steps[QueryResult]:
         """Find harmful words, then harmful places."""
         found = clean
         order = yield from recipe.ranking.order(attempt, recipe.positions(attempt.original))
         if attempt.exhausted or not order or attempt.budget == 0:
             return found
-        first = yield from recipe.proposals(attempt, attempt.original, order[0])
-        judged = yield _judge(first, attempt.original)
-        harmful: list[Judgement] = sorted(judged, key=_harm, reverse=True)[: self.best]
+        texts = yield from recipe.candidate_texts(attempt, attempt.original, order[0])
+        results = yield from _query(texts, attempt.original)
+        harmful = sorted(results, key=_harm, reverse=True)[: self.best]
         if harmful and harmful[0].flipped:
             return harmful[0]
-        words = [one.text.words[order[0]] for one in harmful]
+        words = [result.text.words[order[0]] for result in harmful]
         places = order[: self.places]
-        while places and words and not attempt.exhausted:
-            made = [
-                Proposal(found.text.replaced(place, word), (place,))
-                for place in places
-                for word in usable(words, found.text.words[place], recipe.cutting)
-            ]
-            proposals = yield from recipe.filtered(attempt, found.text, made)
-            if not proposals:
+        while places and not attempt.exhausted and not found.flipped:
+            made = [recipe.replacements(found.text, place, words) for place in places]
+            texts = yield from recipe.allowed(attempt, itertools.chain(*made))
+            results = yield from _query(texts, found.text)
+            if not results:
                 break
-            judged = yield _judge(proposals, found.text)
-            if not judged:
-                break
-            found = max(judged, key=_harm)
-            if found.flipped:
-                break
+            found = max(results, key=_harm)
             places = [place for place in places if place not in found.text.modified]
         return found
-
-
-def _judge(proposals: Sequence[Proposal], near: CutText) -> Judge:
-    return Judge(tuple(proposal.text for proposal in proposals), near)
-
-
-def _seen(judgement: Judgement) -> float:
-    """The score; a search that asks for labels only has no business here."""
-    if judgement.score is None:
-        raise AssertionError("a score was not asked for")
-    return judgement.score
-
-
-def _harm(judgement: Judgement) -> tuple[bool, float]:
-    """A wrong label first; then how close another label is, which is what flips it.
-
-    Shares lost to several labels flip nothing, so the score of the true one alone misleads.
-    """
-    if judgement.lead is None:
-        raise AssertionError("a score was not asked for")
-    return judgement.flipped, judgement.lead
-
-
-def _most_similar(ranked: Sequence[tuple[Judgement, Proposal]]) -> Judgement:
-    """Of the leading candidates that are wrong for the victim, the most similar."""
-    best, most = ranked[0][0], float("-inf")
-    for judgement, proposal in ranked:
-        if not judgement.flipped or proposal.similarity is None:
-            break
-        if proposal.similarity > most:
-            best, most = judgement, proposal.similarity
-    return best

@@ -11,7 +11,7 @@ there as they are; for a Hugging Face model, give a function that calls it.
     attack = DeepWordBugGao2018.build(SmoothedModelWrapper(load_default("news-words")))
     attack.attack("Stocks fell on Monday as oil prices rose", 2)
 
-Rows are shares of the votes, or mean scores, as the engine of ranmask sees them.
+Rows are shares of the votes, or mean scores, as the attacks of ranmask see them.
 """
 
 from __future__ import annotations

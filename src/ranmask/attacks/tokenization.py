@@ -1,8 +1,8 @@
-"""How a text is cut into the words that an attack may replace.
+"""Which words of a text an attack may replace.
 
-Attackable words are not the words of `ranmask.words`: the field's tools leave punctuation alone,
-so that ``(film,`` is attacked as ``film``.  The preset of a recipe says which cut it uses.  How
-many words an attack *changed* is always counted by `ranmask.words`.
+They are not the words of `ranmask.words`: the field's tools leave punctuation alone, so that
+``(film,`` is attacked as ``film``.  The preset of a recipe says how a text is tokenized.  How many
+words an attack *changed* is always counted by `ranmask.words`.
 
 A replacement is a non-empty string without whitespace and an attackable word never spans two
 words, so no attack built on this module changes the number of words of a text.
@@ -13,56 +13,73 @@ from __future__ import annotations
 import math
 import re
 from bisect import bisect_right
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Literal, TypeAlias
 
 from ranmask.words import Document, Text, document
 
-Cutting: TypeAlias = Literal["words", "textattack-2021", "textattack-0.3.11"]
+Tokenization: TypeAlias = Literal["words", "textattack-2021", "textattack-0.3.11"]
 Span: TypeAlias = tuple[int, int, int]
 """Part of the text, first character, and the one after the last."""
 
-_SOME = re.compile(r"\S+")
+_WORD = re.compile(r"\S+")
 # Letters, digits and the few signs that TextAttack counts as parts of a word.
 _TEXTATTACK = re.compile("[\\w'\\-*@`\u00d7\u02d7]+")
 _TRIMMED = "'-_*@"
 
 
 @dataclass(frozen=True)
-class CutText:
-    """A text under attack: its parts (premise and hypothesis, or one), cut into words.
+class AttackedText:
+    """A text under attack: its parts (premise and hypothesis, or one), tokenized.
 
-    ``modified`` are the positions that were replaced so far; positions do not move.
+    ``modified`` are the positions that were replaced so far; positions do not move.  ``origin`` is
+    the text before the last replacement, and ``new_words`` what was put in.  ``similarity`` is how
+    much alike a constraint found the two, where one measured it.
     """
 
     parts: tuple[str, ...]
-    cutting: Cutting
+    tokenization: Tokenization
     modified: frozenset[int] = field(default=frozenset(), compare=False)
-    origin: tuple[CutText, Span, str] | None = field(default=None, compare=False, repr=False)
-    """The text before the last replacement, what was replaced, and by what."""
+    origin: AttackedText | None = field(default=None, compare=False, repr=False)
+    new_words: Mapping[int, str] = field(default_factory=dict, compare=False)
+    similarity: float | None = field(default=None, compare=False)
 
     @cached_property
     def spans(self) -> tuple[Span, ...]:
         """Where the attackable words are."""
-        if self.origin is not None and self.keeps_cuts:
-            before, span, string = self.origin
-            return _moved(before.spans, span, string)
-        find = _CUTTERS[self.cutting]
-        return tuple(
-            (part, start, stop)
-            for part, string in enumerate(self.parts)
-            for start, stop in find(string)
-        )
+        if self.origin is None or not self._surely_keeps_positions:
+            return tuple(
+                (part, start, stop)
+                for part, string in enumerate(self.parts)
+                for start, stop in _spans(string, self.tokenization)
+            )
+        moved: list[Span] = []
+        last = shift = 0
+        for position, (part, start, stop) in enumerate(self.origin.spans):
+            shift = shift if part == last else 0
+            length = len(self.new_words.get(position, "")) or stop - start
+            moved.append((part, start + shift, start + shift + length))
+            last, shift = part, shift + length - (stop - start)
+        return tuple(moved)
 
     @property
-    def keeps_cuts(self) -> bool:
-        """Whether it is plain, without looking, that the last replacement left all cuts in place.
+    def _surely_keeps_positions(self) -> bool:
+        """Words are cut by blanks, or letters and digits only were put in."""
+        return self.tokenization == "words" or all(map(str.isalnum, self.new_words.values()))
 
-        It does where words are cut by blanks, and where it put in letters and digits only.
-        """
-        return self.origin is not None and (self.cutting == "words" or self.origin[2].isalnum())
+    @property
+    def keeps_positions(self) -> bool:
+        """Whether all other words are where they were before the last replacement."""
+        if self.origin is None or self._surely_keeps_positions:
+            return True
+        old = self.origin.words
+        return len(self.words) == len(old) and all(
+            self.words[place] == word
+            for place, word in enumerate(old)
+            if place not in self.new_words
+        )
 
     @cached_property
     def words(self) -> tuple[str, ...]:
@@ -76,62 +93,56 @@ class CutText:
 
     @cached_property
     def document(self) -> Document:
-        """The text as a classifier reads it; of what was read before a word was replaced."""
-        if self.origin is None or self.origin[1][0] < len(self.parts) - 1:
+        """The text as a classifier reads it, made of the words that were read before."""
+        before, last = self.origin, len(self.parts) - 1
+        if before is None or any(before.spans[position][0] < last for position in self.new_words):
             return document(self.text)
-        before, (_, start, stop), string = self.origin
-        place = bisect_right(before._starts, start) - 1
-        begin, word = before._starts[place], before.document.words[place]
-        changed = word[: start - begin] + string + word[stop - begin :]
-        return before.document.with_word(place, changed)
+        read = before.document
+        for position in sorted(self.new_words, reverse=True):
+            _, start, stop = before.spans[position]
+            place = bisect_right(before._starts, start) - 1
+            begin, word = before._starts[place], read.words[place]
+            word = word[: start - begin] + self.new_words[position] + word[stop - begin :]
+            read = read.with_word(place, word)
+        return read
 
     @cached_property
     def _starts(self) -> list[int]:
         """Where the words of `document` begin, in the last part."""
-        return [found.start() for found in _SOME.finditer(self.parts[-1])]
+        return [found.start() for found in _WORD.finditer(self.parts[-1])]
 
     @property
-    def whole(self) -> str:
+    def joined(self) -> str:
         """All parts as one string, for language models, and for the order of candidates."""
         return "\n".join(self.parts)
 
-    def replaced(self, position: int, word: str) -> CutText:
-        """This text with another word at a position."""
-        return self.replaced_all({position: word})
-
-    def replaced_all(self, words: Mapping[int, str]) -> CutText:
-        """This text with other words at several positions."""
-        text = self
-        for position in sorted(words, reverse=True):  # so that no place moves before its turn
-            text = text._with_span(self.spans[position], words[position])
-        origin = text.origin if len(words) == 1 else None  # of many, look again
-        return replace(text, modified=self.modified | words.keys(), origin=origin)
-
-    def shown_as(self, position: int, string: str) -> CutText:
-        """This text with another string in a word's place, to ask about; no change to keep."""
-        return self._with_span(self.spans[position], string)
-
-    def _with_span(self, span: Span, string: str) -> CutText:
-        if not string or any(character.isspace() for character in string):
-            raise ValueError(f"{string!r} is not one word: it would change the number of words")
-        part, start, stop = span
-        old = self.parts[part]
+    def replaced(self, words: Mapping[int, str]) -> AttackedText:
+        """This text with other words at some positions."""
         parts = list(self.parts)
-        parts[part] = old[:start] + string + old[stop:]
-        return CutText(tuple(parts), self.cutting, self.modified, (self, span, string))
+        for position in sorted(words, reverse=True):  # so that no place moves before its turn
+            part, start, stop = self.spans[position]
+            word = words[position]
+            if not word or any(character.isspace() for character in word):
+                raise ValueError(f"{word!r} is not one word: it would change the number of words")
+            parts[part] = parts[part][:start] + word + parts[part][stop:]
+        modified = self.modified | words.keys()
+        return AttackedText(tuple(parts), self.tokenization, modified, self, words)
 
-    def without(self, position: int) -> CutText:
+    def shown_as(self, position: int, string: str) -> AttackedText:
+        """This text with another string in a word's place, to ask about; no change to keep."""
+        return replace(self.replaced({position: string}), modified=self.modified)
+
+    def without(self, position: int) -> AttackedText:
         """This text without the word at a position, and without the blank that it leaves."""
         part, start, stop = self.spans[position]
         before, after = self.parts[part][:start], self.parts[part][stop:]
-        more = bool(after) or part + 1 < len(self.parts)
         if position == 0:
             after = after.removeprefix(" ")
-        elif more and before.endswith(" "):
-            before = before[:-1]
+        elif after or part + 1 < len(self.parts):
+            before = before.removesuffix(" ")
         parts = list(self.parts)
         parts[part] = before + after
-        return CutText(tuple(parts), self.cutting, self.modified)
+        return AttackedText(tuple(parts), self.tokenization, self.modified)
 
     def window(self, position: int, size: int | None) -> str:
         """The text of ``size`` words around a position, or of all words.
@@ -139,15 +150,12 @@ class CutText:
         It runs from the start of the first word to the end of the last: punctuation outside is
         left out.
         """
-        count = len(self.words)
-        half = math.inf if size is None else (size - 1) / 2
-        if size is None or position < half:
-            first, last = 0, count - 1 if size is None else min(size, count) - 1
-        elif position + half >= count:
-            first, last = max(0, count - size), count - 1
-        else:
-            first, last = position - math.ceil(half), position + math.floor(half)
-        return self.whole[self._offset(first)[0] : self._offset(last)[1]]
+        last = len(self.words) - 1
+        first = 0
+        if size is not None and size <= last:
+            first = min(max(0, position - math.ceil((size - 1) / 2)), last + 1 - size)
+            last = first + size - 1
+        return self.joined[self._offset(first)[0] : self._offset(last)[1]]
 
     def _offset(self, position: int) -> tuple[int, int]:
         part, start, stop = self.spans[position]
@@ -155,56 +163,27 @@ class CutText:
         return before + start, before + stop
 
 
-def _moved(spans: Iterable[Span], span: Span, string: str) -> tuple[Span, ...]:
-    """The spans after a replacement by letters and digits, which leaves all cuts in place."""
-    part, start, stop = span
-    by = len(string) - (stop - start)
-    return tuple(
-        (part, start, stop + by)
-        if one == span
-        else (part, one[1] + by, one[2] + by)
-        if one[0] == part and one[1] > start
-        else one
-        for one in spans
-    )
-
-
-def cut(text: Text, cutting: Cutting, read: Document | None = None) -> CutText:
-    """A text, or a pair, cut into attackable words; ``read`` is its document, where it is known."""
-    found = CutText((text,) if isinstance(text, str) else tuple(text), cutting)
+def tokenize(text: Text, tokenization: Tokenization, read: Document | None = None) -> AttackedText:
+    """A text, or a pair, with its attackable words; ``read`` is its document, where it is known."""
+    made = AttackedText((text,) if isinstance(text, str) else tuple(text), tokenization)
     if read is not None:
-        vars(found)["document"] = read  # a cached property
-    return found
+        vars(made)["document"] = read  # a cached property
+    return made
 
 
-def count_words(string: str, cutting: Cutting) -> int:
+def count_words(string: str, tokenization: Tokenization) -> int:
     """How many attackable words a string has."""
-    return len(_CUTTERS[cutting](string))
+    return len(_spans(string, tokenization))
 
 
-def _whitespace(string: str) -> list[tuple[int, int]]:
-    return [found.span() for found in _SOME.finditer(string)]
-
-
-def _textattack(string: str) -> list[tuple[int, int]]:
-    """Runs of word characters, without the signs at their ends."""
-    return [(start, stop) for start, stop in _runs(string, str.strip) if start < stop]
-
-
-def _textattack_2021(string: str) -> list[tuple[int, int]]:
-    """As the library did in 2021: signs were trimmed at the start of a run only."""
-    return [(start, stop) for start, stop in _runs(string, str.lstrip) if start < stop]
-
-
-def _runs(string: str, trim: Callable[[str, str], str]) -> Iterator[tuple[int, int]]:
+def _spans(string: str, tokenization: Tokenization) -> list[tuple[int, int]]:
+    if tokenization == "words":
+        return [found.span() for found in _WORD.finditer(string)]
+    # In 2021 TextAttack trimmed signs at the start of a run only.
+    trim = str.strip if tokenization == "textattack-0.3.11" else str.lstrip
+    spans = []
     for found in _TEXTATTACK.finditer(string):
-        run = found.group()
-        start = found.start() + len(run) - len(run.lstrip(_TRIMMED))
-        yield start, start + len(trim(run, _TRIMMED))
-
-
-_CUTTERS: dict[Cutting, Callable[[str], list[tuple[int, int]]]] = {
-    "words": _whitespace,
-    "textattack-2021": _textattack_2021,
-    "textattack-0.3.11": _textattack,
-}
+        if word := trim(run := found.group(), _TRIMMED):
+            start = found.start() + len(run) - len(run.lstrip(_TRIMMED))
+            spans.append((start, start + len(word)))
+    return spans

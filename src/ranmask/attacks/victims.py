@@ -15,12 +15,14 @@ from typing import Any
 import numpy as np
 
 from ranmask.certificates.coverage import Ints
-from ranmask.certificates.families import round_half_up, sampled_sets
+from ranmask.certificates.families import sampled_sets
+from ranmask.certificates.kept import round_half_up
 from ranmask.certificates.votes import as_scores
 from ranmask.errors import OptionError
 from ranmask.models.base import BaseClassifier, MaskedCopies, Scores, check_gives_scores
 from ranmask.models.full_text import score_full_texts
 from ranmask.results import Certificate
+from ranmask.smoothing.cascade import Cascade
 from ranmask.smoothing.smoothed import SmoothedClassifier
 from ranmask.smoothing.synonyms import SynonymSmoothedClassifier
 from ranmask.smoothing.voting import COPIES_AT_ONCE, batched_by_size
@@ -59,17 +61,15 @@ class Victim(ABC):
     **The same text always gets the same answer**, in whatever company it is asked.
     """
 
+    labels: tuple[str, ...] | None
+    """Names of the classes, where they are known."""
+
     copies_scored: int = 0
     """How many masked copies were computed so far."""
 
     @abstractmethod
     def answer(self, questions: Sequence[Question]) -> Answers:
         """The label and the class shares of each question's text."""
-
-    @property
-    @abstractmethod
-    def labels(self) -> tuple[str, ...] | None:
-        """Names of the classes, where they are known."""
 
     @abstractmethod
     def description(self) -> dict[str, Any]:
@@ -96,11 +96,7 @@ class PlainVictim(Victim):
     def __init__(self, base: BaseClassifier, labels: tuple[str, ...] | None = None) -> None:
         check_gives_scores(base, "an attack on a classifier that is not smoothed")
         self.base = base
-        self._labels = base.labels if labels is None else labels
-
-    @property
-    def labels(self) -> tuple[str, ...] | None:
-        return self._labels
+        self.labels = base.labels if labels is None else labels
 
     def description(self) -> dict[str, Any]:
         return {"kind": "plain", "base": self.base.description()}
@@ -136,11 +132,8 @@ class SmoothedVictim(Victim):
 
     def __init__(self, smoothed: SmoothedClassifier) -> None:
         self.smoothed = smoothed
+        self.labels = smoothed.labels
         self._known: dict[int, _Known] = {}
-
-    @property
-    def labels(self) -> tuple[str, ...] | None:
-        return self.smoothed.labels
 
     def description(self) -> dict[str, Any]:
         return {"kind": "smoothed", **self.smoothed.description()}
@@ -168,7 +161,7 @@ class SmoothedVictim(Victim):
         else:
             self._learn(questions)
             texts = self._from_near([(question.attempt, question.text) for question in questions])
-        return counted_answers(self.smoothed, (known.scores for known in texts))
+        return _counted(self.smoothed, (known.scores for known in texts))
 
     def _learn(self, questions: Sequence[Question]) -> None:
         """Score every copy of the texts that others are variations of."""
@@ -261,7 +254,85 @@ class _Plan:
             self.different = MaskedCopies(text, near.words_read, near.kept[self.seen])
 
 
-def counted_answers(
+class SynonymVictim(Victim):
+    """The share of a class is its share of the votes of random copies, or its mean score.
+
+    The copies are those that `SynonymSmoothedClassifier.predict` draws for the text.  A radius
+    that it certifies covers words of its table only: an attack that uses other words may succeed
+    within it.
+    """
+
+    def __init__(self, smoothed: SynonymSmoothedClassifier) -> None:
+        self.smoothed = smoothed
+        self.labels = smoothed.labels
+
+    def description(self) -> dict[str, Any]:
+        return {"kind": "synonym-smoothed", **self.smoothed.description()}
+
+    def certify(self, texts: Sequence[Text | Document]) -> list[Certificate]:
+        return self.smoothed.certify(texts)
+
+    def again(self) -> Victim:
+        return SynonymVictim(self.smoothed.with_options(seed=self.smoothed.options.seed + 1))
+
+    def answer(self, questions: Sequence[Question]) -> Answers:
+        return _counted(self.smoothed, self._scores([question.text for question in questions]))
+
+    def _scores(self, texts: Sequence[Document]) -> Iterator[Scores]:
+        for batch in batched_by_size(self.smoothed.copies(texts), COPIES_AT_ONCE):
+            yield from self.smoothed.score(batch)
+            self.copies_scored += sum(len(copies.distinct[0]) for copies in batch)
+
+
+class CascadeVictim(Victim):
+    """A cascade: label and shares of a text are those of the path that it takes.
+
+    Every answer is adaptive: a change that lowers the suspicion sends the text to the plain
+    classifier, and the search sees what that one says.  ``smoothed`` is the victim that the
+    smoothed part would be by itself.
+    """
+
+    def __init__(self, cascade: Cascade, smoothed: Victim) -> None:
+        self.cascade = cascade
+        self.labels = cascade.labels
+        self._plain = PlainVictim(cascade.plain)
+        self._smoothed = smoothed
+        self._read = 0  # texts that the detector has read
+
+    def description(self) -> dict[str, Any]:
+        return self.cascade.description()
+
+    def certify(self, texts: Sequence[Text | Document]) -> list[Certificate]:
+        raise OptionError(
+            "the cascade as a whole carries no certificate, so it has no radius: give the budget "
+            "as a number, or attack its smoothed part, which has a folder of its own"
+        )
+
+    def again(self) -> Victim | None:
+        again = self._smoothed.again()
+        return None if again is None else CascadeVictim(self.cascade, again)
+
+    def forget(self, attempt: int) -> None:
+        self._smoothed.forget(attempt)
+
+    def answer(self, questions: Sequence[Question]) -> Answers:
+        suspicions = self.cascade.suspicions([question.text for question in questions])
+        suspected = self.cascade.suspected(suspicions)
+        places: list[int] = []
+        answers: list[Answers] = []
+        for victim, taken in ((self._plain, ~suspected), (self._smoothed, suspected)):
+            chosen = np.flatnonzero(taken).tolist()
+            if chosen:
+                places += chosen
+                answers.append(victim.answer([questions[place] for place in chosen]))
+        self._read += len(questions)
+        scored = self._plain.copies_scored + self._smoothed.copies_scored
+        self.copies_scored = self._read + scored
+        order, joined = np.argsort(places), _joined(answers)
+        return Answers(joined.labels[order], joined.shares[order])
+
+
+def _counted(
     smoothed: SmoothedClassifier | SynonymSmoothedClassifier, tables: Iterable[Scores]
 ) -> Answers:
     """Answers for texts whose copies were scored: a table of scores each."""

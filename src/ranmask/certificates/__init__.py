@@ -1,5 +1,6 @@
 """From votes to a proved radius: integers and fractions, no torch, no text.
 
+`kept`      how many words a copy shows; no numpy
 `families`  which kept sets vote: they follow from the number of words only
 `votes`     what copies say, as integers
 `exact`     a proof over a fixed family of kept sets (the default)

@@ -48,7 +48,8 @@ import numpy as np
 import numpy.typing as npt
 
 from ranmask.certificates.coverage import DEFAULT_WORK, Answer, Coverage, Ints
-from ranmask.certificates.families import Family, KeptSets, check_fixed
+from ranmask.certificates.families import Family, KeptSets
+from ranmask.certificates.kept import check_fixed
 from ranmask.certificates.votes import Votes
 
 _KEY_BITS = 63  # of a 64-bit integer that is not negative

@@ -9,10 +9,9 @@ One kind depends on the words and has a proof of its own (`certificates.distinct
 shows each distinct word once.
 
 Two kinds break it on purpose, for measuring what an attack does and nothing else: ``fresh`` and
-``lm`` are drawn anew for every text.  `check_fixed` refuses to certify over them.
+``lm`` are drawn anew for every text.  `kept.check_fixed` refuses to certify over them.
 
-This module knows nothing of texts, classifiers or votes.  It is the only place that computes
-``k``, the number of kept words: sampling, training and certification all call `kept_count`.
+This module knows nothing of texts, classifiers or votes.
 """
 
 from __future__ import annotations
@@ -21,13 +20,13 @@ import itertools
 import math
 from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass
-from fractions import Fraction
 from functools import cached_property, lru_cache
-from typing import Literal, TypeAlias, get_args
+from typing import Literal, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
+from ranmask.certificates.kept import FAMILY_CHOICES, FamilyChoice
 from ranmask.errors import OptionError, check_cancelled
 
 KeptSets: TypeAlias = npt.NDArray[np.int32]
@@ -37,84 +36,11 @@ BLANK = -1
 """In the place of a position: a copy that shows no word."""
 
 FamilyKind: TypeAlias = Literal["all", "sampled", "windows", "distinct", "fresh", "lm"]
-FamilyChoice: TypeAlias = Literal["auto", "all", "sampled", "windows", "distinct"]
-FAMILY_CHOICES: tuple[str, ...] = get_args(FamilyChoice)
-
-Sampling: TypeAlias = Literal["fixed", "fresh", "lm"]
-"""Whether kept sets follow from the number of words, or are drawn for each text."""
-SAMPLINGS: tuple[Sampling, ...] = get_args(Sampling)
-
 Stream: TypeAlias = Literal["family", "selection", "fresh", "lm"]
 _STREAMS: dict[Stream, int] = {"family": 0, "selection": 1, "fresh": 2, "lm": 3}
 
 _CHUNK = 1 << 22  # random keys drawn at a time: bounds memory for texts of many words
 _BEYOND = 64.0  # two logarithms of exponential keys differ by less than 41
-
-
-@dataclass(frozen=True)
-class Retention:
-    """How many words stay visible: a fixed number, or a share of the text.
-
-    Exactly one of the two is given.  ``keep`` words are kept of every text (all of them, where
-    the text is shorter); or a share ``mask_rate`` is hidden, as in the paper.
-    """
-
-    keep: int | None = None
-    mask_rate: float | None = None
-
-    def __post_init__(self) -> None:
-        if (self.keep is None) == (self.mask_rate is None):
-            raise OptionError(
-                f"give exactly one of keep and mask_rate, not keep={self.keep!r} and "
-                f"mask_rate={self.mask_rate!r}"
-            )
-        if self.keep is not None and not (_is_integer(self.keep) and self.keep >= 1):
-            raise OptionError(f"keep must be a whole number of at least 1, not {self.keep!r}")
-        if self.mask_rate is not None and not (
-            isinstance(self.mask_rate, int | float | Fraction)
-            and not isinstance(self.mask_rate, bool)
-            and 0 <= self.mask_rate < 1
-        ):
-            raise OptionError(
-                f"mask_rate must be a number from 0 up to, but not including, 1; "
-                f"not {self.mask_rate!r}"
-            )
-
-    def count(self, words: int) -> int:
-        """``k`` for a text of ``words`` words; see `kept_count`."""
-        return kept_count(words, keep=self.keep, mask_rate=self.mask_rate)
-
-
-def kept_count(words: int, *, keep: int | None = None, mask_rate: float | None = None) -> int:
-    """``k``: how many of ``words`` words stay visible.  At least 1, at most ``words``.
-
-    With ``mask_rate`` (the paper's rho) it is the integer nearest to ``words - rho * words``,
-    and **a half is rounded up**, towards one more visible word.  The rate is taken as the
-    decimal number that was written (0.9 is nine tenths), so that no binary rounding decides
-    a half.
-    """
-    if words < 1:
-        raise OptionError(f"a text of {words} words has no word to keep")
-    if keep is not None:
-        return min(keep, words)
-    if mask_rate is None:
-        raise OptionError("give keep or mask_rate")
-    visible = (1 - _as_written(mask_rate)) * words
-    return min(words, max(1, round_half_up(visible)))
-
-
-def ramped_count(words: int, kept: int, share: Fraction) -> int:
-    """How many words stay visible when only a ``share`` of those to hide is hidden yet."""
-    return words - round_half_up(share * (words - kept))
-
-
-def round_half_up(value: Fraction) -> int:
-    """The nearest integer; a half goes up.  The one rounding rule of this package."""
-    return math.floor(value + Fraction(1, 2))
-
-
-def _as_written(number: float) -> Fraction:
-    return number if isinstance(number, Fraction) else Fraction(str(number))
 
 
 @dataclass(frozen=True, eq=False)
@@ -309,20 +235,6 @@ def weighted_sets(weights: npt.ArrayLike, kept: int, masks: int, seed: int) -> K
         sets[done : done + len(keys)] = np.sort(chosen, axis=1)
         done += len(keys)
     return _frozen(sets)
-
-
-def check_fixed(kind: str) -> None:
-    """Refuse to certify over kept sets (a `FamilyKind` or `Sampling`) that are drawn by the words.
-
-    A certificate compares the votes on a text with those on a changed text, copy by copy.  Where
-    the words decide which copies there are, the changed text has others, and nothing follows.
-    """
-    if kind in ("fresh", "lm"):
-        raise OptionError(
-            f"sampling={kind!r} cannot be certified: its kept sets depend on the words, so whoever "
-            "changes words changes which copies vote, and the votes prove nothing. Use "
-            "sampling='fixed'; or predict, which claims nothing"
-        )
 
 
 def _raw_keys(

@@ -21,7 +21,8 @@ from ranmask.certificates.ablation import delta, label_and_rivals, lower_bound
 from ranmask.certificates.coverage import Coverage, Ints
 from ranmask.certificates.distinct import most_removed
 from ranmask.certificates.exact import sets_met
-from ranmask.certificates.families import Family, check_fixed
+from ranmask.certificates.families import Family
+from ranmask.certificates.kept import check_fixed
 from ranmask.certificates.paper import estimated_beta
 from ranmask.certificates.votes import Votes
 

@@ -23,7 +23,8 @@ import numpy.typing as npt
 
 from ranmask.certificates.ablation import delta, lower_bound
 from ranmask.certificates.exact import Radius
-from ranmask.certificates.families import KeptSets, kept_count, round_half_up
+from ranmask.certificates.families import KeptSets
+from ranmask.certificates.kept import kept_count, round_half_up
 from ranmask.certificates.overlaps import Counts, Overlaps, random_positions
 
 _HALF = Fraction(1, 2)
@@ -104,7 +105,7 @@ def risk_probability(words: int, mask_rate: float, perturbed_rate: float) -> Fra
     """The paper's eq. (10): the chance that a masked copy still shows *every* perturbed word.
 
     The binomials of the paper take real arguments; here the number of kept words is that of
-    `families.kept_count`, and the number of perturbed words is rounded by the same rule.
+    `kept_count`, and the number of perturbed words is rounded by the same rule.
     The paper's text asks that this be "greater than 0.5"; its argument needs *less*.
     """
     hidden = words - kept_count(words, mask_rate=mask_rate)

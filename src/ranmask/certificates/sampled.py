@@ -8,7 +8,8 @@ from functools import partial
 
 from ranmask.certificates.ablation import ablation_radius, runner_up_radius
 from ranmask.certificates.exact import Radius
-from ranmask.certificates.families import Family, check_fixed
+from ranmask.certificates.families import Family
+from ranmask.certificates.kept import check_fixed
 from ranmask.certificates.paper import estimated_beta, paper_radius, printed_radius
 from ranmask.certificates.votes import Votes
 

@@ -7,263 +7,205 @@ import json
 import sys
 import time
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
-from ranmask.cli import attack_options as option
-from ranmask.cli.inputs import open_input
+from ranmask.cli.certify import NOT_CERTIFIED
+from ranmask.cli.command import Given, command
+from ranmask.cli.models import load
 from ranmask.cli.options import (
-    Address,
-    AsJson,
-    CpusPerWorker,
-    DataName,
-    Device,
-    Dtype,
-    EngineName,
-    Ensemble,
-    Family,
-    GpusPerWorker,
-    Hide,
-    Input,
-    Keep,
-    LabelColumn,
-    Labels,
-    LanguageModel,
-    MaskRate,
-    Masks,
-    MaskToken,
-    Model,
-    Output,
-    PairColumns,
-    Recheck,
-    Sampling,
-    Seed,
-    ShardRows,
-    SkipBadRows,
-    Split,
-    TextColumn,
-    Workers,
-    columns_from,
-    names_from,
+    ColumnOptions,
+    LmOption,
+    ModelChoice,
+    OutputOptions,
+    ResourceOptions,
+    ShardingOptions,
+    SourceOptions,
     tame_libraries,
     word_losses_from,
 )
-from ranmask.cli.resources import supplies_for
-from ranmask.cli.running import sharding_from, shown_events
+from ranmask.cli.resources import resources_for
+from ranmask.cli.running import shown_events
 from ranmask.errors import OptionError
+from ranmask.options import Option, SmoothingOptions
 
 if TYPE_CHECKING:
-    from ranmask.attacks.engine import Engine
+    from ranmask.attacks.loop import AttackLoop
     from ranmask.attacks.outcome import AttackOutcome
     from ranmask.attacks.recipe import Budget
     from ranmask.attacks.summary import AttackSummary
     from ranmask.attacks.victims import Victim
-    from ranmask.data.rows import Columns, Row
+    from ranmask.data.rows import Row
     from ranmask.data.sources import RowSource
     from ranmask.runs.shards.run import Sharding
 
 
-def attack(
-    recipe: option.RecipeName,
-    model: Model = None,
-    input: Input = None,
-    data: DataName = None,
-    split: Split = None,
-    texts: option.TextCount = None,
-    skip_bad_rows: SkipBadRows = False,
-    output: Output = None,
-    preset: option.PresetName = "ranmask-2021",
-    plain: option.Plain = False,
-    budget: option.BudgetOption = None,
-    most_queries: option.MostQueries = None,
-    together: option.Together = 64,
-    neighbours: option.NeighbourSource = None,
-    tagger: option.TaggerSource = None,
-    sentence_encoder: option.EncoderSource = None,
-    attack_lm: option.AttackLm = None,
-    stop_words: option.StopWordSource = None,
-    vocabulary: option.VocabularySource = None,
-    keep: Keep = None,
-    mask_rate: MaskRate = None,
-    family: Family = None,
-    masks: Masks = None,
-    ensemble: Ensemble = None,
-    sampling: Sampling = None,
-    lm: LanguageModel = None,
-    seed: Seed = None,
-    labels: Labels = None,
-    mask_token: MaskToken = None,
-    hide: Hide = None,
-    recheck: Recheck = None,
-    text_column: TextColumn = None,
-    label_column: LabelColumn = None,
-    pair_columns: PairColumns = None,
-    device: Device = None,
-    dtype: Dtype = None,
-    show: option.Show = 3,
-    shard_rows: ShardRows = None,
-    workers: Workers = None,
-    engine: EngineName = None,
-    address: Address = None,
-    cpus_per_worker: CpusPerWorker = None,
-    gpus_per_worker: GpusPerWorker = None,
-    as_json: AsJson = False,
-) -> bool:
+@dataclass(frozen=True, kw_only=True)
+class AttackCommand(OutputOptions):
+    """Which attack, and how far it goes."""
+
+    GROUP: ClassVar[str] = "Attack"
+
+    recipe: Annotated[
+        str,
+        Option(
+            "textfooler, bert-attack, deepwordbug, several-words, labels-only; or, to test "
+            "certificates, anywords, critical."
+        ),
+    ]
+    preset: Annotated[
+        str, Option("ranmask-2021 (the paper's settings) or textattack-0.3.11 (today's).")
+    ] = "ranmask-2021"
+    plain: Annotated[bool, Option("Attack the base classifier, which reads the whole text.")] = (
+        False
+    )
+    budget: Annotated[
+        str | None,
+        Option(
+            "Most words that may change: a number, radius (what the victim certifies for the "
+            "text) or radius+1.",
+            unset="any; radius+1 for anywords and critical",
+        ),
+    ] = None
+    most_queries: Annotated[
+        int | None, Option("Queries a text, then the search ends.", unset="any")
+    ] = None
+    together: Annotated[int, Option("Texts attacked in lock-step.")] = 64
+    vocabulary: Annotated[
+        Path | None,
+        Option("A text file of words for anywords and critical.", unset="the words of the texts"),
+    ] = None
+    show: Annotated[
+        int, Option("How many attacked texts to print, before and after, side by side.")
+    ] = 3
+
+    def settings(self, seed: int) -> dict[str, Any]:
+        """How the engine attacks."""
+        return {
+            "budget": self._budget(),
+            "most_queries": self.most_queries,
+            "together": self.together,
+            "seed": seed,
+        }
+
+    def _budget(self) -> Budget:
+        if self.budget is None or self.budget in ("radius", "radius+1"):
+            return self.budget  # type: ignore[return-value]  # it is one of the literals
+        try:
+            return int(self.budget)
+        except ValueError:
+            raise OptionError(
+                f"--budget must be a number of words, radius or radius+1, not {self.budget!r}"
+            ) from None
+
+
+@command(
+    AttackCommand,
+    SourceOptions,
+    ModelChoice,
+    ResourceOptions,
+    SmoothingOptions,
+    LmOption,
+    ShardingOptions,
+    ColumnOptions,
+    without=NOT_CERTIFIED,
+)
+def attack(given: Given) -> bool:
     """Attack a classifier: replace words until it says another label, and count how often it does.
 
     With --output, outcomes are appended as they come; the same command again resumes.
     """
     from ranmask.attacks.recipes import check_names, uses
 
-    check_names(recipe, preset)
-    sharding = sharding_from(
-        *(shard_rows, engine, workers, address, cpus_per_worker, gpus_per_worker), output=output
-    )
-    if sharding is not None and vocabulary is None and "vocabulary" in uses(recipe):
+    asked = given.build(AttackCommand)
+    check_names(asked.recipe, asked.preset)
+    sharding = given.build(ShardingOptions).sharding(asked.output)
+    if sharding is not None and asked.vocabulary is None and "vocabulary" in uses(asked.recipe):
         raise OptionError(
-            f"--recipe {recipe} takes its words from all texts, of which a worker sees a shard: "
-            "give them with --vocabulary"
+            f"--recipe {asked.recipe} takes its words from all texts, of which a worker sees a "
+            "shard: give them with --vocabulary"
         )
-    columns = columns_from(text_column, pair_columns, label_column)
-    whole = sharding is None
-    source = _source(input, data, split, texts, columns, whole=whole, skip_bad_rows=skip_bad_rows)
-    options = {
-        "keep": keep,
-        "mask_rate": mask_rate,
-        "family": family,
-        "masks": masks,
-        "ensemble": ensemble,
-        "sampling": sampling,
-        "seed": seed,
-        "labels": names_from(labels),
-        "mask_token": mask_token,
-        "hide": hide,
-        "recheck": recheck,
-        "device": device,
-        "dtype": dtype,
-    }
-    supplies = {
-        "neighbours": neighbours,
-        "tagger": tagger,
-        "sentence_encoder": sentence_encoder,
-        "attack_lm": attack_lm,
-        "stop_words": stop_words,
-        "vocabulary": vocabulary,
-        "device": device,
-    }
-    settings = {
-        "budget": _budget(budget),
-        "most_queries": most_queries,
-        "together": together,
-        "seed": seed or 0,
-    }
-    victim = partial(_victim, model, plain, options, lm)
+    source = _source(given, whole=sharding is None)
+    settings = asked.settings(given.get("seed", 0))
     rows = source.rows if sharding is None else []
-    make = partial(_engine, recipe, preset, supplies, victim, settings, source.label_names, rows)
-    if output is None:
-        return _show(make(), source, show, as_json)
-    return _write(make, source, output, sharding, recipe, show, as_json)
+    make = partial(_engine, given, asked, settings, source.label_names, rows)
+    if asked.output is None:
+        return _show(make(), source, asked)
+    return _write(make, source, asked.output, sharding, asked)
 
 
 def _engine(
-    recipe: str,
-    preset: str,
-    supplies: dict[str, Any],
-    victim: Callable[[], Victim],
+    given: Given,
+    asked: AttackCommand,
     settings: dict[str, Any],
     label_names: Sequence[str] | None,
     rows: Iterable[Row],
-) -> Engine:
+) -> AttackLoop:
     """What attacks; ``rows`` give it words where a recipe takes them from the texts."""
     tame_libraries()
-    from ranmask.attacks.engine import Engine
+    from ranmask.attacks.loop import AttackLoop
     from ranmask.attacks.recipes import build_recipe
     from ranmask.runs.task import class_ids
 
-    loaded = supplies_for(recipe, rows, **supplies)
-    built = build_recipe(recipe, loaded, preset)  # type: ignore[arg-type]  # checked before
-    engine = Engine(victim(), built, **settings)
+    loaded = resources_for(asked.recipe, rows, given, given.get("device"))
+    built = build_recipe(asked.recipe, loaded, asked.preset)  # type: ignore[arg-type]  # checked
+    engine = AttackLoop(_victim(given, asked.plain), built, **settings)
     if label_names:
         class_ids(label_names, engine.victim.labels)  # told before the first text
     return engine
 
 
-def _source(
-    input_path: Path | None,
-    data: str | None,
-    split: str | None,
-    texts: int | None,
-    columns: Columns,
-    *,
-    whole: bool,
-    skip_bad_rows: bool,
-) -> RowSource:
+def _source(given: Given, *, whole: bool) -> RowSource:
     """The rows to attack; ``whole``: all in memory, to be read more than once."""
-    if (input_path is None) == (data is None):
+    asked, columns = given.build(SourceOptions), given.build(ColumnOptions).columns()
+    if (asked.input is None) == (asked.data is None):
         raise OptionError("give a file with --input, or a corpus with --data: one of them")
-    if input_path is not None and columns.label is None:
+    if asked.input is not None and columns.label is None:
         raise OptionError("an attack needs the right labels: name their column with --label-column")
-    if texts is not None and texts < 1:
-        raise OptionError(f"--texts must be at least 1, not {texts}")
-    if data is not None:
-        return open_input(None, None, data, split, texts, columns, skip_bad_rows=skip_bad_rows)
     from ranmask.data.sources import RowSource, first_rows
 
-    source = open_input(None, input_path, None, split, None, columns, skip_bad_rows=skip_bad_rows)
-    source = first_rows(source, texts)
+    source = asked.open(columns, rows_of_a_file=True)
+    if asked.input is None:
+        return source
+    source = first_rows(source, asked.rows)
     if not whole:
         return source
     rows = list(source.rows)
     return RowSource(rows, len(rows), source.description)
 
 
-def _victim(model: str | None, plain: bool, options: dict[str, Any], lm: str | None) -> Victim:
+def _victim(given: Given, plain: bool) -> Victim:
     from ranmask.attacks.api import as_victim
     from ranmask.attacks.victims import PlainVictim
-    from ranmask.smoothing.store import DEFAULT_MODEL, load_classifier, load_with_any_keep
+    from ranmask.smoothing.store import DEFAULT_MODEL, load_with_any_keep
 
-    name = model or DEFAULT_MODEL
-    if plain:
-        smoothing = ("keep", "mask_rate", "family", "masks", "ensemble", "sampling", "recheck")
-        for key in (*smoothing, "lm"):
-            if (lm if key == "lm" else options[key]) is not None:
-                flag = "--" + key.replace("_", "-")
-                raise OptionError(f"{flag} means nothing with --plain, which masks no word")
-        rest = {key: value for key, value in options.items() if key not in smoothing}
-        # How it would be smoothed does not matter: the base classifier reads the whole text.
-        loaded = load_with_any_keep(name, **rest)
-        return PlainVictim(loaded.base, loaded.labels)
-    losses = word_losses_from(lm, options["sampling"], options["device"])
-    return as_victim(load_classifier(name, **options, word_losses=losses))
+    if not plain:
+        return as_victim(load(given, word_losses=word_losses_from(given)))
+    smoothing = given.of(SmoothingOptions, LmOption).keys() - {"seed"}
+    given.refuse((*smoothing, "recheck"), "with --plain, which masks no word")
+    options = given.of(SmoothingOptions, ModelChoice)
+    # How it would be smoothed does not matter: the base classifier reads the whole text.
+    loaded = load_with_any_keep(options.pop("model", DEFAULT_MODEL), **options)
+    return PlainVictim(loaded.base, loaded.labels)
 
 
-def _budget(given: str | None) -> Budget:
-    if given is None or given in ("radius", "radius+1"):
-        return given  # type: ignore[return-value]  # it is one of the literals
-    try:
-        return int(given)
-    except ValueError:
-        raise OptionError(
-            f"--budget must be a number of words, radius or radius+1, not {given!r}"
-        ) from None
-
-
-def _show(engine: Engine, source: RowSource, show: int, as_json: bool) -> bool:
+def _show(engine: AttackLoop, source: RowSource, asked: AttackCommand) -> bool:
     """Attack, and print what became of each text.  Returns whether a row failed."""
     from ranmask.attacks.runs import AttackTask, targets
-    from ranmask.cli.progress import progress
+    from ranmask.cli.terminal import progress
 
     start = time.monotonic()
     task = AttackTask(engine, engine.victim.labels or tuple(source.label_names or ()) or None)
     summary = task.summary()
-    readable = sys.stdout.isatty() and not as_json
+    readable = sys.stdout.isatty() and not asked.as_json
     examples: list[AttackOutcome] = []
     with progress(source.total) as advance:
         for outcome in engine.run(targets(source.rows, task.labels)):
             summary.count(outcome)
             if outcome.status in ("succeeded", "failed"):
-                examples = [*examples, outcome][:show]
+                examples = [*examples, outcome][: asked.show]
             advance(1)
             if not readable:
                 sys.stdout.write(json.dumps(outcome.to_dict()) + "\n")
@@ -274,21 +216,19 @@ def _show(engine: Engine, source: RowSource, show: int, as_json: bool) -> bool:
 
 
 def _write(
-    make: Callable[[], Engine],
+    make: Callable[[], AttackLoop],
     source: RowSource,
     output: Path,
     sharding: Sharding | None,
-    recipe: str,
-    show: int,
-    as_json: bool,
+    asked: AttackCommand,
 ) -> bool:
     """Attack, and write what became of each text.  Returns whether a row failed."""
     from ranmask.attacks.runs import attack_rows, read_outcomes
 
     start = time.monotonic()
-    made: list[Engine] = []
+    made: list[AttackLoop] = []
 
-    def kept() -> Engine:
+    def kept() -> AttackLoop:
         made.append(make())
         return made[0]
 
@@ -296,8 +236,8 @@ def _write(
         engine = kept if sharding is None else make
         summary = attack_rows(engine, source, output, sharding=sharding, events=events)
     attacked = (one for one in read_outcomes(output) if one.status in ("succeeded", "failed"))
-    readable = sys.stdout.isatty() and not as_json
-    _print(recipe, summary, list(itertools.islice(attacked, show)) if readable else [])
+    readable = sys.stdout.isatty() and not asked.as_json
+    _print(asked.recipe, summary, list(itertools.islice(attacked, asked.show)) if readable else [])
     if made:
         _print_pace(made[0].victim, time.monotonic() - start)
     return summary.errors > 0

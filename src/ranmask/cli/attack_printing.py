@@ -13,6 +13,20 @@ from ranmask.words import Text, split
 
 _BEFORE, _AFTER = "bold green", "bold red"
 _COLOURS = {"succeeded": "red", "failed": "green", "skipped": "dim", "error": "yellow"}
+_FIGURES = {
+    "Cln": "Cln {Cln:.1%}",
+    "Boa": "Boa {Boa:.1%}",
+    "Succ": "Succ {Succ:.1%}",
+    "Succ_fresh_masks": "Succ on fresh masks {Succ_fresh_masks:.1%}",
+    "queries": "queries {queries:.1f}",
+    "words_changed": "words changed {words_changed:.1f} ({share_changed:.0%})",
+    "entropy": "entropy {entropy:.3f}",
+    "reverted": "right again with 10% of the words masked {reverted:.0%}",
+}
+_BY_CLASS = (
+    "majority class alone {majority:.1%}  balanced Cln {balanced_Cln:.1%}  balanced Boa "
+    "{balanced_Boa:.1%}"
+)
 
 
 def print_outcome(console: Console, outcome: AttackOutcome, labels: tuple[str, ...] | None) -> None:
@@ -55,29 +69,15 @@ def print_attack_summary(console: Console, name: str, summary: AttackSummary) ->
     )
     if not summary.texts:
         return
+    same = summary.confirmed == summary.succeeded
     figures = [
-        f"{key} {100 * values[key]:.1f}%" for key in ("Cln", "Boa", "Succ") if _there(values, key)
+        figure.format(**values)
+        for key, figure in _FIGURES.items()
+        if values[key] is not None and not (key == "Succ_fresh_masks" and same)
     ]
-    if _there(values, "Succ_fresh_masks") and summary.confirmed != summary.succeeded:
-        figures.append(f"Succ on fresh masks {100 * values['Succ_fresh_masks']:.1f}%")
-    if _there(values, "queries"):
-        figures.append(f"queries {values['queries']:.1f}")
-    if _there(values, "words_changed"):
-        figures.append(
-            f"words changed {values['words_changed']:.1f} ({100 * values['share_changed']:.0f}%)"
-        )
-    if _there(values, "entropy"):
-        figures.append(f"entropy {values['entropy']:.3f}")
-    if _there(values, "reverted"):
-        figures.append(f"right again with 10% of the words masked {100 * values['reverted']:.0f}%")
     say(console, "  ".join(figures))
     if "classes" in values:
-        say(
-            console,
-            f"majority class alone {100 * values['majority']:.1f}%  balanced Cln "
-            f"{100 * values['balanced_Cln']:.1f}%  balanced Boa "
-            f"{100 * values['balanced_Boa']:.1f}%",
-        )
+        say(console, _BY_CLASS.format(**values))
         for line in class_lines(values["classes"]):
             say(console, line)
 
@@ -92,10 +92,6 @@ def print_pace(console: Console, copies: int, seconds: float) -> None:
 def say(console: Console, line: str) -> None:
     """One line, as it is: no colours, no markup, no breaks."""
     console.print(line, highlight=False, markup=False, soft_wrap=True)
-
-
-def _there(values: dict[str, float | None], key: str) -> bool:
-    return values[key] is not None
 
 
 def _heading(label: str, share: float | None) -> RichText:

@@ -2,116 +2,68 @@
 
 from __future__ import annotations
 
-from typing import Any
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, ClassVar
 
-from ranmask.cli.inputs import open_input
+from ranmask.cli.certify import described_task
+from ranmask.cli.command import Given, command
 from ranmask.cli.models import load_masked, masked_smoothing
-from ranmask.cli.options import (
-    BetaMasks,
-    Changed,
-    DataName,
-    Device,
-    Draws,
-    Dtype,
-    FirstRows,
-    Hide,
-    Input,
-    Keep,
-    LabelColumn,
-    Labels,
-    MaskRate,
-    MaskToken,
-    Model,
-    Output,
-    PairColumns,
-    Seed,
-    SkipBadRows,
-    Split,
-    TextColumn,
-    Texts,
-    columns_from,
-    names_from,
-)
+from ranmask.cli.options import ColumnOptions, InputOptions, ModelChoice, open_input
 from ranmask.cli.running import classify
+from ranmask.options import Checked, Keep, MaskRate, Option, Seed
 
-_OF_CERTIFICATES = ("certificate", "selection_masks", "alpha")
+
+@dataclass(frozen=True, kw_only=True)
+class BetaCommand(Checked):
+    """How beta is estimated."""
+
+    GROUP: ClassVar[str] = "Estimate"
+
+    output: Annotated[Path | None, Option("JSONL file, resumed if it exists.")] = None
+    keep: Keep = None
+    mask_rate: MaskRate = None
+    masks: Annotated[int | None, Option("Random copies a text.", unset="10000", least=1)] = None
+    draws: Annotated[
+        int | None, Option("Random choices of changed words to average over.", unset="200")
+    ] = None
+    changed: Annotated[int | None, Option("Most words that are changed.", unset="10")] = None
+    seed: Seed = 0
 
 
-def beta(
-    texts: Texts = None,
-    model: Model = None,
-    keep: Keep = None,
-    mask_rate: MaskRate = None,
-    input: Input = None,
-    data: DataName = None,
-    split: Split = None,
-    rows: FirstRows = None,
-    skip_bad_rows: SkipBadRows = False,
-    output: Output = None,
-    text_column: TextColumn = None,
-    label_column: LabelColumn = None,
-    pair_columns: PairColumns = None,
-    masks: BetaMasks = None,
-    draws: Draws = None,
-    changed: Changed = None,
-    seed: Seed = None,
-    labels: Labels = None,
-    mask_token: MaskToken = None,
-    hide: Hide = None,
-    device: Device = None,
-    dtype: Dtype = None,
-) -> bool:
+@command(InputOptions, ModelChoice, BetaCommand, ColumnOptions, without=("tolerance", "recheck"))
+def beta(given: Given) -> bool:
     """Estimate the paper's beta: how copies that show a changed word vote; this proves nothing.
 
     Prints JSON lines.  With --output they are appended as they come; the same command again
     resumes.
     """
-    from ranmask.runs.result_file import check_result_file
-    from ranmask.runs.task import ClassifyTask
-
-    columns = columns_from(text_column, pair_columns, label_column)
-    source = open_input(
-        *(texts, input, data, split, rows, columns), output=output, skip_bad_rows=skip_bad_rows
-    )
+    output = given.get("output")
+    source = open_input(given, output)
     if output is not None:
-        check_result_file(output)
-    masked_smoothing("beta", model)
-    from ranmask.paper.betas import (
-        DEFAULT_BETA_MASKS,
-        DEFAULT_CHANGED,
-        DEFAULT_DRAWS,
-        BetaEstimator,
-    )
+        from ranmask.runs.result_file import check_result_file
 
-    options: dict[str, Any] = {
-        "keep": keep,
-        "mask_rate": mask_rate,
-        "masks": DEFAULT_BETA_MASKS if masks is None else masks,
-        "seed": seed,
-        "labels": names_from(labels),
-        "mask_token": mask_token,
-        "hide": hide,
-        "device": device,
-        "dtype": dtype,
-        # Votes of a random sample, however the model was saved to vote and to be certified.
-        "certificate": "ablation",
-        "ensemble": "vote",
-        "threat": "substitutions",
-        "sampling": "fixed",
-    }
-    smoothed = load_masked(model, options)
-    estimator = BetaEstimator(
-        smoothed,
-        changed=DEFAULT_CHANGED if changed is None else changed,
-        draws=DEFAULT_DRAWS if draws is None else draws,
+        check_result_file(output)
+    masked_smoothing("beta", given)
+    from ranmask.paper.betas import DEFAULT_BETA_MASKS, BetaEstimator
+
+    # Votes of a random sample, however the model was saved to vote and to be certified.
+    smoothed = load_masked(
+        given,
+        masks=given.get("masks", DEFAULT_BETA_MASKS),
+        certificate="ablation",
+        ensemble="vote",
+        threat="substitutions",
+        sampling="fixed",
     )
-    description = smoothed.description()
-    described = {
-        **{k: v for k, v in description["options"].items() if k not in _OF_CERTIFICATES},
-        "changed": estimator.changed,
-        "draws": estimator.draws,
-    }
-    task = ClassifyTask(
-        "beta", smoothed.labels, estimator.estimate, {**description, "options": described}
+    wanted = {name: given[name] for name in ("changed", "draws") if name in given}
+    estimator = BetaEstimator(smoothed, **wanted)
+    described = {"changed": estimator.changed, "draws": estimator.draws}
+    task = described_task(
+        "beta",
+        smoothed,
+        estimator.estimate,
+        described,
+        without=("certificate", "selection_masks", "alpha"),
     )
     return classify(lambda: task, source, output)

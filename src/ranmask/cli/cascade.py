@@ -3,130 +3,190 @@
 from __future__ import annotations
 
 import json
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
-import typer
+from cyclopts import Parameter
 
-from ranmask.cli import train_options as option
-from ranmask.cli.options import Device, Dtype, Seed, tame_libraries
-from ranmask.cli.train_printing import TrainingLog
+from ranmask.cli.command import Given, command, others
+from ranmask.cli.options import Dtype, tame_libraries
+from ranmask.cli.terminal import say
+from ranmask.cli.training_log import TrainingLog
 from ranmask.errors import OptionError, OutputError
+from ranmask.options import CascadeOptions, Checked, Device, Option
 from ranmask.results.files import check_file
+from ranmask.training.options import WHOLE_TEXTS, TrainingOptions
 
-AttackedFiles = Annotated[
-    list[Path],
-    typer.Option(
-        "--attacked", help="File that `ranmask attack --output` wrote; several.", show_default=False
-    ),
-]
+if TYPE_CHECKING:
+    from ranmask.evaluation.cascade_report import CascadeReport
+
+_ATTACKED = "File that `ranmask attack --output` wrote; several."
 
 
-def detector(
-    attacked: AttackedFiles,
-    base: Annotated[
-        str, typer.Option(help="Folder or hub id of the encoder to start from.", show_default=False)
-    ],
-    output: option.ModelFolder,
-    rows: option.Rows = None,
-    epochs: option.Epochs = None,
-    batch_size: option.BatchSize = None,
-    learning_rate: option.LearningRate = None,
-    patience: option.Patience = None,
-    evaluate_every: option.EvaluateEvery = None,
-    validation_rows: option.ValidationRows = None,
-    layers: option.Layers = None,
-    seed: Seed = None,
-    device: Device = None,
-) -> None:
+@dataclass(frozen=True, kw_only=True)
+class DetectorCommand(Checked):
+    """What a detector learns from."""
+
+    GROUP: ClassVar[str] = "Model and data"
+
+    attacked: Annotated[tuple[str, ...], Option(_ATTACKED, repeated=True)]
+    base: Annotated[str, Option("Folder or hub id of the encoder to start from.")]
+    output: Annotated[Path, Option("Folder for the model; resumed if it exists.")]
+    rows: Annotated[int | None, Option("Use only so many rows.", unset="all", least=1)] = None
+    device: Device = None
+
+
+_DETECTOR_OPTIONS = (
+    *("epochs", "batch_size", "learning_rate", "patience"),
+    *("evaluate_every", "validation_rows", "layers", "seed"),
+)
+
+
+@command(DetectorCommand, TrainingOptions, without=others(TrainingOptions, *_DETECTOR_OPTIONS))
+def detector(given: Given) -> None:
     """Train a detector: which texts were attacked?
 
     It learns from texts before and after successful attacks.  Attack training texts for it, and
     keep those that the cascade is measured on apart.  The same command again resumes.
     """
-    given = {
-        "epochs": epochs,
-        "batch_size": batch_size,
-        "learning_rate": learning_rate,
-        "patience": patience,
-        "evaluate_every": evaluate_every,
-        "validation_rows": validation_rows,
-        "layers": layers,
-        "seed": seed,
-    }
     tame_libraries()
     from ranmask.attacks.adversarial_data import detector_corpora, read_attacked
     from ranmask.training.encoder import train_encoder
-    from ranmask.training.options import WHOLE_TEXTS, TrainingOptions
 
-    chosen = {name: value for name, value in given.items() if value is not None}
-    options = TrainingOptions(**{**WHOLE_TEXTS, **chosen})
-    learned, held_out = detector_corpora(read_attacked(attacked))
-    with TrainingLog(output) as log:
+    asked = given.build(DetectorCommand)
+    options = TrainingOptions(**{**WHOLE_TEXTS, **given.of(TrainingOptions)})
+    learned, held_out = detector_corpora(read_attacked([Path(path) for path in asked.attacked]))
+    with TrainingLog(asked.output) as log:
         train_encoder(
-            base, learned.take(rows), held_out, output, options, report=log, device=device
+            asked.base,
+            learned.take(asked.rows),
+            held_out,
+            asked.output,
+            options,
+            report=log,
+            device=asked.device,
         )
 
 
 def build(
-    plain: Annotated[str, typer.Argument(help="Folder of the plain model, for clean texts.")],
-    smoothed: Annotated[str, typer.Argument(help="Folder of the smoothed model, for the others.")],
-    detector: Annotated[str, typer.Argument(help="Folder of the detector.")],
-    output: Annotated[Path, typer.Option(help="Folder for the cascade.", show_default=False)],
+    plain: Annotated[str, Parameter(help="Folder of the plain model, for clean texts.")],
+    smoothed: Annotated[str, Parameter(help="Folder of the smoothed model, for the others.")],
+    detector: Annotated[str, Parameter(help="Folder of the detector.")],
+    /,
+    *,
+    output: Annotated[Path, Parameter(help="Folder for the cascade.")],
     threshold: Annotated[
-        float, typer.Option(help="Suspicion above which a text is taken for attacked.")
-    ] = 0.5,
+        float, Parameter(help="Suspicion above which a text is taken for attacked.")
+    ] = CascadeOptions.threshold,
 ) -> None:
     """Copy three models into one folder: a cascade, which as a whole carries no certificate."""
     tame_libraries()
     from ranmask.smoothing.store import cascade_folders
 
     cascade_folders(plain, smoothed, detector, output, threshold)
-    typer.echo(f"{output}: a cascade, threshold {threshold:g}", err=True)
+    say(f"{output}: a cascade, threshold {threshold:g}")
 
 
-def report(
-    model: Annotated[
-        str, typer.Option("--model", "-m", help="Folder of a cascade.", show_default=False)
-    ],
-    attacked: AttackedFiles,
-    output: Annotated[
-        Path | None, typer.Option(help="JSON file for the report.", show_default=False)
-    ] = None,
-    certified: Annotated[
-        bool, typer.Option("--certify/--no-certify", help="Also certify the texts.")
-    ] = True,
-    device: Device = None,
-    dtype: Dtype = None,
-) -> None:
+@dataclass(frozen=True, kw_only=True)
+class ReportCommand(Checked):
+    """Which cascade is measured, and on what."""
+
+    model: Annotated[str, Option("Folder of a cascade.", short="m")]
+    attacked: Annotated[tuple[str, ...], Option(_ATTACKED, repeated=True)]
+    output: Annotated[Path | None, Option("JSON file for the report.")] = None
+    certify: Annotated[bool, Option("Also certify the texts.")] = True
+    device: Device = None
+    dtype: Dtype = None
+
+
+@command(ReportCommand)
+def report(given: Given) -> None:
     """Measure a cascade on texts that were attacked, none of which it was trained on.
 
     The attack is the file's, made for its own victim.  To attack the cascade itself, as a whole:
     ranmask attack --model FOLDER.
     """
     tame_libraries()
-    from rich.console import Console
-
     from ranmask.attacks.adversarial_data import read_attacked
-    from ranmask.cli.cascade_printing import print_report
     from ranmask.evaluation.cascade_report import measure
     from ranmask.smoothing.cascade import Cascade
     from ranmask.smoothing.store import load_classifier
 
-    found = read_attacked(attacked)
-    if output is not None:
-        check_file(output)
-    cascade = load_classifier(model, device=device, dtype=dtype)
+    asked = given.build(ReportCommand)
+    found = read_attacked([Path(path) for path in asked.attacked])
+    if asked.output is not None:
+        check_file(asked.output)
+    cascade = load_classifier(asked.model, device=asked.device, dtype=asked.dtype)
     if not isinstance(cascade, Cascade):
-        raise OptionError(f"{model} is not a cascade: make one with `ranmask cascade build`")
-    if certified:
+        raise OptionError(f"{asked.model} is not a cascade: make one with `ranmask cascade build`")
+    if asked.certify:
         cascade.check_certifiable()  # told before anything is measured
-    measured = measure(cascade, found.outcomes, certified=certified)
-    if output is not None:
+    measured = measure(cascade, found.outcomes, certified=asked.certify)
+    if asked.output is not None:
         about = {"model": cascade.description(), "recipes": list(found.recipes)}
-        whole = {**measured.to_dict(), "about": about}
-        try:
-            output.write_text(json.dumps(whole, indent=2) + "\n", encoding="utf-8")
-        except OSError as error:
-            raise OutputError(f"cannot write {output}: {error}") from error
-    print_report(Console(), measured)
+        _write(asked.output, {**measured.to_dict(), "about": about})
+    _print_report(measured)
+
+
+def _write(path: Path, content: dict[str, Any]) -> None:
+    try:
+        path.write_text(json.dumps(content, indent=2) + "\n", encoding="utf-8")
+    except OSError as error:
+        raise OutputError(f"cannot write {path}: {error}") from error
+
+
+def _print_report(report: CascadeReport) -> None:
+    """Accuracies with their intervals, the paths taken, the detector, what is proved."""
+    from rich.console import Console
+    from rich.table import Table
+
+    from ranmask.metrics import class_lines, class_values
+
+    console = Console()
+    table = Table(show_edge=False, pad_edge=False)
+    table.add_column("", style="bold")
+    for heading in ("clean accuracy", "balanced", "under the transferred attack"):
+        table.add_column(heading, justify="right")
+    for name in ("plain", "smoothed", "cascade"):
+        accuracy = getattr(report, name)
+        table.add_row(
+            name,
+            _share(accuracy.clean, report.texts),
+            f"{float(100 * report.clean_classes(name).balanced):.1f}%",
+            _share(accuracy.robust, report.texts),
+        )
+    console.print(table)
+    shown = report.clean_classes("cascade")
+    by_class = {"clean": shown, "attacked": report.robust_classes("cascade")}
+    lines = [
+        f"majority class alone {float(100 * shown.majority):.1f}%; the cascade's recall by class:",
+        *class_lines(class_values(by_class, report.class_names)),
+        f"{report.texts} texts: {report.succeeded} attacked with success, {report.failed} without, "
+        f"{report.skipped} wrong before (counted as wrong under the attack)",
+        f"smoothed path, above {report.threshold:g}: of clean texts "
+        f"{_share(report.clean_paths.smoothed, report.clean_paths.texts)}, of attacked texts "
+        f"{_share(report.attacked_paths.smoothed, report.attacked_paths.texts)}",
+    ]
+    if report.roc is not None:
+        lines.append(f"detector: AUC {float(report.roc.area):.3f}")
+    if report.proved is not None:
+        lines.append(
+            f"certified variant: label right {_share(report.proved.right, report.texts)}; proved "
+            f"harmless {_share(report.proved.harmless, report.succeeded)} of the successful attacks"
+        )
+    lines.append(
+        "the cascade as a whole carries no certificate; against an attacker who asks it: "
+        "ranmask attack --model CASCADE"
+    )
+    for line in lines:
+        console.print(line, highlight=False, markup=False, soft_wrap=True)
+
+
+def _share(part: int, whole: int) -> str:
+    from ranmask.evaluation.roc import wilson_interval
+
+    if not whole:
+        return "none"
+    low, high = (100 * end for end in wilson_interval(part, whole))
+    return f"{100 * part / whole:.1f}% ({low:.1f} to {high:.1f})"

@@ -7,7 +7,9 @@ import sys
 from pathlib import Path
 from typing import Annotated
 
-import typer
+from cyclopts import Parameter
+
+from ranmask.cli.terminal import AsJson
 
 _WHAT = (
     "Folder of `ranmask reproduce`, condensed file of `ranmask report`, or a result file of "
@@ -16,11 +18,11 @@ _WHAT = (
 
 
 def compare(
-    a: Annotated[Path, typer.Argument(help=_WHAT, show_default=False)],
-    b: Annotated[Path, typer.Argument(help="Another one, over the same texts.")],
-    as_json: Annotated[
-        bool, typer.Option("--json", help="JSON, also on a terminal.", show_default=False)
-    ] = False,
+    a: Annotated[Path, Parameter(help=_WHAT)],
+    b: Annotated[Path, Parameter(help="Another one, over the same texts.")],
+    /,
+    *,
+    as_json: AsJson = False,
 ) -> None:
     """Compare two runs over the same texts: what differs by more than luck?
 
@@ -28,7 +30,7 @@ def compare(
     loaded.  To compare two methods of one reproduction, give two of its result files.
     """
     from ranmask.paper import comparing
-    from ranmask.paper.report.reading import read
+    from ranmask.paper.reading import read
 
     comparison = comparing.compare(read(a), read(b))
     if as_json:

@@ -1,255 +1,293 @@
-"""The options of the commands, written once, and how they are read."""
+"""Options that several commands share and the library does not have; and how they are read."""
 
 from __future__ import annotations
 
 import os
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
-
-import typer
+from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
 
 from ranmask.errors import OptionError
+from ranmask.options import Checked, Device, ModelOptions, Option
 
 if TYPE_CHECKING:
+    from ranmask.cli.command import Given
     from ranmask.data.rows import Columns
+    from ranmask.data.sources import RowSource
+    from ranmask.runs.shards.run import Sharding
     from ranmask.smoothing.masks import WordLosses
 
-Texts = Annotated[list[str] | None, typer.Argument(help="Texts to classify.", show_default=False)]
-Model = Annotated[
-    str | None,
-    typer.Option(
-        "--model",
-        "-m",
-        help="news, news-words or reviews-words (they come with ranmask), a model folder, a hub "
-        "id, or module:function.",
-        envvar="RANMASK_MODEL",
-        show_default="news",
-    ),
+_CORPORA = (
+    "agnews, sst2, imdb, snli, hate, sms_spam, enron_spam, spamassassin, jigsaw_part, injection"
+)
+Data = Annotated[
+    str, Option(f"Labelled texts: {_CORPORA}; a file or folder; or a dataset on the hub.")
 ]
-Input = Annotated[
-    Path | None,
-    typer.Option(help="A txt, csv, tsv, jsonl or parquet file.", show_default=False),
-]
-DataName = Annotated[
-    str | None,
-    typer.Option(
-        "--data",
-        help="Or a corpus by name (agnews, sst2, imdb, snli, hate, sms_spam, enron_spam, "
-        "spamassassin, jigsaw_part, injection), with its labels.",
-        show_default=False,
-    ),
-]
-Split = Annotated[
-    str | None, typer.Option(help="Part of the corpus.", show_default="test, with --data")
-]
-FirstRows = Annotated[
-    int | None,
-    typer.Option("--rows", help="Only the first rows of the corpus.", show_default="all"),
-]
-Output = Annotated[
-    Path | None,
-    typer.Option(
-        help="JSONL file for the results, resumed if it exists (with --shard-rows: a folder); "
-        "without it they are printed.",
-        show_default=False,
+Dtype = Annotated[
+    Literal["float32", "bfloat16", "float16", "screened"] | None,
+    Option(
+        "screened: the votes of float32, most of them decided in float16; for GPUs.",
+        unset="float32",
     ),
 ]
 SkipBadRows = Annotated[
-    bool,
-    typer.Option(
-        "--skip-bad-rows",
-        help="Leave out rows of --data without a usable text or label, and say how many.",
-        show_default=False,
-    ),
+    bool, Option("Leave out rows of --data without a usable text or label, and say how many.")
 ]
-ShardRows = Annotated[
-    int | None,
-    typer.Option(
-        help="For large inputs: write a Parquet file for every so many rows, computed by worker "
-        "processes, to the folder --output.",
-        show_default=False,
-    ),
-]
-EngineName = Annotated[
-    str | None,
-    typer.Option("--engine", help="Who computes shards: local or ray.", show_default="local"),
-]
-Workers = Annotated[
-    int | None,
-    typer.Option(
-        help="Processes that compute shards, each with a model of its own.",
-        show_default="1; with --engine ray as many as fit",
-    ),
-]
-Address = Annotated[
-    str | None,
-    typer.Option(help="Ray cluster to use.", show_default="RAY_ADDRESS, else one on this machine"),
-]
-CpusPerWorker = Annotated[
-    int | None,
-    typer.Option(help="Threads of each worker; its numbers may depend on it.", show_default="1"),
-]
-GpusPerWorker = Annotated[
-    float | None, typer.Option(help="GPUs of each Ray worker.", show_default="0")
-]
-TextColumn = Annotated[
-    str | None, typer.Option(help="Column that holds the text.", show_default="text")
-]
-LabelColumn = Annotated[
-    str | None, typer.Option(help="Column that holds the true label.", show_default=False)
-]
-PairColumns = Annotated[
-    str | None,
-    typer.Option(
-        help="Two columns, premise,hypothesis; only the hypothesis is masked.", show_default=False
-    ),
-]
-Keep = Annotated[int | None, typer.Option(help="Words that each copy shows.", show_default=False)]
-MaskRate = Annotated[
-    float | None, typer.Option(help="Or: share of words that is hidden.", show_default=False)
-]
-Family = Annotated[
-    str | None, typer.Option(help="auto, all, sampled, windows or distinct.", show_default="auto")
-]
-Masks = Annotated[
-    int | None,
-    typer.Option(
-        help="Most copies a text.",
-        show_default="1000, or 5000 to estimate from; 100 of --sampling fresh or lm",
-    ),
-]
-SelectionMasks = Annotated[
-    int | None, typer.Option(help="Copies that select the label (not exact).", show_default="1000")
-]
-Ensemble = Annotated[str | None, typer.Option(help="vote, score or logit.", show_default="vote")]
-CertificateOption = Annotated[
-    str | None,
-    typer.Option(
-        help="exact, ablation, ablation-runner-up; without guarantee: paper, paper-as-printed, "
-        "paper-estimated-beta. Models smoothed by synonyms: safer.",
-        show_default="exact",
-    ),
-]
-Compare = Annotated[
-    bool,
-    typer.Option(
-        "--compare",
-        help="Four certificates side by side, each as --certificate gives it: exact, ablation, "
-        "paper, paper-as-printed.",
-        show_default=False,
-    ),
-]
-Copies = Annotated[
-    int | None,
-    typer.Option(
-        help="Add what the first copies of each text show and vote for, so many of them.",
-        show_default=False,
-    ),
-]
-Changed = Annotated[
-    int | None, typer.Option(help="Most words that are changed.", show_default="10")
-]
-Draws = Annotated[
-    int | None,
-    typer.Option(help="Random choices of changed words to average over.", show_default="200"),
-]
-BetaMasks = Annotated[
-    int | None, typer.Option("--masks", help="Random copies a text.", show_default="10000")
-]
-Threat = Annotated[
-    str | None,
-    typer.Option(
-        help="substitutions; or edits (insertions, deletions and reordering too), for classifiers "
-        "of single words.",
-        show_default="substitutions",
-    ),
-]
-Sampling = Annotated[
-    str | None,
-    typer.Option(
-        help="fixed; or, proving nothing, masks drawn for each text: fresh, or lm (words that "
-        "--lm predicts badly are hidden more often).",
-        show_default="fixed",
-    ),
-]
-LanguageModel = Annotated[
-    str | None,
-    typer.Option("--lm", help="Folder of a masked language model.", show_default=False),
-]
-Alpha = Annotated[
-    float | None, typer.Option(help="Chance of error (not exact).", show_default="0.05")
-]
-Seed = Annotated[int | None, typer.Option(help="Fixes sampled kept sets.", show_default="0")]
 Labels = Annotated[
-    str | None,
-    typer.Option(help="Names of the classes, separated by commas.", show_default="the model's"),
-]
-MaskToken = Annotated[
-    str | None, typer.Option(help="What stands for a hidden word.", show_default="the model's")
-]
-Hide = Annotated[
-    str | None, typer.Option(help="mask or drop.", show_default="as trained, else mask")
-]
-Tolerance = Annotated[
-    float | None,
-    typer.Option(help="How far outputs may move when recomputed.", show_default="measured"),
-]
-Recheck = Annotated[
-    int | None,
-    typer.Option(
-        help="Of the copies scored together, how many are scored again, in another batch, and must "
-        "get the same answer; 0 for functions whose every call is dear.",
-        show_default="4 for functions, 0 for models",
-    ),
-]
-Device = Annotated[
-    str | None, typer.Option(help="cpu, cuda, ...", show_default="a GPU if there is one")
-]
-Dtype = Annotated[
-    str | None,
-    typer.Option(
-        help="float32, bfloat16, float16; or screened: the votes of float32, most of them decided "
-        "in float16; for GPUs.",
-        show_default="float32",
-    ),
-]
-AsJson = Annotated[
-    bool, typer.Option("--json", help="JSON lines, also on a terminal.", show_default=False)
+    tuple[str, ...] | None,
+    Option("Names of the classes, separated by commas.", unset="the model's"),
 ]
 
 
-def columns_from(text: str | None, pair: str | None, label: str | None) -> Columns:
-    """The columns that were named."""
-    from ranmask.data.rows import Columns
+@dataclass(frozen=True, kw_only=True)
+class ColumnOptions(Checked):
+    """Columns of a file."""
 
-    parts: tuple[str, str] | None = None
-    if pair is not None:
-        names = [name.strip() for name in pair.split(",")]
-        if len(names) != 2 or not all(names):
-            raise OptionError(f"--pair-columns takes two names, premise,hypothesis; not {pair!r}")
-        parts = (names[0], names[1])
-    return Columns(text, parts, label)
+    GROUP: ClassVar[str] = "Columns"
+
+    text_column: Annotated[str | None, Option("Column that holds the text.", unset="text")] = None
+    label_column: Annotated[str | None, Option("Column that holds the true label.")] = None
+    pair_columns: Annotated[
+        tuple[str, ...] | None,
+        Option("Two columns, premise,hypothesis; only the hypothesis is masked."),
+    ] = None
+
+    def columns(self) -> Columns:
+        """The columns that were named."""
+        from ranmask.data.rows import Columns
+
+        pair = self.pair_columns
+        if pair is not None and (len(pair) != 2 or not all(pair)):
+            raise OptionError(
+                f"pair_columns takes two names, premise,hypothesis; not {','.join(pair)!r}"
+            )
+        return Columns(self.text_column, pair and (pair[0], pair[1]), self.label_column)
 
 
-def names_from(labels: str | None) -> list[str] | None:
-    """The names of the classes that were given."""
-    return None if labels is None else [name.strip() for name in labels.split(",")]
+@dataclass(frozen=True, kw_only=True)
+class SourceOptions(Checked):
+    """What a command reads: a file, or a corpus by name."""
+
+    GROUP: ClassVar[str] = "Data"
+
+    input: Annotated[Path | None, Option("A txt, csv, tsv, jsonl or parquet file.")] = None
+    data: Annotated[str | None, Option(f"Or a corpus by name ({_CORPORA}), with its labels.")] = (
+        None
+    )
+    split: Annotated[str | None, Option("Part of the corpus.", unset="test, with --data")] = None
+    rows: Annotated[int | None, Option("Only the first rows.", unset="all", least=1)] = None
+    skip_bad_rows: SkipBadRows = False
+
+    def open(self, columns: Columns, *, rows_of_a_file: bool = False) -> RowSource:
+        """The rows of the file or of the corpus."""
+        if self.data is None and (
+            self.split is not None or (self.rows is not None and not rows_of_a_file)
+        ):
+            raise OptionError("--split and --rows go with --data")
+        if self.data is None and self.skip_bad_rows:
+            raise OptionError(
+                "--skip-bad-rows goes with --data; bad rows of --input get their error"
+            )
+        if self.input is None and columns.wanted:
+            raise OptionError("columns go with --input")
+        from ranmask.data.sources import corpus_rows, file_rows
+
+        if self.data is not None:
+            return corpus_rows(self.data, self.split, self.rows, skip_bad_rows=self.skip_bad_rows)
+        return file_rows(str(self.input), columns)
 
 
-def word_losses_from(lm: str | None, sampling: str | None, device: str | None) -> WordLosses | None:
+@dataclass(frozen=True, kw_only=True)
+class InputOptions(SourceOptions):
+    """What a command reads: the same, or texts on the command line."""
+
+    texts: Annotated[tuple[str, ...], Option("Texts to classify.", positional=True)] = ()
+
+    def open(self, columns: Columns, *, rows_of_a_file: bool = False) -> RowSource:
+        """The rows of what was given."""
+        if self.texts and not (self.split or self.rows or self.skip_bad_rows or columns.wanted):
+            from ranmask.data.rows import Row
+            from ranmask.data.sources import RowSource
+
+            rows = [Row(number, text) for number, text in enumerate(self.texts, 1)]
+            return RowSource(rows, len(rows))
+        return super().open(columns, rows_of_a_file=rows_of_a_file)
+
+
+@dataclass(frozen=True, kw_only=True)
+class OutputOptions(Checked):
+    """Where results go."""
+
+    GROUP: ClassVar[str] = "Output"
+
+    output: Annotated[
+        Path | None,
+        Option(
+            "JSONL file for the results, resumed if it exists (with --shard-rows: a folder); "
+            "without it they are printed."
+        ),
+    ] = None
+    as_json: Annotated[bool, Option("JSON lines, also on a terminal.", flag="json")] = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class ModelChoice(ModelOptions):
+    """Which model, and how it computes."""
+
+    model: Annotated[
+        str | None,
+        Option(
+            "news, news-words or reviews-words (they come with ranmask), a model folder, a hub "
+            "id, or module:function.",
+            unset="news",
+            short="m",
+            variable="RANMASK_MODEL",
+        ),
+    ] = None
+    recheck: Annotated[
+        int | None,
+        Option(
+            "Of the copies scored together, how many are scored again, in another batch, and must "
+            "get the same answer; 0 for functions whose every call is dear.",
+            unset="4 for functions, 0 for models",
+            least=0,
+        ),
+    ] = None
+    device: Device = None
+    dtype: Dtype = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class ShardingOptions(Checked):
+    """How a run is cut and who computes it."""
+
+    GROUP: ClassVar[str] = "Large inputs"
+
+    shard_rows: Annotated[
+        int | None,
+        Option(
+            "Write a Parquet file for every so many rows, computed by worker processes, to the "
+            "folder --output.",
+            least=1,
+        ),
+    ] = None
+    engine: Annotated[
+        Literal["local", "ray"] | None, Option("Who computes shards.", unset="local")
+    ] = None
+    workers: Annotated[
+        int | None,
+        Option(
+            "Processes that compute shards, each with a model of its own.",
+            unset="1; with --engine ray as many as fit",
+            least=1,
+        ),
+    ] = None
+    address: Annotated[
+        str | None, Option("Ray cluster to use.", unset="RAY_ADDRESS, else one on this machine")
+    ] = None
+    cpus_per_worker: Annotated[
+        int | None,
+        Option("Threads of each worker; its numbers may depend on it.", unset="1", least=1),
+    ] = None
+    gpus_per_worker: Annotated[
+        float | None, Option("GPUs of each Ray worker.", unset="0", least=0)
+    ] = None
+
+    def sharding(self, output: Path | None) -> Sharding | None:
+        """How a run is cut into shards; None where it is not."""
+        given = {name: value for name, value in vars(self).items() if value is not None}
+        for name, value in given.items():
+            if self.shard_rows is None:
+                raise OptionError(f"{name}={value!r} goes with --shard-rows", name)
+            if self.engine != "ray" and name in ("address", "gpus_per_worker"):
+                raise OptionError(f"{name}={value!r} goes with --engine ray", name)
+        if self.shard_rows is None:
+            return None
+        if output is None:
+            raise OptionError("--shard-rows needs --output: the folder for its files")
+        from ranmask.runs.shards.run import Sharding
+
+        return Sharding(
+            self.shard_rows,
+            self.engine or "local",
+            self.workers,
+            self.address,
+            self.cpus_per_worker or 1,
+            self.gpus_per_worker or 0,
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class ResourceOptions(Checked):
+    """What a recipe attacks with."""
+
+    GROUP: ClassVar[str] = "Attacks"
+
+    neighbours: Annotated[
+        str | None,
+        Option(
+            "Synonyms: jia2019, safer2020, dne, a JSON table, or (attacks) the counter-fitted "
+            "vectors.",
+            unset="jia2019",
+        ),
+    ] = None
+    tagger: Annotated[
+        str | None, Option("nltk, a folder with NLTK's data, or none.", unset="nltk")
+    ] = None
+    stop_words: Annotated[
+        str | None,
+        Option("textfooler, nltk, none, or a file with a word a line.", unset="the recipe's"),
+    ] = None
+    sentence_encoder: Annotated[
+        str | None,
+        Option(
+            "Folder or hub id of a sentence encoder, or of the Universal Sentence Encoder.",
+            unset="none; the recipe's name says so",
+        ),
+    ] = None
+    attack_lm: Annotated[
+        str | None, Option("Folder or hub id of the masked language model of bert-attack.")
+    ] = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class LmOption(Checked):
+    """What weighs words."""
+
+    GROUP: ClassVar[str] = "Smoothing"
+
+    lm: Annotated[str | None, Option("Folder of a masked language model, for --sampling lm.")] = (
+        None
+    )
+
+
+def open_input(given: Given, output: Path | None) -> RowSource:
+    """The rows to read; exactly one of texts, a file and a corpus must be given."""
+    asked, columns = given.build(InputOptions), given.build(ColumnOptions).columns()
+    if sum((bool(asked.texts), asked.input is not None, asked.data is not None)) != 1:
+        raise OptionError(
+            "give texts, or a file with --input, or a corpus with --data: one of them"
+        )
+    if asked.texts and output is not None:
+        raise OptionError("--output goes with --input or --data; texts given here are printed")
+    return asked.open(columns)
+
+
+def word_losses_from(given: Given) -> WordLosses | None:
     """The losses of the language model that was named; it is loaded only where it is needed."""
+    lm, sampling = given.get("lm"), given.get("sampling")
     if (lm is not None) != (sampling == "lm"):
         raise OptionError(
-            "--sampling lm needs a masked language model: name its folder with --lm"
+            "sampling='lm' needs a masked language model: name its folder with --lm"
             if lm is None
-            else f"--lm {lm} goes with --sampling lm"
+            else f"lm={lm!r} goes with sampling='lm'"
         )
     if lm is None:
         return None
     tame_libraries()
     from ranmask.attacks.resources.masked_lm import MaskedLM
 
-    return MaskedLM.from_pretrained(lm, device=device).word_losses
+    return MaskedLM.from_pretrained(lm, device=given.get("device")).word_losses
 
 
 def tame_libraries() -> None:

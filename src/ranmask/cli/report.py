@@ -3,45 +3,38 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated
 
-import typer
+from cyclopts import Parameter
 
+from ranmask.cli.terminal import say
 from ranmask.errors import OptionError, OutputError
-from ranmask.results.files import check_file
-
-Runs = Annotated[
-    list[Path],
-    typer.Argument(
-        help="Folders that `ranmask reproduce` wrote, condensed files, or result files.",
-        show_default=False,
-    ),
-]
+from ranmask.results.files import check_file, write_file
 
 
 def report(
-    runs: Runs,
-    output: Annotated[Path, typer.Option(help="HTML file for the report.")] = Path("report.html"),
-    markdown: Annotated[
-        Path | None, typer.Option(help="The same as Markdown, in this file.", show_default=False)
-    ] = None,
+    *runs: Annotated[
+        Path,
+        Parameter(
+            required=True,
+            help="Folders that `ranmask reproduce` wrote, condensed files, or result files.",
+        ),
+    ],
+    output: Annotated[Path, Parameter(help="HTML file for the report.")] = Path("report.html"),
+    markdown: Annotated[Path | None, Parameter(help="The same as Markdown, in this file.")] = None,
     figures: Annotated[
         Path | None,
-        typer.Option(
-            help="Folder for the charts as SVG files; the Markdown shows them.", show_default=False
-        ),
+        Parameter(help="Folder for the charts as SVG files; the Markdown shows them."),
     ] = None,
     condensed: Annotated[
         Path | None,
-        typer.Option(
+        Parameter(
             help="Also write what the report is made of, without texts: a small JSON file that "
             "this command reads like a folder.",
-            show_default=False,
         ),
     ] = None,
-    title: Annotated[str | None, typer.Option(help="Another title.", show_default=False)] = None,
+    title: Annotated[str | None, Parameter(help="Another title.")] = None,
 ) -> None:
     """One page of HTML that shows reproductions beside the paper, and explains them.
 
@@ -51,11 +44,11 @@ def report(
         raise OptionError(
             f"--condensed holds one run, and {len(runs)} were given: condense them one by one"
         )
+    from ranmask.paper.reading import read_several, sources, write
     from ranmask.paper.report.html import render as html
     from ranmask.paper.report.markdown import picture_files
     from ranmask.paper.report.markdown import render as text
     from ranmask.paper.report.page import build
-    from ranmask.paper.report.reading import read_several, sources, write
 
     _check_outputs(
         [path for path in (output, markdown, condensed) if path is not None],
@@ -63,15 +56,17 @@ def report(
     )
     reproductions = read_several(runs)
     made = build(reproductions, title)
-    _write({output: html(made)})
+    files = {output: html(made)}
     if figures is not None:
         _make_folder(figures)
-        _write({figures / name: content for name, content in picture_files(made).items()})
+        files |= {figures / name: content for name, content in picture_files(made).items()}
     if markdown is not None:
-        _write({markdown: text(made, _as_seen_from(markdown, figures))})
+        files[markdown] = text(made, _as_seen_from(markdown, figures))
+    for path, content in files.items():
+        write_file(path.resolve(), content, shared=True)  # a link stays a link
     if condensed is not None:
         write(reproductions[0], condensed)
-    typer.echo(f"{output}: {len(made.sections)} sections", err=True)
+    say(f"{output}: {len(made.sections)} sections")
 
 
 def _check_outputs(outputs: list[Path], inputs: set[Path]) -> None:
@@ -91,19 +86,6 @@ def _make_folder(path: Path) -> None:
         path.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise OutputError(f"cannot make the folder {path}: {error.strerror}") from error
-
-
-def _write(files: Mapping[Path, str]) -> None:
-    """Write each file whole or not at all."""
-    for path, content in files.items():
-        target = path.resolve()  # a link stays a link
-        draft = target.with_name(f".{target.name}.{os.getpid()}.tmp")
-        try:
-            draft.write_text(content, encoding="utf-8", newline="\n")
-            draft.replace(target)
-        except OSError as error:
-            draft.unlink(missing_ok=True)
-            raise OutputError(f"cannot write {path}: {error.strerror or error}") from error
 
 
 def _as_seen_from(markdown: Path, figures: Path | None) -> Path | None:

@@ -3,95 +3,79 @@
 from __future__ import annotations
 
 import itertools
+import sys
 import tomllib
-from collections.abc import Callable
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
-import typer
-
-from ranmask.cli.options import Device
+from ranmask.cli.command import Given, command
+from ranmask.cli.terminal import say
 from ranmask.errors import OptionError, OutputError
+from ranmask.options import Checked, Device, Option
 
 if TYPE_CHECKING:
-    from ranmask.paper.reproduction.perform import RunCommand
-    from ranmask.paper.reproduction.recipe import Recipe
-    from ranmask.paper.reproduction.record import Size
+    from ranmask.paper.reproduction.recipe import Recipe, Size
 
 _ALL = "all"
 
-Names = Annotated[
-    list[str] | None,
-    typer.Argument(
-        help="Recipes, as sst2-certified; `all`; or the path of a .toml file.", show_default=False
-    ),
-]
-Smoke = Annotated[
-    bool, typer.Option("--smoke", help="The smallest size: half a minute on two CPU cores.")
-]
-Paper = Annotated[
-    bool, typer.Option("--paper", help="The paper's own models and sizes: days, and a hub.")
-]
-Runs = Annotated[Path, typer.Option(help="Folder for all that is trained and measured.")]
-Base = Annotated[
-    str | None,
-    typer.Option(
-        help="Folder or hub id of the encoder that models are made from.",
-        show_default="the recipe's",
-    ),
-]
-Settings = Annotated[
-    list[str] | None,
-    typer.Option("--set", help="Another setting, as texts=200; several.", show_default=False),
-]
-Jobs = Annotated[int, typer.Option(help="Steps that run at once, each in its own process.")]
-Listing = Annotated[bool, typer.Option("--list", help="Say what recipes there are.")]
-DryRun = Annotated[bool, typer.Option("--dry-run", help="Print the commands, and run none.")]
+
+@dataclass(frozen=True, kw_only=True)
+class ReproduceCommand(Checked):
+    """Which recipes are followed, at which size."""
+
+    GROUP: ClassVar[str] = "Reproduction"
+
+    names: Annotated[
+        tuple[str, ...],
+        Option("Recipes, as sst2-certified; `all`; or the path of a .toml file.", positional=True),
+    ] = ()
+    smoke: Annotated[bool, Option("The smallest size: half a minute on two CPU cores.")] = False
+    paper: Annotated[bool, Option("The paper's own models and sizes: days, and a hub.")] = False
+    runs: Annotated[Path, Option("Folder for all that is trained and measured.")] = Path("runs")
+    base: Annotated[
+        str | None,
+        Option("Folder or hub id of the encoder that models are made from.", unset="the recipe's"),
+    ] = None
+    settings: Annotated[
+        tuple[str, ...],
+        Option("Another setting, as texts=200; several.", flag="set", repeated=True),
+    ] = ()
+    jobs: Annotated[int, Option("Steps that run at once, each in its own process.", least=1)] = 1
+    device: Device = None
+    listing: Annotated[bool, Option("Say what recipes there are.", flag="list")] = False
+    dry_run: Annotated[bool, Option("Print the commands, and run none.")] = False
 
 
-def reproduce_by(run_command: RunCommand) -> Callable[..., None]:
-    """The command ``reproduce``, whose steps are run by ``run_command``."""
+@command(ReproduceCommand)
+def reproduce(given: Given) -> None:
+    """Make tables and figures of the paper: each step is a ranmask command.
 
-    def reproduce(
-        names: Names = None,
-        smoke: Smoke = False,
-        paper: Paper = False,
-        runs: Runs = Path("runs"),
-        base: Base = None,
-        settings: Settings = None,
-        jobs: Jobs = 1,
-        device: Device = None,
-        listing: Listing = False,
-        dry_run: DryRun = False,
-    ) -> None:
-        """Make tables and figures of the paper: each step is a ranmask command.
-
-        What is done is kept and shared between recipes; the same command again goes on.  Then:
-        `ranmask report`.
-        """
-        if listing:
-            _list()
-            return
-        if jobs < 1:
-            raise OptionError(f"--jobs must be at least 1, not {jobs}")
-        recipes = _recipes(names or [], smoke, paper, _overrides(settings, base))
-        if dry_run:
-            _print_plan(recipes, runs, device)
-        else:
-            _run(recipes, runs, run_command, jobs, device)
-
-    return reproduce
+    What is done is kept and shared between recipes; the same command again goes on.  Then:
+    `ranmask report`.
+    """
+    asked = given.build(ReproduceCommand)
+    if asked.listing:
+        _list()
+        return
+    recipes = _recipes(asked)
+    if asked.dry_run:
+        _print_plan(recipes, asked.runs, asked.device)
+    else:
+        _run(recipes, asked)
 
 
-def _recipes(names: list[str], smoke: bool, paper: bool, overrides: dict[str, Any]) -> list[Recipe]:
+def _recipes(asked: ReproduceCommand) -> list[Recipe]:
     from ranmask.paper.reproduction.recipe import load_recipe, recipe_names
 
-    if not names:
+    overrides = _overrides(asked.settings, asked.base)
+    if not asked.names:
         raise OptionError(f"name a recipe: {', '.join(recipe_names())}; or {_ALL}")
-    if smoke and paper:
+    if asked.smoke and asked.paper:
         raise OptionError("--smoke and --paper are two sizes: give one")
-    size: Size = "smoke" if smoke else "paper" if paper else "default"
-    every = [one for name in names for one in (recipe_names() if name == _ALL else [name])]
+    size: Size = "smoke" if asked.smoke else "paper" if asked.paper else "default"
+    every = [one for name in asked.names for one in (recipe_names() if name == _ALL else [name])]
     chosen = list(dict.fromkeys(every))
     known = {name: load_recipe(name, size).settings for name in chosen}
     for key in overrides:
@@ -110,9 +94,9 @@ def _recipes(names: list[str], smoke: bool, paper: bool, overrides: dict[str, An
     return recipes
 
 
-def _overrides(settings: list[str] | None, base: str | None) -> dict[str, Any]:
+def _overrides(settings: Sequence[str], base: str | None) -> dict[str, Any]:
     found: dict[str, Any] = {}
-    for setting in settings or []:
+    for setting in settings:
         key, equals, value = setting.partition("=")
         if not equals:
             raise OptionError(f"--set takes NAME=VALUE, not {setting!r}")
@@ -125,9 +109,8 @@ def _overrides(settings: list[str] | None, base: str | None) -> dict[str, Any]:
     return found
 
 
-def _run(
-    recipes: list[Recipe], runs: Path, run_command: RunCommand, jobs: int, device: str | None
-) -> None:
+def _run(recipes: list[Recipe], asked: ReproduceCommand) -> None:
+    from ranmask.cli.main import run_command
     from ranmask.cli.reproduce_printing import ReproductionDisplay
     from ranmask.paper.reproduction.plan import run_folder
     from ranmask.paper.reproduction.running import reproduce as run_recipes
@@ -135,12 +118,17 @@ def _run(
     try:
         with ReproductionDisplay() as display:
             failed = run_recipes(
-                recipes, runs, run_command, jobs=jobs, device=device, display=display
+                recipes,
+                asked.runs,
+                run_command,
+                jobs=asked.jobs,
+                device=asked.device,
+                display=display,
             )
     except KeyboardInterrupt:
-        typer.echo("interrupted: the same command goes on", err=True)
+        say("interrupted: the same command goes on")
         raise
-    folders = " ".join(str(run_folder(recipe, runs)) for recipe in recipes)
+    folders = " ".join(str(run_folder(recipe, asked.runs)) for recipe in recipes)
     if failed:
         told = [f"{key}: {one.error}" for key, one in failed.items() if not one.blocked]
         blocked = len(failed) - len(told)
@@ -149,7 +137,7 @@ def _run(
             f"{len(told)} of the steps failed ({'; '.join(told)}){others}. What is done is kept: "
             f"the same command tries again, and `ranmask report {folders}` shows what there is"
         )
-    typer.echo(f"done; now: ranmask report {folders}", err=True)
+    say(f"done; now: ranmask report {folders}")
 
 
 def _list() -> None:
@@ -158,7 +146,7 @@ def _list() -> None:
     width = max(map(len, recipe_names()))
     for name in recipe_names():
         recipe = load_recipe(name)
-        typer.echo(f"{name:<{width}}  {recipe.title} ({recipe.paper}; {len(recipe.steps)} steps)")
+        _print(f"{name:<{width}}  {recipe.title} ({recipe.paper}; {len(recipe.steps)} steps)")
 
 
 def _print_plan(recipes: list[Recipe], runs: Path, device: str | None) -> None:
@@ -167,8 +155,12 @@ def _print_plan(recipes: list[Recipe], runs: Path, device: str | None) -> None:
 
     seen: set[str] = set()
     for recipe in recipes:
-        typer.echo(f"# {recipe.name} ({recipe.size}): {recipe.title}")
+        _print(f"# {recipe.name} ({recipe.size}): {recipe.title}")
         for planned in plan(recipe, runs, device):
             done = "done  " if finished(planned) else "as above  " if planned.key in seen else ""
-            typer.echo(f"{done}{shown_command(planned.step)}")
+            _print(f"{done}{shown_command(planned.step)}")
             seen.add(planned.key)
+
+
+def _print(line: str) -> None:
+    sys.stdout.write(f"{line}\n")

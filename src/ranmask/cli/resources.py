@@ -1,73 +1,52 @@
-"""What a recipe attacks with, from the names that were given on the command line."""
+"""The resources of a recipe, from the names that were given on the command line."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ranmask.errors import OptionError
+from ranmask.cli.command import Given
+from ranmask.cli.options import ResourceOptions
+from ranmask.options import option_fields
 
 if TYPE_CHECKING:
-    from ranmask.attacks.supplies import Supplies
-    from ranmask.attacks.vocabulary import Vocabulary
+    from ranmask.attacks.recipes import AttackResources
     from ranmask.data.rows import Row
 
+_USED_AS = {"attack_lm": "masked_lm"}  # how recipes call it, where that is not its option's name
 
-def supplies_for(
-    recipe: str,
-    rows: Iterable[Row],
-    *,
-    neighbours: str | None = None,
-    tagger: str | None = None,
-    sentence_encoder: str | None = None,
-    attack_lm: str | None = None,
-    stop_words: str | None = None,
-    vocabulary: Path | None = None,
-    device: str | None = None,
-) -> Supplies:
+
+def resources_for(
+    recipe: str, rows: Iterable[Row], given: Given, device: str | None = None
+) -> AttackResources:
     """The resources that the recipe uses; those that it does not use are refused by name."""
-    from ranmask.attacks.recipes import uses
-    from ranmask.attacks.resources.neighbours import DEFAULT_NEIGHBOURS, load_neighbours
-    from ranmask.attacks.resources.sentence_encoder import load_sentence_encoder
-    from ranmask.attacks.resources.stop_words import load_stop_words
-    from ranmask.attacks.resources.tagging import load_tagger
-    from ranmask.attacks.supplies import Supplies
-
-    used = uses(recipe)
-    for name, flag, value in (
-        ("neighbours", "--neighbours", neighbours),
-        ("tagger", "--tagger", tagger),
-        ("sentence_encoder", "--sentence-encoder", sentence_encoder),
-        ("masked_lm", "--attack-lm", attack_lm),
-        ("stop_words", "--stop-words", stop_words),
-        ("vocabulary", "--vocabulary", vocabulary),
-    ):
-        if value is not None and name not in used:
-            raise OptionError(f"{flag} means nothing with --recipe {recipe}: leave it out")
-    given: dict[str, Any] = {}
-    if "neighbours" in used:
-        given["neighbours"] = load_neighbours(neighbours or DEFAULT_NEIGHBOURS)
-    if "tagger" in used and tagger != "none":
-        given["tagger"] = load_tagger(None if tagger in (None, "nltk") else tagger)
-    if sentence_encoder is not None:
-        given["sentence_encoder"] = load_sentence_encoder(sentence_encoder, device=device)
-    if attack_lm is not None:
-        from ranmask.attacks.resources.masked_lm import MaskedLM
-
-        given["masked_lm"] = MaskedLM.from_pretrained(attack_lm, device=device)
-    if stop_words is not None:
-        given["stop_words"] = load_stop_words(stop_words)
-    if "vocabulary" in used:
-        given["vocabulary"] = _vocabulary(rows, vocabulary)
-    return Supplies(**given)
-
-
-def _vocabulary(rows: Iterable[Row], path: Path | None) -> Vocabulary:
-    from ranmask.attacks.vocabulary import read_vocabulary, vocabulary_of
+    from ranmask.attacks import resources
+    from ranmask.attacks.recipes import AttackResources, uses
+    from ranmask.attacks.resources.neighbours import DEFAULT_NEIGHBOURS
+    from ranmask.attacks.resources.word_lists import read_vocabulary
     from ranmask.words import usable
 
-    if path is not None:
-        return read_vocabulary(path)
-    texts = (row.text for row in rows if row.text is not None and usable(row.text))
-    return vocabulary_of(texts, "the attacked texts")
+    used = uses(recipe)
+    known = (*option_fields(ResourceOptions), "vocabulary")
+    unused = (name for name in known if _USED_AS.get(name, name) not in used)
+    given.refuse(unused, f"with --recipe {recipe}")
+    found: dict[str, Any] = {}
+    if "neighbours" in used:
+        found["neighbours"] = resources.load_neighbours(given.get("neighbours", DEFAULT_NEIGHBOURS))
+    if "tagger" in used and (tagger := given.get("tagger", "nltk")) != "none":
+        found["tagger"] = resources.load_tagger(None if tagger == "nltk" else tagger)
+    if "sentence_encoder" in given:
+        found["sentence_encoder"] = resources.load_sentence_encoder(
+            given["sentence_encoder"], device=device
+        )
+    if "attack_lm" in given:
+        lm = given["attack_lm"]
+        found["masked_lm"] = resources.MaskedLM.from_pretrained(lm, device=device)
+    if "stop_words" in given:
+        found["stop_words"] = resources.load_stop_words(given["stop_words"])
+    if "vocabulary" in given:
+        found["vocabulary"] = read_vocabulary(given["vocabulary"])
+    elif "vocabulary" in used:
+        texts = (row.text for row in rows if row.text is not None and usable(row.text))
+        found["vocabulary"] = resources.vocabulary_of(texts, "the attacked texts")
+    return AttackResources(**found)

@@ -11,7 +11,7 @@ from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING, Any
 
-from ranmask.errors import OptionError
+from ranmask.cli.terminal import progress, say
 
 if TYPE_CHECKING:
     from ranmask.data.sources import RowSource
@@ -19,48 +19,6 @@ if TYPE_CHECKING:
     from ranmask.runs.task import ClassifyTask, Outcome, RunEvents
 
 _TERMINATED = 128 + signal.SIGTERM
-
-
-def sharding_from(
-    rows: int | None,
-    engine: str | None,
-    workers: int | None,
-    address: str | None,
-    cpus: int | None,
-    gpus: float | None,
-    *,
-    output: Path | None,
-) -> Sharding | None:
-    """How a run is cut into shards; None where it is not."""
-    flags = {
-        "--shard-rows": rows,
-        "--engine": engine,
-        "--workers": workers,
-        "--address": address,
-        "--cpus-per-worker": cpus,
-        "--gpus-per-worker": gpus,
-    }
-    if rows is None:
-        for flag, value in flags.items():
-            if value is not None:
-                raise OptionError(f"{flag} {value} goes with --shard-rows")
-        return None
-    if engine not in (None, "local", "ray"):
-        raise OptionError(f"--engine must be local or ray, not {engine!r}")
-    for flag in ("--shard-rows", "--workers", "--cpus-per-worker"):
-        value = flags[flag]
-        if value is not None and int(value) < 1:
-            raise OptionError(f"{flag} must be at least 1, not {value}")
-    if gpus is not None and gpus < 0:
-        raise OptionError(f"--gpus-per-worker must be at least 0, not {gpus}")
-    if output is None:
-        raise OptionError("--shard-rows needs --output: the folder for its files")
-    for flag in ("--address", "--gpus-per-worker"):
-        if engine != "ray" and flags[flag] is not None:
-            raise OptionError(f"{flag} {flags[flag]} goes with --engine ray")
-    from ranmask.runs.shards.run import Sharding
-
-    return Sharding(rows, engine or "local", workers, address, cpus or 1, gpus or 0)
 
 
 def classify(
@@ -93,7 +51,6 @@ def classify(
 @contextmanager
 def shown_events(total: int, output: Path, sharding: Sharding | None = None) -> Iterator[RunEvents]:
     """A progress bar, and a word where a run is resumed, in trouble or interrupted."""
-    from ranmask.cli.progress import progress
     from ranmask.runs.task import RunEvents
 
     with progress(total) as advance, _ended_by_sigterm() if sharding else nullcontext():
@@ -110,19 +67,11 @@ def shown_events(total: int, output: Path, sharding: Sharding | None = None) -> 
             raise
 
 
-def say(words: str) -> None:
-    """A line on standard error, as it is: no colours, no markup, no breaks."""
-    from rich.console import Console
-
-    Console(stderr=True).print(words, markup=False, highlight=False, soft_wrap=True)
-
-
 def _show(task: ClassifyTask, source: RowSource, as_json: bool) -> bool:
     """Print results: a table on a terminal, else JSON lines.  Returns whether a row failed."""
     from rich.console import Console
 
     from ranmask.cli import printing
-    from ranmask.cli.progress import progress
     from ranmask.results import CascadePrediction, Certificate
     from ranmask.runs.task import class_ids, classify_rows
 

@@ -7,20 +7,19 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import typer
+from cyclopts import Parameter
 
+from ranmask.cli.terminal import AsJson
 from ranmask.errors import DataError
 
 if TYPE_CHECKING:
     from ranmask.attacks.summary import AttackSummary
     from ranmask.runs.summary import RunSummary
 
-Folder = Annotated[
-    Path, typer.Argument(help="Folder of a run with --shard-rows.", show_default=False)
-]
+Folder = Annotated[Path, Parameter(help="Folder of a run with --shard-rows.")]
 
 
-def verify(folder: Folder) -> None:
+def verify(folder: Folder, /) -> None:
     """Check a sharded run: every checksum, every row once, none missing."""
     from ranmask.runs.shards.reading import verify as check
 
@@ -32,9 +31,8 @@ def verify(folder: Folder) -> None:
 
 def merge(
     folder: Folder,
-    output: Annotated[
-        Path, typer.Argument(help="One .jsonl or .parquet file.", show_default=False)
-    ],
+    output: Annotated[Path, Parameter(help="One .jsonl or .parquet file.")],
+    /,
 ) -> None:
     """Make one file of a finished sharded run, in the order of its rows.
 
@@ -48,9 +46,9 @@ def merge(
 
 def show(
     folder: Folder,
-    as_json: Annotated[
-        bool, typer.Option("--json", help="JSON, also on a terminal.", show_default=False)
-    ] = False,
+    /,
+    *,
+    as_json: AsJson = False,
 ) -> None:
     """How far a sharded run is, and what its results are worth so far."""
     from ranmask.runs.shards.folder import read_manifest
@@ -97,4 +95,4 @@ def _summary(folder: Path) -> RunSummary | AttackSummary:
 
 
 def _say(words: str) -> None:
-    typer.echo(words)
+    sys.stdout.write(f"{words}\n")

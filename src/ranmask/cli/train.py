@@ -2,263 +2,266 @@
 
 from __future__ import annotations
 
-from dataclasses import fields
+from dataclasses import dataclass
+from fractions import Fraction
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
-import typer
-
-from ranmask.cli import defences
-from ranmask.cli import train_options as option
-from ranmask.cli.attack_options import AttackLm, EncoderSource, StopWordSource, TaggerSource
+from ranmask.cli.command import Given, command
 from ranmask.cli.options import (
-    Device,
-    Ensemble,
-    LabelColumn,
+    ColumnOptions,
+    Data,
     Labels,
-    Masks,
-    PairColumns,
-    Seed,
+    ResourceOptions,
     SkipBadRows,
-    TextColumn,
-    columns_from,
-    names_from,
     tame_libraries,
 )
-from ranmask.cli.train_printing import TrainingLog
+from ranmask.cli.training_log import TrainingLog
 from ranmask.errors import OptionError
+from ranmask.options import Checked, Device, Option, option_fields
+from ranmask.training.defence_options import DEFENCES, AugmentOptions
+from ranmask.training.options import (
+    MASKS,
+    VOTES,
+    WHOLE_TEXTS,
+    MlmOptions,
+    TrainingOptions,
+    WordTableOptions,
+)
 
 if TYPE_CHECKING:
     from ranmask.data import Corpus
+    from ranmask.data.rows import Columns
+    from ranmask.training.defence import Defence
 
-_NOT_TRAINING = {
-    *("data", "output", "kind", "base", "defence", "validation", "also", "rows", "held_out"),
-    *("text_column", "label_column", "pair_columns", "labels", "skip_bad_rows", "device"),
-    "fail_below_majority",
+_KINDS: dict[str, type] = {
+    kind.KIND: kind for kind in (TrainingOptions, WordTableOptions, MlmOptions)
 }
-BELOW_MAJORITY = 4
+_DEFAULT_DEFENCE = "ranmask"
+_DEFENCES: dict[str, type] = {kind.KIND: kind for kind in DEFENCES}  # type: ignore[attr-defined]
+_OF_SYNONYMS = ("hotflip", "dne", "safer")  # defences that read a table of neighbours
+_BELOW_MAJORITY = 4
 """The exit code of a finished training that has learned nothing, where that was asked for."""
 
 
-def train(
-    data: option.Data,
-    output: option.ModelFolder,
-    kind: option.Kind = "encoder",
-    base: option.Base = None,
-    defence: option.DefenceName = None,
-    keep: option.Keeps = None,
-    mask_rate: option.TrainMaskRate = None,
-    validation: option.ValidationData = None,
-    also: option.Also = None,
-    rows: option.Rows = None,
-    held_out: option.HeldOut = None,
-    text_column: TextColumn = None,
-    label_column: LabelColumn = None,
-    pair_columns: PairColumns = None,
-    labels: Labels = None,
-    skip_bad_rows: SkipBadRows = False,
-    hide: option.TrainHide = None,
-    family: option.TrainFamily = None,
-    head: option.Head = None,
-    epochs: option.Epochs = None,
-    copies: option.Copies = None,
-    ramp: option.Ramp = None,
-    patience: option.Patience = None,
-    vote_epochs: option.VoteEpochs = None,
-    vote_copies: option.VoteCopies = None,
-    vote_loss: option.VoteLossName = None,
-    target_words: option.TargetWords = None,
-    temperature: option.Temperature = None,
-    accuracy_weight: option.AccuracyWeight = None,
-    margin: option.Margin = None,
-    class_weights: option.ClassWeightsName = None,
-    warm_epochs: option.WarmEpochs = None,
-    feature_dropout: option.FeatureDropout = None,
-    buckets: option.Buckets = None,
-    learning_rate: option.LearningRate = None,
-    vote_learning_rate: option.VoteLearningRate = None,
-    warmup: option.Warmup = None,
-    weight_decay: option.WeightDecay = None,
-    batch_size: option.BatchSize = None,
-    accumulate: option.Accumulate = None,
-    gradient_clip: option.GradientClip = None,
-    layers: option.Layers = None,
-    vocabulary: option.Vocabulary = None,
-    longest: option.Longest = None,
-    weights: option.Weights = None,
-    evaluate_every: option.EvaluateEvery = None,
-    validation_rows: option.ValidationRows = None,
-    pair_head: option.PairHead = None,
-    fail_below_majority: option.FailBelowMajority = False,
-    steps: option.Steps = None,
-    step_size: option.StepSize = None,
-    initial_magnitude: option.InitialMagnitude = None,
-    max_norm: option.MaxNorm = None,
-    norm: option.NormName = None,
-    change_rate: option.ChangeRate = None,
-    flips: option.FlipsTo = None,
-    hull: option.Hull = None,
-    set_size: option.SetSize = None,
-    neighbours: option.Neighbours = None,
-    attacked: option.Attacked = None,
-    victim: option.Victim = None,
-    recipe: option.AttackRecipe = None,
-    share: option.Share = None,
-    tagger: TaggerSource = None,
-    stop_words: StopWordSource = None,
-    sentence_encoder: EncoderSource = None,
-    attack_lm: AttackLm = None,
-    ensemble: Ensemble = None,
-    masks: Masks = None,
-    seed: Seed = None,
-    device: Device = None,
-) -> None:
+@dataclass(frozen=True, kw_only=True)
+class TrainCommand(Checked):
+    """What ``ranmask train`` trains, and on what."""
+
+    GROUP: ClassVar[str] = "Model and data"
+
+    data: Data
+    output: Annotated[Path, Option("Folder for the model; resumed if it exists.")]
+    kind: Annotated[
+        Literal["encoder", "words", "mlm"],
+        Option("words: a table of word scores; mlm: a masked language model, for attacks."),
+    ] = "encoder"
+    base: Annotated[str | None, Option("Folder or hub id of the encoder to start from.")] = None
+    defence: Annotated[
+        str | None,
+        Option(
+            "none, ranmask, pgd, freelb, hotflip, dne, augment or safer; ranmask+freelb and the "
+            "like do both.",
+            unset=_DEFAULT_DEFENCE,
+            group="Defences",
+        ),
+    ] = None
+    validation: Annotated[str | None, Option("Texts to choose by.", unset="its own, or carved")] = (
+        None
+    )
+    also: Annotated[
+        tuple[str, ...], Option("More training texts, of the same classes.", repeated=True)
+    ] = ()
+    rows: Annotated[int | None, Option("Use only so many rows.", unset="all", least=1)] = None
+    held_out: Annotated[
+        int | None, Option("Only the first rows of validation.", unset="all", least=1)
+    ] = None
+    labels: Labels = None
+    skip_bad_rows: SkipBadRows = False
+    fail_below_majority: Annotated[
+        bool, Option("Exit code 4 if it does not beat naming the largest class always.")
+    ] = False
+    device: Device = None
+
+    def corpora(self, columns: Columns) -> tuple[Corpus, Corpus]:
+        """What is learned from, and what is held out."""
+        from ranmask.data import joined, load_corpus, load_splits
+
+        wanted = columns if columns.wanted else None
+        how: dict[str, Any] = {"columns": wanted, "skip_bad_rows": self.skip_bad_rows}
+        learned, held_out = load_splits(
+            self.data,
+            validation=self.validation,
+            label_names=self.labels and list(self.labels),
+            **how,
+        )
+        for name in self.also:
+            how["columns"] = wanted if Path(name).exists() else None
+            # All of a file.
+            for part in ("train", "validation") if Path(name).is_file() else ("train",):
+                more = load_corpus(name, part, label_names=learned.label_names, **how)
+                learned = joined(learned, more, without=held_out)
+        return learned.take(self.rows), held_out.take(self.held_out)
+
+
+_COMMON = (TrainCommand, ColumnOptions, TrainingOptions)
+
+
+@command(
+    TrainCommand,
+    *_KINDS.values(),
+    *DEFENCES,
+    ResourceOptions,
+    ColumnOptions,
+    without=("most_words",),
+)
+def train(given: Given) -> int | None:
     """Train a classifier whose labels can be certified, a rival of it, or a masked language model.
 
     The best checkpoint is the one with the best certified accuracy on validation; of a language
     model, the one with the lowest loss.  The same command again resumes.
     """
-    given = {
-        name: value
-        for name, value in locals().items()
-        if value is not None and name not in _NOT_TRAINING
-    }
-    if kind not in ("encoder", "words", "mlm"):
-        raise OptionError(f"--kind must be encoder, words or mlm, not {kind!r}")
-    if kind != "encoder" and defence is not None:
-        raise OptionError(f"--defence means nothing with --kind {kind}: leave it out")
-    columns = columns_from(text_column, pair_columns, label_column)
-    tame_libraries()
-    source = (
-        *(data, validation, also or [], rows, held_out),
-        *(columns, names_from(labels), skip_bad_rows),
-    )
-    if kind == "words":
-        from ranmask.training.word_table import WordTableOptions
-
-        refused = {"base": base, "device": device}
-        given |= {name: value for name, value in refused.items() if value is not None}
-        table_options = _built(WordTableOptions, given, kind)
-        log = _train_words(*_corpora(*source), output, table_options)
-        _check_learned(log, fail_below_majority)
-        return
-    if base is None:
-        instead = ", or train a word table with --kind words" if kind == "encoder" else ""
+    asked = given.build(TrainCommand)
+    columns = given.build(ColumnOptions).columns()
+    because = f"with --kind {asked.kind}"
+    if asked.kind != "encoder":
+        given.refuse(["defence"], because)
+    if asked.kind == "words":
+        given.refuse(["base", "device"], because)
+    elif asked.base is None:
+        instead = ", or train a word table with --kind words" if asked.kind == "encoder" else ""
         raise OptionError(
-            f"an {kind} needs a base to start from: name a folder or a hub id with --base{instead}"
+            f"an {asked.kind} needs a base to start from: name a folder or a hub id with --base"
+            f"{instead}"
         )
-    if kind == "mlm":
-        if fail_below_majority:
-            raise OptionError("--fail-below-majority means nothing with --kind mlm: leave it out")
-        from ranmask.training.mlm_options import MlmOptions
+    if asked.kind == "mlm":
+        given.refuse(["fail_below_majority"], because)
+    tame_libraries()
+    with TrainingLog(asked.output) as log:
+        if asked.kind == "encoder":
+            _train_encoder(given, asked, columns, log)
+        else:
+            given.refuse_others(TrainCommand, ColumnOptions, _KINDS[asked.kind], because=because)
+            options: Any = given.build(_KINDS[asked.kind])
+            learned, held_out = asked.corpora(columns)
+            if asked.kind == "words":
+                from ranmask.training.word_table import train_words
 
-        mlm_options = _built(MlmOptions, given, kind)
-        _train_mlm(base, *_corpora(*source), output, mlm_options, device)
-        return
-    from ranmask.training.options import TrainingOptions
+                train_words(learned, held_out, asked.output, options, report=log)
+            else:
+                from ranmask.training.mlm import train_mlm
 
-    if keep is not None:
-        given["keep"] = _numbers(keep)
-    name = defences.DEFAULT if defence is None else defence
-    divided = defences.divided(name, given)
-    options = _built(TrainingOptions, divided.training, kind)
-    log = _train_encoder(base, *_corpora(*source), output, options, divided, device)
-    _check_learned(log, fail_below_majority)
-
-
-def _check_learned(log: TrainingLog, asked: bool) -> None:
-    """End with a code of its own where a model learned nothing; the log has said so."""
-    if asked and log.beats_majority is False:
-        raise typer.Exit(BELOW_MAJORITY)
-
-
-def _built(options: Any, given: dict[str, Any], kind: str) -> Any:
-    """The options of one kind; those of the others are refused by name."""
-    known = {field.name for field in fields(options)}
-    for name in given:
-        if name not in known:
-            flag = "--" + name.replace("_", "-")
-            raise OptionError(f"{flag} means nothing with --kind {kind}: leave it out")
-    return options(**given)
+                base, device = str(asked.base), asked.device
+                train_mlm(base, learned, held_out, asked.output, options, report=log, device=device)
+    if asked.fail_below_majority and log.beats_majority is False:
+        return _BELOW_MAJORITY
+    return None
 
 
-def _corpora(
-    data: str,
-    validation: str | None,
-    also: list[str],
-    rows: int | None,
-    held_out_rows: int | None,
-    columns: Any,
-    names: list[str] | None,
-    skip_bad_rows: bool,
-) -> tuple[Corpus, Corpus]:
-    from ranmask.data import joined, load_corpus, load_splits
-
-    wanted = columns if columns.wanted else None
-    learned, held_out = load_splits(
-        data,
-        validation=validation,
-        columns=wanted,
-        label_names=names,
-        skip_bad_rows=skip_bad_rows,
-    )
-    for name in also:
-        known = learned.label_names
-        of_file = wanted if Path(name).exists() else None
-        parts = ["train", "validation"] if Path(name).is_file() else ["train"]  # all of a file
-        for part in parts:
-            more = load_corpus(
-                name, part, columns=of_file, label_names=known, skip_bad_rows=skip_bad_rows
-            )
-            learned = joined(learned, more, without=held_out)
-    return learned.take(rows), held_out.take(held_out_rows)
-
-
-def _train_words(learned: Corpus, held_out: Corpus, output: Path, options: Any) -> TrainingLog:
-    from ranmask.training.words_run import train_words
-
-    with TrainingLog(output) as log:
-        train_words(learned, held_out, output, options, report=log)
-    return log
-
-
-def _train_encoder(
-    base: str,
-    learned: Corpus,
-    held_out: Corpus,
-    output: Path,
-    options: Any,
-    divided: defences.Divided,
-    device: str | None,
-) -> TrainingLog:
+def _train_encoder(given: Given, asked: TrainCommand, columns: Columns, log: TrainingLog) -> None:
     from ranmask.training.encoder import train_encoder
 
-    with TrainingLog(output) as log:
-        learned = divided.corpus(base, learned, held_out, output, options, device)
-        train_encoder(
-            base,
-            learned,
-            held_out,
-            output,
-            options,
-            defence=divided.defence,
-            report=log,
-            device=device,
+    given.refuse_others(*_COMMON, *DEFENCES, ResourceOptions, because="with --kind encoder")
+    defence, options = defended(given, _DEFAULT_DEFENCE if asked.defence is None else asked.defence)
+    learned, held_out = asked.corpora(columns)
+    base = str(asked.base)
+    if defence.name == "augment":
+        learned = _augmented(given, asked, options, learned, held_out)
+    train_encoder(
+        base,
+        learned,
+        held_out,
+        asked.output,
+        options,
+        defence=defence,
+        report=log,
+        device=asked.device,
+    )
+
+
+def defended(given: Given, name: str) -> tuple[Defence, TrainingOptions]:
+    """A defence and how it is trained; options that mean nothing with it are refused."""
+    from ranmask.training.defences import build, parts_of
+
+    masked, own = parts_of(name)
+    taken = given.of(_DEFENCES[own]) if own in _DEFENCES else {}
+    if own in _OF_SYNONYMS and "neighbours" in given:
+        taken["neighbours"] = given["neighbours"]
+    because = f"with --defence {name}"
+    if own == "augment":
+        given.refuse_others(*_COMMON, AugmentOptions, ResourceOptions, because=because)
+        augmented = given.build(AugmentOptions)
+        taken = {"recipe": augmented.recipe, "share": augmented.share}
+        if augmented.attacked:
+            taken = {}
+    else:
+        foreign = given.keys() - taken.keys() - given.of(*_COMMON).keys()
+        given.refuse(foreign, because)
+    if not masked:
+        fields = option_fields(TrainingOptions).items()
+        hidden = (name for name, field in fields if field.about.group in (MASKS, VOTES))
+        given.refuse(hidden, f"{because}, which hides no word")
+        # The folder of SAFER keeps how many copies it certifies with; it certifies votes alone.
+        added = ("ensemble",) if own == "safer" else ("ensemble", "masks")
+        given.refuse(added, f"{because}, which adds up no scores")
+    whole = {} if masked else WHOLE_TEXTS | ({"ensemble": "vote"} if own == "safer" else {})
+    options = TrainingOptions(**{**whole, **given.of(TrainingOptions)})
+    return build(name, taken), options
+
+
+def _augmented(
+    given: Given,
+    asked: TrainCommand,
+    options: TrainingOptions,
+    learned: Corpus,
+    held_out: Corpus,
+) -> Corpus:
+    """The training texts, and those of them that were attacked with success."""
+    from ranmask.attacks.recipes import build_recipe
+    from ranmask.cli.terminal import progress
+    from ranmask.runs.task import RunEvents
+    from ranmask.training.defences import augment
+
+    where = (str(asked.base), learned, held_out, asked.output, options)
+    wanted = given.build(AugmentOptions)
+    if wanted.attacked:
+        given.refuse(
+            given.of(AugmentOptions, ResourceOptions).keys() - {"attacked"},
+            "with --attacked, whose texts were attacked already",
         )
-    return log
+        return augment.augmented_corpus(
+            *where, None, attacked=[Path(name) for name in wanted.attacked]
+        )
+    share = _share(wanted.share)
+    rows = augment.attacked_rows(learned, without=held_out, share=share, seed=options.seed)
+    resources = _resources(given, wanted.recipe, rows, asked.device)
+    plan = augment.AttackPlan(build_recipe(wanted.recipe, resources), share, options.seed)
+    with progress(len(rows)) as advance:
+        return augment.augmented_corpus(
+            *where,
+            plan,
+            victim=wanted.victim,
+            report=TrainingLog(augment.beside(asked.output, augment.VICTIM)),
+            device=asked.device,
+            events=RunEvents(started=lambda rows, done: advance(done), progress=advance),
+        )
 
 
-def _train_mlm(
-    base: str, learned: Corpus, held_out: Corpus, output: Path, options: Any, device: str | None
-) -> None:
-    from ranmask.training.mlm import train_mlm
+def _resources(given: Given, recipe: str, rows: Any, device: str | None) -> Any:
+    from ranmask.attacks.recipes import check_names
+    from ranmask.cli.resources import resources_for
 
-    with TrainingLog(output) as log:
-        train_mlm(base, learned, held_out, output, options, report=log, device=device)
+    check_names(recipe, "ranmask-2021")
+    return resources_for(recipe, rows, given, device)
 
 
-def _numbers(keep: str) -> tuple[int, ...]:
+def _share(given: str) -> Fraction:
     try:
-        return tuple(int(part) for part in keep.split(","))
-    except ValueError:
-        raise OptionError(f"--keep takes whole numbers, as 2 or 1,2,3; not {keep!r}") from None
+        share = Fraction(given)
+    except (ValueError, ZeroDivisionError):
+        raise OptionError(
+            f"share must be a number, as 0.5 or 1/2, not {given!r}", "share"
+        ) from None
+    if not 0 < share <= 1:
+        raise OptionError(f"share must be above 0 and at most 1, not {given!r}", "share")
+    return share

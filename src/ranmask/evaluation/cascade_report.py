@@ -15,7 +15,7 @@ them.  Texts with errors count nowhere.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields, replace
 from typing import Any
 
@@ -117,8 +117,12 @@ class CascadeReport:
             )
         try:
             values = {field.name: data[field.name] for field in fields(cls)}
-            records = dict.fromkeys(_CLASSIFIERS, Accuracy)
-            records |= {"clean_paths": Paths, "attacked_paths": Paths, "proved": Proved, "roc": Roc}
+            records: dict[str, Callable[..., Any]] = {
+                **dict.fromkeys(_CLASSIFIERS, Accuracy),
+                **dict.fromkeys(("clean_paths", "attacked_paths"), Paths),
+                "proved": Proved,
+                "roc": Roc,
+            }
             for name, record in records.items():
                 if values[name] is not None:
                     values[name] = record(**_tuples(values[name]))

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from fractions import Fraction
-from typing import cast
 
-from ranmask.certificates.families import FamilyChoice, Retention, kept_count
+from ranmask.certificates.kept import FamilyChoice, Retention, kept_count
 from ranmask.errors import ClassifierError
 from ranmask.options import DEFAULT_MASKS, ENSEMBLES, Ensemble, SmoothingOptions
 from ranmask.smoothing.smoothed import SmoothedClassifier
@@ -66,7 +65,7 @@ def supported_ensembles(classifier: SmoothedClassifier, text: Text) -> tuple[Ens
     Normalised logits want logits.  Scores of a function are added up if they lie in [0, 1].
     """
     if classifier.base.outputs != "scores":
-        return cast("tuple[Ensemble, ...]", ENSEMBLES)
+        return ENSEMBLES
     try:
         SmoothedClassifier(classifier.base, keep=1, ensemble="score").predict([text])
     except ClassifierError:

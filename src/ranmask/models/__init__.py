@@ -4,3 +4,6 @@ from pathlib import Path
 
 SHIPPED_FOLDER = Path(__file__).parent / "shipped"
 """Where the models lie that come with ranmask."""
+
+SYNONYM_SET_SIZE = 100
+"""Most words that may take a word's place in a random copy, unless another number is given."""

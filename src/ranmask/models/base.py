@@ -12,7 +12,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, Literal, TypeAlias, get_args
+from typing import Any, get_args
 
 import numpy as np
 import numpy.typing as npt
@@ -21,9 +21,7 @@ from ranmask.certificates.families import KeptSets
 from ranmask.certificates.votes import Outputs as Outputs
 from ranmask.certificates.votes import Scores as Scores
 from ranmask.errors import ClassifierError, OptionError, blaming
-from ranmask.words import Document
-
-Hiding: TypeAlias = Literal["mask", "drop"]
+from ranmask.words import Document, Hiding
 
 _MOST_CODES = 1 << 62  # as many copies can be told apart by one 64-bit number
 

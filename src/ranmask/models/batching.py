@@ -1,9 +1,8 @@
-"""Batches of rows, filled by number of tokens: of similar length, or of one length each.
+"""Batches of rows, filled by number of tokens.
 
-Rows of similar length (`batches`) are padded: for training, and where nothing is proved.  Rows of
-one length (`even_batches`) are not, and their number is a multiple of a step.  So the shape of what
-is computed for a row hardly depends on the rows beside it; and libraries that add up in one order
-for all such shapes give a row the same bits in any company (`numerics.steady_rows`).
+`batches` pads rows of similar length: for training, and where nothing is proved.  `even_batches`
+holds rows of one length, a multiple of a step.  Libraries that add up in one order for all such
+shapes give a row the same bits in any batch (`numerics.steady_rows`).
 """
 
 from __future__ import annotations

@@ -13,14 +13,8 @@ import numpy as np
 
 from ranmask.certificates.votes import as_scores, largest_move
 from ranmask.errors import ModelError, OptionError
-from ranmask.models.base import (
-    BaseClassifier,
-    Hiding,
-    MaskedCopies,
-    Scores,
-    check_gives_scores,
-)
-from ranmask.words import Document
+from ranmask.models.base import BaseClassifier, MaskedCopies, Scores, check_gives_scores
+from ranmask.words import Document, Hiding
 
 
 class Blend(BaseClassifier):

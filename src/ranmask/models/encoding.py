@@ -30,10 +30,10 @@ import numpy.typing as npt
 
 from ranmask.certificates.families import KeptSets
 from ranmask.errors import ModelError
-from ranmask.models.base import DrawnCopies, Hiding, MaskedCopies
+from ranmask.models.base import DrawnCopies, MaskedCopies
 from ranmask.models.special_tokens import Frame, frame_of
 from ranmask.models.splitting import split_one_way
-from ranmask.words import Document
+from ranmask.words import Document, Hiding
 
 Ids: TypeAlias = npt.NDArray[np.int64]
 _WordSet: TypeAlias = tuple[bool, tuple[str, ...]]
@@ -63,6 +63,11 @@ class TokenRows:
 
     def __len__(self) -> int:
         return len(self.lengths)
+
+    def some(self, rows: npt.NDArray[Any]) -> TokenRows:
+        """Some of the rows."""
+        ids, positions = self.ids[rows], self.positions[rows]
+        return replace(self, ids=ids, positions=positions, lengths=self.lengths[rows])
 
 
 class WordEncoder:

@@ -11,14 +11,13 @@ import numpy as np
 from ranmask.errors import ClassifierError, OptionError
 from ranmask.models.base import (
     BaseClassifier,
-    Hiding,
     MaskedCopies,
     Outputs,
     Scores,
     check_hiding,
     checked_scores,
 )
-from ranmask.words import join
+from ranmask.words import Hiding, join
 
 _Batch: TypeAlias = list[tuple[int, Any]]
 """Copies for one call, each with the place of its text."""

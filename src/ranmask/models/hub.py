@@ -14,7 +14,13 @@ from ranmask.errors import MissingDependencyError, ModelError, OptionError
 
 
 def load_pretrained(
-    loader: str, name: str, *, called: str = "", dtype: str = "float32", **given: Any
+    loader: str,
+    name: str,
+    *,
+    called: str = "",
+    dtype: str = "float32",
+    revision: str | None = None,
+    **given: Any,
 ) -> tuple[Any, Any, list[str]]:
     """A model, its tokenizer, and the weights that its files lack: those were drawn at random.
 
@@ -23,6 +29,7 @@ def load_pretrained(
         name: A folder, or a hub id.
         called: What messages call the model, before its name.
         dtype: The number type of its weights.
+        revision: Of a model on the hub.
         given: What else the loader takes.
     """
     try:
@@ -34,7 +41,6 @@ def load_pretrained(
 
     check_folder(name)
     pair_head.register()
-    revision = given.pop("revision", None)
     try:
         with _quiet(transformers.utils.logging):
             tokenizer = transformers.AutoTokenizer.from_pretrained(

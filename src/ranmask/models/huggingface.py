@@ -21,7 +21,6 @@ from ranmask.models import hub, identity, numerics
 from ranmask.models.base import (
     BaseClassifier,
     DrawnCopies,
-    Hiding,
     MaskedCopies,
     Scores,
     check_hiding,
@@ -31,7 +30,7 @@ from ranmask.models.batching import Batch, RowCount, by_text, even_batches
 from ranmask.models.encoding import TokenRows, WordEncoder
 from ranmask.models.probes import Probes
 from ranmask.models.row_format import RowFormat
-from ranmask.words import Document
+from ranmask.words import Document, Hiding
 
 try:
     import torch
@@ -116,8 +115,6 @@ class HuggingFaceClassifier(BaseClassifier):
         self.encoder = WordEncoder(
             tokenizer, takes.longest, hide, mask_token, pad_id=takes.pad_id, types=takes.types
         )
-        self._fast: Any = None
-        self._packed: PackedScorer | None = None
         self._prepare()
 
     def _forget(self) -> None:
@@ -326,8 +323,8 @@ class HuggingFaceClassifier(BaseClassifier):
         if self.encoder.hide == "drop":
             self._check_dropping(checked)
         self._packed = self._select_packed(checked)
-        if self._packed is None and self._first_row_is_enough(checked, logits):
-            self._fast = first_row_model(self.model)
+        shorter = self._packed is None and self._first_row_is_enough(checked, logits)
+        self._fast: Any = first_row_model(self.model) if shorter else None
 
     def _select_packed(self, exact: Any) -> PackedScorer | None:
         """What computes packed rows, if anything should; ``exact``: the model in float32."""

@@ -15,9 +15,10 @@ import numpy.typing as npt
 
 from ranmask.errors import ClassifierError
 from ranmask.models import numerics
-from ranmask.models.base import DrawnCopies, Hiding, MaskedCopies, Scores, WrappedClassifier
+from ranmask.models.base import DrawnCopies, MaskedCopies, Scores, WrappedClassifier
 from ranmask.models.batching import by_text
-from ranmask.models.encoding import TokenRows, WordEncoder
+from ranmask.models.encoding import WordEncoder
+from ranmask.words import Hiding
 
 if TYPE_CHECKING:
     from ranmask.models.huggingface import HuggingFaceClassifier
@@ -112,20 +113,27 @@ class MixedPrecisionClassifier(WrappedClassifier):
         return {**self.exact.description(), "dtype": SCREENED}
 
     def score(self, copies: Sequence[MaskedCopies]) -> list[Scores]:
+        def exactly(close: _Which) -> Scores:
+            chosen = zip(copies, by_text(close, copies), strict=True)
+            return self.exact.score_copies(
+                [replace(text, kept=text.kept[part]) for text, part in chosen if part.any()]
+            )
+
         self._check_difference()
-        scores = self.fast.raw_copies(copies)
-        self._again(scores, lambda close: self.exact.score_copies(_chosen_copies(copies, close)))
-        return by_text(scores, copies)
+        return by_text(self._corrected(self.fast.raw_copies(copies), exactly), copies)
 
     def score_drawn(self, texts: Sequence[DrawnCopies]) -> list[Scores]:
-        self._check_difference()
         rows = self.encoder.rows_of_drawn(texts)
-        scores = self.fast.raw_rows(rows)
-        self._again(scores, lambda close: self.exact.score_rows(_chosen_rows(rows, close)))
-        return by_text(scores, texts)
 
-    def _again(self, scores: Scores, exactly: Callable[[_Which], Scores]) -> None:
-        """Put the exact rows in place of those that are too close."""
+        def exactly(close: _Which) -> Scores:
+            chosen = zip(rows, by_text(close, rows), strict=True)
+            return self.exact.score_rows([text.some(part) for text, part in chosen if part.any()])
+
+        self._check_difference()
+        return by_text(self._corrected(self.fast.raw_rows(rows), exactly), texts)
+
+    def _corrected(self, scores: Scores, exactly: Callable[[_Which], Scores]) -> Scores:
+        """The scores, with exact rows in place of those that are too close."""
         close = ~_leads_by_more(scores, self.screen)
         if close.any():
             again = exactly(close)
@@ -133,6 +141,7 @@ class MixedPrecisionClassifier(WrappedClassifier):
             self._check_difference()
             scores[close] = again
             self.rechecked += len(again)
+        return scores
 
     def _check_difference(self) -> None:
         # For good: whoever asks again, text by text, must not get what rests on a broken bound.
@@ -156,20 +165,3 @@ def _leads_by_more(scores: Scores, margin: float) -> _Which:
     top_two = np.partition(np.where(finite, scores, 0.0), -2, axis=1)[:, -2:]
     ahead: _Which = top_two[:, 1] - top_two[:, 0] > margin
     return ahead  # a row of zeros is not
-
-
-def _chosen_copies(copies: Sequence[MaskedCopies], wanted: _Which) -> list[MaskedCopies]:
-    """Those copies that are wanted, of all texts together."""
-    chosen = zip(copies, by_text(wanted, copies), strict=True)
-    return [replace(text, kept=text.kept[part]) for text, part in chosen if part.any()]
-
-
-def _chosen_rows(rows: Sequence[TokenRows], wanted: _Which) -> list[TokenRows]:
-    """Those rows that are wanted, of all texts together."""
-    return [
-        replace(
-            text, ids=text.ids[part], positions=text.positions[part], lengths=text.lengths[part]
-        )
-        for text, part in zip(rows, by_text(wanted, rows), strict=True)
-        if part.any()
-    ]

@@ -3,7 +3,7 @@
 Libraries choose the order of a sum by the shape of a product.  So the logits of a copy may move in
 their last bits with the batch that it is computed in, and sharp attention makes much of last bits:
 how far they move on a few copies says little about others.  `steady_rows` looks for batches in
-which rows get the same bits in any company: rows of one length, in numbers that a library treats
+which rows get the same bits in any batch: rows of one length, in numbers that a library treats
 alike.  That is a property of shapes, not of values, so a few rows of each shape decide it.
 
 Where there is no such shape, `measure_tolerance` bounds the movement that is seen, with a safety
@@ -72,7 +72,7 @@ def same_everywhere(
     encoder: WordEncoder,
     batch_tokens: int,
 ) -> bool:
-    """Whether rows and copies have the same bits in any company, where batches have no shape.
+    """Whether rows and copies have the same bits in any batch, where batches have no shape.
 
     Many rows, because rounding to a smaller dtype hides most of what there is to see.
     """
@@ -161,7 +161,7 @@ def measure_difference(
 
 
 def _in_many_ways(score_rows: _RowScorer, encoder: WordEncoder, batch_tokens: int) -> Scores:
-    """Logits of the same rows in ordinary batches and in other company, a table a way."""
+    """Logits of the same rows in ordinary batches and in other batches, a table a way."""
     rows = Probes(encoder).all_kinds()
     ways = [
         score_rows(rows),

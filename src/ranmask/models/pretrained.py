@@ -1,4 +1,4 @@
-"""Models on disk or on the hub, with ``ranmask.json`` (`record`) beside them.
+"""Models on disk or on the hub, with ``ranmask.json`` (`model_config`) beside them.
 
 Here: encoders, which are Hugging Face sequence classifiers, smoothed by masks or by synonyms; word
 tables, which need neither torch nor transformers; and blends of such models.  (`smoothing.store`
@@ -13,8 +13,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ranmask.errors import MissingDependencyError, ModelError, OptionError, OutputError
-from ranmask.models import hub, record
-from ranmask.models.base import BaseClassifier, Hiding
+from ranmask.models import hub, model_config
+from ranmask.models.base import BaseClassifier
+from ranmask.words import Hiding
 
 if TYPE_CHECKING:
     from ranmask.models.blend import Blend
@@ -42,20 +43,20 @@ def load(
     ``dtype="screened"`` gives the votes of single precision, and decides the clear ones in
     float16 (`MixedPrecisionClassifier`): meant for GPUs, and for ``ensemble="vote"`` only.
     """
-    known = saved_record(folder_or_id, revision)
+    known = saved_config(folder_or_id, revision)
     computed = {"device": device, "dtype": dtype}
     others = {"hide": hide, "mask_token": mask_token, "revision": revision}
-    if known.kind == record.WORDS:
+    if known.kind == model_config.WORDS:
         from ranmask.models.word_table import WordTable
 
         _check_plain_folder(folder_or_id, "a word table", others | computed)
         return WordTable.load(folder_or_id)
-    if known.kind == record.BLEND:
+    if known.kind == model_config.BLEND:
         from ranmask.models.blend import Blend
 
         _check_plain_folder(folder_or_id, "a blend", others)
         return Blend([_load_part(Path(folder_or_id), part, computed) for part in known.parts])
-    if known.kind == record.CASCADE:
+    if known.kind == model_config.CASCADE:
         raise ModelError(
             f"{folder_or_id!r} is a cascade of three models: load it with "
             "ranmask.smoothing.store.load_classifier, or name the folder of one of its parts, "
@@ -78,14 +79,13 @@ def _check_plain_folder(folder: str, kind: str, refused: Mapping[str, str | None
 
 def _load_part(folder: Path, part: str, computed: Mapping[str, str | None]) -> BaseClassifier:
     """A part of a blend, that hides words as it was saved."""
-    inside = folder / part / record.FILE_NAME
-    if not inside.is_file():
-        raise ModelError(f"{str(folder)!r} has no part {part!r} with its {record.FILE_NAME}")
-    own = record.read(inside)
+    own = model_config.of_folder(folder / part)
+    if own is None:
+        raise ModelError(f"{str(folder)!r} has no part {part!r} with its {model_config.FILE_NAME}")
     given: dict[str, Any] = {}
-    if own.kind != record.WORDS:
+    if own.kind != model_config.WORDS:
         given = {key: own.smoothing.get(key) for key in ("hide", "mask_token")} | dict(computed)
-    return load(str(inside.parent), **given)
+    return load(str(folder / part), **given)
 
 
 def _load_encoder(
@@ -123,7 +123,7 @@ def save(
     *,
     options: Mapping[str, Any],
     labels: tuple[str, ...] | None,
-    kind: str = record.ENCODER,
+    kind: str = model_config.ENCODER,
 ) -> None:
     """Write model (with its tokenizer) and ``ranmask.json`` into ``folder``.
 
@@ -132,7 +132,7 @@ def save(
     from ranmask.models.blend import Blend
     from ranmask.models.word_table import WordTable
 
-    if kind != record.ENCODER and isinstance(base, WordTable | Blend):
+    if kind != model_config.ENCODER and isinstance(base, WordTable | Blend):
         raise ModelError(
             f"a {type(base).__name__} that is smoothed by synonyms cannot be saved: only Hugging "
             "Face models can"
@@ -159,7 +159,7 @@ def save(
         path.mkdir(parents=True, exist_ok=True)
         model.save_pretrained(path)
         encoder.tokenizer.save_pretrained(path)
-        record.write(path, kind, {**options, **hiding})
+        model_config.write(path, kind, {**options, **hiding})
     except OSError as error:
         raise OutputError(f"cannot write a model to {path}: {error}") from error
 
@@ -175,41 +175,42 @@ def _save_blend(
     for name, part in parts.items():
         own = part.smoothing if isinstance(part, WordTable) else shared
         save(part, str(folder / name), options=own, labels=labels)
-    record.write(folder, record.BLEND, options, list(parts))
+    model_config.write(folder, model_config.BLEND, options, list(parts))
 
 
 def saved_options(folder_or_id: str, revision: str | None = None) -> dict[str, Any]:
     """The options in a model's ``ranmask.json``; empty where it has none."""
-    return saved_record(folder_or_id, revision).smoothing
+    return saved_config(folder_or_id, revision).smoothing
 
 
-def saved_record(folder_or_id: str, revision: str | None = None) -> record.Record:
+def saved_config(folder_or_id: str, revision: str | None = None) -> model_config.ModelConfig:
     """A model's ``ranmask.json``; an encoder that was never smoothed has none."""
-    found = _find_record(folder_or_id, revision)
-    return record.Record(record.ENCODER, {}) if found is None else record.read(found)
+    if not Path(folder_or_id).is_dir():
+        found = _from_hub(folder_or_id, revision)
+    else:
+        found = model_config.of_folder(Path(folder_or_id))
+    return found or model_config.ModelConfig(model_config.ENCODER, {})
 
 
-def _find_record(folder_or_id: str, revision: str | None) -> Path | None:
-    path = Path(folder_or_id)
-    if path.is_dir():
-        return path / record.FILE_NAME if (path / record.FILE_NAME).is_file() else None
+def _from_hub(name: str, revision: str | None) -> model_config.ModelConfig | None:
     try:
         from huggingface_hub import hf_hub_download, try_to_load_from_cache
         from huggingface_hub.errors import EntryNotFoundError, LocalEntryNotFoundError
     except ImportError as error:
         raise MissingDependencyError("transformers", "hf") from error
-    hub.check_folder(folder_or_id)
+    hub.check_folder(name)
     try:
-        return Path(hf_hub_download(folder_or_id, record.FILE_NAME, revision=revision))
+        path = hf_hub_download(name, model_config.FILE_NAME, revision=revision)
     except LocalEntryNotFoundError as error:
-        # Offline.  A model in the cache that was never smoothed before has no record there.
-        if isinstance(try_to_load_from_cache(folder_or_id, "config.json", revision=revision), str):
+        # Offline.  A model in the cache that was never smoothed before has no config there.
+        if isinstance(try_to_load_from_cache(name, "config.json", revision=revision), str):
             return None
         raise ModelError(
-            f"there is no folder {folder_or_id!r}, and the hub cannot be reached to look for a "
+            f"there is no folder {name!r}, and the hub cannot be reached to look for a "
             "model of that name"
         ) from error
     except EntryNotFoundError:
         return None  # an ordinary model, never smoothed before
     except (OSError, ValueError) as error:
-        raise ModelError(f"cannot load {folder_or_id!r}: {hub.first_line(error)}") from error
+        raise ModelError(f"cannot load {name!r}: {hub.first_line(error)}") from error
+    return model_config.read(Path(path))

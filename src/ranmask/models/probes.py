@@ -6,7 +6,8 @@ from collections.abc import Iterable, Iterator, Sequence
 
 import numpy as np
 
-from ranmask.certificates.families import kept_count, sampled_sets
+from ranmask.certificates.families import sampled_sets
+from ranmask.certificates.kept import kept_count
 from ranmask.errors import ModelError
 from ranmask.models.base import MaskedCopies, whole_copy
 from ranmask.models.encoding import Ids, TokenRows, WordEncoder

@@ -1,7 +1,6 @@
-"""How many rows a batch may have for a model to give each the same bits in any company.
+"""Batch sizes in which a model may give a row the same bits whatever else is in the batch.
 
-Numbers to try, cheapest first (`numerics.steady_rows`).  On a CPU the last resort is a copy by
-itself, which has no company.
+To be tried cheapest first (`numerics.steady_rows`).  On a CPU the last resort is one row a batch.
 """
 
 from __future__ import annotations

@@ -30,13 +30,13 @@ import numpy as np
 
 from ranmask.certificates.safer import overlap
 from ranmask.errors import DataError, ModelError, OptionError, OutputError
+from ranmask.models import SYNONYM_SET_SIZE
 from ranmask.models.base import DrawnCopies
 from ranmask.models.spelling import Spelling, found_again
 from ranmask.words import Document, text_seed
 
 FILE_NAME = "synonyms.json"
 FILE_VERSION = 1
-DEFAULT_SIZE = 100
 
 Sample: TypeAlias = Literal["vote", "selection", "estimation"]
 """What copies are for: a label, the label of a certificate that estimates, or its estimate."""
@@ -64,7 +64,11 @@ class SynonymSets:
     """
 
     def __init__(
-        self, table: Mapping[str, Sequence[str]], *, size: int = DEFAULT_SIZE, name: str = "table"
+        self,
+        table: Mapping[str, Sequence[str]],
+        *,
+        size: int = SYNONYM_SET_SIZE,
+        name: str = "table",
     ) -> None:
         if not isinstance(size, int) or isinstance(size, bool) or size < 1:
             raise OptionError(f"size must be a whole number of at least 1, not {size!r}")
@@ -167,34 +171,17 @@ class SynonymSets:
             "dropped": self._dropped,
         }
 
-    def to_dict(self) -> dict[str, Any]:
-        """Plain JSON values, with a version number."""
-        return {
+    def save(self, folder: Path) -> None:
+        """Write ``synonyms.json`` into a folder."""
+        data = {
             "format": "ranmask-synonyms",
             "version": FILE_VERSION,
             "name": self.name,
             "size": self.size,
             "table": {word: list(others) for word, others in self._listed.items()},
         }
-
-    @classmethod
-    def from_dict(cls, data: Mapping[str, Any]) -> SynonymSets:
-        """The sets that `to_dict` wrote."""
-        if data.get("format") != "ranmask-synonyms":
-            raise DataError("not a table of synonyms that ranmask wrote")
-        if data.get("version") != FILE_VERSION:
-            raise DataError(
-                f"synonyms of version {data.get('version')!r}; this ranmask reads {FILE_VERSION}"
-            )
-        if not isinstance(data.get("table"), dict) or not isinstance(data.get("name"), str):
-            raise DataError("synonyms without a table or a name")
-        return cls(data["table"], size=data.get("size", 0), name=data["name"])
-
-    def save(self, folder: Path) -> None:
-        """Write ``synonyms.json`` into a folder."""
         try:
-            text = json.dumps(self.to_dict())
-            (folder / FILE_NAME).write_text(text + "\n", encoding="utf-8")
+            (folder / FILE_NAME).write_text(json.dumps(data) + "\n", encoding="utf-8")
         except OSError as error:
             raise OutputError(f"cannot write {folder / FILE_NAME}: {error}") from error
 
@@ -206,7 +193,16 @@ class SynonymSets:
             data = json.loads(path.read_text(encoding="utf-8"))
             if not isinstance(data, dict):
                 raise DataError("not a JSON object")
-            return cls.from_dict(data)
+            if data.get("format") != "ranmask-synonyms":
+                raise DataError("not a table of synonyms that ranmask wrote")
+            if data.get("version") != FILE_VERSION:
+                raise DataError(
+                    f"synonyms of version {data.get('version')!r}; this ranmask reads "
+                    f"{FILE_VERSION}"
+                )
+            if not isinstance(data.get("table"), dict) or not isinstance(data.get("name"), str):
+                raise DataError("synonyms without a table or a name")
+            return cls(data["table"], size=data.get("size", 0), name=data["name"])
         except (OSError, TypeError, ValueError, DataError, OptionError) as error:
             raise ModelError(f"cannot read {path}: {error}") from error
 

@@ -31,23 +31,13 @@ _ALL_BITS = 0xFFFFFFFF
 _STEP = np.array([zlib.crc32(bytes([255 ^ one])) ^ 0xFF000000 for one in range(256)], np.uint32)
 
 
-def word_features(word: str) -> tuple[list[int], int]:
-    """Hashes of a word's features, and the weight of each n-gram among them.
+def features(words: Iterable[str]) -> tuple[npt.NDArray[np.int64], ...]:
+    """Hashes of the features of words, all in a row; their weights; and where each word starts.
 
     First `FORMS` whole forms, each of weight `WHOLE`: without punctuation at the ends and in
     lower case; without punctuation; as it stands.  Then the n-grams of the first, between ``<``
     and ``>``; the n of them weigh ``WHOLE / sqrt(n)`` each.  A word of punctuation only is its
     own form.
-    """
-    hashes, shown = _forms(word)
-    grams = _grams(shown)
-    return [*hashes, *grams], _gram_weight(len(grams))
-
-
-def features(words: Iterable[str]) -> tuple[npt.NDArray[np.int64], ...]:
-    """The `word_features` of many words at once.
-
-    All hashes in a row, their weights, and where each word starts.
     """
     forms = [_forms(word) for word in words]
     shown = [one for _, one in forms]

@@ -32,10 +32,10 @@ import numpy.typing as npt
 
 from ranmask.certificates.families import BLANK
 from ranmask.errors import ClassifierError, ModelError, OptionError, OutputError, TextError
-from ranmask.models import record
-from ranmask.models.base import BaseClassifier, Hiding, MaskedCopies, Scores
+from ranmask.models import model_config
+from ranmask.models.base import BaseClassifier, MaskedCopies, Scores
 from ranmask.models.word_features import features
-from ranmask.words import document
+from ranmask.words import Hiding, document
 
 FILE_NAME = "words.safetensors"
 FILE_VERSION = 2
@@ -185,7 +185,9 @@ class WordTable(BaseClassifier):
         try:
             path.mkdir(parents=True, exist_ok=True)
             (path / FILE_NAME).write_bytes(content)
-            record.write(path, record.WORDS, self.smoothing if smoothing is None else smoothing)
+            model_config.write(
+                path, model_config.WORDS, self.smoothing if smoothing is None else smoothing
+            )
         except OSError as error:
             raise OutputError(f"cannot write a word table to {path}: {error}") from error
 

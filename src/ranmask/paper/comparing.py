@@ -7,15 +7,22 @@ chance that is counted: what another training or another seed would do is not kn
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, replace
-from typing import Any, TypeAlias
+from typing import Any
 
 from ranmask.errors import DataError
 from ranmask.evaluation.intervals import holm
-from ranmask.paper.paired_figures import LEVEL, ByClass, Difference, by_class, differences
-from ranmask.paper.report.condensed import Attacked, Certified, Predicted, Reproduction, Step
+from ranmask.paper.paired_figures import (
+    LEVEL,
+    ByClass,
+    Difference,
+    Measured,
+    by_class,
+    differences,
+)
 from ranmask.paper.report.svg import clean
+from ranmask.paper.run_data import Attacked, Certified, Reading, Reproduction, Step
 
 FORMAT, VERSION = "ranmask-comparison", 1
 EXPLANATION = (
@@ -28,8 +35,6 @@ EXPLANATION = (
     "finds no difference.",
 )
 """What the tests are, in two lines."""
-
-_Measured: TypeAlias = Certified | Attacked | Predicted
 
 
 @dataclass(frozen=True)
@@ -52,9 +57,9 @@ class Comparison:
             "version": VERSION,
             "a": self.a,
             "b": self.b,
-            "differences": [{**asdict(one), "verdict": one.verdict} for one in self.differences],
+            "differences": [{**asdict(row), "verdict": row.verdict} for row in self.differences],
             "notes": list(self.notes),
-            "classes": [asdict(one) for one in self.classes],
+            "classes": [asdict(figures) for figures in self.classes],
             "explanation": list(EXPLANATION),
         }
 
@@ -67,20 +72,27 @@ def compare(a: Reproduction, b: Reproduction) -> Comparison:
     common.
     """
     pairs, notes = _pairs(a, b)
-    notes += _setting_notes(a, b)
+    notes += [
+        f"the setting {key} is {a.settings.get(key)!r} in A and {b.settings.get(key)!r} in B"
+        for key in sorted(a.settings.keys() | b.settings.keys())
+        if a.settings.get(key) != b.settings.get(key)
+    ]
     found: list[Difference] = []
     classes: list[ByClass] = []
     for step_a, step_b in pairs:
-        more, of_classes, said = _compare_steps(step_a, step_b)
-        found += more
-        classes += [] if of_classes is None else [of_classes]
+        same_place = step_a.place and step_a.place == step_b.place
+        title = _described(step_a) if same_place else step_a.measures
+        of_a, of_b, said = _paired(title, step_a, step_b)
         notes += said
-    adjusted = holm([one.p_value for one in found])
+        found += differences(title, of_a, of_b)
+        if of_a.expected:
+            classes.append(by_class(title, of_a, of_b))
+    adjusted = holm([row.p_value for row in found])
     return Comparison(
         a=f"{a.name}, {a.size}",
         b=f"{b.name}, {b.size}",
         differences=tuple(
-            replace(one, adjusted=value) for one, value in zip(found, adjusted, strict=True)
+            replace(row, adjusted=value) for row, value in zip(found, adjusted, strict=True)
         ),
         notes=tuple(notes),
         classes=tuple(classes),
@@ -120,7 +132,7 @@ def _measured(reproduction: Reproduction, name: str) -> dict[str, Step]:
     alone = len(reproduction.steps) == 1
     for step in reproduction.steps:
         # Without a place it is what other steps build on, such as texts to train with.
-        if isinstance(step.result, _Measured) and (step.place or alone):
+        if isinstance(step.result, Measured) and (step.place or alone):
             key = f"{step.measures} {json.dumps(step.place, sort_keys=True)}"
             if key in found:
                 raise DataError(
@@ -150,42 +162,53 @@ def _described(step: Step) -> str:
     return " ".join(clean(", ".join(words) or step.name).split())
 
 
-def _setting_notes(a: Reproduction, b: Reproduction) -> list[str]:
-    return [
-        f"the setting {key} is {a.settings.get(key)!r} in A and {b.settings.get(key)!r} in B"
-        for key in sorted(a.settings.keys() | b.settings.keys())
-        if a.settings.get(key) != b.settings.get(key)
-    ]
-
-
 # -- which text belongs to which ---------------------------------------------------------------
 
 
-def _compare_steps(
-    step_a: Step, step_b: Step
-) -> tuple[list[Difference], ByClass | None, list[str]]:
+def _paired(title: str, step_a: Step, step_b: Step) -> tuple[Measured, Measured, list[str]]:
+    """The two results over the texts that both have without an error, and what to know of them."""
     a, b = step_a.result, step_b.result
-    assert isinstance(a, _Measured) and isinstance(b, _Measured)
-    same_place = step_a.place and step_a.place == step_b.place
-    title = _described(step_a) if same_place else step_a.measures
     same_data = _check_data(title, step_a, step_b)
     places_a, places_b = _places(a), _places(b)
     rows = [row for row in places_a if row in places_b]
     if not rows:
         raise DataError(f"{title}: A and B have no text in common that has no error in either")
-    at_a, at_b = [places_a[row] for row in rows], [places_b[row] for row in rows]
+    of_a = _at(a, [places_a[row] for row in rows])
+    of_b = _at(b, [places_b[row] for row in rows])
     if not same_data:
-        _check_words(title, rows, [_words(a, at) for at in at_a], [_words(b, at) for at in at_b])
+        _check_words(title, of_a, of_b)
     notes = _result_notes(title, a, b)
     if len(a.rows) > len(rows) or len(b.rows) > len(rows):
         notes.append(
             f"{title}: {len(rows)} texts are compared, those that both have without an error; A "
             f"has {len(a.rows)}, B has {len(b.rows)}"
         )
-    return differences(title, a, b, at_a, at_b), by_class(title, a, b, at_a, at_b), notes
+    return of_a, of_b, notes
 
 
-def _result_notes(title: str, a: _Measured, b: _Measured) -> list[str]:
+def _places(result: Measured) -> dict[int, int]:
+    """Where each row without an error stands."""
+    return {
+        row: place
+        for place, row in enumerate(result.rows)
+        if not (isinstance(result, Attacked) and result.statuses[place] == "error")
+    }
+
+
+def _at(result: Any, places: Sequence[int]) -> Any:
+    """The same result, or certificate, of some of its texts only."""
+    texts = len(result.correct if isinstance(result, Reading) else result.rows)
+    picked: dict[str, Any] = {
+        name: tuple(values[place] for place in places)
+        for name, values in vars(result).items()
+        if isinstance(values, tuple) and len(values) == texts and name != "readings"
+    }
+    if isinstance(result, Certified):
+        picked["readings"] = tuple(_at(reading, places) for reading in result.readings)
+    return replace(result, **picked)
+
+
+def _result_notes(title: str, a: Measured, b: Measured) -> list[str]:
     """Where figures of the same name do not mean the same."""
     notes = []
     if isinstance(a, Attacked) and isinstance(b, Attacked) and a.attack != b.attack:
@@ -226,26 +249,12 @@ def _check_data(title: str, step_a: Step, step_b: Step) -> bool:
     return False
 
 
-def _check_words(
-    title: str, rows: list[int], words_a: list[int | None], words_b: list[int | None]
-) -> None:
+def _check_words(title: str, a: Measured, b: Measured) -> None:
     """Refuse rows that have other numbers of words, for they are other texts."""
-    for row, one, other in zip(rows, words_a, words_b, strict=True):
-        if one is None or one != other:
+    nothing = [None] * len(a.rows)
+    for row, words_a, words_b in zip(a.rows, a.words or nothing, b.words or nothing, strict=True):
+        if words_a is None or words_a != words_b:
             raise DataError(
-                f"{title}: row {row} has {one} words in A and {other} in B; only runs over the "
-                "same texts can be compared"
+                f"{title}: row {row} has {words_a} words in A and {words_b} in B; only runs over "
+                "the same texts can be compared"
             )
-
-
-def _words(result: _Measured, place: int) -> int | None:
-    return result.words[place] if result.words else None
-
-
-def _places(result: _Measured) -> dict[int, int]:
-    """Where each row without an error stands."""
-    return {
-        row: place
-        for place, row in enumerate(result.rows)
-        if not (isinstance(result, Attacked) and result.statuses[place] == "error")
-    }

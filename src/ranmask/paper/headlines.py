@@ -1,19 +1,16 @@
 """The paper's headline figures, computed again from its own tables; no result of ours is used.
 
 Each average leaves open which rows of RanMASK it was taken over: there are two or three in every
-table.  `every_choice` tries them all.  Exactly one choice gives the printed averages: the
-majority vote, on SST2 with the language model.  One average, on SNLI, no choice gives.
+table.  Exactly one choice gives the printed averages (a test tries them all): the majority vote,
+on SST2 with the language model.  One average, on SNLI, no choice gives.
 """
 
 from __future__ import annotations
 
-import itertools
-from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
-from ranmask.errors import OptionError
-from ranmask.paper.published import Cell, Claim, EmpiricalTable, published
+from ranmask.paper.published import Claim, published
 
 _CLOSE = Fraction("0.01")
 _METHOD = "RanMASK"
@@ -65,38 +62,13 @@ class Headline:
     note: str = ""
 
 
-@dataclass(frozen=True)
-class Choice:
-    """An average over one row of RanMASK from each table; ``rows`` as in `Headline`."""
-
-    rows: tuple[str, ...]
-    value: float
-
-
 def recomputed() -> tuple[Headline, ...]:
     """Every headline figure of the paper, computed again from its tables."""
     return tuple(_headline(claim) for claim in published().claims.values())
 
 
-def every_choice(name: str) -> tuple[Choice, ...]:
-    """The average of a claim for every way to choose one row of RanMASK from each table."""
-    claim = published().claims[name]
-    if claim.against is None:
-        raise OptionError(f"the claim {name!r} is no average over rows: choose one that compares")
-    tables, read = _tables(claim), _printed(claim)
-    return tuple(
-        Choice(_rows(tables, methods), float(_average(tables, methods, claim.against, read)))
-        for methods in itertools.product(*(_smoothed(table) for table in tables))
-    )
-
-
 def _headline(claim: Claim) -> Headline:
-    if claim.against is None:
-        rows, value = _certified(claim)
-    else:
-        tables, methods = _tables(claim), _best_rows(claim)
-        rows = _rows(tables, methods)
-        value = _average(tables, methods, claim.against, _printed(claim))
+    rows, value = _certified(claim) if claim.against is None else _average(claim, claim.against)
     agrees = abs(value - _exactly(claim.value)) <= _CLOSE
     note = _NOTES.get(claim.name, "")
     return Headline(claim.name, claim.text, claim.value, float(value), rows, agrees, note)
@@ -112,40 +84,20 @@ def _certified(claim: Claim) -> tuple[tuple[str, ...], Fraction]:
     return rows, Fraction(100 * best, published().settings.average_words[table.corpus])
 
 
-def _tables(claim: Claim) -> tuple[EmpiricalTable, ...]:
-    return tuple(published().empirical[name] for name in claim.tables)
-
-
-def _smoothed(table: EmpiricalTable) -> tuple[str, ...]:
-    return tuple(method for method in table.methods if method.startswith(_METHOD))
-
-
-def _best_rows(claim: Claim) -> tuple[str, ...]:
-    # The last row of RanMASK in each table: the vote, and with the language model on SST2.
-    return tuple(_smoothed(table)[-1] for table in _tables(claim))
-
-
-def _rows(tables: Sequence[EmpiricalTable], methods: Sequence[str]) -> tuple[str, ...]:
-    return tuple(f"{table.name}: {method}" for table, method in zip(tables, methods, strict=True))
-
-
-def _average(
-    tables: Sequence[EmpiricalTable],
-    methods: Sequence[str],
-    against: str,
-    read: Callable[[Cell], Fraction],
-) -> Fraction:
-    """The mean over tables and their attacks of what the methods change."""
-    changes = [
-        read(table.cells[method, attack]) - read(table.cells[against, attack])
-        for table, method in zip(tables, methods, strict=True)
-        for attack in table.attacks
-    ]
-    return sum(changes, Fraction(0)) / len(changes)
-
-
-def _printed(claim: Claim) -> Callable[[Cell], Fraction]:
-    return lambda cell: _exactly(getattr(cell, claim.metric))
+def _average(claim: Claim, against: str) -> tuple[tuple[str, ...], Fraction]:
+    """The mean over tables and their attacks of what RanMASK changes."""
+    rows, changes = [], []
+    for name in claim.tables:
+        table = published().empirical[name]
+        # The last row of RanMASK in each table: the vote, and with the language model on SST2.
+        method = [method for method in table.methods if method.startswith(_METHOD)][-1]
+        rows.append(f"{name}: {method}")
+        for attack in table.attacks:
+            ours, rival = table.cells[method, attack], table.cells[against, attack]
+            changes.append(
+                _exactly(getattr(ours, claim.metric)) - _exactly(getattr(rival, claim.metric))
+            )
+    return tuple(rows), sum(changes, Fraction(0)) / len(changes)
 
 
 def _exactly(number: float) -> Fraction:

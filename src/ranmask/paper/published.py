@@ -12,7 +12,7 @@ Cell(cln=95.4, boa=78.6, succ=17.6)
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
@@ -181,26 +181,18 @@ def published() -> Published:
     """The paper's figures, read once."""
     source = resources.files("ranmask.paper").joinpath("published.toml")
     document = tomllib.loads(source.read_text(encoding="utf-8"))
-    rates = document["rates"]
+    claims = [Claim(**claim | {"tables": tuple(claim["tables"])}) for claim in document["claims"]]
     return Published(
-        certified=_by_name("table", [_certified(table) for table in document["certified"]]),
-        empirical=_by_name("table", [_empirical(table) for table in document["empirical"]]),
-        claims=_by_name(
-            "claim",
-            [Claim(**claim | {"tables": tuple(claim["tables"])}) for claim in document["claims"]],
-        ),
+        certified=_Named("table", {one["table"]: _certified(one) for one in document["certified"]}),
+        empirical=_Named("table", {one["table"]: _empirical(one) for one in document["empirical"]}),
+        claims=_Named("claim", {claim.name: claim for claim in claims}),
         settings=Settings(**document["settings"]),
         beta=BetaFigure(**document["beta"]),
         entropy=EntropyNote(**document["entropy"]),
-        rates=RateFigure(
-            rates["corpus"], _share(rates["lowest"]), _share(rates["highest"]), rates["runs"]
-        ),
+        rates=RateFigure(**_with_shares(document["rates"], "lowest", "highest")),
         risk=_Named(
             "statement on the risk of",
-            {
-                one["corpus"]: RiskStatement(**one | {"rate": _share(one["rate"])})
-                for one in document["risk"]
-            },
+            {one["corpus"]: RiskStatement(**_with_shares(one, "rate")) for one in document["risk"]},
         ),
     )
 
@@ -225,9 +217,6 @@ def success_rate(cell: Cell) -> Fraction:
     return 100 * (clean - robust) / clean
 
 
-_Entry = TypeVar("_Entry", CertifiedTable, EmpiricalTable, Claim)
-
-
 class _Named(dict[str, _Value]):
     """A dictionary that says which names it knows when it is asked for another."""
 
@@ -239,23 +228,13 @@ class _Named(dict[str, _Value]):
         raise OptionError(f"the paper has no {self._kind} {name!r}: it has {', '.join(self)}")
 
 
-def _by_name(kind: str, entries: Sequence[_Entry]) -> Mapping[str, _Entry]:
-    return _Named(kind, {entry.name: entry for entry in entries})
-
-
 def _certified(table: Mapping[str, Any]) -> CertifiedTable:
     rows = [
-        CertifiedRow(
-            _share(rate),
-            accuracy,
-            None if mcb == _NOT_AVAILABLE else mcb,
-            None if mcr == _NOT_AVAILABLE else mcr,
-        )
-        for rate, accuracy, mcb, mcr in table["rows"]
+        CertifiedRow(rate / 100, accuracy, *(None if one == _NOT_AVAILABLE else one for one in row))
+        for rate, accuracy, *row in table["rows"]
     ]
-    return CertifiedTable(
-        table["table"], table["corpus"], table["base"], _share(table["chosen"]), tuple(rows)
-    )
+    chosen = table["chosen"] / 100
+    return CertifiedTable(table["table"], table["corpus"], table["base"], chosen, tuple(rows))
 
 
 def _empirical(table: Mapping[str, Any]) -> EmpiricalTable:
@@ -269,9 +248,9 @@ def _empirical(table: Mapping[str, Any]) -> EmpiricalTable:
     return EmpiricalTable(table["table"], table["corpus"], table["base"], methods, attacks, cells)
 
 
-def _share(percent: int) -> float:
+def _with_shares(values: Mapping[str, Any], *names: str) -> dict[str, Any]:
     # The division of two whole numbers gives the double that the decimal is written as.
-    return percent / 100
+    return {key: value / 100 if key in names else value for key, value in values.items()}
 
 
 def _consistent(cell: Cell) -> bool:

@@ -10,7 +10,7 @@ import math
 from dataclasses import dataclass
 
 from ranmask.certificates.ablation import delta
-from ranmask.certificates.families import kept_count
+from ranmask.certificates.kept import kept_count
 from ranmask.certificates.paper import risk_probability
 from ranmask.errors import OptionError
 from ranmask.paper.published import RiskStatement, published

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
+from numbers import Integral
 from typing import Any, Self
 
 from ranmask.errors import DataError, OptionError
@@ -95,13 +95,13 @@ class Certificate(_Result):
     assumes: tuple[str, ...]
 
     def certified(self, words: int) -> bool:
-        """Whether it is proved that changing ``words`` words (0: none) leaves the label as it is.
+        """Whether it is proved that changing ``words`` words (0: none) leaves ``label`` as it is.
 
         False where nothing is proved: ``radius`` is None, or the certificate is no guarantee.
         """
-        if isinstance(words, bool) or operator.index(words) < 0:
+        if isinstance(words, bool) or not isinstance(words, Integral) or words < 0:
             raise OptionError(f"words must be a whole number of at least 0, not {words!r}")
-        return self.guarantee and self.radius is not None and words <= self.radius
+        return self.guarantee and self.radius is not None and int(words) <= self.radius
 
 
 @dataclass(frozen=True)

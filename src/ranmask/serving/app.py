@@ -1,7 +1,7 @@
 """The service as an ASGI application: its routes, and what each answers.
 
-CORS -> Observed (ids, log, metrics, errors) -> Gate (key) -> BodyLimits -> routes
-routes -> Gathering (short questions, together) or Workers (long ones, each by itself)
+CORS -> request log (ids, metrics, errors) -> authentication -> body limits -> routes
+routes -> RequestBatcher (short requests, together) or Workers (long ones, each by itself)
 """
 
 from __future__ import annotations
@@ -19,24 +19,25 @@ from starlette.exceptions import HTTPException
 from starlette.middleware.cors import CORSMiddleware
 
 from ranmask import __version__
+from ranmask.errors import TextError
 from ranmask.options import CertificateKind, for_certificate
 from ranmask.serving import schemas
-from ranmask.serving.answering import attacked, certified, explained, predicted
-from ranmask.serving.describing import describe, documented
-from ranmask.serving.gathering import SHORT_COPIES, Gathering
-from ranmask.serving.limits import BodyLimits
-from ranmask.serving.observing import FACTS, Observed
+from ranmask.serving.auth import AuthMiddleware
+from ranmask.serving.batching import SHORT_COPIES, RequestBatcher
+from ranmask.serving.context import RequestContext
+from ranmask.serving.handlers import attacked, certified, predicted
+from ranmask.serving.limits import BodyLimitsMiddleware
+from ranmask.serving.openapi import describe, documented
 from ranmask.serving.pages import StaticFile, documentation, page_files
-from ranmask.serving.pool import PoolFigures
 from ranmask.serving.problems import Problem, invalid
-from ranmask.serving.security import Gate
+from ranmask.serving.request_log import FACTS, RequestLogMiddleware
+from ranmask.serving.scorer import PoolFigures
 from ranmask.serving.settings import ServiceSettings
-from ranmask.serving.sizing import check_size
+from ranmask.serving.sizing import ReadText, read_texts
 from ranmask.serving.telemetry import CONTENT_TYPE, Telemetry
-from ranmask.serving.tickets import Ticket
-from ranmask.serving.work import Workers
+from ranmask.serving.workers import Workers
 from ranmask.smoothing.interface import CertifiedClassifier
-from ranmask.words import Text
+from ranmask.words import Document
 
 _MOST_OF_TIME = 0.8  # of the deadline: attacks end by then, with what they found
 _POSTED = (400, 401, 404, 408, 413, 415, 422, 429, 503, 504)
@@ -44,7 +45,7 @@ _POSTED = (400, 401, 404, 408, 413, 415, 422, 429, 503, 504)
 _TEXT = {"type": "string"}
 
 
-class ModelHost(Protocol):
+class Models(Protocol):
     """What the application needs of a host of models."""
 
     def names(self) -> Sequence[str]:
@@ -53,10 +54,10 @@ class ModelHost(Protocol):
     def about(self, name: str) -> Mapping[str, Any]:
         """What a caller may know about a model."""
 
-    def copies(self, name: str, texts: Sequence[Text], **options: Any) -> int:
+    def copies(self, name: str, texts: Sequence[ReadText], **options: Any) -> int:
         """How many copies a request asks for; raises where it asks for too much, or wrongly."""
 
-    def smoothed(self, name: str, ticket: Ticket, **options: Any) -> CertifiedClassifier:
+    def smoothed(self, name: str, context: RequestContext, **options: Any) -> CertifiedClassifier:
         """The model as one request asks for it."""
 
     def figures(self, name: str) -> PoolFigures:
@@ -69,9 +70,16 @@ class _Asked:
 
     model: str
     options: Mapping[str, Any]
-    texts: Sequence[Text]
-    smoothed: Callable[[Ticket], CertifiedClassifier]
+    texts: Sequence[ReadText]
+    smoothed: Callable[[RequestContext], CertifiedClassifier]
     copies: int
+
+    def only_text(self) -> Document:
+        """The text of a question about one; raises `TextError` where it cannot be used."""
+        [text] = self.texts
+        if isinstance(text, TextError):
+            raise text
+        return text
 
 
 class Service:
@@ -81,7 +89,7 @@ class Service:
     connection.
     """
 
-    def __init__(self, host: ModelHost, settings: ServiceSettings) -> None:
+    def __init__(self, host: Models, settings: ServiceSettings) -> None:
         self.draining = False
         self.closing = False
         self.telemetry = Telemetry(lambda: {name: host.figures(name) for name in host.names()})
@@ -94,7 +102,7 @@ class Service:
         self.workers = Workers(
             settings.threads, settings.waiting_requests, settings.deadline_seconds
         )
-        self.gathering = Gathering(self.workers, settings.threads)
+        self.gathering = RequestBatcher(self.workers, settings.threads)
 
     def close(self) -> None:
         """Wait for what runs, and end all threads.  An application may be started again."""
@@ -112,19 +120,21 @@ class Service:
 
     async def explain(self, request: Request, body: schemas.ExplainQuestion) -> Response:
         """The certificate of one text, copies that vote, and the margin that changes leave."""
-        [text] = body.all_texts()
+        from ranmask.serving.explaining import explain
+
         seconds = _MOST_OF_TIME * self._settings.deadline_seconds
         asked = self._asked(request, body)
+        text = asked.only_text()
 
-        def choose(ticket: Ticket, kind: CertificateKind) -> CertifiedClassifier:
+        def choose(context: RequestContext, kind: CertificateKind) -> CertifiedClassifier:
             options = for_certificate(kind, asked.options)
             self._host.copies(asked.model, [text], **options)  # refuses too many
-            return self._host.smoothed(asked.model, ticket, **options)
+            return self._host.smoothed(asked.model, context, **options)
 
         answer = await self.workers.run(
             request.receive,
-            lambda ticket: explained(
-                asked.smoothed(ticket), text, body.copies, partial(choose, ticket), seconds
+            lambda context: explain(
+                asked.smoothed(context), text, body.copies, partial(choose, context), seconds
             ),
         )
         return JSONResponse({"model": asked.model, **answer})
@@ -134,10 +144,11 @@ class Service:
         [text] = body.all_texts()
         seconds = _MOST_OF_TIME * self._settings.deadline_seconds
         asked = self._asked(request, body)
+        asked.only_text()
         answer = await self.workers.run(
             request.receive,
-            lambda ticket: attacked(
-                asked.smoothed(ticket), text, body.budget, body.label_id, seconds
+            lambda context: attacked(
+                asked.smoothed(context), text, body.budget, body.label_id, seconds
             ),
         )
         return JSONResponse({"model": asked.model, **answer})
@@ -168,13 +179,15 @@ class Service:
         self,
         request: Request,
         body: schemas.OneText | schemas.ManyTexts,
-        classify: Callable[[CertifiedClassifier, Sequence[Text], Ticket], list[dict[str, Any]]],
+        classify: Callable[
+            [CertifiedClassifier, Sequence[ReadText], RequestContext], list[dict[str, Any]]
+        ],
     ) -> Response:
         asked = self._asked(request, body)
         smoothed = asked.smoothed  # alone: others who ask the same must not keep these texts alive
 
-        def answer(texts: Sequence[Text], ticket: Ticket) -> list[dict[str, Any]]:
-            return classify(smoothed(ticket), texts, ticket)
+        def answer(texts: Sequence[ReadText], context: RequestContext) -> list[dict[str, Any]]:
+            return classify(smoothed(context), texts, context)
 
         if asked.copies <= SHORT_COPIES:
             question = (classify, asked.model, frozenset(asked.options.items()))
@@ -183,7 +196,7 @@ class Service:
             )
         else:
             results = await self.workers.run(
-                request.receive, lambda ticket: answer(asked.texts, ticket)
+                request.receive, lambda context: answer(asked.texts, context)
             )
         failed = sum("error" in one for one in results)
         self.telemetry.classified(asked.model, len(results) - failed, failed)
@@ -194,19 +207,19 @@ class Service:
     def _asked(self, request: Request, body: schemas.OneText | schemas.ManyTexts) -> _Asked:
         """What a request asks for, within all limits."""
         model = self._host.names()[0] if body.model is None else body.model
-        texts, options = body.all_texts(), body.options.given()
-        check_size(texts, self._settings.most_texts, self._settings.most_words)
+        sent, options = body.all_texts(), body.options.given()
+        texts = read_texts(sent, self._settings.most_texts, self._settings.most_words)
         facts = request.scope[FACTS]
         if model in self._host.names():
             facts.update(model=model, texts=len(texts))
         if self._settings.log_texts:
-            facts["sent"] = texts
+            facts["sent"] = sent
         copies = self._host.copies(model, texts, **options)
         smoothed = partial(self._host.smoothed, model, **options)
         return _Asked(model, options, texts, smoothed, copies)
 
 
-def create_app(host: ModelHost, settings: ServiceSettings) -> FastAPI:
+def create_app(host: Models, settings: ServiceSettings) -> FastAPI:
     """The application over models that are loaded; ``app.state.service`` is its `Service`."""
     service = Service(host, settings)
 
@@ -232,10 +245,13 @@ def create_app(host: ModelHost, settings: ServiceSettings) -> FastAPI:
     _add_pages(app, description)
     routes = frozenset(getattr(route, "path", "") for route in app.routes)
     # The last one added is the outermost.
-    app.add_middleware(BodyLimits, settings=settings)
-    app.add_middleware(Gate, settings=settings)
+    app.add_middleware(BodyLimitsMiddleware, settings=settings)
+    app.add_middleware(AuthMiddleware, settings=settings)
     app.add_middleware(
-        Observed, telemetry=service.telemetry, routes=routes, closing=lambda: service.closing
+        RequestLogMiddleware,
+        telemetry=service.telemetry,
+        routes=routes,
+        closing=lambda: service.closing,
     )
     if settings.cors_origins:  # outermost, so that a page may read refusals too
         app.add_middleware(

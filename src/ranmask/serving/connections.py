@@ -34,8 +34,8 @@ class BoundedConnection(H11Protocol):
     """A connection that is closed where its client keeps it waiting for ``seconds``.
 
     That is where the head of a request does not come, or comes too slowly; where a body goes on
-    after its answer; and where answers are not read.  Bodies are timed by `limits.BodyLimits`,
-    answers by the deadline, and a connection between two requests by the server.  Use `bounded`.
+    after its answer; and where answers are not read.  Bodies are timed by `limits`, answers by the
+    deadline, and a connection between two requests by the server.  Use `bounded`.
     """
 
     seconds: ClassVar[float]

@@ -16,24 +16,23 @@ from typing import Any
 from ranmask.attacks.api import attack
 from ranmask.attacks.candidates import AnyWord
 from ranmask.attacks.outcome import AttackOutcome
-from ranmask.attacks.recipe import Budget, Recipe
-from ranmask.attacks.recipes import build_recipe
+from ranmask.attacks.recipe import AttackRecipe, Budget
+from ranmask.attacks.recipes import AttackResources, build_recipe
+from ranmask.attacks.resources.word_lists import Vocabulary
 from ranmask.attacks.search import AnyWords
-from ranmask.attacks.supplies import Supplies
-from ranmask.attacks.vocabulary import Vocabulary
 from ranmask.certificates.margins import MarginCurve, exact_margins, sampled_margins
 from ranmask.errors import OptionError
 from ranmask.options import DEFAULT_ALPHA, CertificateKind
 from ranmask.results import Certificate
-from ranmask.serving.remembering import RememberingClassifier
+from ranmask.serving.attack_vocabulary import most_telling
+from ranmask.serving.caching import CachingClassifier
 from ranmask.serving.sizing import copies_of
-from ranmask.serving.telling_words import most_telling
 from ranmask.smoothing.interface import CertifiedClassifier
 from ranmask.smoothing.masks import MaskedText
 from ranmask.smoothing.smoothed import COMPARED, SmoothedClassifier
 from ranmask.smoothing.synonyms import SynonymSmoothedClassifier
 from ranmask.smoothing.voting import ScoredTexts
-from ranmask.words import Text, document
+from ranmask.words import Document, Text, document
 
 _COPIES_A_ROUND = 20_000  # that one round of an attack may compute, about
 _FEWEST_QUERIES, _MOST_QUERIES = 90, 900  # what makes sense, and what still helps
@@ -47,7 +46,7 @@ Choose = Callable[[CertificateKind], CertifiedClassifier]
 
 def explain(
     smoothed: CertifiedClassifier,
-    text: Text,
+    text: Text | Document,
     copies: int = 12,
     choose: Choose | None = None,
     seconds: float = math.inf,
@@ -67,7 +66,8 @@ def explain(
     """
     if copies < 1:
         raise OptionError(f"copies must be a whole number of at least 1, not {copies!r}")
-    words = list(document(text).words)
+    text = document(text)
+    words = list(text.words)
     if not isinstance(smoothed, SmoothedClassifier):
         [result] = smoothed.certify([text])
         answer = _answer(smoothed, result, words, [], {})
@@ -77,7 +77,7 @@ def explain(
         return answer
     smoothed.check_certifiable()
     begun = time.monotonic()
-    base = RememberingClassifier(smoothed.base)
+    base = CachingClassifier(smoothed.base)
     once = smoothed.with_options(base=base)
     [certificate] = once.certify([text])
     scored = _scored(once, text)
@@ -89,7 +89,7 @@ def explain(
         try:
             other = choose(kinds[0]) if choose else smoothed.with_options(certificate=kinds[0])
             assert isinstance(other, SmoothedClassifier)
-            more = min(copies_of(other, [text]), math.comb(family.words, family.kept))
+            more = min(copies_of(other.options, [text]), math.comb(family.words, family.kept))
             needed = spent * more / max(1, base.copies)
             if needed > seconds - spent:
                 raise OptionError(
@@ -127,14 +127,14 @@ def _beside(own: Certificate) -> list[tuple[CertificateKind, ...]]:
 
 
 def _curves(
-    smoothed: SmoothedClassifier, text: Text, kinds: tuple[CertificateKind, ...]
+    smoothed: SmoothedClassifier, text: Document, kinds: tuple[CertificateKind, ...]
 ) -> dict[str, dict[str, Any]]:
     [found] = smoothed.compare([text], kinds)
     scored = _scored(smoothed, text)
     return {kind: _drawn(_curve(smoothed, scored, one), one) for kind, one in found.items()}
 
 
-def _scored(smoothed: SmoothedClassifier, text: Text) -> ScoredTexts[MaskedText]:
+def _scored(smoothed: SmoothedClassifier, text: Document) -> ScoredTexts[MaskedText]:
     """What a certificate is read from."""
     exact = smoothed.options.certificate == "exact"
     return next(smoothed.scored([text], "vote" if exact else "estimation"))
@@ -224,7 +224,7 @@ def _words_of(budget: Budget, certificate: Certificate) -> int:
 
 def _rounds(
     certificate: Certificate, words: list[str], budget: int
-) -> Iterator[tuple[Recipe, int]]:
+) -> Iterator[tuple[AttackRecipe, int]]:
     """Recipes, each with the queries that it needs, of about as many copies each.
 
     A changed word is shown by its share of the copies, and only those are computed again.
@@ -240,8 +240,8 @@ def _rounds(
         some = tuple(words[begin : begin + tried])
         if not some:
             return
-        supplies = Supplies(vocabulary=Vocabulary("telling words", some))
-        recipe = build_recipe("anywords" if number else "critical", supplies)
+        resources = AttackResources(vocabulary=Vocabulary("telling words", some))
+        recipe = build_recipe("anywords" if number else "critical", resources)
         yield (
             replace(
                 recipe,

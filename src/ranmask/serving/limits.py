@@ -20,7 +20,7 @@ _BRACKETS = bytes.maketrans(b"{}", b"[]")
 _NO_BRACKETS = bytes(set(range(256)) - set(b"[]{}"))
 
 
-class BodyLimits:
+class BodyLimitsMiddleware:
     """Middleware: reads the body of a request, within its limits, before anything else sees it."""
 
     def __init__(self, app: ASGIApp, settings: ServiceSettings) -> None:

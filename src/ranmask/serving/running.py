@@ -14,7 +14,7 @@ import uvicorn
 from ranmask.errors import OptionError
 from ranmask.serving.app import Service, create_app
 from ranmask.serving.connections import bounded
-from ranmask.serving.hosting import Host, named_models
+from ranmask.serving.registry import ModelRegistry, named_models
 from ranmask.serving.settings import ServiceSettings
 from ranmask.serving.telemetry import log, log_to
 
@@ -43,7 +43,7 @@ def serve_on(
     listener: socket.socket, settings: ServiceSettings, ready: Callable[[list[str]], None]
 ) -> None:
     """Load the models, say that they are ready, and serve on a socket that is bound."""
-    host = Host(
+    host = ModelRegistry(
         named_models(settings.models),
         batch_copies=settings.batch_copies,
         waiting_copies=settings.waiting_copies,

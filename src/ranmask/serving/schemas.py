@@ -2,18 +2,29 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal, TypeAlias
+from dataclasses import fields
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias, get_type_hints
 
-from pydantic import BaseModel, ConfigDict, Discriminator, FailFast, Field, Tag, model_validator
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Discriminator,
+    FailFast,
+    Field,
+    Tag,
+    create_model,
+    model_validator,
+)
 
-from ranmask.certificates.families import FamilyChoice
-from ranmask.options import CertificateKind, Ensemble, Threat
+from ranmask.options import REQUEST_OPTIONS, SmoothingOptions, option_fields
+from ranmask.results import Certificate, Prediction
 from ranmask.words import Text
 
 MOST_MASKS = 1_000_000
 MOST_TEXTS = 10_000
 _MOST_FIELDS = 20
 MOST_COPIES_SHOWN = 100
+_MOST = {**dict.fromkeys(("keep", "masks", "selection_masks"), MOST_MASKS), "seed": 2**63 - 1}
 
 SentText: TypeAlias = str | Annotated[list[str], Field(min_length=2, max_length=2)]
 """One text, or a pair of premise and hypothesis."""
@@ -31,37 +42,35 @@ class _Sent(BaseModel):
         return sent
 
 
-class Options(_Sent):
+class _Options(_Sent):
     """How texts are smoothed and certified, as in the Python API; what is left out is saved."""
-
-    keep: int | None = Field(
-        default=None, ge=1, le=MOST_MASKS, description="Words that each copy shows."
-    )
-    mask_rate: float | None = Field(
-        default=None, ge=0, le=1, allow_inf_nan=False, description="Or the share that it hides."
-    )
-    family: FamilyChoice | None = Field(
-        default=None, description="Which kept sets vote (exact only)."
-    )
-    masks: int | None = Field(default=None, ge=1, le=MOST_MASKS, description="Number of copies.")
-    selection_masks: int | None = Field(
-        default=None, ge=1, le=MOST_MASKS, description="Copies that select the label (not exact)."
-    )
-    ensemble: Ensemble | None = None
-    certificate: CertificateKind | None = None
-    alpha: float | None = Field(
-        default=None,
-        gt=0,
-        lt=1,
-        allow_inf_nan=False,
-        description="Probability of error (not exact).",
-    )
-    seed: int | None = Field(default=None, ge=0, lt=1 << 63)
-    threat: Threat | None = None
 
     def given(self) -> dict[str, Any]:
         """The options that were asked for."""
         return self.model_dump(exclude_none=True)
+
+
+def _request_fields() -> dict[str, Any]:
+    """The fields of `SmoothingOptions`, all of which may be left out; what is dear is bounded."""
+    found: dict[str, Any] = {}
+    for name in REQUEST_OPTIONS:
+        field = option_fields(SmoothingOptions)[name]
+        about = field.about
+        hint: Any = Literal[field.choices] if field.choices else field.kind
+        bounds = {"ge": about.least, "gt": about.above, "lt": about.below, "le": _MOST.get(name)}
+        limits: dict[str, Any] = {key: at for key, at in bounds.items() if at is not None}
+        if field.kind is float:
+            limits["allow_inf_nan"] = False
+        found[name] = (hint | None, Field(default=None, description=about.help, **limits))
+    return found
+
+
+if TYPE_CHECKING:
+    Options = _Options
+else:
+    Options = create_model(
+        "Options", __base__=_Options, __doc__=_Options.__doc__, **_request_fields()
+    )
 
 
 class Question(_Sent):
@@ -127,37 +136,30 @@ class _Answer(BaseModel):
     model_config = ConfigDict(extra="allow")
 
 
-class PredictionResult(_Answer):
-    """The smoothed label of a text, without a guarantee."""
-
-    version: int
-    label: str
-    label_id: int
-    votes: list[int]
-    scores: list[float] | None
-    words: int
-    words_read: int
-    kept: int
-    masks: int
-    family: str
-    ensemble: str
+def _answer(name: str, result: type, about: str) -> Any:
+    """The JSON of a result."""
+    hints = get_type_hints(result)
+    values: dict[str, Any] = {field.name: (hints[field.name], ...) for field in fields(result)}
+    return create_model(name, __base__=_Answer, __doc__=about, version=(int, ...), **values)
 
 
-class CertificateResult(PredictionResult):
-    """A smoothed label, and how many words can be changed without changing it.
+if TYPE_CHECKING:
 
-    ``radius`` null: not certified even unchanged.
-    """
+    class PredictionResult(_Answer):
+        """A prediction."""
 
-    radius: int | None
-    threat: str
-    uncertain: int
-    certificate: str
-    guarantee: bool
-    alpha: float | None
-    tight: bool
-    critical_words: list[int]
-    assumes: list[str]
+    class CertificateResult(_Answer):
+        """A certificate."""
+else:
+    PredictionResult = _answer(
+        "PredictionResult", Prediction, "The smoothed label of a text, without a guarantee."
+    )
+    CertificateResult = _answer(
+        "CertificateResult",
+        Certificate,
+        "A smoothed label, and how many words can be changed without changing it.\n\n"
+        "``radius`` null: not certified even unchanged.",
+    )
 
 
 class TextFailure(BaseModel):

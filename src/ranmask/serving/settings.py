@@ -3,87 +3,132 @@
 from __future__ import annotations
 
 import ipaddress
-import math
 from dataclasses import dataclass, field
+from typing import Annotated, ClassVar
 
 from ranmask.errors import OptionError
+from ranmask.options import Checked, Option
 
-_MOST_PORT = 65535
 _KEY_CHARACTERS = 16
+_MODELS, _ACCESS, _LIMITS = "Models", "Access", "Limits"
 
 
-@dataclass(frozen=True)
-class ServiceSettings:
+@dataclass(frozen=True, kw_only=True)
+class ServiceSettings(Checked):
     """Settings of one service.  Checked when built.
 
     **It refuses to listen beyond this machine without an API key.**
-
-    Args:
-        host: Address to listen on.
-        port: Port to listen on; 0 takes a free one.
-        processes: How many processes answer, each with models of its own.
-        models: Names of models; the first one answers where a request names none.
-        keep: Words that each copy shows, for all models; None leaves each as it is saved.
-        mask_rate: Or the share that it hides.
-        device: Where encoders compute; None lets the model choose.
-        api_key: What callers must send; None asks for nothing, on this machine only.
-        cors_origins: Web pages of other origins that may call, as ``https://example.org``.
-        allowed_hosts: Further names by which the service may be called without a key.
-        body_bytes: Largest body of a request.
-        arrival_seconds: Longest time that the head of a request, and then its body, may take to
-            arrive.
-        connections: Most connections that are open at once.
-        most_texts: Most texts in one request, up to 10,000.
-        most_words: Most words in one text, premise included.
-        deadline_seconds: Longest time for the answer to one request.
-        drain_seconds: How long ``/readyz`` says no before the port is closed, after SIGTERM.
-        batch_copies: Most masked copies that a model scores at once.
-        waiting_copies: Most masked copies that wait for one model.
-        threads: Requests that are worked on at once; short ones have as many threads of their own.
-        waiting_requests: Further requests that wait for a thread.
-        log_texts: Whether texts appear in the log.
     """
 
-    host: str = "127.0.0.1"
-    port: int = 8000
-    processes: int = 1
-    models: tuple[str, ...] = ("news",)
-    keep: int | None = None
-    mask_rate: float | None = None
-    device: str | None = None
+    GROUP: ClassVar[str] = "Service"
+
+    host: Annotated[str, Option("Address to listen on; beyond this machine, a key is needed.")] = (
+        "127.0.0.1"
+    )
+    port: Annotated[int, Option("Port to listen on; 0 takes a free one.", least=0, most=65535)] = (
+        8000
+    )
+    processes: Annotated[
+        int,
+        Option("Processes that answer, each with models of its own; more for a CPU.", least=1),
+    ] = 1
+    models: Annotated[
+        tuple[str, ...],
+        Option(
+            "A model to serve, as for certify, or NAME=MODEL; may be given several times. The "
+            "first answers where a request names none.",
+            flag="model",
+            short="m",
+            repeated=True,
+            group=_MODELS,
+        ),
+    ] = ("news",)
+    keep: Annotated[
+        int | None, Option("Words that each copy shows.", "as saved", least=1, group=_MODELS)
+    ] = None
+    mask_rate: Annotated[
+        float | None,
+        Option("Or: share of words that is hidden.", least=0, below=1, group=_MODELS),
+    ] = None
+    device: Annotated[
+        str | None, Option("cpu, cuda and so on.", "a GPU if there is one", group=_MODELS)
+    ] = None
     api_key: str | None = field(default=None, repr=False)
-    cors_origins: tuple[str, ...] = ()
-    allowed_hosts: tuple[str, ...] = ()
-    body_bytes: int = 1 << 20
-    arrival_seconds: float = 10.0
-    connections: int = 1024
-    most_texts: int = 256
-    most_words: int = 2000
-    deadline_seconds: float = 30.0
-    drain_seconds: float = 1.0
-    batch_copies: int = 4096
-    waiting_copies: int = 1_000_000
-    threads: int = 16
-    waiting_requests: int = 128
-    log_texts: bool = False
+    cors_origins: Annotated[
+        tuple[str, ...],
+        Option(
+            "A web page of this origin, as https://example.org, may call; may be given several "
+            "times.",
+            flag="cors-origin",
+            repeated=True,
+            group=_ACCESS,
+        ),
+    ] = ()
+    allowed_hosts: Annotated[
+        tuple[str, ...],
+        Option(
+            "A further name by which the service may be called without a key.",
+            flag="allowed-host",
+            repeated=True,
+            group=_ACCESS,
+        ),
+    ] = ()
+    body_bytes: Annotated[int, Option("Largest body of a request.", above=0, group=_LIMITS)] = (
+        1 << 20
+    )
+    arrival_seconds: Annotated[
+        float,
+        Option(
+            "Most seconds for the head of a request to arrive, and its body.",
+            above=0,
+            flag="arrival",
+            group=_LIMITS,
+        ),
+    ] = 10.0
+    connections: Annotated[
+        int, Option("Most connections that are open.", above=0, group=_LIMITS)
+    ] = 1024
+    most_texts: Annotated[
+        int, Option("Most texts in one request, up to 10,000.", above=0, group=_LIMITS)
+    ] = 256
+    most_words: Annotated[
+        int, Option("Most words in one text, premise included.", above=0, group=_LIMITS)
+    ] = 2000
+    deadline_seconds: Annotated[
+        float, Option("Most seconds for one answer.", above=0, flag="deadline", group=_LIMITS)
+    ] = 30.0
+    drain_seconds: Annotated[
+        float,
+        Option(
+            "Seconds from SIGTERM, when /readyz says no, to closing the port.",
+            least=0,
+            flag="drain",
+            group=_LIMITS,
+        ),
+    ] = 1.0
+    batch_copies: Annotated[int, Option("Most copies scored at once.", above=0, group=_LIMITS)] = (
+        4096
+    )
+    waiting_copies: Annotated[
+        int, Option("Most copies that wait for a model; beyond it, 429.", above=0, group=_LIMITS)
+    ] = 1_000_000
+    threads: Annotated[
+        int,
+        Option(
+            "Requests that are worked on at once; short ones have as many threads of their own.",
+            above=0,
+            group=_LIMITS,
+        ),
+    ] = 16
+    waiting_requests: Annotated[
+        int, Option("Further requests that wait for a thread.", least=0, group=_LIMITS)
+    ] = 128
+    log_texts: Annotated[bool, Option("Write the texts to the log too.", group=_ACCESS)] = False
 
     def __post_init__(self) -> None:
-        if not 0 <= self.port <= _MOST_PORT:
-            raise OptionError(f"port must lie between 0 and {_MOST_PORT}, not {self.port!r}")
+        super().__post_init__()
         if not self.models:
-            raise OptionError("models is empty: name at least one, such as news")
-        for name in (
-            *("body_bytes", "arrival_seconds", "most_texts", "most_words", "deadline_seconds"),
-            *("batch_copies", "waiting_copies", "threads", "connections", "processes"),
-        ):
-            if not getattr(self, name) > 0:
-                raise OptionError(f"{name} must be above 0, not {getattr(self, name)!r}")
-        for name in ("arrival_seconds", "deadline_seconds", "drain_seconds"):
-            if math.isinf(getattr(self, name)):
-                raise OptionError(f"{name} must be a finite number, not {getattr(self, name)!r}")
-        for name in ("drain_seconds", "waiting_requests"):
-            if not getattr(self, name) >= 0:
-                raise OptionError(f"{name} must be at least 0, not {getattr(self, name)!r}")
+            raise OptionError("models is empty: name at least one, such as news", "models")
         for origin in self.cors_origins:
             if not origin.startswith(("http://", "https://")) or origin.count("/") != 2:
                 raise OptionError(

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from typing import TypeAlias
 
-from ranmask.certificates.families import Retention
-from ranmask.errors import OptionError
-from ranmask.options import SmoothingOptions
+from ranmask.errors import OptionError, TextError
+from ranmask.options import SmoothingOptions, SynonymOptions
 from ranmask.serving.problems import Problem
-from ranmask.smoothing.interface import CertifiedClassifier
-from ranmask.smoothing.smoothed import SmoothedClassifier
-from ranmask.smoothing.synonyms import SynonymSmoothedClassifier
-from ranmask.words import Text, split
+from ranmask.smoothing import masks
+from ranmask.words import Document, Text, document, split
+
+ReadText: TypeAlias = Document | TextError
+"""A text that was sent, read once; or why it cannot be used."""
 
 MOST_KEPT = 12_000_000
 """Most visible words in all copies of one text: about 100 MB, and what defaults never exceed."""
@@ -21,41 +21,55 @@ MOST_DRAWN = 200_000_000
 """Most words, visible or not, in all copies of one text that are drawn at random: about 10 s."""
 
 
-def check_size(texts: Sequence[Text], most_texts: int, most_words: int) -> None:
-    """Refuse more texts, or longer ones, than one request may hold."""
+def read_texts(texts: Sequence[Text], most_texts: int, most_words: int) -> list[ReadText]:
+    """The texts of a request; more of them, or longer ones, than one may hold are refused."""
     if len(texts) > most_texts:
         raise Problem(
             422,
             "too_many_texts",
             f"{len(texts)} texts are more than {most_texts}: send them in several requests",
         )
-    for index, text in enumerate(texts):
-        words = sum(len(split(part)) for part in ([text] if isinstance(text, str) else text))
+    read = list(map(_read, texts))
+    for index, (text, sent) in enumerate(zip(read, texts, strict=True)):
+        words = _words(text, sent)
         if words > most_words:
             raise Problem(
                 422,
                 "too_many_words",
                 f"text {index} has {words} words, more than {most_words}: cut it",
             )
+    return read
 
 
-def copies_of(smoothed: CertifiedClassifier, texts: Sequence[Text]) -> int:
+def _read(text: Text) -> ReadText:
+    try:
+        return document(text)
+    except TextError as error:
+        return error
+
+
+def _words(read: ReadText, sent: Text) -> int:
+    """The words of a text, those of its premise too."""
+    if isinstance(read, Document):
+        return len(read.words) + len(split(read.premise or ""))
+    return sum(len(split(part)) for part in ([sent] if isinstance(sent, str) else sent))
+
+
+def copies_of(options: SmoothingOptions | SynonymOptions, texts: Iterable[ReadText]) -> int:
     """How many copies a request asks for, at most; too many for the memory are refused.
 
     The few that a function is asked about again (`recheck`) are not counted.
     """
-    if not isinstance(smoothed, SmoothedClassifier | SynonymSmoothedClassifier):
-        return len(texts)
     total = 0
     for text in texts:
-        words = len(split(text if isinstance(text, str) else text[1]))
-        if not words:
+        if isinstance(text, TextError):
             continue
-        if isinstance(smoothed, SmoothedClassifier):
-            kept, copies = _masked(smoothed.options.resolved(), words)
+        words = len(text.words)
+        if isinstance(options, SmoothingOptions):
+            copies, kept = masks.copies_of(options, words)
         else:
-            options = smoothed.options.resolved()
-            kept, copies = words, options["estimation_masks"] + options["selection_masks"]
+            drawn = options.resolved()
+            copies, kept = drawn["estimation_masks"] + drawn["selection_masks"], words
         if copies * kept > MOST_KEPT or copies * words > MOST_DRAWN:
             raise OptionError(
                 f"{copies} copies that show {kept} of {words} words each are more than the service "
@@ -63,14 +77,3 @@ def copies_of(smoothed: CertifiedClassifier, texts: Sequence[Text]) -> int:
             )
         total += copies
     return total
-
-
-def _masked(options: SmoothingOptions, words: int) -> tuple[int, int]:
-    """How many words each copy of a text shows, and how many copies there are, at most."""
-    kept = Retention(options.keep, options.mask_rate).count(words)
-    masks = options.masks or 1
-    if options.certificate != "exact":
-        return kept, masks + (options.selection_masks or 0)
-    if options.family == "sampled":  # however many different ones there are
-        return kept, masks
-    return kept, min(masks, words if options.family == "windows" else math.comb(words, kept))

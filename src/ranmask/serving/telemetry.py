@@ -25,7 +25,7 @@ from prometheus_client import (
     multiprocess,
 )
 
-from ranmask.serving.pool import PoolFigures
+from ranmask.serving.scorer import PoolFigures
 
 LOG = logging.getLogger("ranmask.serving")
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"

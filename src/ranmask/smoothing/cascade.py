@@ -9,7 +9,7 @@ something: about the smoothed label, which it gives beside the shown one.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import fields
 from pathlib import Path
 from typing import Any
@@ -18,10 +18,11 @@ import numpy as np
 import numpy.typing as npt
 
 from ranmask.certificates.votes import as_scores
-from ranmask.errors import ModelError, OptionError, blaming
+from ranmask.errors import ModelError, blaming
 from ranmask.models.base import BaseClassifier, Scores, check_gives_scores
 from ranmask.models.full_text import score_full_texts
-from ranmask.models.record import CASCADE_PARTS
+from ranmask.models.model_config import CASCADE_PARTS
+from ranmask.options import CascadeOptions
 from ranmask.results import CascadeCertificate, CascadePrediction, Certificate, Prediction
 from ranmask.smoothing.interface import CertifiedClassifier
 from ranmask.words import Document, Text, documents
@@ -33,7 +34,6 @@ DETECTOR_LABELS = (CLEAN, ATTACKED)
 PLAIN, SMOOTHED, DETECTOR = CASCADE_PARTS
 """The two paths, and what chooses between them."""
 
-DEFAULT_THRESHOLD = 0.5
 
 _GRID = 2.0**-16  # suspicions are rounded to it: computed in another batch they move a little
 
@@ -57,11 +57,9 @@ class Cascade:
         plain: BaseClassifier,
         smoothed: CertifiedClassifier,
         detector: BaseClassifier,
-        threshold: float = DEFAULT_THRESHOLD,
+        threshold: float = CascadeOptions.threshold,
     ) -> None:
-        number = isinstance(threshold, int | float) and not isinstance(threshold, bool)
-        if not number or not 0 <= threshold <= 1:
-            raise OptionError(f"threshold must be a number from 0 to 1, not {threshold!r}")
+        CascadeOptions(threshold)
         if isinstance(smoothed, Cascade):
             raise ModelError(
                 "the smoothed part of a cascade is a cascade itself: give the classifier that is "
@@ -113,7 +111,7 @@ class Cascade:
 
     def save_pretrained(self, folder: str) -> None:
         """Save the three parts and the threshold; `store.load_classifier` loads them."""
-        from ranmask.models import pretrained, record
+        from ranmask.models import model_config, pretrained
 
         place = Path(folder)
         whole = {"mask_rate": 0.0, "ensemble": "score"}
@@ -121,11 +119,18 @@ class Cascade:
         self.smoothed.save_pretrained(str(place / SMOOTHED))
         names = self.detector.labels
         pretrained.save(self.detector, str(place / DETECTOR), options=whole, labels=names)
-        record.write(place, record.CASCADE, {"threshold": self.threshold}, record.CASCADE_PARTS)
+        model_config.write(
+            place, model_config.CASCADE, {"threshold": self.threshold}, model_config.CASCADE_PARTS
+        )
 
     def suspicions(self, texts: Sequence[Text | Document]) -> npt.NDArray[np.float64]:
         """The detector's score of ``attacked`` for each text, from 0 to 1."""
-        return self._suspicions(documents(texts))
+        if not texts:
+            return np.zeros(0)
+        rows = score_full_texts(self.detector, documents(texts))
+        scores = as_scores(rows, self.detector.outputs)
+        rounded: npt.NDArray[np.float64] = np.rint(scores[:, self._attacked] / _GRID) * _GRID
+        return rounded
 
     def suspected(self, suspicions: npt.NDArray[np.float64]) -> npt.NDArray[np.bool_]:
         """Which texts take the smoothed path: those whose suspicion is above the threshold."""
@@ -134,76 +139,16 @@ class Cascade:
 
     def plain_predictions(self, texts: Sequence[Text | Document]) -> list[Prediction]:
         """What the plain classifier says of each text, whatever the detector says."""
-        return self._plain(documents(texts))
-
-    def predict(self, texts: Sequence[Text | Document]) -> list[CascadePrediction]:
-        """The label that is shown, **with no certificate**, and the path that it comes from.
-
-        An attacker who fools the detector reaches the plain classifier.
-        """
-        read = documents(texts)
-        suspicions = self._suspicions(read)
-        suspected = self.suspected(suspicions)
-        smoothed = [text for text, one in zip(texts, suspected, strict=True) if one]
-        whole = [text for text, one in zip(read, suspected, strict=True) if not one]
-        with blaming(np.flatnonzero(suspected).tolist()):
-            answers = iter(self.smoothed.predict(smoothed) if smoothed else [])
-        with blaming(np.flatnonzero(~suspected).tolist()):
-            shown = iter(self._plain(whole))
-        return [
-            _with(
-                CascadePrediction,
-                next(answers) if one else next(shown),
-                path=SMOOTHED if one else PLAIN,
-                suspicion=float(suspicion),
-            )
-            for one, suspicion in zip(suspected, suspicions, strict=True)
-        ]
-
-    def certify(self, texts: Sequence[Text | Document]) -> list[CascadeCertificate]:
-        """The smoothed label with what is proved about it, and the label that is shown.
-
-        Guarantee: that of the smoothed classifier, for ``label``.  Nothing is proved of
-        ``shown_label``.
-        """
-        read = documents(texts)
-        certificates = self.smoothed.certify(texts)
-        suspicions = self._suspicions(read)
-        suspected = self.suspected(suspicions)
-        with blaming(np.flatnonzero(~suspected).tolist()):
-            whole = [text for text, one in zip(read, suspected, strict=True) if not one]
-            shown = iter(self._plain(whole))
-        results = []
-        for result, one, suspicion in zip(certificates, suspected, suspicions, strict=True):
-            label: Prediction | Certificate = result if one else next(shown)
-            certified = _with(
-                CascadeCertificate,
-                result,
-                shown_label=label.label,
-                shown_label_id=label.label_id,
-                path=SMOOTHED if one else PLAIN,
-                suspicion=float(suspicion),
-                assumes=(*result.assumes, _assumption(result)),
-            )
-            results.append(certified)
-        return results
-
-    def _suspicions(self, texts: Sequence[Document]) -> npt.NDArray[np.float64]:
-        if not texts:
-            return np.zeros(0)
-        scores = as_scores(score_full_texts(self.detector, texts), self.detector.outputs)
-        rounded: npt.NDArray[np.float64] = np.rint(scores[:, self._attacked] / _GRID) * _GRID
-        return rounded
-
-    def _plain(self, texts: Sequence[Document]) -> list[Prediction]:
         if not texts:
             return []
-        rows = score_full_texts(self.plain, texts)
+        read = documents(texts)
+        rows = score_full_texts(self.plain, read)
         shares: Scores = as_scores(rows, self.plain.outputs)
-        names = self.labels
+        labels = rows.argmax(axis=1).tolist()
+        names = self.labels or tuple(map(str, range(rows.shape[1])))
         return [
             Prediction(
-                label=str(label) if names is None else names[label],
+                label=names[label],
                 label_id=label,
                 votes=tuple(int(place == label) for place in range(len(row))),
                 scores=tuple(row),
@@ -214,9 +159,62 @@ class Cascade:
                 family="whole text",
                 ensemble="score",
             )
-            for text, label, row in zip(
-                texts, rows.argmax(axis=1).tolist(), shares.tolist(), strict=True
+            for text, label, row in zip(read, labels, shares.tolist(), strict=True)
+        ]
+
+    def predict(self, texts: Sequence[Text | Document]) -> list[CascadePrediction]:
+        """The label that is shown, **with no certificate**, and the path that it comes from.
+
+        An attacker who fools the detector reaches the plain classifier.
+        """
+        read = documents(texts)
+        suspicions = self.suspicions(read)
+        places = np.flatnonzero(self.suspected(suspicions)).tolist()
+        with blaming(places):
+            found = self.smoothed.predict([read[place] for place in places]) if places else []
+        answers = self._shown(read, dict(zip(places, found, strict=True)))
+        return [
+            _with(CascadePrediction, answer, path=path, suspicion=float(suspicion))
+            for (answer, path), suspicion in zip(answers, suspicions, strict=True)
+        ]
+
+    def certify(self, texts: Sequence[Text | Document]) -> list[CascadeCertificate]:
+        """The smoothed label with what is proved about it, and the label that is shown.
+
+        Guarantee: that of the smoothed classifier, for ``label``.  Nothing is proved of
+        ``shown_label``.
+        """
+        read = documents(texts)
+        certificates = self.smoothed.certify(read)
+        suspicions = self.suspicions(read)
+        places = np.flatnonzero(self.suspected(suspicions)).tolist()
+        answers = self._shown(read, {place: certificates[place] for place in places})
+        return [
+            _with(
+                CascadeCertificate,
+                result,
+                shown_label=answer.label,
+                shown_label_id=answer.label_id,
+                path=path,
+                suspicion=float(suspicion),
+                assumes=(*result.assumes, _assumption(result)),
             )
+            for result, (answer, path), suspicion in zip(
+                certificates, answers, suspicions, strict=True
+            )
+        ]
+
+    def _shown(
+        self, texts: Sequence[Document], smoothed: Mapping[int, Prediction | Certificate]
+    ) -> list[tuple[Prediction | Certificate, str]]:
+        """What is shown of each text, and its path: the smoothed answer by place, else plain's."""
+        places = [place for place in range(len(texts)) if place not in smoothed]
+        with blaming(places):
+            plain = self.plain_predictions([texts[place] for place in places])
+        by_place = dict(zip(places, plain, strict=True))
+        return [
+            (smoothed[place], SMOOTHED) if place in smoothed else (by_place[place], PLAIN)
+            for place in range(len(texts))
         ]
 
 

@@ -23,7 +23,8 @@ import numpy as np
 import numpy.typing as npt
 
 from ranmask.certificates import families
-from ranmask.certificates.families import Family, kept_count
+from ranmask.certificates.families import Family
+from ranmask.certificates.kept import kept_count
 from ranmask.errors import ClassifierError, OptionError, RanmaskError
 from ranmask.models.base import BaseClassifier, MaskedCopies
 from ranmask.models.synonyms import Sample

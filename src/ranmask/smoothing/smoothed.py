@@ -15,10 +15,10 @@ from typing import Any
 
 from ranmask.certificates.distinct import distinct_radii
 from ranmask.certificates.exact import exact_radii
-from ranmask.certificates.families import FamilyChoice, Sampling
+from ranmask.certificates.kept import FamilyChoice, Sampling
 from ranmask.certificates.sampled import sampled_radius
 from ranmask.errors import ClassifierError, ModelError, OptionError
-from ranmask.models.base import BaseClassifier, Hiding, MaskedCopies, Scores
+from ranmask.models.base import BaseClassifier, MaskedCopies, Scores
 from ranmask.models.synonyms import Sample
 from ranmask.options import (
     CERTIFICATES,
@@ -27,15 +27,17 @@ from ranmask.options import (
     DEFAULT_MASKS,
     CertificateKind,
     Ensemble,
+    ModelOptions,
     SmoothingOptions,
     Threat,
+    check_saved,
     for_certificate,
     overridden,
 )
 from ranmask.results import Certificate, ShownCertificate
 from ranmask.smoothing.masks import MaskedText, MaskSampler, WordLosses
 from ranmask.smoothing.voting import ScoredTexts, VotingClassifier, load_base
-from ranmask.words import Document, Text, documents
+from ranmask.words import Document, Hiding, Text, documents
 
 COMPARED: tuple[CertificateKind, ...] = ("exact", "ablation", "paper", "paper-as-printed")
 """The certificates that tables set side by side."""
@@ -183,16 +185,18 @@ class SmoothedClassifier(VotingClassifier[SmoothingOptions, MaskedText]):
         from safetensors only and no code that comes with a model is run.  ``options`` are those
         of `SmoothedClassifier`.
         """
-        from ranmask.models import pretrained, record
+        from ranmask.models import model_config, pretrained
 
-        known = pretrained.saved_record(str(folder_or_id), revision)
-        if known.kind == record.SYNONYMS:
+        known = pretrained.saved_config(str(folder_or_id), revision)
+        if known.kind == model_config.SYNONYMS:
             raise ModelError(
                 f"{str(folder_or_id)!r} holds a classifier that is smoothed by synonyms, not by "
                 "masks: load its folder with SynonymSmoothedClassifier.from_pretrained, or "
                 "with ranmask.smoothing.store.load_classifier"
             )
         saved = known.smoothing
+        if known.kind != model_config.CASCADE:  # which `load_base` refuses
+            check_saved(known.path, saved, SmoothingOptions, ModelOptions)
         if device is not None or dtype is not None or hide is not None:
             saved.pop("tolerance", None)  # it was given for another computation
         named = {"keep": keep, "mask_rate": mask_rate, "hide": hide}

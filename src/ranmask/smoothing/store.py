@@ -12,10 +12,11 @@ from pathlib import Path
 from typing import Any
 
 from ranmask.errors import ModelError, OptionError, OutputError
-from ranmask.models import SHIPPED_FOLDER, pretrained, record
+from ranmask.models import SHIPPED_FOLDER, model_config, pretrained
 from ranmask.models.base import BaseClassifier
 from ranmask.models.blend import Blend
-from ranmask.smoothing.cascade import DEFAULT_THRESHOLD, Cascade
+from ranmask.options import CascadeOptions, ModelOptions, SmoothingOptions, check_saved
+from ranmask.smoothing.cascade import Cascade
 from ranmask.smoothing.interface import CertifiedClassifier
 from ranmask.smoothing.smoothed import SmoothedClassifier
 from ranmask.smoothing.synonyms import SynonymSmoothedClassifier
@@ -65,16 +66,16 @@ def load_classifier(model: str, **options: Any) -> CertifiedClassifier:
     given = {key: value for key, value in options.items() if value is not None}
     if model in SHIPPED:
         return load_default(model, **given)
-    _check_spelling(model)
+    check_spelling(model)
     if _FUNCTION.fullmatch(model) and not Path(model).is_dir():
         for key in _MODEL_ONLY:
             if key in given:
                 raise OptionError(f"{key}={given[key]!r} means nothing for a Python function")
         return SmoothedClassifier(_import(model), **given)
-    known = _record_of(Path(model))
-    if known is not None and known.kind == record.SYNONYMS:
+    known = model_config.of_folder(Path(model))
+    if known is not None and known.kind == model_config.SYNONYMS:
         return SynonymSmoothedClassifier.from_pretrained(model, **given)
-    if known is not None and known.kind == record.CASCADE:
+    if known is not None and known.kind == model_config.CASCADE:
         return _load_cascade(Path(model), known, given)
     return SmoothedClassifier.from_pretrained(model, **given)
 
@@ -84,8 +85,8 @@ def load_with_any_keep(model: str, **options: Any) -> CertifiedClassifier:
 
     A model that was never smoothed has no ``keep`` of its own, and one that masks no word has none.
     """
-    known = None if model in SHIPPED else _record_of(Path(model))
-    if known is not None and known.kind in (record.SYNONYMS, record.CASCADE):
+    known = None if model in SHIPPED else model_config.of_folder(Path(model))
+    if known is not None and known.kind in (model_config.SYNONYMS, model_config.CASCADE):
         return load_classifier(model, **options)
     return load_classifier(model, **{**options, "keep": 1})
 
@@ -112,12 +113,16 @@ def blend_folders(parts: Sequence[str], output: Path) -> SmoothedClassifier:
     )
     names = [f"part{number}" for number in range(1, len(parts) + 1)]
     inside = dict(zip(names, folders, strict=True))
-    _copy_into(output, inside, record.BLEND, blended.options.to_dict())
+    _copy_into(output, inside, model_config.BLEND, blended.options.to_dict())
     return blended
 
 
 def cascade_folders(
-    plain: str, smoothed: str, detector: str, output: Path, threshold: float = DEFAULT_THRESHOLD
+    plain: str,
+    smoothed: str,
+    detector: str,
+    output: Path,
+    threshold: float = CascadeOptions.threshold,
 ) -> Cascade:
     """Copy three models into one folder that holds their `Cascade`, which carries no certificate.
 
@@ -125,30 +130,31 @@ def cascade_folders(
     """
     given = _free_of(output, (plain, smoothed, detector))
     whole = [folder.resolve() for folder in given]  # ./news is no name of a shipped model
-    folders = dict(zip(record.CASCADE_PARTS, whole, strict=True))
+    folders = dict(zip(model_config.CASCADE_PARTS, whole, strict=True))
     cascade = _cascade(folders, threshold, device="cpu")
-    _copy_into(output, folders, record.CASCADE, {"threshold": cascade.threshold})
+    _copy_into(output, folders, model_config.CASCADE, {"threshold": cascade.threshold})
     return cascade
 
 
-def _check_spelling(model: str) -> None:
+def check_spelling(model: str) -> None:
     """Raise where a name is almost that of a shipped model; the hub is not asked for it."""
-    if "/" in model or Path(model).exists():
+    if model in SHIPPED or "/" in model or Path(model).exists():
         return
     if meant := difflib.get_close_matches(model.lower(), SHIPPED, 1):
         raise ModelError(f"there is no model or folder {model!r}: did you mean {meant[0]!r}?")
 
 
-def _load_cascade(folder: Path, known: record.Record, given: dict[str, Any]) -> Cascade:
+def _load_cascade(folder: Path, known: model_config.ModelConfig, given: dict[str, Any]) -> Cascade:
     """A cascade from its folder; how texts are masked and certified is the smoothed part's."""
     for key in ("labels", "revision"):
         if key in given:
             raise OptionError(f"{key}={given[key]!r} means nothing for a cascade: leave it out")
+    check_saved(known.path, known.smoothing, CascadeOptions)
     folders = {part: folder / part for part in known.parts}
     for part, inside in folders.items():
         if not inside.is_dir():
             raise ModelError(f"the cascade in {str(folder)!r} has no folder {part!r}")
-    return _cascade(folders, known.smoothing.get("threshold", DEFAULT_THRESHOLD), **given)
+    return _cascade(folders, CascadeOptions(**known.smoothing).threshold, **given)
 
 
 def _cascade(
@@ -160,23 +166,20 @@ def _cascade(
     **smoothing: Any,
 ) -> Cascade:
     def computed(part: str) -> dict[str, Any]:
-        known = _record_of(folders[part])
-        if known is not None and known.kind == record.WORDS:
+        known = model_config.of_folder(folders[part])
+        if known is not None and known.kind == model_config.WORDS:
             return {}  # neither weights to convert nor a device to choose
         return {"device": device, "dtype": dtype}
 
     def whole(part: str) -> BaseClassifier:
-        saved = pretrained.saved_options(str(folders[part]))
+        known = pretrained.saved_config(str(folders[part]))
+        saved = known.smoothing
+        check_saved(known.path, saved, SmoothingOptions, ModelOptions)
         hiding = {key: saved[key] for key in ("hide", "mask_token") if key in saved}
         return pretrained.load(str(folders[part]), **hiding, **computed(part))
 
     smoothed = load_classifier(str(folders["smoothed"]), **computed("smoothed"), **smoothing)
     return Cascade(whole("plain"), smoothed, whole("detector"), threshold)
-
-
-def _record_of(folder: Path) -> record.Record | None:
-    path = folder / record.FILE_NAME
-    return record.read(path) if path.is_file() else None
 
 
 def _free_of(output: Path, parts: Sequence[str]) -> list[Path]:
@@ -201,7 +204,7 @@ def _copy_into(
         shutil.rmtree(partial, ignore_errors=True)
         for name, folder in parts.items():
             shutil.copytree(folder, partial / name)
-        record.write(partial, kind, options, list(parts))
+        model_config.write(partial, kind, options, list(parts))
         partial.replace(output)
     except OSError as error:
         raise OutputError(f"cannot write {output}: {error}") from error

@@ -14,7 +14,7 @@ from typing import Any
 
 from ranmask.certificates.safer import synonym_radius
 from ranmask.errors import ModelError, OptionError
-from ranmask.models import record
+from ranmask.models import model_config
 from ranmask.models.base import BaseClassifier, DrawnCopies, Scores
 from ranmask.models.synonyms import Sample, SynonymSets
 from ranmask.options import (
@@ -23,7 +23,9 @@ from ranmask.options import (
     SAFER,
     SYNONYMS,
     Ensemble,
+    ModelOptions,
     SynonymOptions,
+    check_saved,
 )
 from ranmask.results import Certificate
 from ranmask.smoothing.voting import VotingClassifier, load_base
@@ -69,7 +71,7 @@ class SynonymSmoothedClassifier(VotingClassifier[SynonymOptions, DrawnCopies]):
     ('positive', 3)
     """
 
-    _KIND = record.SYNONYMS
+    _KIND = model_config.SYNONYMS
 
     def __init__(
         self,
@@ -124,13 +126,14 @@ class SynonymSmoothedClassifier(VotingClassifier[SynonymOptions, DrawnCopies]):
             )
         if not Path(folder).is_dir():
             raise ModelError(f"there is no folder {str(folder)!r}")
-        known = pretrained.saved_record(str(folder))
-        if known.kind != record.SYNONYMS:
+        known = pretrained.saved_config(str(folder))
+        if known.kind != model_config.SYNONYMS:
             raise ModelError(
                 f"{str(folder)!r} holds no classifier that is smoothed by synonyms: load it with "
                 "SmoothedClassifier.from_pretrained, or give a BaseClassifier and SynonymSets"
             )
         saved = dict(known.smoothing)
+        check_saved(known.path, saved, SynonymOptions, ModelOptions)
         if device is not None or dtype is not None:
             saved.pop("tolerance", None)  # it was given for another computation
         saved |= {name: value for name, value in options.items() if value is not None}

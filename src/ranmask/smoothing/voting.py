@@ -18,11 +18,10 @@ from ranmask.certificates.assumed import assumptions
 from ranmask.certificates.exact import Radius
 from ranmask.certificates.votes import Votes, count_votes
 from ranmask.errors import ClassifierError, OptionError
-from ranmask.models import record
+from ranmask.models import model_config
 from ranmask.models.base import (
     BaseClassifier,
     DrawnCopies,
-    Hiding,
     MaskedCopies,
     Scores,
     check_gives_scores,
@@ -33,7 +32,7 @@ from ranmask.models.synonyms import Sample
 from ranmask.options import SmoothingOptions, SynonymOptions
 from ranmask.results import Certificate, Prediction
 from ranmask.smoothing.masks import MaskedText
-from ranmask.words import Document, Text, documents
+from ranmask.words import Document, Hiding, Text, documents
 
 COPIES_AT_ONCE = 1 << 15
 """Copies of several texts that are scored together."""
@@ -58,7 +57,7 @@ class VotingClassifier(ABC, Generic[_Options, _Copies]):
     """
 
     _covered: Mapping[str, Any] = MappingProxyType({})  # what only this certificate assumes
-    _KIND: ClassVar[str] = record.ENCODER  # what the record of a saved encoder calls it
+    _KIND: ClassVar[str] = model_config.ENCODER  # what the record of a saved encoder calls it
 
     def __init__(
         self,
@@ -114,6 +113,10 @@ class VotingClassifier(ABC, Generic[_Options, _Copies]):
             **({} if self._rechecked is None else {"recheck": self._rechecked}),
             "options": resolved if isinstance(resolved, dict) else resolved.to_dict(),
         }
+
+    def options_with(self, **given: Any) -> _Options:
+        """The options of this classifier `with_options`, without building it."""
+        return type(self.options)(**self._overridden(given))
 
     def with_options(self, *, base: BaseClassifier | None = None, **given: Any) -> Self:
         """This classifier with other options, or over another base classifier.

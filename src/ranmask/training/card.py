@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ranmask.metrics import class_table
@@ -11,141 +11,132 @@ from ranmask.metrics import class_table
 def model_card(run: Mapping[str, Any], measured: Mapping[str, Any]) -> str:
     """A README for the folder of a trained model, in Markdown."""
     body = _language_model if run["kind"] == "mlm" else _classifier
-    return "\n".join([f"# {run['train']['name']}, {run['kind']}", "", *body(run, measured)]) + "\n"
+    return f"# {run['train']['name']}, {run['kind']}\n\n{body(run, measured)}"
 
 
-def _classifier(run: Mapping[str, Any], measured: Mapping[str, Any]) -> list[str]:
-    safer = run.get("defence", {}).get("name") == "safer"
-    name = "SynonymSmoothedClassifier" if safer else "SmoothedClassifier"
-    return [
-        *_promise(run),
-        "",
-        "```python",
-        f"from ranmask import {name}",
-        "",
-        f'classifier = {name}.from_pretrained("path/to/this/folder")',
-        'classifier.certify(["..."])',
-        "```",
-        "",
-        f"- Classes: {', '.join(run['train']['label_names'])}",
-        *_origin(run),
-        "",
-        "## Measured on validation",
-        "",
-        f"{measured['texts']:,} texts of the validation rows above, {_certificate(run)}. CR@d is",
-        "the share of all texts whose label is right and certified at d changed words."
-        + _chosen(run),
-        "",
-        *_table(measured),
-        "",
-        f"Naming the largest class for every text has accuracy {measured['majority']:.3f}. The",
-        f"mean recall of the classes (balanced accuracy) is {measured['balanced_accuracy']:.3f}.",
-        "Of each class, recall and CR@d are shares of its own texts.",
-        "",
-        *_classes(measured),
-        *_unlearned(measured),
-        "",
-        *_options(run),
-        "",
-        "## Limits",
-        "",
-        "The radius says that the label is stable, not that it is right. `Certificate.assumes`",
-        "lists what it rests on.",
-    ]
+def _classifier(run: Mapping[str, Any], measured: Mapping[str, Any]) -> str:
+    defence = run.get("defence", {})
+    name = "SynonymSmoothedClassifier" if defence.get("name") == "safer" else "SmoothedClassifier"
+    copies = defence.get("validation")  # what SAFER was measured with
+    proof = "exact certificate" if copies is None else f"from {copies['masks']} copies of each"
+    shares = measured["certified_accuracy"][1:9]
+    head = ["accuracy", "median radius", *(f"CR@{d}" for d in range(1, len(shares) + 1))]
+    radius = measured["median_radius"]
+    row = [f"{measured['accuracy']:.3f}", "none" if radius is None else str(radius)]
+    classes_head, classes, left_out = class_table(measured["classes"])
+    shown = f"\n\nShown: {left_out}." if left_out else ""
+    unlearned = "\n\n**No better than naming the largest class for every text: do not use it.**"
+    return f"""\
+{_promise(run)}
+
+```python
+from ranmask import {name}
+
+classifier = {name}.from_pretrained("path/to/this/folder")
+classifier.certify(["..."])
+```
+
+- Classes: {", ".join(run["train"]["label_names"])}
+{_origin(run)}
+
+## Measured on validation
+
+{measured["texts"]:,} texts of the validation rows above, {proof}. CR@d is
+the share of all texts whose label is right and certified at d changed words.{_chosen(run)}
+
+{_table(head, [[*row, *(f"{value:.3f}" for value in shares)]])}
+
+Naming the largest class for every text has accuracy {measured["majority"]:.3f}. The
+mean recall of the classes (balanced accuracy) is {measured["balanced_accuracy"]:.3f}.
+Of each class, recall and CR@d are shares of its own texts.
+
+{_table(classes_head, classes)}{shown}{"" if measured["beats_majority"] else unlearned}
+
+{_options(run)}
+
+## Limits
+
+The radius says that the label is stable, not that it is right. `Certificate.assumes`
+lists what it rests on.
+"""
 
 
-def _promise(run: Mapping[str, Any]) -> list[str]:
+def _promise(run: Mapping[str, Any]) -> str:
     """What a user may expect of its labels."""
     defence = run.get("defence", {}).get("name", "none")
     if defence == "safer":
-        return [
-            "A text classifier to be smoothed with `ranmask` by random synonyms (SAFER). Labels",
-            "come with a proved radius: a number of words that may be replaced, **each by a word",
-            "that the table of synonyms lists for it**. Any other change is not covered.",
-        ]
+        return """\
+A text classifier to be smoothed with `ranmask` by random synonyms (SAFER). Labels
+come with a proved radius: a number of words that may be replaced, **each by a word
+that the table of synonyms lists for it**. Any other change is not covered."""
     if run["options"].get("mask_rate") != 0:
         learned = "" if defence == "none" else f" It was trained with {defence}, too."
-        return [
+        return (
             "A text classifier to be smoothed with `ranmask`: its labels come with a proved radius."
             + learned
-        ]
+        )
     against = "without a defence" if defence == "none" else f"with the defence {defence}"
-    return [
-        f"A plain text classifier, trained {against} on whole texts. **Nothing is proved about its",
-        "labels**: its radius is 0, whatever the text.",
-    ]
+    return f"""\
+A plain text classifier, trained {against} on whole texts. **Nothing is proved about its
+labels**: its radius is 0, whatever the text."""
 
 
-def _certificate(run: Mapping[str, Any]) -> str:
-    copies = run.get("defence", {}).get("validation")  # what SAFER was measured with
-    return "exact certificate" if copies is None else f"from {copies['masks']} copies of each"
+def _language_model(run: Mapping[str, Any], measured: Mapping[str, Any]) -> str:
+    return f"""\
+A masked language model: it says which tokens fit a masked place of a text. It is no
+classifier. It was made with `ranmask` for attacks that look for words that fit, and for
+masking that weighs words by a language model.
+
+```python
+from transformers import AutoModelForMaskedLM, AutoTokenizer
+
+model = AutoModelForMaskedLM.from_pretrained("path/to/this/folder")
+tokenizer = AutoTokenizer.from_pretrained("path/to/this/folder")
+```
+
+{_origin(run)}
+
+## Measured on validation
+
+{measured["texts"]:,} texts of the validation rows above, with {measured["tokens"]:,} \
+tokens hidden, the same ones at
+every evaluation.{_chosen(run)}
+Loss is the mean of a hidden token, in nats; perplexity is its exponential. Models of
+another vocabulary do not compare.
+
+| loss | perplexity |
+|---|---|
+| {measured["validation_loss"]:.4f} | {measured["perplexity"]:.2f} |
+
+{_options(run)}
+
+## Limits
+
+It knows texts like those above. What it says fits may mean something else, and a text
+that it finds unlikely may be perfectly good. No label was used to train it.
+"""
 
 
-def _language_model(run: Mapping[str, Any], measured: Mapping[str, Any]) -> list[str]:
-    return [
-        "A masked language model: it says which tokens fit a masked place of a text. It is no",
-        "classifier. It was made with `ranmask` for attacks that look for words that fit, and for",
-        "masking that weighs words by a language model.",
-        "",
-        "```python",
-        "from transformers import AutoModelForMaskedLM, AutoTokenizer",
-        "",
-        'model = AutoModelForMaskedLM.from_pretrained("path/to/this/folder")',
-        'tokenizer = AutoTokenizer.from_pretrained("path/to/this/folder")',
-        "```",
-        "",
-        *_origin(run),
-        "",
-        "## Measured on validation",
-        "",
-        f"{measured['texts']:,} texts of the validation rows above, with {measured['tokens']:,} "
-        "tokens hidden, the same ones at",
-        "every evaluation." + _chosen(run),
-        "Loss is the mean of a hidden token, in nats; perplexity is its exponential. Models of",
-        "another vocabulary do not compare.",
-        "",
-        "| loss | perplexity |",
-        "|---|---|",
-        f"| {measured['validation_loss']:.4f} | {measured['perplexity']:.2f} |",
-        "",
-        *_options(run),
-        "",
-        "## Limits",
-        "",
-        "It knows texts like those above. What it says fits may mean something else, and a text",
-        "that it finds unlikely may be perfectly good. No label was used to train it.",
-    ]
-
-
-def _origin(run: Mapping[str, Any]) -> list[str]:
+def _origin(run: Mapping[str, Any]) -> str:
     """What it was made of."""
     terms = run["train"].get("terms")
-    return [
-        f"- Trained on: {_data(run['train'])}",
-        f"- Validation: {_data(run['validation'])}",
-        *([f"- Terms of the data: {terms}"] if terms else []),
-        f"- Kind: {run['kind']}" + (f", from {run['base']}" if run.get("base") else ""),
-    ]
+    lines = [f"- Trained on: {_data(run['train'])}", f"- Validation: {_data(run['validation'])}"]
+    lines += [f"- Terms of the data: {terms}"] if terms else []
+    lines += [f"- Kind: {run['kind']}" + (f", from {run['base']}" if run.get("base") else "")]
+    return "\n".join(lines)
 
 
-def _options(run: Mapping[str, Any]) -> list[str]:
-    given = {**run["options"], **_defence(run)}.items()
-    return [
-        "## Options",
-        "",
-        *(f"- `{name}`: {value}" for name, value in given if value is not None),
-    ]
-
-
-def _defence(run: Mapping[str, Any]) -> dict[str, Any]:
-    """The options of the defence, if there is one; a table of neighbours by its name."""
-    given = dict(run.get("defence", {}))
-    name = given.pop("name", "none")
-    plain = {
-        key: value.get("name", value) if isinstance(value, Mapping) else value
-        for key, value in given.items()
-    }
-    return {} if name == "none" else {"defence": name, **plain}
+def _options(run: Mapping[str, Any]) -> str:
+    """All options; of a defence too, if there is one, a table of neighbours by its name."""
+    defence = dict(run.get("defence", {}))
+    options = dict(run["options"])
+    name = defence.pop("name", "none")
+    if name != "none":
+        options |= {"defence": name}
+        for key, value in defence.items():
+            options[key] = value.get("name", value) if isinstance(value, Mapping) else value
+    lines = [f"- `{name}`: {value}" for name, value in options.items() if value is not None]
+    return "\n".join(["## Options", "", *lines])
 
 
 def _chosen(run: Mapping[str, Any]) -> str:
@@ -161,25 +152,6 @@ def _data(corpus: Mapping[str, Any]) -> str:
     return f"{corpus['name']} {corpus['split']}, {corpus['rows']:,} rows{note}"
 
 
-def _table(measured: Mapping[str, Any]) -> list[str]:
-    shown = measured["certified_accuracy"][1:9]
-    head = " | ".join(["accuracy", "median radius", *(f"CR@{d}" for d in range(1, len(shown) + 1))])
-    radius = measured["median_radius"]
-    row = " | ".join(
-        [f"{measured['accuracy']:.3f}", "none" if radius is None else str(radius)]
-        + [f"{value:.3f}" for value in shown]
-    )
-    return [f"| {head} |", "|" + "---|" * (len(shown) + 2), f"| {row} |"]
-
-
-def _classes(measured: Mapping[str, Any]) -> list[str]:
-    head, rows, left_out = class_table(measured["classes"])
-    lines = [f"| {' | '.join(head)} |", "|" + "---|" * len(head)]
-    lines += [f"| {' | '.join(row)} |" for row in rows]
-    return [*lines, *(["", f"Shown: {left_out}."] if left_out else [])]
-
-
-def _unlearned(measured: Mapping[str, Any]) -> list[str]:
-    if measured["beats_majority"]:
-        return []
-    return ["", "**No better than naming the largest class for every text: do not use it.**"]
+def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    lines = [f"| {' | '.join(cells)} |" for cells in (head, *rows)]
+    return "\n".join([lines[0], "|" + "---|" * len(head), *lines[1:]])

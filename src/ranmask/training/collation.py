@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -20,71 +21,52 @@ _GPU_ROWS = 64  # fewer rows keep a GPU waiting for the next launch
 _NO_LIMIT = 1 << 40
 
 
+@dataclass(frozen=True, eq=False)
 class Collator:
     """Builds the batch of a training step.
 
     A batch holds ``parts`` (inputs of the model's forward) with their ``bodies`` (where a row holds
     the text itself, and not its premise), and for the rows of all parts in their order ``text``
-    and ``copy``; for each text its ``classes`` (not ``labels``: the trainer
-    must not count them), ``present``, ``met`` and ``words_per_copy``, as `losses` takes them; and
-    a ``seed`` of its own.
+    and ``copy``; for each text its ``classes`` (not ``labels``: the trainer must not count them),
+    ``present``, ``met`` and ``words_per_copy``, as `losses` takes them; and a ``seed``.
     """
 
-    def __init__(
-        self,
-        base: HuggingFaceClassifier,
-        documents: Sequence[Document],
-        labels: Sequence[int],
-        plan: MaskingPlan,
-        target_words: int,
-        defence: Defence,
-        *,
-        on_gpu: bool = False,
-    ) -> None:
-        self._base = base
-        self._documents = documents
-        self._labels = labels
-        self._plan = plan
-        self._target_words = target_words
-        self._defence = defence
-        self._least_rows = _GPU_ROWS if on_gpu else 1
+    base: HuggingFaceClassifier
+    documents: Sequence[Document]
+    labels: Sequence[int]
+    plan: MaskingPlan
+    target_words: int
+    defence: Defence
+    on_gpu: bool = False
 
     def __call__(self, turns: Sequence[Turn]) -> dict[str, Any]:
         """The batch of these texts' turns."""
         draws, rows = [], []
         for turn in turns:
-            document = self._defence.reads(self._documents[turn.row], self._plan.text_seed(turn))
-            words = self._base.words_read(document)
-            draw = self._plan.draw(words, turn)
+            document = self.defence.reads(self.documents[turn.row], self.plan.text_seed(turn))
+            words = self.base.words_read(document)
+            draw = self.plan.draw(words, turn)
             draws.append(draw)
-            rows.append(self._base.encoder.rows(MaskedCopies(document, words, draw.sets)))
+            rows.append(self.base.encoder.rows(MaskedCopies(document, words, draw.sets)))
         sizes = np.array([len(draw.sets) for draw in draws])
-        plan = list(
-            batches(
-                rows,
-                tokens=_NO_LIMIT,
-                least_rows=max(self._least_rows, -(-int(sizes.sum()) // _PARTS)),
-                pad_id=self._base.encoder.pad_id,
-            )
-        )
+        least_rows = max(_GPU_ROWS if self.on_gpu else 1, -(-int(sizes.sum()) // _PARTS))
+        pad_id = self.base.encoder.pad_id
+        plan = list(batches(rows, tokens=_NO_LIMIT, least_rows=least_rows, pad_id=pad_id))
         order = np.concatenate([batch.places for batch in plan])
         text = np.repeat(np.arange(len(turns)), sizes)
         copy = np.arange(len(text)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
-        starts = np.repeat([one.first_body_place for one in rows], sizes)
-        met = [[draw.met(changed) for changed in range(self._target_words + 1)] for draw in draws]
+        starts = torch.tensor([of_text.first_body_place for of_text in rows])[text]
+        met = [[draw.met(changed) for changed in range(self.target_words + 1)] for draw in draws]
         return {
-            "parts": [self._base.inputs(batch) for batch in plan],
-            "bodies": [_from(batch.ids.shape[1], starts[batch.places]) for batch in plan],
+            "parts": [self.base.inputs(batch) for batch in plan],
+            "bodies": [
+                torch.arange(batch.ids.shape[1]) >= starts[batch.places][:, None] for batch in plan
+            ],
             "text": torch.from_numpy(text[order]),
             "copy": torch.from_numpy(copy[order]),
-            "classes": torch.tensor([self._labels[turn.row] for turn in turns]),
+            "classes": torch.tensor([self.labels[turn.row] for turn in turns]),
             "present": torch.from_numpy(np.arange(sizes.max()) < sizes[:, None]),
             "met": torch.tensor(met),
             "words_per_copy": torch.tensor([draw.words_per_copy for draw in draws]),
-            "seed": torch.tensor(self._plan.step_seed(turns[0])),
+            "seed": torch.tensor(self.plan.step_seed(turns[0])),
         }
-
-
-def _from(width: int, starts: Any) -> torch.Tensor:
-    """For each row, the places from its start on."""
-    return torch.arange(width) >= torch.from_numpy(starts)[:, None]

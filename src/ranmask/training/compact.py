@@ -54,23 +54,17 @@ def keep_tokens(model: Any, tokenizer: Any, words: Iterable[str], size: int) -> 
             f"vocabulary={size} is too small: special tokens and single characters are "
             f"{len(chosen)}"
         )
-    counts = _token_counts(tokenizer, words)
+    of_words = Counter(words)
+    counts: Counter[int] = Counter()
+    encoded = tokenizer(list(of_words), add_special_tokens=False, verbose=False)["input_ids"]
+    for ids, times in zip(encoded, of_words.values(), strict=True):
+        for token in ids:
+            counts[token] += times
     rest = sorted(vocabulary.keys() - chosen, key=lambda t: (-counts[vocabulary[t]], vocabulary[t]))
     chosen.update(rest[: size - len(chosen)])
     kept = sorted(chosen, key=vocabulary.__getitem__)
     _cut_embeddings(model, [vocabulary[token] for token in kept])
     return _reduced(tokenizer, {token: index for index, token in enumerate(kept)})
-
-
-def _token_counts(tokenizer: Any, words: Iterable[str]) -> Counter[int]:
-    counted = Counter(words)
-    distinct = list(counted)
-    counts: Counter[int] = Counter()
-    encoded = tokenizer(distinct, add_special_tokens=False, verbose=False)["input_ids"]
-    for word, ids in zip(distinct, encoded, strict=True):
-        for token in ids:
-            counts[token] += counted[word]
-    return counts
 
 
 def _cut_embeddings(model: Any, kept: list[int]) -> None:

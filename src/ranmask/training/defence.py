@@ -28,12 +28,9 @@ class Defence:
 
     def description(self) -> dict[str, Any]:
         """What determines it, for the record of a run: plain JSON values."""
-        described: dict[str, Any] = {"name": self.name}
         own: tuple[Field[Any], ...] = fields(self) if is_dataclass(self) else ()
-        for one in own:
-            if one.init:
-                described[one.name] = _plain(getattr(self, one.name))
-        return described
+        options = {field.name: _plain(getattr(self, field.name)) for field in own if field.init}
+        return {"name": self.name, **options}
 
     def begin(self, base: HuggingFaceClassifier) -> None:
         """Told what learns, before its first step: the tokens of its vocabulary, for one."""
@@ -66,8 +63,7 @@ class Defence:
 
 
 def _plain(value: Any) -> Any:
-    described = getattr(value, "description", None)
-    if described is None:
+    if not hasattr(value, "description"):
         return value
     # A table is the same wherever it lies.
-    return {key: one for key, one in described().items() if key != "source"}
+    return {key: what for key, what in value.description().items() if key != "source"}

@@ -1,13 +1,13 @@
 """Training an encoder to be smoothed: `train_encoder`.
 
-Two phases (`trainer`): masked training, then vote training from its best checkpoint.  Ours is
-what is fed in (`masking`, `collation`), what is minimised (`losses`), and what "best" means:
-certified accuracy on validation.  A run that was killed ends where an uninterrupted one does.
+Masked training, then vote training from its best checkpoint.  Ours is what is fed in (`masking`,
+`collation`), what is minimised (`losses`), and what "best" means: certified accuracy on validation.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,24 +15,31 @@ from ranmask.errors import DataError, MissingDependencyError, OptionError
 from ranmask.metrics import CertifiedSummary
 from ranmask.smoothing.interface import CertifiedClassifier
 from ranmask.training.defence import Defence
-from ranmask.training.evaluating import certified_summary
+from ranmask.training.evaluating import certified_score, certified_summary, figures
+from ranmask.training.masking import MaskingPlan, Turn
 from ranmask.training.options import TrainingOptions
-from ranmask.training.records import Report, RunFolder, check_corpora, figures
+from ranmask.training.records import Report, RunFolder, check_corpora, description
 from ranmask.words import Document, documents
 
 try:
     import torch
     import transformers
+    from torch.nn import functional
 
-    from ranmask.models import pair_head
+    from ranmask.models import hub, pair_head
     from ranmask.models.huggingface import HuggingFaceClassifier
-    from ranmask.training import bases, compact, processes
-    from ranmask.training.trainer import best_checkpoint, phase_names, phases
+    from ranmask.training import compact, losses, processes
+    from ranmask.training.collation import Collator
+    from ranmask.training.step import Step
+    from ranmask.training.trainer import Phase, train_phase
 except ImportError as error:
     raise MissingDependencyError("PyTorch, transformers or accelerate", "train") from error
 
 if TYPE_CHECKING:
     from ranmask.data import Corpus
+
+_KIND = "AutoModelForSequenceClassification"
+_VOTES = "votes"
 
 
 def train_encoder(
@@ -66,21 +73,31 @@ def train_encoder(
     """
     defence = defence or Defence()
     check_corpora(train, validation)
-    on_gpu = bases.on_gpu(device)
+    on_gpu = processes.on_gpu(device)
+    if processes.devices(on_gpu) > processes.count() and type(defence).loss is not Defence.loss:
+        raise OptionError(
+            f"the defence {defence.name} cannot be trained on several GPUs by one process: start "
+            "one for each with torchrun, or choose one GPU with CUDA_VISIBLE_DEVICES"
+        )
     texts = documents(train.texts)
     processes.meet(cpu=not on_gpu)
-    run = RunFolder(output, _description(base, train, validation, options, defence), report)
+    about = description("encoder", base, train, validation, options.to_dict())
+    about |= {"defence": defence.description(), "processes": processes.count()}
+    run = RunFolder(output, about, report)
     processes.by_the_first(run.check)
-    names = phase_names(options)
+    names = [phase.name for phase in phases(options)]
     done = processes.by_the_first(lambda: sum(run.finished(name) for name in names))
     if done:
-        model, tokenizer = _loaded(run.phase_folder(names[done - 1]))
+        folder = run.phase_folder(names[done - 1])
+        model, tokenizer, _ = hub.load_pretrained(_KIND, str(folder))
     else:
         model, tokenizer = _new_model(base, texts, train.label_names, options)
     options = options.settled(model.num_parameters())
 
     def classifier_of(model: Any) -> HuggingFaceClassifier:
-        instead = None if options.hides_words else _any_token(tokenizer)
+        instead = None
+        if not options.hides_words and tokenizer.mask_token is None:  # none is hidden: any will do
+            instead = tokenizer.unk_token or tokenizer.pad_token
         return HuggingFaceClassifier(model, tokenizer, hide=options.hide, mask_token=instead)
 
     learner = classifier_of(model)
@@ -96,20 +113,29 @@ def train_encoder(
         return certified_summary(classifier, validation.texts[rows], validation.labels[rows])
 
     for phase in phases(options)[done:]:
-        best = best_checkpoint(
-            phase,
-            learner,
-            texts,
-            train.labels,
-            measure,
-            run,
-            options,
-            defence=defence,
-            names=train.label_names,
-            on_gpu=on_gpu,
+        votes = phase.name == _VOTES
+        plan = MaskingPlan(
+            options.retentions,
+            options.family,
+            options.vote_copies if votes else options.copies,
+            0.0 if votes else options.ramp,
+            options.seed,
+            phase.number,
         )
-        _finish_phase(run, phase.name, best, tokenizer)
-        learner = classifier_of(_model(run.phase_folder(phase.name)))
+        objective = CertifiedClassification(
+            learner,
+            options,
+            defence,
+            votes,
+            train.label_names,
+            losses.class_weights(train.labels, len(train.label_names), options.class_weights),
+            Collator(learner, texts, train.labels, plan, options.target_words, defence, on_gpu),
+            measure,
+        )
+        model = train_phase(
+            phase, learner.model, tokenizer, objective, len(texts), run, options, on_gpu=on_gpu
+        )
+        learner = classifier_of(model)
 
     model = learner.model.to("cuda" if on_gpu else "cpu")
     if options.weights == "float16":
@@ -131,24 +157,109 @@ def train_encoder(
     return classifier
 
 
-def _finish_phase(run: RunFolder, phase: str, best: Path, tokenizer: Any) -> None:
-    def save(folder: Path) -> None:
-        _model(best).save_pretrained(folder)
-        tokenizer.save_pretrained(folder)
+def phases(options: TrainingOptions) -> list[Phase]:
+    """Masked training (or plain, where no word is hidden) and vote training, as asked for."""
+    rate = options.learning_rate
+    masked = Phase(
+        name="masked" if options.hides_words else "plain",
+        epochs=options.epochs,
+        learning_rate=rate,
+        patience=options.patience,
+    )
+    votes = Phase(
+        name=_VOTES,
+        number=1,
+        epochs=options.vote_epochs,
+        learning_rate=options.vote_learning_rate or rate,
+    )
+    return [phase for phase in (masked, votes) if phase.epochs]
 
-    processes.by_the_first(lambda: run.finish_phase(phase, save))
+
+@dataclass(frozen=True, eq=False)
+class CertifiedClassification:
+    """The loss of masked copies, or of their votes; the best checkpoint certifies most.
+
+    ``weights``: what a text of each class counts.  ``measure``: what is proved on held-out rows.
+    """
+
+    base: HuggingFaceClassifier
+    options: TrainingOptions
+    defence: Defence
+    votes: bool
+    names: Sequence[str]
+    weights: torch.Tensor | None
+    collate: Callable[[Sequence[Turn]], dict[str, Any]]
+    measure: Callable[[Any], CertifiedSummary]
+
+    def loss(
+        self, model: Any, batch: Any, backward: Callable[[torch.Tensor], None]
+    ) -> torch.Tensor:
+        """The loss of a batch, as the defence computes it."""
+        step = Step(
+            model,
+            self.base,
+            batch["parts"],
+            batch["bodies"],
+            lambda logits: self._plain_loss(logits, batch),
+            backward,
+            int(batch["seed"]),
+        )
+        return self.defence.loss(step)
+
+    def _plain_loss(self, logits: torch.Tensor, batch: Any) -> torch.Tensor:
+        """What plain training minimises, from the logits of all rows."""
+        classes, text, options = batch["classes"], batch["text"], self.options
+        counts = None if self.weights is None else self.weights.to(logits.device)[classes]
+        if not self.votes:
+            if options.head == "choice":
+                each = functional.cross_entropy(logits, classes[text], reduction="none")
+            else:
+                wanted = functional.one_hot(classes[text], logits.shape[-1]).to(logits.dtype)
+                with_logits = functional.binary_cross_entropy_with_logits
+                each = with_logits(logits, wanted, reduction="none").mean(1)
+            return losses.weighted_mean(each, None if counts is None else counts[text])
+        scores = logits.sigmoid() if options.head == "approval" else logits.softmax(-1)
+        present = batch["present"]
+        table = scores.new_zeros(*present.shape, scores.shape[-1])
+        table = table.index_put((text, batch["copy"]), scores)
+        if options.vote_loss == "margin":
+            width = losses.MARGIN_WIDTH
+            return losses.margin_loss(table, present, classes, options.margin, width, counts)
+        return losses.certified_loss(
+            table,
+            present,
+            classes,
+            batch["met"],
+            batch["words_per_copy"].to(table.dtype),
+            options.step_width,
+            options.accuracy_weight,
+            counts,
+        )
+
+    def measured(self, model: Any) -> dict[str, Any]:
+        """What is certified of the held-out rows."""
+        summary, weights = self.measure(model), self.options.class_weights
+        score = certified_score(summary, self.options.target_words, weights)
+        return {"score": score, **figures(summary, self.names, weights)}
 
 
 def _new_model(
     base: str, texts: Sequence[Document], names: Sequence[str], options: TrainingOptions
 ) -> tuple[Any, Any]:
     """The base encoder with a new head, made smaller if asked for."""
+    for row, text in enumerate(texts if options.pair_head else (), 1):
+        if text.premise is None:
+            raise DataError(
+                "pair_head reads pairs of premise and hypothesis, and this text is a single one: "
+                "train without pair_head, or on pairs",
+                row,
+            )
     transformers.set_seed(options.seed)  # fixes the new head
     several = options.head == "approval"
-    _check_pair_head(options, texts)
-    model, tokenizer, _ = bases.load_base(
+    model, tokenizer, _ = hub.load_pretrained(
+        "AutoModel" if options.pair_head else _KIND,
         base,
-        "AutoModel" if options.pair_head else "AutoModelForSequenceClassification",
+        called="the base encoder ",
         id2label=dict(enumerate(names)),
         label2id={name: index for index, name in enumerate(names)},
         problem_type="multi_label_classification" if several else "single_label_classification",
@@ -167,49 +278,6 @@ def _new_model(
     if options.pair_head:
         model = pair_head.with_pair_head(model, tokenizer)
     return model, tokenizer
-
-
-def _check_pair_head(options: TrainingOptions, texts: Sequence[Document]) -> None:
-    for row, text in enumerate(texts if options.pair_head else (), 1):
-        if text.premise is None:
-            raise DataError(
-                "pair_head reads pairs of premise and hypothesis, and this text is a single one: "
-                "train without pair_head, or on pairs",
-                row,
-            )
-
-
-def _any_token(tokenizer: Any) -> str | None:
-    """A token for hidden words where there are none to hide and the tokenizer has no mask token."""
-    if tokenizer.mask_token is not None:
-        return None
-    found: str | None = tokenizer.unk_token or tokenizer.pad_token
-    return found
-
-
-def _loaded(folder: Path) -> tuple[Any, Any]:
-    return _model(folder), transformers.AutoTokenizer.from_pretrained(folder)
-
-
-def _model(folder: Path) -> Any:
-    pair_head.register()
-    return transformers.AutoModelForSequenceClassification.from_pretrained(
-        folder, dtype=torch.float32
-    )
-
-
-def _description(
-    base: str, train: Corpus, validation: Corpus, options: TrainingOptions, defence: Defence
-) -> dict[str, Any]:
-    return {
-        "kind": "encoder",
-        "base": base,
-        "train": train.description(),
-        "validation": validation.description(),
-        "options": options.to_dict(),
-        "defence": defence.description(),
-        "processes": processes.count(),
-    }
 
 
 __all__ = ["train_encoder"]

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from fractions import Fraction
+from typing import Any
 
-from ranmask.metrics import CertifiedSummary
+from ranmask.metrics import CertifiedSummary, certified_values
 from ranmask.smoothing.interface import CertifiedClassifier
-from ranmask.training.balance import ClassWeights
+from ranmask.training.options import ClassWeights
 from ranmask.words import Text
 
 
@@ -17,12 +18,8 @@ def certified_summary(
     """Certify every text and count."""
     summary = CertifiedSummary()
     for result, label in zip(classifier.certify(texts), labels, strict=True):
-        summary.add(
-            correct=result.label_id == label,
-            radius=result.radius,
-            words=result.words,
-            expected=label,
-        )
+        correct = result.label_id == label
+        summary.add(correct=correct, radius=result.radius, words=result.words, expected=label)
     return summary
 
 
@@ -45,3 +42,23 @@ def certified_score(
     ]
     score = float(sum(shares) / len(shares))
     return score if summary.beats_majority(balanced=balanced) else score - 1
+
+
+def figures(
+    summary: CertifiedSummary, names: Sequence[str], class_weights: ClassWeights = "none"
+) -> dict[str, Any]:
+    """What is reported of a set of certificates: plain JSON values.
+
+    ``beats_majority``: by the measure that was trained for.
+    """
+    largest = max(summary.largest_radius, 1)
+    return {
+        "texts": summary.texts,
+        "accuracy": float(summary.accuracy),
+        "median_radius": summary.median_radius,
+        "certified_accuracy": [
+            float(summary.certified_accuracy(changed)) for changed in range(largest + 1)
+        ],
+        **certified_values(summary, names),
+        "beats_majority": summary.beats_majority(balanced=class_weights == "balanced"),
+    }

@@ -1,10 +1,7 @@
-"""What training minimises.
+"""What training minimises: a smooth count of the texts that are not certified, or a hinge.
 
-A smoothed classifier is right and certified at ``d`` changed words if its margin outweighs the
-copies that those words can meet.  `certified_loss` is a smooth count of the texts for which that
-fails, averaged over ``d = 0 ... D``: it trains the *certificate*, not the single copy.
-
-`margin_loss` is the gentler form of the paper's successors: a hinge on the averaged margin.
+`certified_loss` trains the *certificate*, not the single copy.  `margin_loss` is the gentler form
+of the paper's successors: a hinge on the averaged margin.
 """
 
 from __future__ import annotations
@@ -14,7 +11,7 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
-from ranmask.training.balance import ClassWeights
+from ranmask.training.options import ClassWeights
 
 MARGIN_WIDTH = 0.1
 """Width of the margin loss's hinge, in scores."""

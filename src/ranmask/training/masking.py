@@ -1,8 +1,7 @@
-"""Which words each text shows in each epoch: a pure function of seed, phase, epoch and row.
+"""Which words, or tokens, a text shows in an epoch: a pure function of seed, phase, epoch and row.
 
-Nothing here remembers anything, so a run that was killed draws the same masks again.  Pinned by
-a test: only numpy's raw bit stream (whose values numpy promises to keep) and our own selection
-rules are used.
+A run that was killed draws the same masks again.  Pinned by a test: only numpy's raw bit stream
+(whose values numpy promises to keep) and our own selection rules are used.
 """
 
 from __future__ import annotations
@@ -10,15 +9,21 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import lru_cache
 
 import numpy as np
 import numpy.typing as npt
 
 from ranmask.certificates import families
 from ranmask.certificates.exact import sets_met
-from ranmask.certificates.families import FamilyChoice, KeptSets, Retention
+from ranmask.certificates.families import KeptSets
+from ranmask.certificates.kept import FamilyChoice, Retention, ramped_count
+from ranmask.models.encoding import Ids
 
-_STEPS, _TEXTS = 1 << 16, 1 << 17  # keep these draws apart from those of masks and of rows
+# Streams of their own: the order of rows and the masks of a phase have 2 * phase and the next.
+_STEPS, _TEXTS = 1 << 16, 1 << 17
+_HELD_OUT_TOKENS, _TRAINING_TOKENS = 3, 1
+_FATES, _MASKED, _RANDOM = 10, 8, 1  # of ten predicted tokens
 
 
 @dataclass(frozen=True)
@@ -79,12 +84,12 @@ class MaskingPlan:
         Of several retentions, one is drawn for all copies.  During the ramp fewer words are
         hidden: from none, at the start of the phase, to all that are to be hidden.
         """
-        draws = bits(self.seed, 2 * self.phase + 1, turn.epoch, turn.row)
+        draws = _bits(self.seed, 2 * self.phase + 1, turn.epoch, turn.row)
         retention = self.retentions[int(draws.random_raw()) % len(self.retentions)]
         kept = retention.count(words)
         if self.ramp > 0:
             hidden_share = min(Fraction(1), Fraction(turn.progress) / Fraction(self.ramp))
-            kept = families.ramped_count(words, kept, hidden_share)
+            kept = ramped_count(words, kept, hidden_share)
         if self.family == "windows" and kept < words:
             sets = families.windows(words, kept, words)
             if len(sets) > self.copies:
@@ -106,9 +111,52 @@ class MaskingPlan:
         return self._seed(_TEXTS, turn)
 
     def _seed(self, stream: int, turn: Turn) -> int:
-        return int(bits(self.seed, stream + self.phase, turn.epoch, turn.row).random_raw() >> 1)
+        return int(_bits(self.seed, stream + self.phase, turn.epoch, turn.row).random_raw() >> 1)
 
 
+@dataclass(frozen=True, eq=False)
+class HiddenTokens:
+    """A row of tokens as it is shown; at ``places``, which rise, ``targets`` are to be found."""
+
+    shown: Ids
+    places: npt.NDArray[np.intp]
+    targets: Ids
+
+
+@dataclass(frozen=True, eq=False)
+class TokenMasking:
+    """How tokens are hidden from a language model.
+
+    Of the tokens that ``ordinary`` knows, a share of ``rate`` is predicted, and at least one.
+    Each is shown as the mask token (in 8 of 10 cases), as any ordinary token (1), or as it is (1).
+    ``ordinary`` says of every id of the vocabulary whether it may be predicted: special and
+    unknown tokens may not.  ``held_out`` draws independently of training.
+    """
+
+    ordinary: npt.NDArray[np.bool_]
+    mask_id: int
+    rate: float
+    seed: int
+    held_out: bool = False
+
+    def hide(self, ids: Ids, turn: Turn) -> HiddenTokens:
+        """The row of tokens ``ids``, without padding, as it is shown in this turn."""
+        candidates = np.flatnonzero(self.ordinary[ids])
+        count = min(len(candidates), max(1, int(self.rate * len(candidates) + 0.5)))
+        stream = _HELD_OUT_TOKENS if self.held_out else _TRAINING_TOKENS
+        draws = _bits(self.seed, stream, turn.epoch, turn.row)
+        places = np.sort(candidates[_order(draws, len(candidates))[:count]])
+        fates = draws.random_raw(count) % _FATES
+        known = np.flatnonzero(self.ordinary)
+        others = known[draws.random_raw(count) % len(known)]
+        shown = ids.copy()
+        shown[places] = np.select(
+            [fates < _MASKED, fates < _MASKED + _RANDOM], [self.mask_id, others], ids[places]
+        )
+        return HiddenTokens(shown, places, ids[places])
+
+
+@dataclass(frozen=True)
 class Turns:
     """All epochs of a phase as one sequence: item ``i`` is a pure function of ``i``.
 
@@ -116,36 +164,38 @@ class Turns:
     rows than a batch, rows repeat.
     """
 
-    def __init__(self, rows: int, epochs: int, batch: int, seed: int, phase: int = 0) -> None:
-        self.steps_per_epoch = max(1, rows // batch)
-        self._per_epoch = self.steps_per_epoch * batch
-        self._rows = rows
-        self._epochs = epochs
-        self._seed = seed
-        self._phase = phase
-        self._latest: tuple[int, npt.NDArray[np.intp]] | None = None
+    rows: int
+    epochs: int
+    batch: int
+    seed: int
+    phase: int = 0
+
+    @property
+    def steps_per_epoch(self) -> int:
+        """How many batches an epoch has."""
+        return max(1, self.rows // self.batch)
 
     def __len__(self) -> int:
-        return self._per_epoch * self._epochs
+        return self.steps_per_epoch * self.batch * self.epochs
 
     def __getitem__(self, index: int) -> Turn:
         if not 0 <= index < len(self):
             raise IndexError(index)
-        epoch, place = divmod(index, self._per_epoch)
-        row = int(self._permutation(epoch)[place % self._rows])
-        return Turn(row, epoch, index / len(self))
-
-    def _permutation(self, epoch: int) -> npt.NDArray[np.intp]:
-        if self._latest is None or self._latest[0] != epoch:
-            self._latest = epoch, _order(bits(self._seed, 2 * self._phase, epoch), self._rows)
-        return self._latest[1]
+        epoch, place = divmod(index, self.steps_per_epoch * self.batch)
+        order = permutation(self.rows, self.seed, 2 * self.phase, epoch)
+        return Turn(int(order[place % self.rows]), epoch, index / len(self))
 
 
-def bits(*key: int) -> np.random.PCG64:
+@lru_cache(maxsize=2)
+def permutation(size: int, *key: int) -> npt.NDArray[np.intp]:
+    """A random order of the numbers below ``size``, of a stream of its own for each key."""
+    return _order(_bits(*key), size)
+
+
+def _bits(*key: int) -> np.random.PCG64:
     """A stream of its own for each key.  Numpy pads keys with zeros: ``(1,)`` is ``(1, 0)``."""
     return np.random.PCG64(np.random.SeedSequence(key))
 
 
 def _order(draws: np.random.PCG64, size: int) -> npt.NDArray[np.intp]:
-    """A random permutation of the numbers below ``size``."""
     return np.argsort(draws.random_raw(size), kind="stable")

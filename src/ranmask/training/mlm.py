@@ -7,25 +7,46 @@ looked at, and nothing can be certified with it.
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ranmask.errors import MissingDependencyError, ModelError, OptionError
-from ranmask.training.mlm_options import MlmOptions
-from ranmask.training.records import Report, RunFolder, check_rows, output_errors
-from ranmask.words import documents
+import numpy as np
+
+from ranmask.errors import DataError, MissingDependencyError, ModelError, OptionError
+from ranmask.models.base import MaskedCopies
+from ranmask.models.batching import Batch, batches
+from ranmask.models.encoding import WordEncoder
+from ranmask.models.row_format import RowFormat
+from ranmask.results.files import writing
+from ranmask.training.masking import HiddenTokens, TokenMasking, Turn
+from ranmask.training.options import MlmOptions
+from ranmask.training.records import Report, RunFolder, check_one_process, check_rows, description
+from ranmask.words import Document, documents
 
 try:
     import torch
     import transformers
+    from accelerate.utils import send_to_device  # type: ignore[import-untyped]
+    from torch.nn import functional
 
-    from ranmask.training import bases, processes
-    from ranmask.training.mlm_trainer import PHASE, HeldOutLoss, HidingCollator, best_checkpoint
+    from ranmask.models import hub
+    from ranmask.training import processes
+    from ranmask.training.trainer import Phase, train_phase
 except ImportError as error:
     raise MissingDependencyError("PyTorch, transformers or accelerate", "train") from error
 
 if TYPE_CHECKING:
     from ranmask.data import Corpus
+
+_KIND = "AutoModelForMaskedLM"
+_PHASE = "mlm"
+_PARTS = 4  # most forward passes a step: more waste less padding, and take more launches
+_NO_LIMIT = 1 << 40
+_LARGEST_LOSS = 700.0  # whose exponential is still a number
 
 
 def train_mlm(
@@ -40,56 +61,51 @@ def train_mlm(
 ) -> dict[str, Any]:
     """Train ``base`` to predict hidden tokens of ``train``; returns what validation measured.
 
-    The folder ``output`` ends with model and tokenizer, which ``AutoModelForMaskedLM`` and
-    ``AutoTokenizer`` load, a model card (README.md), ``training.json`` and the log
-    ``training.jsonl``.  The same call again resumes after an interruption, to the same result; a
-    folder that holds another run is refused.
+    Arguments are those of `train_encoder`, and so is what becomes of an interruption and of another
+    run's folder.  ``output`` ends with model and tokenizer, which ``AutoModelForMaskedLM`` and
+    ``AutoTokenizer`` load, a model card (README.md), ``training.json`` and ``training.jsonl``.
 
-    Args:
-        base: Folder or hub id of an encoder.  A masked language model keeps its head; any other
-            gets a new one, with the word embeddings as its last layer where the architecture
-            ties them.
-        train: What it learns from; of pairs, both texts.
-        validation: What the best checkpoint is chosen by.
-        output: The folder to write.
-        options: How it is trained.
-        report: Called with every line of the log.
-        device: ``cpu`` keeps it off a GPU.
+    A base that is a masked language model keeps its head; any other gets a new one, with the word
+    embeddings as its last layer where the architecture ties them.  Of pairs, both texts are read.
     """
     check_rows(train, validation)
-    if processes.count() > 1:
-        raise OptionError(
-            "a masked language model is trained by one process: start it without torchrun"
-        )
-    on_gpu = bases.on_gpu(device)
+    check_one_process("a masked language model is trained")
+    on_gpu = processes.on_gpu(device)
     texts, held_out = documents(train.texts), documents(validation.texts)
-    run = RunFolder(output, _description(base, train, validation, options), report)
+    run = RunFolder(output, description("mlm", base, train, validation, options.to_dict()), report)
     run.check()
-    finished = run.finished(PHASE)
-    model, tokenizer = _loaded(run.phase_folder(PHASE)) if finished else _new_model(base, options)
-    collate = HidingCollator(model, tokenizer, texts, options)
-    collate_held_out = HidingCollator(model, tokenizer, held_out, options, held_out=True)
+    if finished := run.finished(_PHASE):
+        model, tokenizer, _ = hub.load_pretrained(_KIND, str(run.phase_folder(_PHASE)))
+    else:
+        model, tokenizer = _new_model(base, options)
+    objective = HiddenTokenLoss(
+        HidingCollator(model, tokenizer, texts, options),
+        HidingCollator(model, tokenizer, held_out, options, held_out=True),
+        min(options.validation_rows, len(held_out)),
+        options,
+    )
     # Whatever can be refused was, so that a corrected run finds the folder free.
     run.begin()
 
     if not finished:
-        rows = min(options.validation_rows, len(held_out))
-        measure = HeldOutLoss(collate_held_out, rows, options)
-        best = best_checkpoint(model, collate, len(texts), measure, run, options, on_gpu=on_gpu)
-
-        def save(folder: Path) -> None:
-            _model(best).save_pretrained(folder)
-            tokenizer.save_pretrained(folder)
-
-        run.finish_phase(PHASE, save)
-        model = _model(run.phase_folder(PHASE))
+        phase = Phase(
+            name=_PHASE,
+            epochs=options.epochs,
+            learning_rate=options.learning_rate,
+            warmup=options.warmup,
+            best="validation_loss",
+            smaller_is_better=True,
+        )
+        model = train_phase(
+            phase, model, tokenizer, objective, len(texts), run, options, on_gpu=on_gpu
+        )
 
     model.to("cuda" if on_gpu else "cpu").train(False)
     if options.weights == "float16":
         model.half().float()  # what is measured is what is stored
-    measured = HeldOutLoss(collate_held_out, len(held_out), options)(model)
+    measured = replace(objective, rows=len(held_out)).measured(model)
     model.to(torch.float16 if options.weights == "float16" else torch.float32)
-    with output_errors(output):
+    with writing(output):
         model.save_pretrained(output)
         tokenizer.save_pretrained(output)
     run.complete(measured, validation_rows=len(held_out))
@@ -99,7 +115,7 @@ def train_mlm(
 def _new_model(base: str, options: MlmOptions) -> tuple[Any, Any]:
     """The base with its head, or a new one."""
     transformers.set_seed(options.seed)  # fixes a new head
-    model, tokenizer, lacking = bases.load_base(base, "AutoModelForMaskedLM")
+    model, tokenizer, lacking = hub.load_pretrained(_KIND, base, called="the base encoder ")
     if tokenizer.mask_token_id is None:
         raise ModelError(f"the tokenizer of {base!r} has no mask token: name another base")
     known = model.get_input_embeddings().num_embeddings
@@ -118,24 +134,121 @@ def _new_model(base: str, options: MlmOptions) -> tuple[Any, Any]:
     return model, tokenizer
 
 
-def _loaded(folder: Path) -> tuple[Any, Any]:
-    return _model(folder), transformers.AutoTokenizer.from_pretrained(folder)
+class HidingCollator:
+    """Builds the batch of a step: the tokens of some texts, of which some are hidden.
+
+    A batch holds ``parts``, of rows of similar length.  Each has ``inputs`` (of the model's
+    forward), ``places`` (whether a token is predicted; rows by width) and ``targets`` (those
+    tokens, row by row; not ``labels``: the trainer must not count them).
+    """
+
+    def __init__(
+        self,
+        model: Any,
+        tokenizer: Any,
+        documents: Sequence[Document],
+        options: MlmOptions,
+        *,
+        held_out: bool = False,
+    ) -> None:
+        takes = RowFormat.of(model, tokenizer)
+        longest = min(options.longest, takes.longest)
+        self._encoder = WordEncoder(
+            tokenizer, longest, "mask", pad_id=takes.pad_id, types=takes.types
+        )
+        self._documents = documents
+        ordinary = np.zeros(model.get_input_embeddings().num_embeddings, dtype=bool)
+        ordinary[list(tokenizer.get_vocab().values())] = True
+        ordinary[tokenizer.all_special_ids] = False
+        self._masking = TokenMasking(
+            ordinary, self._encoder.mask_id, options.mask_rate, options.seed, held_out
+        )
+
+    def __call__(self, turns: Sequence[Turn]) -> dict[str, Any]:
+        """The batch of these texts' turns."""
+        rows, hidden = [], []
+        for turn in turns:
+            document = self._documents[turn.row]
+            words = self._encoder.words_read(document)
+            every = np.arange(words, dtype=np.int32)[None]
+            row = self._encoder.rows(MaskedCopies(document, words, every))
+            hidden.append(self._masking.hide(row.ids[0], turn))
+            rows.append(replace(row, ids=hidden[-1].shown[None]))
+        least_rows, pad_id = -(-len(rows) // _PARTS), self._encoder.pad_id
+        planned = batches(rows, tokens=_NO_LIMIT, least_rows=least_rows, pad_id=pad_id)
+        return {"parts": [self._part(one, [hidden[i] for i in one.places]) for one in planned]}
+
+    def _part(self, batch: Batch, hidden: Sequence[HiddenTokens]) -> dict[str, Any]:
+        places = np.zeros(batch.ids.shape, dtype=bool)
+        for row_places, of_row in zip(places, hidden, strict=True):
+            row_places[of_row.places] = True
+        return {
+            "inputs": batch.inputs(self._encoder.types),
+            "places": torch.from_numpy(places),
+            "targets": torch.from_numpy(np.concatenate([of_row.targets for of_row in hidden])),
+        }
 
 
-def _model(folder: Path) -> Any:
-    return transformers.AutoModelForMaskedLM.from_pretrained(folder, dtype=torch.float32)
+def hidden_loss(model: Any, batch: Mapping[str, Any]) -> tuple[torch.Tensor, int]:
+    """What the hidden tokens of a batch cost together, in nats; and how many they are."""
+    losses = []
+    for part in batch["parts"]:
+        with _scored_only(model, part["places"]):
+            logits = model(**part["inputs"]).logits
+        if logits.dim() == 3:  # a model that scores every place
+            logits = logits[part["places"]]
+        losses.append(functional.cross_entropy(logits.float(), part["targets"], reduction="sum"))
+    return torch.stack(losses).sum(), sum(len(part["targets"]) for part in batch["parts"])
 
 
-def _description(
-    base: str, train: Corpus, validation: Corpus, options: MlmOptions
-) -> dict[str, Any]:
-    return {
-        "kind": "mlm",
-        "base": base,
-        "train": train.description(),
-        "validation": validation.description(),
-        "options": options.to_dict(),
-    }
+def _scored_only(model: Any, places: torch.Tensor) -> AbstractContextManager[Any]:
+    """Let the model's last layer score these places alone.
+
+    It is as wide as the vocabulary: scoring every place would be half the work of a small model.
+    """
+    last = getattr(model, "get_output_embeddings", lambda: None)()
+    if not isinstance(last, torch.nn.Module):
+        return nullcontext()
+    return last.register_forward_pre_hook(lambda _, given: (given[0][places],))
+
+
+@dataclass(frozen=True)
+class HiddenTokenLoss:
+    """The mean loss of hidden tokens; the best checkpoint has the lowest on held-out texts.
+
+    Of those, ``rows`` are measured; the same tokens are hidden every time.
+    """
+
+    collate: HidingCollator
+    collate_held_out: HidingCollator
+    rows: int
+    options: MlmOptions
+
+    def loss(self, model: Any, batch: Any, _: Callable[[torch.Tensor], None]) -> torch.Tensor:
+        """The loss of a batch."""
+        loss, count = hidden_loss(model, batch)
+        return loss / max(count, 1)  # a batch of nothing but unknown words has none to predict
+
+    def measured(self, model: Any) -> dict[str, Any]:
+        """Mean loss of a hidden token, and the perplexity that is its exponential."""
+        total, tokens = 0.0, 0
+        turns = [Turn(row, 0, 0.0) for row in range(self.rows)]
+        for start in range(0, len(turns), self.options.batch_size):
+            batch = self.collate_held_out(turns[start : start + self.options.batch_size])
+            with torch.inference_mode():
+                loss, count = hidden_loss(model, send_to_device(batch, model.device))
+            total += loss.item()
+            tokens += count
+        if not tokens:
+            raise DataError("the tokenizer knows no word of validation: nothing can be predicted")
+        mean = total / tokens
+        if not mean < _LARGEST_LOSS:  # nor is it where a weight is no number any more
+            raise OptionError(
+                f"the validation loss has become {mean:g}: learning_rate="
+                f"{self.options.learning_rate:g} is too large"
+            )
+        measured = {"texts": self.rows, "tokens": tokens, "validation_loss": mean}
+        return {**measured, "perplexity": math.exp(mean)}
 
 
 __all__ = ["train_mlm"]

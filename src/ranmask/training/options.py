@@ -1,31 +1,58 @@
-"""How an encoder is trained: names, defaults, and which go together."""
+"""How encoders, word tables and masked language models are trained; no torch is imported."""
 
 from __future__ import annotations
 
-import math
-from dataclasses import asdict, dataclass, replace
-from typing import Any, Literal, TypeAlias, TypeGuard, get_args
+import statistics
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Annotated, Any, ClassVar, Literal, TypeAlias
 
-from ranmask.certificates.families import FamilyChoice, Retention
+from ranmask.certificates.kept import Retention
 from ranmask.errors import OptionError
-from ranmask.models.base import Hiding, check_hiding
-from ranmask.options import ENSEMBLES, Ensemble, check_choice
-from ranmask.training.balance import CLASS_WEIGHTS, ClassWeights
+from ranmask.options import Checked, Ensemble, Option
+from ranmask.words import Hiding, split
 
+ClassWeights: TypeAlias = Literal["none", "balanced"]
 Head: TypeAlias = Literal["choice", "approval"]
 VoteLoss: TypeAlias = Literal["certified", "margin"]
 WeightType: TypeAlias = Literal["float32", "float16"]
+TableFamily: TypeAlias = Literal["all", "distinct"]
 
 _LARGE, _LARGE_RATE, _SMALL_RATE = 50_000_000, 5e-5, 2e-4  # parameters; learning rates
+_LARGEST_BATCH, _STEPS_AN_EPOCH = 512, 32  # of a word table; few texts make smaller batches
+_WORDS_A_TARGET, _LARGEST_TARGET = 8, 8  # of a word table, by its median text
 
 WHOLE_TEXTS: dict[str, Any] = {"mask_rate": 0.0, "hide": "mask", "ensemble": "score"}
 """Options of training that hides no word: one copy shows all of a text, and decides alone."""
 
-_SEEDS = 2**32  # what numpy and torch take alike
+MASKS, VOTES = "Masks", "Vote training"
+"""Groups of options that mean nothing where no word is hidden."""
+_SCHEDULE, _SIZES, _SAVED = "Learning", "Size of the model", "Saved classifier"
+
+# Options that kinds of training share.
+_EPOCHS, _LEARNING_RATE, _TEXTS = (
+    *("Most epochs of (masked) training.", "Peak of the schedule."),
+    "Texts that are computed at once.",
+)
+_ClassWeights = Annotated[
+    ClassWeights,
+    Option("balanced: every class counts the same, however few texts it has; or none."),
+]
+_Seed = Annotated[int, Option("Fixes whatever is drawn at random.", least=0, below=2**32)]
+_BatchSize = Annotated[int, Option(_TEXTS, least=1, group=_SCHEDULE)]
+_Accumulate = Annotated[int, Option("Batches in a step.", least=1, group=_SCHEDULE)]
+_GradientClip = Annotated[float, Option("Largest norm of the gradient.", above=0, group=_SCHEDULE)]
+_WeightDecay = Annotated[float, Option("AdamW's.", least=0, group=_SCHEDULE)]
+_Weights = Annotated[WeightType, Option("Type that weights are stored in.", group=_SIZES)]
+_EvaluateEvery = Annotated[
+    int | None,
+    Option("Steps between evaluations, each a checkpoint.", unset="an epoch", least=1),
+]
+_ValidationRows = Annotated[int, Option("Texts that an evaluation reads.", least=1)]
 
 
 @dataclass(frozen=True)
-class TrainingOptions:
+class TrainingOptions(Checked):
     """Masked training, then vote training.
 
     The defaults of the first are the paper's but for class weights, and for the learning rate of
@@ -35,129 +62,133 @@ class TrainingOptions:
     random masks every epoch.  It stops after ``patience`` evaluations without a better certified
     accuracy on validation.  **Vote training** (``vote_epochs``): several copies of a text are
     added up as the smoothed classifier does, and the loss is on the margin of the sum.
-
-    Args:
-        keep: Words that each copy shows; several are mixed, and the first is certified.
-        mask_rate: Or the share of words that is hidden, as in the paper.
-        hide: ``drop`` leaves hidden words out, ``mask`` shows a mask token for each.
-        family: Which kept sets training draws: random ones (``auto``) or ``windows``.
-        head: ``choice`` is a softmax over the classes; ``approval`` scores each by itself
-            (sigmoid), which lets a word speak for two classes at once.
-        pair_head: The paper's head for pairs, a two-layer network over both sentences' encodings.
-        epochs: Most epochs of masked training.
-        copies: Masked copies of a text in a step of masked training.
-        ramp: Share of masked training during which the number of hidden words rises to its
-            target, from none.
-        patience: Evaluations without gain before masked training stops; None: never.
-        vote_epochs: Epochs of vote training after it.
-        vote_copies: Most copies of a text in a step of vote training.
-        vote_loss: ``certified`` counts texts that are not certified (`losses.certified_loss`);
-            ``margin`` is a hinge on the averaged margin.
-        target_words: Certified accuracy is averaged over 0 ... target_words changed words, in the
-            certified loss and where the best checkpoint is chosen.
-        temperature: Width of the certified loss's step, in words; target_words / 2.5 by default.
-        accuracy_weight: Weight of plain accuracy in the certified loss; 0 counts certified texts
-            only, and may give up on a class.
-        margin: What the margin loss pushes the averaged margin past.
-        class_weights: ``balanced`` makes every class count the same in the losses, and where the
-            best checkpoint is chosen, however few texts it has; ``none``: every text does.
-        learning_rate: Peak of the cosine schedule; by default by the size of the encoder
-            (`default_learning_rate`).  ``vote_learning_rate`` for vote training.
-        weight_decay: AdamW's.
-        batch_size: Texts that are computed at once, on each device.
-        accumulate: Such batches in a step.
-        gradient_clip: Largest norm of the gradient.
-        layers: Keep only the first layers of the encoder; None: all.
-        vocabulary: Keep only so many tokens, the most frequent in train; None: all.
-        longest: Longest row that the model reads, in tokens; None: as the base.
-        weights: Type that weights are stored in; float16 halves the file.
-        evaluate_every: Steps between evaluations, each a checkpoint; an epoch by default.
-        validation_rows: Rows of validation that an evaluation certifies.
-        ensemble: How the saved classifier adds up copies; by default ``score`` after vote
-            training and ``vote`` otherwise.
-        masks: Most copies that evaluation, and the saved classifier, use; None: the default.
-        seed: Fixes the head, the order of rows, every mask, and dropout.
     """
 
-    keep: tuple[int, ...] = ()
-    mask_rate: float | None = None
-    hide: Hiding = "drop"
-    family: FamilyChoice = "auto"
-    head: Head = "choice"
-    pair_head: bool = False
-    epochs: int = 20
-    copies: int = 1
-    ramp: float = 0.0
-    patience: int | None = 3
-    vote_epochs: int = 0
-    vote_copies: int = 64
-    vote_loss: VoteLoss = "certified"
-    target_words: int = 5
-    temperature: float | None = None
-    accuracy_weight: float = 1.0
-    margin: float = 0.55
-    class_weights: ClassWeights = "balanced"
-    learning_rate: float | None = None
-    vote_learning_rate: float | None = None
-    weight_decay: float = 1e-6
-    batch_size: int = 32
-    accumulate: int = 1
-    gradient_clip: float = 1.0
-    layers: int | None = None
-    vocabulary: int | None = None
-    longest: int | None = None
-    weights: WeightType = "float32"
-    evaluate_every: int | None = None
-    validation_rows: int = 500
-    ensemble: Ensemble | None = None
-    masks: int | None = None
-    seed: int = 0
+    KIND: ClassVar[str] = "encoder"
+    GROUP: ClassVar[str] = "Training"
+
+    keep: Annotated[
+        tuple[int, ...],
+        Option(
+            "Words that copies show; several, as 1,2,3, are mixed, and the first is certified.",
+            least=1,
+            group=MASKS,
+        ),
+    ] = ()
+    mask_rate: Annotated[
+        float | None, Option("Or: share of words that is hidden.", least=0, below=1, group=MASKS)
+    ] = None
+    hide: Annotated[
+        Hiding, Option("drop leaves hidden words out, mask shows a token for each.", group=MASKS)
+    ] = "drop"
+    family: Annotated[
+        Literal["auto", "windows"],
+        Option("Kept sets that training draws: at random (auto) or windows.", group=MASKS),
+    ] = "auto"
+    head: Annotated[
+        Head,
+        Option(
+            "choice (softmax), or approval (a sigmoid for each class: a word may speak for two).",
+            group=_SIZES,
+        ),
+    ] = "choice"
+    pair_head: Annotated[
+        bool, Option("For pairs: both encodings, concatenated, and two layers.", group=_SIZES)
+    ] = False
+    epochs: Annotated[int, Option(_EPOCHS, least=0)] = 20
+    copies: Annotated[int, Option("Masked copies of a text in a step.", least=1, group=MASKS)] = 1
+    ramp: Annotated[
+        float,
+        Option(
+            "Share of masked training in which the number of hidden words rises, from none.",
+            least=0,
+            most=1,
+            group=MASKS,
+        ),
+    ] = 0.0
+    patience: Annotated[
+        int | None, Option("Evaluations without gain before it stops.", unset="never", least=1)
+    ] = 3
+    vote_epochs: Annotated[
+        int, Option("Epochs of vote training after it.", least=0, group=VOTES)
+    ] = 0
+    vote_copies: Annotated[
+        int, Option("Most copies of a text in a vote.", least=1, group=VOTES)
+    ] = 64
+    vote_loss: Annotated[
+        VoteLoss,
+        Option("certified: counts texts that are not certified; margin: a hinge.", group=VOTES),
+    ] = "certified"
+    target_words: Annotated[
+        int,
+        Option(
+            "Changed words to be certified against: certified accuracy is averaged from 0 up to "
+            "it, in the loss and where the best checkpoint is chosen.",
+            least=1,
+            group=VOTES,
+        ),
+    ] = 5
+    temperature: Annotated[
+        float | None,
+        Option(
+            "Width of the certified loss, in words.", unset="target / 2.5", above=0, group=VOTES
+        ),
+    ] = None
+    accuracy_weight: Annotated[
+        float,
+        Option(
+            "Weight of plain accuracy in the loss; 0 may give up on a class.", least=0, group=VOTES
+        ),
+    ] = 1.0
+    margin: Annotated[float, Option("Margin to reach.", least=0, group=VOTES)] = 0.55
+    class_weights: _ClassWeights = "balanced"
+    learning_rate: Annotated[
+        float | None,
+        Option(_LEARNING_RATE, unset="2e-4, 5e-5 from 50M parameters", above=0, group=_SCHEDULE),
+    ] = None
+    vote_learning_rate: Annotated[
+        float | None,
+        Option("The same for vote training.", unset="the same", above=0, group=VOTES),
+    ] = None
+    weight_decay: _WeightDecay = 1e-6
+    batch_size: _BatchSize = 32
+    accumulate: _Accumulate = 1
+    gradient_clip: _GradientClip = 1.0
+    layers: Annotated[
+        int | None,
+        Option("Keep only the first layers of the base.", unset="all", least=1, group=_SIZES),
+    ] = None
+    vocabulary: Annotated[
+        int | None,
+        Option("Keep only the most frequent tokens.", unset="all", least=100, group=_SIZES),
+    ] = None
+    longest: Annotated[
+        int | None,
+        Option("Most tokens of a text that are read.", unset="as the base", least=8, group=_SIZES),
+    ] = None
+    weights: _Weights = "float32"
+    evaluate_every: _EvaluateEvery = None
+    validation_rows: _ValidationRows = 500
+    ensemble: Annotated[
+        Ensemble | None,
+        Option("How copies are added up.", unset="vote; score after vote training", group=_SAVED),
+    ] = None
+    masks: Annotated[
+        int | None, Option("Most copies a text.", unset="1000", least=1, group=_SAVED)
+    ] = None
+    seed: _Seed = 0
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         _ = self.retentions
-        check_hiding(self.hide)
-        check_choice("family", self.family, ("auto", "windows"))
-        check_choice("head", self.head, get_args(Head))
-        if not isinstance(self.pair_head, bool):
-            raise OptionError(f"pair_head must be True or False, not {self.pair_head!r}")
-        check_choice("vote_loss", self.vote_loss, get_args(VoteLoss))
-        check_choice("class_weights", self.class_weights, CLASS_WEIGHTS)
-        check_choice("weights", self.weights, get_args(WeightType))
-        if self.ensemble is not None:
-            check_choice("ensemble", self.ensemble, ENSEMBLES)
-        check_seed(self.seed)
-        for name in ("epochs", "vote_epochs"):
-            check_at_least(name, getattr(self, name), 0, whole=True)
-        sizes = "copies", "vote_copies", "target_words", "batch_size", "accumulate"
-        for name in (*sizes, "validation_rows"):
-            check_at_least(name, getattr(self, name), 1, whole=True)
-        for name, least in (
-            ("patience", 1),
-            ("layers", 1),
-            ("evaluate_every", 1),
-            ("masks", 1),
-            ("vocabulary", 100),
-            ("longest", 8),
-        ):
-            if getattr(self, name) is not None:
-                check_at_least(name, getattr(self, name), least, whole=True)
-        for name in ("weight_decay", "ramp", "margin", "accuracy_weight"):
-            check_at_least(name, getattr(self, name), 0)
-        for name in ("learning_rate", "gradient_clip", "vote_learning_rate", "temperature"):
-            value = getattr(self, name)
-            if value is None and name != "gradient_clip":
-                continue
-            check_above_0(name, value)
-        if self.ramp > 1:
-            raise OptionError(f"ramp is a share of masked training, at most 1; not {self.ramp!r}")
         if self.epochs + self.vote_epochs == 0:
-            raise OptionError("epochs and vote_epochs are both 0: nothing would be trained")
+            raise OptionError(
+                "epochs and vote_epochs are both 0: nothing would be trained", "epochs"
+            )
 
     @property
     def retentions(self) -> tuple[Retention, ...]:
         """How many words copies show; the first is what the saved classifier uses."""
-        if not isinstance(self.keep, tuple):
-            raise OptionError(f"keep must be a tuple of whole numbers, not {self.keep!r}")
         if self.mask_rate is not None or not self.keep:
             return (Retention(self.keep[0] if self.keep else None, self.mask_rate),)
         return tuple(Retention(keep) for keep in self.keep)
@@ -189,10 +220,6 @@ class TrainingOptions:
             return self
         return replace(self, learning_rate=default_learning_rate(parameters))
 
-    def to_dict(self) -> dict[str, Any]:
-        """Plain JSON values."""
-        return {**asdict(self), "keep": list(self.keep)}
-
 
 def default_learning_rate(parameters: int) -> float:
     """The peak for an encoder of so many parameters: the paper's for one of BERT-base's size.
@@ -202,25 +229,159 @@ def default_learning_rate(parameters: int) -> float:
     return _LARGE_RATE if parameters >= _LARGE else _SMALL_RATE
 
 
-def check_at_least(name: str, value: object, least: int, whole: bool = False) -> None:
-    """Refuse what is no number, or a smaller one."""
-    if not _is_number(value) or (whole and not isinstance(value, int)) or value < least:
-        kind = "whole number" if whole else "number"
-        raise OptionError(f"{name} must be a {kind} of at least {least}, not {value!r}")
+# What a word table's options are where they are not given: with a target, and for accuracy alone.
+_DEFAULTS: dict[str, tuple[Any, Any]] = {
+    "family": ("all", "distinct"),
+    "epochs": (8, 12),
+    "warm_epochs": (2, 0),
+    "temperature": ("target / 2.5", 0.2),
+    "learning_rate": (0.05, 0.005),
+    "feature_dropout": (0.1, 0.0),
+    "weight_decay": (0.0, 1e-4),
+    "accuracy_weight": (0.0, 1.0),
+}
 
 
-def check_above_0(name: str, value: object) -> None:
-    """Refuse what is no number above 0."""
-    if not _is_number(value) or value <= 0:
-        raise OptionError(f"{name} must be a number above 0, not {value!r}")
+def _by_target(name: str) -> str:
+    return "{}, {} of target 0".format(*_DEFAULTS[name])
 
 
-def check_seed(seed: object) -> None:
-    """Refuse what numpy and torch do not take alike."""
-    check_at_least("seed", seed, 0, whole=True)
-    if not isinstance(seed, int) or seed >= _SEEDS:
-        raise OptionError(f"seed must be a whole number below 2**32, not {seed!r}")
+@dataclass(frozen=True)
+class WordTableOptions(Checked):
+    """How a word table is trained.  Checked when built.
+
+    What is None depends on whether there is a target (`resolved`).  A target out of reach only
+    teaches the table to say always the same.
+    """
+
+    KIND: ClassVar[str] = "words"
+    GROUP: ClassVar[str] = "Training"
+
+    target_words: Annotated[
+        int | None,
+        Option(
+            "Most changed words that training tries to certify; 0: accuracy alone.",
+            unset="an eighth of the median text, 1 to 8",
+            least=0,
+            group=VOTES,
+        ),
+    ] = None
+    family: Annotated[
+        TableFamily | None,
+        Option(
+            "all, or distinct (each word counts once).", unset=_by_target("family"), group=MASKS
+        ),
+    ] = None
+    temperature: Annotated[
+        float | None,
+        Option(
+            "Width of the certified loss, in words.",
+            unset=_by_target("temperature"),
+            above=0,
+            group=VOTES,
+        ),
+    ] = None
+    epochs: Annotated[int | None, Option(_EPOCHS, unset=_by_target("epochs"), least=1)] = None
+    warm_epochs: Annotated[
+        int | None,
+        Option(
+            "Epochs on the margin before the certified loss.",
+            unset=_by_target("warm_epochs"),
+            least=0,
+        ),
+    ] = None
+    learning_rate: Annotated[
+        float | None,
+        Option(_LEARNING_RATE, unset=_by_target("learning_rate"), above=0, group=_SCHEDULE),
+    ] = None
+    batch_size: Annotated[
+        int | None, Option(_TEXTS, unset="up to 512", least=1, group=_SCHEDULE)
+    ] = None
+    feature_dropout: Annotated[
+        float | None,
+        Option(
+            "Share of features that is silent in a step.",
+            unset=_by_target("feature_dropout"),
+            least=0,
+            below=1,
+        ),
+    ] = None
+    weight_decay: Annotated[
+        float | None,
+        Option("Of squared weights.", unset=_by_target("weight_decay"), least=0, group=_SCHEDULE),
+    ] = None
+    margin: Annotated[float, Option("Margin to reach.", above=0, below=1, group=VOTES)] = 0.3
+    accuracy_weight: Annotated[
+        float | None,
+        Option(
+            "Weight of plain accuracy in the loss; 0 may give up on a class.",
+            unset=_by_target("accuracy_weight"),
+            least=0,
+            group=VOTES,
+        ),
+    ] = None
+    class_weights: _ClassWeights = "balanced"
+    buckets: Annotated[int, Option("Rows of the table.", least=1, group=_SIZES)] = 1 << 18
+    most_words: Annotated[
+        int, Option("Words of a text that are trained on, which bounds memory.", least=1)
+    ] = 800
+    seed: Annotated[int, Option("Fixes whatever is drawn at random.", least=0)] = 0
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.warm_epochs and self.epochs and self.warm_epochs > self.epochs:
+            raise OptionError(
+                f"warm_epochs={self.warm_epochs} is more than epochs={self.epochs}: the warm "
+                "epochs are the first of them"
+            )
+
+    def resolved(self, texts: Sequence[str]) -> WordTableOptions:
+        """These options with every default filled in, for these texts."""
+        target = self.target_words
+        if target is None:
+            median = statistics.median([len(split(text)) for text in texts]) if texts else 0
+            target = min(max(round(median / _WORDS_A_TARGET), 1), _LARGEST_TARGET)
+        defaults = {name: values[0 if target else 1] for name, values in _DEFAULTS.items()}
+        defaults["target_words"] = target
+        defaults["batch_size"] = min(_LARGEST_BATCH, max(1, len(texts) // _STEPS_AN_EPOCH))
+        if target:
+            defaults["temperature"] = target / 2.5
+            warm = defaults["warm_epochs"]
+            defaults["warm_epochs"] = min(warm, self.epochs or warm)
+        return replace(
+            self, **{name: one for name, one in defaults.items() if getattr(self, name) is None}
+        )
 
 
-def _is_number(value: object) -> TypeGuard[int | float]:
-    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+@dataclass(frozen=True)
+class MlmOptions(Checked):
+    """How a masked language model is trained.  Checked when built.
+
+    As BERT's, 80 % of the tokens to predict are shown as the mask token, 10 % as a random token,
+    and 10 % as they are; in every epoch they are others.  The learning rate is for a base without
+    a head; 5e-5 suits one that is a masked language model already.
+    """
+
+    KIND: ClassVar[str] = "mlm"
+    GROUP: ClassVar[str] = "Training"
+
+    epochs: Annotated[int, Option(_EPOCHS, least=1)] = 3
+    mask_rate: Annotated[
+        float, Option("Share of tokens that are predicted.", above=0, below=1, group=MASKS)
+    ] = 0.15
+    learning_rate: Annotated[float, Option(_LEARNING_RATE, above=0, group=_SCHEDULE)] = 3e-4
+    warmup: Annotated[
+        float,
+        Option("Share of the steps in which it rises.", least=0, below=1, group=_SCHEDULE),
+    ] = 0.06
+    weight_decay: _WeightDecay = 0.01
+    batch_size: _BatchSize = 32
+    accumulate: _Accumulate = 1
+    gradient_clip: _GradientClip = 1.0
+    longest: Annotated[
+        int, Option("Most tokens of a text that are read.", least=16, group=_SIZES)
+    ] = 128
+    weights: _Weights = "float32"
+    evaluate_every: _EvaluateEvery = None
+    validation_rows: _ValidationRows = 500
+    seed: _Seed = 0

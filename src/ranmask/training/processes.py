@@ -1,4 +1,4 @@
-"""Several processes that train one model, as ``torchrun`` starts them: who acts, who waits."""
+"""Where a model is trained: on which devices, and by which of the processes of ``torchrun``."""
 
 from __future__ import annotations
 
@@ -8,13 +8,11 @@ from collections.abc import Callable
 from datetime import timedelta
 from typing import Any, TypeVar
 
-from ranmask.errors import MissingDependencyError
+import torch
+import torch.distributed as dist
+from accelerate import PartialState  # type: ignore[import-untyped]
 
-try:
-    import torch.distributed as dist
-    from accelerate import PartialState  # type: ignore[import-untyped]
-except ImportError as error:
-    raise MissingDependencyError("PyTorch or accelerate", "train") from error
+from ranmask.errors import OptionError
 
 Outcome = TypeVar("Outcome")
 
@@ -26,17 +24,34 @@ def count() -> int:
     return int(os.environ.get("WORLD_SIZE", "1"))
 
 
+def on_gpu(device: str | None) -> bool:
+    """Whether to train on a GPU: where there is one, unless ``device`` is ``cpu``."""
+    available = torch.cuda.is_available()
+    if device not in (None, "cpu", "cuda"):
+        raise OptionError(
+            f"device must be cpu or cuda to train on, not {device!r}; CUDA_VISIBLE_DEVICES chooses "
+            "among several GPUs"
+        )
+    if device == "cuda" and not available:
+        raise OptionError("device='cuda' cannot be used: PyTorch finds no GPU")
+    return available and device != "cpu"
+
+
+def devices(on_gpu: bool) -> int:
+    """How many devices compute a batch each.
+
+    One process computes on all GPUs, which is the Trainer's old way; of several, each on one.
+    """
+    alone = count() == 1
+    return torch.cuda.device_count() if on_gpu and alone else count()
+
+
 def meet(cpu: bool) -> None:
     """Connect the processes; nothing happens where there is one only."""
     if count() > 1 and not dist.is_initialized():
         PartialState(cpu=cpu, timeout=_LONGEST_WAIT)
         # Left to the end of the interpreter, its threads may outlive it and abort the process.
-        atexit.register(_part)
-
-
-def _part() -> None:
-    if dist.is_initialized():
-        dist.destroy_process_group()
+        atexit.register(lambda: dist.destroy_process_group() if dist.is_initialized() else None)
 
 
 def by_the_first(action: Callable[[], Outcome]) -> Outcome:

@@ -8,55 +8,35 @@ was interrupted.  ``checkpoints/`` is the Trainer's own and goes away at the end
 from __future__ import annotations
 
 import json
+import os
 import shutil
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from ranmask import __version__
 from ranmask.errors import DataError, OptionError, OutputError
-from ranmask.metrics import CertifiedSummary, certified_values
-from ranmask.training.balance import ClassWeights
+from ranmask.results.files import DRAFT, read_json, write_file, write_json, writing
 from ranmask.training.card import model_card
 
 if TYPE_CHECKING:
     from ranmask.data import Corpus
 
 RECORD, LOG, CHECKPOINTS, CARD = "training.json", "training.jsonl", "checkpoints", "README.md"
-RECORD_VERSION = 1
 COMPLETE = "complete"
 """The phase of the log's last line; and a file that marks a checkpoint as wholly written."""
+
+_FORMAT: dict[str, Any] = {"format": "ranmask-training", "version": 1}
 
 Report: TypeAlias = Callable[[dict[str, Any]], None]
 """Called with every line of a training log as it is written."""
 
 
-def figures(
-    summary: CertifiedSummary, names: Sequence[str], class_weights: ClassWeights = "none"
-) -> dict[str, Any]:
-    """What is reported of a set of certificates: plain JSON values.
-
-    ``beats_majority``: by the measure that was trained for.
-    """
-    largest = max(summary.largest_radius, 1)
-    return {
-        "texts": summary.texts,
-        "accuracy": float(summary.accuracy),
-        "median_radius": summary.median_radius,
-        "certified_accuracy": [
-            float(summary.certified_accuracy(changed)) for changed in range(largest + 1)
-        ],
-        **certified_values(summary, names),
-        "beats_majority": summary.beats_majority(balanced=class_weights == "balanced"),
-    }
-
-
 def check_rows(*corpora: Corpus) -> None:
     """Refuse corpora without a text."""
-    for one in corpora:
-        if not one.texts:
-            raise DataError(f"{one.name} {one.split} has no rows")
+    for corpus in corpora:
+        if not corpus.texts:
+            raise DataError(f"{corpus.name} {corpus.split} has no rows")
 
 
 def check_corpora(train: Corpus, validation: Corpus) -> None:
@@ -76,61 +56,67 @@ def check_corpora(train: Corpus, validation: Corpus) -> None:
         )
 
 
+def check_one_process(what: str, instead: str = "start it without torchrun") -> None:
+    """Refuse several processes, as ``torchrun`` starts them."""
+    if int(os.environ.get("WORLD_SIZE", "1")) > 1:
+        raise OptionError(f"{what} by one process: {instead}")
+
+
+def description(
+    kind: str, base: str | None, train: Corpus, validation: Corpus, options: Mapping[str, Any]
+) -> dict[str, Any]:
+    """What determines a training run."""
+    data = {"train": train.description(), "validation": validation.description()}
+    return {"kind": kind, "base": base, **data, "options": options}
+
+
 class RunFolder:
     """Keeps a training run in a folder.  Of several processes that train, one may write."""
 
     def __init__(
-        self,
-        folder: Path,
-        description: Mapping[str, Any],
-        report: Report | None = None,
+        self, folder: Path, description: Mapping[str, Any], report: Report | None = None
     ) -> None:
         self.folder = folder
         self._description = json.loads(json.dumps(dict(description)))
         self._report = report
 
-    def check(self) -> None:
-        """Raise where the folder holds something else than this run; nothing is written."""
-        record = self.folder / RECORD
-        if record.is_file():
-            self._check_same(record)
-        elif self.folder.exists() and not self._is_empty():
-            raise OutputError(
-                f"{self.folder} exists and holds no training run: name another folder"
-            )
+    def check(self, *, in_part: bool = False, finished: bool = False) -> bool:
+        """Raise where the folder holds something else than this run; nothing is written.
 
-    def _is_empty(self) -> bool:
-        begun = _partial(self.folder / RECORD)  # by a run that was killed at its first line
-        return self.folder.is_dir() and all(path == begun for path in self.folder.iterdir())
-
-    def begin(self) -> None:
-        """Begin or resume.  From here on the folder belongs to this run."""
-        self.check()
-        with output_errors(self.folder):
-            self.folder.mkdir(parents=True, exist_ok=True)
-            if not (self.folder / RECORD).is_file():
-                self._write({"run": self._description, "complete": False})
-            self._keep_log(lambda line: line["phase"] != COMPLETE)
-
-    def _check_same(self, path: Path) -> None:
-        try:
-            record = json.loads(path.read_text(encoding="utf-8"))
-        except (OSError, ValueError) as error:
-            raise OutputError(f"cannot read {path}: {error}") from error
-        if not isinstance(record, dict) or record.get("format") != "ranmask-training":
-            raise OutputError(f"{path} is not the record of a training run: name another folder")
-        if record.get("version") != RECORD_VERSION:
-            raise OutputError(f"{path} has version {record.get('version')!r}, not {RECORD_VERSION}")
-        if record.get("complete"):
+        Returns whether the run is complete, which is refused unless ``finished``.  ``in_part``: the
+        description is what is known of the run by now, and all that is compared.
+        """
+        path = self.folder / RECORD
+        if not path.is_file():
+            begun = RECORD + DRAFT  # by a run that was killed at its first line
+            files = self.folder.iterdir() if self.folder.is_dir() else [self.folder]
+            if self.folder.exists() and any(file.name != begun for file in files):
+                raise OutputError(
+                    f"{self.folder} exists and holds no training run: name another folder"
+                )
+            return False
+        record = read_json(path, **_FORMAT, error=OutputError)
+        complete = bool(record.get("complete"))
+        if complete and not finished:
             raise OutputError(
                 f"{self.folder} holds a finished training run: name another folder, or delete it"
             )
-        differing = _differences(record.get("run", {}), self._description)
+        differing = _differences(record.get("run", {}), self._description, in_part)
         if differing:
             raise OutputError(
                 f"{self.folder} holds another training run, which differs in "
                 f"{'; '.join(differing)}: name another folder, or delete it"
             )
+        return complete
+
+    def begin(self) -> None:
+        """Begin or resume.  From here on the folder belongs to this run."""
+        self.check()
+        with writing(self.folder):
+            self.folder.mkdir(parents=True, exist_ok=True)
+            if not (self.folder / RECORD).is_file():
+                self._write({"run": self._description, "complete": False})
+            self._keep_log(lambda line: line["phase"] != COMPLETE)
 
     def checkpoints(self, phase: str) -> Path:
         """Where the Trainer keeps the checkpoints of a phase."""
@@ -157,7 +143,7 @@ class RunFolder:
     def finish_phase(self, phase: str, save: Callable[[Path], None]) -> None:
         """Keep what ``save`` writes as the outcome of a phase: all of it, or nothing."""
         final = self.phase_folder(phase)
-        partial = _partial(final)
+        partial = final.with_name(final.name + DRAFT)
         shutil.rmtree(partial, ignore_errors=True)
         save(partial)
         partial.rename(final)
@@ -166,7 +152,7 @@ class RunFolder:
     def log(self, line: Mapping[str, Any]) -> None:
         """Append a line to the log and report it."""
         full = dict(line)
-        with output_errors(self.folder), (self.folder / LOG).open("a", encoding="utf-8") as file:
+        with writing(self.folder), (self.folder / LOG).open("a", encoding="utf-8") as file:
             file.write(json.dumps(full) + "\n")
         if self._report is not None:
             self._report(full)
@@ -186,11 +172,10 @@ class RunFolder:
         path = self.folder / LOG
         text = path.read_text(encoding="utf-8") if path.is_file() else ""
         whole = [line for line in text.splitlines(keepends=True) if line.endswith("\n")]
-        lines = [(line, json.loads(line)) for line in whole]
-        kept = [(line, parsed) for line, parsed in lines if wanted(parsed)]
+        kept = [(line, parsed) for line in whole if wanted(parsed := json.loads(line))]
         shorter = "".join(line for line, _ in kept)
         if shorter != text:
-            _replace(path, shorter)
+            write_file(path, shorter)
         return [parsed for _, parsed in kept]
 
     def settle(self, **options: Any) -> None:
@@ -199,7 +184,7 @@ class RunFolder:
 
     def complete(self, measured: Mapping[str, Any], **more: Any) -> None:
         """Write the card, record what was measured, and remove the checkpoints."""
-        with output_errors(self.folder):
+        with writing(self.folder):
             card = model_card(self._description, measured)
             (self.folder / CARD).write_text(card, encoding="utf-8")
             self.log({"phase": COMPLETE, **measured})
@@ -210,42 +195,17 @@ class RunFolder:
         shutil.rmtree(self.folder / CHECKPOINTS, ignore_errors=True)
 
     def _write(self, record: Mapping[str, Any]) -> None:
-        full = {
-            "format": "ranmask-training",
-            "version": RECORD_VERSION,
-            "ranmask": __version__,
-            **record,
-        }
-        _replace(self.folder / RECORD, json.dumps(full, indent=2) + "\n")
+        write_json(self.folder / RECORD, {**_FORMAT, "ranmask": __version__, **record})
 
 
-def _replace(path: Path, text: str) -> None:
-    """Write a file in one step."""
-    partial = _partial(path)
-    partial.write_text(text, encoding="utf-8")
-    partial.replace(path)
-
-
-def _partial(path: Path) -> Path:
-    return path.with_name(path.name + ".partial")
-
-
-@contextmanager
-def output_errors(folder: Path) -> Iterator[None]:
-    """What cannot be written is an `OutputError`."""
-    try:
-        yield
-    except OutputError:
-        raise
-    except OSError as error:
-        raise OutputError(f"cannot write {folder}: {error}") from error
-
-
-def _differences(one: Any, other: Any, name: str = "") -> list[str]:
-    if isinstance(one, dict) and isinstance(other, dict):
+def _differences(there: Any, here: Any, in_part: bool, name: str = "") -> list[str]:
+    if isinstance(there, dict) and isinstance(here, dict):
+        keys = here.keys() if in_part else there.keys() | here.keys()
         return [
             found
-            for key in sorted(set(one) | set(other))
-            for found in _differences(one.get(key), other.get(key), f"{name}.{key}".lstrip("."))
+            for key in sorted(keys)
+            for found in _differences(
+                there.get(key), here.get(key), in_part, f"{name}.{key}".lstrip(".")
+            )
         ]
-    return [] if one == other else [f"{name} ({one!r} there, {other!r} here)"]
+    return [] if there == here else [f"{name} ({there!r} there, {here!r} here)"]

@@ -8,8 +8,9 @@ token types, masks) exactly as in plain training.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, nullcontext
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, TypeAlias
 
@@ -22,6 +23,7 @@ Part: TypeAlias = Mapping[str, Tensor]
 """What the model's forward takes for some rows of the batch."""
 
 
+@dataclass(eq=False)
 class Step:
     """A batch of a training step, and the model that learns from it.
 
@@ -31,28 +33,19 @@ class Step:
         parts: The rows of the batch, in parts of similar length.
         bodies: For each part, where its rows hold the text itself: (rows, width).  Not the premise
             of a pair, which no attack and no certificate here changes.
-        loss: From the logits of all rows to what is minimised.
-        backward: Adds a loss's gradients to those of this step.
+        plain_loss: From the logits of all rows to what is minimised.
+        backward: Adds the gradients of a loss to those of this step, as is done with the loss that
+            the defence returns: several together are one step.
         seed: Fixes whatever the defence draws at random.
     """
 
-    def __init__(
-        self,
-        model: Callable[..., Any],
-        base: HuggingFaceClassifier,
-        parts: Sequence[Part],
-        bodies: Sequence[Tensor],
-        loss: Callable[[Tensor], Tensor],
-        backward: Callable[[Tensor], None],
-        seed: int,
-    ) -> None:
-        self.base = base
-        self.parts = parts
-        self._bodies = bodies
-        self._model = model
-        self._loss = loss
-        self._backward = backward
-        self._seed = seed
+    model: Callable[..., Any]
+    base: HuggingFaceClassifier
+    parts: Sequence[Part]
+    bodies: Sequence[Tensor]
+    plain_loss: Callable[[Tensor], Tensor]
+    backward: Callable[[Tensor], None]
+    seed: int
 
     @property
     def embeddings(self) -> torch.nn.Embedding:
@@ -67,14 +60,11 @@ class Step:
         Neither special tokens nor padding.  A token for what the vocabulary does not know stands
         for a word; one for a hidden word does not.
         """
+        special = torch.tensor(self.base.encoder.wordless_ids)
         return [
-            body & ~torch.isin(part["input_ids"], self._special.to(body.device))
-            for part, body in zip(self.parts, self._bodies, strict=True)
+            body & ~torch.isin(part["input_ids"], special.to(body.device))
+            for part, body in zip(self.parts, self.bodies, strict=True)
         ]
-
-    @property
-    def _special(self) -> Tensor:
-        return torch.tensor(self.base.encoder.wordless_ids)
 
     def loss(
         self, shifts: Sequence[Tensor] | None = None, parts: Sequence[Part] | None = None
@@ -87,34 +77,20 @@ class Step:
         """
         rows = []
         for place, part in enumerate(self.parts if parts is None else parts):
-            shift = nullcontext() if shifts is None else _shifted(self.embeddings, shifts[place])
-            with shift:
-                rows.append(_precise(self._model(**part).logits))
-        return self._loss(torch.cat(rows))
+            with nullcontext() if shifts is None else self._shifted(shifts[place]):
+                logits = self.model(**part).logits
+            # Losses are computed in single precision, whatever the model computes in.
+            half = logits.dtype in (torch.float16, torch.bfloat16)
+            rows.append(logits.float() if half else logits)
+        return self.plain_loss(torch.cat(rows))
 
-    def backward(self, loss: Tensor) -> None:
-        """Add the gradients of a loss to those of this step.
+    def _shifted(self, shift: Tensor) -> AbstractContextManager[Any]:
+        """Let the embedding layer return its vectors with ``shift`` added."""
+        return self.embeddings.register_forward_hook(
+            lambda _layer, _ids, vectors: vectors + shift.to(vectors.dtype)
+        )
 
-        The loss that the defence returns is added in the same way: several together are one step.
-        """
-        self._backward(loss)
-
-    def chances(self) -> torch.Generator:
+    def generator(self) -> torch.Generator:
         """Random numbers of this step: the same, whenever and wherever it is taken."""
         device = self.parts[0]["input_ids"].device
-        return torch.Generator(device=device).manual_seed(self._seed)
-
-
-def _precise(logits: Tensor) -> Tensor:
-    """Losses are computed in single precision, whatever the model computes in."""
-    return logits.float() if logits.dtype in (torch.float16, torch.bfloat16) else logits
-
-
-@contextmanager
-def _shifted(layer: torch.nn.Module, shift: Tensor) -> Iterator[None]:
-    """What the layer says, with ``shift`` added."""
-    hook = layer.register_forward_hook(lambda _module, _given, said: said + shift.to(said.dtype))
-    try:
-        yield
-    finally:
-        hook.remove()
+        return torch.Generator(device=device).manual_seed(self.seed)

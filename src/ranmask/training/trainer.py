@@ -1,228 +1,253 @@
-"""The two phases of an encoder's training: `running` with our batches, losses and measure."""
+"""Phases of training, as the transformers Trainer runs them; an `Objective` says what is learned.
+
+Every batch is a pure function of seed and step (`masking.Turns`), and the Trainer restores
+optimiser, schedule and dropout, so that a phase that was killed ends where an uninterrupted one
+does.  Whether to stop early is read from the history, which the Trainer restores as well.
+"""
 
 from __future__ import annotations
 
+import time
+import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any, Protocol
 
-from ranmask.errors import MissingDependencyError, OptionError
-from ranmask.metrics import CertifiedSummary
-from ranmask.training.defence import Defence
-from ranmask.training.evaluating import certified_score
-from ranmask.training.masking import MaskingPlan, Turns
-from ranmask.training.options import TrainingOptions
-from ranmask.training.records import RunFolder, figures
-from ranmask.words import Document
+import torch
+import transformers
+from transformers import Trainer, TrainerCallback, TrainerState, TrainingArguments
 
-try:
-    import torch
-    from torch.nn import functional
+from ranmask.training import processes
+from ranmask.training.masking import Turn, Turns
+from ranmask.training.options import MlmOptions, TrainingOptions
+from ranmask.training.records import COMPLETE, RunFolder
 
-    from ranmask.models.huggingface import HuggingFaceClassifier
-    from ranmask.training import running
-    from ranmask.training.collation import Collator
-    from ranmask.training.losses import (
-        MARGIN_WIDTH,
-        certified_loss,
-        class_weights,
-        margin_loss,
-        weighted_mean,
-    )
-    from ranmask.training.step import Step
-except ImportError as error:
-    raise MissingDependencyError("PyTorch, transformers or accelerate", "train") from error
-
-Measure: TypeAlias = Callable[[Any], CertifiedSummary]
-"""What a model proves on the held-out rows."""
-
-_VOTES = "votes"
+_GPU_WORKERS = 8
 
 
 @dataclass(frozen=True, kw_only=True)
-class Phase(running.Phase):
-    """Masked training, or vote training.  ``number`` keeps the random draws of phases apart."""
+class Phase:
+    """One run of the Trainer.
 
-    number: int
-    copies: int
-    ramp: float
-    votes: bool
-
-
-def phase_names(options: TrainingOptions) -> list[str]:
-    """The names of the phases that the options ask for, in their order."""
-    masked = "masked" if options.hides_words else "plain"
-    return [masked] * bool(options.epochs) + [_VOTES] * bool(options.vote_epochs)
-
-
-def phases(options: TrainingOptions) -> list[Phase]:
-    """The phases that the options ask for, in their order; a learning rate must be among them."""
-    learning_rate = options.learning_rate
-    assert learning_rate is not None, "see TrainingOptions.settled"
-    planned = [
-        Phase(
-            name="masked" if options.hides_words else "plain",
-            number=0,
-            epochs=options.epochs,
-            copies=options.copies,
-            learning_rate=learning_rate,
-            ramp=options.ramp,
-            patience=options.patience,
-            votes=False,
-        ),
-        Phase(
-            name=_VOTES,
-            number=1,
-            epochs=options.vote_epochs,
-            copies=options.vote_copies,
-            learning_rate=options.vote_learning_rate or learning_rate,
-            ramp=0.0,
-            votes=True,
-        ),
-    ]
-    return [phase for phase in planned if phase.epochs]
-
-
-def best_checkpoint(
-    phase: Phase,
-    base: HuggingFaceClassifier,
-    texts: Sequence[Document],
-    labels: Sequence[int],
-    measure: Measure,
-    run: RunFolder,
-    options: TrainingOptions,
-    *,
-    defence: Defence,
-    names: Sequence[str],
-    on_gpu: bool,
-) -> Path:
-    """Train ``base`` through one phase, or the rest of it; returns its best checkpoint.
-
-    Best is what `measure` certifies most of, among those that are more accurate than always
-    naming the commonest class (`certified_score`).  ``names``: of the classes.
+    The best checkpoint has the largest ``best`` of what is measured, or the smallest where
+    ``smaller_is_better``.  ``patience``: evaluations without a larger score before it stops.
+    ``warmup``: the share of the steps in which the learning rate rises.  ``number`` keeps the
+    random draws of phases apart.
     """
-    batch = running.rows_a_step(options, on_gpu)
-    turns = Turns(len(texts), phase.epochs, batch, options.seed, phase.number)
-    plan = MaskingPlan(
-        options.retentions, options.family, phase.copies, phase.ramp, options.seed, phase.number
-    )
 
-    if running.shares_a_batch(on_gpu) and type(defence).loss is not Defence.loss:
-        raise OptionError(
-            f"the defence {defence.name} cannot be trained on several GPUs by one process: start "
-            "one for each with torchrun, or choose one GPU with CUDA_VISIBLE_DEVICES"
-        )
+    name: str
+    epochs: int
+    learning_rate: float | None
+    number: int = 0
+    patience: int | None = None
+    warmup: float = 0.06
+    best: str = "score"
+    smaller_is_better: bool = False
 
-    def trainer() -> running.PhaseTrainer:
-        defence.begin(base)
-        return _MaskedTrainer(
-            phase,
-            options,
-            base,
-            defence,
-            measure,
-            names,
-            class_weights(labels, len(names), options.class_weights),
-            model=base.model,
-            args=running.arguments(phase, turns, run, options, on_gpu),
+
+class Objective(Protocol):
+    """What a phase learns: its batches, its loss, and what its checkpoints are compared by."""
+
+    def collate(self, turns: Sequence[Turn]) -> dict[str, Any]:
+        """The batch of these texts' turns."""
+        ...
+
+    def loss(
+        self, model: Any, batch: Any, backward: Callable[[torch.Tensor], None]
+    ) -> torch.Tensor:
+        """The loss of a batch; ``backward`` adds the gradients of another one to the step."""
+        ...
+
+    def measured(self, model: Any) -> dict[str, Any]:
+        """What ``model``, in single precision, does on the held-out rows: plain JSON values."""
+        ...
+
+
+def train_phase(
+    phase: Phase,
+    model: Any,
+    tokenizer: Any,
+    objective: Objective,
+    rows: int,
+    run: RunFolder,
+    options: TrainingOptions | MlmOptions,
+    *,
+    on_gpu: bool,
+) -> Any:
+    """Train on so many rows through a phase, or the rest of it; returns its best model.
+
+    It is kept in the run's folder, with the tokenizer, as the outcome of the phase.
+    """
+    last = processes.by_the_first(lambda: run.last_checkpoint(phase.name))
+    state = None if last is None else TrainerState.load_from_json(str(last / "trainer_state.json"))
+    if state is None or not _is_over(state, phase):
+        batch = options.batch_size * options.accumulate * processes.devices(on_gpu)
+        turns = Turns(rows, phase.epochs, batch, options.seed, phase.number)
+        trainer = PhaseTrainer(
+            objective,
+            model=model,
+            args=_arguments(phase, turns, run, options, on_gpu),
             train_dataset=turns,
-            eval_dataset=[0],  # not looked at: `measure` has its own rows
-            data_collator=Collator(
-                base, texts, labels, plan, options.target_words, defence, on_gpu=on_gpu
-            ),
-            callbacks=[running.Watcher(phase, turns.steps_per_epoch, run)],
+            callbacks=[Watcher(phase, turns.steps_per_epoch, run)],
         )
+        trainer.remove_callback(transformers.ProgressCallback)
+        trainer.remove_callback(transformers.PrinterCallback)
+        with warnings.catch_warnings():
+            # The Trainer has no other name yet for what `_arguments` says of buffers.
+            warnings.filterwarnings("ignore", "`broadcast_buffers` is deprecated", FutureWarning)
+            trainer.train(resume_from_checkpoint=None if last is None else str(last))
+        state = trainer.state
+    best = run.checkpoints(phase.name) / f"checkpoint-{state.best_global_step}"
 
-    return running.best_of(phase, run, trainer)
+    def save(folder: Path) -> None:
+        type(model).from_pretrained(best, dtype=torch.float32).save_pretrained(folder)
+        tokenizer.save_pretrained(folder)
+
+    processes.by_the_first(lambda: run.finish_phase(phase.name, save))
+    return type(model).from_pretrained(run.phase_folder(phase.name), dtype=torch.float32)
 
 
-class _MaskedTrainer(running.PhaseTrainer):
-    """Our losses, and certified accuracy as the measure of what is best."""
+class PhaseTrainer(Trainer):
+    """The Trainer with our order of rows, and the loss and the measure of an objective."""
 
-    def __init__(
-        self,
-        phase: Phase,
-        options: TrainingOptions,
-        base: HuggingFaceClassifier,
-        defence: Defence,
-        measure: Measure,
-        names: Sequence[str],
-        weights: torch.Tensor | None,
-        **given: Any,
-    ) -> None:
-        super().__init__(**given)
-        self._phase = phase
-        self._options = options
-        self._base = base
-        self._defence = defence
-        self._measure = measure
-        self._names = names
-        self._weights = weights
+    objective: Objective
 
-    def compute_loss(
-        self, model: Any, inputs: Any, return_outputs: bool = False, num_items_in_batch: Any = None
-    ) -> Any:
-        step = Step(
-            model,
-            self._base,
-            inputs["parts"],
-            inputs["bodies"],
-            lambda logits: self._loss(logits, inputs),
-            self._backward,
-            int(inputs["seed"]),
-        )
-        return self._defence.loss(step)
+    def __init__(self, objective: Objective, **given: Any) -> None:
+        # The objective has held-out rows of its own; the Trainer only asks whether there are any.
+        super().__init__(data_collator=objective.collate, eval_dataset=[0], **given)
+        self.objective = objective
+
+    def _get_train_sampler(self, *_: Any, **__: Any) -> Any:
+        turns: Any = self.train_dataset
+        return torch.utils.data.SequentialSampler(turns)  # they are shuffled already
+
+    def compute_loss(self, model: Any, inputs: Any, *_: Any, **__: Any) -> Any:
+        """The objective's loss."""
+        return self.objective.loss(model, inputs, self._backward)
 
     def _backward(self, loss: torch.Tensor) -> None:
         """What the Trainer does with the loss that it is given in the end."""
         self.accelerator.backward(loss / self.current_gradient_accumulation_steps)
 
-    def _loss(self, logits: torch.Tensor, inputs: Any) -> torch.Tensor:
-        """What plain training minimises, from the logits of all rows."""
-        classes, text = inputs["classes"], inputs["text"]
-        counts = None if self._weights is None else self._weights.to(logits.device)[classes]
-        if not self._phase.votes:
-            of_copies = None if counts is None else counts[text]
-            return _copy_loss(logits, classes[text], self._options, of_copies)
-        scores = logits.sigmoid() if self._options.head == "approval" else logits.softmax(-1)
-        present = inputs["present"]
-        table = scores.new_zeros(*present.shape, scores.shape[-1])
-        table = table.index_put((text, inputs["copy"]), scores)
-        if self._options.vote_loss == "margin":
-            target = self._options.margin
-            return margin_loss(table, present, classes, target, MARGIN_WIDTH, counts)
-        return certified_loss(
-            table,
-            present,
-            classes,
-            inputs["met"],
-            inputs["words_per_copy"].to(table.dtype),
-            self._options.step_width,
-            self._options.accuracy_weight,
-            counts,
+    def evaluate(self, *_: Any, **__: Any) -> dict[str, Any]:
+        """What the objective measures, by the first process for all."""
+        found = processes.by_the_first(lambda: self.objective.measured(_plain_copy(self.model)))
+        metrics = {f"eval_{name}": value for name, value in found.items()}
+        self.log(metrics)
+        self.control = self.callback_handler.on_evaluate(
+            self.args, self.state, self.control, metrics
         )
-
-    def measured(self, model: Any) -> dict[str, Any]:
-        """What is certified of the held-out rows."""
-        summary = self._measure(model)
-        weights = self._options.class_weights
-        score = certified_score(summary, self._options.target_words, weights)
-        return {"score": score, **figures(summary, self._names, weights)}
+        return metrics
 
 
-def _copy_loss(
-    logits: torch.Tensor,
-    classes: torch.Tensor,
-    options: TrainingOptions,
-    counts: torch.Tensor | None,
-) -> torch.Tensor:
-    """The mean loss of copies; ``counts``: what each counts."""
-    if options.head == "choice":
-        return weighted_mean(functional.cross_entropy(logits, classes, reduction="none"), counts)
-    wanted = functional.one_hot(classes, logits.shape[-1]).to(logits.dtype)
-    losses = functional.binary_cross_entropy_with_logits(logits, wanted, reduction="none")
-    return weighted_mean(losses.mean(1), counts)
+class Watcher(TrainerCallback):
+    """Keeps the log, marks whole checkpoints, and stops early."""
+
+    def __init__(self, phase: Phase, steps_per_epoch: int, run: RunFolder) -> None:
+        self._phase = phase
+        self._steps_per_epoch = steps_per_epoch
+        self._run = run
+        self._started = time.monotonic()
+
+    def on_train_begin(self, args: Any, state: Any, control: Any, **_: Any) -> None:
+        """Drop what the log says of steps that are taken again."""
+        if state.is_world_process_zero:
+            self._started -= self._run.rewind(self._phase.name, state.global_step)
+
+    def on_log(self, args: Any, state: Any, control: Any, **given: Any) -> None:
+        """Write a line of the log."""
+        kept = {
+            key.removeprefix("eval_"): value
+            for key, value in given["logs"].items()
+            if key not in ("epoch", "total_flos") and not key.startswith("train_")
+        }
+        if kept and state.is_world_process_zero:
+            self._run.log(
+                {
+                    "phase": self._phase.name,
+                    "step": state.global_step,
+                    "steps": state.max_steps,
+                    "epoch": round(state.global_step / self._steps_per_epoch, 3),
+                    "seconds": round(time.monotonic() - self._started, 1),
+                    **kept,
+                }
+            )
+
+    def on_evaluate(self, args: Any, state: Any, control: Any, **_: Any) -> None:
+        """Stop where nothing was gained for long enough."""
+        if _is_over(state, self._phase):
+            control.should_training_stop = True
+
+    def on_save(self, args: Any, state: Any, control: Any, **_: Any) -> None:
+        """Mark the checkpoint as whole."""
+        # Every process writes its part; when all are here, all have.
+        processes.by_the_first(lambda: None)
+        if state.is_world_process_zero:
+            folder = self._run.checkpoints(self._phase.name) / f"checkpoint-{state.global_step}"
+            (folder / COMPLETE).touch()
 
 
-__all__ = ["Measure", "Phase", "best_checkpoint", "phase_names", "phases"]
+def _is_over(state: Any, phase: Phase) -> bool:
+    """Whether a phase has had all its steps, or too many evaluations without gain.
+
+    Patience begins when something was learned: a score below 0 (`certified_score`) is that of a
+    classifier which still says always the same.
+    """
+    scores = [line["eval_score"] for line in state.log_history if "eval_score" in line]
+    learned = bool(scores) and max(scores) >= 0
+    stale = len(scores) - 1 - scores.index(max(scores)) if learned else 0
+    return state.global_step >= state.max_steps or (
+        phase.patience is not None and stale >= phase.patience
+    )
+
+
+def _arguments(
+    phase: Phase,
+    turns: Turns,
+    run: RunFolder,
+    options: TrainingOptions | MlmOptions,
+    on_gpu: bool,
+) -> TrainingArguments:
+    every = options.evaluate_every or turns.steps_per_epoch
+    assert phase.learning_rate is not None, "see TrainingOptions.settled"
+    return TrainingArguments(
+        output_dir=str(run.checkpoints(phase.name)),
+        num_train_epochs=1,  # all epochs are one sequence, see `masking.Turns`
+        per_device_train_batch_size=options.batch_size,
+        gradient_accumulation_steps=options.accumulate,
+        learning_rate=phase.learning_rate,
+        weight_decay=options.weight_decay,
+        max_grad_norm=options.gradient_clip,
+        lr_scheduler_type="cosine",
+        warmup_steps=int(phase.warmup * turns.steps_per_epoch * phase.epochs),
+        optim="adamw_torch",
+        bf16=on_gpu and torch.cuda.is_bf16_supported(),
+        use_cpu=not on_gpu,
+        seed=options.seed,
+        eval_strategy="steps",
+        eval_steps=every,
+        save_strategy="steps",
+        save_steps=every,
+        save_total_limit=2,
+        metric_for_best_model=phase.best,
+        greater_is_better=not phase.smaller_is_better,
+        logging_strategy="steps",
+        logging_steps=min(every, 100),
+        remove_unused_columns=False,
+        dataloader_num_workers=_GPU_WORKERS if on_gpu else 0,
+        dataloader_pin_memory=on_gpu,
+        # A step runs the model on several parts, and not every process on as many.
+        ddp_broadcast_buffers=False,
+        ddp_find_unused_parameters=False,
+        report_to="none",
+        disable_tqdm=True,
+    )
+
+
+def _plain_copy(model: Any) -> Any:
+    """The same weights without what the Trainer wraps around a model's forward."""
+    with torch.random.fork_rng(devices=[]):  # weights are drawn, and must not move dropout
+        plain = type(model)(model.config)
+    plain.load_state_dict(model.state_dict())
+    return plain.to(device=model.device, dtype=torch.float32).train(False)

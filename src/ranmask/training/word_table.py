@@ -1,38 +1,42 @@
-"""Training a word table: `train_word_table`, seconds on two cores.
+"""Training a word table, seconds on two cores: `train_words`, and `train_word_table` for texts.
 
-The loss is the certificate itself: with one word a copy, the cost of ``d`` changed words is a sum
-of the ``d`` largest weights, which has a gradient (`certified_loss`).  Trained on that from
-nothing, a table for two classes ends as the constant classifier, which certifies half of the
-texts at any ``d``; so the first epochs push the mean margin past a target instead
-(`margin_loss`), and the certificate is trained from there.
+The loss is the certificate itself (`certified_loss`): with one word a copy, the cost of ``d``
+changed words is a sum of the ``d`` largest weights, which has a gradient.  From nothing, a table
+for two classes would end as the constant classifier, which certifies half of the texts at any
+``d``; so the first epochs push the mean margin past a target instead (`margin_loss`).
 
-For no changed word (``target_words=0``) there is nothing to certify: the loss is that of logistic
-regression, on sums of words that count once, with a blank for its intercept and a penalty on
-large weights.  Adam moves a feature that it sees once in a while as far as one that it sees
-always, so that without the penalty rare words learn their texts by heart.
+For no changed word (``target_words=0``) the loss is that of logistic regression, on sums of words
+that count once, with a blank for its intercept and a penalty on large weights: Adam moves a rare
+feature as far as a common one, so that without it rare words learn their texts by heart.
 
-What was learned is then rounded to the small integers of a `WordTable`.  Nothing is claimed for
-the floats: figures are those of the rounded table.
+What was learned is then rounded to the small integers of a `WordTable`, which all figures are of.
 """
 
 from __future__ import annotations
 
-import sys
+import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
-from typing import Any, Literal, TypeAlias, TypeVar, get_args
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
-from ranmask.errors import DataError, MissingDependencyError, OptionError
+from ranmask.errors import DataError, MissingDependencyError
 from ranmask.models.word_features import WHOLE, features
 from ranmask.models.word_table import CURVE_STEPS, WordTable
-from ranmask.options import check_choice
 from ranmask.smoothing.smoothed import SmoothedClassifier
-from ranmask.training.balance import CLASS_WEIGHTS, ClassWeights
-from ranmask.training.evaluating import certified_score, certified_summary
-from ranmask.words import document, split
+from ranmask.training.evaluating import certified_score, certified_summary, figures
+from ranmask.training.options import WordTableOptions
+from ranmask.training.records import (
+    Report,
+    RunFolder,
+    check_corpora,
+    check_one_process,
+    description,
+)
+from ranmask.words import document
 
 try:
     import torch
@@ -42,6 +46,9 @@ try:
 except ImportError as error:
     raise MissingDependencyError("PyTorch", "train") from error
 
+if TYPE_CHECKING:
+    from ranmask.data import Corpus
+
 _Number = TypeVar("_Number", int, float)
 
 Progress: TypeAlias = Callable[[int, int, float], None]
@@ -49,132 +56,48 @@ Progress: TypeAlias = Callable[[int, int, float], None]
 
 _SMALL_STEPS = (3, 4, 5)  # binary places of int8 entries that are tried
 _FINE_STEPS = 11  # of int16 entries
-_LARGEST_BATCH, _STEPS_AN_EPOCH = 512, 32  # by default; few texts make smaller batches
-_WORDS_A_TARGET, _LARGEST_TARGET = 8, 8  # by default, of the median text
-_WARM_EPOCHS = 2
 _BLANK_RATE = 5  # times the learning rate of the others
 _ROUNDING_TEXTS = 2000
 _ROUNDING_LOSS = 0.003  # certified accuracy that int8 may cost
 
 
-_TINY, _ENDLESS = sys.float_info.min, float("inf")  # above 0, below infinity
+def train_words(
+    train: Corpus,
+    validation: Corpus,
+    output: Path,
+    options: WordTableOptions,
+    *,
+    report: Report | None = None,
+) -> SmoothedClassifier:
+    """Train a word table on ``train`` and save it, smoothed, in the folder ``output``.
 
-TableFamily: TypeAlias = Literal["all", "distinct"]
-
-_FOR_RADIUS: dict[str, Any] = {
-    "family": "all",
-    "epochs": 8,
-    "learning_rate": 0.05,
-    "feature_dropout": 0.1,
-    "weight_decay": 0.0,
-    "accuracy_weight": 0.0,
-}
-_FOR_ACCURACY: dict[str, Any] = {
-    "family": "distinct",
-    "temperature": 0.2,
-    "epochs": 12,
-    "warm_epochs": 0,
-    "learning_rate": 0.005,
-    "feature_dropout": 0.0,
-    "weight_decay": 1e-4,
-    "accuracy_weight": 1.0,
-}
-
-
-@dataclass(frozen=True)
-class WordTableOptions:
-    """How a word table is trained.  Checked when built.
-
-    ``target_words``: the largest number of changed words that training tries to certify; larger
-    ones trade accuracy for radius, and 0 asks for accuracy alone.  By default an eighth of the
-    median number of words, from 1 to 8: a target out of reach only teaches the table to say always
-    the same.  ``family``: ``all``, every word counts; ``distinct``, each distinct word once, and a
-    blank.  ``temperature``: width of the step that stands in for *certified or not*, in words; by
-    default ``target_words / 2.5``.
-    ``warm_epochs``: how many of the ``epochs`` push the mean margin past ``margin`` first.
-    ``batch_size``: texts in a step, by default 512 or fewer, for at least 32 steps an epoch.
-    ``feature_dropout``: share of the features that is silent in a step, so that the others learn
-    too.  ``weight_decay``: of the squares of all weights.  ``accuracy_weight``: of plain accuracy
-    in the certified loss; 0 counts certified texts only.  ``class_weights``: ``balanced`` makes
-    every class count the same in the losses, however few texts it has; ``none``: every text does.
-    What is None depends on whether there is a target (`resolved`).  ``buckets``: rows of the table.
-    ``most_words``: words of a text that are trained on, which bounds memory.
+    The same call again, after an interruption, begins anew; a folder that holds another run is
+    refused.  ``output`` ends with the table, ``ranmask.json``, a model card (README.md),
+    ``training.json`` and the log ``training.jsonl``.
     """
+    check_corpora(train, validation)
+    texts = [text for text in train.texts if isinstance(text, str)]
+    if len(texts) < len(train.texts):
+        raise DataError(f"{train.name} holds pairs; a word table reads single texts only")
+    check_one_process("a word table is trained")
+    options = options.resolved(texts)
+    run = RunFolder(output, description("words", None, train, validation, asdict(options)), report)
+    run.begin()
+    run.rewind("words", 0)
+    started = time.monotonic()
 
-    target_words: int | None = None
-    family: TableFamily | None = None
-    temperature: float | None = None
-    epochs: int | None = None
-    warm_epochs: int | None = None
-    learning_rate: float | None = None
-    batch_size: int | None = None
-    feature_dropout: float | None = None
-    weight_decay: float | None = None
-    margin: float = 0.3
-    accuracy_weight: float | None = None
-    class_weights: ClassWeights = "balanced"
-    buckets: int = 1 << 18
-    most_words: int = 800
-    seed: int = 0
+    def log(epoch: int, epochs: int, loss: float) -> None:
+        seconds = round(time.monotonic() - started, 1)
+        line = {"phase": "words", "epoch": epoch, "epochs": epochs, "loss": loss}
+        run.log({**line, "seconds": seconds})
 
-    def __post_init__(self) -> None:
-        for name, least in (
-            ("target_words", 0),
-            ("epochs", 1),
-            ("warm_epochs", 0),
-            ("batch_size", 1),
-            ("buckets", 1),
-            ("most_words", 1),
-            ("seed", 0),
-        ):
-            value = getattr(self, name)
-            if value is None and name in ("target_words", "epochs", "warm_epochs", "batch_size"):
-                continue
-            if not isinstance(value, int) or isinstance(value, bool) or value < least:
-                raise OptionError(
-                    f"{name} must be a whole number of at least {least}, not {value!r}"
-                )
-        if self.family is not None:
-            check_choice("family", self.family, get_args(TableFamily))
-        check_choice("class_weights", self.class_weights, CLASS_WEIGHTS)
-        if (
-            self.warm_epochs is not None
-            and self.epochs is not None
-            and self.warm_epochs > self.epochs
-        ):
-            raise OptionError(
-                f"warm_epochs={self.warm_epochs} is more than epochs={self.epochs}: the warm "
-                "epochs are the first of them"
-            )
-        for name, lowest, below, what in (
-            ("temperature", _TINY, _ENDLESS, "above 0"),
-            ("learning_rate", _TINY, _ENDLESS, "above 0"),
-            ("feature_dropout", 0, 1, "from 0 up to, not including, 1"),
-            ("weight_decay", 0, _ENDLESS, "of at least 0"),
-            ("margin", _TINY, 1, "between 0 and 1"),
-            ("accuracy_weight", 0, _ENDLESS, "of at least 0"),
-        ):
-            value = getattr(self, name)
-            if value is not None and not lowest <= value < below:
-                raise OptionError(f"{name} must be a number {what}, not {value!r}")
-
-    def resolved(self, texts: Sequence[str]) -> WordTableOptions:
-        """These options with every default filled in, for these texts."""
-        target = self.target_words
-        if target is None:
-            median = float(np.median([len(split(text)) for text in texts])) if texts else 0
-            target = min(max(round(median / _WORDS_A_TARGET), 1), _LARGEST_TARGET)
-        batch = min(_LARGEST_BATCH, max(1, len(texts) // _STEPS_AN_EPOCH))
-        defaults = {
-            **(_FOR_RADIUS if target else _FOR_ACCURACY),
-            "target_words": target,
-            "batch_size": batch,
-        }
-        if target:
-            defaults["temperature"] = target / 2.5
-            defaults["warm_epochs"] = min(_WARM_EPOCHS, self.epochs or _WARM_EPOCHS)
-        unset = {name: one for name, one in defaults.items() if getattr(self, name) is None}
-        return replace(self, **unset)
+    table = train_word_table(texts, train.labels, train.label_names, options=options, progress=log)
+    classifier = SmoothedClassifier(table, **table_smoothing(options))
+    summary = certified_summary(classifier, validation.texts, validation.labels)
+    measured = figures(summary, train.label_names, options.class_weights)
+    classifier.save_pretrained(str(output))
+    run.complete(measured)
+    return classifier
 
 
 def train_word_table(
@@ -189,14 +112,7 @@ def train_word_table(
 
     On one machine the same texts and options give the same table, byte for byte.  One thread
     computes it: steps are so short that a second would gain little, and lose much where other work
-    shares the cores.
-
-    Args:
-        texts: Single texts; a word table reads no pairs.
-        labels: The class of each, an index into ``label_names``.
-        label_names: Names of the classes.
-        options: How it is trained.
-        progress: Called after every epoch.
+    shares the cores.  Texts are single, not pairs; their labels are indices into ``label_names``.
     """
     given = options or WordTableOptions()
     corpus = _Corpus(texts, labels, len(label_names), given)
@@ -224,7 +140,7 @@ class _Corpus:
         if not len(texts) or len(texts) != len(labels):
             raise DataError(f"{len(texts)} texts and {len(labels)} labels cannot be trained on")
         numbers: dict[str, int] = {}
-        flat: list[npt.NDArray[np.int32]] = []
+        flat, shares = [], []
         for row, (text, label) in enumerate(zip(texts, labels, strict=True), 1):
             if not isinstance(text, str):
                 raise DataError(f"a word table reads single texts, not {type(text).__name__}", row)
@@ -234,11 +150,14 @@ class _Corpus:
             flat.append(
                 np.array([numbers.setdefault(word, len(numbers)) for word in words], dtype=np.int32)
             )
+            # Of each word, one over the number of its occurrences in the text.
+            _, place, counts = np.unique(flat[-1], return_inverse=True, return_counts=True)
+            shares.append((1 / counts[place]).astype(np.float32))
         self.labels = torch.tensor([int(label) for label in labels])
-        self._lengths = np.array([len(one) for one in flat])
+        self._lengths = np.array([len(words) for words in flat])
         self._starts = np.concatenate([[0], np.cumsum(self._lengths)[:-1]])
         self._words = np.concatenate(flat)
-        self._shares = np.concatenate([_shares(one) for one in flat])
+        self._shares = np.concatenate(shares)
         hashes, weights, starts = features(numbers)
         self._buckets = (hashes % options.buckets).astype(np.int32)
         self._weights = (weights / WHOLE).astype(np.float32)
@@ -276,20 +195,13 @@ class _Corpus:
         )
 
 
-def _shares(words: npt.NDArray[np.int32]) -> npt.NDArray[np.float32]:
-    """For each word of a text, one over the number of its occurrences."""
-    _, place, counts = np.unique(words, return_inverse=True, return_counts=True)
-    return (1 / counts[place]).astype(np.float32)
-
-
 def _runs(starts: npt.NDArray[np.int64], lengths: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
     """Indices of several runs of neighbours, one after the other."""
     before = np.cumsum(lengths) - lengths
     return np.repeat(starts - before, lengths) + np.arange(int(lengths.sum()))
 
 
-@dataclass(frozen=True, eq=False)
-class _Batch:
+class _Batch(NamedTuple):
     """Some texts: features of their distinct words, and where in the texts those stand."""
 
     buckets: Tensor
@@ -302,38 +214,30 @@ class _Batch:
     labels: Tensor
 
 
-@dataclass(frozen=True, eq=False)
-class _Weights:
+class _Weights(NamedTuple):
     """What is learned: of each feature, of every word, and of the blank, if there is one."""
 
     features: Tensor
     bias: Tensor
     blank: Tensor | None
 
-    @classmethod
-    def zero(cls, classes: int, options: WordTableOptions) -> _Weights:
-        features = torch.zeros(options.buckets, classes, requires_grad=True)
-        bias = torch.zeros(classes, requires_grad=True)
-        once = options.family == "distinct"
-        return cls(features, bias, torch.zeros(classes, requires_grad=True) if once else None)
-
-    def detached(self) -> _Weights:
-        blank = None if self.blank is None else self.blank.detach()
-        return _Weights(self.features.detach(), self.bias.detach(), blank)
-
 
 def _trained(
     corpus: _Corpus, classes: int, options: WordTableOptions, progress: Progress | None
 ) -> _Weights:
     rng = np.random.default_rng(options.seed)
-    weights = _Weights.zero(classes, options)
+    weights = _Weights(
+        torch.zeros(options.buckets, classes, requires_grad=True),
+        torch.zeros(classes, requires_grad=True),
+        torch.zeros(classes, requires_grad=True) if options.family == "distinct" else None,
+    )
     rate, decay = _set(options.learning_rate), _set(options.weight_decay)
     epochs, warm = _set(options.epochs), _set(options.warm_epochs)
+    size, dropped = _set(options.batch_size), _set(options.feature_dropout)
     groups = [{"params": [weights.features, weights.bias], "lr": rate}]
     if weights.blank is not None:  # one number against many: it has farther to go
         groups.append({"params": [weights.blank], "lr": _BLANK_RATE * rate})
     optimiser = torch.optim.Adam(groups, fused=True)
-    size = _set(options.batch_size)
     steps = epochs * -(-len(corpus) // size)
     schedule = torch.optim.lr_scheduler.CosineAnnealingLR(optimiser, steps)
     of_classes = class_weights(corpus.labels.tolist(), classes, options.class_weights)
@@ -342,7 +246,9 @@ def _trained(
         losses = []
         for start in range(0, len(order), size):
             batch = corpus.batch(order[start : start + size])
-            scores = _scores(weights, batch, _heard(rng, options))
+            kept = rng.random(options.buckets, dtype=np.float32) >= dropped
+            heard = torch.from_numpy(kept.astype(np.float32) / (1 - dropped))
+            scores = _scores(weights, batch, heard)
             counts = None if of_classes is None else of_classes[batch.labels]
             loss = _loss(scores, batch, options, counts, weights.blank, warm=epoch < warm)
             if decay:
@@ -354,7 +260,8 @@ def _trained(
             losses.append(loss.item())
         if progress is not None:
             progress(epoch + 1, epochs, float(np.mean(losses)))
-    return weights.detached()
+    blank = None if weights.blank is None else weights.blank.detach()
+    return _Weights(weights.features.detach(), weights.bias.detach(), blank)
 
 
 def _set(value: _Number | None) -> _Number:
@@ -363,14 +270,8 @@ def _set(value: _Number | None) -> _Number:
     return value
 
 
-def _heard(rng: np.random.Generator, options: WordTableOptions) -> Tensor:
-    """What each feature is multiplied by: 0 where it is dropped."""
-    dropped = _set(options.feature_dropout)
-    kept = rng.random(options.buckets, dtype=np.float32) >= dropped
-    return torch.from_numpy(kept.astype(np.float32) / (1 - dropped))
-
-
 def _scores(weights: _Weights, batch: _Batch, heard: Tensor) -> Tensor:
+    """The scores of the words; ``heard``: what each feature is multiplied by, 0 if dropped."""
     sums = torch.nn.functional.embedding_bag(
         batch.buckets,
         weights.features,
@@ -421,6 +322,7 @@ def _rounded(
     """The smallest integers that certify about as much: int8, or int16 where that is not enough."""
     rows = np.random.default_rng(options.seed).permutation(len(texts))[:_ROUNDING_TEXTS]
     sample = [texts[row] for row in rows], [labels[row] for row in rows]
+    target = _set(options.target_words)
 
     def table(places: int, kind: type[np.int8] | type[np.int16]) -> tuple[float, WordTable]:
         limit = np.iinfo(kind).max
@@ -435,19 +337,13 @@ def _rounded(
         blank = None if weights.blank is None else sums(weights.blank)
         bias = sums(weights.bias)
         made = WordTable(entries, bias, labels=label_names, shift=shift, blank=blank)
-        return _certified(made, *sample, options), made
+        classifier = SmoothedClassifier(made, **table_smoothing(options))
+        summary = certified_summary(classifier, *sample)
+        return certified_score(summary, target, options.class_weights), made
 
     fine, best = table(_FINE_STEPS, np.int16)
-    if not options.target_words:
+    if not target:
         return best  # accuracy alone was asked for, not a small file
-    smallest = max((table(places, np.int8) for places in _SMALL_STEPS), key=lambda one: one[0])
-    return smallest[1] if fine - smallest[0] < _ROUNDING_LOSS else best
-
-
-def _certified(
-    table: WordTable, texts: list[str], labels: list[int], options: WordTableOptions
-) -> float:
-    """Share of texts that are right and certified, averaged over 0 to the target of words."""
-    classifier = SmoothedClassifier(table, **table_smoothing(options))
-    summary = certified_summary(classifier, texts, labels)
-    return certified_score(summary, _set(options.target_words), options.class_weights)
+    tried = (table(places, np.int8) for places in _SMALL_STEPS)
+    coarse, smallest = max(tried, key=lambda scored: scored[0])
+    return smallest if fine - coarse < _ROUNDING_LOSS else best

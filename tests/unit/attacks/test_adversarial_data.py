@@ -13,12 +13,11 @@ from ranmask.attacks.adversarial_data import (
     read_attacked,
 )
 from ranmask.attacks.api import as_victim
-from ranmask.attacks.engine import Engine
+from ranmask.attacks.loop import AttackLoop
 from ranmask.attacks.outcome import AttackOutcome
-from ranmask.attacks.recipes import build_recipe
+from ranmask.attacks.recipes import AttackResources, build_recipe
+from ranmask.attacks.resources.word_lists import Vocabulary
 from ranmask.attacks.runs import attack_rows
-from ranmask.attacks.supplies import Supplies
-from ranmask.attacks.vocabulary import Vocabulary
 from ranmask.data import Corpus
 from ranmask.data.rows import Row
 from ranmask.data.sources import RowSource
@@ -26,7 +25,7 @@ from ranmask.errors import DataError, OptionError
 from ranmask.models.testing import keyword_classifier
 from ranmask.runs.result_file import ResultFile
 from ranmask.runs.task import RunEvents
-from ranmask.training.defences.attacked_half import AttackPlan, attack_half, attacked_rows
+from ranmask.training.defences.augment import AttackPlan, attack_half, attacked_rows
 
 NAMES = ("negative", "positive")
 HELD_OUT = Corpus("held", "validation", ("a fine day",), (1,), NAMES)
@@ -48,8 +47,8 @@ def attacked(*outcomes, recipes=("textfooler",)):
 
 
 def engine():
-    words = Supplies(vocabulary=Vocabulary("made up", ("awful", "best")))
-    return Engine(as_victim(keyword_classifier), build_recipe("anywords", words), budget=1)
+    words = AttackResources(vocabulary=Vocabulary("made up", ("awful", "best")))
+    return AttackLoop(as_victim(keyword_classifier), build_recipe("anywords", words), budget=1)
 
 
 @pytest.fixture
@@ -261,7 +260,7 @@ class TestHalf:
 
     def test_attacked_to_a_file_that_is_reused(self, tmp_path):
         train = corpus([f"good film {n}" for n in range(8)], [1] * 8)
-        plan = AttackPlan("anywords", engine_supplies(), budget=1)
+        plan = AttackPlan(build_recipe("anywords", engine_supplies()), budget=1)
         path = tmp_path / "new" / "attacked.jsonl"
         counted = []
 
@@ -284,10 +283,10 @@ class TestHalf:
         from ranmask import FunctionClassifier
 
         victim = FunctionClassifier(keyword_classifier, labels=("positive", "negative"))
-        plan = AttackPlan("anywords", engine_supplies(), budget=1)
+        plan = AttackPlan(build_recipe("anywords", engine_supplies()), budget=1)
         with pytest.raises(OptionError, match="their order must be the same"):
             attack_half(victim, corpus(), tmp_path / "out.jsonl", plan)
 
 
 def engine_supplies():
-    return Supplies(vocabulary=Vocabulary("made up", ("awful", "best")))
+    return AttackResources(vocabulary=Vocabulary("made up", ("awful", "best")))

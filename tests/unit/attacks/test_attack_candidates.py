@@ -6,7 +6,6 @@ import string
 
 import pytest
 
-from ranmask.attacks.attempt import Attempt
 from ranmask.attacks.candidates import (
     AnyWord,
     LikelyWords,
@@ -14,27 +13,26 @@ from ranmask.attacks.candidates import (
     TypingErrors,
     in_case_of,
 )
-from ranmask.attacks.ranking import AtRandom
-from ranmask.attacks.recipe import Recipe
-from ranmask.attacks.requests import Guess
+from ranmask.attacks.recipe import AttackRecipe
 from ranmask.attacks.resources.neighbours import NeighbourTable
-from ranmask.attacks.search import Greedy
-from ranmask.attacks.tokenization import cut
+from ranmask.attacks.search import AtRandom, Greedy
+from ranmask.attacks.steps import Attempt, FillMask
+from ranmask.attacks.tokenization import tokenize
 
 
-def attempt_on(text, number=1, seed=0, cutting="textattack-2021"):
-    return Attempt(number, cut(text, cutting), 0, seed)
+def attempt_on(text, number=1, seed=0, tokenization="textattack-2021"):
+    return Attempt(number, tokenize(text, tokenization), 0, seed)
 
 
 def words_of(candidates, text, position=0, *, current=None, likely=None, **names):
     """The candidates for a word of a text; ``likely`` is what the language model answers."""
     attempt = attempt_on(text, **names)
-    dialogue = candidates.words(attempt, current or attempt.original, position)
+    steps = candidates.words(attempt, current or attempt.original, position)
     try:
-        request = next(dialogue)
+        request = next(steps)
         while True:
-            assert isinstance(request, Guess) and likely is not None
-            request = dialogue.send(likely(request.text, request.count))
+            assert isinstance(request, FillMask) and likely is not None
+            request = steps.send(likely(request.text, request.count))
     except StopIteration as stop:
         return stop.value
 
@@ -75,7 +73,7 @@ class TestSynonyms:
 
     def test_of_the_current_word(self):
         table = NeighbourTable({"film": ["movie"], "movie": ["picture"]})
-        current = cut("film", "words").replaced(0, "movie")
+        current = tokenize("film", "words").replaced({0: "movie"})
         assert words_of(Synonyms(table), "film", current=current) == ["picture"]
 
 
@@ -119,14 +117,14 @@ class FakeMaskedLM:
 
 
 class TestLikelyWords:
-    def found(self, model, text, position, count=8, cutting="textattack-2021", asked=None):
+    def found(self, model, text, position, count=8, tokenization="textattack-2021", asked=None):
         def likely(about, most):
             if asked is not None:
                 asked.append((about, most))
             return model.top_tokens(about, most)
 
         candidates = LikelyWords(model, count)
-        return words_of(candidates, text, position, likely=likely, cutting=cutting)
+        return words_of(candidates, text, position, likely=likely, tokenization=tokenization)
 
     def test_asks_about_the_text_as_it_is(self):
         asked = []
@@ -138,7 +136,7 @@ class TestLikelyWords:
 
     def test_asks_about_the_current_text(self):
         model = FakeMaskedLM({"bad": ["ill"], "odd": ["eve"]})
-        current = cut("a good day", "textattack-2021").replaced(1, "odd")
+        current = tokenize("a good day", "textattack-2021").replaced({1: "odd"})
         asked = []
 
         def likely(about, most):
@@ -170,7 +168,7 @@ class TestLikelyWords:
 
     def test_several_pieces_that_are_not_one_word_do_not_count(self):
         model = FakeMaskedLM({"ter": [".", "ho"], "##rib": [".", "##me"], "##le": ["##s"]})
-        found = self.found(model, "terrible", 0, count=4, cutting="words")
+        found = self.found(model, "terrible", 0, count=4, tokenization="words")
         assert found == ["..s", ".mes", "ho.s", "homes"]
         found = self.found(model, "terrible", 0, count=4)
         assert "ho.s" not in found and found[-1] == "homes"
@@ -194,14 +192,16 @@ class TestLikelyWords:
     def test_blanks_and_nothing_are_never_put_in_a_text(self):
         strange = ["Ġ", "Ġ\u00a0ill", "Ġnew\u00a0york", "Ġfine", "Ġbad"]
         model = FakeMaskedLM({"bad": strange}, byte_level=True)
-        for cutting in ("words", "textattack-2021", "textattack-0.3.11"):
-            attempt = attempt_on("a bad day", cutting=cutting)
-            recipe = Recipe("made up", cutting, AtRandom(), LikelyWords(model, 9), Greedy())
-            dialogue = recipe.proposals(attempt, attempt.original, 1)
-            next(dialogue)
+        for tokenization in ("words", "textattack-2021", "textattack-0.3.11"):
+            attempt = attempt_on("a bad day", tokenization=tokenization)
+            recipe = AttackRecipe(
+                "made up", tokenization, AtRandom(), LikelyWords(model, 9), Greedy()
+            )
+            steps = recipe.candidate_texts(attempt, attempt.original, 1)
+            next(steps)
             with pytest.raises(StopIteration) as stop:
-                dialogue.send(model.top_tokens("a bad day", 9))
-            assert [one.text.text for one in stop.value.value] == ["a fine day"]
+                steps.send(model.top_tokens("a bad day", 9))
+            assert [text.text for text in stop.value.value] == ["a fine day"]
 
     def test_description(self):
         assert LikelyWords(FakeMaskedLM({}), 48).description() == {
@@ -221,7 +221,7 @@ class Scripted:
         self.counts.append(count)
         return min(self.at, count - 1)
 
-    def one_of(self, letters):
+    def choice(self, letters):
         assert letters == string.ascii_letters
         return self.letter
 
@@ -267,7 +267,7 @@ class TestTypingErrors:
         first = words_of(TypingErrors(), text, 0)
         words_of(TypingErrors(), text, 1)
         assert words_of(TypingErrors(), text, 0) == first
-        changed = attempt_on(text).original.replaced(1, "other")
+        changed = attempt_on(text).original.replaced({1: "other"})
         assert words_of(TypingErrors(), text, 0, current=changed) == first
 
     def test_different_for_other_texts_seeds_places_and_words(self):

@@ -6,7 +6,7 @@ from dataclasses import fields, replace
 import numpy as np
 import pytest
 from rich.console import Console
-from test_attack_engine import (
+from test_attack_loop import (
     Moody,
     broken,
     keywords,
@@ -18,22 +18,18 @@ from test_attack_engine import (
     to_negative,
 )
 from tools.main_path import functions_called
-from typer.testing import CliRunner
 
+from commands import run_cli
 from ranmask import SmoothedClassifier, attack
 from ranmask.attacks.api import as_victim
 from ranmask.attacks.candidates import Candidates
-from ranmask.attacks.engine import Engine, Target
-from ranmask.attacks.ranking import ByUnknown
-from ranmask.attacks.recipe import Recipe, usable
-from ranmask.attacks.recipes import RECIPES, build_recipe, uses
-from ranmask.attacks.resources.stop_words import StopWords
+from ranmask.attacks.loop import AttackLoop, Target
+from ranmask.attacks.recipe import AttackRecipe, usable
+from ranmask.attacks.recipes import RECIPES, AttackResources, build_recipe, uses
+from ranmask.attacks.resources.word_lists import StopWords, Vocabulary
 from ranmask.attacks.runs import attack_rows
-from ranmask.attacks.search import AnyWords, LabelsOnly
-from ranmask.attacks.supplies import Supplies
-from ranmask.attacks.vocabulary import Vocabulary
+from ranmask.attacks.search import AnyWords, ByUnknown, LabelsOnly
 from ranmask.cli.attack_printing import print_outcome
-from ranmask.cli.main import app
 from ranmask.data.rows import Row
 from ranmask.data.sources import RowSource
 from ranmask.errors import ClassifierError, OptionError
@@ -44,7 +40,7 @@ FUNCTION = ("--plain", "--model", "ranmask.models.testing:keyword_classifier")
 
 
 def command(*arguments):
-    return CliRunner().invoke(app, ["attack", *map(str, arguments)])
+    return run_cli("attack", *arguments)
 
 
 @pytest.mark.parametrize("most", [None, 1])
@@ -66,7 +62,7 @@ def test_an_impossible_label_costs_no_other_text_a_query(most):
 
 
 def test_a_row_that_cannot_be_used_does_not_settle_failures():
-    engine = Engine(as_victim(broken), to_negative())
+    engine = AttackLoop(as_victim(broken), to_negative())
     rows = [Target(1, "good", 1), Target(2, "", 1), *(Target(n, "good", 1) for n in range(3, 60))]
     seen = []
     with pytest.raises(ClassifierError):
@@ -76,7 +72,7 @@ def test_a_row_that_cannot_be_used_does_not_settle_failures():
 
 @pytest.mark.parametrize("together", [1, 2, 8])
 def test_a_text_that_was_done_before_does_not_settle_failures(together):
-    engine = Engine(as_victim(Moody(after=2)), to_negative(), together=together)
+    engine = AttackLoop(as_victim(Moody(after=2)), to_negative(), together=together)
     texts = ["good best fine film great", "the was", *["good film"] * 60]
     seen = []
     with pytest.raises(ClassifierError):
@@ -90,7 +86,7 @@ def test_the_premise_is_frozen_within_the_radius():
     def judge(pairs):
         return [[0.9, 0.1] if premise == "one two" else [0.1, 0.9] for premise, _ in pairs]
 
-    recipe = build_recipe("deepwordbug", Supplies(stop_words=StopWords("none", frozenset())))
+    recipe = build_recipe("deepwordbug", AttackResources(stop_words=StopWords("none", frozenset())))
     pair = [Target(1, ("one two", "a b c d e"), 0)]
     victim = as_victim(SmoothedClassifier(judge, keep=1))
     [within] = outcomes(victim, recipe, pair, budget="radius")
@@ -108,13 +104,13 @@ def test_words_are_those_that_could_change():
     def judge(pairs):
         return [[0.1, 0.9] if premise == "x x x" else [0.9, 0.1] for premise, _ in pairs]
 
-    recipe = Recipe("r", "words", ByUnknown(), Cross(), LabelsOnly(), frozen_premise=False)
+    recipe = AttackRecipe("r", "words", ByUnknown(), Cross(), LabelsOnly(), frozen_premise=False)
     [found] = outcomes(as_victim(judge), recipe, [Target(1, ("one two three", "a"), 0)])
     assert (found.words_changed, found.words) == (3, 4)
 
 
 def test_half_a_surrogate_in_a_pair_is_written(tmp_path):
-    engine = Engine(as_victim(keyword_classifier), to_negative())
+    engine = AttackLoop(as_victim(keyword_classifier), to_negative())
     summary = attack_rows(
         engine, RowSource([Row(1, ("a \ud83d", "b"), 1)], 1), tmp_path / "o.jsonl"
     )
@@ -140,7 +136,7 @@ def test_labels_of_numpy_and_labels_that_are_none():
 
 def test_an_engine_can_be_used_again():
     moody = Moody(after=0)
-    engine = Engine(as_victim(moody), to_negative())
+    engine = AttackLoop(as_victim(moody), to_negative())
     with pytest.raises(ClassifierError):
         list(engine.run(keywords(*["good film"] * 60)))
     moody.after = None
@@ -148,7 +144,7 @@ def test_an_engine_can_be_used_again():
 
 
 def test_two_texts_of_one_number_are_refused():
-    engine = Engine(as_victim(keyword_classifier), to_negative())
+    engine = AttackLoop(as_victim(keyword_classifier), to_negative())
     with pytest.raises(OptionError, match="number 1"):
         list(engine.run([Target(1, "good film", 1), Target(1, "good film", 1)]))
 
@@ -207,7 +203,7 @@ def test_early_outcomes_are_counted_once(tmp_path):
     path = tmp_path / "o.jsonl"
 
     def go(after, told):
-        engine = Engine(as_victim(Moody(KeyboardInterrupt(), after)), to_negative(), together=4)
+        engine = AttackLoop(as_victim(Moody(KeyboardInterrupt(), after)), to_negative(), together=4)
         events = RunEvents(started=lambda _, done: told.append(done), progress=told.append)
         attack_rows(engine, RowSource(rows, len(rows)), path, events=events)
 
@@ -236,7 +232,7 @@ def test_any_words_go_for_the_margin_not_for_the_share():
             rows.append([score / sum(row) for score in row])
         return rows
 
-    words = Supplies(vocabulary=Vocabulary("made up", ("split", "turn")))
+    words = AttackResources(vocabulary=Vocabulary("made up", ("split", "turn")))
     recipe = build_recipe("anywords", words)
     one_word = replace(recipe, search=AnyWords(best=1))
     [found] = outcomes(as_victim(judge), one_word, [Target(1, "a b c d", 0)], budget=2)
@@ -246,16 +242,16 @@ def test_any_words_go_for_the_margin_not_for_the_share():
 
 def test_recipes_say_what_they_take():
     for name in RECIPES:
-        assert set(uses(name)) <= {field.name for field in fields(Supplies)}
+        assert set(uses(name)) <= {field.name for field in fields(AttackResources)}
         missing = {"neighbours", "masked_lm", "vocabulary"} & set(uses(name))
         if missing:
             with pytest.raises(OptionError, match=f"the recipe {name} needs {missing.pop()}"):
-                build_recipe(name, Supplies())
+                build_recipe(name, AttackResources())
 
 
 def test_supplies_are_resources():
     with pytest.raises(OptionError, match=r"vocabulary must be a resource .* not a list"):
-        Supplies(vocabulary=["a"])
+        AttackResources(vocabulary=["a"])
 
 
 def test_a_long_text_is_asked_about_in_slices(monkeypatch):
@@ -273,12 +269,15 @@ def test_every_text_is_read_once():
     """Candidates are made of the words that were read, not read again."""
     texts = ["good oil good gas good coal good", "good good plot good cast good good"]
     smoothed = SmoothedClassifier(keyword_classifier, keep=1)
-    supplies = Supplies(vocabulary=Vocabulary("made up", ("awful", "film", "poor")))
-    for recipe, readings in (("deepwordbug", 1), ("anywords", 2)):  # many words at once: once more
+    resources = AttackResources(
+        vocabulary=Vocabulary("made up", ("awful", "film", "poor")),
+        stop_words=StopWords("none", frozenset()),
+    )
+    for recipe, readings in (("deepwordbug", 1), ("anywords", 2)):  # to certify: passed on as read
         outcomes = []
 
         def run(recipe=recipe, outcomes=outcomes):
-            outcomes += attack(smoothed, texts, [1, 1], recipe, supplies=supplies)
+            outcomes += attack(smoothed, texts, [1, 1], recipe, resources=resources)
 
         called = functions_called(run)
         assert sum(one.queries for one in outcomes) > 10

@@ -22,7 +22,7 @@ from ranmask.attacks.resources import (
     load_stop_words,
     load_tagger,
 )
-from ranmask.attacks.resources.nltk_files import STOP_WORDS, TAGGER, UNIVERSAL_TAGS, nltk_file
+from ranmask.attacks.resources.files import STOP_WORDS, TAGGER, UNIVERSAL_TAGS, nltk_file
 from ranmask.errors import DataError, MissingDependencyError, ModelError, OptionError
 
 

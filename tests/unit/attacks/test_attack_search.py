@@ -5,15 +5,22 @@ import json
 import numpy as np
 import pytest
 
-from ranmask.attacks.attempt import Attempt
 from ranmask.attacks.candidates import Candidates, Synonyms
 from ranmask.attacks.constraints import MostWords, SimilarSentence
-from ranmask.attacks.ranking import AtRandom, ByCertificate, ByDeletion, ByUnknown
-from ranmask.attacks.recipe import Ranking, Recipe, words_changed
-from ranmask.attacks.requests import Embed, Judge, Judgement
+from ranmask.attacks.recipe import AttackRecipe, Ranking, words_changed
 from ranmask.attacks.resources.neighbours import NeighbourTable
-from ranmask.attacks.search import AnyWords, Greedy, LabelsOnly, Together
-from ranmask.attacks.tokenization import cut
+from ranmask.attacks.search import (
+    AnyWords,
+    AtRandom,
+    ByCertificate,
+    ByDeletion,
+    ByUnknown,
+    Greedy,
+    LabelsOnly,
+    Together,
+)
+from ranmask.attacks.steps import Attempt, EncodeSentences, QueryModel, QueryResult
+from ranmask.attacks.tokenization import tokenize
 from ranmask.models.testing import keyword_classifier
 from ranmask.results import Certificate
 from ranmask.smoothing.smoothed import SmoothedClassifier
@@ -38,10 +45,12 @@ class InOrder(Ranking):
         yield
 
 
-def made(search, candidates, ranking=None, cutting="words", **options):
+def made(search, candidates, ranking=None, tokenization="words", **options):
     if isinstance(candidates, dict):
         candidates = Synonyms(NeighbourTable(candidates))
-    return Recipe("made up", cutting, ranking or InOrder(), candidates, search, **options)
+    return AttackRecipe(
+        "made up", tokenization, ranking or InOrder(), candidates, search, **options
+    )
 
 
 class Course:
@@ -57,28 +66,28 @@ class Course:
     def judged(self, text, labels_only=False):
         label, score = self.harm(text.text)
         seen = None if labels_only else score
-        return Judgement(text, label, label != 0, seen, None if seen is None else 2 * seen - 1)
+        return QueryResult(text, label, label != 0, seen, None if seen is None else 2 * seen - 1)
 
     def run(self, recipe, text, *, certificate=None, number=1, budget=None):
         attempt = Attempt(
-            *(number, cut(text, recipe.cutting), 0, 0, budget, certificate),
+            *(number, tokenize(text, recipe.tokenization), 0, 0, budget, certificate),
             most_queries=self.queries,
         )
-        dialogue = recipe.search.run(attempt, recipe, self.judged(attempt.original))
-        return self.answer(attempt, dialogue)
+        steps = recipe.search.run(attempt, recipe, self.judged(attempt.original))
+        return self.answer(attempt, steps)
 
-    def answer(self, attempt, dialogue):
+    def answer(self, attempt, steps):
         try:
-            request = next(dialogue)
+            request = next(steps)
             while True:
-                request = dialogue.send(self._reply(attempt, request))
+                request = steps.send(self._reply(attempt, request))
         except StopIteration as stop:
             return stop.value
 
     def _reply(self, attempt, request):
-        if isinstance(request, Embed):
+        if isinstance(request, EncodeSentences):
             return np.array([self.encode(one) for one in request.sentences])
-        assert isinstance(request, Judge)
+        assert isinstance(request, QueryModel)
         texts = request.texts
         if self.queries is not None:
             texts = texts[: self.queries - attempt.queries]
@@ -171,8 +180,8 @@ class TestGreedy:
         assert found.text.text == "b c d"
         current = found.text
         assert recipe.positions(current) == []
-        attempt = Attempt(1, cut("a b c", "words"), 0, 0)
-        assert Course(None).answer(attempt, recipe.proposals(attempt, current, 0)) == []
+        attempt = Attempt(1, tokenize("a b c", "words"), 0, 0)
+        assert Course(None).answer(attempt, recipe.candidate_texts(attempt, current, 0)) == []
 
     def test_stop_words_are_left_alone_as_they_are_spelt(self):
         recipe = made(Greedy(), Listed("x"), stop_words=frozenset({"the", "a"}))
@@ -181,7 +190,9 @@ class TestGreedy:
         assert course.asked == [("x film the A a",), ("The x the A a",), ("The film the x a",)]
 
     def test_stop_words_within_punctuation(self):
-        recipe = made(Greedy(), Listed("x"), cutting="textattack-2021", stop_words=frozenset("a"))
+        recipe = made(
+            Greedy(), Listed("x"), tokenization="textattack-2021", stop_words=frozenset("a")
+        )
         course = Course(by_table())
         course.run(recipe, "(a) film, a.")
         assert course.asked == [("(a) x, a.",)]
@@ -203,7 +214,7 @@ class TestGreedy:
 
     def test_candidates_that_move_the_words_are_dropped(self):
         course = Course(by_table())
-        course.run(made(Greedy(), Listed("u.s", "...", "x"), cutting="textattack-2021"), "a b")
+        course.run(made(Greedy(), Listed("u.s", "...", "x"), tokenization="textattack-2021"), "a b")
         assert course.asked == [("x b",), ("a x",)]
 
     def test_a_budget_and_constraints_are_kept_to(self):
@@ -219,7 +230,7 @@ class TestGreedy:
 
     def test_a_budget_counts_words_not_attackable_words(self):
         """``one/two`` is one word, though two may be attacked."""
-        recipe = made(Greedy(), Listed("x"), cutting="textattack-2021")
+        recipe = made(Greedy(), Listed("x"), tokenization="textattack-2021")
         found = Course(lambda text: (0, text.count("x") / 8)).run(recipe, "one/two three", budget=1)
         assert found.text.text == "x/x three"
 
@@ -233,7 +244,7 @@ class TestGreedy:
 class TestRankings:
     def order(self, ranking, text, harm, positions=None, **options):
         course = Course(harm, **options)
-        attempt = Attempt(1, cut(text, "textattack-2021"), 0, 0)
+        attempt = Attempt(1, tokenize(text, "textattack-2021"), 0, 0)
         if positions is None:
             positions = list(range(len(attempt.original.words)))
         return course.answer(attempt, ranking.order(attempt, positions)), course.asked
@@ -282,7 +293,7 @@ class TestRankings:
 
     def test_at_random(self):
         places = [4, 7, 9, 11, 13, 20]
-        text = cut("w " * 30, "words")
+        text = tokenize("w " * 30, "words")
         orders = []
         for number in range(40):
             attempt = Attempt(number, text, 0, 0)
@@ -295,7 +306,7 @@ class TestRankings:
 
 class TestByCertificate:
     def order(self, text, certificate, positions):
-        attempt = Attempt(1, cut(text, "words"), 0, 0, None, certificate)
+        attempt = Attempt(1, tokenize(text, "words"), 0, 0, None, certificate)
         return Course(None).answer(attempt, ByCertificate().order(attempt, positions))
 
     def certified(self, *critical):
@@ -344,7 +355,7 @@ class TestTogether:
         assert not greedy.run(made(Greedy(), self.synonyms), "a b c d").flipped
         together = Course(self.all_changed("a", "b"))
         found = together.run(made(Together(group=2), self.synonyms), "a b c d")
-        assert found.flipped and words_changed(found.text, cut("a b c d", "words")) == 2
+        assert found.flipped and words_changed(found.text, tokenize("a b c d", "words")) == 2
 
     def test_equal_steps_are_taken(self):
         """The first group alone moves nothing, yet its change is kept for the second."""
@@ -398,7 +409,7 @@ class TestTogether:
     def test_candidates_that_move_the_words_are_dropped(self):
         course = Course(by_table())
         recipe = made(
-            Together(group=2, rounds=1), {"a": ["..."], "b": ["x"]}, cutting="textattack-2021"
+            Together(group=2, rounds=1), {"a": ["..."], "b": ["x"]}, tokenization="textattack-2021"
         )
         course.run(recipe, "a b")
         assert course.asked == [("a x",)]
@@ -476,7 +487,7 @@ class TestLabelsOnly:
         recipe = made(LabelsOnly(), self.synonyms, AtRandom())
         end = course.run(recipe, "a b c d e f", budget=budget)
         assert end.flipped == found
-        assert words_changed(end.text, cut("a b c d e f", "words")) == (2 if found else 0)
+        assert words_changed(end.text, tokenize("a b c d e f", "words")) == (2 if found else 0)
         assert (budget == 0) == (course.asked == [])
 
     def test_without_queries_the_search_ends(self):
@@ -506,9 +517,9 @@ class TestAnyWords:
         found = course.run(made(AnyWords(), Listed(*self.words)), "a b c d e", budget=budget)
         assert found.flipped == (budget is None or budget >= 3)
         most = 5 if budget is None else budget
-        original = cut("a b c d e", "words")
+        original = tokenize("a b c d e", "words")
         for texts in course.asked:
-            assert all(words_changed(cut(text, "words"), original) <= most for text in texts)
+            assert all(words_changed(tokenize(text, "words"), original) <= most for text in texts)
         assert words_changed(found.text, original) == min(most, 3)
 
     def test_the_harmful_words_at_the_most_harmful_place(self):

@@ -234,7 +234,7 @@ class TestAblation:
     def test_below_half_masking_never_certifies_a_word(self):
         for words in range(2, 60):
             for rate in (0.1, 0.2, 0.3, 0.4, 0.49):
-                from ranmask.certificates.families import kept_count
+                from ranmask.certificates.kept import kept_count
 
                 kept = kept_count(words, mask_rate=rate)
                 assert 2 * kept >= words

@@ -8,15 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ranmask.certificates import families
-from ranmask.certificates.families import (
-    Family,
-    Retention,
-    check_fixed,
-    family,
-    kept_count,
-    sampled_sets,
-    weighted_sets,
-)
+from ranmask.certificates.families import Family, family, sampled_sets, weighted_sets
+from ranmask.certificates.kept import Retention, check_fixed, kept_count
 from ranmask.errors import OptionError
 
 sizes = st.integers(1, 40).flatmap(lambda h: st.tuples(st.just(h), st.integers(1, h)))

@@ -12,13 +12,12 @@ from xml.etree import ElementTree
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from typer.testing import CliRunner
 
+from commands import run_cli
 from ranmask import FunctionClassifier, SmoothedClassifier, SmoothingOptions
 from ranmask.certificates import families
-from ranmask.certificates.families import Retention
+from ranmask.certificates.kept import Retention
 from ranmask.cli import tune as cli_tuning
-from ranmask.cli.main import app
 from ranmask.errors import DataError, MissingDependencyError, OptionError, OutputError, TextError
 from ranmask.evaluation import tuning
 from ranmask.evaluation.frontier_plot import check_plot, plot_svg, write_plot
@@ -55,7 +54,7 @@ def made(right, wrong, setting=KEEP_1):
 
 
 class TestFigures:
-    def test_by_hand(self):
+    def test_radii_accuracy_and_score_by_hand(self):
         [one] = measure([KEEP_1])
         assert one.right == {(0, None): 1, (0, 1): 1, (1, 0): 1, (1, 2): 1}
         assert one.wrong == {(0, 1): 1, (1, 2): 1}
@@ -157,7 +156,7 @@ class TestPasses:
         three = [replace(KEEP_1, ensemble=one) for one in ("vote", "score", "logit")]
         assert [one.seconds for one in measure(three, classify)] == [1.0, 1.0, 1.0]
 
-    def test_progress(self):
+    def test_progress_is_told_after_each_batch_of_texts(self):
         counts = []
         rows = [(f"good bad film {number}", 0) for number in range(70)]
         measure([KEEP_1, replace(KEEP_1, keep=2)], rows=rows, advance=counts.append)
@@ -220,7 +219,7 @@ class TestRefused:
 
 
 class TestGrid:
-    def test_neighbours(self):
+    def test_one_more_and_one_less_word_are_tried(self):
         assert retentions_near(None) == [Retention(keep=keep) for keep in (1, 2, 3)]
         assert retentions_near(Retention(keep=3)) == [Retention(keep=keep) for keep in (2, 3, 4)]
         assert retentions_near(Retention(keep=1)) == [Retention(keep=keep) for keep in (1, 2)]
@@ -278,7 +277,7 @@ class TestGrid:
     def test_ensembles_that_suit_a_model(self, base, expected):
         assert supported_ensembles(SmoothedClassifier(base, keep=1), "a b") == expected
 
-    def test_flags(self):
+    def test_flags_of_certify_that_mean_a_setting(self):
         flags = Setting(None, 0.95, "windows", "score", 200).flags
         assert " ".join(flags) == "--mask-rate 0.95 --family windows --ensemble score --masks 200"
         assert KEEP_1.flags[:2] == ("--keep", "1") and "--mask-rate" not in KEEP_1.flags
@@ -299,7 +298,7 @@ def beats(one, other, at):
 
 class TestChoosing:
     @given(measured_lists(), st.integers(1, 3))
-    def test_frontier(self, measured, at):
+    def test_frontier_is_what_nothing_beats(self, measured, at):
         best = frontier(measured, at)
         assert best and [one for one in measured if one in best] == best
         for one in measured:
@@ -353,7 +352,7 @@ class TestChoosing:
     def test_frontier_leaves_the_choice(self):
         assert pick([made({1: 2}, {})], "frontier", 1) is None
 
-    def test_refused(self):
+    def test_an_unknown_rule_or_no_settings_to_pick_from(self):
         with pytest.raises(OptionError, match="score, paper, frontier"):
             pick([made({1: 2}, {})], "best", 1)
         with pytest.raises(OptionError, match="no setting"):
@@ -409,7 +408,7 @@ class TestFile:
         measured = json.loads(path.read_text())["measured"]
         assert [one["frontier"] for one in measured] == [True, False]
 
-    def test_resumed(self, tmp_path):
+    def test_what_was_measured_is_read_again(self, tmp_path):
         path = tmp_path / "tune.json"
         whole = measure(SETTINGS)
         self.open(path).write(whole[:2], **FIGURES)
@@ -545,7 +544,7 @@ class TestPicture:
         assert "<a> & $b$" in texts and "accuracy" in texts
         assert "certified accuracy at 2 changed words (CR@2)" in texts
 
-    def test_marks(self):
+    def test_frontier_and_picked_setting_are_marked(self):
         a, b, c = made({0: 9}, {0: 1}), made({1: 5}, {0: 5}), made({1: 4}, {0: 6})
         texts = self.draw([a, b, c], picked=1, at=1).decode()
         assert texts.count("vote *<") == 1 and "vote * (picked)<" in texts
@@ -616,7 +615,7 @@ class TestPicture:
             across, up = ((box[i] + box[i + 2] - spot[i] - spot[i + 2]) / 2 for i in (0, 1))
             assert math.hypot(across, up) < 20, label
 
-    def test_written(self, tmp_path):
+    def test_the_picture_is_written_to_a_file(self, tmp_path):
         measured = measure(SETTINGS)
         path = tmp_path / "f.svg"
         write_plot(path, measured, at=2, picked=measured[0], title="made up")
@@ -624,7 +623,7 @@ class TestPicture:
         with pytest.raises(OutputError, match="cannot write"):
             write_plot(tmp_path, measured, at=2, picked=None, title="")
 
-    def test_checked_before(self, tmp_path, monkeypatch):
+    def test_a_picture_that_cannot_be_drawn_is_told_before(self, tmp_path, monkeypatch):
         check_plot(tmp_path / "f.svg")
         with pytest.raises(OutputError, match="no folder"):
             check_plot(tmp_path / "absent" / "f.svg")
@@ -646,11 +645,11 @@ def reviews(tmp_path):
 
 def tune(data, *arguments, model=FAKE):
     given = ["tune", "--data", str(data), "--model", model, *map(str, arguments)]
-    return CliRunner().invoke(app, given)
+    return run_cli(*given)
 
 
 class TestCommand:
-    def test_table(self, reviews):
+    def test_the_table_has_a_line_for_each_setting(self, reviews):
         done = tune(reviews, "--keep", "1,2", "--ensemble", "vote", "--at", 2)
         assert done.exit_code == 0, done.stderr
         head, one, two, *_ = done.stdout.splitlines()
@@ -671,7 +670,7 @@ class TestCommand:
         flags = "--keep 1 --family auto --ensemble vote --masks 50"
         assert done.stdout.splitlines()[-1] == f"ranmask certify --model {FAKE} {flags}"
 
-    def test_rules(self, reviews):
+    def test_each_rule_says_what_it_picks(self, reviews):
         arguments = ("--keep", "1,2", "--ensemble", "vote,score")
         paper = tune(reviews, *arguments, "--rule", "paper").stdout
         assert "Picked by --rule paper (largest median radius, N/A):" in paper
@@ -684,15 +683,13 @@ class TestCommand:
         labels = ("--labels", "bad,good", "--hide", "drop")
         done = tune(reviews, "--mask-rate", 0.5, "--ensemble", "score", *labels)
         *_, command = done.stdout.splitlines()
-        assert "--hide drop --labels bad,good" in command
-        again = CliRunner().invoke(
-            app, [*shlex.split(command)[1:], "--data", str(reviews), "--split", "validation"]
-        )
+        assert "--labels bad,good --hide drop" in command
+        again = run_cli(*shlex.split(command)[1:], "--data", str(reviews), "--split", "validation")
         assert again.exit_code == 0, again.stderr
         accuracy = done.stdout.splitlines()[1].split()[4]
         assert f"accuracy {accuracy}" in again.stderr
 
-    def test_defaults(self, reviews):
+    def test_settings_that_are_tried_by_default(self, reviews):
         done = tune(reviews, "--rows", 2)
         names = [line.split("  ")[0] for line in done.stdout.splitlines()[1:7]]
         assert names == [
@@ -774,7 +771,7 @@ class TestCommand:
             (["--keep", "1,,2"], "--keep takes"),
             (["--keep", ""], "--keep takes"),
             (["--keep", "0"], "at least 1, not 0"),
-            (["--mask-rate", "much"], "--mask-rate takes shares"),
+            (["--mask-rate", "much"], "--mask-rate takes numbers"),
             (["--mask-rate", "1.0"], "not including, 1"),
             (["--family", "auto,"], "--family must be one of"),
             (["--family", "auto,some"], "--family must be one of auto, all"),
@@ -827,16 +824,16 @@ class TestCommand:
         assert loads == [(FAKE,)]
 
     def test_what_a_tolerance_leaves_open_is_said(self, capsys):
-        wanted = cli_tuning._Wanted(None, None, None, None, None, "0", 1, "score")
+        wanted = cli_tuning.TuneCommand(data="d", threshold=(0,), at=1)
         for tolerance, said in ((0.0, "changed.\n"), (1e-5, "changed, but for votes as near as")):
             one = replace(made({1: 2}, {}), tolerance=tolerance)
-            cli_tuning._show([one], wanted, one, ("n", "p"))
+            cli_tuning.show([one], wanted, one, ("n", "p"))
             assert f"whichever 1 words are {said}" in capsys.readouterr().out
 
     def test_on_a_terminal(self, capsys, monkeypatch):
         monkeypatch.setenv("COLUMNS", "80")
         monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
-        cli_tuning._table(["setting", "accuracy", "frontier"], [["keep 1", "0.5", "*"]])
+        cli_tuning.print_table(["setting", "accuracy", "frontier"], [["keep 1", "0.5", "*"]])
         shown = capsys.readouterr().out
         assert "│" in shown and "keep 1" in shown and "*" in shown
 
@@ -901,10 +898,10 @@ class TestBeforeTheFirstSetting:
         done = tune(reviews, "--keep", 1, "--ensemble", "vote")
         assert done.stderr.splitlines()[0] == f"{reviews}, validation: 6 rows"
 
-    def test_cost(self, reviews, monkeypatch):
+    def test_copies_and_time_are_told_before_the_sweep(self, reviews, monkeypatch):
         said = []
         real = tuning.sweep
-        monkeypatch.setattr(cli_tuning.typer, "echo", lambda line, **_: said.append(line))
+        monkeypatch.setattr(cli_tuning, "say", said.append)
         monkeypatch.setattr(
             tuning, "sweep", lambda *a, **o: (said.append("swept"), real(*a, **o))[1]
         )
@@ -916,7 +913,7 @@ class TestBeforeTheFirstSetting:
         assert before[2].startswith(f"keep 2, auto, vote and score: {twice} masked copies, about ")
         assert before[3].startswith(f"4 settings, 6 texts: {once + twice} copies, about ")
 
-    def test_estimates(self, monkeypatch):
+    def test_time_is_estimated_from_the_copies(self, monkeypatch):
         """A classifier that takes a hundredth of a second for each copy."""
         clock = [0.0]
         monkeypatch.setattr("ranmask.evaluation.tuning.time.perf_counter", lambda: clock[0])

@@ -19,10 +19,17 @@ from ranmask.certificates.votes import SCALE
 from ranmask.errors import ClassifierError, ModelError, OptionError, OutputError, TextError
 from ranmask.models import word_table
 from ranmask.models.base import MaskedCopies
-from ranmask.models.word_features import features, word_features
+from ranmask.models.word_features import features
 from ranmask.models.word_table import ONE, sigmoid_curve
 from ranmask.smoothing.store import load_classifier
 from ranmask.words import document
+
+
+def word_features(word):
+    """Hashes of one word's features, and the weight of each n-gram among them."""
+    hashes, weights, _ = features([word])
+    return hashes.tolist(), int(weights[-1])
+
 
 LABELS = ("north", "south", "east")
 WORDS = [

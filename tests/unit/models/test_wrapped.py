@@ -5,8 +5,8 @@ import pytest
 
 from ranmask.evaluation.tuning import _ScoredOnce
 from ranmask.models.base import BaseClassifier, WrappedClassifier
-from ranmask.serving.pooled import Known, PooledClassifier
-from ranmask.serving.remembering import RememberingClassifier
+from ranmask.serving.caching import CachingClassifier
+from ranmask.serving.scorer import BatchedClassifier, Known
 from ranmask.words import Document
 
 PASSED_ON = sorted(
@@ -41,9 +41,9 @@ class Odd(BaseClassifier):
 
 
 WRAPPERS = {
-    "remembering": RememberingClassifier,
+    "remembering": CachingClassifier,
     "scored once": _ScoredOnce,
-    "pooled": lambda base: PooledClassifier(Known.of(base), base.score),
+    "pooled": lambda base: BatchedClassifier(Known.of(base), base.score),
 }
 
 

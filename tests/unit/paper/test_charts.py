@@ -7,6 +7,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ranmask.paper.report.axes import (
+    Axis,
+    fitted_axis,
+    log_axis,
+    percent_axis,
+    share_axis,
+    words_axis,
+)
 from ranmask.paper.report.charts import (
     Dot,
     Dots,
@@ -19,15 +27,7 @@ from ranmask.paper.report.charts import (
     standalone,
     style_sheet,
 )
-from ranmask.paper.report.marks import LOOKS
-from ranmask.paper.report.scales import (
-    Axis,
-    fitted_axis,
-    log_axis,
-    percent_axis,
-    share_axis,
-    words_axis,
-)
+from ranmask.paper.report.svg import LOOKS
 
 EVIL = '</svg><script>alert("1")</script> & \x00\ud800'
 SVG = "{http://www.w3.org/2000/svg}"

@@ -11,10 +11,9 @@ from rich.console import Console
 
 from ranmask.cli.compare_printing import markdown, print_comparison
 from ranmask.errors import DataError
-from ranmask.evaluation.intervals import holm, paired_difference, sign_test
+from ranmask.evaluation.intervals import holm, mean_difference, paired_difference, sign_test
 from ranmask.paper.comparing import EXPLANATION, compare
-from ranmask.paper.paired_figures import mean_difference
-from ranmask.paper.report.condensed import (
+from ranmask.paper.run_data import (
     Attacked,
     Betas,
     Certified,

@@ -6,19 +6,16 @@ from pathlib import Path
 from typing import get_args
 
 import pytest
-import typer
 
-from ranmask.cli.main import app
+from ranmask.cli.main import command_line
 from ranmask.errors import DataError, OptionError
 from ranmask.paper.published import published
 from ranmask.paper.reproduction import plan as planning
 from ranmask.paper.reproduction.plan import new_record, plan, shown_command
-from ranmask.paper.reproduction.recipe import FOLDER, OUTPUT, load_recipe, recipe_names
-from ranmask.paper.reproduction.record import Size
+from ranmask.paper.reproduction.recipe import FOLDER, OUTPUT, Size, load_recipe, recipe_names
 
 SIZES = get_args(Size)
 EVERY = list(itertools.product(recipe_names(), SIZES))
-COMMANDS = typer.main.get_command(app).commands
 PLACES = {
     ("certified", "certified"): {"rate"},
     ("certified", "examples"): set(),
@@ -83,7 +80,8 @@ def load(tmp_path):
 
 
 def flags_of(command):
-    return {name: one for one in COMMANDS[command].params for name in one.opts}
+    found = command_line([command])[command].assemble_argument_collection()
+    return {flag: one for one in found for flag in one.names}
 
 
 @pytest.mark.parametrize(("name", "size"), EVERY)
@@ -97,7 +95,7 @@ def test_every_command_has_its_options(name, size):
         for word in words:
             assert word in known, f"{step.name}: {step.words[0]} has no {word}"
             given.append(word)
-            if not known[word].is_flag:
+            if bool not in get_args(known[word].hint):
                 assert not next(words).startswith("--"), f"{step.name}: {word} has no value"
         assert len(given) == len(set(given)), f"{step.name} gives an option twice"
         assert {flag for flag, one in known.items() if one.required} <= set(given)
@@ -289,7 +287,7 @@ def test_a_table_of_words_is_asked_on_no_device(load):
 
 def test_how_many_texts_a_step_has(load):
     old = "{options} --output"
-    for rows, texts in (("--rows 20", 20), ("--texts 7", 7), ("--rows many", None), ("--x", None)):
+    for rows, texts in (("--rows 20", 20), ("--rows 7", 7), ("--rows many", None), ("--x", None)):
         *_, certify = plan(load(old, f"{rows} --output"), Path("runs"))
         assert certify.texts == texts
     *_, certify = plan(load("{options} --output {output}", "--output {output} --rows"), Path("r"))
@@ -349,12 +347,16 @@ STEPS = '[[steps]]\nname = "mask{rate}-certified"'
         ('title = "Ours"', "title = Ours", "cannot read the recipe .*ours.toml: "),
         ('format = "ranmask-recipe"', "", "is no recipe that this ranmask reads: format None ver"),
         ("version = 1", "version = 2", "version 2, expected 'ranmask-recipe' version 1"),
-        ("[settings]", "[setting]", "has unknown 'setting'$"),
-        ('paper = "none"', "", "has no 'paper'$"),
-        ('kind = "certified"', 'kind = "sure"', "kind 'sure'; kinds are certified, empirical"),
-        ('title = "Ours"', "title = 3", "'title' must be a string, not 3"),
-        ("[settings]", "settings = 3\n[sizes.x]", "'settings' must be a table, not 3"),
-        ("[sizes.smoke]\nmasks = 8", "[sizes]\nsmoke = 8", "'smoke' must be a table, not 8"),
+        ("[settings]", "[setting]", "unknown 'setting'$"),
+        ('paper = "none"', "", "no 'paper' in it$"),
+        ('kind = "certified"', 'kind = "sure"', "kind 'sure' is none of certified, empirical"),
+        ('title = "Ours"', "title = 3", "title is 3, not str$"),
+        (
+            "[settings]",
+            "settings = 3\n[sizes.x]",
+            "settings is 3, not a table of names",
+        ),
+        ("[sizes.smoke]\nmasks = 8", "[sizes]\nsmoke = 8", "sizes: smoke is 8, not a table"),
         ("{options}", "{option}", "names a setting 'option' that is not there"),
         ("{options}", "{rates.first}", "names a setting 'rates.first' that is not there"),
         ("{options}", "--labels={rates}", "has a list or a table inside of '--labels={rates}'"),
@@ -372,9 +374,13 @@ STEPS = '[[steps]]\nname = "mask{rate}-certified"'
         ('"certified"\neach', '"trust"\neach', "measures 'trust' by 'certify'"),
         ('"certify --model @mask{rate} {options} --output {output}"', '""', "by ''; it can meas"),
         ("certify --model", "certify 'model", "command that cannot be read: No closing quotation"),
-        ('place = { rate = "{rate}" }', 'place = "{rate}"', "2 of .* 'place' must be a table, not"),
-        ("place =", "places =", "step 2 of the recipe .* has unknown or missing keys: places"),
-        ('measures = "training"', "", "step 1 of .* unknown or missing keys: measures"),
+        (
+            'place = { rate = "{rate}" }',
+            'place = "{rate}"',
+            "steps 2: place is .*, not a table",
+        ),
+        ("place =", "places =", "the recipe .*: steps 2: unknown 'places'"),
+        ('measures = "training"', "", "the recipe .*: steps 1: no 'measures' in it"),
         ("rates = [0.3, 0.5]", "rates = 0.3", "each 'rate' from 'rates', which is no setting that"),
     ],
 )
@@ -386,7 +392,10 @@ def test_what_is_wrong_in_a_file_is_told(load, old, new, message):
 def test_steps_that_are_no_tables_are_told(tmp_path):
     top = WRITTEN[: WRITTEN.index("[settings]")] + "[sizes.default]\n"
     path = tmp_path / "ours.toml"
-    for steps, message in (("steps = 3", "'steps' must be a list"), ("steps = [3]", "must be a t")):
+    for steps, message in (
+        ("steps = 3", "steps is 3, not a list"),
+        ("steps = [3]", "steps 1: expected"),
+    ):
         path.write_text(steps + "\n" + top)
         with pytest.raises(DataError, match=message):
             load_recipe(str(path))

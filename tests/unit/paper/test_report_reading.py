@@ -12,17 +12,18 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ranmask.attacks.api import as_victim
-from ranmask.attacks.engine import Engine
-from ranmask.attacks.recipes import build_recipe
+from ranmask.attacks.loop import AttackLoop
+from ranmask.attacks.recipes import AttackResources, build_recipe
+from ranmask.attacks.resources.word_lists import Vocabulary
 from ranmask.attacks.runs import attack_rows
-from ranmask.attacks.supplies import Supplies
-from ranmask.attacks.vocabulary import Vocabulary
 from ranmask.data.rows import Row
 from ranmask.data.sources import RowSource
 from ranmask.errors import DataError, OutputError, folders_cut
 from ranmask.models.testing import keyword_classifier
+from ranmask.paper.reading import read, read_several, write
 from ranmask.paper.report import html, markdown
-from ranmask.paper.report.condensed import (
+from ranmask.paper.report.page import build
+from ranmask.paper.run_data import (
     Attacked,
     Betas,
     Certified,
@@ -33,9 +34,7 @@ from ranmask.paper.report.condensed import (
     Step,
     Trained,
 )
-from ranmask.paper.report.files import without_folders
-from ranmask.paper.report.page import build
-from ranmask.paper.report.reading import read, read_several, write
+from ranmask.paper.typed_json import without_folders
 
 DATA = {"name": "sst2", "split": "test", "rows": 3, "sha256": "ab" * 32, "note": None}
 
@@ -258,8 +257,10 @@ class TestAttacks:
     @pytest.fixture
     def file(self, tmp_path):
         """What the engine writes: a success, a text wrong before, a failure, and an error."""
-        words = Supplies(vocabulary=Vocabulary("made up", ("awful", "best")))
-        engine = Engine(as_victim(keyword_classifier), build_recipe("anywords", words), budget=1)
+        words = AttackResources(vocabulary=Vocabulary("made up", ("awful", "best")))
+        engine = AttackLoop(
+            as_victim(keyword_classifier), build_recipe("anywords", words), budget=1
+        )
         rows = [Row(1, "a good film", 1), Row(2, "a great plot", 0)]
         rows += [Row(3, "good good great fine film", 1), Row(4, "", 1)]
         path = tmp_path / "attacked.jsonl"
@@ -472,7 +473,7 @@ class TestCondensedFile:
         [
             ('"rows": "1-2,5"', '"rows": "1-3,5"', "words has 3 entries for 4 rows"),
             ('"101"', '"10"', "correct of exact has 2 entries for 3 rows"),
-            ('"101"', '"1x1"', "readings cannot be read: certificate 1: correct cannot be read"),
+            ('"101"', '"1x1"', "result of votes: readings 1: correct cannot be read"),
             ('"rows": "1-2,5"', '"rows": "one"', "result of votes: rows cannot be read"),
             ('"masks": 4,\n', "", "result of votes: no 'masks' in it"),
         ],
@@ -491,7 +492,7 @@ class TestCondensedFile:
 
     def test_reading_needs_no_model(self, folder):
         code = (
-            "import sys; from pathlib import Path; from ranmask.paper.report.reading import read\n"
+            "import sys; from pathlib import Path; from ranmask.paper.reading import read\n"
             f"read(Path({str(folder)!r}))\n"
             "assert not {'torch', 'transformers', 'numpy', 'rich'} & set(sys.modules)"
         )
@@ -661,7 +662,7 @@ def test_a_file_that_was_touched_is_refused_or_shown(tmp_path_factory, stored, d
         (("steps", 1, "result", "words", 0), 0, "words is 0"),
         (("steps", 1, "result", "words"), 7, "words is 7"),
         (("steps", 1, "result", "errors"), -1, "errors is -1, not int"),
-        (("steps", 1, "place", "rate"), "x", "rate of place is 'x', not float"),
+        (("steps", 1, "place", "rate"), "x", "step 2: place: rate is 'x', not float"),
         (("steps", 1, "seconds"), math.nan, "seconds is nan"),
         (("steps", 1, "seconds"), -2.0, "seconds is -2.0, not"),
         (("steps", 1, "data"), ["sst2"], "data is"),

@@ -8,21 +8,23 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ranmask.certificates.families import kept_count
+from ranmask.certificates.kept import kept_count
 from ranmask.evaluation.intervals import proportion_interval
 from ranmask.paper.divergence import jensen_shannon
 from ranmask.paper.published import published
+from ranmask.paper.reading import read_several
 from ranmask.paper.report import markdown
-from ranmask.paper.report.blocks import Example, Fold, Paragraph, Picture, Span, Strip, prose
-from ranmask.paper.report.condensed import (
-    Attacked,
-    Betas,
-    Certified,
-    Examples,
-    Predicted,
-    Reading,
-    Reproduction,
-    Step,
+from ranmask.paper.report.blocks import (
+    Bullets,
+    Example,
+    Fold,
+    Heading,
+    Paragraph,
+    Picture,
+    Span,
+    Strip,
+    prose,
+    text,
 )
 from ranmask.paper.report.counting import (
     count_attacks,
@@ -32,17 +34,16 @@ from ranmask.paper.report.counting import (
     rank_correlation,
 )
 from ranmask.paper.report.page import build
-from ranmask.paper.report.reading import read_several
 from ranmask.paper.report.sections import (
     arithmetic,
     betas,
     certified,
     empirical,
     entropy,
+    explainer,
     overview,
     provenance,
     rates,
-    teaching,
 )
 from ranmask.paper.report.tables import (
     Cell,
@@ -54,6 +55,16 @@ from ranmask.paper.report.tables import (
     percent_cell,
     share,
     share_cell,
+)
+from ranmask.paper.run_data import (
+    Attacked,
+    Betas,
+    Certified,
+    Examples,
+    Predicted,
+    Reading,
+    Reproduction,
+    Step,
 )
 
 FILES = sorted((Path(__file__).parents[2] / "data" / "report").glob("*.json"))
@@ -114,7 +125,35 @@ def test_values_are_text_whatever_is_in_them():
         Span(" "),
         Span("{beta}", "code"),
     )
-    assert prose("{beta}")[0].text == "β"
+
+
+def test_a_little_markdown_becomes_blocks():
+    assert text(
+        """
+        ### Head
+
+        One {n}
+        line.
+
+        - a
+          b
+        - *c*
+
+        1. first
+
+        > beware
+
+        ~ quiet
+        """,
+        n="*1*",
+    ) == [
+        Heading("Head", 3),
+        Paragraph((Span("One *1* line."),)),
+        Bullets([(Span("a b"),), (Span("c", "em"),)]),
+        Bullets([(Span("first"),)], numbered=True),
+        Paragraph((Span("beware"),), "warning"),
+        Paragraph((Span("quiet"),), "quiet"),
+    ]
 
 
 def test_a_table_is_rectangular():
@@ -224,7 +263,7 @@ def line(radius, critical, *, votes=(9, 1), label=0, copies=(), text="one two th
 
 def lesson(*lines):
     examples = done("examples", Examples(tuple(lines)))
-    return teaching.section([reproduction("certified", examples)])
+    return explainer.section([reproduction("certified", examples)])
 
 
 def test_the_lesson_marks_the_words_that_a_label_hangs_on():
@@ -245,7 +284,7 @@ def test_the_lesson_shows_a_dissenting_copy():
     ]
     assert len(picture.copies) == 6
     assert [copy.agrees for copy in picture.copies] == [True] * 5 + [False]
-    assert picture.copies[-1].shown == (None, None, "three", "four")
+    assert [picture.words[place] for place in sorted(picture.copies[-1].kept)] == ["three", "four"]
     assert picture.copies[-1].vote == "class 1"  # no sentence tells its name
     assert picture.about == (
         "6 of its 10 copies, and how each votes. Grey: hidden. The bar below counts all."
@@ -267,7 +306,7 @@ def test_the_lesson_names_classes_by_their_own_run():
             reproduction("certified", done("examples", Examples((shown,), **own))),
             reproduction("certified", done("examples", Examples(tuple(foreign), ("no", "nor")))),
         ]
-        blocks = teaching.section(runs).blocks
+        blocks = explainer.section(runs).blocks
         picture = next(block for block in blocks if isinstance(block, Example))
         votes = {copy.vote for copy in picture.copies}
         return votes, [part.label for part in picture.tally]
@@ -330,7 +369,7 @@ def test_the_worked_step_is_the_certificates_own():
 
 
 def test_no_lesson_without_certificates():
-    assert teaching.section([reproduction("empirical")]) is None
+    assert explainer.section([reproduction("empirical")]) is None
 
 
 # Certified
@@ -408,10 +447,10 @@ def test_a_run_without_a_rate_and_without_a_guarantee():
 
 def test_the_lesson_says_what_a_radius_does_not_cover():
     plain = reproduction("certified", done("certified", votes([1])))
-    assert "not words added or left out" in read(teaching.section([plain]))
-    assert "SAFER" not in read(teaching.section([plain]))
+    assert "not words added or left out" in read(explainer.section([plain]))
+    assert "SAFER" not in read(explainer.section([plain]))
     safer = votes([1], certificate="safer", threat="synonyms")
-    text = read(teaching.section([reproduction("certified", done("certified", safer))]))
+    text = read(explainer.section([reproduction("certified", done("certified", safer))]))
     assert "words of the table of synonyms only" in text
     assert "not words added" not in text
 

@@ -12,9 +12,9 @@ from ranmask.errors import OptionError
 from ranmask.models.base import BaseClassifier, MaskedCopies
 from ranmask.models.function import FunctionClassifier
 from ranmask.models.testing import keyword_classifier
+from ranmask.serving.attack_vocabulary import WORDS, most_telling
+from ranmask.serving.caching import CachingClassifier
 from ranmask.serving.explaining import attack_once, explain
-from ranmask.serving.remembering import RememberingClassifier
-from ranmask.serving.telling_words import WORDS, most_telling
 from ranmask.smoothing.store import load_default
 from ranmask.words import Document, distance
 
@@ -123,7 +123,7 @@ def test_no_copy_is_computed_twice():
 
 def test_a_remembering_classifier_gives_every_copy_its_own_row():
     inner = load_default("reviews-words").base
-    remembering = RememberingClassifier(inner)
+    remembering = CachingClassifier(inner)
     random = np.random.default_rng(0)
     texts = [Document(tuple(REVIEW.split())), Document(tuple(REVIEW.split()[::-1]))]
     for _ in range(3):

@@ -10,7 +10,7 @@ import pytest
 from ranmask.serving.app import create_app
 from ranmask.serving.faults import Cancelled
 from ranmask.serving.limits import DEEPEST, too_deep
-from ranmask.serving.pool import PoolFigures
+from ranmask.serving.scorer import PoolFigures
 from ranmask.serving.settings import ServiceSettings
 
 
@@ -33,10 +33,10 @@ class NoModels:
     def copies(self, name, texts, **options):
         return len(texts)
 
-    def smoothed(self, name, ticket, **options):
+    def smoothed(self, name, context, **options):
         self.entered.set()
         for _ in range(1000):
-            if ticket.cancelled:
+            if context.cancelled:
                 self.given_up.set()
                 raise Cancelled
             time.sleep(0.01)

@@ -12,12 +12,14 @@ from ranmask.errors import (
     OptionError,
     TextError,
 )
-from ranmask.serving.answering import classified
+from ranmask.serving.context import RequestContext
 from ranmask.serving.faults import Busy, Cancelled, Closing, DeadlinePassed, UnknownModel
-from ranmask.serving.observing import Observed
+from ranmask.serving.handlers import classified
 from ranmask.serving.problems import Problem, busy, problem_of, shown
+from ranmask.serving.request_log import RequestLogMiddleware
+from ranmask.serving.sizing import read_texts
 from ranmask.serving.telemetry import Telemetry
-from ranmask.serving.tickets import Ticket
+from ranmask.words import Document
 
 
 @pytest.mark.parametrize(
@@ -65,25 +67,23 @@ def test_what_is_shown_is_short_and_can_be_sent():
 
 
 def test_nothing_is_begun_for_a_request_that_is_over():
-    ticket, asked = Ticket(), []
+    context, asked = RequestContext(), []
 
     def classify(texts):
         asked.append(len(texts))
-        ticket.cancel()
+        context.cancel()
         raise OptionError("never mind")
 
     with pytest.raises(Cancelled):
-        classified(classify, ["a"] + [""] * 63 + ["b"], ticket)
+        classified(classify, read_texts(["a", *[""] * 63, "b"], 65, 65), context)
     assert asked == [1], "the texts after the first 64 were not asked about"
 
 
 def test_a_text_is_not_numbered_by_its_place_in_a_group():
     def classify(texts):
-        if "bad" in texts:
-            raise TextError("cannot be used", texts.index("bad"))
-        return []
+        raise TextError("cannot be used", texts.index(Document(("bad",))))
 
-    [answer] = classified(classify, ["bad"], Ticket())
+    [answer] = classified(classify, [Document(("bad",))], RequestContext())
     assert answer == {"error": "cannot be used"}
 
 
@@ -97,7 +97,7 @@ def test_a_failure_after_the_answer_began_does_not_begin_another():
     async def send(message):
         sent.append(message["type"])
 
-    observed = Observed(app, Telemetry(dict), frozenset({"/"}), lambda: False)
+    observed = RequestLogMiddleware(app, Telemetry(dict), frozenset({"/"}), lambda: False)
     scope = {"type": "http", "method": "GET", "path": "/", "headers": []}
     asyncio.run(observed(scope, None, send))
     assert sent == ["http.response.start"]

@@ -15,7 +15,7 @@ from ranmask.results import Certificate, Prediction
 from ranmask.serving import schemas
 from ranmask.serving.app import create_app
 from ranmask.serving.faults import Busy, Closing
-from ranmask.serving.hosting import Host
+from ranmask.serving.registry import ModelRegistry
 from ranmask.serving.settings import ServiceSettings
 from ranmask.serving.telemetry import JsonLines, log_to
 from ranmask.smoothing.smoothed import SmoothedClassifier
@@ -30,21 +30,21 @@ class Interfering:
 
     def __init__(self, host):
         self.host = host
-        self.before = lambda ticket: None
-        self.tickets = []
+        self.before = lambda context: None
+        self.contexts = []
 
     def __getattr__(self, name):
         return getattr(self.host, name)
 
-    def smoothed(self, name, ticket, **options):
-        self.tickets.append(ticket)
-        self.before(ticket)
-        return self.host.smoothed(name, ticket, **options)
+    def smoothed(self, name, context, **options):
+        self.contexts.append(context)
+        self.before(context)
+        return self.host.smoothed(name, context, **options)
 
 
 @pytest.fixture(scope="module")
 def loaded():
-    host = Host({"keywords": FAKE, "other": FAKE}, keep=1)
+    host = ModelRegistry({"keywords": FAKE, "other": FAKE}, keep=1)
     yield host
     host.close()
 
@@ -248,7 +248,7 @@ class TestRefusals:
 
 class TestFaults:
     def fail(self, host, error):
-        def before(ticket):
+        def before(context):
             raise error
 
         host.before = before
@@ -267,7 +267,7 @@ class TestFaults:
         self.fail(host, RuntimeError("secret in /home/somebody/folder"))
         message = refused(client.post("/v1/predict", json={"text": "a"}), 500, "internal")
         assert "secret" not in message
-        host.before = lambda ticket: None
+        host.before = lambda context: None
         assert client.post("/v1/predict", json={"text": "a"}).status_code == 200
 
     def test_a_failing_model_tells_nothing(self, host, client):
@@ -280,12 +280,12 @@ class TestFaults:
         def classify(texts):
             raise OSError("secret")
 
-        host.smoothed = lambda name, ticket, **options: SmoothedClassifier(classify, keep=1)
+        host.smoothed = lambda name, context, **options: SmoothedClassifier(classify, keep=1)
         refused(client.post("/v1/certify", json={"texts": ["a", "b"]}), 500, "internal")
 
     def test_a_text_that_the_model_cannot_read(self, host, client):
         table = load_default("reviews-words")
-        host.smoothed = lambda name, ticket, **options: table
+        host.smoothed = lambda name, context, **options: table
         texts = ["a superb film", ["a premise", "a hypothesis"]]
         results = client.post("/v1/certify", json={"texts": texts}).json()["results"]
         assert results[0]["label"] == "positive"
@@ -297,15 +297,15 @@ class TestFaults:
         assert message == "no pairs in best: use another"
 
     def test_deadline(self, host, client_of):
-        host.before = lambda ticket: time.sleep(0.3)
+        host.before = lambda context: time.sleep(0.3)
         with client_of(deadline_seconds=0.05) as client:
             refused(client.post("/v1/predict", json={"text": "a"}), 504, "deadline")
-            assert host.tickets[0].cancelled
+            assert host.contexts[0].cancelled
 
     def test_a_full_queue(self, host, client_of):
         entered, release = threading.Event(), threading.Event()
 
-        def before(ticket):
+        def before(context):
             entered.set()
             release.wait(10)
 
@@ -390,7 +390,7 @@ class TestTelemetry:
         assert (line["method"], line["route"]) == ("other", "/healthz")
 
     def fail(self, host):
-        def before(ticket):
+        def before(context):
             raise RuntimeError("cannot read secret")
 
         host.before = before
@@ -427,7 +427,7 @@ class TestTelemetry:
 
 @pytest.fixture(scope="module")
 def tables():
-    host = Host({"words": "news-words", "keywords": FAKE}, keep=1)
+    host = ModelRegistry({"words": "news-words", "keywords": FAKE}, keep=1)
     with TestClient(create_app(host, ServiceSettings()), base_url="http://localhost") as client:
         yield client
     host.close()

@@ -7,7 +7,7 @@ from starlette.testclient import TestClient
 
 from ranmask.errors import OptionError
 from ranmask.serving.app import create_app
-from ranmask.serving.hosting import Host
+from ranmask.serving.registry import ModelRegistry
 from ranmask.serving.settings import ServiceSettings
 
 KEY = "a-key-that-is-long-enough"
@@ -16,7 +16,7 @@ ORIGIN = "https://example.org"
 
 @pytest.fixture(scope="module")
 def host():
-    host = Host({"keywords": "ranmask.models.testing:keyword_classifier"}, keep=1)
+    host = ModelRegistry({"keywords": "ranmask.models.testing:keyword_classifier"}, keep=1)
     yield host
     host.close()
 

@@ -1,12 +1,18 @@
 """A request is as large as what it really computes; too large ones are refused before that."""
 
 import pytest
+from starlette.testclient import TestClient
 
 from ranmask import SmoothedClassifier, SynonymSets, SynonymSmoothedClassifier
-from ranmask.errors import OptionError
+from ranmask import words as words_module
+from ranmask.errors import OptionError, TextError
+from ranmask.serving import sizing
+from ranmask.serving.app import create_app
 from ranmask.serving.problems import Problem
+from ranmask.serving.registry import ModelRegistry
 from ranmask.serving.settings import ServiceSettings
-from ranmask.serving.sizing import MOST_DRAWN, MOST_KEPT, check_size, copies_of
+from ranmask.serving.sizing import MOST_DRAWN, MOST_KEPT, read_texts
+from ranmask.words import Document
 
 
 def classify(texts):
@@ -22,6 +28,10 @@ class Counted:
     def __call__(self, texts):
         self.copies += len(texts)
         return classify(texts)
+
+
+def copies_of(smoothed, texts):
+    return sizing.copies_of(smoothed.options, read_texts(texts, len(texts), 10**6))
 
 
 def words(count):
@@ -123,11 +133,45 @@ def test_synonyms():
 
 
 def test_texts_and_words():
-    check_size(["a b c", ("a", "b c")], 2, 3)
+    read_texts(["a b c", ("a", "b c")], 2, 3)
     with pytest.raises(Problem) as caught:
-        check_size(["a"] * 3, 2, 3)
+        read_texts(["a"] * 3, 2, 3)
     assert (caught.value.status, caught.value.code) == (422, "too_many_texts")
     with pytest.raises(Problem) as caught:
-        check_size(["a", ("a b", "c d")], 2, 3)
+        read_texts(["a", ("a b", "c d")], 2, 3)
     assert (caught.value.status, caught.value.code) == (422, "too_many_words")
     assert "text 1 has 4 words, more than 3" in caught.value.message
+
+
+def test_an_unusable_text_counts_no_copies_and_spoils_no_other():
+    read = read_texts(["a b", " ", "\ud800 c"], 3, 3)
+    assert [type(text) for text in read] == [Document, TextError, TextError]
+    assert sizing.copies_of(SmoothedClassifier(classify, keep=1).options, read) == 2
+    with pytest.raises(Problem) as caught:  # long ones are refused, usable or not
+        read_texts(["\ud800 b c d"], 1, 3)
+    assert caught.value.code == "too_many_words"
+
+
+@pytest.mark.parametrize("question", ["predict", "certify", "explain"])
+def test_a_request_reads_its_texts_once_and_builds_one_classifier(question, monkeypatch):
+    registry = ModelRegistry({"keywords": "ranmask.models.testing:keyword_classifier"}, keep=1)
+    client = TestClient(create_app(registry, ServiceSettings()), base_url="http://localhost")
+    split, built = [], []
+
+    def counted(function, into):
+        def call(*args, **given):
+            into.append(args)
+            return function(*args, **given)
+
+        return call
+
+    for module in (words_module, sizing):
+        monkeypatch.setattr(module, "split", counted(words_module.split, split))
+    monkeypatch.setattr(SmoothedClassifier, "__init__", counted(SmoothedClassifier.__init__, built))
+    try:
+        client.post(f"/v1/{question}", json={"text": "a good film"}).raise_for_status()
+    finally:
+        registry.close()
+    assert [args[0] for args in split if args[0]] == ["a good film"]
+    if question != "explain":  # it builds one for each certificate that it sets side by side
+        assert len(built) == 1

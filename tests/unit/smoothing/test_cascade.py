@@ -9,11 +9,10 @@ import pytest
 
 from ranmask import FunctionClassifier, SmoothedClassifier, attack
 from ranmask.attacks.api import as_victim
-from ranmask.attacks.cascade_victim import CascadeVictim
 from ranmask.attacks.outcome import AttackOutcome, Change
-from ranmask.attacks.supplies import Supplies
-from ranmask.attacks.victims import Question
-from ranmask.attacks.vocabulary import Vocabulary
+from ranmask.attacks.recipes import AttackResources
+from ranmask.attacks.resources.word_lists import Vocabulary
+from ranmask.attacks.victims import CascadeVictim, Question
 from ranmask.errors import DataError, ModelError, OptionError, TextError
 from ranmask.evaluation.cascade_report import (
     Accuracy,
@@ -183,11 +182,11 @@ class TestVictim:
             return [[0.45, 0.55] if text.endswith("good") else [0.9, 0.1] for text in texts]
 
         both = cascade(plain=unsure)
-        words = Supplies(vocabulary=Vocabulary("made up", ("film", "awful")))
+        words = AttackResources(vocabulary=Vocabulary("made up", ("film", "awful")))
         text = " ".join(["good"] * 4 + ["!", "!"] + ["good"] * 5)
         given = ([text], [1], "anywords")
-        [alone] = attack(both.smoothed, *given, supplies=words, budget=2)
-        [whole] = attack(both, *given, supplies=words, budget=2)
+        [alone] = attack(both.smoothed, *given, resources=words, budget=2)
+        [whole] = attack(both, *given, resources=words, budget=2)
         assert alone.status == "failed" and whole.status == "succeeded"
         [after] = both.predict([whole.adversarial])
         assert after.path == "plain" and after.label_id == 0 == whole.final_label
@@ -202,10 +201,10 @@ class TestVictim:
         assert victim.copies_scored == 7 + 1 + 4
 
     def test_no_radius(self):
-        words = Supplies(vocabulary=Vocabulary("made up", ("film",)))
+        words = AttackResources(vocabulary=Vocabulary("made up", ("film",)))
         given = (["good"], [1], "anywords")
         with pytest.raises(OptionError, match="the cascade as a whole carries no certificate"):
-            attack(cascade(), *given, supplies=words, budget="radius")
+            attack(cascade(), *given, resources=words, budget="radius")
 
     def test_fresh_masks(self):
         assert as_victim(cascade()).again() is None

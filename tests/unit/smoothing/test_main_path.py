@@ -74,3 +74,26 @@ def test_copies_and_count_are_the_steps_of_predict():
     votes = smoothed.count(smoothed.score(copies))
     assert votes.winners.tolist() == [one.label_id for one in smoothed.predict(TEXTS)]
     assert np.array_equal(votes.copies, [len(text.split()) for text in TEXTS])
+
+
+class TestCertified:
+    TEXT = "good good good good bad"
+
+    def test_up_to_the_radius(self):
+        [result] = SmoothedClassifier(keyword_classifier, keep=1).certify([self.TEXT])
+        assert result.radius == 1
+        assert [result.certified(words) for words in range(4)] == [True, True, False, False]
+        assert result.certified(np.int64(1)) is True
+
+    def test_nothing_where_nothing_is_proved(self):
+        smoothed = SmoothedClassifier(keyword_classifier, keep=1)
+        [tie] = smoothed.certify(["good bad"])
+        assert tie.radius is None and not tie.certified(0)
+        [printed] = smoothed.with_options(certificate="paper-as-printed").certify([self.TEXT])
+        assert not any(printed.certified(words) for words in range(3))
+
+    @pytest.mark.parametrize("words", [-1, True, 1.0, None, "1"])
+    def test_what_is_no_number_of_words(self, words):
+        [result] = SmoothedClassifier(keyword_classifier, keep=1).certify([self.TEXT])
+        with pytest.raises(OptionError, match="words must be a whole number of at least 0"):
+            result.certified(words)

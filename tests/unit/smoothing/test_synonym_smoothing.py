@@ -20,8 +20,7 @@ from ranmask import (
     load_default,
 )
 from ranmask.attacks.api import as_victim
-from ranmask.attacks.synonym_victim import SynonymVictim
-from ranmask.attacks.victims import Question
+from ranmask.attacks.victims import Question, SynonymVictim
 from ranmask.certificates.safer import _moves, synonym_radius
 from ranmask.certificates.votes import count_votes
 from ranmask.models import pretrained
@@ -264,7 +263,7 @@ class TestRefused:
             ({"masks": 0}, "masks must be a whole number of at least 1, not 0"),
             ({"selection_masks": 1.5}, "selection_masks must be .* not 1.5"),
             ({"ensemble": "mean"}, "ensemble must be one of vote, score, logit; not 'mean'"),
-            ({"alpha": 1}, "alpha must lie between 0 and 1, not 1"),
+            ({"alpha": 1}, "alpha must be a number between 0 and 1, not 1"),
             ({"seed": -1}, "seed must be .* not -1"),
             ({"labels": ["one"]}, "at least two different names"),
             ({"tolerance": -1}, "tolerance must be a number of at least 0, not -1"),
@@ -326,7 +325,7 @@ class TestVictim:
         victim = as_victim(smoothed(base, masks=40, recheck=0))
         answers = victim.answer([asked(0, text, text) for text in TEXTS])
         assert len(base.seen) == 1 and victim.copies_scored == len(base.seen[0])
-        monkeypatch.setattr("ranmask.attacks.synonym_victim.COPIES_AT_ONCE", 50)
+        monkeypatch.setattr("ranmask.attacks.victims.COPIES_AT_ONCE", 50)
         again = victim.answer([asked(0, text, text) for text in TEXTS])
         assert len(base.seen) == 3 and (again.shares == answers.shares).all()
 
@@ -337,13 +336,13 @@ class TestVictim:
         assert (one != other).any()
 
     def test_attacked(self):
-        from ranmask.attacks.supplies import Supplies
-        from ranmask.attacks.vocabulary import Vocabulary
+        from ranmask.attacks.recipes import AttackResources
+        from ranmask.attacks.resources.word_lists import Vocabulary
 
-        words = Supplies(vocabulary=Vocabulary("made up", ("awful", "film", "bad")))
+        words = AttackResources(vocabulary=Vocabulary("made up", ("awful", "film", "bad")))
         # The table says nothing of "bad", so that it may break the label within the radius.
         [outcome] = attack(
-            smoothed(), ["a good film"], [1], "anywords", supplies=words, budget="radius"
+            smoothed(), ["a good film"], [1], "anywords", resources=words, budget="radius"
         )
         assert outcome.radius == 3 and outcome.status == "succeeded"
 

@@ -7,8 +7,9 @@ import numpy as np
 import pytest
 import torch
 
-from ranmask.certificates.exact import exact_radius, single_word_radius
-from ranmask.certificates.families import Retention, all_sets
+from ranmask.certificates.exact import exact_radius, single_word_radii
+from ranmask.certificates.families import all_sets
+from ranmask.certificates.kept import Retention
 from ranmask.training.losses import (
     certified_loss,
     certified_margins,
@@ -53,7 +54,8 @@ class TestMargins:
             met = [min(d, words) for d in range(words + 2)]
             left = certified_margins(*as_batch(points, label, met))[0].tolist()
             apart = differences(points, label)
-            radius = single_word_radius(apart, bound=GRID).words
+            [one_word] = single_word_radii(apart, np.array([words]), GRID)
+            radius = one_word.words
             everywhere = exact_radius(all_sets(words, 1), apart, words, bound=GRID, complete=True)
             assert radius == everywhere.words
             for changed, margin in enumerate(left):
@@ -240,8 +242,8 @@ def test_every_small_case_with_one_word_a_copy():
         for halves in itertools.product(range(3), repeat=words):
             points = np.array([[half * 8, GRID - half * 8] for half in halves])
             left = certified_margins(*as_batch(points, 0, list(range(words + 1))))[0]
-            radius = single_word_radius(differences(points, 0), bound=GRID).words
-            certified = -1 if radius is None else radius
+            [radius] = single_word_radii(differences(points, 0), np.array([words]), GRID)
+            certified = -1 if radius.words is None else radius.words
             assert (left > 0).tolist() == [d <= certified for d in range(words + 1)]
 
 

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ranmask.certificates.families import Retention, kept_count, ramped_count
+from ranmask.certificates.kept import Retention, kept_count, ramped_count
 from ranmask.training.masking import Draw, MaskingPlan, Turn, Turns
 
 ONE = (Retention(1),)

@@ -11,7 +11,8 @@ from ranmask.errors import DataError, OptionError, TextError
 from ranmask.metrics import CertifiedSummary
 from ranmask.training import word_table as training
 from ranmask.training.losses import certified_margins
-from ranmask.training.word_table import WordTableOptions, train_word_table
+from ranmask.training.options import WordTableOptions
+from ranmask.training.word_table import train_word_table
 
 NAMES = ("river", "mountain", "desert")
 SMALL = {"epochs": 6, "warm_epochs": 2, "batch_size": 32, "buckets": 4096, "target_words": 3}

@@ -5,7 +5,7 @@ from dataclasses import fields
 
 import pytest
 
-from ranmask.certificates.families import Retention
+from ranmask.certificates.kept import Retention
 from ranmask.errors import OptionError
 from ranmask.options import SmoothingOptions
 from ranmask.training.options import TrainingOptions

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
@@ -36,13 +36,17 @@ class Checkpoint:
         longest: The longest row in tokens, if less than the model takes.
     """
 
+    kind: ClassVar[str]
+    loader: ClassVar[str]
+    """The class of transformers that loads it."""
+    untrained: ClassVar[str]
+    """What a file that lacks weights is not."""
+    advice: ClassVar[str] = ""
+    batch_tokens: ClassVar[tuple[int, int]]
+    """Most tokens of a batch, on a CPU and on a GPU."""
+
     def __init__(
-        self,
-        model: Any,
-        tokenizer: Any,
-        *,
-        source: str | None = None,
-        longest: int | None = None,
+        self, model: Any, tokenizer: Any, *, source: str | None = None, longest: int | None = None
     ) -> None:
         self.model = model
         self.model.train(False)
@@ -51,9 +55,35 @@ class Checkpoint:
         self.source = source or str(model.config.name_or_path)
         takes = RowFormat.of(model, tokenizer)
         self.longest = min(LONGEST, takes.longest, longest or LONGEST)
-        self.pad_id = takes.pad_id
-        self.on_cpu = model.device.type == "cpu"
+        self._pad_id = takes.pad_id
+        self._on_cpu = model.device.type == "cpu"
         self._reads_types = takes.types
+
+    @classmethod
+    def from_pretrained(cls, folder_or_id: str | Path, device: str | None = None) -> Self:
+        """A model by its folder or hub id, in single precision; on a GPU if there is one.
+
+        Refused where the file lacks weights that are used: they would be drawn at random.
+        """
+        source = _existing(folder_or_id)
+        model, tokenizer, missing = hub.load_pretrained(cls.loader, source)
+        if missing := list(filter(cls.needs, missing)):
+            raise ModelError(
+                f"{source!r} is not {cls.untrained}: it has no weights for "
+                f"{hub.listed(missing)}{cls.advice}"
+            )
+        model = model.to(hub.usable_device(device))
+        return cls(model, tokenizer, source=source, longest=cls.limit(source))
+
+    @classmethod
+    def needs(cls, weight: str) -> bool:
+        """Whether what is read from the model depends on a weight."""
+        return True
+
+    @classmethod
+    def limit(cls, source: str) -> int | None:
+        """Most tokens of a row, where a file beside the model names a limit."""
+        return None
 
     def rows(self, texts: Sequence[str]) -> list[TokenRows]:
         """One row for each text, special tokens included, cut to the longest that the model takes.
@@ -65,23 +95,25 @@ class Checkpoint:
         encoded = self.tokenizer(
             list(texts), truncation=True, max_length=self.longest, verbose=False
         )
-        return [_row(ids or [self.pad_id]) for ids in encoded["input_ids"]]
+        return [_row(ids or [self._pad_id]) for ids in encoded["input_ids"]]
 
-    def outputs(self, rows: Sequence[TokenRows], tokens: int) -> Iterator[tuple[Batch, Any]]:
-        """What the model says of rows, in batches of at most ``tokens`` tokens, shortest first."""
+    def outputs(self, rows: Sequence[TokenRows]) -> Iterator[tuple[Batch, Any]]:
+        """What the model says of rows, in batches, shortest first."""
         import torch
 
         if not rows:
             return
-        least_rows = _CPU_LEAST_ROWS if self.on_cpu else _GPU_LEAST_ROWS
-        for batch in batches(rows, tokens=tokens, least_rows=least_rows, pad_id=self.pad_id):
+        tokens = self.batch_tokens[0 if self._on_cpu else 1]
+        least_rows = _CPU_LEAST_ROWS if self._on_cpu else _GPU_LEAST_ROWS
+        for batch in batches(rows, tokens=tokens, least_rows=least_rows, pad_id=self._pad_id):
             with torch.inference_mode():
                 output = self.model(**batch.inputs(self._reads_types, self.model.device))
             yield batch, output
 
-    def description(self) -> dict[str, object]:
+    def description(self) -> dict[str, Any]:
         """Which model it is; a retrained one is another, whatever its folder."""
         return {
+            "kind": self.kind,
             "name": Path(self.source).name if Path(self.source).is_dir() else self.source,
             "source": self.source,
             "sha256": self._digest,
@@ -94,22 +126,7 @@ class Checkpoint:
         return identity.digest(self.model, self.tokenizer)
 
 
-def load(
-    loader: Literal["AutoModel", "AutoModelForMaskedLM"],
-    folder_or_id: str | Path,
-    device: str | None = None,
-) -> tuple[Any, Any, tuple[str, ...]]:
-    """A model in single precision, its tokenizer, and the weights that its file did not have.
-
-    Those weights were drawn at random: whether that matters is for the caller to say.  A GPU is
-    used if there is one and no other ``device`` is named.
-    """
-    source = existing(folder_or_id)
-    model, tokenizer, missing = hub.load_pretrained(loader, source)
-    return model.to(hub.usable_device(device)), tokenizer, tuple(missing)
-
-
-def existing(folder_or_id: str | Path) -> str:
+def _existing(folder_or_id: str | Path) -> str:
     """The name, once it is clear that it is no path to a folder that is not there.
 
     Such a path must not be looked up on the hub by its name.
@@ -118,14 +135,9 @@ def existing(folder_or_id: str | Path) -> str:
     if name.startswith("~"):
         name = str(Path(name).expanduser())
     hub.check_folder(name)
-    if isinstance(folder_or_id, Path) and not folder_or_id.expanduser().is_dir():
+    if isinstance(folder_or_id, Path) and not Path(name).is_dir():
         raise ModelError(f"there is no model folder {name!r}")
     return name
-
-
-def listed(names: Sequence[str]) -> str:
-    """Names of weights for a message: the first few."""
-    return ", ".join(names[:4]) + (" ..." if len(names) > 4 else "")
 
 
 def _row(ids: Sequence[int]) -> TokenRows:

@@ -1,14 +1,23 @@
-"""Files of text: read whole, or an error that names the file; and their digests."""
+"""Files that resources are read from: text, JSON, NLTK's data; and their digests."""
 
 from __future__ import annotations
 
 import gzip
 import hashlib
+import json
+import os
 import zlib
 from collections.abc import Iterable, Iterator
 from pathlib import Path
+from typing import Any
 
+from ranmask.data import data_folder
 from ranmask.errors import DataError
+
+STOP_WORDS = "corpora/stopwords/english"
+TAGGER = "taggers/averaged_perceptron_tagger_eng/averaged_perceptron_tagger_eng"
+"""Of the files ``.weights.json``, ``.tagdict.json`` and ``.classes.json``."""
+UNIVERSAL_TAGS = "taggers/universal_tagset/en-ptb.map"
 
 
 def read_text(path: Path) -> str:
@@ -37,6 +46,14 @@ def read_lines(path: Path) -> Iterator[tuple[int, str]]:
             yield number, line.removesuffix("\r")
 
 
+def read_json(path: Path) -> Any:
+    """What a JSON file holds."""
+    try:
+        return json.loads(read_text(path))
+    except json.JSONDecodeError as error:
+        raise DataError(f"{path} is not JSON: {error}") from None
+
+
 def files_digest(paths: Iterable[Path]) -> str:
     """SHA-256 of the files one after the other."""
     digest = hashlib.sha256()
@@ -45,3 +62,27 @@ def files_digest(paths: Iterable[Path]) -> str:
             while block := file.read(1 << 20):
                 digest.update(block)
     return digest.hexdigest()
+
+
+def nltk_file(file: str, folder: str | Path | None = None) -> Path:
+    """A file of NLTK's data, such as `STOP_WORDS`; nothing is downloaded.
+
+    It is looked for in ``folder``; else in the folders that the variable NLTK_DATA lists; else in
+    ``nltk`` of ranmask's data folder, then in ``~/nltk_data``, where NLTK's downloader puts it.
+    NLTK's own search path is global to the process, so it is neither used nor changed.
+    """
+    data = data_folder()
+    if folder is not None:
+        named: list[str | Path] = [folder]
+    elif listed := [part for part in os.environ.get("NLTK_DATA", "").split(os.pathsep) if part]:
+        named = list(listed)  # someone said where: other data is never taken instead
+    else:
+        named = [*([] if data is None else [data / "nltk"]), "~/nltk_data"]
+    places = [Path(place).expanduser() for place in named]
+    for place in places:
+        if (place / file).is_file():
+            return place / file
+    raise DataError(
+        f"there is no NLTK file {file} in {', '.join(map(str, places))}: run 'python -m "
+        f"nltk.downloader -d FOLDER {Path(file).parent.name}' and set NLTK_DATA=FOLDER"
+    )

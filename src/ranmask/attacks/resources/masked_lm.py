@@ -8,74 +8,53 @@ it is, nothing masked, in one pass.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from ranmask.attacks.resources import checkpoints
 from ranmask.attacks.resources.checkpoints import Checkpoint
 from ranmask.errors import ModelError, OptionError
 from ranmask.models.base import MaskedCopies
-from ranmask.models.encoding import (
-    CHARACTERS_PER_WORD,
-    TOKENS_PER_WORD,
-    TokenRows,
-    WordEncoder,
-)
+from ranmask.models.encoding import WordEncoder
 from ranmask.words import Document
 
 LOSS_DIGITS = 3
 """Losses are rounded to so many digits after the point, and none rounds to nothing."""
 
-_CPU_TOKENS, _GPU_TOKENS = 1024, 1 << 14  # each has a number for every word of the vocabulary
 _MARKS = ("##", "Ġ", "▁")
 
 
-class MaskedLM:
-    """A Hugging Face masked language model with its tokenizer.
+class MaskedLM(Checkpoint):
+    """A Hugging Face masked language model with its tokenizer, which must have a mask token."""
 
-    Args:
-        model: A ``...ForMaskedLM`` model, on the device and in the dtype to run in.
-        tokenizer: Its tokenizer; it must have a mask token.
-        source: Its folder or hub id, for the record.
-    """
+    kind = "masked-lm"
+    loader = "AutoModelForMaskedLM"
+    untrained = "a trained masked language model"
+    advice = (
+        ". Name a model with its masked-LM head, or train one on plain text with 'ranmask train "
+        "--kind mlm'"
+    )
+    batch_tokens = (1024, 1 << 14)  # each has a number for every word of the vocabulary
 
-    def __init__(self, model: Any, tokenizer: Any, *, source: str | None = None) -> None:
-        self._checkpoint = Checkpoint(model, tokenizer, source=source)
-        self._tokens = _CPU_TOKENS if self._checkpoint.on_cpu else _GPU_TOKENS
-        self._encoder = WordEncoder(tokenizer, self._checkpoint.longest, "mask")
+    def __init__(
+        self, model: Any, tokenizer: Any, *, source: str | None = None, longest: int | None = None
+    ) -> None:
+        super().__init__(model, tokenizer, source=source, longest=longest)
+        self._encoder = WordEncoder(tokenizer, self.longest, "mask")
         names = {int(place): str(token) for token, place in tokenizer.get_vocab().items()}
         self._known = sorted(names)
         self._names = [names[place] for place in self._known]
-        self._mark = _mark(self._names)
-
-    @classmethod
-    def from_pretrained(cls, folder_or_id: str | Path, device: str | None = None) -> MaskedLM:
-        """A model by its folder or hub id; on a GPU if there is one.
-
-        Refused where the file lacks the head, or any other weight: it would be drawn at random,
-        and its answers would be noise.
-        """
-        model, tokenizer, missing = checkpoints.load("AutoModelForMaskedLM", folder_or_id, device)
-        source = checkpoints.existing(folder_or_id)
-        if missing:
-            raise ModelError(
-                f"{source!r} is not a trained masked language model: it has no weights for "
-                f"{checkpoints.listed(missing)}. Name a model with its masked-LM head, or train "
-                "one on plain text with 'ranmask train --kind mlm'"
-            )
-        return cls(model, tokenizer, source=source)
+        # ``##`` continues a word; the others begin one.  The most frequent mark decides: RoBERTa
+        # knows ``##`` as a word, and some BERT knows the letter Ġ.
+        self._mark = max(
+            _MARKS, key=lambda mark: sum(token.startswith(mark) for token in self._names)
+        )
 
     @property
     def mask_token(self) -> str:
         """The token that stands for a hidden word in a text."""
-        return str(self._checkpoint.tokenizer.mask_token)
-
-    def description(self) -> dict[str, object]:
-        """What a result records."""
-        return {"kind": "masked-lm", **self._checkpoint.description()}
+        return str(self.tokenizer.mask_token)
 
     def top_tokens(self, texts: Sequence[str], count: int) -> list[list[tuple[str, ...]]]:
         """The ``count`` likeliest tokens in each place of each text, the likeliest first.
@@ -86,9 +65,9 @@ class MaskedLM:
         if count < 1:
             raise OptionError(f"count must be at least 1, not {count}")
         distinct = {text: index for index, text in enumerate(dict.fromkeys(texts))}
-        rows = self._checkpoint.rows(list(distinct))
+        rows = self.rows(list(distinct))
         found: list[list[tuple[str, ...]]] = [[] for _ in rows]
-        for batch, output in self._checkpoint.outputs(rows, self._tokens):
+        for batch, output in self.outputs(rows):
             for place, logits in zip(batch.places, output.logits, strict=True):
                 best = self._likeliest(logits[: int(rows[place].lengths[0])], count)
                 found[place] = [tuple(self._names[token] for token in row) for row in best]
@@ -96,15 +75,15 @@ class MaskedLM:
 
     def pieces(self, word: str) -> tuple[str, ...]:
         """The tokens of a word by itself, without special tokens."""
-        return tuple(self._checkpoint.tokenizer.tokenize(word))
+        return tuple(self.tokenizer.tokenize(word))
 
     def mask_place(self, text: str) -> int | None:
         """Which token of a text is its first mask token; None if there is none, or it is cut off.
 
         Places are those of `top_tokens`.
         """
-        [row] = self._checkpoint.rows([text])
-        found = np.flatnonzero(row.ids[0] == self._checkpoint.tokenizer.mask_token_id)
+        [row] = self.rows([text])
+        found = np.flatnonzero(row.ids[0] == self.tokenizer.mask_token_id)
         return int(found[0]) if len(found) else None
 
     def continues(self, token: str, first: bool) -> bool:
@@ -130,47 +109,26 @@ class MaskedLM:
         is full or since nothing of it is in the vocabulary, has the mean loss of the others.
         """
         distinct = {document: index for index, document in enumerate(dict.fromkeys(documents))}
-        rows = [self._unmasked(document) for document in distinct]
-        owners = [self._owners(document, row) for document, row in zip(distinct, rows, strict=True)]
+        copies = []
+        for document in distinct:
+            read = self._encoder.words_read(document)
+            copies.append(MaskedCopies(document, read, np.arange(read, dtype=np.int32)[None]))
+        rows = [self._encoder.rows(copy) for copy in copies]
+        spelt = self._encoder.spelt(copies)
         found: list[npt.NDArray[np.float64]] = [np.empty(0)] * len(rows)
-        asked = list(distinct)
-        for batch, output in self._checkpoint.outputs(rows, self._tokens):
-            for place, losses in zip(
-                batch.places, _cross_entropies(output.logits, batch.ids), strict=True
-            ):
+        for batch, output in self.outputs(rows):
+            losses = _cross_entropies(output.logits, batch.ids)
+            for place, row_losses in zip(batch.places, losses, strict=True):
+                words, frame = spelt[place]
                 start = rows[place].first_body_place
-                own = losses[start : start + len(owners[place])]
+                body = int(rows[place].lengths[0]) - start - len(frame.after)
+                # The word of each token; the last ones may not have fitted in.
+                owners = np.repeat(np.arange(len(words)), [len(tokens) for tokens in words])[:body]
+                own = row_losses[start : start + len(owners)]
                 if not np.isfinite(own).all():
                     raise self._not_numbers()
-                found[place] = _by_word(own, owners[place], len(asked[place].words))
+                found[place] = _by_word(own, owners, len(copies[place].document.words))
         return [found[distinct[document]].copy() for document in documents]
-
-    def _unmasked(self, document: Document) -> TokenRows:
-        read = self._encoder.words_read(document)
-        return self._encoder.rows(
-            MaskedCopies(document, read, np.arange(read, dtype=np.int32)[None])
-        )
-
-    def _owners(self, document: Document, row: TokenRows) -> npt.NDArray[np.intp]:
-        """The word of each token in the body of a document's row."""
-        # What follows the body, seen where the body is a single mask.
-        alone = Document(document.words[:1], document.premise)
-        nothing = np.empty((1, 0), dtype=np.int32)
-        shortest = self._encoder.rows(MaskedCopies(alone, 1, nothing))
-        after = int(shortest.lengths[0]) - shortest.first_body_place - 1
-        read = document.words[: self._encoder.words_read(document)]
-        owners = np.repeat(np.arange(len(read)), self._sizes(read))
-        return owners[: int(row.lengths[0]) - row.first_body_place - after]
-
-    def _sizes(self, words: Sequence[str]) -> list[int]:
-        """How many tokens each word has in the rows of a `WordEncoder`."""
-        spelt = [
-            (" " if place else "") + word[:CHARACTERS_PER_WORD] for place, word in enumerate(words)
-        ]
-        encoded = self._checkpoint.tokenizer(
-            spelt, add_special_tokens=False, split_special_tokens=True, verbose=False
-        )
-        return [min(len(ids), TOKENS_PER_WORD) for ids in encoded["input_ids"]]
 
     def _likeliest(self, logits: Any, count: int) -> list[list[int]]:
         """Which of `_names` have the largest logits, row by row and in order; ties by lower id."""
@@ -194,16 +152,8 @@ class MaskedLM:
 
     def _not_numbers(self) -> ModelError:
         return ModelError(
-            f"{self._checkpoint.source!r} gives logits that are not numbers: get its weights again"
+            f"{self.source!r} gives logits that are not numbers: get its weights again"
         )
-
-
-def _mark(tokens: Sequence[str]) -> str:
-    """How a vocabulary marks pieces: ``##`` continues a word; ``Ġ`` and ``▁`` begin one.
-
-    The most frequent decides: RoBERTa knows ``##`` as a word, and some BERT knows the letter Ġ.
-    """
-    return max(_MARKS, key=lambda mark: sum(token.startswith(mark) for token in tokens))
 
 
 def _cross_entropies(logits: Any, ids: npt.NDArray[np.int64]) -> npt.NDArray[np.float64]:

@@ -1,20 +1,25 @@
-"""Words that may take a word's place: from a table, or from word vectors (`word_vectors`).
+"""Words that may take a word's place: from a table, or from word vectors.
 
-A neighbour is one word, so that an exchange leaves the number of words as it is.
+A neighbour is one word, so that an exchange leaves the number of words as it is.  The
+counter-fitted vectors that TextFooler uses are a text file, a word and its numbers a line
+(``counter-fitted-vectors.txt``, github.com/nmrksic/counter-fitting).
 """
 
 from __future__ import annotations
 
-import json
 import os
 import re
-from collections.abc import Mapping
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from pathlib import Path
 from types import MappingProxyType
-from typing import Protocol
+from typing import Any, ClassVar
 
-from ranmask.attacks.resources.files import files_digest, read_text
-from ranmask.attacks.resources.word_vectors import WordVectors
+import numpy as np
+import numpy.typing as npt
+
+from ranmask.attacks.resources.files import files_digest, read_json, read_lines
 from ranmask.data import data_folder
 from ranmask.errors import DataError, OptionError
 
@@ -27,107 +32,216 @@ KNOWN = {
 DEFAULT_NEIGHBOURS = "jia2019"
 
 _SPECIAL = re.compile(r"@@.+@@")  # AllenNLP's padding and unknown word
+_CACHED_WORDS = 100_000
 
 
-class Neighbours(Protocol):
-    """What attacks need of neighbours.  Words are looked up as they are spelt, case and all."""
+class Neighbours(ABC):
+    """What attacks need of neighbours.  Words are looked up as they are spelt, case and all.
+
+    A result records ``name``, the first of ``files``, what they were read from, and a digest; and
+    how many words there are, and how many were left out, and why.
+    """
+
+    kind: ClassVar[str]
+
+    def __init__(self, name: str, files: Sequence[Path], **counts: Any) -> None:
+        self._record = {
+            "kind": self.kind,
+            "name": name,
+            "source": str(files[0]) if files else None,
+            "sha256": files_digest(files) if files else None,
+            **counts,
+        }
 
     def nearest(self, word: str, count: int) -> tuple[str, ...]:
         """At most ``count`` neighbours, the nearest first; none for an unknown word."""
+        if count < 1:
+            raise OptionError(f"count must be at least 1, not {count}")
+        return self._nearest(word, count)
 
+    @abstractmethod
+    def _nearest(self, word: str, count: int) -> tuple[str, ...]: ...
+
+    @abstractmethod
     def similarity(self, a: str, b: str) -> float | None:
         """The cosine of two words; None where it is not known."""
 
-    def description(self) -> dict[str, object]:
+    def description(self) -> dict[str, Any]:
         """What a result records."""
+        return dict(self._record)
 
 
-class NeighbourTable:
+class NeighbourTable(Neighbours):
     """Neighbours from a table, which has no vectors: its own radius decided who is in.
 
-    Left out and counted: words that hold whitespace, special tokens, a word as its own neighbour,
-    and neighbours named twice.
-
-    Args:
-        table: The neighbours of each word, the nearest first.
-        name: What a result calls it.
-        source: The file that it was read from, for the record.
-        sha256: Of that file.
+    ``table`` has the neighbours of each word, the nearest first.  Left out and counted: words that
+    hold whitespace, special tokens, a word as its own neighbour, and neighbours named twice.
 
     >>> films = NeighbourTable({"film": ["film", "movie", "motion picture", "cinema"]})
     >>> films.nearest("film", 5), films.nearest("plot", 5)
     (('movie', 'cinema'), ())
     """
 
+    kind = "neighbour-table"
+
     def __init__(
-        self,
-        table: Mapping[str, object],
-        *,
-        name: str = "table",
-        source: str | None = None,
-        sha256: str | None = None,
+        self, table: Mapping[str, object], name: str = "table", files: Sequence[Path] = ()
     ) -> None:
-        self._dropped = {"whitespace": 0, "special": 0, "itself": 0, "repeated": 0}
+        dropped = dict.fromkeys(("whitespace", "special", "itself", "repeated"), 0)
+
+        def usable(word: str) -> bool:
+            blank, special = word.split() != [word], bool(_SPECIAL.fullmatch(word))
+            dropped["whitespace"] += blank
+            dropped["special"] += special and not blank
+            return not (blank or special)
+
         kept = {}
         for word, neighbours in table.items():
             if not isinstance(neighbours, list | tuple) or not all(
-                isinstance(one, str) for one in neighbours
+                isinstance(neighbour, str) for neighbour in neighbours
             ):
                 raise DataError(f"{name}: the neighbours of {word!r} are not a list of strings")
-            if self._usable(word):
-                kept[word] = self._usable_neighbours(word, neighbours)
+            if usable(word):
+                one_word = list(filter(usable, neighbours))
+                others = [neighbour for neighbour in one_word if neighbour != word]
+                kept[word] = tuple(dict.fromkeys(others))
+                dropped["itself"] += len(one_word) - len(others)
+                dropped["repeated"] += len(others) - len(kept[word])
         self.table: Mapping[str, tuple[str, ...]] = MappingProxyType(kept)
-        self._record = {"name": name, "source": source, "sha256": sha256}
+        known = sum(map(bool, kept.values()))
+        super().__init__(name, files, words=len(kept), words_with_neighbours=known, dropped=dropped)
 
     @classmethod
     def load(cls, path: str | Path, name: str | None = None) -> NeighbourTable:
         """Read a JSON object of word and list, ``.json`` or ``.json.gz``."""
         path = Path(path).expanduser()
-        try:
-            table = json.loads(read_text(path))
-        except json.JSONDecodeError as error:
-            raise DataError(f"{path} is not JSON: {error}") from None
+        table = read_json(path)
         if not isinstance(table, dict) or not table:
             raise DataError(f"{path} must hold a JSON object of words and lists of neighbours")
-        return cls(table, name=name or path.name, source=str(path), sha256=files_digest([path]))
+        return cls(table, name or path.name, [path])
 
-    def nearest(self, word: str, count: int) -> tuple[str, ...]:
-        """At most ``count`` neighbours, the nearest first; none for an unknown word."""
-        if count < 1:
-            raise OptionError(f"count must be at least 1, not {count}")
+    def _nearest(self, word: str, count: int) -> tuple[str, ...]:
         return self.table.get(word, ())[:count]
 
     def similarity(self, a: str, b: str) -> None:
         """None: a table has no vectors."""
 
-    def description(self) -> dict[str, object]:
-        """What a result records."""
-        return {
-            "kind": "neighbour-table",
-            **self._record,
-            "words": len(self.table),
-            "words_with_neighbours": sum(1 for neighbours in self.table.values() if neighbours),
-            "dropped": dict(self._dropped),
-        }
 
-    def _usable(self, word: str) -> bool:
-        if word.split() != [word]:
-            self._dropped["whitespace"] += 1
-            return False
-        if _SPECIAL.fullmatch(word):
-            self._dropped["special"] += 1
-            return False
-        return True
+class WordVectors(Neighbours):
+    """Neighbours by cosine; equal cosines in the order of the file.
 
-    def _usable_neighbours(
-        self, word: str, neighbours: list[str] | tuple[str, ...]
-    ) -> tuple[str, ...]:
-        usable = [one for one in neighbours if self._usable(one)]
-        others = [one for one in usable if one != word]
-        different = tuple(dict.fromkeys(others))
-        self._dropped["itself"] += len(usable) - len(others)
-        self._dropped["repeated"] += len(others) - len(different)
-        return different
+    ``matrix`` has the vector of each word, of any length, in a row.  Left out and counted: words
+    that hold whitespace, words that were there before, and words whose vector is zero.
+    """
+
+    kind = "word-vectors"
+
+    def __init__(
+        self,
+        words: Sequence[str],
+        matrix: npt.NDArray[np.floating],
+        name: str = "vectors",
+        files: Sequence[Path] = (),
+    ) -> None:
+        if matrix.ndim != 2 or len(matrix) != len(words):
+            raise DataError(
+                f"{name}: {len(words)} words need a matrix of {len(words)} rows, not one of shape "
+                f"{matrix.shape}"
+            )
+        finite = np.isfinite(matrix).all(axis=1)
+        if not finite.all():
+            word = words[int(np.argmin(finite))]
+            raise DataError(f"{name}: the vector of {word!r} is not of finite numbers")
+        lengths = np.linalg.norm(matrix.astype(np.float64), axis=1)
+        dropped = dict.fromkeys(("whitespace", "repeated", "zero"), 0)
+        rows: dict[str, int] = {}
+        for row, word in enumerate(words):
+            if word.split() != [word]:
+                dropped["whitespace"] += 1
+            elif word in rows:
+                dropped["repeated"] += 1
+            elif lengths[row] == 0:
+                dropped["zero"] += 1
+            else:
+                rows[word] = row
+        if not rows:
+            raise DataError(f"{name} has no words")
+        kept = np.fromiter(rows.values(), dtype=np.intp)
+        self._unit = (matrix[kept] / lengths[kept, None]).astype(np.float32)
+        self._words = tuple(rows)
+        self._row = {word: row for row, word in enumerate(self._words)}
+        self._cached = lru_cache(maxsize=_CACHED_WORDS)(self._by_cosine)
+        dimensions = self._unit.shape[1]
+        super().__init__(name, files, words=len(rows), dimensions=dimensions, dropped=dropped)
+
+    @classmethod
+    def load(cls, path: str | Path) -> WordVectors:
+        """Read ``X.txt`` (or ``X.txt.gz``), or ``X.npy`` with the words in ``X.words.txt``."""
+        path = Path(path).expanduser()
+        files = [path]
+        if path.suffix == ".npy":
+            files.append(path.with_suffix(".words.txt"))
+            matrix = _read_matrix(path)
+            words = [line for _, line in read_lines(files[1])]
+        else:
+            words, matrix = _read_vectors(path)
+        return cls(words, matrix, path.name, files)
+
+    def similarity(self, a: str, b: str) -> float | None:
+        """The cosine of two words; None where one of them is unknown."""
+        if a not in self._row or b not in self._row:
+            return None
+        return float(self._unit[self._row[a]] @ self._unit[self._row[b]])
+
+    def _nearest(self, word: str, count: int) -> tuple[str, ...]:
+        return self._cached(word, count) if word in self._row else ()
+
+    def _by_cosine(self, word: str, count: int) -> tuple[str, ...]:
+        row = self._row[word]
+        cosines = self._unit @ self._unit[row]
+        cosines[row] = -np.inf
+        count = min(count, len(cosines) - 1)
+        if not count:
+            return ()
+        # All that are as near as the last one that is wanted, so that ties do not depend on how
+        # the partition went.
+        least = -np.partition(-cosines, count - 1)[count - 1]
+        found = np.flatnonzero(cosines >= least)
+        best = found[np.argsort(-cosines[found], kind="stable")[:count]]
+        return tuple(self._words[place] for place in best)
+
+
+def _read_vectors(path: Path) -> tuple[list[str], npt.NDArray[np.float32]]:
+    words: list[str] = []
+    rows: list[npt.NDArray[np.float32]] = []
+    for number, line in read_lines(path):
+        word, *numbers = line.rstrip(" ").split(" ")
+        if number == 1 and len(numbers) == 1 and word.isdigit() and numbers[0].isdigit():
+            continue  # word2vec's first line: how many words, and how many numbers each
+        try:
+            row = np.fromiter(map(float, numbers), dtype=np.float32, count=len(numbers))
+        except ValueError as error:
+            raise DataError(f"{path}: {word!r} and numbers expected: {error}", number) from None
+        if not numbers or (rows and len(row) != len(rows[0])):
+            wanted = f"{len(rows[0])} numbers" if rows else "numbers"
+            raise DataError(f"{path}: {word!r} has {len(numbers)} numbers, not {wanted}", number)
+        words.append(word)
+        rows.append(row)
+    if not rows:
+        raise DataError(f"{path} is empty: expected a word and its numbers a line")
+    return words, np.stack(rows)
+
+
+def _read_matrix(path: Path) -> npt.NDArray[np.floating]:
+    try:
+        matrix = np.load(path, allow_pickle=False)
+    except FileNotFoundError:
+        raise DataError(f"there is no file {path}") from None
+    except (OSError, ValueError, EOFError) as error:
+        raise DataError(f"cannot read {path}: {error}") from error
+    if not isinstance(matrix, np.ndarray) or not np.issubdtype(matrix.dtype, np.floating):
+        raise DataError(f"{path} is not a matrix of floating-point numbers")
+    return matrix
 
 
 def load_neighbours(source: str | Path) -> NeighbourTable | WordVectors:
@@ -144,10 +258,10 @@ def load_neighbours(source: str | Path) -> NeighbourTable | WordVectors:
             f"there are no neighbours {str(source)!r}: name a file (a table .json, or vectors .txt "
             f"or .npy), or one of {', '.join(KNOWN)}"
         )
-    kind = path.with_suffix("").suffix if path.suffix == ".gz" else path.suffix
-    if kind == ".json":
+    name = path.name.removesuffix(".gz")
+    if name.endswith(".json"):
         return NeighbourTable.load(path)
-    if kind == ".txt" or path.suffix == ".npy":
+    if name.endswith(".txt") or path.suffix == ".npy":
         return WordVectors.load(path)
     raise DataError(
         f"cannot tell what {path} is by its name: a table ends in .json or .json.gz, vectors end "

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, Protocol
 
-from ranmask.attacks.resources.files import files_digest, read_lines, read_text
-from ranmask.attacks.resources.nltk_files import TAGGER, UNIVERSAL_TAGS, nltk_file
+from ranmask.attacks.resources.files import (
+    TAGGER,
+    UNIVERSAL_TAGS,
+    files_digest,
+    nltk_file,
+    read_json,
+    read_lines,
+)
 from ranmask.errors import DataError, MissingDependencyError
 
 _CACHED_TEXTS = 1 << 16
@@ -21,7 +26,7 @@ class Tagger(Protocol):
     def tag(self, words: Sequence[str]) -> tuple[str, ...]:
         """The universal tag of each word, read in the company of the others."""
 
-    def description(self) -> dict[str, object]:
+    def description(self) -> dict[str, Any]:
         """What a result records."""
 
 
@@ -31,72 +36,54 @@ class NltkTagger:
     Args:
         perceptron: NLTK's averaged perceptron, which gives Penn tags.
         universal: The universal tag of each Penn tag; any other tag becomes X.
-        source: The folder that the perceptron was read from, for the record.
-        sha256: Of the files that both were read from.
+        files: What both were read from, for the record.
     """
 
     def __init__(
-        self,
-        perceptron: Any,
-        universal: Mapping[str, str],
-        *,
-        source: str | None = None,
-        sha256: str | None = None,
+        self, perceptron: Any, universal: Mapping[str, str], files: Sequence[Path] = ()
     ) -> None:
-        self._perceptron = perceptron
-        self._universal = universal
-        self._record = {"source": source, "sha256": sha256}
+        self._record = {
+            "kind": "tagger",
+            "name": "nltk-averaged-perceptron",
+            "source": str(files[0].parent) if files else None,
+            "sha256": files_digest(files) if files else None,
+        }
+
         # Attacks ask for the words around a place again and again, with one of them replaced.
-        self._cached = lru_cache(maxsize=_CACHED_TEXTS)(self._tag)
+        @lru_cache(maxsize=_CACHED_TEXTS)
+        def tagged(words: tuple[str, ...]) -> tuple[str, ...]:
+            return tuple(universal.get(tag, "X") for _, tag in perceptron.tag(list(words)))
+
+        self._tagged = tagged
 
     def tag(self, words: Sequence[str]) -> tuple[str, ...]:
         """The universal tag of each word, read in the company of the others."""
-        return self._cached(tuple(words))
+        return self._tagged(tuple(words))
 
-    def description(self) -> dict[str, object]:
+    def description(self) -> dict[str, Any]:
         """What a result records."""
-        return {"kind": "tagger", "name": "nltk-averaged-perceptron", **self._record}
-
-    def _tag(self, words: tuple[str, ...]) -> tuple[str, ...]:
-        return tuple(self._universal.get(tag, "X") for _, tag in self._perceptron.tag(list(words)))
+        return dict(self._record)
 
 
 def load_tagger(folder: str | Path | None = None) -> NltkTagger:
-    """NLTK's English tagger, from data in ``folder`` or wherever `nltk_files` finds it."""
+    """NLTK's English tagger, from data in ``folder`` or wherever `nltk_file` finds it."""
     try:
         from nltk.tag.perceptron import PerceptronTagger
     except ImportError:
         raise MissingDependencyError("nltk", "attacks") from None
-    paths = [
-        nltk_file(f"{TAGGER}.{part}.json", folder) for part in ("weights", "tagdict", "classes")
-    ]
+    parts = ("weights", "tagdict", "classes")
+    paths = [nltk_file(f"{TAGGER}.{part}.json", folder) for part in parts]
     tag_map = nltk_file(UNIVERSAL_TAGS, folder)
-    weights, known, classes = (_read_json(path) for path in paths)
+    weights, known, classes = map(read_json, paths)
     if not (isinstance(weights, dict) and isinstance(known, dict) and isinstance(classes, list)):
         raise DataError(f"{paths[0].parent} does not hold NLTK's averaged perceptron: get it again")
-    perceptron = PerceptronTagger.decode_json_obj((weights, known, classes))
-    return NltkTagger(
-        perceptron,
-        _read_map(tag_map),
-        source=str(paths[0].parent),
-        sha256=files_digest([*paths, tag_map]),
-    )
-
-
-def _read_json(path: Path) -> Any:
-    try:
-        return json.loads(read_text(path))
-    except json.JSONDecodeError as error:
-        raise DataError(f"{path} is not JSON: {error}") from None
-
-
-def _read_map(path: Path) -> dict[str, str]:
     universal = {}
-    for number, line in read_lines(path):
+    for number, line in read_lines(tag_map):
         if not line.strip():
             continue
         penn, tab, tag = line.strip().partition("\t")
-        if not tab or not tag:
-            raise DataError(f"{path} must have two tags a line, with a tab between them", number)
+        if not (tab and tag):
+            raise DataError(f"{tag_map} must have two tags a line, with a tab between them", number)
         universal[penn] = tag
-    return universal
+    perceptron = PerceptronTagger.decode_json_obj((weights, known, classes))
+    return NltkTagger(perceptron, universal, [*paths, tag_map])

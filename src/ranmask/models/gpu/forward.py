@@ -1,12 +1,11 @@
 """The forward pass over a packed batch: what the model computes, and nothing that it throws away.
 
-- What a token at a position gives, up to the first layer's projections, depends on nothing else.
-  It is computed once (`PackedEncoder.start`), however many copies show it there.
-- The head reads the first row of the last layer.  Of the other rows that layer needs only keys
-  and values.
+- A token at a position gives the same up to the first layer's projections, in every copy: it is
+  computed once (`PackedEncoder.start`).
+- The head reads the first row of the last layer.  The other rows of it need only keys and values.
 
 Libraries choose the order of a product's sums by its number of rows, but all of more than some few
-alike.  So that a row has the same bits in any company, no product has fewer (`_LEAST_ROWS`).
+alike.  So that a row has the same bits in any batch, no product has fewer (`_LEAST_ROWS`).
 """
 
 from __future__ import annotations

@@ -5,7 +5,7 @@ tokens are one small product, of which those within a row are kept.  So rows of 
 little more than their bytes.  A longer row is a loop over its keys.
 
 All is added up in float32; in float32 products are exact to its last bits (no TF32).  A row has the
-same bits in any company: see `packing`.
+same bits in any batch: see `packing`.
 """
 
 from __future__ import annotations

@@ -63,7 +63,7 @@ def select(
         return scorer
 
     coarse = max(numerics.SAME_LIMIT, _COARSE_STEPS * torch.finfo(model.dtype).eps)
-    complaints = []
+    complaints: list[str] = []
     for operations in _operations(model.device):
         try:
             build(exact, operations, numerics.SAME_LIMIT)

@@ -1,22 +1,24 @@
 """What a report is made of, before it is HTML or Markdown: a few neutral blocks.
 
-Sections are written once, as blocks; `report.html` and `report.markdown`
-render them.  Text in blocks is plain text: whoever renders it escapes it.
+Text in blocks is plain text: whoever renders it escapes it.
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar, Literal, TypeAlias
+from textwrap import dedent
+from typing import Literal, TypeAlias
 
 from ranmask.paper.report.charts import Chart
-from ranmask.paper.report.symbols import IN_PROSE
 from ranmask.paper.report.tables import Table
 
-Style: TypeAlias = Literal["plain", "strong", "em", "code", "mark"]
+Style: TypeAlias = Literal["plain", "strong", "em", "code"]
+Tone: TypeAlias = Literal["plain", "quiet", "warning"]
 _MARKS: dict[str, Style] = {"**": "strong", "*": "em", "`": "code"}
 _MARKUP = re.compile(r"(\*\*|\*|`)(.+?)\1")
+_TONES: dict[str, Tone] = {"~": "quiet", ">": "warning"}
 
 
 @dataclass(frozen=True)
@@ -30,33 +32,10 @@ class Span:
 Prose: TypeAlias = tuple[Span, ...]
 
 
-def prose(template: str, **values: object) -> Prose:
-    """Text with ``**strong**``, ``*em*`` and `` `code` ``, and values filled in afterwards.
-
-    Signs go by name: ``{beta}`` and the others of `ranmask.paper.report.symbols`.
-
-    Only the template is read for marks: a value is text, whatever is in it.
-
-    >>> prose("**{n}** texts", n="*3*")
-    (Span(text='*3*', style='strong'), Span(text=' texts', style='plain'))
-    """
-    spans: list[Span] = []
-    end = 0
-    for found in _MARKUP.finditer(template):
-        spans.append(Span(template[end : found.start()]))
-        spans.append(Span(found[2], _MARKS[found[1]]))
-        end = found.end()
-    spans.append(Span(template[end:]))
-    return tuple(
-        Span(span.text.format(**IN_PROSE, **values), span.style) for span in spans if span.text
-    )
-
-
 @dataclass(frozen=True)
 class Heading:
     """A heading inside a section; ``level`` 3 or 4."""
 
-    kind: ClassVar[str] = "heading"
     text: str
     level: int = 3
 
@@ -65,17 +44,15 @@ class Heading:
 class Paragraph:
     """Running text.  ``tone``: ``warning`` sets it off as something not to be overlooked."""
 
-    kind: ClassVar[str] = "paragraph"
     spans: Prose
-    tone: Literal["plain", "quiet", "warning"] = "plain"
+    tone: Tone = "plain"
 
 
 @dataclass(frozen=True)
 class Bullets:
     """A list; ``numbered`` where the order matters."""
 
-    kind: ClassVar[str] = "bullets"
-    items: tuple[Prose, ...]
+    items: Sequence[Prose]
     numbered: bool = False
 
 
@@ -92,17 +69,15 @@ class Tile:
 class Strip:
     """A few main figures side by side."""
 
-    kind: ClassVar[str] = "strip"
-    tiles: tuple[Tile, ...]
+    tiles: Sequence[Tile]
 
 
 @dataclass(frozen=True)
 class Picture:
     """Charts that belong together, one caption.  ``name``: of the files they are written to."""
 
-    kind: ClassVar[str] = "picture"
     name: str
-    charts: tuple[Chart, ...]
+    charts: Sequence[Chart]
     caption: Prose
 
 
@@ -110,28 +85,22 @@ class Picture:
 class Fold:
     """Blocks behind a title, opened by whoever wants them."""
 
-    kind: ClassVar[str] = "fold"
     title: str
-    blocks: tuple[Block, ...]
+    blocks: Sequence[Block]
 
 
 @dataclass(frozen=True)
 class Code:
     """Commands, as they were typed."""
 
-    kind: ClassVar[str] = "code"
-    lines: tuple[str, ...]
+    lines: Sequence[str]
 
 
 @dataclass(frozen=True)
 class Copy:
-    """One masked copy of a sentence: each word, or None where it is hidden; and its vote.
+    """One masked copy of a sentence: the places of the words that it shows, and its vote."""
 
-    ``widths``: how many characters each word has, so that a hidden one keeps its place.
-    """
-
-    shown: tuple[str | None, ...]
-    widths: tuple[int, ...]
+    kept: frozenset[int]
     vote: str
     agrees: bool
 
@@ -152,11 +121,10 @@ class Example:
     ``critical`` words are marked in the sentence.  ``about``: which copies these are.
     """
 
-    kind: ClassVar[str] = "example"
-    words: tuple[str, ...]
+    words: Sequence[str]
     critical: frozenset[int]
-    copies: tuple[Copy, ...]
-    tally: tuple[Share, ...]
+    copies: Sequence[Copy]
+    tally: Sequence[Share]
     verdict: Prose
     about: str = ""
 
@@ -170,7 +138,7 @@ class Section:
 
     title: str
     anchor: str
-    blocks: tuple[Block, ...]
+    blocks: Sequence[Block]
 
 
 @dataclass(frozen=True)
@@ -179,4 +147,50 @@ class Report:
 
     title: str
     summary: Prose
-    sections: tuple[Section, ...]
+    sections: Sequence[Section]
+
+
+def prose(template: str, **values: object) -> Prose:
+    """Text with ``**strong**``, ``*em*`` and `` `code` ``, and values filled in afterwards.
+
+    Only the template is read for marks: a value is text, whatever is in it.
+
+    >>> prose("**{n}** texts", n="*3*")
+    (Span(text='*3*', style='strong'), Span(text=' texts', style='plain'))
+    """
+    template = re.sub(r"\s+", " ", template)
+    spans: list[Span] = []
+    end = 0
+    for found in _MARKUP.finditer(template):
+        spans += [Span(template[end : found.start()]), Span(found[2], _MARKS[found[1]])]
+        end = found.end()
+    spans.append(Span(template[end:]))
+    return tuple(Span(span.text.format(**values), span.style) for span in spans if span.text)
+
+
+def text(template: str, **values: object) -> list[Block]:
+    """Blocks from a little Markdown, with an empty line between them; values as in `prose`.
+
+    ``### `` begins a heading, ``- `` and ``1. `` the items of a list, ``> `` a warning, ``~ `` a
+    quiet paragraph; anything else is a paragraph.
+
+    >>> text('''
+    ...     ### Texts
+    ...
+    ...     - **{n}** texts
+    ...     ''', n=3)[0]
+    Heading(text='Texts', level=3)
+    """
+    blocks: list[Block] = []
+    for part in re.split(r"\n\s*\n", dedent(template).strip()):
+        mark, _, rest = part.partition(" ")
+        if mark in ("###", "####"):
+            blocks.append(Heading(rest, len(mark)))
+        elif mark in ("-", "1."):
+            items = f"\n{part}".split(f"\n{mark} ")[1:]
+            blocks.append(Bullets([prose(item, **values) for item in items], mark == "1."))
+        elif mark in _TONES:
+            blocks.append(Paragraph(prose(rest, **values), _TONES[mark]))
+        else:
+            blocks.append(Paragraph(prose(part, **values)))
+    return blocks

@@ -7,15 +7,14 @@ only sign: each series has its own dashes and markers.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib import resources
 from typing import Literal, TypeAlias
 
-from ranmask.paper.report.marks import LOOKS, line, marker
-from ranmask.paper.report.scales import Axis
-from ranmask.paper.report.svg import element, number, text
+from ranmask.paper.report.axes import Axis
+from ranmask.paper.report.svg import LOOKS, element, escaped, line, marker, number, points, text
 
 _WIDTH, _HEIGHT = 360.0, 270.0
 _LEFT, _RIGHT, _TOP, _BOTTOM = 50.0, 14.0, 34.0, 44.0
@@ -46,7 +45,7 @@ class Series:
     """
 
     name: str
-    points: tuple[Point, ...]
+    points: Sequence[Point]
     look: int
     shape: Literal["line", "step", "points"] = "line"
     band: bool = False
@@ -68,8 +67,8 @@ class Plot:
     description: str
     x: Axis
     y: Axis
-    series: tuple[Series, ...]
-    rules: tuple[Rule, ...] = ()
+    series: Sequence[Series]
+    rules: Sequence[Rule] = ()
 
 
 @dataclass(frozen=True)
@@ -90,7 +89,7 @@ class Dots:
     title: str
     description: str
     x: Axis
-    rows: tuple[Dot, ...]
+    rows: Sequence[Dot]
     names: tuple[str, str]
 
 
@@ -99,18 +98,15 @@ Chart: TypeAlias = Plot | Dots
 
 def inline(chart: Chart) -> str:
     """The chart for a page that has the style sheet and shows the key itself."""
-    body, height = _body(chart)
-    return _svg(chart, body, height)
+    return _svg(chart, *_body(chart))
 
 
 def standalone(chart: Chart) -> str:
     """The chart as a file: with style sheet, background and key."""
     body, height = _body(chart)
     keyed, below = _key(key(chart), height)
-    style = element("style", {}, style_sheet(), raw=True)
-    sheet = element(
-        "rect", {"class": "sheet", "width": number(_WIDTH), "height": number(height + below)}
-    )
+    style = element("style", style_sheet())
+    sheet = element("rect", class_="sheet", width=_WIDTH, height=height + below)
     drawn = _svg(chart, style + sheet + body + keyed, height + below)
     return drawn.replace("<svg ", '<svg xmlns="http://www.w3.org/2000/svg" ', 1) + "\n"
 
@@ -118,14 +114,29 @@ def standalone(chart: Chart) -> str:
 def key(chart: Chart) -> tuple[tuple[str, str], ...]:
     """What the lines are: pairs of a little drawing and a name.  Empty where there is one line."""
     if isinstance(chart, Dots):
-        swatches = [
-            (element("g", {"class": "look1"}, marker(17, 7, 1), raw=True), chart.names[0]),
-            (element("g", {"class": "other"}, marker(17, 7, 4), raw=True), chart.names[1]),
+        shown = [
+            ("look1", marker(17, 7, 1), chart.names[0]),
+            ("other", marker(17, 7, 4), chart.names[1]),
         ]
-        return tuple((_swatch(drawn), name) for drawn, name in swatches)
-    if len(chart.series) < 2:
+    elif len(chart.series) < 2:
         return ()
-    return tuple((_swatch(_sample(series)), series.name) for series in chart.series)
+    else:
+        shown = [(_look(one), _sample(one), one.name) for one in chart.series]
+    return tuple(
+        (
+            element(
+                "svg",
+                element("g", drawn, class_=look),
+                class_="swatch",
+                viewBox="0 0 34 14",
+                width=34,
+                height=14,
+                aria_hidden="true",
+            ),
+            name,
+        )
+        for look, drawn, name in shown
+    )
 
 
 @cache
@@ -136,11 +147,14 @@ def style_sheet() -> str:
 
 
 def _svg(chart: Chart, body: str, height: float) -> str:
-    box = f"0 0 {number(_WIDTH)} {number(height)}"
-    spoken = f"{chart.title}. {chart.description}"
-    attributes = {"class": "chart", "viewBox": box, "role": "img", "aria-label": spoken}
-    title = element("title", {}, chart.title)
-    return element("svg", attributes, title + body, raw=True)
+    return element(
+        "svg",
+        element("title", escaped(chart.title)) + body,
+        class_="chart",
+        viewBox=f"0 0 {number(_WIDTH)} {number(height)}",
+        role="img",
+        aria_label=f"{chart.title}. {chart.description}",
+    )
 
 
 def _body(chart: Chart) -> tuple[str, float]:
@@ -152,21 +166,20 @@ def _plot(chart: Plot) -> str:
     bottom, right = _HEIGHT - _BOTTOM, _WIDTH - _RIGHT
     for value, label in chart.y.ticks:
         y = _y(chart, value)
-        parts.append(line(_LEFT, y, right, y, "grid"))
-        parts.append(text(label, _LEFT - 7, y + 4, "tick end"))
+        parts += [line(_LEFT, y, right, y, "grid"), text(label, _LEFT - 7, y + 4, "tick end")]
     for value, label in chart.x.ticks:
         x = _x(chart, value)
-        parts.append(line(x, bottom, x, bottom + 4, "axis"))
-        parts.append(text(label, x, bottom + 17, "tick middle"))
+        parts += [
+            line(x, bottom, x, bottom + 4, "axis"),
+            text(label, x, bottom + 17, "tick middle"),
+        ]
     parts.append(line(_LEFT, bottom, right, bottom, "axis"))
     parts.append(text(chart.x.title, (_LEFT + right) / 2, _HEIGHT - 8, "name middle"))
-    middle = (_TOP + bottom) / 2
-    parts.append(text(chart.y.title, 13, middle, "name middle", turned=True))
+    parts.append(text(chart.y.title, 13, (_TOP + bottom) / 2, "name middle", turned=True))
     for rule in chart.rules:
         y = _y(chart, rule.y)
-        parts.append(line(_LEFT, y, right, y, "rule"))
-        parts.append(text(rule.label, right, y - 4, "tick end"))
-    parts += [_bands(chart, series) for series in chart.series]
+        parts += [line(_LEFT, y, right, y, "rule"), text(rule.label, right, y - 4, "tick end")]
+    parts += [_band(chart, series) for series in chart.series]
     # The first series is the one that matters: nothing is drawn over it.
     parts += [_series(chart, series) for series in reversed(chart.series)]
     return "".join(parts)
@@ -180,17 +193,15 @@ def _y(chart: Plot, value: float) -> float:
     return _HEIGHT - _BOTTOM - chart.y.place(value) * (_HEIGHT - _TOP - _BOTTOM)
 
 
-def _bands(chart: Plot, series: Series) -> str:
+def _band(chart: Plot, series: Series) -> str:
     """Intervals, below every line."""
-    if not series.band:
-        return ""
     known = [point for point in series.points if point.low is not None and point.high is not None]
+    if not series.band or not known:
+        return ""
     upper = _track(chart, series, [(point.x, point.high or 0.0) for point in known])
     lower = _track(chart, series, [(point.x, point.low or 0.0) for point in known])
-    if not upper:
-        return ""
-    outline = " ".join(f"{number(x)},{number(y)}" for x, y in [*upper, *reversed(lower)])
-    return element("polygon", {"class": f"band look{_look(series)}", "points": outline})
+    outline = points([*upper, *reversed(lower)])
+    return element("polygon", class_=f"band {_look(series)}", points=outline)
 
 
 def _series(chart: Plot, series: Series) -> str:
@@ -198,17 +209,15 @@ def _series(chart: Plot, series: Series) -> str:
     taken: list[tuple[float, float]] = []
     if series.shape != "points":
         track = _track(chart, series, [(point.x, point.y) for point in series.points])
-        outline = " ".join(f"{number(x)},{number(y)}" for x, y in track)
-        parts.append(element("polyline", {"class": "line", "points": outline}))
+        parts.append(element("polyline", class_="line", points=points(track)))
     for point in series.points:
         x, y = _x(chart, point.x), _y(chart, point.y)
         if not series.band and point.low is not None and point.high is not None:
             parts.append(line(x, _y(chart, point.low), x, _y(chart, point.high), "bar"))
         if point.left is not None and point.right is not None:
             parts.append(line(_x(chart, point.left), y, _x(chart, point.right), y, "bar"))
-        parts.append(marker(x, y, series.look))
-        parts.append(_label(point, x, y, taken))
-    return element("g", {"class": f"look{_look(series)}"}, "".join(parts), raw=True)
+        parts += [marker(x, y, series.look), _label(point, x, y, taken)]
+    return element("g", "".join(parts), class_=_look(series))
 
 
 def _label(point: Point, x: float, y: float, taken: list[tuple[float, float]]) -> str:
@@ -227,16 +236,12 @@ def _label(point: Point, x: float, y: float, taken: list[tuple[float, float]]) -
 
 
 def _track(
-    chart: Plot, series: Series, points: Sequence[tuple[float, float]]
+    chart: Plot, series: Series, corners: Sequence[tuple[float, float]]
 ) -> list[tuple[float, float]]:
-    """Corners of the line through the points, in the picture's units."""
-    corners: Iterable[tuple[float, float]] = points
+    """Corners of the line through some points, in the picture's units."""
     if series.shape == "step":
-        corners = [
-            (min(chart.x.high, max(chart.x.low, x + half)), y)
-            for x, y in points
-            for half in (-0.5, 0.5)
-        ]
+        low, high = chart.x.low, chart.x.high
+        corners = [(min(high, max(low, x + half)), y) for x, y in corners for half in (-0.5, 0.5)]
     return [(_x(chart, x), _y(chart, y)) for x, y in corners]
 
 
@@ -245,34 +250,30 @@ def _dots(chart: Dots) -> tuple[str, float]:
     left = min(190.0, longest * _CHARACTER + 12)
     right, top = _WIDTH - _RIGHT, 30.0
     bottom = top + _ROW * len(chart.rows)
+    fitting = int((left - 8) / _CHARACTER) + 1
 
     def place(value: float) -> float:
         return left + chart.x.place(value) * (right - left)
 
     parts = [text(chart.title, 0, 16, "title")]
     for value, label in chart.x.ticks:
-        parts.append(line(place(value), top, place(value), bottom, "grid"))
-        parts.append(text(label, place(value), bottom + 15, "tick middle"))
+        x = place(value)
+        parts += [line(x, top, x, bottom, "grid"), text(label, x, bottom + 15, "tick middle")]
     parts.append(text(chart.x.title, (left + right) / 2, bottom + 33, "name middle"))
     for index, dot in enumerate(chart.rows):
         y = top + _ROW * (index + 0.5)
-        parts.append(text(_fitting(dot.label, left - 8), left - 8, y + 4, "tick end"))
+        label = dot.label if len(dot.label) <= fitting else dot.label[: fitting - 1] + "…"
+        parts.append(text(label, left - 8, y + 4, "tick end"))
         if dot.other is not None:
-            parts.append(element("g", {"class": "other"}, marker(place(dot.other), y, 4), raw=True))
+            parts.append(element("g", marker(place(dot.other), y, 4), class_="other"))
         if dot.value is None:
             parts.append(text("not run", right, y + 4, "tick end"))
             continue
-        drawn = ""
+        drawn = marker(place(dot.value), y, 1)
         if dot.low is not None and dot.high is not None:
-            drawn = line(place(dot.low), y, place(dot.high), y, "bar")
-        drawn += marker(place(dot.value), y, 1)
-        parts.append(element("g", {"class": "look1"}, drawn, raw=True))
+            drawn = line(place(dot.low), y, place(dot.high), y, "bar") + drawn
+        parts.append(element("g", drawn, class_="look1"))
     return "".join(parts), bottom + 42
-
-
-def _fitting(label: str, width: float) -> str:
-    most = int(width / _CHARACTER) + 1
-    return label if len(label) <= most else label[: most - 1] + "…"
 
 
 def _key(entries: Sequence[tuple[str, str]], top: float) -> tuple[str, float]:
@@ -288,16 +289,10 @@ def _key(entries: Sequence[tuple[str, str]], top: float) -> tuple[str, float]:
     return "".join(parts), (y + 14 - top) if entries else 0.0
 
 
-def _swatch(drawn: str) -> str:
-    box = {"class": "swatch", "viewBox": "0 0 34 14", "width": "34", "height": "14"}
-    return element("svg", {**box, "aria-hidden": "true"}, drawn, raw=True)
-
-
 def _sample(series: Series) -> str:
     through = "" if series.shape == "points" else line(1, 7, 33, 7, "line")
-    drawn = through + marker(17, 7, series.look)
-    return element("g", {"class": f"look{_look(series)}"}, drawn, raw=True)
+    return through + marker(17, 7, series.look)
 
 
-def _look(series: Series) -> int:
-    return (series.look - 1) % LOOKS + 1
+def _look(series: Series) -> str:
+    return f"look{(series.look - 1) % LOOKS + 1}"

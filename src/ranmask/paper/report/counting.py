@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 import math
+import statistics
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from fractions import Fraction
 from itertools import combinations
-from typing import Any
+from typing import Any, TypeVar
 
 from ranmask.metrics import CertifiedSummary
-from ranmask.paper.report.condensed import Attacked, Certified, Reading, Reproduction, Result, Step
-from ranmask.paper.report.symbols import DASH
+from ranmask.paper.run_data import Attacked, Certified, Reading, Reproduction, Step
+
+_Result = TypeVar("_Result")
 
 CERTIFICATES = {
     "exact": "exact",
-    "ablation": f"Levine{DASH}Feizi",
-    "ablation-runner-up": f"Levine{DASH}Feizi, runner-up",
+    "ablation": "Levine–Feizi",
+    "ablation-runner-up": "Levine–Feizi, runner-up",
     "paper": "paper, off-by-one removed",
     "paper-as-printed": "paper, as printed",
     "paper-estimated-beta": "paper, estimated beta",
@@ -54,18 +55,11 @@ def masked(rate: float | None) -> str:
     return rate_name(rate) if rate is None else f"{rate_name(rate)} masked"
 
 
-def finished(
-    reproduction: Reproduction, sort: type[Any], **place: object
-) -> Iterator[tuple[Step, Any]]:
-    """Steps that are done and have a result of this sort at this place."""
+def finished(reproduction: Reproduction, sort: type[_Result]) -> Iterator[tuple[Step, _Result]]:
+    """Steps that are done and have a result of this sort."""
     for step in reproduction.steps:
-        if step.state == "done" and isinstance(step.result, sort) and _at(step, place):
+        if step.state == "done" and isinstance(step.result, sort):
             yield step, step.result
-
-
-def has_result(reproductions: Sequence[Reproduction], sort: type[Result]) -> bool:
-    """Whether any of them has a result of this sort."""
-    return any(True for one in reproductions for _ in finished(one, sort))
 
 
 def reading(result: Certified, certificate: str) -> Reading | None:
@@ -171,15 +165,9 @@ def rank_correlation(first: Sequence[float], second: Sequence[float]) -> float |
     >>> rank_correlation([1, 2, 3, 4], [10, 20, 40, 30])
     0.8
     """
-    if len(first) < 3:
+    if len(first) < 3 or len(set(first)) == 1 or len(set(second)) == 1:
         return None
-    one, other = _ranks(first), _ranks(second)
-    middle = Fraction(len(one) + 1, 2)
-    spread = sum((a - middle) ** 2 for a in one) * sum((b - middle) ** 2 for b in other)
-    if not spread:
-        return None
-    shared = sum((a - middle) * (b - middle) for a, b in zip(one, other, strict=True))
-    return float(shared) / math.sqrt(spread)
+    return statistics.correlation(_ranks(first), _ranks(second))
 
 
 def pairs_in_order(first: Sequence[float], second: Sequence[float]) -> tuple[int, int]:
@@ -207,13 +195,7 @@ def length_bins(words: Sequence[int]) -> tuple[tuple[int, int], ...]:
     return tuple(zip(starts, ends, strict=True))
 
 
-def _ranks(values: Sequence[float]) -> list[Fraction]:
-    return [
-        Fraction(sum(other < value for other in values) + 1)
-        + Fraction(sum(other == value for other in values) - 1, 2)
-        for value in values
-    ]
-
-
-def _at(step: Step, place: dict[str, object]) -> bool:
-    return all(step.place.get(key) == value for key, value in place.items())
+def _ranks(values: Sequence[float]) -> list[float]:
+    """Places in order; those that are equal share the mean of theirs."""
+    ordered = sorted(values)
+    return [ordered.index(value) + (ordered.count(value) + 1) / 2 for value in values]

@@ -5,36 +5,40 @@ from __future__ import annotations
 from importlib import resources
 from typing import TYPE_CHECKING, Any
 
-from ranmask.paper.report.blocks import Picture, Report
+from ranmask.paper.report.blocks import Block, Picture, Report
 from ranmask.paper.report.charts import inline, key, style_sheet
 from ranmask.paper.report.svg import clean
 
 if TYPE_CHECKING:
+    from jinja2 import Environment
     from markupsafe import Markup
 
 
 def render(report: Report) -> str:
     """The page.  Everything that comes from results is escaped."""
+    page = environment(autoescape=True, finalize=_finalize)
+    page.globals.update(charts=_charts, key=_key)
+    style = _trusted(style_sheet() + template("report.css"))
+    return page.from_string(template("report.html")).render(report=report, style=style)
+
+
+def environment(**options: Any) -> Environment:
+    """What templates of reports are rendered in."""
     from jinja2 import Environment, StrictUndefined
 
-    environment = Environment(
-        autoescape=True,
+    made = Environment(  # noqa: S701 - the Markdown has its own escapes
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
-        finalize=_finalize,
         keep_trailing_newline=True,
+        **options,
     )
-    template = environment.from_string(_template("report.html"))
-    return template.render(
-        report=report,
-        style=_trusted(style_sheet() + _template("report.css")),
-        charts=_charts,
-        key=_key,
-    )
+    made.globals["kind"] = _kind
+    return made
 
 
-def _template(name: str) -> str:
+def template(name: str) -> str:
+    """A template, or a style sheet."""
     folder = resources.files("ranmask.paper.report") / "templates"
     return (folder / name).read_text(encoding="utf-8")
 
@@ -49,6 +53,10 @@ def _trusted(text: str) -> Markup:
 def _finalize(value: Any) -> Any:
     """Characters that no file can hold are replaced, wherever text is put in."""
     return clean(value) if type(value) is str else value
+
+
+def _kind(block: Block) -> str:
+    return type(block).__name__.lower()
 
 
 def _charts(picture: Picture) -> list[Markup]:

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import ClassVar, TypeAlias
+from itertools import groupby
+from typing import TypeAlias
 
 from ranmask.evaluation.intervals import proportion_interval
-from ranmask.paper.report.symbols import DASH, MINUS
 
-NOT_RUN = "not run"
 Number: TypeAlias = float | Fraction
 
 
@@ -42,11 +41,10 @@ class Column:
 class Table:
     """A table with its caption, and notes below it.  The first column names the rows."""
 
-    kind: ClassVar[str] = "table"
     caption: str
-    columns: tuple[Column, ...]
-    rows: tuple[tuple[Cell, ...], ...]
-    notes: tuple[str, ...] = ()
+    columns: Sequence[Column]
+    rows: Sequence[Sequence[Cell]]
+    notes: Sequence[str] = ()
 
     def __post_init__(self) -> None:
         for row in self.rows:
@@ -54,30 +52,55 @@ class Table:
                 raise ValueError(f"{len(row)} cells for {len(self.columns)} columns")
 
     @property
-    def groups(self) -> tuple[tuple[str, int], ...]:
+    def groups(self) -> list[tuple[str, int]]:
         """Neighbouring columns with the same group: its title, and how many they are."""
-        groups: list[tuple[str, int]] = []
-        for column in self.columns:
-            if groups and column.group and groups[-1][0] == column.group:
-                groups[-1] = (column.group, groups[-1][1] + 1)
-            else:
-                groups.append((column.group, 1))
-        return tuple(groups)
+        keys = [column.group or place for place, column in enumerate(self.columns)]
+        runs = [(key, len(list(same))) for key, same in groupby(keys)]
+        return [(key if isinstance(key, str) else "", count) for key, count in runs]
 
     @property
-    def starts(self) -> frozenset[int]:
+    def starts(self) -> set[int]:
         """Columns where a new group starts."""
-        at, found = 0, []
-        for _, count in self.groups:
-            found.append(at)
-            at += count
-        return frozenset(found) - {0}
+        counts = [count for _, count in self.groups]
+        return {sum(counts[:place]) for place in range(1, len(counts))}
+
+
+def table(
+    caption: str,
+    titles: Iterable[str | Column | tuple[str, Sequence[str]]],
+    rows: Iterable[Sequence[Cell | str]],
+    notes: Sequence[str] = (),
+) -> Table:
+    """A table from plain text and cells.
+
+    A title is that of a column of numbers, or of words where it begins with ``<``; a pair is a
+    title above several columns, and theirs.
+    """
+    columns: list[Column] = []
+    for title in titles:
+        if isinstance(title, Column):
+            columns.append(title)
+        elif isinstance(title, str):
+            columns.append(Column(title.removeprefix("<"), numeric=not title.startswith("<")))
+        else:
+            columns += [Column(one, title[0]) for one in title[1]]
+    cells = [[entry if isinstance(entry, Cell) else Cell(entry) for entry in row] for row in rows]
+    return Table(caption, columns, cells, notes)
+
+
+def quiet(text: str) -> Cell:
+    """An entry that is set back."""
+    return Cell(text, quiet=True)
+
+
+NOT_RUN = quiet("not run")
+NOTHING = quiet("–")
 
 
 def share(value: Number, digits: int = 3) -> str:
     """A share as the project prints it: ``.884``; 1 is ``1.000``."""
     text = f"{abs(float(value)):.{digits}f}"
-    sign = MINUS if float(value) < 0 and float(text) else ""
+    sign = "−" if float(value) < 0 and float(text) else ""
     return sign + (text.removeprefix("0") if text.startswith("0.") else text)
 
 
@@ -91,7 +114,7 @@ def difference(value: Number, digits: int = 1) -> str:
     text = f"{abs(float(value)):.{digits}f}"
     if not float(text):
         return text
-    return (MINUS if float(value) < 0 else "+") + text
+    return ("−" if float(value) < 0 else "+") + text
 
 
 def interval(part: int, total: int, runs: int = 1) -> tuple[float, float]:
@@ -106,37 +129,21 @@ def interval(part: int, total: int, runs: int = 1) -> tuple[float, float]:
     return low, high
 
 
-def share_cell(part: int, total: int) -> Cell:
+def share_cell(
+    part: int, total: int, runs: int = 1, spelt: Callable[[Number], str] = share
+) -> Cell:
     """A share of texts with its 95 % interval."""
     if not total:
-        return Cell("no texts", quiet=True)
-    low, high = interval(part, total)
-    return Cell(share(Fraction(part, total)), interval=f"{share(low)}{DASH}{share(high)}")
+        return quiet("no texts")
+    low, high = interval(part, total, runs)
+    return Cell(spelt(Fraction(part, total)), interval=f"{spelt(low)}–{spelt(high)}")
 
 
 def percent_cell(part: int, total: int, runs: int = 1) -> Cell:
     """The same in percent, with one digit, as the paper's attack tables have it."""
-    if not total:
-        return Cell("no texts", quiet=True)
-    low, high = interval(part, total, runs)
-    return Cell(percent(Fraction(part, total)), interval=f"{percent(low)}{DASH}{percent(high)}")
+    return share_cell(part, total, runs, percent)
 
 
 def whole(value: int | None) -> str:
     """A number of words; the paper's N/A for None."""
     return "N/A" if value is None else str(value)
-
-
-def not_run() -> Cell:
-    """An entry that nobody measured."""
-    return Cell(NOT_RUN, quiet=True)
-
-
-def row(*entries: Cell | str) -> tuple[Cell, ...]:
-    """Cells, some of them given as plain text."""
-    return tuple(entry if isinstance(entry, Cell) else Cell(entry) for entry in entries)
-
-
-def columns(group: str, titles: Sequence[str]) -> tuple[Column, ...]:
-    """Numeric columns under one title."""
-    return tuple(Column(title, group) for title in titles)

@@ -35,7 +35,6 @@ _LOG = "log.txt"
 _LOCK = "lock"
 _GOOD = (0, 3)  # 3: all rows are done, and some have errors, which their lines name
 _INTERRUPTED = 130
-_FRAME = " \t│╭╮╰╯─"
 
 
 @dataclass(frozen=True)
@@ -121,8 +120,8 @@ def _release_memory() -> None:
 
 
 def _last_words(said: str) -> str:
-    """The last line that says something; wrong usage is told inside a frame."""
-    lines = (line.strip(_FRAME) for line in reversed(said.splitlines()))
+    """The last line that says something."""
+    lines = (line.strip() for line in reversed(said.splitlines()))
     return next((line for line in lines if line), "").removeprefix("error: ")
 
 

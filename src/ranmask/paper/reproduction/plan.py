@@ -19,10 +19,10 @@ from pathlib import Path
 
 from ranmask import __version__
 from ranmask.models import SHIPPED_FOLDER
-from ranmask.paper.reproduction.recipe import FOLDER, OUTPUT, Recipe, Step
-from ranmask.paper.reproduction.record import ReproductionRecord, StepRecord
+from ranmask.paper.reproduction.recipe import FOLDER, OUTPUT, Recipe, RecipeStep
+from ranmask.paper.run_data import Reproduction, Step
+from ranmask.paper.typed_json import without_folders
 
-_RESULT, _MODEL = "result.jsonl", "model"
 _CALLED = "ranmask"
 _TABLE = ("--kind", "words")  # a table of words is trained and asked on no device
 
@@ -31,7 +31,7 @@ _TABLE = ("--kind", "words")  # a table of words is trained and asked on no devi
 class Planned:
     """A step with its place.  ``words``: its command, ready to run.  ``needs``: other keys."""
 
-    step: Step
+    step: RecipeStep
     key: str
     folder: Path
     words: tuple[str, ...]
@@ -40,13 +40,13 @@ class Planned:
     @property
     def made(self) -> Path:
         """What the step makes: the folder of a model, or a file with a line for each text."""
-        return self.folder / (_MODEL if self.step.measures == "training" else _RESULT)
+        return _made(self.folder, self.step)
 
     @property
     def texts(self) -> int | None:
         """How many texts it goes through, where its command says so."""
         for flag, value in itertools.pairwise(self.words):
-            if flag in ("--rows", "--texts") and value.isdecimal():
+            if flag == "--rows" and value.isdecimal():
                 return int(value)
         return None
 
@@ -58,9 +58,8 @@ def plan(recipe: Recipe, runs: Path, device: str | None = None) -> tuple[Planned
     for step in recipe.steps:
         key = f"{step.name}-{_fingerprint(step, planned)}"
         folder = runs / "steps" / key
-        made = Planned(step, key, folder, (), ()).made
-        places = {f"@{name}": str(one.made) for name, one in planned.items()}
-        places[OUTPUT] = str(made)
+        places = {f"@{name}": str(before.made) for name, before in planned.items()}
+        places[OUTPUT] = str(_made(folder, step))
         words = tuple(places.get(word, word) for word in step.words)
         if _TABLE in itertools.pairwise(words) or not tables.isdisjoint(step.needs):
             tables.add(step.name)
@@ -71,9 +70,15 @@ def plan(recipe: Recipe, runs: Path, device: str | None = None) -> tuple[Planned
     return tuple(planned.values())
 
 
-def _fingerprint(step: Step, before: Mapping[str, Planned]) -> str:
-    keys = {f"@{name}": one.key for name, one in before.items()}
+def _made(folder: Path, step: RecipeStep) -> Path:
+    return folder / ("model" if step.measures == "training" else "result.jsonl")
+
+
+def _fingerprint(step: RecipeStep, before: Mapping[str, Planned]) -> str:
+    keys = {f"@{name}": planned.key for name, planned in before.items()}
     words = [keys.get(word, _wherever_it_lies(word)) for word in step.words]
+    if words[0] == "attack":  # as its flag was called when results/reproduced was made
+        words = ["--texts" if word == "--rows" else word for word in words]
     spelt = json.dumps([__version__, words])
     return hashlib.sha256(spelt.encode()).hexdigest()[:10]
 
@@ -91,43 +96,34 @@ def run_folder(recipe: Recipe, runs: Path) -> Path:
     return runs / f"{recipe.name}{ending}"
 
 
-def result_name(step: Step) -> str:
+def result_name(step: RecipeStep | Step) -> str:
     """The file of a step's result, inside the folder of a reproduction."""
     ending = "training.json" if step.measures == "training" else "jsonl"
     return f"results/{step.name}.{ending}"
 
 
-def shown_command(step: Step) -> str:
+def shown_command(step: RecipeStep) -> str:
     """The command as one would type it, without the places of this machine."""
-    return shlex.join((_CALLED, *(_shown(word, step) for word in step.words)))
+    shown = [
+        step.name if word == OUTPUT else without_folders(word).removeprefix("@")
+        for word in step.words
+    ]
+    return shlex.join((_CALLED, *shown))
 
 
-def _shown(word: str, step: Step) -> str:
-    if word == OUTPUT:
-        return step.name
-    return Path(word).name if Path(word).is_absolute() else word.removeprefix("@")
-
-
-def new_record(recipe: Recipe) -> ReproductionRecord:
+def new_record(recipe: Recipe) -> Reproduction:
     """The record of a recipe of which nothing is done yet."""
-    steps = tuple(
-        StepRecord(
-            step.name, step.measures, shown_command(step), result_name(step), dict(step.place)
-        )
-        for step in recipe.steps
+    return Reproduction(
+        name=recipe.name,
+        title=recipe.title,
+        kind=recipe.kind,
+        paper=recipe.paper,
+        about=recipe.about,
+        size=recipe.size,
+        settings=without_folders(recipe.sizes),
+        machine={},
+        steps=tuple(
+            Step(step.name, step.measures, shown_command(step), dict(step.place), "todo")
+            for step in recipe.steps
+        ),
     )
-    about = {
-        "name": recipe.name,
-        "title": recipe.title,
-        "kind": recipe.kind,
-        "paper": recipe.paper,
-        "about": recipe.about,
-    }
-    settings = {key: _without_folders(value) for key, value in recipe.sizes.items()}
-    return ReproductionRecord(about, recipe.size, settings, {}, steps)
-
-
-def _without_folders(value: object) -> object:
-    if isinstance(value, str) and Path(value).is_absolute():
-        return Path(value).name
-    return value

@@ -16,18 +16,21 @@ import time
 from collections.abc import Generator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Protocol
 
 from ranmask.errors import OutputError
+from ranmask.paper.reading import INDEX, INDEX_FORMAT, INDEX_VERSION
 from ranmask.paper.reproduction.perform import Performed, RunCommand, finished, perform
 from ranmask.paper.reproduction.plan import Planned, new_record, plan, result_name, run_folder
 from ranmask.paper.reproduction.recipe import Recipe
-from ranmask.paper.reproduction.record import ReproductionRecord, StepRecord, write_record
-from ranmask.results.files import draft, writing
+from ranmask.paper.run_data_file import content
+from ranmask.paper.typed_json import to_json
+from ranmask.results.files import draft, write_json, writing
 
 _RECORD = ".run.json"
+_IN_FILES = ("data", "result")  # of a step: its own files have them
 
 
 class Display(Protocol):
@@ -41,15 +44,6 @@ class Display(Protocol):
 
     def ended(self, planned: Planned, performed: Performed) -> None:
         """A step is done, or has failed; or it never began, as one that it needs failed."""
-
-
-@dataclass(frozen=True)
-class _Reproduced:
-    """A recipe with its folder and its steps."""
-
-    recipe: Recipe
-    folder: Path
-    steps: tuple[Planned, ...]
 
 
 def reproduce(
@@ -66,13 +60,14 @@ def reproduce(
     Steps that several recipes share are done once.  ``jobs`` above 1 runs that many steps at
     once, each in a process of its own.
     """
-    planned = [_Reproduced(one, run_folder(one, runs), plan(one, runs, device)) for one in recipes]
-    steps = {step.key: step for one in planned for step in one.steps}
-    books = [_Book(one) for one in planned]
+    books = [
+        _Book(recipe, run_folder(recipe, runs), plan(recipe, runs, device)) for recipe in recipes
+    ]
+    steps = {key: step for book in books for key, step in book.steps.items()}
     known = {key: done for key, step in steps.items() if (done := finished(step)) is not None}
     for book in books:
-        for key, done in known.items():
-            book.enter(key, done)
+        for done in known.values():
+            book.enter(done)
         book.write()
     display.begin(len(steps), len(known))
     failed: dict[str, Performed] = {}
@@ -82,43 +77,64 @@ def reproduce(
     else:
         performed = _serial(todo, failed, run_command, display)
     with contextlib.closing(performed):  # where a record cannot be written, no process stays
-        for one in performed:
-            if one.error is not None:
-                failed[one.key] = one
+        for done in performed:
+            if done.error is not None:
+                failed[done.key] = done
             for book in books:
-                if book.enter(one.key, one):
+                if book.enter(done):
                     book.write()
-            display.ended(steps[one.key], one)
+            display.ended(steps[done.key], done)
     return failed
 
 
 class _Book:
     """Keeps the record of one reproduction, and copies of its results."""
 
-    def __init__(self, reproduced: _Reproduced) -> None:
-        self._folder = reproduced.folder
-        self._steps = {step.key: step for step in reproduced.steps}
-        self._record: ReproductionRecord = new_record(reproduced.recipe)
+    def __init__(self, recipe: Recipe, folder: Path, steps: Sequence[Planned]) -> None:
+        self._folder = folder
+        self.steps = {step.key: step for step in steps}
+        self._record = new_record(recipe)
 
-    def enter(self, key: str, performed: Performed) -> bool:
+    def enter(self, performed: Performed) -> bool:
         """Take down how a step went; False where it is none of this reproduction's."""
-        step = self._steps.get(key)
-        if step is None:
+        planned = self.steps.get(performed.key)
+        if planned is None:
             return False
         if performed.error is None:
-            self._copy(step)
-        before = next(one for one in self._record.steps if one.name == step.step.name)
-        self._record = self._record.with_step(_after(before, performed), performed.machine)
+            self._copy(planned)
+        steps = tuple(
+            replace(
+                step,
+                state="done" if performed.error is None else "failed",
+                seconds=performed.seconds,
+                error=performed.error,
+            )
+            if step.name == planned.step.name
+            else step
+            for step in self._record.steps
+        )
+        machine = performed.machine or self._record.machine
+        self._record = replace(self._record, steps=steps, machine=machine)
         return True
 
     def write(self) -> None:
-        write_record(self._folder, self._record)
+        """Write ``reproduction.json``: what is run, on what, and what became of each step."""
+        steps = [
+            {
+                **{key: value for key, value in to_json(step).items() if key not in _IN_FILES},
+                "output": result_name(step),
+            }
+            for step in self._record.steps
+        ]
+        head = {"format": INDEX_FORMAT, "version": INDEX_VERSION}
+        with writing(self._folder):
+            self._folder.mkdir(parents=True, exist_ok=True)
+        write_json(self._folder / INDEX, {**head, **content(self._record, steps)}, shared=True)
 
     def _copy(self, planned: Planned) -> None:
         target = self._folder / result_name(planned.step)
-        source = planned.made
-        if planned.step.measures == "training":
-            source = source / "training.json"
+        training = planned.step.measures == "training"
+        source = planned.made / "training.json" if training else planned.made
         with writing(target):
             target.parent.mkdir(parents=True, exist_ok=True)
             for ending in ("", _RECORD):
@@ -126,15 +142,6 @@ class _Book:
                 if beside.is_file():
                     with draft(target.with_name(target.name + ending), shared=True) as copied:
                         shutil.copyfile(beside, copied)
-
-
-def _after(before: StepRecord, performed: Performed) -> StepRecord:
-    return replace(
-        before,
-        state="done" if performed.error is None else "failed",
-        seconds=performed.seconds,
-        error=performed.error,
-    )
 
 
 def _serial(

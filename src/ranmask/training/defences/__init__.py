@@ -1,13 +1,12 @@
 """The defences that the paper compares, trained by one command: ``ranmask train --defence NAME``.
 
-All of them are `ranmask.training` with what they change of `training.defence.Defence` overridden,
-so that each file here holds what its method does differently, and nothing else:
+Each overrides what it changes of `training.defence.Defence`, and its file holds nothing else:
 
 ============  =====================================================================
 ``none``      `training.defence`: plain training, on whole texts
 ``ranmask``   `training.masking`: words are hidden; the smoothed label is certified
-``pgd``       `pgd`: the loss at the worst point that gradient ascent finds near the embeddings
-``freelb``    `freelb`: the mean loss along such an ascent, at the price of the ascent alone
+``pgd``       `perturbation`: the loss at the worst point that ascent finds near the embeddings
+``freelb``    `perturbation`: the mean loss along such an ascent, at the price of the ascent alone
 ``hotflip``   `hotflip`: half of the loss on copies whose words were flipped by the gradient
 ``dne``       `dne`: the loss at the worst point in the convex hulls of the words' synonyms
 ``augment``   `augment`: texts that were attacked are added to the training set
@@ -16,8 +15,74 @@ so that each file here holds what its method does differently, and nothing else:
 
 ``ranmask+pgd``, ``ranmask+freelb``, ``ranmask+hotflip``, ``ranmask+dne`` and ``ranmask+augment``
 do both: what they learn from is masked, and the certificate is that of ``ranmask``.
-
-`perturbing` (balls around embeddings) and `word_tokens` (which tokens are words) serve several;
-`attacked_half` and `victim` are the first steps of ``augment``; `building` finds a defence by name.
 **None of them but** ``ranmask`` **and** ``safer`` **proves anything.**
 """
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Mapping
+from dataclasses import fields
+from typing import Any
+
+from ranmask.attacks.resources.neighbours import DEFAULT_NEIGHBOURS, NeighbourTable, load_neighbours
+from ranmask.errors import OptionError
+from ranmask.options import check_choice
+from ranmask.training.defence import Defence
+
+_CLASSES = {
+    "pgd": "perturbation:Pgd",
+    "freelb": "perturbation:FreeLb",
+    "hotflip": "hotflip:HotFlip",
+    "dne": "dne:Dne",
+    "augment": "augment:Augment",
+    "safer": "safer:Safer",
+}
+_MASKED = "ranmask"
+NAMES = (
+    *("none", _MASKED, *_CLASSES),
+    *(f"{_MASKED}+{name}" for name in _CLASSES if name != "safer"),
+)
+"""All defences, and those that go together with masking."""
+
+
+def parts_of(name: str) -> tuple[bool, str]:
+    """Whether a defence hides words, and what else it does: ``none`` or another name."""
+    check_choice("defence", name, NAMES)
+    masked, _, other = name.rpartition("+")
+    return (True, "none") if name == _MASKED else (masked == _MASKED, other)
+
+
+def option_names(name: str) -> list[str]:
+    """The options that the defence ``name`` has, beside those of training."""
+    kind = _class(name)
+    return [] if kind is Defence else [field.name for field in fields(kind) if field.init]
+
+
+def build(name: str, given: Mapping[str, Any]) -> Defence:
+    """The defence ``name``, without its masking; ``given`` are its own options.
+
+    ``neighbours`` is the name or the file of a table; one that is needed and not given is
+    `DEFAULT_NEIGHBOURS`.
+    """
+    for option in given.keys() - set(option_names(name)):
+        raise OptionError(f"{option} means nothing with defence={name!r}: leave it out")
+    options = dict(given)
+    needs_table = parts_of(name)[1] in ("dne", "safer") or options.get("flips") == "synonyms"
+    if needs_table or "neighbours" in options:
+        source = options.get("neighbours") or DEFAULT_NEIGHBOURS
+        options["neighbours"] = load_neighbours(source)
+        if not isinstance(options["neighbours"], NeighbourTable):
+            raise OptionError(
+                f"neighbours={source!r} holds word vectors: training needs a table of neighbours, "
+                "a .json file of words and lists"
+            )
+    defence: Defence = _class(name)(**options)
+    return defence
+
+
+def _class(name: str) -> Any:
+    module, _, attribute = _CLASSES.get(parts_of(name)[1], "").partition(":")
+    if not module:
+        return Defence
+    return getattr(importlib.import_module(f"{__name__}.{module}"), attribute)

@@ -14,25 +14,37 @@ the first two.  Where no attack succeeded the third step is plain training, bit 
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from pathlib import Path
+from typing import Any
 
 from ranmask.attacks.adversarial_data import augmented, read_attacked
+from ranmask.attacks.api import AnyVictim, as_victim
+from ranmask.attacks.loop import AttackLoop
+from ranmask.attacks.recipe import AttackRecipe, Budget
+from ranmask.attacks.runs import attack_rows
+from ranmask.attacks.summary import AttackSummary
 from ranmask.attacks.victims import PlainVictim
+from ranmask.certificates.kept import round_half_up
 from ranmask.data import Corpus
+from ranmask.data.rows import Row
+from ranmask.data.sources import RowSource
 from ranmask.errors import OptionError
-from ranmask.runs.task import RunEvents
+from ranmask.options import option_fields
+from ranmask.runs.task import RunEvents, class_ids
 from ranmask.smoothing.store import load_with_any_keep
 from ranmask.training.defence import Defence
-from ranmask.training.defences.attacked_half import AttackPlan, attack_half
-from ranmask.training.defences.victim import as_recorded, check_free, train_victim
-from ranmask.training.options import TrainingOptions
-from ranmask.training.records import Report
+from ranmask.training.masking import permutation
+from ranmask.training.options import WHOLE_TEXTS, TrainingOptions
+from ranmask.training.records import Report, RunFolder, check_one_process
 
 VICTIM = ".victim"
 """How the folder of the first step ends."""
+HALF = Fraction(1, 2)
+
+_CHOICE = 20_230_817  # keeps the choice of rows apart from other draws with the same seed
 
 
 @dataclass(frozen=True)
@@ -49,6 +61,22 @@ class Augment(Defence):
     share: str | None = None
 
 
+@dataclass(frozen=True)
+class AttackPlan:
+    """How the training set is attacked.
+
+    ``share``: the part of its rows that is; ``seed`` fixes which, and every random choice of the
+    attack.  ``budget``: most words that may change; the recipe's own where None.  ``together``: how
+    many texts are attacked in lock-step.
+    """
+
+    recipe: AttackRecipe
+    share: Fraction = HALF
+    seed: int = 0
+    budget: Budget = None
+    together: int = 64
+
+
 def augmented_corpus(
     base: str,
     train: Corpus,
@@ -63,22 +91,17 @@ def augmented_corpus(
     device: str | None = None,
     events: RunEvents | None = None,
 ) -> Corpus:
-    """The first two steps: what is trained on in the third.
+    """The first two steps: what is trained on in the third, in the folder ``output``.
 
-    Args:
-        base: The encoder that the victim starts from.
-        train: The training set.
-        validation: What is held out; no text of it is attacked or added.
-        output: The folder of the third step, beside which the first two write.
-        options: How the model is trained in the end; the victim is trained so on whole texts.
-        plan: How ``train`` is attacked; None where files are given.
-        victim: A trained model to attack, instead of one that is trained for it.
-        attacked: Files of attacked texts, instead of the first two steps.
-        report: Told every line of the victim's training log.
-        device: As in `train_encoder`.
-        events: As in `attack_half`.
+    ``base``, ``train``, ``validation``, ``report`` and ``device`` are those of `train_encoder`; no
+    text of ``validation`` is attacked or added.  ``options`` are those of the third step; the
+    victim is trained so on whole texts, unless ``victim`` names a trained model to attack.
+    ``plan`` says how; or ``attacked`` are files of attacked texts, instead of the first two steps.
+    ``events``: as in `attack_half`.
     """
-    check_free(output, {"kind": "encoder", "base": base, "options": as_recorded(options)})
+    # What the third step would refuse is refused before anything is trained.
+    known = {"kind": "encoder", "base": base, "options": options.to_dict()}
+    RunFolder(output, known).check(in_part=True)
     files = list(attacked)
     if files and (victim is not None or plan is not None):
         raise OptionError(
@@ -87,29 +110,26 @@ def augmented_corpus(
     if not files:
         if plan is None:
             raise OptionError("name a recipe to attack the training set with, or attacked files")
-        if int(os.environ.get("WORLD_SIZE", "1")) > 1:
-            raise OptionError(
-                "the training set is attacked by one process: attack it without torchrun first, "
-                "and give the file of attacked texts to all processes"
-            )
-        recipe = plan.built()  # what can be refused is refused before the victim is trained
-        if recipe.needs_certificate or isinstance(plan.budget or recipe.budget, str):
+        check_one_process(
+            "the training set is attacked",
+            "attack it without torchrun first, and give the file of attacked texts to all of them",
+        )
+        recipe = plan.recipe
+        if recipe.ranking.needs_certificate or isinstance(plan.budget or recipe.budget, str):
             raise OptionError(
                 f"the recipe {recipe.name} asks for a certificate, which a plain victim has not: "
-                "attack it with `ranmask attack --budget N` and give the file with --attacked, or "
-                "name another recipe"
+                "attack it with `ranmask attack --budget N` and give the file of attacked texts, "
+                "or name another recipe"
             )
         if victim is None:
-            folder = beside(output, VICTIM)
-            train_victim(base, train, validation, folder, options, report=report, device=device)
-            victim = str(folder)
+            victim = _trained_victim(base, train, validation, output, options, report, device)
         files = [beside(output, ".attacked.jsonl")]
-        base_of = load_with_any_keep(victim, device=device)
+        model = load_with_any_keep(victim, device=device)
         attack_half(
-            PlainVictim(base_of.base, base_of.labels),
+            PlainVictim(model.base, model.labels),
             train,
             files[0],
-            replace(plan, recipe=recipe),
+            plan,
             without=validation,
             events=events,
         )
@@ -119,3 +139,84 @@ def augmented_corpus(
 def beside(output: Path, ending: str) -> Path:
     """A name beside the folder of the third step."""
     return output.with_name(output.name + ending)
+
+
+def victim_options(options: TrainingOptions) -> TrainingOptions:
+    """The same training, on whole texts: no word is hidden, and nothing is voted on."""
+    masking: dict[str, Any] = {"keep": (), "vote_epochs": 0, "copies": 1, "ramp": 0.0}
+    plain = {**masking, "family": "auto", "masks": None, **WHOLE_TEXTS}
+    return replace(options, epochs=max(1, options.epochs), **plain)
+
+
+def _trained_victim(
+    base: str,
+    train: Corpus,
+    validation: Corpus,
+    output: Path,
+    options: TrainingOptions,
+    report: Report | None,
+    device: str | None,
+) -> str:
+    """The folder of the plain model that is attacked, trained unless it is there already."""
+    from ranmask.training.encoder import train_encoder
+
+    folder, plain = beside(output, VICTIM), victim_options(options)
+    known = {"base": base, "options": plain.to_dict(), "defence": Defence().description()}
+    known |= {"train": {"sha256": train.sha256}, "validation": {"sha256": validation.sha256}}
+    if not RunFolder(folder, known).check(in_part=True, finished=True):
+        train_encoder(base, train, validation, folder, plain, report=report, device=device)
+    return str(folder)
+
+
+def attacked_rows(
+    train: Corpus, *, without: Corpus | None = None, share: Fraction = HALF, seed: int = 0
+) -> list[Row]:
+    """The rows of ``train`` to attack, in their order, numbered by their place from 1.
+
+    Which places they have is a pure function of the seed and the number of rows.  Of those, rows
+    whose text is in ``without`` too are left out, for what is held out must not be learned from.
+    """
+    option_fields(TrainingOptions)["seed"].check(seed)
+    if not 0 < share <= 1:
+        raise OptionError(f"share must be above 0 and at most 1, not {share}")
+    held_out = set(without.texts) if without is not None else set()
+    rows = len(train.texts)
+    order = permutation(rows, _CHOICE, seed, rows)
+    return [
+        Row(place + 1, train.texts[place], train.label_names[train.labels[place]])
+        for place in sorted(order[: round_half_up(share * rows)].tolist())
+        if train.texts[place] not in held_out
+    ]
+
+
+def attack_half(
+    victim: AnyVictim,
+    train: Corpus,
+    output: Path,
+    plan: AttackPlan,
+    *,
+    without: Corpus | None = None,
+    events: RunEvents | None = None,
+) -> AttackSummary:
+    """Attack a share of ``train`` and write what became of each row to the file ``output``.
+
+    The same call again goes on where it was interrupted; a file that is complete is left as it
+    is, and nothing is attacked.  ``<output>.run.json`` beside it describes the run.
+
+    The victim's classes are those of ``train``, in the same order.  ``without``: held-out rows,
+    whose texts are not attacked.  ``events``: who is told of the cost, of progress and of failures.
+    """
+    attacked = as_victim(victim)
+    if class_ids(train.label_names, attacked.labels) != list(range(len(train.label_names))):
+        raise OptionError(
+            f"the victim has the classes {', '.join(attacked.labels or ())}, {train.name} has "
+            f"{', '.join(train.label_names)}: their order must be the same"
+        )
+    rows = attacked_rows(train, without=without, share=plan.share, seed=plan.seed)
+    source = {**train.description(), "share": str(plan.share), "texts": len(rows)}
+    output.parent.mkdir(parents=True, exist_ok=True)
+    attack = AttackLoop(
+        attacked, plan.recipe, budget=plan.budget, together=plan.together, seed=plan.seed
+    )
+    described = RowSource(rows, len(rows), source)
+    return attack_rows(attack, described, output, labels=train.label_names, events=events)

@@ -18,57 +18,42 @@ from torch import Tensor
 from torch.nn import functional
 
 from ranmask.attacks.resources.neighbours import NeighbourTable
-from ranmask.errors import OptionError
 from ranmask.models.huggingface import HuggingFaceClassifier
 from ranmask.training.defence import Defence
-from ranmask.training.defences.perturbing import TINY, leaves
+from ranmask.training.defence_options import DneOptions
+from ranmask.training.defences.perturbation import TINY, leaves
 from ranmask.training.defences.word_tokens import WordTokens
-from ranmask.training.options import check_at_least
 from ranmask.training.step import Step
 
 
 @dataclass(eq=False)
-class Dne(Defence):
+class Dne(DneOptions, Defence):
     """The loss at a bad point in the convex hulls of the words' synonyms.
 
     Words that are one token, and their neighbours that are, as they are spelt; other words stay
     where they are.
 
-    Args:
-        neighbours: The table of neighbours.
-        steps: Steps of the ascent on the weights of the mixtures.
-        step_size: How far a step goes: the weight that gains most grows by its exponential,
-            before the weights of a word are made to sum to 1 again.
-        hull: How far from the word the mixture may lie: 1 is the whole hull, 0 the word alone.
+    A step of ``step_size`` lets the weight that gains most grow by its exponential, before the
+    weights of a word are made to sum to 1 again.
     """
 
     neighbours: NeighbourTable
     name = "dne"
-    steps: int = 3
-    step_size: float = 1.0
-    hull: float = 1.0
-    _tokens: WordTokens | None = field(default=None, init=False, repr=False)
-    _others: Tensor | None = field(default=None, init=False, repr=False)
-
-    def __post_init__(self) -> None:
-        check_at_least("steps", self.steps, 0, whole=True)
-        check_at_least("step_size", self.step_size, 0)
-        check_at_least("hull", self.hull, 0)
-        if self.hull > 1:
-            raise OptionError(f"hull is a share of the whole hull, at most 1; not {self.hull!r}")
+    _tokens: WordTokens = field(init=False, repr=False)
+    _others: Tensor = field(init=False, repr=False)
 
     def begin(self, base: HuggingFaceClassifier) -> None:
         self._tokens = WordTokens(base)
         self._others = self._tokens.neighbours(self.neighbours.table)
 
     def loss(self, step: Step) -> Tensor:
-        chances = step.chances()
+        generator = step.generator()
         corners = [
             self.corners(part["input_ids"], places)
             for part, places in zip(step.parts, step.words, strict=True)
         ]
         vectors = step.embeddings.weight
-        weights = [_drawn(of_part, vectors, chances) for of_part in corners]
+        weights = [_drawn(of_part, vectors, generator) for of_part in corners]
         for _ in range(self.steps):
             weights = leaves(weights)
             risen = step.loss(self.shifts(corners, weights, vectors.detach()))
@@ -81,7 +66,6 @@ class Dne(Defence):
 
     def corners(self, ids: Tensor, places: Tensor) -> Tensor:
         """The tokens that span the hull of each place, itself the first; -1 for none."""
-        assert self._tokens is not None and self._others is not None
         others = self._others = self._others.to(ids.device)
         free = (self._tokens.exchangeable(ids) & places)[..., None]
         return torch.cat([ids[..., None], others[ids].masked_fill(~free, -1)], dim=-1)
@@ -98,9 +82,9 @@ class Dne(Defence):
         return found
 
 
-def _drawn(corners: Tensor, vectors: Tensor, chances: torch.Generator) -> Tensor:
+def _drawn(corners: Tensor, vectors: Tensor, generator: torch.Generator) -> Tensor:
     """Weights of the corners that there are, uniform on the simplex."""
-    draws = torch.empty(corners.shape, device=corners.device).exponential_(generator=chances)
+    draws = torch.empty(corners.shape, device=corners.device).exponential_(generator=generator)
     draws = draws.to(vectors.dtype) * (corners >= 0)
     return draws / draws.sum(-1, keepdim=True)
 

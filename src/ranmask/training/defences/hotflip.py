@@ -9,66 +9,50 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import Literal, TypeAlias, get_args
 
 import torch
 from torch import Tensor
 
 from ranmask.attacks.resources.neighbours import NeighbourTable
-from ranmask.certificates.families import round_half_up
+from ranmask.certificates.kept import round_half_up
 from ranmask.errors import OptionError
 from ranmask.models.huggingface import HuggingFaceClassifier
-from ranmask.options import check_choice
 from ranmask.training.defence import Defence
-from ranmask.training.defences.perturbing import gradients, leaves
+from ranmask.training.defence_options import HotFlipOptions
+from ranmask.training.defences.perturbation import gradients, leaves
 from ranmask.training.defences.word_tokens import WordTokens
-from ranmask.training.options import check_at_least
 from ranmask.training.step import Step
-
-Flips: TypeAlias = Literal["words", "synonyms"]
 
 _PLACES_AT_ONCE = 2048  # each is compared with every word of the vocabulary
 
 
 @dataclass(eq=False)
-class HotFlip(Defence):
+class HotFlip(HotFlipOptions, Defence):
     """Half of the loss on the texts, half on copies with their most telling words flipped.
 
-    Args:
-        change_rate: Share of a text's tokens that are flipped, at most; where it is above 0, at
-            least one of a text that has any.  Only flips that raise the loss to first order are
-            made.
-        flips: What a word may become: any word of letters that is one token (``words``, as in the
-            paper's published code), or one of its neighbours (``synonyms``, as in its text).
-        neighbours: The table of neighbours, for ``synonyms``.
+    At most ``change_rate`` of a text's tokens are flipped; where it is above 0, at least one of a
+    text that has any; and only flips that raise the loss to first order.  ``flips``: to any word
+    of letters that is one token (``words``, as in the paper's published code), or to one of the
+    ``neighbours`` (``synonyms``, as in its text).
     """
 
     name = "hotflip"
-    change_rate: float = 0.2
-    flips: Flips = "words"
     neighbours: NeighbourTable | None = None
-    _tokens: WordTokens | None = field(default=None, init=False, repr=False)
-    _candidates: Tensor | None = field(default=None, init=False, repr=False)
+    _tokens: WordTokens = field(init=False, repr=False)
+    _candidates: Tensor = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
-        check_at_least("change_rate", self.change_rate, 0)
-        if self.change_rate > 1:
-            raise OptionError(
-                f"change_rate is a share of the words, at most 1; not {self.change_rate!r}"
-            )
-        check_choice("flips", self.flips, get_args(Flips))
+        super().__post_init__()
         if (self.flips == "synonyms") != (self.neighbours is not None):
             raise OptionError(
                 f"flips={self.flips!r} and {'a' if self.neighbours else 'no'} table of neighbours: "
-                "they go together, as in --flips synonyms --neighbours jia2019"
+                "they go together, as in flips='synonyms' and neighbours='jia2019'"
             )
 
     def begin(self, base: HuggingFaceClassifier) -> None:
-        self._tokens = WordTokens(base)
-        if self.neighbours is None:
-            self._candidates = self._tokens.of_letters()
-        else:
-            self._candidates = self._tokens.neighbours(self.neighbours.table)
+        tokens = self._tokens = WordTokens(base)
+        table = self.neighbours
+        self._candidates = tokens.of_letters() if table is None else tokens.neighbours(table.table)
 
     def loss(self, step: Step) -> Tensor:
         vectors = step.embeddings.weight
@@ -87,7 +71,6 @@ class HotFlip(Defence):
 
     def flipped(self, step: Step, ids: Tensor, places: Tensor, gradient: Tensor) -> Tensor:
         """Rows of tokens after their best flips, by the gradient of the loss at each place."""
-        assert self._tokens is not None
         gains, best = self._best(ids, gradient, step.embeddings.weight.detach())
         gains = gains.masked_fill(~(self._tokens.exchangeable(ids) & places), -torch.inf)
         most = [self.most(words) for words in places.sum(1).tolist()]
@@ -98,15 +81,11 @@ class HotFlip(Defence):
 
     def most(self, tokens: int) -> int:
         """How many of so many tokens of words may be flipped: one at least, where any may be."""
-        return (
-            max(1, round_half_up(Fraction(str(self.change_rate)) * tokens))
-            if self.change_rate
-            else 0
-        )
+        flips = round_half_up(Fraction(str(self.change_rate)) * tokens)
+        return max(1, flips) if self.change_rate else 0
 
     def _best(self, ids: Tensor, gradient: Tensor, vectors: Tensor) -> tuple[Tensor, Tensor]:
         """For each place, the largest gain of a flip, and the token to flip to."""
-        assert self._candidates is not None
         candidates = self._candidates = self._candidates.to(ids.device)
         flat_ids, flat_gradient = ids.flatten(), gradient.flatten(0, 1).to(vectors.dtype)
         gains, best = [], []

@@ -12,31 +12,27 @@ from typing import Any
 
 from ranmask.attacks.resources.neighbours import NeighbourTable
 from ranmask.models.huggingface import HuggingFaceClassifier
-from ranmask.models.synonyms import DEFAULT_SIZE, SynonymSets
+from ranmask.models.synonyms import SynonymSets
 from ranmask.smoothing.synonyms import SynonymSmoothedClassifier
 from ranmask.training.defence import Defence
-from ranmask.training.options import TrainingOptions, check_at_least
+from ranmask.training.defence_options import SaferOptions
+from ranmask.training.options import TrainingOptions
 from ranmask.words import Document
 
-_VALIDATION = {"masks": 100, "selection_masks": 20}  # enough to compare checkpoints by
+# Enough to compare checkpoints by.
+_VALIDATION: dict[str, Any] = {"masks": 100, "selection_masks": 20}
 
 
 @dataclass(eq=False)
-class Safer(Defence):
-    """Every text is read in a random copy, made of synonyms.
-
-    Args:
-        neighbours: The table of neighbours; certificates cover what it lists.
-        set_size: Most words that take turns in a word's place.
-    """
+class Safer(SaferOptions, Defence):
+    """Every text is read in a random copy, made of synonyms; certificates cover those alone."""
 
     neighbours: NeighbourTable
     name = "safer"
-    set_size: int = DEFAULT_SIZE
     _sets: SynonymSets = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
-        check_at_least("set_size", self.set_size, 1, whole=True)
+        super().__post_init__()
         name = str(self.neighbours.description()["name"])
         self._sets = SynonymSets(self.neighbours.table, size=self.set_size, name=name)
 
@@ -51,20 +47,10 @@ class Safer(Defence):
     ) -> SynonymSmoothedClassifier:
         # At the end too: thousands of copies of every held-out text would take hours.
         return SynonymSmoothedClassifier(
-            base,
-            self._sets,
-            masks=_VALIDATION["masks"],
-            selection_masks=_VALIDATION["selection_masks"],
-            seed=options.seed,
-            tolerance=0.0,
+            base, self._sets, seed=options.seed, tolerance=0.0, **_VALIDATION
         )
 
     def classifier(
         self, base: HuggingFaceClassifier, options: TrainingOptions
     ) -> SynonymSmoothedClassifier:
-        return SynonymSmoothedClassifier(
-            base,
-            self._sets,
-            masks=options.masks,
-            seed=options.seed,
-        )
+        return SynonymSmoothedClassifier(base, self._sets, masks=options.masks, seed=options.seed)

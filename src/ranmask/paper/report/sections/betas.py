@@ -3,50 +3,45 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TypeAlias
 
 from ranmask.paper.divergence import jensen_shannon
 from ranmask.paper.published import published
-from ranmask.paper.report.blocks import Block, Heading, Paragraph, Picture, Section, prose
-from ranmask.paper.report.condensed import Betas, Reproduction
+from ranmask.paper.report.axes import power_of_ten
+from ranmask.paper.report.blocks import Block, Heading, Picture, Section, prose, text
 from ranmask.paper.report.counting import corpus_name, finished, rate_name
 from ranmask.paper.report.figures import divergences, hidden_gaps
-from ranmask.paper.report.scales import power_of_ten
-from ranmask.paper.report.symbols import BETA, DASH, MINUS
-from ranmask.paper.report.tables import Column, Table, columns, row, share
+from ranmask.paper.report.tables import Table, share, table
+from ranmask.paper.run_data import Betas, Reproduction
 
-Line = list[tuple[int, float]]
+Line: TypeAlias = list[tuple[int, float]]
+
+_INTRODUCTION = """
+    The paper sets β, how often a copy that shows a changed word still votes for the label, to p_c,
+    how often any copy does. Its reason is a figure: the Jensen–Shannon divergence between the two
+    is tiny. But that divergence is taken between two lists with one entry for each *text*, scaled
+    to sum to 1. A factor that all texts share is lost, and one text is lost among the others: it
+    cannot show that the two are equal for any text.
+    """
 
 
 def section(reproductions: Sequence[Reproduction]) -> Section | None:
     """The figure for each corpus; None where beta was not asked for."""
-    chosen = [one for one in reproductions if one.kind == "beta"]
-    if not chosen:
-        return None
-    blocks: list[Block] = [
-        Paragraph(
-            prose(
-                "The paper sets {beta}, how often a copy that shows a changed "
-                "word still votes for the label, to p_c, how often any copy does. Its reason is a "
-                "figure: the Jensen{dash}Shannon divergence between the two is tiny. But that "
-                "divergence is taken between two lists with one entry for each *text*, scaled to "
-                "sum to 1. A factor that all texts share is lost, and one text is lost among "
-                "the others: it cannot show that the two are equal for any text."
-            )
-        )
-    ]
-    for one in chosen:
-        by_corpus = results(one)
+    chosen = [run for run in reproductions if run.kind == "beta"]
+    blocks = text(_INTRODUCTION)
+    for run in chosen:
+        by_corpus = results(run)
         if not by_corpus:
-            blocks.append(Paragraph(prose("No estimate is finished, so there is nothing to show.")))
+            blocks += text("No estimate is finished, so there is nothing to show.")
         for corpus, rates in by_corpus.items():
-            blocks += [Heading(corpus_name(corpus)), *_corpus(one.name, corpus, rates)]
-    return Section("Is beta close to p_c?", "beta", tuple(blocks))
+            blocks += [Heading(corpus_name(corpus)), *_corpus(run.name, corpus, rates)]
+    return Section("Is beta close to p_c?", "beta", blocks) if chosen else None
 
 
-def results(one: Reproduction) -> dict[str, dict[float, Betas]]:
+def results(run: Reproduction) -> dict[str, dict[float, Betas]]:
     """Finished estimates with texts, by corpus and masking rate."""
     found: dict[str, dict[float, Betas]] = {}
-    for step, result in finished(one, Betas):
+    for step, result in finished(run, Betas):
         if {"corpus", "rate"} <= step.place.keys() and result.rows:
             rates = found.setdefault(str(step.place["corpus"]), {})
             rates[float(step.place["rate"])] = result
@@ -57,9 +52,7 @@ def divergence_line(result: Betas) -> Line:
     """The divergence for each number of changed words, over the texts that have so many."""
     line = []
     for changed, average in zip(result.changed, result.average, strict=True):
-        known = [
-            (p, beta) for p, beta in zip(result.share, average, strict=True) if beta is not None
-        ]
+        known = _known(result, average)
         if any(p > 0 for p, _ in known) and any(beta > 0 for _, beta in known):
             line.append((changed, jensen_shannon(*zip(*known, strict=True))))
     return line
@@ -70,8 +63,7 @@ def gap_line(result: Betas, chosen: bool) -> Line:
     line = []
     values = result.largest if chosen else result.average
     for changed, betas in zip(result.changed, values, strict=True):
-        pairs = zip(result.share, betas, strict=True)
-        gaps = [beta - p if chosen else abs(beta - p) for p, beta in pairs if beta is not None]
+        gaps = [beta - p if chosen else abs(beta - p) for p, beta in _known(result, betas)]
         if gaps:
             line.append((changed, sum(gaps) / len(gaps)))
     return line
@@ -79,15 +71,14 @@ def gap_line(result: Betas, chosen: bool) -> Line:
 
 def largest_gap(result: Betas) -> float:
     """The largest beta less p_c of any text and any number of changed words."""
-    return max(
-        (
-            beta - p
-            for betas in result.largest
-            for p, beta in zip(result.share, betas, strict=True)
-            if beta is not None
-        ),
-        default=0.0,
-    )
+    gaps = (beta - p for betas in result.largest for p, beta in _known(result, betas))
+    return max(gaps, default=0.0)
+
+
+def _known(result: Betas, betas: Sequence[float | None]) -> list[tuple[float, float]]:
+    """p_c and beta of the texts that have one."""
+    pairs = zip(result.share, betas, strict=True)
+    return [(p, beta) for p, beta in pairs if beta is not None]
 
 
 def _corpus(name: str, corpus: str, rates: dict[float, Betas]) -> list[Block]:
@@ -95,19 +86,18 @@ def _corpus(name: str, corpus: str, rates: dict[float, Betas]) -> list[Block]:
     lines = {rate: line for rate, line in lines.items() if line}
     gaps = {rate_name(rate): gap_line(result, chosen=True) for rate, result in rates.items()}
     bound = published().beta.below.get(corpus)
-    blocks: list[Block] = [_table(rates)]
-    if lines and any(gaps.values()) and bound is not None:
-        charts = (
-            divergences(f"{corpus_name(corpus)}: what the paper shows", lines, bound),
-            hidden_gaps("What it hides", gaps),
-        )
-        caption = prose(
-            "First: divergence against changed words, one line a masking rate; logarithmic. "
-            "Second: {beta} less p_c when the positions are *chosen*, averaged over "
-            "the texts. An attacker chooses, so a certificate has to reckon with the second."
-        )
-        blocks.append(Picture(f"{name}-{corpus}", charts, caption))
-    return blocks
+    if not lines or not any(gaps.values()) or bound is None:
+        return [_table(rates)]
+    charts = (
+        divergences(f"{corpus_name(corpus)}: what the paper shows", lines, bound),
+        hidden_gaps("What it hides", gaps),
+    )
+    caption = prose(
+        """First: divergence against changed words, one line a masking rate; logarithmic. Second: β
+        less p_c when the positions are *chosen*, averaged over the texts. An attacker chooses, so
+        a certificate has to reckon with the second."""
+    )
+    return [_table(rates), Picture(f"{name}-{corpus}", charts, caption)]
 
 
 def _table(rates: dict[float, Betas]) -> Table:
@@ -116,32 +106,29 @@ def _table(rates: dict[float, Betas]) -> Table:
         line = divergence_line(result)
         gaps = [dict(gap_line(result, chosen=chosen)) for chosen in (False, True)]
         rows.append(
-            row(
+            (
                 rate_name(rate),
                 str(len(result.rows)),
-                _scientific(line[0][1]) if line else DASH,
-                _scientific(line[-1][1]) if line else DASH,
-                *(share(gap[1]) if 1 in gap else DASH for gap in gaps),
+                _scientific(line[0][1]) if line else "–",
+                _scientific(line[-1][1]) if line else "–",
+                *(share(gap[1]) if 1 in gap else "–" for gap in gaps),
                 share(largest_gap(result)),
             )
         )
-    return Table(
-        caption="Divergence, and distance",
-        columns=(
-            Column("masked"),
-            Column("texts"),
-            *columns("divergence, changed words", ("fewest", "most")),
-            *columns(
-                "one changed word, mean",
-                (f"|{BETA} {MINUS} p_c|", "chosen"),
-            ),
-            Column("largest", f"{BETA} {MINUS} p_c"),
-        ),
-        rows=tuple(rows),
-        notes=(
+    return table(
+        "Divergence, and distance",
+        [
+            "masked",
+            "texts",
+            ("divergence, changed words", ("fewest", "most")),
+            ("one changed word, mean", ("|β − p_c|", "chosen")),
+            ("β − p_c", ("largest",)),
+        ],
+        rows,
+        [
             "Chosen: beta less p_c at the worst positions that were tried, so the true worst may "
-            "be larger.",
-        ),
+            "be larger."
+        ],
     )
 
 

@@ -3,50 +3,73 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TypeAlias
 
-from ranmask.paper.published import CertifiedTable, published
-from ranmask.paper.report.blocks import (
-    Block,
-    Bullets,
-    Fold,
-    Heading,
-    Paragraph,
-    Picture,
-    Prose,
-    Section,
-    prose,
-)
-from ranmask.paper.report.condensed import Certified, Reproduction
+from ranmask.metrics import CertifiedSummary
+from ranmask.paper.published import CertifiedRow, CertifiedTable, published
+from ranmask.paper.report.blocks import Block, Fold, Heading, Picture, Prose, Section, prose, text
 from ranmask.paper.report.counting import (
     certificate_name,
     certified_at,
+    corpus_name,
     finished,
     masked,
+    median_interval,
+    rate_name,
     reading,
     summary,
 )
 from ranmask.paper.report.figures import by_length, certified_curves, frontier
-from ranmask.paper.report.sections.certified_tables import (
-    ByRate,
-    against_paper,
-    also,
-    levels,
-    proved,
+from ranmask.paper.report.tables import (
+    NOT_RUN,
+    NOTHING,
+    Cell,
+    Column,
+    Table,
+    difference,
+    quiet,
+    share,
+    share_cell,
+    table,
+    whole,
 )
+from ranmask.paper.run_data import Certified, Reading, Reproduction
 
-_HALF = 0.5
+ByRate: TypeAlias = dict[float | None, Certified]
+"""Results by masking rate; None for a run without one."""
+
+_LARGEST = 5
+_COMPARED = {
+    "paper-as-printed": Column("as printed", "no guarantee: MCB"),
+    "paper": Column("off-by-one removed", "no guarantee: MCB"),
+    "ablation": Column("MCB", "Levine–Feizi, 1 − α"),
+}
+_THREATS = {
+    "synonyms": "A radius counts words replaced from a table of synonyms only; other words "
+    "are not covered.",
+    "edits": "A radius counts edits: words replaced, inserted or deleted, in any order.",
+}
+_GLOSSARY = """
+    - **Accuracy**: share of texts with the right label, nothing changed.
+    - **CR@d**: share of all texts that are right *and* certified when any d words are changed.
+    - **MCB**: the median radius; a wrong label counts as less than none. **MCR**: the same as a
+      share of the text's words. **N/A**: at least half of the texts have a wrong label, or one
+      that is not certified even with nothing changed.
+    - **Exact** counts the votes of a fixed list of copies: a proof, without luck. **Levine–Feizi**
+      draws copies at random; for each text it is right with probability at least 1 − α.
+    - **No guarantee** marks the paper's ways of counting, as printed and with its off-by-one
+      removed. They are here to compare with its tables: an attacker may need fewer words than
+      they say.
+    """
 
 
 def section(reproductions: Sequence[Reproduction]) -> Section | None:
     """All certified reproductions; None where there is none."""
-    chosen = [one for one in reproductions if one.kind == "certified"]
-    if not chosen:
-        return None
-    blocks: list[Block] = [*_glossary()]
-    for one in chosen:
-        blocks.append(Heading(one.title))
-        blocks += _reproduction(one)
-    return Section("Certified robustness", "certified", tuple(blocks))
+    chosen = [run for run in reproductions if run.kind == "certified"]
+    blocks = text(_GLOSSARY)
+    for run in chosen:
+        blocks += [Heading(run.title), *_reproduction(run)]
+    return Section("Certified robustness", "certified", blocks) if chosen else None
 
 
 def results_by_rate(reproduction: Reproduction) -> ByRate:
@@ -73,122 +96,219 @@ def best_rate(results: ByRate) -> float | None:
     return max(results, key=worth)
 
 
-def _glossary() -> list[Block]:
+def _reproduction(run: Reproduction) -> list[Block]:
+    results = results_by_rate(run)
+    printed = published().certified.get(run.paper)
+    if not results:
+        return text("No certified run is finished, so there is nothing to show.")
+    blocks: list[Block] = []
+    if printed is not None:
+        blocks += [_against_paper(printed, results), *_agreement(printed, results)]
     return [
-        Bullets(
-            (
-                prose("**Accuracy**: share of texts with the right label, nothing changed."),
-                prose(
-                    "**CR@d**: share of all texts that are right *and* certified when any d words "
-                    "are changed."
-                ),
-                prose(
-                    "**MCB**: the median radius; a wrong label counts as less than none. **MCR**: "
-                    "the same as a share of the text's words. **N/A**: at least half of the texts "
-                    "have a wrong label, or one that is not certified even with nothing changed."
-                ),
-                prose(
-                    "**Exact** counts the votes of a fixed list of copies: a proof, without luck. "
-                    "**Levine{dash}Feizi** draws copies at random; for each text it is right with "
-                    "probability at least 1 {minus} {alpha}."
-                ),
-                prose(
-                    "**No guarantee** marks the paper's ways of counting, as printed and with its "
-                    "off-by-one removed. They are here to compare with its tables: an attacker may "
-                    "need fewer words than they say."
-                ),
-            )
-        )
+        *blocks,
+        _proved(results),
+        _curves(run, results),
+        _aside(run, results),
+        Fold("CR@1 to CR@5 with intervals", [_levels(results)]),
     ]
 
 
-def _reproduction(one: Reproduction) -> list[Block]:
-    results = results_by_rate(one)
-    table = published().certified.get(one.paper)
-    if not results:
-        return [Paragraph(prose("No certified run is finished, so there is nothing to show."))]
-    blocks: list[Block] = []
-    if table is not None:
-        blocks += [against_paper(table, results), Paragraph(_agreement(table, results))]
-    blocks.append(proved(results))
-    blocks.append(_curves(one, results))
-    blocks.append(_aside(one, results))
-    blocks.append(Fold("CR@1 to CR@5 with intervals", (levels(results),)))
-    return blocks
-
-
-def _agreement(table: CertifiedTable, results: ByRate) -> Prose:
-    """In one sentence: at how many rates is the median the paper's?"""
-    same = compared = 0
-    for rate, result in results.items():
-        printed = None if rate is None else table.row(rate)
-        ours = reading(result, "paper-as-printed")
-        if printed is not None and ours is not None:
-            compared += 1
-            same += summary(result, ours).median_radius == printed.mcb
-    said = prose("No masking rate of the paper's table was counted as the paper counts. ")
-    if compared:
-        said = prose(
-            "Counted as the paper counts, the median is the paper's at **{same} of {compared}** "
-            "masking rates that were run. ",
-            same=same,
-            compared=compared,
-        )
-    return said + _what_is_proved(results)
-
-
-def _what_is_proved(results: ByRate) -> Prose:
-    """The largest median of certificates that hold, and where there can be none."""
+def _agreement(printed: CertifiedTable, results: ByRate) -> list[Block]:
+    """At how many rates is the median the paper's, and what is proved?"""
+    same = [
+        summary(result, ours).median_radius == row.mcb
+        for rate, result in results.items()
+        if (row := None if rate is None else printed.row(rate)) is not None
+        and (ours := reading(result, "paper-as-printed")) is not None
+    ]
+    said = "No masking rate of the paper's table was counted as the paper counts."
+    if same:
+        said = """Counted as the paper counts, the median is the paper's at **{same} of {compared}**
+            masking rates that were run."""
     medians = [
         summary(result, result.readings[0]).median_radius
         for result in results.values()
         if result.readings[0].guarantee
     ]
+    best = max((-1 if median is None else median for median in medians), default=-1)
     if not medians:
-        return prose("Nothing here is *proved*.")
-    best = max((-1 if one is None else one) for one in medians)
-    said = prose(
-        "What is *proved* is in the next table: there the largest median is {best}.",
-        best="N/A" if best < 0 else "1 word" if best == 1 else f"{best} words",
-    )
-    if any(rate is not None and rate <= _HALF for rate in results):
-        said += prose(
-            " At 50 % masked or less none of these certificates can prove a single word, however "
-            "good the model: some word stands in at least half of the copies."
-        )
-    return said
+        said += " Nothing here is *proved*."
+    else:
+        said += " What is *proved* is in the next table: there the largest median is {best}."
+    if medians and any(rate is not None and rate <= 0.5 for rate in results):
+        said += """ At 50 % masked or less none of these certificates can prove a single word,
+            however good the model: some word stands in at least half of the copies."""
+    words = "N/A" if best < 0 else "1 word" if best == 1 else f"{best} words"
+    return text(said, same=sum(same), compared=len(same), best=words)
 
 
-def _curves(one: Reproduction, results: ByRate) -> Picture:
+def _curves(run: Reproduction, results: ByRate) -> Picture:
     first = certificate_name(next(iter(results.values())).readings[0].certificate)
     caption = prose(
-        "Certified accuracy against the number of changed words. The band is the 95 % interval of "
-        "the first certificate, {first}.",
+        """Certified accuracy against the number of changed words. The band is the 95 % interval of
+        the first certificate, {first}.""",
         first=first,
     )
-    if any(also(result, "paper-as-printed") for result in results.values()):
+    if any(_beside(result, "paper-as-printed") for result in results.values()):
         caption += prose(
-            " Where the paper's lines lie above the others, more is claimed than is proved. The "
-            "exact label is the vote of all copies; the other certificates choose theirs by a "
-            "smaller sample, so they may start lower or higher."
+            """ Where the paper's lines lie above the others, more is claimed than is proved. The
+            exact label is the vote of all copies; the other certificates choose theirs by a
+            smaller sample, so they may start lower or higher."""
         )
-    charts = tuple(certified_curves(rate, result) for rate, result in results.items())
-    return Picture(f"{one.name}-curves", charts, caption)
+    charts = [certified_curves(rate, result) for rate, result in results.items()]
+    return Picture(f"{run.name}-curves", charts, caption)
 
 
-def _aside(one: Reproduction, results: ByRate) -> Picture:
+def _aside(run: Reproduction, results: ByRate) -> Picture:
     """Lengths at the rate that certifies most; the frontier, where there are several rates."""
     best = best_rate(results)
     lengths = by_length(best, results[best])
-    caption = prose(
-        "shorter and longer texts, about a quarter in each group ({rate}). Bars are 95 % "
-        "intervals.",
+    caption: Prose = prose(
+        """shorter and longer texts, about a quarter in each group ({rate}). Bars are 95 %
+        intervals.""",
         rate=masked(best),
     )
     if len(results) == 1:
-        return Picture(f"{one.name}-lengths", (lengths,), prose("By length: ") + caption)
+        return Picture(f"{run.name}-lengths", [lengths], prose("By length: ") + caption)
     before = prose(
-        "First: each masking rate by its accuracy, and by the share that is certified at one "
-        "word. Second: "
+        """First: each masking rate by its accuracy, and by the share that is certified at one
+        word. Second: """
     )
-    return Picture(f"{one.name}-frontier", (frontier(results), lengths), before + caption)
+    return Picture(f"{run.name}-frontier", [frontier(results), lengths], before + caption)
+
+
+# -- tables ------------------------------------------------------------------------------------
+
+
+def _against_paper(printed: CertifiedTable, results: ByRate) -> Table:
+    """The paper's table, and the same counted on our votes."""
+    rates = {row.rate for row in printed.rows} | {rate for rate in results if rate is not None}
+    figures = ("accuracy", "MCB", "MCR")
+    return table(
+        f"{corpus_name(printed.corpus)}: the paper's table, and ours counted as the paper counts",
+        [
+            "masked",
+            (f"paper ({printed.base}), no guarantee", figures),
+            ("this run, no guarantee", figures),
+            ("difference", ("accuracy", "MCB")),
+        ],
+        [
+            (rate_name(rate), *_printed(printed.row(rate)), *_counted(results.get(rate), row))
+            for rate in sorted(rates)
+            for row in [printed.row(rate)]
+        ],
+        ["Small figures are 95 % intervals over texts.", *_sizes(results)],
+    )
+
+
+def _printed(row: CertifiedRow | None) -> list[Cell]:
+    if row is None:
+        return [NOTHING] * 3
+    rate = "N/A" if row.mcr is None else f"{row.mcr:.1f} %"
+    return [quiet(share(row.accuracy / 100)), quiet(whole(row.mcb)), quiet(rate)]
+
+
+def _counted(result: Certified | None, row: CertifiedRow | None) -> list[Cell]:
+    ours = None if result is None else reading(result, "paper-as-printed")
+    if result is None or ours is None:
+        return [NOT_RUN] * 3 + [NOTHING] * 2
+    figures = summary(result, ours)
+    median, moved, by = figures.median_radius, NOTHING, NOTHING
+    if row is not None:
+        less = float(figures.accuracy) - row.accuracy / 100
+        moved = Cell(("+" if less > 0 else "") + share(less))
+        if median is not None and row.mcb is not None:
+            by = Cell(difference(median - row.mcb, 0))
+    correct = share_cell(figures.correct, figures.texts)
+    return [correct, _median_cell(ours, figures), Cell(_rate(figures)), moved, by]
+
+
+def _proved(results: ByRate) -> Table:
+    """The first certificate of each run, and the medians of the others."""
+    compared = [name for name in _COMPARED if any(_beside(one, name) for one in results.values())]
+    rows: list[Sequence[Cell | str]] = []
+    for rate, result in results.items():
+        exact = result.readings[0]
+        figures = summary(result, exact)
+        rows.append(
+            (
+                rate_name(rate),
+                *(_other(result, name) for name in compared),
+                share_cell(figures.correct, figures.texts),
+                _median_cell(exact, figures, strong=True),
+                _rate(figures),
+                share_cell(certified_at(exact, 1), figures.texts),
+            )
+        )
+    first = [result.readings[0] for result in results.values()]
+    names = ", ".join(dict.fromkeys(certificate_name(one.certificate) for one in first))
+    caption = f"What the votes {'prove' if names == 'exact' else 'certify'}"
+    worth = ", a proof" if names == "exact" else ""
+    if not all(one.guarantee for one in first):
+        caption, worth = "What is claimed of the votes, without guarantee", ", no guarantee"
+    return table(
+        caption,
+        [
+            "masked",
+            *(_COMPARED[name] for name in compared),
+            (names + worth, ("accuracy", "MCB", "MCR", "CR@1")),
+        ],
+        rows,
+        [
+            "Intervals of a median are those of order statistics; where there is none, there are "
+            "too few texts for one.",
+            *_sizes(results),
+            *sorted({_THREATS[one.threat] for one in results.values() if one.threat in _THREATS}),
+        ],
+    )
+
+
+def _sizes(results: ByRate) -> list[str]:
+    """How many texts and copies there were, and how many texts were left out."""
+    texts = [len(result.rows) for result in results.values()]
+    masks = max(result.masks for result in results.values())
+    errors = sum(result.errors for result in results.values())
+    least = "" if min(texts) == max(texts) else f"{min(texts):,} to "
+    said = f"{least}{max(texts):,} texts, at most {masks:,} copies of each."
+    return [f"{said} {errors:,} with errors are left out." if errors else said]
+
+
+def _beside(result: Certified, name: str) -> Reading | None:
+    """A certificate beside the first."""
+    return next((one for one in result.readings[1:] if one.certificate == name), None)
+
+
+def _other(result: Certified, name: str) -> Cell:
+    found = _beside(result, name)
+    if found is None:
+        return NOT_RUN
+    return Cell(whole(summary(result, found).median_radius), quiet=not found.guarantee)
+
+
+def _median_cell(of: Reading, figures: CertifiedSummary, strong: bool = False) -> Cell:
+    ends = median_interval(of)
+    spelt = "" if ends is None else f"{whole(ends[0])}–{whole(ends[1])}"
+    return Cell(whole(figures.median_radius), interval=spelt, strong=strong)
+
+
+def _rate(figures: CertifiedSummary) -> str:
+    rate = figures.median_rate
+    return "N/A" if rate is None else f"{float(100 * rate):.1f} %"
+
+
+def _levels(results: ByRate) -> Table:
+    """CR@1 to CR@5 of every certificate."""
+    levels = range(1, _LARGEST + 1)
+    return table(
+        "Share of texts right and certified",
+        ["masked", "<certificate", *(f"CR@{changed}" for changed in levels)],
+        [
+            (
+                rate_name(rate),
+                certificate_name(of.certificate) + ("" if of.guarantee else " (no guarantee)"),
+                *(share_cell(certified_at(of, changed), len(result.rows)) for changed in levels),
+            )
+            for rate, result in results.items()
+            for of in result.readings
+        ],
+    )

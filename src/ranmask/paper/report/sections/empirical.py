@@ -2,166 +2,221 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 
+from ranmask.paper.published import Cell as Printed
 from ranmask.paper.published import EmpiricalTable, published
 from ranmask.paper.report.blocks import (
     Block,
     Bullets,
     Fold,
     Heading,
-    Paragraph,
     Picture,
+    Prose,
     Section,
     prose,
+    text,
 )
-from ranmask.paper.report.condensed import Attacked, Reproduction
 from ranmask.paper.report.counting import (
+    Attacks,
     attack_name,
     count_attacks,
     finished,
+    pairs_in_order,
+    rank_correlation,
 )
 from ranmask.paper.report.figures import method_dots
-from ranmask.paper.report.sections.methods import Measured, order
-from ranmask.paper.report.symbols import DASH
 from ranmask.paper.report.tables import (
+    NOT_RUN,
+    NOTHING,
     Cell,
-    Column,
     Table,
-    columns,
     difference,
-    not_run,
     percent_cell,
-    row,
+    share,
+    table,
 )
+from ranmask.paper.run_data import Attacked, Reproduction
 
 _FIGURES = ("Cln", "Boa", "Succ")
+_GLOSSARY = """
+    - **Cln**: accuracy before the attack. **Boa**: accuracy after it, the *robust accuracy*; both
+      of all texts.
+    - **Succ**: successful attacks, of the texts that were right before, for only those are
+      attacked.
+    - **Gone**: successes that are none when other copies are drawn. Against a vote over random
+      copies an attacker asks hundreds of times and stops at the first lucky draw. A dash: nothing
+      is drawn, so there is nothing to draw again.
+
+    ~ A robust accuracy says what one search found. It is no bound on what another could find; that
+    is what certificates are for. All figures in percent.
+    """
+
+
+@dataclass(frozen=True)
+class Measured:
+    """One method under one attack: our counts, the paper's figures; None where there are none."""
+
+    method: str
+    counts: Attacks | None
+    printed: Printed | None
+
+    @property
+    def robust(self) -> float | None:
+        """Boa in percent."""
+        if self.counts is None or not self.counts.texts:
+            return None
+        return 100 * self.counts.held / self.counts.texts
+
+    @property
+    def printed_robust(self) -> float | None:
+        """The paper's."""
+        return None if self.printed is None else self.printed.boa
 
 
 def section(reproductions: Sequence[Reproduction]) -> Section | None:
     """All reproductions of attack tables; None where there is none."""
-    chosen = [one for one in reproductions if one.kind == "empirical"]
-    if not chosen:
-        return None
-    blocks: list[Block] = [*_glossary()]
-    for one in chosen:
-        blocks.append(Heading(one.title))
-        blocks += _reproduction(one)
-    return Section("Accuracy under attack", "attacks", tuple(blocks))
+    chosen = [run for run in reproductions if run.kind == "empirical"]
+    blocks = text(_GLOSSARY)
+    for run in chosen:
+        blocks += [Heading(run.title), *_reproduction(run)]
+    return Section("Accuracy under attack", "attacks", blocks) if chosen else None
 
 
-def measured(one: Reproduction) -> dict[str, list[Measured]]:
+def measured(run: Reproduction) -> dict[str, list[Measured]]:
     """By attack: every method of the paper's table or of ours, the paper's order first."""
-    table = published().empirical.get(one.paper)
-    runs: dict[tuple[str, str], list[Attacked]] = {}
-    planned: dict[str, None] = dict.fromkeys(table.methods if table else ())
-    attacks: dict[str, None] = dict.fromkeys(table.attacks if table else ())
-    for step in one.steps:
+    printed = published().empirical.get(run.paper)
+    methods: dict[str, None] = dict.fromkeys(printed.methods if printed else ())
+    attacks: dict[str, None] = dict.fromkeys(printed.attacks if printed else ())
+    for step in run.steps:
         if step.measures == "attack" and {"method", "attack"} <= step.place.keys():
-            planned.setdefault(str(step.place["method"]))
+            methods.setdefault(str(step.place["method"]))
             attacks.setdefault(str(step.place["attack"]))
-    for step, result in finished(one, Attacked):
+    results: dict[tuple[str, str], list[Attacked]] = {}
+    for step, result in finished(run, Attacked):
         if {"method", "attack"} <= step.place.keys():
             place = str(step.place["method"]), str(step.place["attack"])
-            runs.setdefault(place, []).append(result)
+            results.setdefault(place, []).append(result)
     return {
-        attack: [_measured(method, attack, runs, table) for method in planned] for attack in attacks
+        attack: [
+            Measured(
+                method,
+                count_attacks(results[method, attack]) if (method, attack) in results else None,
+                printed.cell(method, attack) if printed else None,
+            )
+            for method in methods
+        ]
+        for attack in attacks
     }
 
 
-def _measured(
-    method: str,
-    attack: str,
-    runs: dict[tuple[str, str], list[Attacked]],
-    table: EmpiricalTable | None,
-) -> Measured:
-    results = runs.get((method, attack))
-    printed = table.cell(method, attack) if table else None
-    return Measured(method, count_attacks(results) if results else None, printed)
-
-
-def _glossary() -> list[Block]:
-    return [
-        Bullets(
-            (
-                prose(
-                    "**Cln**: accuracy before the attack. **Boa**: accuracy after it, the *robust "
-                    "accuracy*; both of all texts."
-                ),
-                prose(
-                    "**Succ**: successful attacks, of the texts that were right before, for only "
-                    "those are attacked."
-                ),
-                prose(
-                    "**Gone**: successes that are none when other copies are drawn. Against a vote "
-                    "over random copies an attacker asks hundreds of times and stops at the first "
-                    "lucky draw. A dash: nothing is drawn, so there is nothing to draw again."
-                ),
-            )
-        ),
-        Paragraph(
-            prose(
-                "A robust accuracy says what one search found. It is no bound on what another "
-                "could find; that is what certificates are for. All figures in percent."
-            ),
-            tone="quiet",
-        ),
-    ]
-
-
-def _reproduction(one: Reproduction) -> list[Block]:
-    by_attack = measured(one)
-    table = published().empirical.get(one.paper)
-    if not any(row.counts for rows in by_attack.values() for row in rows):
-        return [Paragraph(prose("No attack is finished, so there is nothing to show."))]
+def _reproduction(run: Reproduction) -> list[Block]:
+    by_attack = measured(run)
+    printed = published().empirical.get(run.paper)
     ran = {attack: rows for attack, rows in by_attack.items() if any(row.counts for row in rows)}
+    if not ran:
+        return text("No attack is finished, so there is nothing to show.")
+    charts = [
+        method_dots(
+            attack_name(attack), [(row.method, row.counts, row.printed_robust) for row in rows]
+        )
+        for attack, rows in ran.items()
+    ]
+    caption = prose(
+        "Robust accuracy of each method. Filled: this run, with its 95 % interval{paper}.",
+        paper="; hollow: the paper" if printed else "",
+    )
     return [
-        _whole_table(by_attack, table),
-        *order(by_attack),
-        Picture(
-            name=f"{one.name}-methods",
-            charts=tuple(
-                method_dots(
-                    attack_name(attack),
-                    [(row.method, row.counts, row.printed_robust) for row in rows],
-                )
-                for attack, rows in ran.items()
-            ),
-            caption=prose(
-                "Robust accuracy of each method. Filled: this run, with its 95 % interval{paper}.",
-                paper="; hollow: the paper" if table else "",
-            ),
-        ),
+        _whole_table(by_attack, printed),
+        *_order(by_attack),
+        Picture(f"{run.name}-methods", charts, caption),
         Fold(
             "Intervals, differences, and successes that vanish",
-            tuple(_details(attack, rows) for attack, rows in ran.items()),
+            [_details(attack, rows) for attack, rows in ran.items()],
         ),
     ]
 
 
-def _whole_table(by_attack: dict[str, list[Measured]], table: EmpiricalTable | None) -> Table:
-    attacks = list(by_attack)
+# -- the order of the methods ------------------------------------------------------------------
+
+
+def _order(by_attack: dict[str, list[Measured]]) -> list[Block]:
+    """Sentences on where the order of the methods is the paper's."""
+    items = [item for attack, rows in by_attack.items() for item in _order_item(attack, rows)]
+    if not items:
+        return []
+    quiet = """~ Where intervals overlap, an order may be luck: `ranmask compare` tests two methods
+        on the same texts."""
+    return [
+        Heading("Is the order of the methods the paper's?", 4),
+        Bullets(items),
+        *text(quiet),
+    ]
+
+
+def _order_item(attack: str, rows: Sequence[Measured]) -> list[Prose]:
+    both = [
+        (row.method, row.robust, row.printed.boa)
+        for row in rows
+        if row.robust is not None and row.printed is not None
+    ]
+    if len(both) < 2:
+        return []
+    methods, ours, paper = zip(*both, strict=True)
+    leaders, theirs = _leaders(methods, ours), _leaders(methods, paper)
+    top = f"{leaders} in both" if leaders == theirs else f"{leaders} here, {theirs} in the paper"
+    correlation = rank_correlation(ours, paper)
+    rank = "" if correlation is None else f", rank correlation {share(correlation, 2)}"
+    same, compared = pairs_in_order(ours, paper)
+    ties = math.comb(len(both), 2) - compared
+    said = f"{same} of {compared} pairs {'is' if same == 1 else 'are'} in the paper's order{rank}"
+    return [
+        prose(
+            "**{attack}**, {methods} methods: {said}{ties}. Most robust: {top}.",
+            attack=attack_name(attack),
+            methods=len(both),
+            said=said if compared else "no pair can be compared",
+            ties=f"; in {ties} more, the two are equal in one of them" if ties else "",
+            top=top,
+        )
+    ]
+
+
+def _leaders(methods: Sequence[str], values: Sequence[float]) -> str:
+    """All that have the largest value."""
+    pairs = zip(methods, values, strict=True)
+    return " and ".join(method for method, value in pairs if value == max(values))
+
+
+# -- tables ------------------------------------------------------------------------------------
+
+
+def _whole_table(by_attack: dict[str, list[Measured]], printed: EmpiricalTable | None) -> Table:
     best = {attack: _best(rows) for attack, rows in by_attack.items()}
-    rows = []
-    for place, first in enumerate(by_attack[attacks[0]]):
-        cells: list[Cell] = []
-        for attack in attacks:
-            cells += _three(by_attack[attack][place], best[attack])
-        rows.append(row(first.method, *cells))
-    beside = f"Small: the paper's figure ({table.base}). " if table else ""
+    rows = [
+        (
+            under[0].method,
+            *(
+                cell
+                for attack, row in zip(by_attack, under, strict=True)
+                for cell in _three(row, best[attack])
+            ),
+        )
+        for under in zip(*by_attack.values(), strict=True)
+    ]
+    beside = f"Small: the paper's figure ({printed.base}). " if printed else ""
     bold = "Bold: the best that was run. " if max(best.values()) > (0,) else ""
-    texts = [one.counts.texts for some in by_attack.values() for one in some if one.counts]
+    texts = [row.counts.texts for some in by_attack.values() for row in some if row.counts]
     size = f"{min(texts):,} texts each. "
     if min(texts) != max(texts):
         size = f"{min(texts):,} to {max(texts):,} texts: figures over other texts compare badly. "
-    return Table(
-        caption="Cln, Boa and Succ, in percent",
-        columns=(
-            Column("method", numeric=False),
-            *(column for attack in attacks for column in columns(attack_name(attack), _FIGURES)),
-        ),
-        rows=tuple(rows),
-        notes=(f"{beside}{bold}{size}Intervals are in the folded tables below.",),
+    return table(
+        "Cln, Boa and Succ, in percent",
+        ["<method", *((attack_name(attack), _FIGURES) for attack in by_attack)],
+        rows,
+        [f"{beside}{bold}{size}Intervals are in the folded tables below."],
     )
 
 
@@ -170,74 +225,56 @@ def _best(rows: Sequence[Measured]) -> tuple[float, float, float]:
     counted = [row.counts for row in rows if row.counts is not None and row.counts.texts]
     if len(counted) < 2:
         return -1.0, -1.0, -1.0
-    clean = max((one.attempted / one.texts for one in counted), default=-1.0)
-    robust = max((one.held / one.texts for one in counted), default=-1.0)
-    least = min((one.succeeded / one.attempted for one in counted if one.attempted), default=-1.0)
-    return clean, robust, least
+    return (
+        max(counts.attempted / counts.texts for counts in counted),
+        max(counts.held / counts.texts for counts in counted),
+        min((one.succeeded / one.attempted for one in counted if one.attempted), default=-1.0),
+    )
 
 
-def _three(one: Measured, best: tuple[float, float, float]) -> list[Cell]:
-    printed = one.printed
+def _three(row: Measured, best: tuple[float, float, float]) -> list[Cell]:
     paper = ["", "", ""]
-    if printed is not None:
-        paper = [f"{value:.1f}" for value in (printed.cln, printed.boa, printed.succ)]
-    counts = one.counts
+    if row.printed is not None:
+        paper = [f"{value:.1f}" for value in (row.printed.cln, row.printed.boa, row.printed.succ)]
+    counts = row.counts
     if counts is None or not counts.texts:
         return [Cell("not run", beside=value, quiet=True) for value in paper]
-    pairs = (
+    shares = (
         (counts.attempted, counts.texts),
         (counts.held, counts.texts),
         (counts.succeeded, counts.attempted),
     )
     return [
         Cell(
-            f"{100 * part / total:.1f}" if total else DASH,
+            f"{100 * part / total:.1f}" if total else "–",
             beside=value,
             strong=bool(total) and part / total == top,
         )
-        for (part, total), value, top in zip(pairs, paper, best, strict=True)
+        for (part, total), value, top in zip(shares, paper, best, strict=True)
     ]
 
 
 def _details(attack: str, rows: Sequence[Measured]) -> Table:
-    shown = []
-    for one in rows:
-        counts, printed = one.counts, one.printed
-        if counts is None:
-            shown.append(row(one.method, *[not_run() for _ in range(6)]))
-            continue
-        moved = Cell(DASH, quiet=True)
-        if printed is not None and one.robust is not None:
-            moved = Cell(difference(one.robust - printed.boa))
-        gone = Cell(DASH, quiet=True)
-        if counts.rechecked:
-            gone = percent_cell(counts.vanished, counts.rechecked, counts.runs)
-        texts = str(counts.texts)
-        if counts.runs > 1:
-            texts += f" in {counts.runs} runs"
-        if counts.errors:
-            texts += f" (+{counts.errors} errors)"
-        shown.append(
-            row(
-                one.method,
-                texts,
-                percent_cell(counts.attempted, counts.texts, counts.runs),
-                percent_cell(counts.held, counts.texts, counts.runs),
-                moved,
-                percent_cell(counts.succeeded, counts.attempted, counts.runs),
-                gone,
-            )
-        )
-    return Table(
-        caption=attack_name(attack),
-        columns=(
-            Column("method", numeric=False),
-            Column("texts"),
-            Column("Cln"),
-            Column("Boa"),
-            Column("Boa less paper's"),
-            Column("Succ"),
-            Column("gone"),
-        ),
-        rows=tuple(shown),
-    )
+    titles = ["<method", "texts", "Cln", "Boa", "Boa less paper's", "Succ", "gone"]
+    return table(attack_name(attack), titles, [(row.method, *_detail(row)) for row in rows])
+
+
+def _detail(row: Measured) -> list[Cell]:
+    counts = row.counts
+    if counts is None:
+        return [NOT_RUN] * 6
+    moved = gone = NOTHING
+    if row.printed is not None and row.robust is not None:
+        moved = Cell(difference(row.robust - row.printed.boa))
+    if counts.rechecked:
+        gone = percent_cell(counts.vanished, counts.rechecked, counts.runs)
+    runs = f" in {counts.runs} runs" if counts.runs > 1 else ""
+    errors = f" (+{counts.errors} errors)" if counts.errors else ""
+    return [
+        Cell(f"{counts.texts}{runs}{errors}"),
+        percent_cell(counts.attempted, counts.texts, counts.runs),
+        percent_cell(counts.held, counts.texts, counts.runs),
+        moved,
+        percent_cell(counts.succeeded, counts.attempted, counts.runs),
+        gone,
+    ]

@@ -7,82 +7,65 @@ import statistics
 from collections.abc import Sequence
 
 from ranmask.paper.published import published
-from ranmask.paper.report.blocks import Block, Paragraph, Section, prose
-from ranmask.paper.report.condensed import Predicted, Reproduction
+from ranmask.paper.report.blocks import Section, text
 from ranmask.paper.report.counting import finished
-from ranmask.paper.report.symbols import DASH
-from ranmask.paper.report.tables import (
-    Cell,
-    Column,
-    Table,
-    columns,
-    not_run,
-    row,
-    share,
-    share_cell,
-)
+from ranmask.paper.report.tables import NOT_RUN, Cell, Table, quiet, share, share_cell, table
+from ranmask.paper.run_data import Predicted, Reproduction
 
 _NORMAL = 1.96  # standard errors on either side of a mean: 95 % where there are many texts
+_INTRODUCTION = """
+    Entropy says how undecided a vote is: 0 where all copies agree. A sharp vote gives an attacker
+    who watches scores nothing to follow, so it looks robust in a search without being so. The
+    paper gives averages in a footnote.
+    """
 
 
 def section(reproductions: Sequence[Reproduction]) -> Section | None:
     """The table; None where entropies were not asked for."""
-    chosen = [one for one in reproductions if one.kind == "entropy"]
-    if not chosen:
-        return None
-    blocks: list[Block] = [
-        Paragraph(
-            prose(
-                "Entropy says how undecided a vote is: 0 where all copies agree. A sharp vote "
-                "gives an attacker who watches scores nothing to follow, so it looks robust in a "
-                "search without being so. The paper gives averages in a footnote."
-            )
-        ),
-        *(_table(one) for one in chosen),
-    ]
-    return Section("How sharp the votes are", "entropy", tuple(blocks))
+    tables = [_table(run) for run in reproductions if run.kind == "entropy"]
+    blocks = [*text(_INTRODUCTION), *tables]
+    return Section("How sharp the votes are", "entropy", blocks) if tables else None
 
 
-def _table(one: Reproduction) -> Table:
-    paper = published().entropy
+def _table(run: Reproduction) -> Table:
+    paper = published().entropy.mean
     ours = {
         str(step.place["method"]): result
-        for step, result in finished(one, Predicted)
+        for step, result in finished(run, Predicted)
         if "method" in step.place and result.rows
     }
-    rows = []
-    for method in dict.fromkeys([*paper.mean, *ours]):
-        printed = paper.mean.get(method)
-        quiet = Cell("" if printed is None else share(printed), quiet=True)
-        result = ours.get(method)
-        if result is None:
-            rows.append(row(method, quiet, not_run(), not_run(), not_run(), not_run()))
-            continue
-        rows.append(
-            row(
+    return table(
+        "Mean entropy of predictions, in nats",
+        [
+            "<method",
+            "paper",
+            ("this run", ("of the votes", "of the mean scores", "accuracy", "texts")),
+        ],
+        [
+            (
                 method,
-                quiet,
-                _mean(result.vote_entropy),
-                Cell("no scores", quiet=True)
-                if result.score_entropy is None
-                else _mean(result.score_entropy),
-                share_cell(sum(result.correct), len(result.correct)),
-                str(len(result.rows)),
+                quiet(share(paper[method]) if method in paper else ""),
+                *_figures(ours.get(method)),
             )
-        )
-    return Table(
-        caption="Mean entropy of predictions, in nats",
-        columns=(
-            Column("method", numeric=False),
-            Column("paper"),
-            *columns("this run", ("of the votes", "of the mean scores", "accuracy", "texts")),
-        ),
-        rows=tuple(rows),
-        notes=(
+            for method in dict.fromkeys([*paper, *ours])
+        ],
+        [
             "The paper does not say which of the two it averages. Small: mean plus and minus 1.96 "
-            "standard errors; of the accuracy, the 95 % interval.",
-        ),
+            "standard errors; of the accuracy, the 95 % interval."
+        ],
     )
+
+
+def _figures(result: Predicted | None) -> list[Cell]:
+    if result is None:
+        return [NOT_RUN] * 4
+    scores = result.score_entropy
+    return [
+        _mean(result.vote_entropy),
+        quiet("no scores") if scores is None else _mean(scores),
+        share_cell(sum(result.correct), len(result.correct)),
+        Cell(str(len(result.rows))),
+    ]
 
 
 def _mean(values: Sequence[float]) -> Cell:
@@ -90,5 +73,4 @@ def _mean(values: Sequence[float]) -> Cell:
     if len(values) < 2:
         return Cell(share(mean))
     error = _NORMAL * statistics.stdev(values) / math.sqrt(len(values))
-    low, high = max(0.0, mean - error), mean + error
-    return Cell(share(mean), interval=f"{share(low)}{DASH}{share(high)}")
+    return Cell(share(mean), interval=f"{share(max(0.0, mean - error))}–{share(mean + error)}")

@@ -15,9 +15,10 @@ from ranmask.paper.report.blocks import (
     Strip,
     Tile,
     prose,
+    text,
 )
-from ranmask.paper.report.condensed import Certified, Predicted, Reproduction
 from ranmask.paper.report.counting import (
+    Attacks,
     attack_name,
     certified_at,
     corpus_name,
@@ -28,116 +29,111 @@ from ranmask.paper.report.counting import (
     reading,
     summary,
 )
-from ranmask.paper.report.sections import betas, certified, empirical, provenance, rates
-from ranmask.paper.report.sections.certified_tables import ByRate
-from ranmask.paper.report.symbols import BETA, MINUS
-from ranmask.paper.report.tables import Cell, percent_cell, share, share_cell, whole
+from ranmask.paper.report.sections import betas, certified, empirical, rates
+from ranmask.paper.report.tables import percent_cell, share, share_cell, whole
+from ranmask.paper.run_data import Certified, Predicted, Reproduction
+
+_SMOKE = """
+    > This is a **smoke** run: a few texts and a small model, to see that everything works. Its
+    figures say little; look at the intervals.
+    """
+_ABSENT = """
+    > **{absent} of {steps} steps** were not run or failed; the last section says which and why.
+    """
 
 
 def section(reproductions: Sequence[Reproduction]) -> Section:
     """Each reproduction in a few lines."""
     blocks: list[Block] = []
-    for one in reproductions:
+    for run in reproductions:
         if len(reproductions) > 1:
-            blocks.append(Heading(one.title))
-        if one.about:
-            blocks.append(Paragraph((Span(one.about),)))
-        tiles = _tiles(one)
-        if tiles:
-            blocks.append(Strip(tiles))
-        blocks += _warnings(one)
-    return Section("What this is", "overview", tuple(blocks))
+            blocks.append(Heading(run.title))
+        if run.about:
+            blocks.append(Paragraph((Span(run.about),)))
+        tiles = _tiles(run)
+        blocks += [Strip(tiles)] if tiles else []
+        blocks += text(_SMOKE) if run.size == "smoke" else []
+        if run.missing:
+            blocks += text(_ABSENT, absent=len(run.missing), steps=len(run.steps))
+    return Section("What this is", "overview", blocks)
 
 
 def one_sentence(reproductions: Sequence[Reproduction]) -> Prose:
     """The report in one sentence."""
-    steps = [step for one in reproductions for step in one.steps]
-    done = sum(step.state == "done" for step in steps)
+    steps = [step for run in reproductions for step in run.steps]
+    several = len(reproductions) > 1
     if not steps:
         return prose("The RanMASK paper's arithmetic, done again from its own numbers.")
     if only_runs(reproductions):
         return prose(
             "What ranmask measured, in {runs}: every share with its interval, and what is proved.",
-            runs="one run" if len(reproductions) == 1 else f"{len(reproductions)} runs",
+            runs=f"{len(reproductions)} runs" if several else "one run",
         )
-    what = f"{len(reproductions)} parts" if len(reproductions) > 1 else "one part"
     return prose(
-        "{what} of the RanMASK paper, run again with ranmask: {done} of {steps} steps done, every "
-        "figure beside the paper's, and every radius beside what is proved.",
-        what=what[0].upper() + what[1:],
-        done=done,
+        """{what} of the RanMASK paper, run again with ranmask: {done} of {steps} steps done, every
+        figure beside the paper's, and every radius beside what is proved.""",
+        what=f"{len(reproductions)} parts" if several else "One part",
+        done=sum(step.state == "done" for step in steps),
         steps=len(steps),
     )
 
 
 def only_runs(reproductions: Sequence[Reproduction]) -> bool:
     """Whether none of them stands for a table or figure of the paper."""
-    return all(one.steps and not one.paper for one in reproductions)
+    return all(run.steps and not run.paper for run in reproductions)
 
 
-def _tiles(one: Reproduction) -> tuple[Tile, ...]:
-    if one.kind == "certified":
-        return _certified_tiles(one)
-    if one.kind == "empirical":
-        return _empirical_tiles(one)
-    if one.kind == "beta":
-        return tuple(
+def _tiles(run: Reproduction) -> list[Tile]:
+    if run.kind == "certified":
+        return _certified_tiles(run)
+    if run.kind == "empirical":
+        return _empirical_tiles(run)
+    if run.kind == "beta":
+        return [
             Tile(
                 share(max(betas.largest_gap(result) for result in by_rate.values())),
-                f"largest {BETA} {MINUS} p_c found",
+                "largest β − p_c found",
                 corpus_name(corpus),
             )
-            for corpus, by_rate in betas.results(one).items()
-        )
-    if one.kind == "rates":
-        return _rate_tiles(one)
-    if one.kind == "entropy":
-        found = [result for _, result in finished(one, Predicted) if result.rows]
-        return (Tile(str(len(found)), "ensembles measured"),) if found else ()
-    if one.name == "headline-averages":
-        figures = recomputed()
-        agreeing = sum(figure.agrees for figure in figures)
-        return (Tile(f"{agreeing} of {len(figures)}", "averages follow from the tables"),)
-    return ()
+            for corpus, by_rate in betas.results(run).items()
+        ]
+    if run.kind == "rates":
+        return _rate_tiles(run)
+    if run.kind == "entropy":
+        found = [result for _, result in finished(run, Predicted) if result.rows]
+        return [Tile(str(len(found)), "ensembles measured")] if found else []
+    if run.name == "headline-averages":
+        agree = [figure.agrees for figure in recomputed()]
+        return [Tile(f"{sum(agree)} of {len(agree)}", "averages follow from the tables")]
+    return []
 
 
-def _certified_tiles(one: Reproduction) -> tuple[Tile, ...]:
-    results = certified.results_by_rate(one)
+def _certified_tiles(run: Reproduction) -> list[Tile]:
+    results = certified.results_by_rate(run)
     if not results:
-        return ()
+        return []
     rate = certified.best_rate(results)
     result = results[rate]
     exact = result.readings[0]
     figures = summary(result, exact)
-    median, interval = figures.median_radius, median_interval(exact)
-    spread = ""
-    if interval is not None:
-        spread = f"95 %: {whole(interval[0])} to {whole(interval[1])}"
+    median, ends = figures.median_radius, median_interval(exact)
+    spread = "" if ends is None else f"95 %: {whole(ends[0])} to {whole(ends[1])}"
+    several = f", {masked(rate)}, where most is certified"
+    alone = "" if rate is None else f", {masked(rate)}"
+    one_word = certified_at(exact, 1)
     tiles = [
-        _share_tile(share_cell(figures.correct, figures.texts), _accuracy(results, rate)),
-        Tile(whole(median), f"{_words(median)} {_worth(result)} at the median", spread),
         _share_tile(
-            share_cell(certified_at(exact, 1), figures.texts), "of texts certified at 1 word"
+            figures.correct, figures.texts, f"accuracy{several if len(results) > 1 else alone}"
         ),
+        Tile(whole(median), f"{_words(median)} {_worth(result)} at the median", spread),
+        _share_tile(one_word, figures.texts, "of texts certified at 1 word"),
     ]
     printed = reading(result, "paper-as-printed")
     if printed is not None:
         claimed = summary(result, printed).median_radius
-        tiles.append(
-            Tile(
-                whole(claimed),
-                f"{_words(claimed)} claimed by the paper's way of counting",
-                "no guarantee",
-            )
-        )
-    return tuple(tiles)
-
-
-def _accuracy(results: ByRate, rate: float | None) -> str:
-    """What the first tile shows, and why it is this rate."""
-    if len(results) > 1:
-        return f"accuracy, {masked(rate)}, where most is certified"
-    return "accuracy" if rate is None else f"accuracy, {masked(rate)}"
+        label = f"{_words(claimed)} claimed by the paper's way of counting"
+        tiles.append(Tile(whole(claimed), label, "no guarantee"))
+    return tiles
 
 
 def _words(count: int | None) -> str:
@@ -154,64 +150,35 @@ def _worth(result: Certified) -> str:
     return "proved" if first.certificate == "exact" else "certified"
 
 
-def _empirical_tiles(one: Reproduction) -> tuple[Tile, ...]:
+def _empirical_tiles(run: Reproduction) -> list[Tile]:
     tiles = []
-    for attack, rows in empirical.measured(one).items():
-        run = [measured for measured in rows if measured.robust is not None]
-        if not run:
+    for attack, rows in empirical.measured(run).items():
+        ran = [row for row in rows if row.robust is not None]
+        best = max(ran, key=lambda row: row.robust or 0.0, default=None)
+        if best is None or best.counts is None:
             continue
-        best = max(run, key=lambda measured: measured.robust or 0.0)
-        if best.counts is None:
-            continue
-        cell = percent_cell(best.counts.held, best.counts.texts, best.counts.runs)
-        as_good = sum(measured.robust == best.robust for measured in run) - 1
+        as_good = sum(row.robust == best.robust for row in ran) - 1
         method = best.method + (f" and {as_good} more" if as_good else "")
-        label = "still right under" if len(run) == 1 else f"best of {len(run)} methods under"
-        note = f"{method}; 95 %: {cell.interval}"
-        tiles.append(Tile(f"{cell.text} %", f"{label} {attack_name(attack)}", note))
-    return tuple(tiles)
+        label = "still right under" if len(ran) == 1 else f"best of {len(ran)} methods under"
+        tiles.append(_held_tile(best.counts, f"{label} {attack_name(attack)}", method))
+    return tiles
 
 
-def _rate_tiles(one: Reproduction) -> tuple[Tile, ...]:
+def _rate_tiles(run: Reproduction) -> list[Tile]:
     tiles = []
-    for (ensemble, attack), line in rates.counts(one).items():
-        known = {rate: counted for rate, counted in line.items() if counted.texts}
-        if known and attack == "textfooler":
-            best = max(known, key=lambda rate: (known[rate].held / known[rate].texts, -rate))
-            cell = percent_cell(known[best].held, known[best].texts, known[best].runs)
+    for (ensemble, attack), line in rates.counts(run).items():
+        if line and attack == "textfooler":
+            best = max(line, key=lambda rate: (line[rate].held / line[rate].texts, -rate))
             label = f"best robust accuracy, {ensemble}, {attack_name(attack)}"
-            note = f"at {rate_name(best)} masked; 95 %: {cell.interval}"
-            tiles.append(Tile(f"{cell.text} %", label, note))
-    return tuple(tiles)
+            tiles.append(_held_tile(line[best], label, f"at {rate_name(best)} masked"))
+    return tiles
 
 
-def _share_tile(cell: Cell, label: str) -> Tile:
+def _held_tile(counts: Attacks, label: str, note: str) -> Tile:
+    cell = percent_cell(counts.held, counts.texts, counts.runs)
+    return Tile(f"{cell.text} %", label, f"{note}; 95 %: {cell.interval}")
+
+
+def _share_tile(part: int, total: int, label: str) -> Tile:
+    cell = share_cell(part, total)
     return Tile(cell.text, label, f"95 %: {cell.interval}" if cell.interval else "")
-
-
-def _warnings(one: Reproduction) -> list[Block]:
-    blocks: list[Block] = []
-    if one.size == "smoke":
-        blocks.append(
-            Paragraph(
-                prose(
-                    "This is a **smoke** run: a few texts and a small model, to see that "
-                    "everything works. Its figures say little; look at the intervals."
-                ),
-                tone="warning",
-            )
-        )
-    absent = provenance.missing(one)
-    if absent:
-        blocks.append(
-            Paragraph(
-                prose(
-                    "**{absent} of {steps} steps** were not run or failed; the last section says "
-                    "which and why.",
-                    absent=len(absent),
-                    steps=len(one.steps),
-                ),
-                tone="warning",
-            )
-        )
-    return blocks

@@ -6,85 +6,63 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from ranmask.paper.report.blocks import (
-    Block,
-    Bullets,
-    Code,
-    Fold,
-    Heading,
-    Paragraph,
-    Prose,
-    Section,
-    Span,
-    prose,
-)
-from ranmask.paper.report.condensed import Attacked, Examples, Reproduction, Step, Trained
+from ranmask.paper.report.blocks import Block, Bullets, Code, Fold, Heading, Section, Span, text
 from ranmask.paper.report.counting import attack_name
-from ranmask.paper.report.symbols import DASH
-from ranmask.paper.report.tables import Cell, Column, Table, row
+from ranmask.paper.report.tables import Cell, Table, table
+from ranmask.paper.run_data import Attacked, Examples, Reproduction, Step, Trained
 
 _STATES = {"done": "done", "failed": "failed", "todo": "not run"}
+_RUN = """
+    `{name}`, size **{size}**: {done} of {steps} steps done, {seconds}. Machine: {machine}.
+    """
 
 
 def section(reproductions: Sequence[Reproduction]) -> Section:
     """One part for each reproduction."""
     blocks: list[Block] = []
-    for one in reproductions:
-        blocks += [Heading(one.title), *_reproduction(one)]
-    return Section("What was run", "provenance", tuple(blocks))
+    for run in reproductions:
+        blocks += [Heading(run.title), *_reproduction(run)]
+    return Section("What was run", "provenance", blocks)
 
 
-def missing(reproduction: Reproduction) -> list[Step]:
-    """Steps without a result."""
-    return [step for step in reproduction.steps if step.state != "done"]
-
-
-def _reproduction(one: Reproduction) -> list[Block]:
-    if not one.steps:
-        return [Paragraph(prose("Nothing: all of it follows from numbers that the paper prints."))]
-    blocks: list[Block] = [
-        Paragraph(
-            prose(
-                "`{name}`, size **{size}**: {done} of {steps} steps done, {seconds}. "
-                "Machine: {machine}.",
-                name=one.name,
-                size=one.size,
-                done=len(one.steps) - len(missing(one)),
-                steps=len(one.steps),
-                seconds=_in_all([step.seconds for step in one.steps]),
-                machine=_spelt(one.machine) or "not recorded",
-            )
-        )
-    ]
-    notes = list(dict.fromkeys(_notes(one)))
-    if notes:
-        blocks.append(Bullets(tuple((Span(note),) for note in notes)))
-    absent = missing(one)
-    if absent:
+def _reproduction(run: Reproduction) -> list[Block]:
+    if not run.steps:
+        return text("Nothing: all of it follows from numbers that the paper prints.")
+    known = [step.seconds for step in run.steps if step.seconds is not None]
+    machine = ", ".join(f"{key} {_value(value)}" for key, value in run.machine.items())
+    blocks = text(
+        _RUN,
+        name=run.name,
+        size=run.size,
+        done=len(run.steps) - len(run.missing),
+        steps=len(run.steps),
+        seconds=f"{_seconds(sum(known))} in all" if known else "time not recorded",
+        machine=machine or "not recorded",
+    )
+    notes = list(dict.fromkeys(_notes(run)))
+    blocks += [Bullets([(Span(note),) for note in notes])] if notes else []
+    if run.missing:
+        blocks += text("**Not run.** What follows from these steps is missing above:")
         blocks.append(
-            Paragraph(prose("**Not run.** What follows from these steps is missing above:"))
+            Bullets([(Span(step.name, "code"), Span(_reason(step))) for step in run.missing])
         )
-        blocks.append(Bullets(tuple(_reason(step) for step in absent)))
-    if one.settings:
-        settings = tuple(row(key, _value(value)) for key, value in one.settings.items())
-        two = (Column("setting", numeric=False), Column("value", numeric=False))
-        blocks.append(Fold("Settings", (Table("As the recipe gave them", two, settings),)))
-    blocks.append(Fold("Steps", (_steps(one),)))
-    commands = tuple(step.command for step in one.steps if step.command)
-    if commands:
-        blocks.append(Fold("Commands", (Code(commands),)))
-    return blocks
+    if run.settings:
+        settings = [(key, _value(value)) for key, value in run.settings.items()]
+        shown = table("As the recipe gave them", ["<setting", "<value"], settings)
+        blocks.append(Fold("Settings", [shown]))
+    blocks.append(Fold("Steps", [_steps(run)]))
+    commands = [step.command for step in run.steps if step.command]
+    return [*blocks, Fold("Commands", [Code(commands)])] if commands else blocks
 
 
-def _notes(one: Reproduction) -> Iterator[str]:
+def _notes(run: Reproduction) -> Iterator[str]:
     """What the data were, partial ones by name."""
-    for step in one.steps:
-        sources: list[tuple[str, object]] = [("measured on", step.data)]
+    for step in run.steps:
+        what, source = "measured on", step.data
         if isinstance(step.result, Trained):
-            sources = [("trained on", step.result.run.get("train"))]
-        for what, source in sources:
-            if isinstance(source, Mapping) and source.get("name"):
-                yield f"{what} {_source(source)}"
+            what, source = "trained on", step.result.run.get("train")
+        if isinstance(source, Mapping) and source.get("name"):
+            yield f"{what} {_source(source)}"
         asked = str(step.place.get("attack", ""))
         if isinstance(step.result, Attacked) and asked and step.result.attack != asked:
             yield f"{attack_name(asked)} was run as {step.result.attack}"
@@ -94,60 +72,45 @@ def _source(source: Mapping[str, Any]) -> str:
     parts = [str(source["name"])]
     if source.get("split"):
         parts.append(str(source["split"]))
-    spelt = ", ".join(parts)
     if isinstance(source.get("rows"), int):
-        spelt += f", {source['rows']:,} rows"
+        parts.append(f"{source['rows']:,} rows")
+    spelt = ", ".join(parts)
     return f"{spelt}: {source['note']}" if source.get("note") else spelt
 
 
-def _reason(step: Step) -> Prose:
-    state = "failed" if step.state == "failed" else "not run"
-    reason = step.error or ("no reason recorded" if step.state == "failed" else "not started")
-    return (Span(step.name, "code"), Span(f", {state}: {reason}"))
+def _reason(step: Step) -> str:
+    nothing = "no reason recorded" if step.state == "failed" else "not started"
+    return f", {_STATES[step.state]}: {step.error or nothing}"
 
 
-def _steps(one: Reproduction) -> Table:
-    rows = []
-    for step in one.steps:
-        texts, errors = _texts(step)
-        rows.append(
-            row(
+def _steps(run: Reproduction) -> Table:
+    return table(
+        "Each step is an ordinary ranmask command",
+        ["<step", "<measures", "<state", "texts", "errors", "time"],
+        [
+            (
                 step.name,
                 step.measures,
                 Cell(_STATES[step.state], strong=step.state != "done"),
-                texts,
-                errors,
-                DASH if step.seconds is None else _seconds(step.seconds),
+                *_texts(step),
+                "–" if step.seconds is None else _seconds(step.seconds),
             )
-        )
-    return Table(
-        caption="Each step is an ordinary ranmask command",
-        columns=(
-            Column("step", numeric=False),
-            Column("measures", numeric=False),
-            Column("state", numeric=False),
-            Column("texts"),
-            Column("errors"),
-            Column("time"),
-        ),
-        rows=tuple(rows),
+            for step in run.steps
+        ],
     )
 
 
 def _texts(step: Step) -> tuple[str, str]:
-    result = step.result
-    if result is None or isinstance(result, Trained):
-        return DASH, DASH
-    if isinstance(result, Examples):
-        return str(len(result.lines)), "0"
-    statuses: Sequence[str] = getattr(result, "statuses", ())
-    errors = getattr(result, "errors", 0) + statuses.count("error")
-    return str(len(result.rows)), str(errors)
-
-
-def _in_all(seconds: Sequence[float | None]) -> str:
-    known = [one for one in seconds if one is not None]
-    return f"{_seconds(sum(known))} in all" if known else "time not recorded"
+    """How many texts a step had, and how many of them have errors."""
+    match step.result:
+        case None | Trained():
+            return "–", "–"
+        case Examples(lines):
+            return str(len(lines)), "0"
+        case Attacked(rows=rows, statuses=statuses):
+            return str(len(rows)), str(statuses.count("error"))
+        case result:
+            return str(len(result.rows)), str(result.errors)
 
 
 def _seconds(seconds: float) -> str:
@@ -156,10 +119,6 @@ def _seconds(seconds: float) -> str:
     minutes, left = divmod(round(seconds), 60)
     hours, minutes = divmod(minutes, 60)
     return f"{hours} h {minutes} min" if hours else f"{minutes} min {left} s"
-
-
-def _spelt(values: Mapping[str, Any]) -> str:
-    return ", ".join(f"{key} {_value(value)}" for key, value in values.items())
 
 
 def _value(value: object) -> str:

@@ -1,0 +1,363 @@
+"""Many texts attacked in lock-step: what all searches ask is answered in full batches.
+
+Guarantee: **what happens to a text does not depend on what is attacked with it.**  Searches are
+independent; each draws random numbers of its own; a victim gives the same answer to the same text.
+So queries, changes and outcomes are the same for any number of texts at once.  (A model's rounding
+errors are the exception that `victims` makes small.)
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from ranmask.attacks.outcome import AttackOutcome, changes_between
+from ranmask.attacks.recipe import AttackRecipe, Budget
+from ranmask.attacks.steps import (
+    Attempt,
+    EncodeSentences,
+    FillMask,
+    QueryModel,
+    QueryResult,
+    Steps,
+)
+from ranmask.attacks.tokenization import tokenize
+from ranmask.attacks.victims import PlainVictim, Question, Victim
+from ranmask.errors import ClassifierError, OptionError, RanmaskError, TextError
+from ranmask.words import Document, Text, document, split
+
+_AHEAD = 4  # finished texts that may wait for a slow one, as a multiple of those at work
+_FAILURES_IN_A_ROW = 20
+_MASKINGS = 20  # random maskings under which an adversarial text is looked at again
+_MASKED_SHARE = Fraction(1, 10)
+
+
+@dataclass(frozen=True)
+class Target:
+    """A text to attack: ``number`` names it, and its random choices follow from it.
+
+    ``read`` is the text's document, where it is known.
+    """
+
+    number: int
+    text: Text | None
+    label: int | None
+    error: str | None = None
+    read: Document | None = None
+
+
+@dataclass
+class _Search:
+    """A search that waits for the answer to a `Step`."""
+
+    attempt: Attempt
+    steps: Steps[AttackOutcome]
+    waiting: Any
+
+
+@dataclass
+class AttackLoop:
+    """Attacks texts with one recipe.
+
+    Args:
+        victim: What is attacked.
+        recipe: How.
+        budget: Most words that may change; the recipe's own where None.
+        most_queries: Queries a text, after which its search ends; None: no limit.
+        together: How many texts are attacked in lock-step.
+        seed: Fixes every random choice.
+    """
+
+    victim: Victim
+    recipe: AttackRecipe
+    budget: Budget = None
+    most_queries: int | None = None
+    together: int = 64
+    seed: int = 0
+    _running: dict[int, _Search] = field(default_factory=dict, init=False, repr=False)
+    _finished: dict[int, AttackOutcome] = field(default_factory=dict, init=False, repr=False)
+    # Texts that the victim failed on since it last answered for any, in that order.
+    _failed: dict[int, ClassifierError] = field(default_factory=dict, init=False, repr=False)
+    _answered: bool = field(default=False, init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        if self.budget is None:
+            self.budget = self.recipe.budget
+        for name in ("together", "most_queries"):
+            value = getattr(self, name)
+            if value is not None and not (isinstance(value, int) and value >= 1):
+                raise OptionError(f"{name} must be a whole number of at least 1, not {value!r}")
+        known = self.budget is None or self.budget in ("radius", "radius+1")
+        if not known and not (isinstance(self.budget, int) and self.budget >= 0):
+            raise OptionError(
+                f"budget must be a number of words, 'radius' or 'radius+1', not {self.budget!r}"
+            )
+        if self._certifies:
+            self.victim.certify([])  # says why not, where it cannot
+        if isinstance(self.budget, str):
+            # A radius counts words of the hypothesis, and assumes that the premise stays.
+            self.recipe = replace(self.recipe, frozen_premise=True)
+
+    @property
+    def _certifies(self) -> bool:
+        return self.recipe.ranking.needs_certificate or isinstance(self.budget, str)
+
+    def run(self, targets: Iterable[Target], *, in_order: bool = True) -> Iterator[AttackOutcome]:
+        """Attack texts; one outcome for each, in their order, or as they finish.
+
+        A text that cannot be attacked gets an outcome with an error.  When the victim fails for
+        many texts in a row it is broken, not they: `ClassifierError`, and none of those texts
+        has an outcome yet, so that a later run attacks them again.
+        """
+        waiting = iter(targets)
+        order: list[int] = []
+        self._running, self._finished, self._failed = {}, {}, {}
+        self._answered = False
+        while True:
+            room = self.together - len(self._running)
+            if self._running:  # not too many that wait for a slow one
+                room = min(room, _AHEAD * self.together - len(order) + len(self._failed))
+            new = list(itertools.islice(waiting, max(0, room)))
+            self._start(new)
+            order += [target.number for target in new]
+            if not order:
+                break
+            if self._running:
+                self._round()
+            last = not self._running and room > len(new)
+            never_worked = last and self._failed and not self._answered
+            if len(self._failed) >= _FAILURES_IN_A_ROW or never_worked:
+                number, fault = list(self._failed.items())[-1]
+                raise ClassifierError(
+                    f"stopped at text {number}: the victim failed on {len(self._failed)} texts in "
+                    f"a row, last with: {fault.reason}"
+                )
+            if last:
+                self._failed = {}  # no more texts: those few failures were the texts' own
+            for number in self._ready(order, in_order):
+                order.remove(number)
+                yield self._finished.pop(number)
+
+    def _ready(self, order: Sequence[int], in_order: bool) -> list[int]:
+        """The texts whose outcomes may be told now; a failure waits until another is answered."""
+
+        def told(number: int) -> bool:
+            return number in self._finished and number not in self._failed
+
+        return list(itertools.takewhile(told, order) if in_order else filter(told, order))
+
+    def _start(self, targets: Sequence[Target]) -> None:
+        """Begin to attack."""
+        attempts = []
+        numbers = {*self._running, *self._finished}
+        for target in targets:
+            if target.number in numbers:
+                raise OptionError(f"two texts have the number {target.number}: number them apart")
+            numbers.add(target.number)
+            try:
+                attempts.append(self._attempt(target))
+            except RanmaskError as error:
+                self._finish(target, error)
+        certificates = self._answers(attempts, self._certify)
+        for attempt, certificate in zip(attempts, certificates, strict=True):
+            if isinstance(certificate, RanmaskError):
+                self._end(attempt, certificate)
+                continue
+            attempt.certificate = certificate
+            if isinstance(self.budget, str):
+                attempt.budget = (certificate.radius or 0) + (self.budget == "radius+1")
+            steps = self._course(attempt)
+            self._running[attempt.number] = _Search(attempt, steps, next(steps))
+
+    def _attempt(self, target: Target) -> Attempt:
+        if target.error is not None or target.text is None or target.label is None:
+            raise OptionError(target.error or "no text, or no label")
+        read = target.read or document(target.text)
+        labels = self.victim.labels
+        if labels is not None:
+            _check_class(target.label, len(labels))
+        budget = self.budget if isinstance(self.budget, int) else None
+        text = tokenize(target.text, self.recipe.tokenization, read)
+        return Attempt(
+            target.number, text, target.label, self.seed, budget, most_queries=self.most_queries
+        )
+
+    def _certify(self, attempts: Sequence[Attempt]) -> Sequence[Any]:
+        if not self._certifies:
+            return [None] * len(attempts)
+        return self.victim.certify([attempt.original.document for attempt in attempts])
+
+    def _course(self, attempt: Attempt) -> Steps[AttackOutcome]:
+        """Ask about the clean text, search, and look at what was found again."""
+        original = attempt.original
+        [clean] = yield QueryModel((original,), near=original)
+        found = clean
+        if not clean.flipped:
+            found = yield from self.recipe.search.run(attempt, self.recipe, clean)
+        return self._outcome(attempt, clean, found)
+
+    def _outcome(self, attempt: Attempt, clean: QueryResult, found: QueryResult) -> AttackOutcome:
+        original = attempt.original
+        changes = changes_between(original.text, found.text.text)
+        skipped, succeeded = clean.flipped, found.flipped and not clean.flipped
+        if succeeded and attempt.budget is not None and len(changes) > attempt.budget:
+            raise AssertionError(f"{len(changes)} words changed, allowed were {attempt.budget}")
+        premise = () if self.recipe.frozen_premise else original.parts[:-1]
+        return AttackOutcome(
+            number=attempt.number,
+            text=original.text,
+            label=attempt.label,
+            status="skipped" if skipped else "succeeded" if succeeded else "failed",
+            adversarial=None if skipped else found.text.text,
+            clean_label=clean.label,
+            final_label=None if skipped else found.label,
+            queries=attempt.queries,
+            words=len(original.document.words) + sum(len(split(part)) for part in premise),
+            words_changed=len(changes),
+            changes=changes,
+            budget=attempt.budget,
+            radius=None if attempt.certificate is None else attempt.certificate.radius,
+            clean_share=_share(clean),
+            final_share=None if skipped else _share(found),
+            entropy=sum(-share * math.log(share) for share in attempt.clean_shares if share > 0),
+            rechecked=self._rechecked(attempt, found.text.document) if succeeded else None,
+            reverted=self._reverted(attempt, found.text.document) if succeeded else None,
+        )
+
+    @cached_property
+    def _again(self) -> Victim | None:
+        return self.victim.again()
+
+    def _rechecked(self, attempt: Attempt, text: Document) -> bool:
+        """Whether the adversarial text is wrong on fresh masks too."""
+        if self._again is None:
+            return True
+        answers = self._again.answer([Question(attempt.number, text, text)])
+        return int(answers.labels[0]) != attempt.label
+
+    def _reverted(self, attempt: Attempt, text: Document) -> float | None:
+        """How often the adversarial text is right again when a few words are masked."""
+        if not isinstance(self.victim, PlainVictim):
+            return None
+        labels = self.victim.under_masks(text, _MASKED_SHARE, _MASKINGS, self.seed)
+        return None if labels is None else float((labels == attempt.label).mean())
+
+    def _round(self) -> None:
+        """Answer every waiting step once; the victim is asked when all searches wait for it."""
+        answers = {EncodeSentences: self._encode, FillMask: self._fill, QueryModel: self._query}
+        waiting: dict[type, list[_Search]] = {kind: [] for kind in answers}
+        for search in self._running.values():
+            waiting[type(search.waiting)].append(search)
+        if waiting[EncodeSentences] or waiting[FillMask]:
+            waiting[QueryModel] = []
+        for kind, answer in answers.items():
+            results = self._answers(waiting[kind], answer)
+            for search, result in zip(waiting[kind], results, strict=True):
+                self._advance(search, result)
+
+    def _advance(self, search: _Search, result: Any) -> None:
+        try:
+            if isinstance(result, RanmaskError):
+                raise result
+            if isinstance(search.waiting, QueryModel):
+                # The victim works: failures so far were those texts' own.
+                self._answered, self._failed = True, {}
+            search.waiting = search.steps.send(result)
+        except StopIteration as stop:
+            self._end(search.attempt, stop.value)
+        except RanmaskError as error:
+            self._end(search.attempt, error)
+
+    def _end(self, attempt: Attempt, result: AttackOutcome | RanmaskError) -> None:
+        self._running.pop(attempt.number, None)
+        self.victim.forget(attempt.number)
+        self._finish(Target(attempt.number, attempt.original.text, attempt.label), result)
+
+    def _finish(self, target: Target, result: AttackOutcome | RanmaskError) -> None:
+        if isinstance(result, ClassifierError):
+            self._failed[target.number] = result
+        if isinstance(result, RanmaskError):
+            texts_own = ClassifierError | TextError
+            reason = result.reason if isinstance(result, texts_own) else str(result)
+            result = AttackOutcome(target.number, target.text, target.label, "error", error=reason)
+        self._finished[target.number] = result
+
+    def _answers(
+        self, items: Sequence[Any], answer: Callable[[Sequence[Any]], Sequence[Any]]
+    ) -> list[Any]:
+        """Answers for all; where that fails, for each by itself, so that only one is lost."""
+        try:
+            return list(answer(items)) if items else []
+        except RanmaskError as error:
+            if len(items) == 1:
+                return [error]
+            return [result for item in items for result in self._answers([item], answer)]
+
+    def _query(self, searches: Sequence[_Search]) -> list[list[QueryResult] | RanmaskError]:
+        questions: list[Question] = []
+        counts = []
+        for search in searches:
+            texts = search.waiting.texts[: search.attempt.queries_left]
+            near = search.waiting.near.document
+            questions += [Question(search.attempt.number, text.document, near) for text in texts]
+            counts.append(len(texts))
+        if not questions:
+            return [[] for _ in searches]
+        answers = self.victim.answer(questions)
+        rows = zip(answers.labels.tolist(), answers.shares, strict=True)
+        results: list[list[QueryResult] | RanmaskError] = []
+        for search, count in zip(searches, counts, strict=True):
+            own = list(itertools.islice(rows, count))
+            try:
+                _check_class(search.attempt.label, answers.shares.shape[1])
+                results.append(_results(search.attempt, search.waiting, own))
+            except OptionError as error:
+                results.append(error)
+            search.attempt.queries += count
+        return results
+
+    def _encode(self, searches: Sequence[_Search]) -> list[Any]:
+        if self.recipe.sentence_encoder is None:
+            raise OptionError(f"the recipe {self.recipe.name} needs a sentence_encoder")
+        asked = [search.waiting.sentences for search in searches]
+        vectors = self.recipe.sentence_encoder.encode(list(itertools.chain(*asked)))
+        return np.split(vectors, np.cumsum([len(sentences) for sentences in asked])[:-1])
+
+    def _fill(self, searches: Sequence[_Search]) -> list[Any]:
+        if self.recipe.masked_lm is None:
+            raise OptionError(f"the recipe {self.recipe.name} needs a masked_lm")
+        texts = [search.waiting.text for search in searches]
+        return self.recipe.masked_lm.top_tokens(texts, searches[0].waiting.count)
+
+
+def _check_class(label: int, classes: int) -> None:
+    if not 0 <= label < classes:
+        raise OptionError(
+            f"label {label} is not a class of the victim: they are 0 to {classes - 1}"
+        )
+
+
+def _results(
+    attempt: Attempt, step: QueryModel, rows: Sequence[tuple[int, Any]]
+) -> list[QueryResult]:
+    results = []
+    for text, (label, shares) in zip(step.texts, rows, strict=False):
+        if not attempt.clean_shares:
+            attempt.clean_shares = shares.tolist()
+        score = lead = None
+        if not step.labels_only:
+            own = float(shares[attempt.label])
+            score, lead = 1 - own, float(np.delete(shares, attempt.label).max()) - own
+        results.append(QueryResult(text, label, label != attempt.label, score, lead))
+    return results
+
+
+def _share(result: QueryResult) -> float | None:
+    return None if result.score is None else 1 - result.score

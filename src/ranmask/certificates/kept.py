@@ -1,0 +1,107 @@
+"""How many words stay visible, and which choices of kept sets there are.
+
+The only place that computes ``k``, the number of kept words: sampling, training and certification
+all call `kept_count`.  It imports no numpy, so that `ranmask.options` does not either.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from numbers import Integral
+from typing import Literal, TypeAlias, get_args
+
+from ranmask.errors import OptionError
+
+FamilyChoice: TypeAlias = Literal["auto", "all", "sampled", "windows", "distinct"]
+FAMILY_CHOICES: tuple[str, ...] = get_args(FamilyChoice)
+
+Sampling: TypeAlias = Literal["fixed", "fresh", "lm"]
+"""Whether kept sets follow from the number of words, or are drawn for each text."""
+SAMPLINGS: tuple[Sampling, ...] = get_args(Sampling)
+
+
+@dataclass(frozen=True)
+class Retention:
+    """How many words stay visible: a fixed number, or a share of the text.
+
+    Exactly one of the two is given.  ``keep`` words are kept of every text (all of them, where
+    the text is shorter); or a share ``mask_rate`` is hidden, as in the paper.
+    """
+
+    keep: int | None = None
+    mask_rate: float | None = None
+
+    def __post_init__(self) -> None:
+        if (self.keep is None) == (self.mask_rate is None):
+            raise OptionError(
+                "give exactly one of keep and mask_rate"
+                + (", not both" if self.mask_rate is not None else ": there is neither"),
+                "keep",
+            )
+        if self.keep is not None and not (
+            isinstance(self.keep, Integral) and not isinstance(self.keep, bool) and self.keep >= 1
+        ):
+            raise OptionError(
+                f"keep must be a whole number of at least 1, not {self.keep!r}", "keep"
+            )
+        if self.mask_rate is not None and not (
+            isinstance(self.mask_rate, int | float | Fraction)
+            and not isinstance(self.mask_rate, bool)
+            and 0 <= self.mask_rate < 1
+        ):
+            raise OptionError(
+                f"mask_rate must be a number from 0 up to, but not including, 1; "
+                f"not {self.mask_rate!r}"
+            )
+
+    def count(self, words: int) -> int:
+        """``k`` for a text of ``words`` words; see `kept_count`."""
+        return kept_count(words, keep=self.keep, mask_rate=self.mask_rate)
+
+
+def kept_count(words: int, *, keep: int | None = None, mask_rate: float | None = None) -> int:
+    """``k``: how many of ``words`` words stay visible.  At least 1, at most ``words``.
+
+    With ``mask_rate`` (the paper's rho) it is the integer nearest to ``words - rho * words``,
+    and **a half is rounded up**, towards one more visible word.  The rate is taken as the
+    decimal number that was written (0.9 is nine tenths), so that no binary rounding decides
+    a half.
+    """
+    if words < 1:
+        raise OptionError(f"a text of {words} words has no word to keep")
+    if keep is not None:
+        return min(keep, words)
+    if mask_rate is None:
+        raise OptionError("give keep or mask_rate")
+    visible = (1 - _as_written(mask_rate)) * words
+    return min(words, max(1, round_half_up(visible)))
+
+
+def ramped_count(words: int, kept: int, share: Fraction) -> int:
+    """How many words stay visible when only a ``share`` of those to hide is hidden yet."""
+    return words - round_half_up(share * (words - kept))
+
+
+def round_half_up(value: Fraction) -> int:
+    """The nearest integer; a half goes up.  The one rounding rule of this package."""
+    return math.floor(value + Fraction(1, 2))
+
+
+def _as_written(number: float) -> Fraction:
+    return number if isinstance(number, Fraction) else Fraction(str(number))
+
+
+def check_fixed(kind: str) -> None:
+    """Refuse to certify over kept sets (a `FamilyKind` or `Sampling`) that are drawn by the words.
+
+    A certificate compares the votes on a text with those on a changed text, copy by copy.  Where
+    the words decide which copies there are, the changed text has others, and nothing follows.
+    """
+    if kind in ("fresh", "lm"):
+        raise OptionError(
+            f"sampling={kind!r} cannot be certified: its kept sets depend on the words, so whoever "
+            "changes words changes which copies vote, and the votes prove nothing. Use "
+            "sampling='fixed'; or predict, which claims nothing"
+        )

@@ -1,0 +1,230 @@
+"""Commands whose flags are fields of dataclasses.
+
+    @command(TrainCommand, TrainingOptions, WordTableOptions)
+    def train(given: Given) -> None: ...
+
+A flag stands for every field of its name.  What was given comes back as `Given`, which builds any
+of the dataclasses; what was left out is not in it, so that a default is said once, in its field.
+Errors name options as arguments; here they become flags.
+"""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import MISSING
+from typing import Annotated, Any, NamedTuple, TypeVar
+
+from cyclopts import Group, Parameter
+
+from ranmask.errors import OptionError, RanmaskError
+from ranmask.options import OptionField, option_fields
+
+_T = TypeVar("_T")
+
+_LISTS = {
+    int: "whole numbers, as 2 or 1,2,3",
+    float: "numbers, as 0.9 or 0.8,0.9",
+}
+
+
+class Given(dict[str, Any]):
+    """The options that were given, by name."""
+
+    def of(self, *options: type) -> dict[str, Any]:
+        """Those that the dataclasses have."""
+        names = {name for kind in options for name in option_fields(kind)}
+        return {name: value for name, value in self.items() if name in names}
+
+    def build(self, options: type[_T]) -> _T:
+        """A dataclass of them; what was left out is its default."""
+        return options(**self.of(options))
+
+    def refuse(self, names: Iterable[str], because: str) -> None:
+        """Refuse options that mean nothing here."""
+        for name in names:
+            if name in self:
+                raise OptionError(f"{flag_of(name)} means nothing {because}: leave it out")
+
+    def refuse_others(self, *known: type, because: str) -> None:
+        """Refuse options that none of the dataclasses has."""
+        self.refuse(self.keys() - self.of(*known).keys(), because)
+
+
+class _Owned(NamedTuple):
+    """A field and the dataclass that has it."""
+
+    owner: type
+    field: OptionField
+
+    @property
+    def kind(self) -> str:
+        """What it is trained, or defended, by: only some fields belong to one of several."""
+        return getattr(self.owner, "KIND", "")
+
+    @property
+    def default(self) -> str:
+        """The default in words."""
+        default = self.field.default
+        if default is None or default is MISSING:
+            return self.field.about.unset
+        if isinstance(default, bool) or default == ():
+            return ""
+        if isinstance(default, tuple):
+            return ",".join(map(str, default))
+        return f"{default:g}" if isinstance(default, float) else str(default)
+
+
+def command(
+    *options: type, without: Iterable[str] = ()
+) -> Callable[[Callable[[Given], Any]], Callable[..., Any]]:
+    """Make a function of `Given` a command with a flag for each field of the dataclasses."""
+    left_out = set(without)
+    named: dict[str, list[_Owned]] = {}
+    for owner in options:
+        for name, field in option_fields(owner).items():
+            if name not in left_out:
+                named.setdefault(name, []).append(_Owned(owner, field))
+    kinds = [owner.KIND for owner in options if hasattr(owner, "KIND")]
+    flags = {name: flag_of(name, owned[0].field.about.flag) for name, owned in named.items()}
+
+    def made(function: Callable[[Given], Any]) -> Callable[..., Any]:
+        def called(*positional: str, **values: Any) -> Any:
+            given = Given()
+            try:
+                for name, value in values.items():
+                    if value is not None:
+                        given[name] = _checked(flags[name], value, named[name])
+                if positional:
+                    given[_positional(named)] = positional
+                return function(given)
+            except RanmaskError as error:
+                error.args = (in_flags(error, flags), *error.args[1:])
+                raise
+
+        groups: dict[str, Group] = {}
+        parameters = [
+            _parameter(flags[name], owned, kinds, groups) for name, owned in named.items()
+        ]
+        called.__name__, called.__doc__ = function.__name__, function.__doc__
+        called.__module__ = function.__module__
+        called.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
+            sorted(parameters, key=lambda parameter: parameter.kind)
+        )
+        return called
+
+    return made
+
+
+def others(options: type, *names: str) -> set[str]:
+    """The options of a dataclass but for some, as ``without`` of `command` wants them."""
+    return option_fields(options).keys() - names
+
+
+def in_flags(error: RanmaskError, flags: Mapping[str, str]) -> str:
+    """A message that speaks of arguments as one that speaks of flags.
+
+    Shown as flags are ``mask_rate``, ``keep=3``, ``keep must ...`` where a message begins so, and,
+    once each, words that an `OptionError` names.
+
+    >>> flags = {"keep": "--keep", "mask_rate": "--mask-rate"}
+    >>> in_flags(OptionError("mask_rate goes with keep=1, not with keep='all'"), flags)
+    '--mask-rate goes with --keep 1, not with --keep all'
+    """
+    message = str(error)
+    named = {*getattr(error, "names", ()), *message.split(" must ", 1)[:1]}
+
+    def shown(found: re.Match[str]) -> str:
+        name, equals, text, word = found.groups()
+        if name not in flags or not (equals or "_" in name or name in named):
+            return found[0]
+        named.discard(name)
+        return flags[name] + (f" {text or word}" if equals else "")
+
+    return re.sub(
+        r"(?<![\w/.'\"-])([a-z][a-z_]*)(?:(=)(?:'([^']*)'|([\w.+-]*\w)))?(?![\w/'\"-]|\.\w)",
+        shown,
+        message,
+    )
+
+
+def flag_of(name: str, spelt: str = "") -> str:
+    """The flag of an option."""
+    return "--" + (spelt or name.replace("_", "-"))
+
+
+def _positional(named: Mapping[str, list[_Owned]]) -> str:
+    return next(name for name, owned in named.items() if owned[0].field.about.positional)
+
+
+def _parameter(
+    flag: str, owned: list[_Owned], kinds: list[str], groups: dict[str, Group]
+) -> inspect.Parameter:
+    owner, field = owned[0]
+    about = field.about
+    title = about.group or owner.GROUP  # type: ignore[attr-defined]
+    default = _joined([one.default for one in owned], owned)
+    told = Parameter(
+        name=None if about.positional else [flag, *([f"-{about.short}"] if about.short else [])],
+        help=_help(owned, kinds),
+        group=groups.setdefault(title, Group(title, sort_key=len(groups))),
+        show_default=(lambda _: default) if default else False,
+        negative=f"--no-{flag[2:]}" if field.default is True else (),
+        env_var=about.variable or None,
+        allow_leading_hyphen=not about.positional and field.kind in (str, int, float),
+        allow_repeating=True,
+    )
+    hint: Any = str if field.listed else field.kind
+    if about.positional:
+        return inspect.Parameter(
+            field.name, inspect.Parameter.VAR_POSITIONAL, annotation=Annotated[hint, told]
+        )
+    if about.repeated:
+        hint = list[hint]
+    required = field.default is MISSING
+    return inspect.Parameter(
+        field.name,
+        inspect.Parameter.KEYWORD_ONLY,
+        default=inspect.Parameter.empty if required else None,
+        annotation=Annotated[hint if required else hint | None, told],
+    )
+
+
+def _help(owned: list[_Owned], kinds: list[str]) -> str:
+    """What the first field says, and others where they differ; whose they are, if not all's."""
+    said = _joined([one.field.about.help.rstrip(".") for one in owned], owned)
+    if owned[0].kind and owned[0].kind != kinds[0]:
+        said += f" ({', '.join(one.kind for one in owned if one.kind)})"
+    choices = dict.fromkeys(choice for one in owned for choice in one.field.choices)
+    return f"{said}. [choices: {', '.join(choices)}]" if choices else f"{said}."
+
+
+def _joined(texts: list[str], owned: list[_Owned]) -> str:
+    """The first text, and those of other kinds that differ from it."""
+    differ = [
+        f"{one.kind}: {text}"
+        for text, one in zip(texts, owned, strict=True)
+        if text != texts[0] and one.kind
+    ]
+    return "; ".join(part for part in (texts[0], *differ) if part)
+
+
+def _checked(flag: str, value: Any, owned: list[_Owned]) -> Any:
+    """A value as its field has it: one that some field of the name allows."""
+    field = owned[0].field
+    if field.listed:
+        try:
+            parts = value if isinstance(value, list) else value.split(",")
+            value = tuple(field.kind(part.strip()) for part in parts)
+        except ValueError:
+            raise OptionError(f"{flag} takes {_LISTS[field.kind]}; not {value!r}") from None
+    refused = []
+    for one in owned:
+        try:
+            one.field.check(value)
+        except OptionError as error:
+            refused.append(error)
+    if len(refused) == len(owned):
+        raise refused[0]
+    return value

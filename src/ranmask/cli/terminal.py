@@ -1,0 +1,49 @@
+"""What people see of a command while it works, on standard error: lines, and a bar."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Annotated
+
+from cyclopts import Parameter
+
+AsJson = Annotated[
+    bool,
+    Parameter(name="--json", negative=(), show_default=False, help="JSON, also on a terminal."),
+]
+
+
+def say(line: str) -> None:
+    """A line on standard error, apart from results."""
+    sys.stderr.write(f"{line}\n")
+    sys.stderr.flush()
+
+
+@contextmanager
+def progress(total: int, done: int = 0) -> Iterator[Callable[[int], None]]:
+    """Yields a function that moves the bar on; silent where standard error is not a terminal."""
+    from rich.console import Console
+    from rich.progress import (
+        BarColumn,
+        MofNCompleteColumn,
+        Progress,
+        TextColumn,
+        TimeElapsedColumn,
+        TimeRemainingColumn,
+    )
+
+    console = Console(stderr=True)
+    columns = (
+        TextColumn("texts"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeElapsedColumn(),
+        TimeRemainingColumn(),
+    )
+    with Progress(
+        *columns, console=console, transient=True, disable=not console.is_terminal
+    ) as bar:
+        task = bar.add_task("texts", total=total, completed=done)
+        yield lambda count: bar.advance(task, count)

@@ -1,0 +1,79 @@
+"""A training run as people follow it on a terminal."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from ranmask.cli.terminal import say
+from ranmask.metrics import class_lines, headline
+
+_ADVICE = (
+    "Train on more rows or for more epochs, with another --learning-rate, or with "
+    "--class-weights balanced (docs/training.md)"
+)
+
+
+class TrainingLog:
+    """Prints the lines of a training log as they come, each on one line.
+
+    At the end it says what was measured, by class, and warns of a model that is not worth using.
+    ``beats_majority``: whether the finished model beats naming the largest class always; None where
+    that was not asked, as of a language model.
+    """
+
+    def __init__(self, output: Path) -> None:
+        self._output = output
+        self.beats_majority: bool | None = None
+
+    def __enter__(self) -> TrainingLog:
+        return self
+
+    def __exit__(self, kind: Any, *_: object) -> None:
+        if kind is KeyboardInterrupt:
+            say(f"interrupted: the same command resumes {self._output}")
+
+    def __call__(self, line: dict[str, Any]) -> None:
+        """Print one line of the log."""
+        if line["phase"] == "complete":
+            say(f"{self._output}: validation {_figures(line)}")
+            self._say_classes(line)
+            return
+        if "score" in line or "perplexity" in line:
+            say(f"{line['phase']} epoch {line['epoch']:g}: validation {_figures(line)}")
+        else:
+            place = f", step {line['step']} of {line['steps']}" if "step" in line else ""
+            say(f"{line['phase']} epoch {line['epoch']:g}{place}: loss {line['loss']:.4f}")
+
+    def _say_classes(self, line: dict[str, Any]) -> None:
+        if "classes" not in line:
+            return
+        for shown in class_lines(line["classes"]):
+            say(shown)
+        self.beats_majority = line["beats_majority"]
+        if not self.beats_majority:
+            say(
+                "warning: this model is no better than naming the largest class for every text: "
+                f"accuracy {line['accuracy']:.3f} against {line['majority']:.3f}, balanced "
+                f"accuracy {line['balanced_accuracy']:.3f}. {_ADVICE}"
+            )
+            return
+        guessed = 1 / len(line["classes"])
+        missed = [found for found in line["classes"] if found["recall"] < guessed]
+        if missed:
+            worst = min(missed, key=lambda found: found["recall"])
+            say(
+                f"warning: the class {worst['name']} is found less often than by guessing: recall "
+                f"{worst['recall']:.3f}, {len(missed)} such of {len(line['classes'])} classes. "
+                f"{_ADVICE}"
+            )
+
+
+def _figures(line: dict[str, Any]) -> str:
+    if "perplexity" in line:
+        return f"loss {line['validation_loss']:.4f}, perplexity {line['perplexity']:.2f}"
+    shares = line["certified_accuracy"][1:9]
+    accuracy = f"accuracy {line['accuracy']:.3f} {headline(line)}"
+    if not any(shares):  # as of a plain model, which proves nothing
+        return accuracy
+    return f"{accuracy}, CR@1... {' '.join(f'{value:.3f}' for value in shares)}"

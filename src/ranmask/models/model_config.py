@@ -1,0 +1,95 @@
+"""``ranmask.json``: what kind of model a folder holds, and how it is smoothed.
+
+How many words the model was trained to see, how hidden words are hidden, how copies vote.
+Versioned JSON; nothing in it is code.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from ranmask.errors import ModelError
+
+FILE_NAME = "ranmask.json"
+FILE_VERSION = 1
+
+ENCODER, WORDS, BLEND, CASCADE = "encoder", "words", "blend", "cascade"
+SYNONYMS = "synonyms"  # an encoder that is smoothed by the synonyms in synonyms.json beside it
+KINDS = (ENCODER, WORDS, BLEND, CASCADE, SYNONYMS)
+
+CASCADE_PARTS = ("plain", "smoothed", "detector")
+"""The folders inside that of a cascade."""
+
+
+@dataclass(frozen=True)
+class ModelConfig:
+    """``kind`` of the model, one of `KINDS`, and its smoothing.
+
+    ``parts`` names the folders inside that hold the parts of a blend, or of a `CASCADE`, whose
+    ``smoothing`` is its threshold: how it is smoothed is said in the folder of that part.
+    Whoever uses ``smoothing`` checks it first (`ranmask.options.check_saved`).
+    """
+
+    kind: str
+    smoothing: dict[str, Any]
+    parts: tuple[str, ...] = ()
+    path: Path = Path(FILE_NAME)
+
+
+def write(folder: Path, kind: str, smoothing: Mapping[str, Any], parts: Sequence[str] = ()) -> None:
+    """Write the config of a model into ``folder``; options that are None are left out."""
+    given = {key: value for key, value in smoothing.items() if value is not None}
+    record: dict[str, Any] = {"format": "ranmask", "version": FILE_VERSION, "kind": kind}
+    if parts:
+        record["parts"] = list(parts)
+    record["smoothing"] = given
+    (folder / FILE_NAME).write_text(json.dumps(record, indent=2) + "\n", encoding="utf-8")
+
+
+def of_folder(folder: Path) -> ModelConfig | None:
+    """The config of the model in a folder; None where it has none."""
+    path = folder / FILE_NAME
+    return read(path) if path.is_file() else None
+
+
+def read(path: Path) -> ModelConfig:
+    """The config in the file ``path``; one without a kind is an encoder's."""
+    try:
+        record = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError, json.JSONDecodeError) as error:
+        raise ModelError(f"cannot read {path}: {error}") from error
+    if not isinstance(record, dict) or record.get("format") != "ranmask":
+        raise ModelError(f"{path} is not a ranmask record")
+    if record.get("version") != FILE_VERSION:
+        raise ModelError(
+            f"{path} has version {record.get('version')!r}; this ranmask reads {FILE_VERSION}"
+        )
+    kind = record.get("kind", ENCODER)
+    if kind not in KINDS:
+        raise ModelError(f"{path} has kind {kind!r}; this ranmask knows {', '.join(KINDS)}")
+    options = record.get("smoothing")
+    if not isinstance(options, dict):
+        raise ModelError(f"{path} has no table of options under 'smoothing'")
+    return ModelConfig(kind, options, _parts(record.get("parts", []), kind, path), path)
+
+
+def _parts(parts: object, kind: str, path: Path) -> tuple[str, ...]:
+    if kind == CASCADE:
+        if parts != list(CASCADE_PARTS):
+            raise ModelError(
+                f"{path} has parts={parts!r}; a cascade's are {', '.join(CASCADE_PARTS)}"
+            )
+        return CASCADE_PARTS
+    if kind != BLEND:
+        return ()
+    if (
+        not isinstance(parts, list)
+        or len(parts) < 2
+        or not all(isinstance(one, str) and Path(one).name == one != ".." for one in parts)
+    ):
+        raise ModelError(f"{path} has parts={parts!r}, not two or more folders inside it")
+    return tuple(parts)

@@ -1,0 +1,214 @@
+"""Result files in, one small record out: what reports and comparisons are made of.
+
+Reads files only, never a model, and keeps no text of a dataset; only our own sentences, the
+lines of an ``examples`` step, stay as they are.  Folders of the machine that made the files are
+cut from paths, so that what `write` writes can be committed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+from ranmask.errors import DataError, folders_cut
+from ranmask.paper.result_lines import COMMANDS, condense, first_error
+from ranmask.paper.run_data import Kind, Measures, Reproduction, Step, Trained
+from ranmask.paper.run_data_file import FORMAT, from_content, read_condensed, write
+from ranmask.paper.typed_json import (
+    JsonObject,
+    from_json,
+    read_lines,
+    read_object,
+    without_folders,
+)
+from ranmask.runs.task import RUN_FORMAT, RUN_VERSION
+
+__all__ = ["INDEX", "INDEX_FORMAT", "INDEX_VERSION", "read", "read_several", "sources", "write"]
+
+INDEX = "reproduction.json"
+INDEX_FORMAT, INDEX_VERSION = "ranmask-reproduction", 1
+
+_RESULTS = "results"  # the folder inside a reproduction's that has the result files
+_TRAINING_FORMAT, _TRAINING_VERSION = "ranmask-training", 1
+_READABLE = (
+    "give a folder that `ranmask reproduce` wrote, a condensed file, or the result file of one "
+    "run (X.jsonl, with X.jsonl.run.json beside it)"
+)
+_SINGLE: dict[str, tuple[Measures, Kind]] = {
+    "certify": ("certified", "certified"),
+    "attack": ("attack", "empirical"),
+    "predict": ("predict", "entropy"),
+    "beta": ("beta", "beta"),
+}
+"""What a single run measures, by its command, and how a report shows it."""
+
+
+def read(path: Path) -> Reproduction:
+    """What a reproduction's folder, a condensed file or the result file of one run holds."""
+    if path.is_dir():
+        if not (path / INDEX).is_file():
+            raise DataError(f"{path} is not a reproduction: there is no {INDEX} in it; {_READABLE}")
+        return _read_folder(path)
+    if not path.is_file():
+        raise DataError(f"there is no file or folder {path}: {_READABLE}")
+    if path.suffix == ".jsonl" or _record_path(path).is_file():
+        return _read_file(path)
+    found = read_object(path)
+    if found.get("format") != FORMAT:
+        raise DataError(f"{path} has format {found.get('format')!r}, not {FORMAT!r}: {_READABLE}")
+    return read_condensed(path)
+
+
+def read_several(paths: Iterable[Path]) -> tuple[Reproduction, ...]:
+    """Several reproductions for one report; refuses the same recipe in the same size twice."""
+    found: dict[tuple[str, str], Path] = {}
+    runs = []
+    for path in paths:
+        run = read(path)
+        before = found.get((run.name, run.size))
+        if before is not None:
+            raise DataError(
+                f"{before} and {path} are both {run.name} in the size {run.size!r}, and a report "
+                f"shows one of each: leave one out, or see `ranmask compare {before} {path}`"
+            )
+        found[run.name, run.size] = path
+        runs.append(run)
+    return tuple(runs)
+
+
+def sources(path: Path) -> set[Path]:
+    """The files that `read` reads, none of which a report may be written over."""
+    if path.is_dir():
+        inside = (path / _RESULTS).rglob("*")
+        return {(path / INDEX).resolve(), *(file.resolve() for file in inside if file.is_file())}
+    return {path.resolve(), _record_path(path).resolve()}
+
+
+def _read_folder(folder: Path) -> Reproduction:
+    found = read_object(folder / INDEX, INDEX_FORMAT, INDEX_VERSION)
+    for key in ("settings", "machine"):
+        found[key] = without_folders(found[key])
+
+    def with_result(step: Step, entry: JsonObject) -> Step:
+        error = None if step.error is None else folders_cut(step.error)
+        step = replace(step, command=folders_cut(step.command), error=error)
+        if step.state != "done":
+            return step
+        output = PurePosixPath(str(entry["output"]))
+        if output.is_absolute() or ".." in output.parts:
+            raise DataError(f"{entry.where}: output {str(output)!r} lies outside of {folder}")
+        path = folder / output
+        if not path.is_file():
+            raise DataError(
+                f"the step {step.name} is done, but its file {path} is gone: put it back, or "
+                "delete the folder and reproduce again"
+            )
+        add = _with_training if step.measures == "training" else _with_lines
+        return add(step, path)
+
+    return from_content(found, with_result)
+
+
+def _with_training(step: Step, path: Path) -> Step:
+    found = read_object(path, _TRAINING_FORMAT, _TRAINING_VERSION)
+    if "validation" not in found:
+        return replace(step, state="todo", error="not finished: the same command goes on")
+    return replace(step, result=from_json(Trained, without_folders(found), str(path)))
+
+
+def _with_lines(step: Step, path: Path) -> Step:
+    """The step with what its result file says; not done where the run was not finished."""
+    record = _read_record(path)
+    if record["command"] != COMMANDS[step.measures]:
+        raise DataError(
+            f"{path} was written by `ranmask {record['command']}`, and a step that measures "
+            f"{step.measures!r} is written by `ranmask {COMMANDS[step.measures]}`"
+        )
+    step = replace(step, data=without_folders(record["input"]))
+    if "finished" not in record:
+        complete = path.read_bytes().count(b"\n")
+        note = f"not finished (rows so far: {complete}): the same command goes on"
+        return replace(step, state="todo", error=note)
+    lines = read_lines(path)
+    finished = record.inner("finished")
+    # An attack counts its texts without those that have errors.
+    counted = ("rows",) if "rows" in finished else ("texts", "errors")
+    if len(lines) != sum(finished[key] for key in counted if isinstance(finished[key], int)):
+        said = " and ".join(f"{finished[key]!r} {key}" for key in counted)
+        raise DataError(
+            f"{path} has {len(lines)} lines, and its record says {said}: the file was "
+            "changed after the run; run again"
+        )
+    problem = first_error(lines)
+    if problem is not None:
+        return replace(step, state="failed", error=folders_cut(problem))
+    try:
+        result = condense(step.measures, lines, record)
+    except DataError:
+        raise
+    except (TypeError, ValueError, AttributeError, LookupError, ArithmeticError) as error:
+        raise DataError(
+            f"{path} does not hold lines of `ranmask {record['command']}`: {error}"
+        ) from error
+    return replace(step, result=from_json(type(result), vars(result), str(path)))
+
+
+def _read_file(path: Path) -> Reproduction:
+    """The result file of one run, as a reproduction of one step."""
+    record = _read_record(path)
+    if record["command"] not in _SINGLE:
+        raise DataError(
+            f"{path} was written by `ranmask {record['command']}`: only files of "
+            f"{', '.join(_SINGLE)} can be read"
+        )
+    measures, kind = _SINGLE[record["command"]]
+    name = path.name.removesuffix(".jsonl")
+    # The record says what was run, but not the line that was typed.
+    step = _with_lines(Step(name, measures, "", _place(name, record), "done"), path)
+    made = Reproduction(
+        name=name,
+        title=name,
+        kind=kind,
+        paper="",
+        about="",
+        size="single run",
+        settings={},
+        machine={"ranmask": record["ranmask"]},
+        steps=(from_json(Step, vars(step), str(path)),),
+    )
+    return from_json(Reproduction, vars(made), str(path))
+
+
+def _place(name: str, record: JsonObject) -> dict[str, Any]:
+    """Where the result of a single run belongs, as far as its record says."""
+    if record["command"] == "attack":
+        return {"method": name, "attack": record.inner("recipe")["name"]}
+    if record["command"] == "predict":
+        return {"method": name}
+    options = JsonObject(
+        record.inner("classifier").get("options") or {}, f"{record.where}: options"
+    )
+    rate = options.get("mask_rate")
+    place: dict[str, Any] = {} if rate is None else {"rate": rate}
+    if record["command"] == "beta":
+        return {"corpus": record.inner("input").get("name", name), **place}
+    return place
+
+
+def _read_record(path: Path) -> JsonObject:
+    record = _record_path(path)
+    if not record.is_file():
+        raise DataError(
+            f"{path} was not written by a run of ranmask: there is no {record.name} beside it; "
+            "copy both"
+        )
+    found = read_object(record, RUN_FORMAT, RUN_VERSION)
+    if not isinstance(found["command"], str):
+        raise DataError(f"{found.where}: command is {found['command']!r}, not the name of one")
+    return found
+
+
+def _record_path(path: Path) -> Path:
+    return path.with_name(path.name + ".run.json")

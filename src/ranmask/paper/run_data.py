@@ -1,0 +1,282 @@
+"""What a reproduction is, step by step: a few numbers a text, and no text of a dataset.
+
+That is enough for every table, curve, interval and paired test, and small enough to be committed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Annotated, Any, Literal, TypeAlias
+
+from ranmask.errors import DataError
+from ranmask.paper.typed_json import Packed, check_entries
+
+Kind: TypeAlias = Literal["certified", "empirical", "beta", "rates", "entropy", "arithmetic"]
+Measures: TypeAlias = Literal["training", "certified", "attack", "predict", "beta", "examples"]
+State: TypeAlias = Literal["done", "failed", "todo"]
+Status: TypeAlias = Literal["succeeded", "failed", "skipped", "error"]
+
+_MOST_ROWS = 10_000_000  # a range is a few letters, whatever it says
+_COPY: dict[str, object] = {"kept": tuple[int, ...], "label_id": int}
+_EXAMPLE: dict[str, object] = {
+    **dict.fromkeys(("label_id", "words", "kept", "masks"), int),
+    **dict.fromkeys(("votes", "critical_words"), tuple[int, ...]),
+    "radius": int | None,
+    "copies": tuple[Mapping[str, Any], ...],
+}
+"""What a report reads of a line of our own sentences, where it is there at all."""
+
+
+def _ranges(rows: Sequence[int]) -> str:
+    """``1-3,7``: rows that follow each other by their first and last."""
+    found: list[list[int]] = []
+    for row in rows:
+        if found and row == found[-1][1] + 1:
+            found[-1][1] = row
+        else:
+            found.append([row, row])
+    return ",".join(str(low) if low == high else f"{low}-{high}" for low, high in found)
+
+
+def _from_ranges(text: str) -> tuple[int, ...]:
+    rows: list[int] = []
+    for part in text.split(",") if text else []:
+        low, _, high = part.partition("-")
+        if int(high or low) - int(low) > _MOST_ROWS:
+            raise ValueError(f"{part} are more than {_MOST_ROWS:,} rows")
+        rows += range(int(low), int(high or low) + 1)
+    return tuple(rows)
+
+
+def _letters(letters: Mapping[Any, str]) -> Packed:
+    """A letter for each value."""
+    back = {letter: value for value, letter in letters.items()}
+    return Packed(
+        lambda values: "".join(letters[value] for value in values),
+        lambda text: tuple(back[letter] for letter in text),
+    )
+
+
+_YES_NO = {True: "1", False: "0", None: "-"}
+_STATUSES = {"succeeded": "s", "failed": "f", "skipped": "k", "error": "e"}
+
+Rows: TypeAlias = Annotated[tuple[int, ...], Packed(_ranges, _from_ranges)]
+
+
+class _OfTexts:
+    """A result with lists that have an entry for each text."""
+
+    rows: Rows
+
+    def check(self, where: str) -> None:
+        """Refuse lists that do not fit each other; those of what is not known are empty."""
+        maybe = ("words", "expected") if isinstance(self, Predicted) else ("expected",)
+        for name, values in _lists(self):
+            if len(values) != len(self.rows) and (values or name not in maybe):
+                raise DataError(
+                    f"{where}: {name} has {len(values)} entries for {len(self.rows)} rows: the "
+                    "file was changed after it was written"
+                )
+
+
+def _lists(record: object) -> Iterator[tuple[str, Sequence[Any]]]:
+    """Every list of a result that has an entry for each text, and its name."""
+    for name, values in vars(record).items():
+        if name == "readings":
+            for reading in values:
+                whose = f" of {reading.certificate}"
+                yield from ((of + whose, some) for of, some in _lists(reading))
+        elif name in ("average", "largest"):
+            yield from ((f"{name} {number}", some) for number, some in enumerate(values, 1))
+        elif isinstance(values, tuple) and not (name == "changed" and isinstance(record, Betas)):
+            yield name, values
+
+
+@dataclass(frozen=True)
+class Reading:
+    """What one certificate makes of the votes: entry i belongs to text i.
+
+    ``radius`` None: not certified even unchanged.  A radius counts only where ``correct``.
+    """
+
+    certificate: str
+    guarantee: bool
+    correct: Annotated[tuple[bool, ...], _letters(_YES_NO)]
+    radius: tuple[int | None, ...]
+
+
+@dataclass(frozen=True)
+class Certified(_OfTexts):
+    """A run of ``ranmask certify``: several certificates of the same texts, exact first.
+
+    ``words``: words of each text.  ``rows``: number of each text's row in its source.
+    ``masks``: the most copies that a text had.  ``errors``: rows with an error, which are left out.
+    ``threat``: what a radius counts, as `ranmask.results.Certificate` has it.  ``expected``: the
+    number of each text's true class, or nothing.
+    """
+
+    rows: Rows
+    words: tuple[int, ...]
+    masks: int
+    readings: tuple[Reading, ...]
+    errors: int = 0
+    threat: str = "substitutions"
+    expected: tuple[int, ...] = ()
+
+    def check(self, where: str) -> None:
+        """Refuse a text without words, and lists that do not fit each other."""
+        if 0 in self.words:
+            raise DataError(f"{where}: words is 0 for a certified text")
+        super().check(where)
+
+
+@dataclass(frozen=True)
+class Attacked(_OfTexts):
+    """A run of ``ranmask attack``.
+
+    ``attack``: the recipe's full name, which says what it did without.  ``victim``: how it was
+    smoothed, or None for a plain classifier.  ``changed``: words changed, where it succeeded.
+    ``confirmed``: whether a success is still one on fresh masks; None elsewhere.  ``expected``: the
+    number of each text's true class, or nothing.
+    """
+
+    attack: str
+    victim: Mapping[str, Any] | None
+    rows: Rows
+    statuses: Annotated[tuple[Status, ...], _letters(_STATUSES)]
+    words: tuple[int, ...]
+    changed: tuple[int, ...]
+    queries: tuple[int, ...]
+    confirmed: Annotated[tuple[bool | None, ...], _letters(_YES_NO)]
+    expected: tuple[int | None, ...] = ()
+
+
+@dataclass(frozen=True)
+class Predicted(_OfTexts):
+    """A run of ``ranmask predict``.
+
+    Entropies in nats, of the shares of the votes and, where the ensemble has them, of the mean
+    scores (of the softmax of the mean logits).
+    ``words``: words of each text, or nothing.  ``errors``: rows with an error, which are left out.
+    ``expected``: the number of each text's true class, or nothing.
+    """
+
+    rows: Rows
+    correct: Annotated[tuple[bool, ...], _letters(_YES_NO)]
+    vote_entropy: tuple[float, ...]
+    score_entropy: tuple[float, ...] | None
+    words: tuple[int, ...] = ()
+    errors: int = 0
+    expected: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True)
+class Betas(_OfTexts):
+    """A run of ``ranmask beta``.
+
+    ``share``: p_c of each text.  ``average[i]`` and ``largest[i]``: for each text, beta for
+    ``changed[i]`` changed words, as the paper averages it over random positions, and for the
+    worst of the positions that were tried; None where a text has fewer words.  ``errors``: rows
+    with an error, which are left out.
+    """
+
+    rows: Rows
+    words: tuple[int, ...]
+    changed: tuple[int, ...]
+    share: tuple[float, ...]
+    average: tuple[tuple[float | None, ...], ...]
+    largest: tuple[tuple[float | None, ...], ...]
+    errors: int = 0
+
+    def check(self, where: str) -> None:
+        """Refuse lists that do not fit each other."""
+        for name, values in (("average", self.average), ("largest", self.largest)):
+            if len(values) != len(self.changed):
+                raise DataError(
+                    f"{where}: {name} has not one list for each of the {len(self.changed)} changed"
+                )
+        super().check(where)
+
+
+@dataclass(frozen=True)
+class Examples:
+    """Our own sentences, certified: lines of ``ranmask certify --copies`` as they are.
+
+    ``labels``: names of the run's classes, in their order; nothing where its record has none.
+    """
+
+    lines: tuple[Mapping[str, Any], ...]
+    labels: tuple[str, ...] = ()
+
+    def check(self, where: str) -> None:
+        """Refuse lines that a report could not show."""
+        for line in self.lines:
+            check_entries(line, _EXAMPLE, f"{where}: a line")
+            votes = line.get("votes")
+            if votes is not None and line.get("label_id", 0) >= len(votes):
+                raise DataError(f"{where}: label_id {line['label_id']} has no entry in votes")
+            for copy in line.get("copies", ()):
+                if copy.keys() < _COPY.keys():
+                    raise DataError(f"{where}: a copy has only {', '.join(copy) or 'nothing'}")
+                check_entries(copy, _COPY, f"{where}: a copy")
+
+
+@dataclass(frozen=True)
+class Trained:
+    """What a training was: ``run`` and ``validation`` of its ``training.json``."""
+
+    run: Mapping[str, Any]
+    validation: Mapping[str, Any]
+
+
+Result: TypeAlias = Certified | Attacked | Predicted | Betas | Examples | Trained
+
+
+@dataclass(frozen=True)
+class Step:
+    """One step of a reproduction, and its result where it is done.
+
+    ``command``: as one would type it.  ``place``: where its result belongs in the paper's table
+    or figure.  ``data``: what the run's record says of its texts.  ``error``: why it failed, or
+    why there is no result yet.
+    """
+
+    name: str
+    measures: Measures
+    command: str
+    place: Mapping[str, Any]
+    state: State
+    seconds: float | None = None
+    error: str | None = None
+    data: Mapping[str, Any] | None = None
+    result: Any = None
+
+    def check(self, where: str) -> None:
+        """Refuse entries that a report could not show."""
+        check_entries(self.place, {"rate": float}, f"{where}: place")
+        check_entries(self.data or {}, {"sha256": str, "rows": int}, f"{where}: data")
+
+
+@dataclass(frozen=True)
+class Reproduction:
+    """One recipe as it was run.
+
+    ``kind`` says how a report shows it.  ``settings``: those of its size.  ``machine``: versions
+    and hardware of the step that was done last.
+    """
+
+    name: str
+    title: str
+    kind: Kind
+    paper: str
+    about: str
+    size: str
+    settings: Mapping[str, Any]
+    machine: Mapping[str, Any]
+    steps: tuple[Step, ...]
+
+    @property
+    def missing(self) -> list[Step]:
+        """Steps without a result."""
+        return [step for step in self.steps if step.state != "done"]

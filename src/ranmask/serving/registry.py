@@ -1,0 +1,221 @@
+"""The models of a service, by name, and each of them with a request's own options.
+
+A request gets the classifier that the same options give on the command line, over a model that it
+shares with all others (`pool`).  Cascades are refused: as a whole they carry no certificate.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import PurePath
+from typing import Any
+
+from ranmask.errors import ModelError, OptionError
+from ranmask.options import REQUEST_OPTIONS, SAFER, SynonymOptions, option_fields
+from ranmask.serving.context import FairSemaphore, RequestContext
+from ranmask.serving.faults import UnknownModel
+from ranmask.serving.scorer import (
+    DEFAULT_BATCH_COPIES,
+    DEFAULT_WAITING_COPIES,
+    BatchScorer,
+    PoolFigures,
+)
+from ranmask.serving.sizing import ReadText, copies_of
+from ranmask.smoothing.interface import CertifiedClassifier
+from ranmask.smoothing.smoothed import SmoothedClassifier
+from ranmask.smoothing.store import SHIPPED, load_classifier
+from ranmask.smoothing.synonyms import SynonymSmoothedClassifier
+
+SYNONYM_OPTIONS = tuple(
+    name
+    for name in REQUEST_OPTIONS
+    if name == "certificate" or name in option_fields(SynonymOptions)
+)
+"""What a request may choose for a model that is smoothed by synonyms."""
+
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
+_PRIVATE = "model"  # of a base classifier's description: it may be a path of this machine
+
+
+def named_models(models: Sequence[str]) -> dict[str, str]:
+    """The name that each model is served by: ``NAME=MODEL``, or the last part of the model.
+
+    >>> named_models(["news", "films=models/best", "models/pairs"])
+    {'news': 'news', 'films': 'models/best', 'pairs': 'models/pairs'}
+    """
+    named: dict[str, str] = {}
+    for given in models:
+        name, equals, model = given.partition("=")
+        if not equals:
+            name, model = PurePath(given).name.rpartition(":")[2], given
+        if not _NAME.fullmatch(name) or not model:
+            raise OptionError(
+                f"{given!r} gives no name to serve a model by: write NAME=MODEL, with a name of "
+                "at most 64 letters, digits, dots, dashes and underscores"
+            )
+        if name in named:
+            raise OptionError(
+                f"two models would be served as {name!r}, {named[name]!r} and {model!r}: write "
+                "NAME=MODEL for one of them"
+            )
+        named[name] = model
+    return named
+
+
+@dataclass(frozen=True, eq=False)
+class _Hosted:
+    """A loaded model, and all that a request's classifier takes from it."""
+
+    loaded: SmoothedClassifier | SynonymSmoothedClassifier
+    pool: BatchScorer
+    about: dict[str, Any]
+
+    def checked(self, options: Mapping[str, Any]) -> dict[str, Any]:
+        """The options that a request gives, without those that are None."""
+        given = {name: value for name, value in options.items() if value is not None}
+        known = self.about["request_options"]
+        for name in given:
+            if name not in known:
+                raise OptionError(
+                    f"{name!r} is no option of a request for {self.about['name']!r}; there are "
+                    f"{', '.join(known)}"
+                )
+        by_synonyms = isinstance(self.loaded, SynonymSmoothedClassifier)
+        if by_synonyms and (certificate := given.pop("certificate", SAFER)) != SAFER:
+            raise OptionError(
+                f"certificate={certificate!r} means nothing for a model that is smoothed by "
+                f"synonyms: leave it out, or use {SAFER!r}"
+            )
+        return given
+
+
+class ModelRegistry:
+    """Models by name, loaded and measured: ready when it is built.
+
+    Args:
+        models: What to load, as `smoothing.store.load_classifier` does, by the names to serve it
+            by; see `named_models`.
+        batch_copies: Most copies that a model is given at once.
+        waiting_copies: Where more copies would wait for a model, a request is refused.
+        options: Those of `load_classifier`, for all models; None leaves one as it is saved.
+    """
+
+    def __init__(
+        self,
+        models: Mapping[str, str],
+        *,
+        batch_copies: int = DEFAULT_BATCH_COPIES,
+        waiting_copies: int = DEFAULT_WAITING_COPIES,
+        **options: Any,
+    ) -> None:
+        if not models:
+            raise OptionError(f"name a model to serve; {', '.join(SHIPPED)} come with ranmask")
+        loaded = {name: _certifying(name, model, options) for name, model in models.items()}
+        turns = FairSemaphore()
+        self._hosted: dict[str, _Hosted] = {}
+        for name, classifier in loaded.items():
+            pool = BatchScorer(
+                classifier.base,
+                batch_copies=batch_copies,
+                waiting_copies=waiting_copies,
+                turns=turns,
+            )
+            description = classifier.description()
+            self._hosted[name] = _Hosted(
+                classifier,
+                pool,
+                _about(name, classifier, description),
+            )
+        self._admitting = True
+
+    @property
+    def ready(self) -> bool:
+        """Whether new requests are taken."""
+        return self._admitting
+
+    def names(self) -> tuple[str, ...]:
+        """The names of the models, in the order in which they were given."""
+        return tuple(self._hosted)
+
+    def about(self, name: str) -> dict[str, Any]:
+        """What a user may know of a model: plain JSON values, and no path of this machine."""
+        return dict(self._of(name).about)
+
+    def figures(self, name: str) -> PoolFigures:
+        """What a model's pool has done, for metrics."""
+        return self._of(name).pool.figures()
+
+    def smoothed(self, name: str, context: RequestContext, **options: Any) -> CertifiedClassifier:
+        """The classifier that `load_classifier` gives for these options, over the shared model.
+
+        Options that are None are left out.  Raises `OptionError` for wrong ones, and
+        `UnknownModel`.  Its methods raise a `ServingFault` where the model is not asked.
+        """
+        hosted = self._of(name)
+        base = hosted.pool.classifier(context)
+        return hosted.loaded.with_options(base=base, **hosted.checked(options))
+
+    def copies(self, name: str, texts: Sequence[ReadText], **options: Any) -> int:
+        """How many copies `smoothed` takes of texts, at most; raises `OptionError` for too many."""
+        hosted = self._of(name)
+        return copies_of(hosted.loaded.options_with(**hosted.checked(options)), texts)
+
+    def stop_admitting(self) -> None:
+        """Refuse new requests with `Closing`; those that were let in go on, until `close`."""
+        self._admitting = False
+        for hosted in self._hosted.values():
+            hosted.pool.stop_admitting()
+
+    def close(self, *, drain: bool = True, timeout: float | None = None) -> None:
+        """End all pools: what waits is computed first (``drain``), or fails with `Closing`.
+
+        Call it when no request is at work any more; ``timeout`` seconds a model at most.
+        """
+        self.stop_admitting()
+        for hosted in self._hosted.values():
+            hosted.pool.close(drain=drain, timeout=timeout)
+
+    def _of(self, name: str) -> _Hosted:
+        if name not in self._hosted:
+            raise UnknownModel(name, self.names())
+        return self._hosted[name]
+
+
+def _certifying(
+    name: str, model: str, options: Mapping[str, Any]
+) -> SmoothedClassifier | SynonymSmoothedClassifier:
+    loaded = load_classifier(model, **options)
+    if not isinstance(loaded, SmoothedClassifier | SynonymSmoothedClassifier):
+        raise ModelError(
+            f"{name!r} is a {type(loaded).__name__.lower()}, which as a whole carries no "
+            "certificate and is not served: serve the folder 'smoothed' inside it"
+        )
+    loaded.check_certifiable()
+    return loaded
+
+
+def _about(
+    name: str,
+    loaded: SmoothedClassifier | SynonymSmoothedClassifier,
+    description: Mapping[str, Any],
+) -> dict[str, Any]:
+    by_masks = isinstance(loaded, SmoothedClassifier)
+    return {
+        "name": name,
+        "smoothing": "masks" if by_masks else "synonyms",
+        "labels": description["labels"],
+        "options": description["options"],
+        "request_options": list(REQUEST_OPTIONS if by_masks else SYNONYM_OPTIONS),
+        "tolerance": description["tolerance"],
+        "order_free": loaded.base.order_free,
+        "pairs": loaded.base.pairs,
+        "base": _public(description["base"]),
+    }
+
+
+def _public(described: Any) -> Any:
+    if isinstance(described, dict):
+        return {key: _public(value) for key, value in described.items() if key != _PRIVATE}
+    return [_public(one) for one in described] if isinstance(described, list) else described

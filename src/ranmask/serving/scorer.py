@@ -1,0 +1,347 @@
+"""Copies of all waiting requests, scored together by one thread a model.
+
+A request smooths a `BatchedClassifier`, whose `score` hands copies to the pool and waits.
+The pool's thread fills batches with copies of all who wait (`fair_shares`), calls the model
+once a batch, and deals the rows out.  What a copy is given does not depend on its company, so that
+answers are those of a classifier that is alone, up to the `tolerance` that certificates allow for.
+
+This module knows no texts, votes, certificates or HTTP.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+import weakref
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from types import TracebackType
+
+import numpy as np
+
+from ranmask.errors import ClassifierError, ModelError, OptionError
+from ranmask.models.base import BaseClassifier, MaskedCopies, Scores, WrappedClassifier
+from ranmask.serving.context import FairSemaphore, RequestContext
+from ranmask.serving.faults import Busy, Closing
+from ranmask.serving.scoring_requests import Portion, ScoringRequest, fair_shares
+from ranmask.words import Document, Hiding
+
+DEFAULT_BATCH_COPIES = 8192
+DEFAULT_WAITING_COPIES = 200_000
+DEFAULT_BATCH_SECONDS = 0.1
+
+_LEAST_COPIES = 32  # smaller batches waste more than they shorten anybody's wait
+_FIRST_COPIES = 256  # before the model's pace is known
+_MEMORY = 0.5  # how much of the known pace a batch leaves in place
+
+
+@dataclass(frozen=True, eq=False)
+class Known:
+    """A model, and what is asked of it before the first request.
+
+    The answers take the model or its tokenizer, which belong to the pool's thread from then on.
+    ``pair_refusal`` says why the model takes no pairs; None if it does, and it remembers how.
+    """
+
+    base: BaseClassifier
+    tolerance: float
+    pair_refusal: str | None
+
+    @classmethod
+    def of(cls, base: BaseClassifier) -> Known:
+        """Ask the model now."""
+        try:
+            base.words_read(Document(("a",), "a"))
+        except ModelError as error:
+            return cls(base, base.tolerance, str(error))
+        return cls(base, base.tolerance, None)
+
+
+class BatchedClassifier(WrappedClassifier):
+    """Says what the model says; ``score`` may be computed in the company of other requests."""
+
+    def __init__(
+        self, known: Known, score: Callable[[Sequence[MaskedCopies]], list[Scores]]
+    ) -> None:
+        super().__init__(known.base)
+        self._known = known
+        self._score = score
+
+    def score(self, copies: Sequence[MaskedCopies]) -> list[Scores]:
+        """As the model's own; waits for its turn, and raises `ServingFault` where it has none."""
+        return self._score(copies)
+
+    def configured(
+        self, *, hide: Hiding | None = None, mask_token: str | None = None
+    ) -> BaseClassifier:
+        """Refused: all requests share one way of hiding words."""
+        raise OptionError(
+            f"hide={hide!r} and mask_token={mask_token!r} are fixed when the service starts: leave "
+            "them out"
+        )
+
+    def words_read(self, document: Document) -> int:
+        """As the model's own."""
+        if document.premise is not None and self._known.pair_refusal is not None:
+            raise ModelError(self._known.pair_refusal)
+        return self.inner.words_read(document)
+
+    @property
+    def tolerance(self) -> float:
+        """As it was measured before the first request."""
+        return self._known.tolerance
+
+
+@dataclass(frozen=True)
+class PoolFigures:
+    """What a pool has done since it began, and what waits; for metrics."""
+
+    asks: int = 0
+    batches: int = 0
+    copies: int = 0
+    busy_seconds: float = 0.0
+    failed_asks: int = 0
+    refused_asks: int = 0
+    dropped_copies: int = 0
+    waiting_asks: int = 0
+    waiting_copies: int = 0
+
+
+class BatchScorer:
+    """Scores the copies of many threads in shared batches, each batch by one call of the model.
+
+    A batch is as large as the model computes in about ``batch_seconds``, so that nobody waits long
+    for a batch in flight; never above ``batch_copies``.  Use `classifier` for each request, and
+    `close` in the end.
+
+    Args:
+        base: The model.  Nothing else may call its `score` meanwhile.
+        batch_copies: Most copies in one batch.
+        waiting_copies: Where more would wait, a new request is refused with `Busy`; one is always
+            taken where nothing waits, however long it is.  Those of at most ``batch_copies`` are
+            counted by themselves: long ones do not keep short ones out.
+        batch_seconds: How long a batch is meant to take.
+        turns: Shared by pools that must not compute at the same time.
+    """
+
+    def __init__(
+        self,
+        base: BaseClassifier,
+        *,
+        batch_copies: int = DEFAULT_BATCH_COPIES,
+        waiting_copies: int = DEFAULT_WAITING_COPIES,
+        batch_seconds: float = DEFAULT_BATCH_SECONDS,
+        turns: FairSemaphore | None = None,
+    ) -> None:
+        for name, value in (("batch_copies", batch_copies), ("waiting_copies", waiting_copies)):
+            if value < 1:
+                raise OptionError(f"{name} must be a whole number of at least 1, not {value!r}")
+        if not batch_seconds > 0:
+            raise OptionError(f"batch_seconds must be above 0, not {batch_seconds!r}")
+        self._base = base
+        self._known = Known.of(base)
+        self._batch_copies = batch_copies
+        self._waiting_copies = waiting_copies
+        self._batch_seconds = batch_seconds
+        self._turns = turns or FairSemaphore()
+        self._changed = threading.Condition()  # its lock guards all that follows
+        self._waiting: dict[ScoringRequest, None] = {}  # oldest first
+        self._in_flight: list[Portion] = []
+        self._admitted: weakref.WeakSet[RequestContext] = weakref.WeakSet()
+        self._admitting = True
+        self._closed = False
+        self._pace: float | None = None  # copies a second
+        self._figures = PoolFigures()
+        self._thread = threading.Thread(target=self._work, name="ranmask-copies", daemon=True)
+        self._thread.start()
+
+    def __enter__(self) -> BatchScorer:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.close(drain=kind is None)
+
+    def classifier(self, context: RequestContext) -> BatchedClassifier:
+        """The model as one request sees it."""
+        return BatchedClassifier(self._known, partial(self.score, context=context))
+
+    def figures(self) -> PoolFigures:
+        """What was done, and what waits at this moment."""
+        with self._changed:
+            return replace(
+                self._figures, waiting_asks=len(self._waiting), waiting_copies=self._left()
+            )
+
+    def score(self, copies: Sequence[MaskedCopies], context: RequestContext) -> list[Scores]:
+        """As the model's `score`; waits until other threads' copies and these are computed.
+
+        Raises what the model raises for these copies, and a `ServingFault` where it is not asked.
+        A request that was let in once is refused no more until `close`.
+        """
+        context.check()
+        request = ScoringRequest(copies)
+        if not request.total:
+            raise ClassifierError("no copies to score")
+        with self._changed:
+            self._admit(request, context)
+            self._waiting[request] = None
+            self._changed.notify_all()
+        try:
+            context.wait(request.finished)
+        finally:
+            with self._changed:
+                request.given_up = True
+                if request in self._waiting:
+                    del self._waiting[request]
+                    self._count(dropped_copies=request.left)
+        scores = request.scores()
+        if scores is None:
+            context.check()
+            raise AssertionError("a request ended without scores, an error or an end")
+        return scores
+
+    def stop_admitting(self) -> None:
+        """Refuse new requests with `Closing`; those that were let in go on, until `close`."""
+        with self._changed:
+            self._admitting = False
+
+    def close(self, *, drain: bool = True, timeout: float | None = None) -> None:
+        """Take nothing more, and end the thread.
+
+        What waits is computed first (``drain``), for ``timeout`` seconds at most; the rest fails
+        with `Closing`.
+        """
+        with self._changed:
+            self._admitting = False
+            self._closed = True
+            if not drain:
+                self._refuse(list(self._waiting))
+            self._changed.notify_all()
+        self._thread.join(timeout)
+        with self._changed:
+            self._refuse([*self._waiting, *(portion.request for portion in self._in_flight)])
+
+    # -- under the lock ------------------------------------------------------------------------
+
+    def _left(self) -> int:
+        return sum(request.left for request in self._waiting)
+
+    def _ahead_of(self, request: ScoringRequest) -> int:
+        short = request.total <= self._batch_copies
+        return sum(
+            one.left for one in self._waiting if not short or one.total <= self._batch_copies
+        )
+
+    def _admit(self, request: ScoringRequest, context: RequestContext) -> None:
+        known = context in self._admitted
+        if self._closed or not (known or self._admitting):
+            raise Closing
+        waiting = self._ahead_of(request)
+        beyond = waiting + request.total - self._waiting_copies
+        if not known and waiting and beyond > 0:
+            self._count(refused_asks=1)
+            raise Busy(waiting, min(beyond, waiting) / self._pace if self._pace else 1.0)
+        self._admitted.add(context)
+        self._count(asks=1)
+
+    def _refuse(self, requests: Sequence[ScoringRequest]) -> None:
+        for request in requests:
+            self._waiting.pop(request, None)
+            request.fail(Closing())
+
+    def _count(self, **more: float) -> None:
+        now = self._figures
+        self._figures = replace(now, **{name: getattr(now, name) + n for name, n in more.items()})
+
+    def _next_batch(self) -> list[Portion]:
+        room = _FIRST_COPIES
+        if self._pace is not None:
+            aimed = self._pace * self._batch_seconds
+            room = self._batch_copies if aimed >= self._batch_copies else int(aimed)
+        room = min(max(room, _LEAST_COPIES), self._batch_copies)
+        shares = fair_shares({request: request.left for request in self._waiting}, room)
+        batch = [request.take(share) for request, share in shares.items()]
+        for request in shares:
+            if not request.left:
+                del self._waiting[request]
+        return batch
+
+    # -- the pool's thread ---------------------------------------------------------------------
+
+    def _work(self) -> None:
+        while True:
+            with self._changed:
+                self._changed.wait_for(lambda: self._waiting or self._closed)
+                if not self._waiting:
+                    return
+            with self._turns:
+                with self._changed:
+                    batch = self._in_flight = self._next_batch()
+                if batch:  # else all who waited went away meanwhile
+                    self._compute(batch)
+                with self._changed:
+                    self._in_flight = []
+
+    def _compute(self, batch: list[Portion]) -> None:
+        """Score a batch and deal it out; where that fails, each request by itself."""
+        start = time.perf_counter()
+        try:
+            tables = self._scored(batch)
+        except BaseException as error:
+            if len(batch) > 1:
+                for portion in batch:
+                    if not portion.request.given_up:
+                        self._compute([portion])
+            else:
+                self._fail(batch[0].request, error)
+            return
+        seconds = time.perf_counter() - start
+        copies = sum(map(len, tables))
+        with self._changed:
+            self._count(batches=1, copies=copies, busy_seconds=seconds)
+            pace = copies / max(seconds, 1e-9)
+            known = pace if self._pace is None else self._pace
+            self._pace = _MEMORY * known + (1 - _MEMORY) * pace
+        for portion, rows in zip(batch, tables, strict=True):
+            try:
+                with self._changed:
+                    portion.request.deal(portion.start, rows)
+            except Exception as error:
+                self._fail(portion.request, error)
+
+    def _scored(self, batch: list[Portion]) -> list[Scores]:
+        """The model's rows for each portion, in one call."""
+        copies = [one for portion in batch for one in portion.copies]
+        scored = iter(self._base.score(copies))
+        tables = []
+        for portion in batch:
+            parts = [(one, next(scored, None)) for one in portion.copies]
+            for one, rows in parts:
+                if rows is None or rows.ndim != 2 or len(rows) != len(one):
+                    shape = None if rows is None else rows.shape
+                    raise ClassifierError(
+                        f"the base classifier returned shape {shape} for {len(one)} copies"
+                    )
+            tables.append(np.concatenate([rows for _, rows in parts if rows is not None]))
+        return tables
+
+    def _fail(self, request: ScoringRequest, error: BaseException) -> None:
+        if not isinstance(error, Exception):  # sys.exit in a model must not end the service
+            reason = ClassifierError(f"the base classifier raised {type(error).__name__}: {error}")
+            reason.__cause__ = error
+            error = reason
+        elif isinstance(error, ClassifierError) and error.index is not None:
+            # It counts texts of this portion, not of the request.
+            reason = ClassifierError(error.reason)
+            reason.__cause__ = error.__cause__
+            error = reason
+        with self._changed:
+            self._waiting.pop(request, None)
+            self._count(failed_asks=1)
+            request.fail(error)

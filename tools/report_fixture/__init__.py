@@ -1,1 +1,0 @@
-"""Made-up reproductions, and the report that they give, for the tests of reports."""
