@@ -24,6 +24,7 @@ from ranmask.errors import DataError
 from ranmask.evaluation.roc import Roc, RocPoint, roc_curve, wilson_interval
 from ranmask.metrics import ClassCounts
 from ranmask.results import Certificate
+from ranmask.results.files import check_format
 from ranmask.smoothing.cascade import Cascade
 from ranmask.words import Text
 
@@ -110,11 +111,7 @@ class CascadeReport:
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> CascadeReport:
         """The record that `to_dict` wrote; keys that are not its own are left alone."""
-        if data.get("format") != _FORMAT or data.get("version") != REPORT_VERSION:
-            raise DataError(
-                f"not a cascade report that this ranmask reads: format {data.get('format')!r}, "
-                f"version {data.get('version')!r}"
-            )
+        check_format(data, _FORMAT, REPORT_VERSION, "the cascade report")
         try:
             values = {field.name: data[field.name] for field in fields(cls)}
             records: dict[str, Callable[..., Any]] = {

@@ -13,9 +13,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ranmask.errors import MissingDependencyError, OutputError
+from ranmask.errors import MissingDependencyError
 from ranmask.evaluation.tuning import Measured, frontier
-from ranmask.results.files import check_file
+from ranmask.results.files import check_file, write_file
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -53,11 +53,7 @@ def write_plot(
     path: Path, measured: Sequence[Measured], *, at: int, picked: Measured | None, title: str
 ) -> None:
     """Draw the settings and their frontier into an SVG file."""
-    content = plot_svg(measured, at=at, picked=picked, title=title)
-    try:
-        path.write_bytes(content)
-    except OSError as error:
-        raise OutputError(f"cannot write {path}: {error.strerror}") from error
+    write_file(path, plot_svg(measured, at=at, picked=picked, title=title))
 
 
 def plot_svg(
