@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.settings import REPOSITORY
+from ranmask.runs.result_file import read_header
 
 RESULTS = REPOSITORY / "results"
 VERSION = 1
@@ -44,8 +45,8 @@ def result(
         "figures": {
             "texts": finished["labelled"],
             "accuracy": finished["accuracy"],
-            "median_radius": finished["MCB"],
-            "certified_accuracy": finished["CR"],
+            "median_radius": finished["median_radius"],
+            "certified_accuracy": finished["certified_accuracy"],
         },
     }
 
@@ -79,7 +80,7 @@ def main() -> None:
     parser.add_argument("--command", action="append", required=True)
     parser.add_argument("--hardware", required=True)
     given = parser.parse_args()
-    record = json.loads(given.run.with_name(given.run.name + ".run.json").read_text())
+    record = read_header(given.run) or {}
     training = json.loads(_training_record(given.model).read_text())
     made = result(
         record, training, title=given.title, commands=given.command, hardware=given.hardware

@@ -16,6 +16,8 @@ from typing import Any
 from benchmarks.settings import REPOSITORY
 from ranmask.attacks.outcome import AttackOutcome
 from ranmask.attacks.summary import summarise
+from ranmask.runs.result_file import read_header
+from ranmask.runs.stored import stored_lines
 
 TARGET = REPOSITORY / "results" / "attacks.json"
 VICTIMS = ("plain", "vote", "score", "votelm")
@@ -60,19 +62,11 @@ def without_folders(value: Any) -> Any:
     return Path(value).name if isinstance(value, str) and value.startswith("/") else value
 
 
-def lines_of(path: Path) -> list[Any]:
-    """The lines of a file of results; texts may hold what splitlines() takes for line ends."""
-    return [json.loads(line) for line in path.read_text().removesuffix("\n").split("\n")]
-
-
 def run_of(corpus: str, victim: str, recipe: str, parts: list[Path]) -> dict[str, Any]:
-    lines = [line for part in parts for line in lines_of(part)]
-    record = json.loads(parts[0].with_name(parts[0].name + ".run.json").read_text())
+    lines = [line for part in parts for line in stored_lines(part)]
+    record = read_header(parts[0]) or {}
     summary = summarise(AttackOutcome.from_dict(line) for line in lines)
-    paces = [
-        json.loads(part.with_name(part.name + ".run.json").read_text()).get("finished", {})
-        for part in parts
-    ]
+    paces = [(read_header(part) or {}).get("finished", {}) for part in parts]
     options = record["classifier"].get("options", {})
     keep = ("mask_rate", "masks", "ensemble", "sampling", "seed")
     return {

@@ -16,8 +16,10 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from benchmarks.collect_attacks import lines_of, run_of, without_folders
+from benchmarks.collect_attacks import run_of, without_folders
 from benchmarks.settings import REPOSITORY
+from ranmask.runs.result_file import read_header
+from ranmask.runs.stored import stored_lines
 from ranmask.runs.summary import RunSummary
 from ranmask.training.evaluating import figures
 
@@ -66,7 +68,7 @@ def _runs(folder: Path, tag: str) -> list[dict[str, Any]]:
                 victim = path.name.removeprefix(f"a-{corpus}-").removesuffix(
                     f"-{recipe}{tag}.jsonl"
                 )
-                record = json.loads(path.with_name(path.name + ".run.json").read_text())
+                record = read_header(path) or {}
                 if "finished" in record:  # texts that resist take longest: a part would flatter
                     found.append(run_of(corpus, victim, recipe, [path]))
     return found
@@ -75,12 +77,12 @@ def _runs(folder: Path, tag: str) -> list[dict[str, Any]]:
 def _certified(folder: Path) -> list[dict[str, Any]]:
     found = []
     for path in sorted(folder.glob("*-certify-*.jsonl")):
-        record = json.loads(path.with_name(path.name + ".run.json").read_text())
+        record = read_header(path) or {}
         if "finished" not in record:
             continue
         corpus, _, model = path.stem.partition("-certify-")
         counted = RunSummary("certify")
-        counted.add(lines_of(path))
+        counted.add(stored_lines(path))
         summary = counted.certified
         options = record["classifier"]["options"]
         found.append({"corpus": corpus, "model": model, "options": options, **figures(summary)})
@@ -90,7 +92,7 @@ def _certified(folder: Path) -> list[dict[str, Any]]:
 def _attacked_half(folder: Path, corpus: str) -> dict[str, int]:
     statuses: dict[str, int] = {}
     for path in sorted(folder.glob(f"{corpus}-half*.jsonl")):
-        for line in lines_of(path):
+        for line in stored_lines(path):
             status = line["status"]
             statuses[status] = statuses.get(status, 0) + 1
     return statuses

@@ -77,10 +77,12 @@ def _discussion(record: dict[str, Any]) -> list[str]:
     fixed, fresh = (record["masks"][kind]["figures"] for kind in ("fixed", "fresh"))
     check = (
         f"The same model, DeepWordBug, {fixed['texts']} texts, 100 masks, "
-        f"{record['masks_setting']}: robust accuracy {_percent(fresh['Boa'])} with masks drawn "
+        f"{record['masks_setting']}: robust accuracy "
+        f"{_percent(fresh['robust_accuracy'])} with masks drawn "
         "afresh for each query, "
-        f"{_percent(fixed['Boa'])} with fixed ones (Cln {_percent(fresh['Cln'])} and "
-        f"{_percent(fixed['Cln'])})."
+        f"{_percent(fixed['robust_accuracy'])} with fixed ones (Cln "
+        f"{_percent(fresh['clean_accuracy'])} and "
+        f"{_percent(fixed['clean_accuracy'])})."
     )
     return [line.replace("{check}", check) for line in record["discussion"]]
 
@@ -106,11 +108,13 @@ def _table(runs: list[dict[str, Any]], victims: dict[str, str]) -> list[str]:
     found = {(run["victim"], run["recipe"]): run["figures"] for run in runs}
     for victim, shown in victims.items():
         figures = [found.get((victim, recipe)) for recipe in _RECIPES]
-        clean = next((one["Cln"] for one in figures if one), None)
+        clean = next((one["clean_accuracy"] for one in figures if one), None)
         if clean is None:
             continue
         cells = [
-            f"{_percent(one['Boa'])} | {_percent(one['Succ'])}" if one else "*not run* | "
+            f"{_percent(one['robust_accuracy'])} | {_percent(one['success_rate'])}"
+            if one
+            else "*not run* | "
             for one in figures
         ]
         lines.append(f"| {shown} | {_percent(clean)} | " + " | ".join(cells) + " |")

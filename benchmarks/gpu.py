@@ -69,8 +69,8 @@ def _figures(results: list[Certificate], labels: Sequence[int]) -> dict[str, Any
         summary.add(correct=result.label_id == label, radius=result.radius, words=result.words)
     return {
         "accuracy": float(summary.accuracy),
-        "MCB": summary.median_radius,
-        "CR": [round(float(summary.certified_accuracy(d)), 3) for d in range(1, 9)],
+        "median_radius": summary.median_radius,
+        "certified_accuracy": [round(float(summary.certified_accuracy(d)), 3) for d in range(1, 9)],
     }
 
 

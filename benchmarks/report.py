@@ -150,8 +150,8 @@ def _gpu(figures: dict[str, Any]) -> str:
     ]
     lines += [
         f"| {row['dtype']} | {row['tolerance']:.2g} | {100 * row['uncertain']:.3f} % | "
-        f"{row['copies_per_second']:,} | {row['accuracy']:.3f} | {row['MCB']} | "
-        f"{' '.join(f'{share:.2f}' for share in row['CR'])} |"
+        f"{row['copies_per_second']:,} | {row['accuracy']:.3f} | {row['median_radius']} | "
+        f"{' '.join(f'{share:.2f}' for share in row['certified_accuracy'])} |"
         for row in figures["number_types"]
     ]
     lines += [
@@ -168,8 +168,8 @@ def _gpu(figures: dict[str, Any]) -> str:
     ]
     lines += [
         f"| {row['certificate']} | {'yes' if row['guarantee'] else '**no**'} | "
-        f"{row['accuracy']:.3f} | {row['MCB']} | "
-        f"{' '.join(f'{share:.2f}' for share in row['CR'])} |"
+        f"{row['accuracy']:.3f} | {row['median_radius']} | "
+        f"{' '.join(f'{share:.2f}' for share in row['certified_accuracy'])} |"
         for row in figures["certificates"]
     ]
     return "\n".join(lines) + "\n"

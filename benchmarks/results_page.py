@@ -47,6 +47,9 @@ the same weights.
 """
 
 
+_ATTACKED = ("clean_accuracy", "robust_accuracy", "success_rate", "confirmed_success_rate")
+
+
 def results_page() -> str:
     """The page as Markdown."""
     records = {path.stem: json.loads(path.read_text()) for path in sorted(RESULTS.glob("*.json"))}
@@ -184,7 +187,7 @@ _VICTIMS = {
 
 def _attack_row(run: dict[str, Any]) -> str:
     figures = run["figures"]
-    shares = [100 * figures[key] for key in ("Cln", "Boa", "Succ", "Succ_fresh_masks")]
+    shares = [100 * figures[key] for key in _ATTACKED]
     again = "" if figures["reverted"] is None else f"{100 * figures['reverted']:.0f} %"
     return (
         f"| {_VICTIMS[run['victim']]} | {run['name']} | {figures['texts']} | "

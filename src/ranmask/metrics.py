@@ -19,7 +19,7 @@ from typing import Any
 _MOST_RADII = 10  # of a class, in JSON
 _SHOWN_RADII = 5
 _SHOWN_CLASSES, _WORST = 6, 3
-_TITLES = {"certified_recall": "CR"}
+_TITLES = {"certified_recall": "CR", "clean_accuracy": "Cln", "robust_accuracy": "Boa"}
 
 
 @dataclass

@@ -1,11 +1,12 @@
 """What the tests of sharded runs share: inputs, classifiers that misbehave, the command."""
 
-import json
 import os
 import signal
 import subprocess
 import sys
 import time
+
+from ranmask.runs.stored import stored_lines
 
 MISBEHAVING = """
 import os, time
@@ -117,4 +118,4 @@ def merged(folder, output):
     assert checked.returncode == 0, checked.stderr
     done = ranmask("runs", "merge", folder, output)
     assert done.returncode == 0, done.stderr
-    return [json.loads(line) for line in output.read_text().splitlines()]
+    return list(stored_lines(output))

@@ -14,6 +14,8 @@ import pytest
 from commands import run_cli
 from ranmask.attacks.outcome import AttackOutcome
 from ranmask.attacks.summary import summarise
+from ranmask.runs.result_file import read_header
+from ranmask.runs.stored import stored_lines
 
 FAKE = "ranmask.models.testing:keyword_classifier"
 COMMAND = [sys.executable, "-m", "ranmask.cli", "attack"]
@@ -99,7 +101,7 @@ class TestAttacks:
             "(wrong before), 0 with errors"
         )
         values = summarise(outcomes(done.stdout)).values()
-        assert (values["Cln"], values["Boa"]) == (0.75, 0.25)
+        assert (values["clean_accuracy"], values["robust_accuracy"]) == (0.75, 0.25)
         assert second.startswith("Cln 75.0%  Boa 25.0%  Succ 66.7%  queries ")
         assert by_class[0].startswith("majority class alone ")
 
@@ -248,8 +250,9 @@ class TestOutput:
     def test_as_printed_with_a_record(self, here):
         done = reviews("--plain", "--output", "out.jsonl")
         assert done.exit_code == 0 and done.stdout == ""
-        assert (here / "out.jsonl").read_text() == reviews("--plain").stdout
-        record = json.loads((here / "out.jsonl.run.json").read_text())
+        printed = [json.loads(line) for line in reviews("--plain").stdout.splitlines()]
+        assert list(stored_lines(here / "out.jsonl")) == printed
+        record = read_header(here / "out.jsonl")
         assert record["command"] == "attack" and record["seed"] == 0
         assert record["recipe"]["name"] == "textfooler without tagger and sentence encoder"
         assert record["recipe"]["preset"] == "ranmask-2021"
@@ -258,7 +261,7 @@ class TestOutput:
         assert record["recipe"]["resources"]["neighbours"]["name"] == "synonyms.json"
         assert record["recipe"]["resources"]["tagger"] is None
         assert record["classifier"]["kind"] == "plain"
-        assert (record["finished"]["Cln"], record["finished"]["succeeded"]) == (0.75, 2)
+        assert (record["finished"]["clean_accuracy"], record["finished"]["succeeded"]) == (0.75, 2)
 
     def test_the_same_command_again_changes_nothing(self, here):
         reviews("--plain", "--output", "out.jsonl")
@@ -309,15 +312,16 @@ class TestOutput:
                 time.sleep(0.005)
             process.kill()
             kills += process.wait() == -signal.SIGKILL
-        assert kills == 3 and len(out.read_text().splitlines()) < 60
+        assert kills == 3 and len(list(stored_lines(out))) < 60
         finished = subprocess.run(command, capture_output=True, text=True)
         assert finished.returncode == 0, finished.stderr
         assert "resuming out.jsonl" in finished.stderr
         quiet = subprocess.run(
             [*command[: command.index("--output")]], capture_output=True, text=True
         )
-        assert out.read_text() == quiet.stdout and quiet.stdout.count("\n") == 60
-        assert sorted(path.name for path in here.glob("out.*")) == [out.name, "out.jsonl.run.json"]
+        printed = [json.loads(line) for line in quiet.stdout.splitlines()]
+        assert list(stored_lines(out)) == printed and len(printed) == 60
+        assert [path.name for path in here.glob("out.*")] == [out.name]
 
     def test_interrupt_stops_cleanly(self, here):
         (here / "slow.py").write_text(SLOW.replace("0.01", "0.1"))
@@ -335,7 +339,7 @@ class TestOutput:
         _, errors = process.communicate(timeout=30)
         assert process.returncode == 130
         assert "the same command resumes out.jsonl" in errors and "Traceback" not in errors
-        assert outcomes(out.read_text())
+        assert list(stored_lines(out))
 
 
 class TestTerminal:

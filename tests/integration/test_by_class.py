@@ -5,6 +5,7 @@ import json
 import pytest
 
 from commands import run_cli
+from ranmask.runs.result_file import read_header
 
 MODEL = "ranmask.models.testing:keyword_classifier"
 SMOOTHED = ("--model", MODEL, "--keep", "1", "--ensemble", "vote", "--labels", "bad,good")
@@ -50,7 +51,7 @@ def test_written(skewed, tmp_path, command):
     output = tmp_path / "out.jsonl"
     arguments = (command, "--input", skewed, "--label-column", "label", "--output", output)
     check_lines(ranmask(*arguments, *SMOOTHED).stderr, command == "certify")
-    record = json.loads((tmp_path / "out.jsonl.run.json").read_text())
+    record = read_header(tmp_path / "out.jsonl")
     check_values(record["finished"], command == "certify")
 
 
@@ -62,7 +63,7 @@ def test_sharded(skewed, tmp_path):
     check_lines(ranmask("runs", "show", folder).stdout)
     check_values(json.loads(ranmask("runs", "show", folder, "--json").stdout)["summary"])
     ranmask("runs", "merge", folder, tmp_path / "whole.jsonl")
-    record = json.loads((tmp_path / "whole.jsonl.run.json").read_text())
+    record = read_header(tmp_path / "whole.jsonl")
     check_values(record["finished"])
 
 
@@ -72,9 +73,15 @@ def test_attacked(skewed, tmp_path):
     words = ("--stop-words", "textfooler")
     done = ranmask("attack", "--recipe", "deepwordbug", *words, *arguments, *SMOOTHED)
     assert "majority class alone 90.0%  balanced Cln 50.0%" in done.stderr
-    finished = json.loads((tmp_path / "attacked.jsonl.run.json").read_text())["finished"]
-    assert (finished["Cln"], finished["majority"], finished["balanced_Cln"]) == (0.9, 0.9, 0.5)
-    assert finished["classes"][1]["name"] == "good" and finished["classes"][1]["Cln"] == 0
+    finished = read_header(tmp_path / "attacked.jsonl")["finished"]
+    assert (
+        finished["clean_accuracy"],
+        finished["majority"],
+        finished["balanced_clean_accuracy"],
+    ) == (0.9, 0.9, 0.5)
+    assert (
+        finished["classes"][1]["name"] == "good" and finished["classes"][1]["clean_accuracy"] == 0
+    )
 
 
 def test_compared(skewed, tmp_path):

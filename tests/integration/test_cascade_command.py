@@ -19,6 +19,8 @@ from ranmask.attacks.resources.neighbours import NeighbourTable
 from ranmask.attacks.resources.word_lists import StopWords
 from ranmask.data import load_splits
 from ranmask.evaluation.cascade_report import CascadeReport
+from ranmask.runs.result_file import read_header
+from ranmask.runs.stored import stored_lines
 from ranmask.runs.task import RunEvents
 from ranmask.smoothing.cascade import Cascade
 from ranmask.smoothing.store import load_classifier
@@ -95,7 +97,7 @@ class TestAugmentation:
         assert len(found.texts) == 72 + len(outcomes.successes)
         assert set(TRAIN.texts) < set(found.texts)
         assert not output.exists()  # the third step's, which begins with a folder of its own
-        record = json.loads(Path(f"{attacked_of(output)}.run.json").read_text())
+        record = read_header(Path(attacked_of(output)))
         assert record["input"]["sha256"] == TRAIN.sha256 and record["input"]["share"] == "1/2"
 
     def test_the_third_step(self, augmentation, base_folder, tmp_path):
@@ -139,7 +141,7 @@ class TestAugmentation:
             patch.setattr(loop.AttackLoop, "_end", killed)
             with pytest.raises(KeyboardInterrupt):
                 augmented_corpus(*given, device="cpu")
-        done = len(attacked_of(other).read_text().splitlines())
+        done = len(list(stored_lines(attacked_of(other))))
         assert 0 < done < 36
         told = []
         events = RunEvents(started=lambda *counts: told.append(counts), progress=told.append)
@@ -167,7 +169,7 @@ class TestAugmentation:
     def test_another_run_is_refused(self, augmentation, base_folder):
         output, _ = augmentation
         given = (str(base_folder), TRAIN, HELD_OUT, output)
-        with pytest.raises(OutputError, match="another run, with another options"):
+        with pytest.raises(OutputError, match=r"differs in options.seed \(0 there, 1 here"):
             augmented_corpus(*given, replace(QUICK, seed=1), plan(), device="cpu")
         with pytest.raises(OutputError, match="belongs to a run with another"):
             augmented_corpus(*given, QUICK, plan(seed=1), device="cpu")
@@ -306,7 +308,7 @@ class TestCascade:
                     "6 rows, 0 with errors, 6 with labels"
                     in done_well(command, *given, *model).stderr
                 )
-            record = json.loads(Path(f"{out}.run.json").read_text())
+            record = read_header(Path(out))
             assert record["classifier"]["kind"] == "cascade"
 
     def test_attacked_as_a_whole(self, parts, held_out_attack, tmp_path):
@@ -314,11 +316,10 @@ class TestCascade:
         model = ("--model", parts[0] / "cascade")
         done = done_well(*given, *model, "--output", tmp_path / "out.jsonl")
         assert "masked copies in" in done.stderr
-        record = json.loads((tmp_path / "out.jsonl.run.json").read_text())
+        record = read_header(tmp_path / "out.jsonl")
         assert record["classifier"]["kind"] == "cascade"
         both = load_classifier(str(parts[0] / "cascade"), device="cpu")
-        lines = (tmp_path / "out.jsonl").read_text().splitlines()
-        outcomes = [AttackOutcome.from_dict(json.loads(line)) for line in lines]
+        outcomes = list(map(AttackOutcome.from_dict, stored_lines(tmp_path / "out.jsonl")))
         fooled = [one for one in outcomes if one.status == "succeeded"]
         assert fooled
         after = both.predict([one.adversarial for one in fooled])
@@ -330,7 +331,8 @@ class TestCascade:
     def test_the_plain_part_by_itself(self, parts, held_out_attack):
         given, folder = held_out_attack
         done = done_well(*given, "--plain", "--model", parts[0] / "cascade")
-        assert done.stdout == (folder / "out.jsonl").read_text()
+        printed = [json.loads(line) for line in done.stdout.splitlines()]
+        assert printed == list(stored_lines(folder / "out.jsonl"))
 
     def test_report(self, parts, held_out_attack, tmp_path):
         _, folder = held_out_attack
@@ -339,7 +341,7 @@ class TestCascade:
         done = done_well("cascade", "report", *given, "--output", tmp_path / "report.json")
         written = json.loads((tmp_path / "report.json").read_text())
         found = CascadeReport.from_dict(written)
-        run = json.loads((folder / "out.jsonl.run.json").read_text())["finished"]
+        run = read_header(folder / "out.jsonl")["finished"]
         # The plain part is the file's victim: its figures are those of the attack.
         assert found.plain.clean == run["attempted"] and found.plain.robust == run["failed"]
         assert found.texts == 24 and found.succeeded == run["succeeded"] > 0

@@ -15,6 +15,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from commands import run_cli
+from ranmask.runs.result_file import read_header
+from ranmask.runs.stored import stored_lines
 
 FAKE = "ranmask.models.testing:keyword_classifier"
 COMMAND = [sys.executable, "-m", "ranmask.cli"]
@@ -146,7 +148,7 @@ class TestFunctionsThatFail:
         assert "6 rows, 1 with errors, 5 with labels" in done.stderr
         if shards:
             ranmask("runs", "merge", "out", "rows.jsonl", cwd=here)
-        found = lines((here / "rows.jsonl").read_text())
+        found = list(stored_lines(here / "rows.jsonl"))
         assert [line["row"] for line in found if "error" in line] == [4]
         assert "the base classifier raised" in found[3]["error"]
         assert "for the copy '[MASK] boom [MASK]'" in found[3]["error"]
@@ -192,11 +194,11 @@ class TestFiles:
         assert done.returncode == 3
         assert "5 rows, 2 with errors, 3 with labels" in done.stderr
         assert "accuracy 1.000" in done.stderr and "MCB 1  MCR 25.0%" in done.stderr
-        rows = lines(out.read_text())
+        rows = list(stored_lines(out))
         assert [row["row"] for row in rows] == [1, 2, 3, 4, 5]
         assert "no words" in rows[2]["error"]
         assert "unknown label 'spam'" in rows[4]["error"] and rows[4]["label_id"] == 1
-        record = json.loads((tmp_path / "out.jsonl.run.json").read_text())
+        record = read_header(tmp_path / "out.jsonl")
         assert record["finished"]["labelled"] == 3
 
     def test_the_same_command_again_changes_nothing(self, reviews, tmp_path):
@@ -208,15 +210,15 @@ class TestFiles:
         assert "resuming" in done.stderr and out.read_bytes() == before
 
     def test_a_resumed_run_sums_up_all_of_its_rows(self, reviews, tmp_path):
-        out, record = tmp_path / "out.jsonl", tmp_path / "out.jsonl.run.json"
+        out = tmp_path / "out.jsonl"
         arguments = ("--input", reviews, "--output", out, "--label-column", "label")
         certify(*arguments)
-        before, finished = out.read_bytes(), json.loads(record.read_text())["finished"]
+        before, finished = out.read_bytes(), read_header(out)["finished"]
         for complete in (1, 3):
             out.write_bytes(b"".join(before.splitlines(keepends=True)[:complete]) + b'{"row": ')
             done = certify(*arguments)
             assert done.returncode == 3 and out.read_bytes() == before
-            assert json.loads(record.read_text())["finished"] == finished
+            assert read_header(out)["finished"] == finished
 
     def test_other_options_are_refused(self, reviews, tmp_path):
         out = tmp_path / "out.jsonl"
@@ -278,9 +280,9 @@ class TestFiles:
         assert kills == 4
         finished = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
         assert finished.returncode == 0, finished.stderr
-        assert [row["row"] for row in lines(out.read_text())] == list(range(1, 401))
+        assert [row["row"] for row in list(stored_lines(out))] == list(range(1, 401))
         quiet = certify("--input", source)
-        assert out.read_text() == quiet.stdout
+        assert list(stored_lines(out)) == lines(quiet.stdout)
 
     def test_interrupt_stops_cleanly(self, tmp_path):
         source = tmp_path / "in.txt"
@@ -305,7 +307,7 @@ class TestFiles:
         _, errors = process.communicate(timeout=30)
         assert process.returncode == 130
         assert "the same command resumes" in errors and "Traceback" not in errors
-        assert all(row["row"] for row in lines(out.read_text()))
+        assert all(row["row"] for row in list(stored_lines(out)))
 
     def test_full_disk_stops_cleanly_and_resumes(self, tmp_path):
         source = tmp_path / "in.txt"
@@ -321,7 +323,7 @@ class TestFiles:
         assert "Traceback" not in done.stderr
         again = certify("--input", source, "--output", out)
         assert again.returncode == 0
-        assert [row["row"] for row in lines(out.read_text())] == list(range(1, 201))
+        assert [row["row"] for row in list(stored_lines(out))] == list(range(1, 201))
 
     def test_a_failing_classifier_is_reported(self, tmp_path):
         source = tmp_path / "in.txt"
@@ -455,7 +457,7 @@ class TestLanguageModel:
             *("--model", "news-words", "--input", tmp_path / "in.txt", "--output", out)
         )
         assert done.exit_code == 0, done.output
-        record = json.loads((tmp_path / "out.jsonl.run.json").read_text())
+        record = read_header(tmp_path / "out.jsonl")
         assert '"language_model": {"kind": "stand-in"}' in json.dumps(record)
         assert '"sampling": "lm"' in json.dumps(record)
 

@@ -8,6 +8,8 @@ import sys
 import pytest
 
 from commands import run_cli
+from ranmask.runs.result_file import read_header
+from ranmask.runs.stored import stored_lines
 
 FAKE = "ranmask.models.testing:keyword_classifier"
 KINDS = ["ablation", "paper", "paper-as-printed"]
@@ -24,7 +26,7 @@ def lines(text):
 
 
 def record(out):
-    return json.loads(out.with_name(out.name + ".run.json").read_text())
+    return read_header(out)
 
 
 @pytest.fixture
@@ -65,7 +67,7 @@ class TestCompare:
         given = ("--compare", "--input", reviews, "--label-column", "label", "--output", out)
         done = ranmask("certify", *given)
         assert done.exit_code == 3
-        rows = lines(out.read_text())
+        rows = list(stored_lines(out))
         assert "no words" in rows[2]["error"] and "unknown label" in rows[3]["error"]
         assert [row.get("correct") for row in rows] == [True, True, None, None, False]
         shown = done.stderr.splitlines()
@@ -74,10 +76,10 @@ class TestCompare:
         assert [line.endswith("no guarantee") for line in shown[-4:]] == [False, False, True, True]
         finished = record(out)["finished"]
         assert finished["labelled"] == 3 and list(finished["certificates"]) == ["exact", *KINDS]
-        for name in ("accuracy", "MCB", "MCR", "CR"):
+        for name in ("accuracy", "median_radius", "median_rate", "certified_accuracy"):
             assert finished["certificates"]["exact"][name] == finished[name]
         radii = [rows[row]["others"]["paper-as-printed"]["radius"] for row in (0, 1)]
-        assert finished["certificates"]["paper-as-printed"]["MCB"] == min(radii)
+        assert finished["certificates"]["paper-as-printed"]["median_radius"] == min(radii)
 
     def test_summary_of_printed_lines(self, reviews):
         done = ranmask("certify", "--compare", "--input", reviews, "--label-column", "label")
@@ -89,7 +91,7 @@ class TestCompare:
         given = ("--compare", "--input", reviews, "--output", out)
         ranmask("certify", *given)
         whole, finished = out.read_bytes(), record(out)
-        out.write_bytes(b"".join(whole.splitlines(keepends=True)[:2]) + b'{"row": 3, "te')
+        out.write_bytes(b"".join(whole.splitlines(keepends=True)[:3]) + b'{"row": 3, "te')
         done = ranmask("certify", *given)
         assert "resuming" in done.stderr and out.read_bytes() == whole and record(out) == finished
         for other in ([], ["--certificate", "ablation"], ["--copies", 2]):
@@ -211,7 +213,7 @@ class TestCopies:
         given = ("--input", reviews, "--output", out)
         done = ranmask("certify", "--copies", 3, *given)
         assert done.exit_code == 3
-        rows = lines(out.read_text())
+        rows = list(stored_lines(out))
         assert [len(row.get("copies", [])) for row in rows] == [3, 3, 0, 2, 3]
         assert record(out)["classifier"]["options"]["copies"] == 3
         for other in ([], ["--copies", 4]):
@@ -265,7 +267,7 @@ class TestBeta:
         done = ranmask("beta", *given)
         assert done.exit_code == 3
         whole = out.read_bytes()
-        rows = lines(whole.decode())
+        rows = list(stored_lines(out))
         assert ["average" in row for row in rows] == [True, True, False, True, True]
         options = record(out)["classifier"]["options"]
         assert (options["draws"], options["changed"], options["masks"]) == (200, 10, 300)

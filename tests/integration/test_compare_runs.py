@@ -12,6 +12,7 @@ from ranmask.errors import DataError
 from ranmask.models.testing import keyword_classifier
 from ranmask.paper.reading import read, write
 from ranmask.runs.run import run as run_task
+from ranmask.runs.stored import stored_lines
 from ranmask.runs.task import ClassifyTask
 
 WORDS = ("good", "great", "fine", "bad", "awful", "dull", "film", "plot", "day")
@@ -63,7 +64,7 @@ def test_two_certified_files(tmp_path):
     values = json.loads(call(one, two, "--json"))
     figures = {row["figure"]: row for row in values["differences"]}
     for figure, name in (("a", one), ("b", two)):
-        lines = [json.loads(line) for line in name.read_text().splitlines()]
+        lines = list(stored_lines(name))
         right = [line["correct"] for line in lines]
         assert figures["accuracy"][figure] == sum(right) / 40
         sure = [line["correct"] and (line["radius"] or 0) >= 1 for line in lines]
@@ -110,9 +111,7 @@ def test_refusals(tmp_path):
         call(one, run("predict", 1, tmp_path / "two.jsonl"))
     with pytest.raises(DataError, match="there is no file or folder"):
         call(one, tmp_path / "none.jsonl")
-    record = tmp_path / "two.jsonl.run.json"
-    values = json.loads(record.read_text())
-    del values["finished"]
-    record.write_text(json.dumps(values))
+    unfinished = (tmp_path / "two.jsonl").read_text().splitlines(keepends=True)[:-1]
+    (tmp_path / "two.jsonl").write_text("".join(unfinished))
     with pytest.raises(DataError, match=r"B \(two\) has no finished run.*rows so far: 40"):
         call(one, tmp_path / "two.jsonl")

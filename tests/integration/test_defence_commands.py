@@ -12,6 +12,8 @@ from commands import run_cli
 from ranmask.cli.command import Given
 from ranmask.cli.train import defended
 from ranmask.errors import OptionError
+from ranmask.runs.result_file import read_header
+from ranmask.runs.stored import stored_lines
 from ranmask.training.defences import NAMES
 
 pytestmark = pytest.mark.usefixtures("quiet")
@@ -205,8 +207,7 @@ def test_the_card_tells_the_truth(name, trained):
 
 @pytest.mark.parametrize("name", ["augment", "ranmask+augment"])
 def test_attacked_texts_are_part_of_what_was_trained_on(name, trained):
-    lines = (trained("augment").parent / "model.attacked.jsonl").read_text().splitlines()
-    outcomes = [json.loads(line) for line in lines]
+    outcomes = list(stored_lines(trained("augment").parent / "model.attacked.jsonl"))
     assert len(outcomes) == 12  # half of the rows
     added = sum(one["status"] == "succeeded" for one in outcomes)
     assert added > 0
@@ -258,7 +259,7 @@ def test_a_safer_folder_says_that_only_the_table_is_covered(trained):
         *("succeeded", "failed"),
     }
     done = invoke("certify", "-m", folder, "--keep", 2, *TEXTS)
-    assert refused(done, 2, "keep=2 means nothing for")
+    assert refused(done, 2, "--keep 2 means nothing for")
 
 
 def attacked_by_letters(folder, predicted):
@@ -330,9 +331,9 @@ def test_a_victim_that_there_is_already(train, trained, tmp_path):
     own = ("--defence", "augment", "--recipe", "deepwordbug", "--share", "0.25")
     done = train(tmp_path / "model", *own, "--victim", trained("none"))
     assert done.exit_code == 0, done.output
-    assert written(tmp_path) == ["model", "model.attacked.jsonl", "model.attacked.jsonl.run.json"]
-    assert len((tmp_path / "model.attacked.jsonl").read_text().splitlines()) == 6
-    run = json.loads((tmp_path / "model.attacked.jsonl.run.json").read_text())
+    assert written(tmp_path) == ["model", "model.attacked.jsonl"]
+    assert len(list(stored_lines(tmp_path / "model.attacked.jsonl"))) == 6
+    run = read_header(tmp_path / "model.attacked.jsonl")
     assert str(trained("none")) in json.dumps(run) and run["recipe"]["name"] == "deepwordbug"
 
 
@@ -376,7 +377,7 @@ def test_files_that_hold_no_attacked_texts(train, trained, place, tmp_path):
     twice = f"{trained('augment')}.attacked.jsonl"
     for files, message in (
         (["absent.jsonl"], "there is no file absent.jsonl"),
-        (["data/train.csv"], "was not written by an attack run: there is no train.csv.run.json"),
+        (["data/train.csv"], "was not written by an attack run"),
         ([twice, twice], "is named twice"),
     ):
         given = [part for file in files for part in ("--attacked", file)]
@@ -472,7 +473,7 @@ def test_wrong_options(arguments, message, train, tmp_path):
     [
         (("dne", "--neighbours", "absent.json"), "there are no neighbours 'absent.json'"),
         (("safer",), "cannot find the neighbours 'jia2019'"),
-        (("none", "--pair-head"), "pair_head reads pairs of premise and hypothesis"),
+        (("none", "--pair-head"), "--pair-head reads pairs of premise and hypothesis"),
         (("augment", "--recipe", "deepwordbug", "--victim", "./absent"), "./absent"),
     ],
     ids=["no table", "no data folder", "single texts", "no victim"],

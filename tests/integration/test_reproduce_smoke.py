@@ -21,6 +21,7 @@ from ranmask.cli.main import run_command
 from ranmask.paper.reading import read
 from ranmask.paper.reproduction.plan import plan
 from ranmask.paper.reproduction.recipe import FOLDER, load_recipe, recipe_names
+from ranmask.runs.stored import stored_lines
 
 pytestmark = pytest.mark.usefixtures("one_thread", "quiet", "made_up_data")
 
@@ -134,9 +135,7 @@ def test_a_recipe_is_reproduced_and_then_repeats_nothing(name, runs, capsys):
         assert step.result is not None
         if step.measures != "training":
             results = runs / f"{name}-smoke" / "results" / f"{step.name}.jsonl"
-            assert len(results.read_text(encoding="utf-8").splitlines()) == expected_lines(
-                recipe, step
-            )
+            assert len(list(stored_lines(results))) == expected_lines(recipe, step)
     assert bool(found.machine) == bool(recipe.steps)
     done = marks(recipe, runs)
     capsys.readouterr()

@@ -20,6 +20,7 @@ from ranmask.models.base import MaskedCopies
 from ranmask.models.huggingface import HuggingFaceClassifier
 from ranmask.models.mixed_precision import MixedPrecisionClassifier
 from ranmask.models.synonyms import SynonymSets
+from ranmask.runs.result_file import read_header
 from ranmask.smoothing.synonyms import SynonymSmoothedClassifier
 from ranmask.words import Document, document
 
@@ -237,7 +238,7 @@ class TestCommands:
         given = ["--input", str(tmp_path / "in.txt"), "--output", str(output)]
         done = self.run("certify", model_folder, "--dtype", "screened", *given)
         assert done.exit_code == 0, done.output
-        record = json.loads((tmp_path / "out.jsonl.run.json").read_text())
+        record = read_header(tmp_path / "out.jsonl")
         assert '"dtype": "screened"' in json.dumps(record)
         again = self.run("certify", model_folder, "--dtype", "screened", *given)
         assert again.exit_code == 0, "another run measured something else"

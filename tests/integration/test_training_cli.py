@@ -129,7 +129,7 @@ class TestWords:
         assert "do not use it" in (tmp_path / "other" / "README.md").read_text()
 
     def test_a_class_that_is_hardly_found(self, capsys, tmp_path):
-        from ranmask.cli.train_printing import TrainingLog
+        from ranmask.cli.training_log import TrainingLog
 
         classes = [
             {"name": name, "texts": texts, "recall": recall, "certified_recall": [recall, 0.0]}
@@ -326,7 +326,7 @@ class TestRefused:
         given = ("--data", data, "--also", more, "--output", tmp_path / "out", *WORDS)
         done = train(*given)
         assert refused(done, 1, "row 49: ") and "; 1 more row cannot be used" in done.stderr
-        assert "--skip-bad-rows" in done.stderr and not (tmp_path / "out").exists()
+        assert "skip_bad_rows" in done.stderr and not (tmp_path / "out").exists()
         done = train(*given, "--skip-bad-rows")
         assert done.exit_code == 0, done.stderr
         run = json.loads((tmp_path / "out" / "training.json").read_text())["run"]

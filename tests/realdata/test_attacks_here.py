@@ -38,8 +38,8 @@ def test_a_word_table_falls_but_not_within_its_radius(resources, corpus, recipe)
         victim, corpus.texts, corpus.labels, recipe, resources=resources, together=3
     )
     figures = summarise(free).values()
-    assert figures["Cln"] > 0.8 and figures["errors"] == 0
-    assert figures["Succ"] > (0.1 if recipe == "labels-only" else 0.5)
+    assert figures["clean_accuracy"] > 0.8 and figures["errors"] == 0
+    assert figures["success_rate"] > (0.1 if recipe == "labels-only" else 0.5)
     for outcome in free:
         if outcome.status == "succeeded":
             assert victim.predict([outcome.adversarial])[0].label_id == outcome.final_label

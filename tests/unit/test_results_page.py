@@ -71,7 +71,7 @@ def test_results_say_what_was_run_on_what(path):
             figures = run["figures"]
             assert figures["succeeded"] + figures["failed"] == figures["attempted"]
             assert figures["attempted"] + figures["skipped"] == figures["texts"]
-            assert figures["Succ_fresh_masks"] <= figures["Succ"]
+            assert figures["confirmed_success_rate"] <= figures["success_rate"]
         return
     assert record["training"]["run"]["train"]["rows"] > 1000
     if record["format"] == "ranmask-result":
@@ -110,11 +110,13 @@ def test_the_readme_shows_the_same_attacks():
         cells = []
         for recipe in recipes:
             one = figures["agnews", victim, recipe]
-            gone = 1 - one["Succ_fresh_masks"] / one["Succ"]
+            gone = 1 - one["confirmed_success_rate"] / one["success_rate"]
             star = "" if one["texts"] == 300 else "*"
-            cells.append(f"{100 * one['Boa']:.1f}{star} ({100 * gone:.0f})")
+            cells.append(f"{100 * one['robust_accuracy']:.1f}{star} ({100 * gone:.0f})")
         assert f"| {name} | {' | '.join(cells)} |" in readme
-    plain = [f"{100 * figures['agnews', 'plain', recipe]['Boa']:.1f}" for recipe in recipes]
+    plain = [
+        f"{100 * figures['agnews', 'plain', recipe]['robust_accuracy']:.1f}" for recipe in recipes
+    ]
     assert f"| plain classifier | {' | '.join(plain)} |" in readme
 
 
@@ -135,7 +137,10 @@ def test_the_readme_shows_the_same_defences():
     }
     for victim, (name, radius) in shown.items():
         one, other = (figures["agnews", victim, r] for r in ("textfooler", "deepwordbug"))
-        cells = [f"{100 * share:.1f}" for share in (one["Cln"], one["Boa"], other["Boa"])]
+        cells = [
+            f"{100 * share:.1f}"
+            for share in (one["clean_accuracy"], one["robust_accuracy"], other["robust_accuracy"])
+        ]
         assert f"| {name} | {' | '.join(cells)} | {radius} |" in readme, name
 
 

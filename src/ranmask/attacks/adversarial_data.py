@@ -1,6 +1,6 @@
 """Files of attacked texts as data: to train on (`augmented`), and to train a detector on.
 
-`ranmask attack --output` and `attacks.runs.run_to_file` write them.  Guarantee of `augmented`: **no
+`ranmask attack --output` and `attack_file` write them.  Guarantee of `augmented`: **no
 text gets into training that was not a training text before it was attacked.**  A file with any
 other text is refused.  A detector learns from the files that it is given: what they hold is not
 known here.
@@ -9,16 +9,15 @@ known here.
 from __future__ import annotations
 
 import itertools
-import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from ranmask.attacks.outcome import AttackOutcome
-from ranmask.attacks.resources.files import read_lines, read_text
 from ranmask.data import Corpus, joined, permutation
 from ranmask.errors import DataError
+from ranmask.runs.result_file import read_header
+from ranmask.runs.stored import stored_lines
 from ranmask.smoothing.cascade import DETECTOR_LABELS
 from ranmask.words import Text
 
@@ -59,9 +58,9 @@ def read_attacked(paths: Iterable[Path]) -> AttackedTexts:
             raise DataError(f"{path} is named twice: its texts would count twice")
         seen.add(path.resolve())
         recipes[_recipe_of(path)] = None
-        for number, line in read_lines(path):
+        for number, line in enumerate(stored_lines(path), 2):
             try:
-                outcomes.append(AttackOutcome.from_dict(_parsed(path, line)))
+                outcomes.append(AttackOutcome.from_dict(line))
             except (DataError, TypeError, KeyError) as error:
                 raise DataError(f"{path}, line {number}: {error}") from error
     if not seen:
@@ -71,34 +70,18 @@ def read_attacked(paths: Iterable[Path]) -> AttackedTexts:
 
 def _recipe_of(path: Path) -> str:
     """The name of the recipe of a finished run."""
-    record = path.with_name(path.name + ".run.json")
     if not path.is_file():
         raise DataError(f"there is no file {path}: write one with `ranmask attack --output {path}`")
-    found = _parsed(record, read_text(record)) if record.is_file() else {}
-    if found.get("format") != "ranmask-run" or found.get("command") != "attack":
-        why = f"{record.name} says command={found.get('command')!r}"
-        missing = f"there is no {record.name} beside it"
-        raise DataError(
-            f"{path} was not written by an attack run: {why if record.is_file() else missing}"
-        )
-    if found.get("version") != 1:
-        raise DataError(f"{record} has version {found.get('version')!r}, not 1")
+    found = read_header(path)
+    if found is None or found.get("command") != "attack":
+        said = "" if found is None else f": its first line says command={found.get('command')!r}"
+        raise DataError(f"{path} was not written by an attack run{said}")
     if "finished" not in found:
         raise DataError(
             f"the attack run of {path} is not finished: the command that began it resumes it"
         )
     recipe = found.get("recipe")
     return str(recipe["name"]) if isinstance(recipe, dict) and "name" in recipe else "unknown"
-
-
-def _parsed(path: Path, text: str) -> dict[str, Any]:
-    try:
-        value = json.loads(text)
-    except ValueError as error:
-        raise DataError(f"{path} is not valid JSON: {error}") from error
-    if not isinstance(value, dict):
-        raise DataError(f"{path} holds {_shown(value)}, not an object")
-    return value
 
 
 def augmented(train: Corpus, attacked: AttackedTexts, *, without: Corpus) -> Corpus:

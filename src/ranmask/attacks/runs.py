@@ -128,6 +128,7 @@ class AttackTask:
     """
 
     command = "attack"
+    record = AttackOutcome
 
     def __init__(self, engine: AttackLoop, labels: tuple[str, ...] | None = None) -> None:
         self.engine = engine
@@ -152,7 +153,9 @@ class AttackTask:
 
     def lines(self, rows: Sequence[Row]) -> Iterable[Line]:
         """One line for each row of a shard."""
-        return (outcome.to_dict() for outcome in self.engine.run(targets(rows, self.labels)))
+        kept = {row.number: row.kept_values() for row in rows}
+        outcomes = self.engine.run(targets(rows, self.labels))
+        return ({**outcome.to_dict(), **kept[outcome.number]} for outcome in outcomes)
 
     def groups(
         self, rows: Iterable[Row], results: ResultFile, events: RunEvents
@@ -165,8 +168,8 @@ class AttackTask:
         """
         start, todo = time.monotonic(), list(rows)
         early = _Early(results.path, results.description)
-        numbers = {row.number for row in todo}
-        waiting = {row: line for row, line in early.read().items() if row in numbers}
+        kept = {row.number: row.kept_values() for row in todo}
+        waiting = {row: line for row, line in early.read().items() if row in kept}
         events.progress(len(waiting))
         order = iter([row.number for row in todo])
         next_row = next(order, None)
@@ -174,7 +177,7 @@ class AttackTask:
         fresh = self.engine.run(targets(left, self.labels), in_order=False)
         for outcome in itertools.chain([None], fresh):
             if outcome is not None:
-                line = outcome.to_dict()
+                line = {**outcome.to_dict(), **kept[outcome.number]}
                 waiting[outcome.number] = line
                 if outcome.number != next_row:
                     early.write(line)

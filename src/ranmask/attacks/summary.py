@@ -107,7 +107,8 @@ class AttackSummary:
         """All figures as plain JSON values; shares, not percent; None where nothing was counted.
 
         ``majority``: what Cln would be if the victim named the largest
-        class for every text; ``balanced_Cln`` and ``balanced_Boa``: means over the classes.
+        class for every text; ``balanced_clean_accuracy`` and
+        ``balanced_robust_accuracy``: means over the classes.
         """
         return {
             "texts": self.texts,
@@ -116,10 +117,10 @@ class AttackSummary:
             "failed": self.failed,
             "skipped": self.skipped,
             "errors": self.errors,
-            "Cln": _number(self.clean_accuracy),
-            "Boa": _number(self.robust_accuracy),
-            "Succ": _number(self.success_rate),
-            "Succ_fresh_masks": _number(self.confirmed_success_rate),
+            "clean_accuracy": _number(self.clean_accuracy),
+            "robust_accuracy": _number(self.robust_accuracy),
+            "success_rate": _number(self.success_rate),
+            "confirmed_success_rate": _number(self.confirmed_success_rate),
             "queries": _mean(self.queries, self.attempted),
             "words_changed": _mean(self.words_changed, self.succeeded),
             "share_changed": _mean(self.share_changed, self.succeeded),
@@ -135,9 +136,11 @@ class AttackSummary:
             return {}
         return {
             "majority": float(clean.majority),
-            "balanced_Cln": float(clean.balanced),
-            "balanced_Boa": float(robust.balanced),
-            "classes": class_values({"Cln": clean, "Boa": robust}, self.labels),
+            "balanced_clean_accuracy": float(clean.balanced),
+            "balanced_robust_accuracy": float(robust.balanced),
+            "classes": class_values(
+                {"clean_accuracy": clean, "robust_accuracy": robust}, self.labels
+            ),
         }
 
 

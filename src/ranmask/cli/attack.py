@@ -29,7 +29,8 @@ from ranmask.cli.options import (
 from ranmask.cli.resources import resources_for
 from ranmask.cli.running import shown_events
 from ranmask.errors import OptionError
-from ranmask.options import Option, SmoothingOptions
+from ranmask.options import SmoothingOptions
+from ranmask.options.fields import Option
 
 if TYPE_CHECKING:
     from ranmask.attacks.loop import AttackLoop

@@ -14,18 +14,18 @@ from ranmask.words import Text, split
 _BEFORE, _AFTER = "bold green", "bold red"
 _COLOURS = {"succeeded": "red", "failed": "green", "skipped": "dim", "error": "yellow"}
 _FIGURES = {
-    "Cln": "Cln {Cln:.1%}",
-    "Boa": "Boa {Boa:.1%}",
-    "Succ": "Succ {Succ:.1%}",
-    "Succ_fresh_masks": "Succ on fresh masks {Succ_fresh_masks:.1%}",
+    "clean_accuracy": "Cln {clean_accuracy:.1%}",
+    "robust_accuracy": "Boa {robust_accuracy:.1%}",
+    "success_rate": "Succ {success_rate:.1%}",
+    "confirmed_success_rate": "Succ on fresh masks {confirmed_success_rate:.1%}",
     "queries": "queries {queries:.1f}",
     "words_changed": "words changed {words_changed:.1f} ({share_changed:.0%})",
     "entropy": "entropy {entropy:.3f}",
     "reverted": "right again with 10% of the words masked {reverted:.0%}",
 }
 _BY_CLASS = (
-    "majority class alone {majority:.1%}  balanced Cln {balanced_Cln:.1%}  balanced Boa "
-    "{balanced_Boa:.1%}"
+    "majority class alone {majority:.1%}  balanced Cln {balanced_clean_accuracy:.1%}  balanced Boa "
+    "{balanced_robust_accuracy:.1%}"
 )
 
 
@@ -73,7 +73,7 @@ def print_attack_summary(console: Console, name: str, summary: AttackSummary) ->
     figures = [
         figure.format(**values)
         for key, figure in _FIGURES.items()
-        if values[key] is not None and not (key == "Succ_fresh_masks" and same)
+        if values[key] is not None and not (key == "confirmed_success_rate" and same)
     ]
     say(console, "  ".join(figures))
     if "classes" in values:

@@ -11,7 +11,8 @@ from ranmask.cli.command import Given, command
 from ranmask.cli.models import load_masked, masked_smoothing
 from ranmask.cli.options import ColumnOptions, InputOptions, ModelChoice, open_input
 from ranmask.cli.running import classify
-from ranmask.options import Checked, Keep, MaskRate, Option, Seed
+from ranmask.options import Keep, MaskRate, Seed
+from ranmask.options.fields import Checked, Option
 
 
 @dataclass(frozen=True, kw_only=True)

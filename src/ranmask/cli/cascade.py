@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar
+from typing import TYPE_CHECKING, Annotated, ClassVar
 
 from cyclopts import Parameter
 
@@ -13,9 +12,10 @@ from ranmask.cli.command import Given, command, others
 from ranmask.cli.options import Dtype, tame_libraries
 from ranmask.cli.terminal import say
 from ranmask.cli.training_log import TrainingLog
-from ranmask.errors import OptionError, OutputError
-from ranmask.options import CascadeOptions, Checked, Device, Option
-from ranmask.results.files import check_file
+from ranmask.errors import OptionError
+from ranmask.options import CascadeOptions, Device
+from ranmask.options.fields import Checked, Option
+from ranmask.results.files import check_file, write_json
 from ranmask.training.options import WHOLE_TEXTS, TrainingOptions
 
 if TYPE_CHECKING:
@@ -125,15 +125,8 @@ def report(given: Given) -> None:
     measured = measure(cascade, found.outcomes, certified=asked.certify)
     if asked.output is not None:
         about = {"model": cascade.description(), "recipes": list(found.recipes)}
-        _write(asked.output, {**measured.to_dict(), "about": about})
+        write_json(asked.output, {**measured.to_dict(), "about": about})
     _print_report(measured)
-
-
-def _write(path: Path, content: dict[str, Any]) -> None:
-    try:
-        path.write_text(json.dumps(content, indent=2) + "\n", encoding="utf-8")
-    except OSError as error:
-        raise OutputError(f"cannot write {path}: {error}") from error
 
 
 def _print_report(report: CascadeReport) -> None:

@@ -21,7 +21,8 @@ from ranmask.cli.options import (
 )
 from ranmask.cli.running import classify
 from ranmask.errors import OptionError
-from ranmask.options import Checked, Option, SmoothingOptions, for_certificate, option_fields
+from ranmask.options import SmoothingOptions, for_certificate
+from ranmask.options.fields import Checked, Option, option_fields
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence

@@ -19,7 +19,7 @@ from typing import Annotated, Any, NamedTuple, TypeVar
 from cyclopts import Group, Parameter
 
 from ranmask.errors import OptionError, RanmaskError
-from ranmask.options import OptionField, option_fields
+from ranmask.options.fields import OptionField, option_fields
 
 _T = TypeVar("_T")
 

@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
 
 from ranmask.errors import OptionError
-from ranmask.options import Checked, Device, ModelOptions, Option
+from ranmask.options import Device, ModelOptions
+from ranmask.options.fields import Checked, Option
 
 if TYPE_CHECKING:
     from ranmask.cli.command import Given
@@ -51,6 +52,10 @@ class ColumnOptions(Checked):
         tuple[str, ...] | None,
         Option("Two columns, premise,hypothesis; only the hypothesis is masked."),
     ] = None
+    keep_columns: Annotated[
+        tuple[str, ...] | None,
+        Option("Columns of the input, separated by commas, that results repeat; id always is."),
+    ] = None
 
     def columns(self) -> Columns:
         """The columns that were named."""
@@ -61,7 +66,8 @@ class ColumnOptions(Checked):
             raise OptionError(
                 f"pair_columns takes two names, premise,hypothesis; not {','.join(pair)!r}"
             )
-        return Columns(self.text_column, pair and (pair[0], pair[1]), self.label_column)
+        kept = self.keep_columns or ()
+        return Columns(self.text_column, pair and (pair[0], pair[1]), self.label_column, kept)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 from ranmask.cli.command import Given, command
 from ranmask.cli.terminal import say
 from ranmask.errors import OptionError, OutputError
-from ranmask.options import Checked, Device, Option
+from ranmask.options import Device
+from ranmask.options.fields import Checked, Option
 
 if TYPE_CHECKING:
     from ranmask.paper.reproduction.recipe import Recipe, Size

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from ranmask.cli.command import Given
 from ranmask.cli.options import ResourceOptions
-from ranmask.options import option_fields
+from ranmask.options.fields import option_fields
 
 if TYPE_CHECKING:
     from ranmask.attacks.recipes import AttackResources

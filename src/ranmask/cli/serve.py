@@ -11,7 +11,7 @@ from typing import Annotated, ClassVar
 from ranmask.cli.command import Given, command
 from ranmask.cli.options import tame_libraries
 from ranmask.errors import MissingDependencyError, OptionError
-from ranmask.options import Checked, Option
+from ranmask.options.fields import Checked, Option
 from ranmask.serving.settings import ServiceSettings
 
 KEY_VARIABLE = "RANMASK_API_KEY"

@@ -18,7 +18,8 @@ from ranmask.cli.options import (
 )
 from ranmask.cli.training_log import TrainingLog
 from ranmask.errors import OptionError
-from ranmask.options import Checked, Device, Option, option_fields
+from ranmask.options import Device
+from ranmask.options.fields import Checked, Option, option_fields
 from ranmask.training.defence_options import DEFENCES, AugmentOptions
 from ranmask.training.options import (
     MASKS,
@@ -113,7 +114,7 @@ _COMMON = (TrainCommand, ColumnOptions, TrainingOptions)
     *DEFENCES,
     ResourceOptions,
     ColumnOptions,
-    without=("most_words",),
+    without=("most_words", "keep_columns"),
 )
 def train(given: Given) -> int | None:
     """Train a classifier whose labels can be certified, a rival of it, or a masked language model.

@@ -15,7 +15,8 @@ from ranmask.cli.command import Given, command
 from ranmask.cli.options import ColumnOptions, Data, ModelChoice, SkipBadRows, tame_libraries
 from ranmask.cli.terminal import say
 from ranmask.errors import OptionError
-from ranmask.options import Checked, Ensemble, Option
+from ranmask.options import Ensemble
+from ranmask.options.fields import Checked, Option
 from ranmask.results.files import check_file
 
 if TYPE_CHECKING:
@@ -101,7 +102,12 @@ class TuneCommand(Checked):
         return pick(measured, self.rule, self.at)
 
 
-@command(TuneCommand, ModelChoice, ColumnOptions, without=("mask_token", "tolerance", "recheck"))
+@command(
+    TuneCommand,
+    ModelChoice,
+    ColumnOptions,
+    without=("mask_token", "tolerance", "recheck", "keep_columns"),
+)
 def tune(given: Given) -> None:
     """Measure a model under several settings, and show which are worth choosing.
 

@@ -73,7 +73,7 @@ def usable_rows(
     refusal = _refusal(*problems[0], len(problems) - 1, part.where) if problems else None
     if refusal is not None and not skip_bad_rows:
         raise DataError(
-            f"{refusal.reason}. Correct the data, or leave such rows out with --skip-bad-rows",
+            f"{refusal.reason}. Correct the data, or leave such rows out (skip_bad_rows)",
             refusal.row,
         )
     if refusal is not None:

@@ -204,7 +204,8 @@ def _hub_part(name: str, split: str, splits: Mapping[str, Any], columns: Columns
     def rows() -> Iterator[Row]:
         dataset = splits[split]
         found = columns.found_in(list(dataset.column_names), where)
-        cells = zip(*(list(dataset[column]) for column in found.wanted), strict=True)
+        read = (*(found.pair or (found.text,)), found.label)
+        cells = zip(*(list(dataset[column]) for column in read), strict=True)
         for number, (*text, label) in enumerate(cells, 1):
             yield Row(number, tuple(text) if found.pair else text[0], label)
 

@@ -14,8 +14,8 @@ import json
 import math
 import re
 import sys
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +24,9 @@ from ranmask.words import Text
 
 FORMATS = ("txt", "csv", "tsv", "jsonl", "parquet")
 _SUFFIXES = {f".{name}": name for name in FORMATS} | {".ndjson": "jsonl", ".pq": "parquet"}
+ID = "id"
+"""The column that every result repeats, where there is one."""
+
 _ROWS_AT_ONCE = 1024
 _FIRST_ROWS = 20  # JSON lines of which none can be read: then it is the file, not the rows
 _FOREIGN = re.compile("[\udc80-\udcff]")  # what surrogateescape makes of bytes that are not UTF-8
@@ -31,21 +34,37 @@ _FOREIGN = re.compile("[\udc80-\udcff]")  # what surrogateescape makes of bytes 
 
 @dataclass(frozen=True)
 class Row:
-    """One row of input, numbered from 1; either a text or an error."""
+    """One row of input, numbered from 1; either a text or an error.
+
+    ``kept``: columns that the results repeat.
+    """
 
     number: int
     text: Text | None
     label: object = None
     error: str | None = None
+    kept: Mapping[str, Any] = field(default_factory=dict)
+
+    def kept_values(self) -> dict[str, Any]:
+        """What the line of this row repeats: its ``id``, and other columns in ``columns``."""
+        others = {name: value for name, value in self.kept.items() if name != ID}
+        return {
+            **({ID: self.kept[ID]} if ID in self.kept else {}),
+            **({"columns": others} if others else {}),
+        }
 
 
 @dataclass(frozen=True)
 class Columns:
-    """Which columns hold the text (or the pair) and the label; None: find the text."""
+    """Which columns hold the text (or the pair) and the label; None: find the text.
+
+    ``keep``: other columns, which the results repeat.  A column ``id`` is always kept.
+    """
 
     text: str | None = None
     pair: tuple[str, str] | None = None
     label: str | None = None
+    keep: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         if self.text is not None and self.pair is not None:
@@ -58,23 +77,28 @@ class Columns:
     def wanted(self) -> list[str]:
         """The columns to read."""
         texts = list(self.pair) if self.pair else [self.text] if self.text else []
-        return texts + ([self.label] if self.label is not None else [])
+        label = [self.label] if self.label is not None else []
+        return list(dict.fromkeys([*texts, *label, *self.keep]))
 
     def found_in(self, names: list[str], where: str) -> Columns:
         """These columns, checked against those that there are."""
         missing = [name for name in self.wanted if name not in names]
         if missing:
             raise DataError(f"{where} has no column {missing[0]!r}; it has {', '.join(names)}")
+        known = self
+        if ID in names and ID not in self.wanted:
+            known = replace(self, keep=(ID, *self.keep))
         if self.text is not None or self.pair is not None:
-            return self
-        others = [name for name in names if name != self.label]
+            return known
+        unlabelled = [name for name in names if name != self.label]
+        others = [name for name in unlabelled if name not in known.keep] or unlabelled
         text = "text" if "text" in others else others[0] if len(others) == 1 else None
         if text is None:
             raise DataError(
-                f"{where} has columns {', '.join(names)}: say which one holds the text with "
-                "--text-column, or a pair with --pair-columns"
+                f"{where} has columns {', '.join(names)}: say which one holds the text "
+                "(text_column), or which two hold a pair (pair_columns)"
             )
-        return Columns(text, None, self.label)
+        return replace(known, text=text, keep=tuple(n for n in known.keep if n != text))
 
 
 @dataclass(frozen=True)
@@ -232,25 +256,32 @@ def _lines(path: Path) -> Iterator[str]:
 
 
 def _row(number: int, values: dict[str, Any], columns: Columns) -> Row:
+    kept = {name: _plain(values[name]) for name in columns.keep}
     parts = []
     for name in columns.pair or (columns.text or "text",):
         value = values[name]
         if value is None or (isinstance(value, float) and math.isnan(value)):
-            return Row(number, None, error=f"column {name!r} is missing a value")
+            return Row(number, None, error=f"column {name!r} is missing a value", kept=kept)
         if not isinstance(value, str):
             kind = type(value).__name__
-            return Row(
-                number, None, error=f"column {name!r} holds {_shown(value)} ({kind}), not text"
-            )
+            problem = f"column {name!r} holds {_shown(value)} ({kind}), not text"
+            return Row(number, None, error=problem, kept=kept)
         foreign = _FOREIGN.search(value)
         if foreign is not None:
             byte = ord(foreign.group()) - 0xDC00
             problem = f"column {name!r} is not valid UTF-8 (byte 0x{byte:02x}): convert the file"
-            return Row(number, None, error=problem)
+            return Row(number, None, error=problem, kept=kept)
         parts.append(value)
     text: Text = (parts[0], parts[1]) if columns.pair else parts[0]
     label = values[columns.label] if columns.label is not None else None
-    return Row(number, text, label)
+    return Row(number, text, label, kept=kept)
+
+
+def _plain(value: Any) -> Any:
+    """A value as JSON has it; a date, or what else a table holds, as text."""
+    number = isinstance(value, float) and not math.isfinite(value)
+    simple = value is None or isinstance(value, str | int | float)
+    return value if simple and not number else str(value)
 
 
 def _shown(value: object) -> str:

@@ -28,7 +28,7 @@ from ranmask.errors import DataError, OptionError
 from ranmask.evaluation.settings import Setting
 from ranmask.metrics import CertifiedSummary
 from ranmask.models.base import BaseClassifier, MaskedCopies, Scores, WrappedClassifier
-from ranmask.options import check_choice
+from ranmask.options.fields import check_choice
 from ranmask.smoothing.smoothed import SmoothedClassifier
 from ranmask.words import Text, documents
 

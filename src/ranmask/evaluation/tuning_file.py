@@ -18,7 +18,7 @@ from ranmask.errors import OutputError, RanmaskError
 from ranmask.evaluation.settings import Setting
 from ranmask.evaluation.tuning import Measured, Radii, Rule, frontier, pick
 from ranmask.metrics import certified_values
-from ranmask.results.files import check_file
+from ranmask.results.files import another_run, check_file, read_json, write_json
 
 FORMAT, VERSION = "ranmask-tune", 2
 
@@ -61,32 +61,13 @@ class TuneFile:
     def _write(self, report: Mapping[str, Any]) -> None:
         complete = len(self.measured) == len(self._run["settings"])
         head = {"format": FORMAT, "version": VERSION, **self._run, "complete": complete}
-        draft = self.path.with_name(self.path.name + ".partial")
-        try:
-            draft.write_text(json.dumps({**head, **report}, indent=2) + "\n", encoding="utf-8")
-            draft.replace(self.path)
-        except OSError as error:
-            raise OutputError(f"cannot write {self.path}: {error.strerror}") from error
+        write_json(self.path, {**head, **report})
 
     def _read(self) -> list[Measured]:
-        try:
-            record = json.loads(self.path.read_text(encoding="utf-8"))
-        except (OSError, ValueError) as error:
-            raise OutputError(f"cannot read {self.path}: {error}") from error
-        if not isinstance(record, dict) or record.get("format") != FORMAT:
-            raise OutputError(
-                f"{self.path} exists and is no {FORMAT} file: choose another output, or delete it"
-            )
-        if record.get("version") != VERSION:
-            raise OutputError(
-                f"{self.path} has version {record.get('version')!r}; this ranmask reads {VERSION}"
-            )
+        record = read_json(self.path, format=FORMAT, version=VERSION, error=OutputError)
         differing = [key for key in _SAME_RUN if record.get(key) != self._run[key]]
         if differing:
-            raise OutputError(
-                f"{self.path} belongs to a run with another {', '.join(differing)}: give the same "
-                "options to resume it, or choose another output"
-            )
+            raise another_run(self.path, differing)
         try:
             found = [_measured(entry) for entry in record["measured"]]
             known = [asdict(one.setting) for one in found]

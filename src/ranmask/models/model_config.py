@@ -6,13 +6,13 @@ Versioned JSON; nothing in it is code.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from ranmask.errors import ModelError
+from ranmask.results.files import read_json, write_json
 
 FILE_NAME = "ranmask.json"
 FILE_VERSION = 1
@@ -47,7 +47,7 @@ def write(folder: Path, kind: str, smoothing: Mapping[str, Any], parts: Sequence
     if parts:
         record["parts"] = list(parts)
     record["smoothing"] = given
-    (folder / FILE_NAME).write_text(json.dumps(record, indent=2) + "\n", encoding="utf-8")
+    write_json(folder / FILE_NAME, record)
 
 
 def of_folder(folder: Path) -> ModelConfig | None:
@@ -58,16 +58,7 @@ def of_folder(folder: Path) -> ModelConfig | None:
 
 def read(path: Path) -> ModelConfig:
     """The config in the file ``path``; one without a kind is an encoder's."""
-    try:
-        record = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError, json.JSONDecodeError) as error:
-        raise ModelError(f"cannot read {path}: {error}") from error
-    if not isinstance(record, dict) or record.get("format") != "ranmask":
-        raise ModelError(f"{path} is not a ranmask record")
-    if record.get("version") != FILE_VERSION:
-        raise ModelError(
-            f"{path} has version {record.get('version')!r}; this ranmask reads {FILE_VERSION}"
-        )
+    record = read_json(path, format="ranmask", version=FILE_VERSION, error=ModelError)
     kind = record.get("kind", ENCODER)
     if kind not in KINDS:
         raise ModelError(f"{path} has kind {kind!r}; this ranmask knows {', '.join(KINDS)}")

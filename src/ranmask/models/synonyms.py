@@ -29,10 +29,11 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 
 from ranmask.certificates.safer import overlap
-from ranmask.errors import DataError, ModelError, OptionError, OutputError
+from ranmask.errors import DataError, ModelError, OptionError
 from ranmask.models import SYNONYM_SET_SIZE
 from ranmask.models.base import DrawnCopies
 from ranmask.models.spelling import Spelling, found_again
+from ranmask.results.files import check_format, write_file
 from ranmask.words import Document, text_seed
 
 FILE_NAME = "synonyms.json"
@@ -180,10 +181,7 @@ class SynonymSets:
             "size": self.size,
             "table": {word: list(others) for word, others in self._listed.items()},
         }
-        try:
-            (folder / FILE_NAME).write_text(json.dumps(data) + "\n", encoding="utf-8")
-        except OSError as error:
-            raise OutputError(f"cannot write {folder / FILE_NAME}: {error}") from error
+        write_file(folder / FILE_NAME, json.dumps(data) + "\n")
 
     @classmethod
     def load(cls, folder: Path) -> SynonymSets:
@@ -193,13 +191,7 @@ class SynonymSets:
             data = json.loads(path.read_text(encoding="utf-8"))
             if not isinstance(data, dict):
                 raise DataError("not a JSON object")
-            if data.get("format") != "ranmask-synonyms":
-                raise DataError("not a table of synonyms that ranmask wrote")
-            if data.get("version") != FILE_VERSION:
-                raise DataError(
-                    f"synonyms of version {data.get('version')!r}; this ranmask reads "
-                    f"{FILE_VERSION}"
-                )
+            check_format(data, "ranmask-synonyms", FILE_VERSION, "the table of synonyms")
             if not isinstance(data.get("table"), dict) or not isinstance(data.get("name"), str):
                 raise DataError("synonyms without a table or a name")
             return cls(data["table"], size=data.get("size", 0), name=data["name"])

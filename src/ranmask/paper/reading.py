@@ -23,7 +23,7 @@ from ranmask.paper.typed_json import (
     read_object,
     without_folders,
 )
-from ranmask.runs.task import RUN_FORMAT, RUN_VERSION
+from ranmask.runs.result_file import read_header, with_constants
 
 __all__ = ["INDEX", "INDEX_FORMAT", "INDEX_VERSION", "read", "read_several", "sources", "write"]
 
@@ -34,7 +34,7 @@ _RESULTS = "results"  # the folder inside a reproduction's that has the result f
 _TRAINING_FORMAT, _TRAINING_VERSION = "ranmask-training", 1
 _READABLE = (
     "give a folder that `ranmask reproduce` wrote, a condensed file, or the result file of one "
-    "run (X.jsonl, with X.jsonl.run.json beside it)"
+    "run (X.jsonl)"
 )
 _SINGLE: dict[str, tuple[Measures, Kind]] = {
     "certify": ("certified", "certified"),
@@ -53,7 +53,7 @@ def read(path: Path) -> Reproduction:
         return _read_folder(path)
     if not path.is_file():
         raise DataError(f"there is no file or folder {path}: {_READABLE}")
-    if path.suffix == ".jsonl" or _record_path(path).is_file():
+    if path.suffix == ".jsonl" or read_header(path) is not None:
         return _read_file(path)
     found = read_object(path)
     if found.get("format") != FORMAT:
@@ -83,7 +83,7 @@ def sources(path: Path) -> set[Path]:
     if path.is_dir():
         inside = (path / _RESULTS).rglob("*")
         return {(path / INDEX).resolve(), *(file.resolve() for file in inside if file.is_file())}
-    return {path.resolve(), _record_path(path).resolve()}
+    return {path.resolve()}
 
 
 def _read_folder(folder: Path) -> Reproduction:
@@ -128,10 +128,13 @@ def _with_lines(step: Step, path: Path) -> Step:
         )
     step = replace(step, data=without_folders(record["input"]))
     if "finished" not in record:
-        complete = path.read_bytes().count(b"\n")
-        note = f"not finished (rows so far: {complete}): the same command goes on"
+        rows = max(path.read_bytes().count(b"\n") - 1, 0)
+        note = f"not finished (rows so far: {rows}): the same command goes on"
         return replace(step, state="todo", error=note)
-    lines = read_lines(path)
+    lines = [
+        JsonObject(with_constants(line, record["constants"]), line.where)
+        for line in read_lines(path)[1:-1]
+    ]
     finished = record.inner("finished")
     # An attack counts its texts without those that have errors.
     counted = ("rows",) if "rows" in finished else ("texts", "errors")
@@ -198,17 +201,12 @@ def _place(name: str, record: JsonObject) -> dict[str, Any]:
 
 
 def _read_record(path: Path) -> JsonObject:
-    record = _record_path(path)
-    if not record.is_file():
+    record = read_header(path)
+    if record is None:
         raise DataError(
-            f"{path} was not written by a run of ranmask: there is no {record.name} beside it; "
-            "copy both"
+            f"{path} was not written by a run of ranmask: its first line is not the record of one"
         )
-    found = read_object(record, RUN_FORMAT, RUN_VERSION)
+    found = JsonObject(record, f"{path}, line 1")
     if not isinstance(found["command"], str):
         raise DataError(f"{found.where}: command is {found['command']!r}, not the name of one")
     return found
-
-
-def _record_path(path: Path) -> Path:
-    return path.with_name(path.name + ".run.json")

@@ -1,6 +1,7 @@
 """What ranmask answers with (`records`); files that are whole, versioned and locked (`files`)."""
 
 from ranmask.results.records import (
+    CONSTANTS,
     RESULT_VERSION,
     BetaEstimate,
     CascadeCertificate,
@@ -12,6 +13,7 @@ from ranmask.results.records import (
 )
 
 __all__ = [
+    "CONSTANTS",
     "RESULT_VERSION",
     "BetaEstimate",
     "CascadeCertificate",

@@ -10,7 +10,7 @@ import contextlib
 import hashlib
 import json
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import IO, Any
 
@@ -21,6 +21,7 @@ DRAFT = ".tmp"
 
 _STREAMS = ("-", "/dev/stdout", "/dev/stderr")  # regular files where a shell redirects them
 # The measured tolerance may vary between runs, and each result names its own.
+_COMPACT = (",", ":")
 _MAY_VARY = ("finished", "tolerance", "path")
 
 
@@ -152,10 +153,15 @@ def check_same_run(recorded: Mapping[str, Any], mine: Mapping[str, Any], path: P
     """Refuse to go on with the results of another run."""
     differing = sorted(differences(dict(recorded), dict(mine)))
     if differing:
-        raise OutputError(
-            f"{path} belongs to a run with another {', '.join(differing)}: give the same options "
-            "to resume it, or choose another output"
-        )
+        raise another_run(path, differing)
+
+
+def another_run(path: Path, differing: Sequence[str]) -> OutputError:
+    """What is raised where a file is that of a run with other settings."""
+    return OutputError(
+        f"{path} belongs to a run with another {', '.join(differing)}: give the same options "
+        "to resume it, or choose another output"
+    )
 
 
 def fingerprint(description: Mapping[str, Any]) -> str:
@@ -167,10 +173,10 @@ def fingerprint(description: Mapping[str, Any]) -> str:
 def line_bytes(values: Mapping[str, Any]) -> bytes:
     """A line of JSON."""
     try:
-        return (json.dumps(values, ensure_ascii=False) + "\n").encode("utf-8")
+        return (json.dumps(values, ensure_ascii=False, separators=_COMPACT) + "\n").encode("utf-8")
     except UnicodeEncodeError:
         # A text read from a file can hold half a surrogate pair; ASCII escapes keep it as it was.
-        return (json.dumps(values) + "\n").encode("ascii")
+        return (json.dumps(values, separators=_COMPACT) + "\n").encode("ascii")
 
 
 def _settled(value: Any) -> Any:

@@ -10,6 +10,8 @@ from typing import Any, Self
 from ranmask.errors import DataError, OptionError
 
 RESULT_VERSION = 2
+CONSTANTS = ("version", "ensemble", "threat", "certificate", "guarantee", "alpha", "assumes")
+"""What all results of a run have in common, most often; a file of results says it once."""
 
 _CONTAINERS = frozenset((tuple, list, dict))
 _COMPARED_FIELDS = ("label", "label_id", "radius", "guarantee", "alpha", "ensemble", "masks")

@@ -1,4 +1,5 @@
-"""Resumable work over many rows: into one file (`run`), or a folder of shards (`shards`).
+"""Resumable work over many rows.
 
-`files` says where a result can be written.
+`api` is what a user calls, `task` what is done with a row, `run` the loop, `result_file` the file
+that it writes, `shards` a folder instead; `stored` reads both, `summary` says what they are worth.
 """

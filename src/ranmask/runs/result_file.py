@@ -1,25 +1,37 @@
-"""The file of a run: one JSON line for each row, in their order, resumed where it stopped."""
+"""The file of a run: JSON lines, resumed where they stopped.
+
+    {"format": "ranmask-results", "version": 1, "command": ..., "constants": {...}, ...}
+    {"row": 1, "text": ..., "label": ..., "radius": ..., ...}
+    ...
+    {"finished": {"rows": ..., ...}}
+
+The first line is the record of the run: everything that its results depend on, and in ``constants``
+what is the same in every row and is not said again there.  Rows come in the order of the input.
+The last line is there once all of them are.
+"""
 
 from __future__ import annotations
 
 import contextlib
 import json
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import IO, Any
 
-from ranmask.errors import OutputError
+from ranmask.errors import ClassifierError, DataError, OutputError, RanmaskError
+from ranmask.results import CONSTANTS
 from ranmask.results.files import (
     check_file,
+    check_format,
     check_same_run,
     line_bytes,
     lock,
-    read_json,
-    write_json,
     writing,
 )
 
+RESULTS_FORMAT, RESULTS_VERSION = "ranmask-results", 1
+_MOST_OF_A_SUMMARY = 1 << 24
 _OTHER_FORMATS = (".csv", ".tsv", ".json", ".parquet", ".pq", ".xlsx", ".gz")
 
 
@@ -33,6 +45,35 @@ def check_result_file(path: Path) -> None:
         )
 
 
+def constants_of(lines: Iterable[Mapping[str, Any]]) -> dict[str, Any] | None:
+    """What the first result says of all results; None where no line has a result."""
+    first = next((line for line in lines if "version" in line), None)
+    return None if first is None else {key: first[key] for key in CONSTANTS if key in first}
+
+
+def without(line: Mapping[str, Any], constants: Mapping[str, Any]) -> dict[str, Any]:
+    """A line less what is constant; what differs from that comes last."""
+    own = {key: value for key, value in line.items() if key not in constants}
+    differing = {key: line[key] for key in constants if key in line and line[key] != constants[key]}
+    return {**own, **differing}
+
+
+def with_constants(row: Mapping[str, Any], constants: Mapping[str, Any]) -> dict[str, Any]:
+    """The line that `without` made shorter; one without a result has no constants."""
+    has_result = "label_id" in row or "status" in row
+    return {**constants, **row} if has_result else dict(row)
+
+
+def rows_of(lines: Iterable[Mapping[str, Any]]) -> Iterator[dict[str, Any]]:
+    """The rows among the lines of a file, whole."""
+    constants: Mapping[str, Any] = {}
+    for line in lines:
+        if "row" in line:
+            yield with_constants(line, constants)
+        else:
+            constants = line.get("constants", constants)
+
+
 class ResultFile:
     """The output of a run: opened for one writer, resumed after its last complete line.
 
@@ -43,10 +84,12 @@ class ResultFile:
     def __init__(self, path: Path, description: Mapping[str, Any]) -> None:
         check_result_file(path)
         self.path = path
-        self.record = path.with_name(path.name + ".run.json")
         self.done = self.rows = 0
         self.finished = False
         self.description = json.loads(json.dumps(description))
+        self._constants: dict[str, Any] | None = None
+        self._waiting: list[Mapping[str, Any]] = []
+        self._rows_end = 0
         self._file: IO[bytes] | None = None
 
     def __enter__(self) -> ResultFile:
@@ -54,20 +97,57 @@ class ResultFile:
             self._file = self.path.open("a+b")
         try:
             lock(self._file, self.path)
-            self._check_record()
-            self._find_end()
+            self._resume(self._file)
         except BaseException:
             self._file.close()
             raise
         return self
 
-    def __exit__(self, *exception: object) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, value: BaseException | None, trace: object
+    ) -> None:
         if self._file is not None:
             with contextlib.suppress(OSError):  # reported when it was written
+                if isinstance(value, ClassifierError):
+                    self._write_waiting({})
                 self._file.close()
 
     def write(self, lines: Sequence[Mapping[str, Any]]) -> None:
-        """Append lines and hand them to the operating system at once."""
+        """Append rows and hand them to the operating system at once.
+
+        Rows with errors wait for the first result, which says what is constant.
+        """
+        if self.finished and self._file is not None:  # rows were taken out of a finished file
+            self._file.truncate(self._rows_end)
+            self.finished = False
+        self._waiting += lines
+        constants = self._constants
+        if constants is None:
+            constants = constants_of(lines)
+        if constants is not None:
+            self._write_waiting(constants)
+
+    def finish(self, summary: Mapping[str, Any]) -> None:
+        """Record that every input row is in the file."""
+        self._write_waiting(self._constants or {})
+        self._append([{"finished": dict(summary)}])
+        self.finished = True
+
+    def lines(self) -> Iterator[dict[str, Any]]:
+        """All rows in the file, in their order."""
+        with writing(self.path), self.path.open("rb") as file:
+            yield from rows_of(map(json.loads, file))
+
+    def _write_waiting(self, constants: dict[str, Any]) -> None:
+        rows = [without(line, constants) for line in self._waiting]
+        if self._constants is None:
+            self._constants = constants
+            self._append([{**self.description, "constants": constants}, *rows])
+        else:
+            self._append(rows)
+        self._waiting = []
+
+    def _append(self, lines: Sequence[Mapping[str, Any]]) -> None:
         if self._file is None:
             raise ValueError("the result file is not open")
         data = b"".join(map(line_bytes, lines))
@@ -76,44 +156,82 @@ class ResultFile:
             while written < len(data):
                 written += os.write(self._file.fileno(), data[written:])
 
-    def finish(self, summary: Mapping[str, Any]) -> None:
-        """Record that every input row is in the file."""
-        write_json(self.record, {**self.description, "finished": dict(summary)})
-
-    def lines(self) -> Iterator[dict[str, Any]]:
-        """All lines in the file, in their order."""
-        with writing(self.path), self.path.open("rb") as file:
-            for line in file:
-                yield json.loads(line)
-
-    def _check_record(self) -> None:
-        if self.record.exists():
-            found = read_json(self.record, error=OutputError)
-            check_same_run(found, self.description, self.path)
-            self.finished = "finished" in found
-        elif self.path.stat().st_size:
-            raise OutputError(
-                f"{self.path} exists and was not written by ranmask: "
-                "choose another output, or delete it"
-            )
-        else:
-            write_json(self.record, self.description)
-
-    def _find_end(self) -> None:
-        """Cut an unfinished last line off and find the last row that is complete."""
-        assert self._file is not None
-        self._file.seek(0)
-        end = 0
-        for line in self._file:
-            if not line.endswith(b"\n"):
-                break
-            try:
-                self.done = int(json.loads(line)["row"])
-            except (ValueError, KeyError, TypeError) as error:
+    def _resume(self, file: IO[bytes]) -> None:
+        """Check that the file is this run's, cut off what is not whole, and find its last row."""
+        file.seek(0)
+        first = file.readline()
+        if not first.endswith(b"\n") and self._half_written(first):
+            first = b""
+        end = self._rows_end = len(first)
+        if first:
+            header = _header(first, self.path, OutputError)
+            if header is None:
                 raise OutputError(
-                    f"{self.path} has a broken line after row {self.done}: repair or delete it"
-                ) from error
-            end += len(line)
-            self.rows += 1
+                    f"{self.path} exists and was not written by ranmask: choose another output, "
+                    "or delete it"
+                )
+            check_same_run(
+                {key: value for key, value in header.items() if key != "constants"},
+                self.description,
+                self.path,
+            )
+            self._constants = header["constants"]
+            for line in file:
+                if not line.endswith(b"\n"):
+                    break
+                self._note(line)
+                if not self.finished:
+                    self._rows_end = end + len(line)
+                end += len(line)
         with writing(self.path):
-            self._file.truncate(end)
+            file.truncate(end)
+
+    def _half_written(self, first: bytes) -> bool:
+        """Whether the first line of a run was cut off with it."""
+        start = line_bytes({"format": RESULTS_FORMAT})[:-2]
+        return start.startswith(first[: len(start)])
+
+    def _note(self, line: bytes) -> None:
+        """Take down a line that is in the file."""
+        try:
+            found = json.loads(line)
+            if "finished" in found:
+                self.finished = True
+                return
+            self.done = int(found["row"])
+        except (ValueError, KeyError, TypeError) as error:
+            raise OutputError(
+                f"{self.path} has a broken line after row {self.done}: repair or delete it"
+            ) from error
+        self.rows += 1
+
+
+def _header(
+    line: bytes, path: Path, error: type[RanmaskError] = DataError
+) -> dict[str, Any] | None:
+    """The record of a run, from the first line of its file; None where that is none."""
+    try:
+        found = json.loads(line)
+    except (ValueError, RecursionError):
+        return None
+    if not isinstance(found, dict) or found.get("format") != RESULTS_FORMAT:
+        return None
+    check_format(found, RESULTS_FORMAT, RESULTS_VERSION, str(path), error)
+    if not isinstance(found.get("constants"), dict):
+        raise error(f"{path} has a broken first line: there are no constants in it")
+    return found
+
+
+def read_header(path: Path) -> dict[str, Any] | None:
+    """The record of the run that wrote a file, with its ``finished``; None where no run did."""
+    try:
+        with path.open("rb") as file:
+            found = _header(file.readline(), path)
+            file.seek(max(0, path.stat().st_size - _MOST_OF_A_SUMMARY))
+            last = file.read().removesuffix(b"\n").rpartition(b"\n")[2]
+    except OSError as error:
+        raise DataError(f"cannot read {path}: {error.strerror}") from error
+    if found is not None and last.startswith(b'{"finished":'):
+        with contextlib.suppress(ValueError):  # a run that was killed
+            found |= json.loads(last)
+    return found

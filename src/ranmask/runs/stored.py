@@ -10,6 +10,7 @@ from typing import Any
 from ranmask.data.rows import Row
 from ranmask.errors import DataError
 from ranmask.results import records
+from ranmask.runs.result_file import rows_of
 from ranmask.runs.shards.reading import folder_lines
 from ranmask.runs.task import Outcome, Result
 
@@ -44,16 +45,26 @@ def first_result(path: Path) -> Result | None:
 
 
 def stored_lines(path: Path) -> Iterator[dict[str, Any]]:
-    """The lines of a run, from its file or its folder."""
-    if path.is_dir():
-        yield from folder_lines(path)
-        return
+    """The rows of a run, from its file or its folder."""
+    return folder_lines(path) if path.is_dir() else rows_of(_lines(path))
+
+
+def _lines(path: Path) -> Iterator[dict[str, Any]]:
     try:
         with path.open("rb") as file:
-            for line in file:
-                yield json.loads(line)
-    except (OSError, ValueError) as error:
-        raise DataError(f"cannot read {path}: {error}") from error
+            for number, line in enumerate(file, 1):
+                if not line.endswith(b"\n"):
+                    return  # cut off with the run that wrote it
+                try:
+                    found = json.loads(line)
+                except ValueError as error:
+                    why = f"not valid JSON: {error}"
+                    raise DataError(f"{path}, line {number}: {why}") from error
+                if not isinstance(found, dict):
+                    raise DataError(f"{path}, line {number}: it holds {found!r:.60}, not an object")
+                yield found
+    except OSError as error:
+        raise DataError(f"cannot read {path}: {error.strerror}") from error
 
 
 def _result(line: Mapping[str, Any]) -> Result | None:

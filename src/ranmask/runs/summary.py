@@ -77,9 +77,9 @@ class RunSummary:
         values: dict[str, Any] = {"accuracy": float(summary.accuracy)}
         if self.has_radii:
             rate = summary.median_rate
-            values["MCB"] = summary.median_radius
-            values["MCR"] = None if rate is None else float(rate)
-            values["CR"] = [
+            values["median_radius"] = summary.median_radius
+            values["median_rate"] = None if rate is None else float(rate)
+            values["certified_accuracy"] = [
                 float(summary.certified_accuracy(changed))
                 for changed in range(summary.largest_radius + 1)
             ]

@@ -13,11 +13,10 @@ from ranmask import __version__
 from ranmask.data.rows import Row
 from ranmask.errors import ClassifierError, OptionError, RanmaskError, TextError
 from ranmask.results import BetaEstimate, Certificate, Prediction
-from ranmask.runs.result_file import ResultFile
+from ranmask.runs.result_file import RESULTS_FORMAT, RESULTS_VERSION, ResultFile
 from ranmask.runs.summary import RunSummary
 from ranmask.words import Text, document
 
-RUN_FORMAT, RUN_VERSION = "ranmask-run", 1
 ROWS_AT_ONCE = 1024
 """Rows of a shard that are classified together.  Fixed, because a model's last bits depend on the
 company that a text is computed in; part of every manifest."""
@@ -66,6 +65,10 @@ class Task(Protocol):
         """The command whose results these are."""
 
     @property
+    def record(self) -> type:
+        """The class of its results, whose fields are the columns of a shard."""
+
+    @property
     def labels(self) -> tuple[str, ...] | None:
         """Names of the classes, where they are known."""
 
@@ -90,8 +93,8 @@ class Task(Protocol):
 def run_description(command: str, classifier: Mapping[str, Any]) -> dict[str, Any]:
     """What the record of a run says, without its input."""
     return {
-        "format": RUN_FORMAT,
-        "version": RUN_VERSION,
+        "format": RESULTS_FORMAT,
+        "version": RESULTS_VERSION,
         "ranmask": __version__,
         "command": command,
         "input": {},
@@ -111,6 +114,14 @@ class ClassifyTask:
     classify: Classify
     classifier: Mapping[str, Any]
     compared: tuple[str, ...] = ()
+
+    @property
+    def record(self) -> type:
+        """The class whose fields all its results have."""
+        kinds = {"certify": Certificate, "predict": Prediction}
+        if self.command not in kinds:
+            raise OptionError(f"{self.command!r} has no sharded runs; {', '.join(kinds)} have")
+        return kinds[self.command]
 
     def description(self, *, sharded: bool = False) -> dict[str, Any]:
         """Everything but the input that the results depend on."""
@@ -157,15 +168,18 @@ class Outcome:
 
     def to_dict(self, labels: tuple[str, ...] | None) -> dict[str, Any]:
         """The JSON line of this row."""
-        line: dict[str, Any] = {"row": self.row.number}
+        kept = self.row.kept_values()
+        others = {"columns": kept.pop("columns")} if "columns" in kept else {}
+        line: dict[str, Any] = {"row": self.row.number, **kept}
         if isinstance(self.row.text, tuple):
             line["premise"], line["hypothesis"] = self.row.text
         elif self.row.text is not None:
             line["text"] = self.row.text
         if self.result is not None:
             line |= self.result.to_dict()
-            if self.row.label is not None:
-                line |= _judged(self.row.label, self.result, labels)
+        line |= others
+        if self.result is not None and self.row.label is not None:
+            line |= _judged(self.row.label, self.result, labels)
         if self.error is not None:
             line["error"] = self.error
         return line

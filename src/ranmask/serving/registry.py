@@ -13,7 +13,8 @@ from pathlib import PurePath
 from typing import Any
 
 from ranmask.errors import ModelError, OptionError
-from ranmask.options import REQUEST_OPTIONS, SAFER, SynonymOptions, option_fields
+from ranmask.options import REQUEST_OPTIONS, SAFER, SynonymOptions
+from ranmask.options.fields import option_fields
 from ranmask.serving.context import FairSemaphore, RequestContext
 from ranmask.serving.faults import UnknownModel
 from ranmask.serving.scorer import (

@@ -16,7 +16,8 @@ from pydantic import (
     model_validator,
 )
 
-from ranmask.options import REQUEST_OPTIONS, SmoothingOptions, option_fields
+from ranmask.options import REQUEST_OPTIONS, SmoothingOptions
+from ranmask.options.fields import option_fields
 from ranmask.results import Certificate, Prediction
 from ranmask.words import Text
 

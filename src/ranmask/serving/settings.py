@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Annotated, ClassVar
 
 from ranmask.errors import OptionError
-from ranmask.options import Checked, Option
+from ranmask.options.fields import Checked, Option
 
 _KEY_CHARACTERS = 16
 _MODELS, _ACCESS, _LIMITS = "Models", "Access", "Limits"

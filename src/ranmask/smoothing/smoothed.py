@@ -30,10 +30,10 @@ from ranmask.options import (
     ModelOptions,
     SmoothingOptions,
     Threat,
-    check_saved,
     for_certificate,
     overridden,
 )
+from ranmask.options.fields import check_saved
 from ranmask.results import Certificate, ShownCertificate
 from ranmask.smoothing.masks import MaskedText, MaskSampler, WordLosses
 from ranmask.smoothing.voting import ScoredTexts, VotingClassifier, load_base

@@ -15,7 +15,9 @@ from ranmask.errors import ModelError, OptionError, OutputError
 from ranmask.models import SHIPPED_FOLDER, model_config, pretrained
 from ranmask.models.base import BaseClassifier
 from ranmask.models.blend import Blend
-from ranmask.options import CascadeOptions, ModelOptions, SmoothingOptions, check_saved
+from ranmask.options import CascadeOptions, ModelOptions, SmoothingOptions
+from ranmask.options.fields import check_saved
+from ranmask.results.files import draft, writing
 from ranmask.smoothing.cascade import Cascade
 from ranmask.smoothing.interface import CertifiedClassifier
 from ranmask.smoothing.smoothed import SmoothedClassifier
@@ -199,15 +201,11 @@ def _copy_into(
     output: Path, parts: Mapping[str, Path], kind: str, options: Mapping[str, Any]
 ) -> None:
     """Write a folder of copied folders and their record: all of it, or nothing."""
-    partial = output.with_name(output.name + ".partial")
-    try:
-        shutil.rmtree(partial, ignore_errors=True)
+    with writing(output), draft(output) as place:
+        shutil.rmtree(place, ignore_errors=True)
         for name, folder in parts.items():
-            shutil.copytree(folder, partial / name)
-        model_config.write(partial, kind, options, list(parts))
-        partial.replace(output)
-    except OSError as error:
-        raise OutputError(f"cannot write {output}: {error}") from error
+            shutil.copytree(folder, place / name)
+        model_config.write(place, kind, options, list(parts))
 
 
 def _import(name: str) -> Any:

@@ -25,8 +25,8 @@ from ranmask.options import (
     Ensemble,
     ModelOptions,
     SynonymOptions,
-    check_saved,
 )
+from ranmask.options.fields import check_saved
 from ranmask.results import Certificate
 from ranmask.smoothing.voting import VotingClassifier, load_base
 from ranmask.words import Document, Text, documents

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Annotated, ClassVar, Literal, TypeAlias
 
 from ranmask.models import SYNONYM_SET_SIZE
-from ranmask.options import Checked, Option
+from ranmask.options.fields import Checked, Option
 
 Norm: TypeAlias = Literal["l2", "linf"]
 Flips: TypeAlias = Literal["words", "synonyms"]

@@ -9,7 +9,8 @@ from typing import Annotated, Any, ClassVar, Literal, TypeAlias
 
 from ranmask.certificates.kept import Retention
 from ranmask.errors import OptionError
-from ranmask.options import Checked, Ensemble, Option
+from ranmask.options import Ensemble
+from ranmask.options.fields import Checked, Option
 from ranmask.words import Hiding, split
 
 ClassWeights: TypeAlias = Literal["none", "balanced"]

@@ -186,7 +186,7 @@ class RunFolder:
         """Write the card, record what was measured, and remove the checkpoints."""
         with writing(self.folder):
             card = model_card(self._description, measured)
-            (self.folder / CARD).write_text(card, encoding="utf-8")
+            write_file(self.folder / CARD, card)
             self.log({"phase": COMPLETE, **measured})
             # Last: a folder whose record says so lacks nothing.
             self._write(

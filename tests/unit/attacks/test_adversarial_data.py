@@ -72,7 +72,7 @@ class TestReading:
         path = tmp_path / "attacked.jsonl"
         text = f"a good{separator} film"
         found = AttackOutcome(1, text, 1, "succeeded", adversarial=f"a bad{separator} film")
-        about = {"format": "ranmask-run", "version": 1, "command": "attack"}
+        about = {"format": "ranmask-results", "version": 1, "command": "attack"}
         with ResultFile(path, about) as results:
             results.write([found.to_dict()])
             results.finish({})
@@ -94,35 +94,36 @@ class TestReading:
             read_attacked([tmp_path / "none.jsonl"])
 
     def test_not_of_an_attack(self, file):
-        record = file.with_name(file.name + ".run.json")
-        described = json.loads(record.read_text())
-        record.write_text(json.dumps({**described, "command": "certify"}))
+        first, *rest = file.read_text().splitlines(keepends=True)
+        other = {**json.loads(first), "command": "certify"}
+        file.write_text("".join([json.dumps(other) + "\n", *rest]))
         with pytest.raises(DataError, match="says command='certify'"):
             read_attacked([file])
-        record.unlink()
+        file.write_text("".join(rest))
         with pytest.raises(DataError, match="not written by an attack run"):
             read_attacked([file])
 
     def test_unfinished(self, file):
-        record = file.with_name(file.name + ".run.json")
-        described = json.loads(record.read_text())
-        del described["finished"]
-        record.write_text(json.dumps(described))
+        file.write_text("".join(file.read_text().splitlines(keepends=True)[:-1]))
         with pytest.raises(DataError, match="not finished: the command that began it resumes it"):
             read_attacked([file])
 
     @pytest.mark.parametrize(
         ("line", "message"),
         [
-            pytest.param('{"version": 9}', "line 4: .*version 9 is not 1", id="version"),
-            pytest.param('{"version": 1, "row": 4}', "line 4: not an AttackOutcome", id="fields"),
-            pytest.param("[1]", r"line 4: .*holds \[1\]", id="no object"),
-            pytest.param("{", "line 4: .*not valid JSON", id="no JSON"),
+            pytest.param(
+                '{"version": 9, "row": 4, "status": ""}',
+                "line 5: .*version 9 is not 1",
+                id="version",
+            ),
+            pytest.param('{"version": 1, "row": 4}', "line 5: not an AttackOutcome", id="fields"),
+            pytest.param("[1]", r"line 5: .*holds \[1\]", id="no object"),
+            pytest.param("{", "line 5: .*not valid JSON", id="no JSON"),
         ],
     )
     def test_damaged_lines(self, file, line, message):
-        with file.open("a") as added:
-            added.write(line + "\n")
+        *lines, last = file.read_text().splitlines(keepends=True)
+        file.write_text("".join([*lines, line + "\n", last]))
         with pytest.raises(DataError, match=message):
             read_attacked([file])
 

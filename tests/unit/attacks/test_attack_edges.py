@@ -34,6 +34,7 @@ from ranmask.data.rows import Row
 from ranmask.data.sources import RowSource
 from ranmask.errors import ClassifierError, OptionError
 from ranmask.models.testing import hashing_classifier, keyword_classifier
+from ranmask.runs.stored import stored_lines
 from ranmask.runs.task import RunEvents
 
 FUNCTION = ("--plain", "--model", "ranmask.models.testing:keyword_classifier")
@@ -115,7 +116,7 @@ def test_half_a_surrogate_in_a_pair_is_written(tmp_path):
         engine, RowSource([Row(1, ("a \ud83d", "b"), 1)], 1), tmp_path / "o.jsonl"
     )
     assert summary.errors == 1
-    assert json.loads((tmp_path / "o.jsonl").read_text())["text"] == ["a \ud83d", "b"]
+    assert [line["text"] for line in stored_lines(tmp_path / "o.jsonl")] == [["a \ud83d", "b"]]
 
 
 @pytest.mark.parametrize("seed", [0, 1, 2])
@@ -209,7 +210,7 @@ def test_early_outcomes_are_counted_once(tmp_path):
 
     with pytest.raises(KeyboardInterrupt):
         go(30, [])
-    written = len(path.read_text().splitlines())
+    written = len(list(stored_lines(path)))
     assert written > 4
     told = []
     with pytest.raises(KeyboardInterrupt):

@@ -36,6 +36,8 @@ from ranmask.data.rows import Row
 from ranmask.data.sources import RowSource
 from ranmask.models.function import FunctionClassifier
 from ranmask.models.testing import NEGATIVE, POSITIVE, hashing_classifier, keyword_classifier
+from ranmask.runs.result_file import read_header
+from ranmask.runs.stored import stored_lines
 from ranmask.runs.task import RunEvents
 from ranmask.words import document, split
 
@@ -1001,13 +1003,13 @@ class TestResuming:
 
     def files(self, path):
         """The outcomes byte for byte, and the record without the pace of the last sitting."""
-        record = json.loads(path.with_name(path.name + ".run.json").read_text())
+        record = read_header(path)
         finished = {
             key: value
             for key, value in record["finished"].items()
             if key not in ("copies_scored", "seconds")
         }
-        return path.read_bytes(), {**record, "finished": finished}
+        return list(stored_lines(path)), {**record, "finished": finished}
 
     @pytest.mark.parametrize(
         ("error", "after"),
@@ -1025,8 +1027,9 @@ class TestResuming:
         moody = Moody(error, after)
         with pytest.raises((ClassifierError, KeyboardInterrupt)):
             self.run(path, moody)
-        assert expected[0].startswith(path.read_bytes()) and path.read_bytes() != expected[0]
-        assert path.read_bytes() or after < 9
+        assert quiet.read_bytes().startswith(path.read_bytes())
+        done = list(stored_lines(path))
+        assert len(done) < len(expected[0]) and (done or after < 9)
         moody.after = None
         assert self.run(path, moody, together=7) == summary
         assert self.files(path) == expected
@@ -1079,7 +1082,7 @@ class TestResuming:
         assert 1 not in done and len(done) >= 3
         assert self.resumed(path) == set(range(1, 13)) - done
         assert self.files(path) == self.files(quiet)
-        names = ("out.jsonl", "out.jsonl.run.json", "quiet.jsonl", "quiet.jsonl.run.json")
+        names = ("out.jsonl", "quiet.jsonl")
         assert sorted(one.name for one in tmp_path.iterdir()) == sorted(names)
 
     @pytest.mark.parametrize("damage", ["cut off", "another run", "empty", "gone"])
@@ -1113,12 +1116,12 @@ class TestResuming:
     def test_lines(self, tmp_path):
         path = tmp_path / "out.jsonl"
         summary = self.run(path, Moody(), together=7)
-        lines = [json.loads(line) for line in path.read_text().splitlines()]
+        lines = list(stored_lines(path))
         assert [line["row"] for line in lines] == list(range(1, 41))
         assert "no words" in lines[3]["error"] and "no label" in lines[5]["error"]
         assert lines[7]["status"] == "skipped"
         assert (summary.errors, summary.skipped, summary.texts) == (2, 1, 38)
-        record = json.loads((tmp_path / "out.jsonl.run.json").read_text())
+        record = read_header(tmp_path / "out.jsonl")
         values = json.loads(json.dumps(summary.values()))
         assert {key: record["finished"][key] for key in values} == values
 
@@ -1136,7 +1139,7 @@ class TestResuming:
         named = FunctionClassifier(keyword_classifier, labels=("neg", "pos"))
         rows = [Row(n, "good film", label) for n, label in enumerate(("pos", "POS ", 1, "x", 2), 1)]
         attack_rows(AttackLoop(as_victim(named), to_negative()), RowSource(rows, 5), path)
-        lines = [json.loads(line) for line in path.read_text().splitlines()]
+        lines = list(stored_lines(path))
         assert [line["status"] for line in lines] == ["succeeded"] * 3 + ["error"] * 2
         assert lines[3]["error"] == "unknown label 'x': the classes are neg, pos"
 

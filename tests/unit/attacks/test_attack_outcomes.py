@@ -187,8 +187,12 @@ class TestSummary:
         assert summary.success_rate == Fraction(3, 8)
         assert summary.confirmed_success_rate == Fraction(2, 8)
         values = summary.values()
-        assert (values["Cln"], values["Boa"], values["Succ"]) == (0.8, 0.5, 0.375)
-        assert values["Succ_fresh_masks"] == 0.25
+        assert (values["clean_accuracy"], values["robust_accuracy"], values["success_rate"]) == (
+            0.8,
+            0.5,
+            0.375,
+        )
+        assert values["confirmed_success_rate"] == 0.25
         assert values["queries"] == 560 / 8  # of those attacked
         assert values["words_changed"] == 2  # of the successes
         assert values["share_changed"] == pytest.approx((0.1 + 0.5 + 0.6) / 3)
@@ -209,11 +213,14 @@ class TestSummary:
         """Of class 0 all are wrong before, of class 1 half hold."""
         outcomes = [*[replace(skipped(), label=0)] * 2, success(), failure()]
         values = summarise([*outcomes, failure(), error()], ("neg", "pos")).values()
-        assert (values["Cln"], values["majority"]) == (0.6, 0.6)
-        assert (values["balanced_Cln"], values["balanced_Boa"]) == (0.5, pytest.approx(1 / 3))
+        assert (values["clean_accuracy"], values["majority"]) == (0.6, 0.6)
+        assert (values["balanced_clean_accuracy"], values["balanced_robust_accuracy"]) == (
+            0.5,
+            pytest.approx(1 / 3),
+        )
         assert values["classes"] == [
-            {"name": "neg", "texts": 2, "Cln": 0.0, "Boa": 0.0},
-            {"name": "pos", "texts": 3, "Cln": 1.0, "Boa": 2 / 3},
+            {"name": "neg", "texts": 2, "clean_accuracy": 0.0, "robust_accuracy": 0.0},
+            {"name": "pos", "texts": 3, "clean_accuracy": 1.0, "robust_accuracy": 2 / 3},
         ]
 
     def test_boa_is_cln_without_the_successes(self):
@@ -223,14 +230,22 @@ class TestSummary:
 
     def test_nothing_was_attacked(self):
         values = summarise([skipped()]).values()
-        assert (values["Cln"], values["Boa"], values["Succ"]) == (0, 0, None)
+        assert (values["clean_accuracy"], values["robust_accuracy"], values["success_rate"]) == (
+            0,
+            0,
+            None,
+        )
         assert values["queries"] is None and values["entropy"] == 0.25
         assert values["reverted"] is None and values["words_changed"] is None
 
     @pytest.mark.parametrize("errors", [0, 1])
     def test_no_texts(self, errors):
         values = summarise([error()] * errors).values()
-        assert values["Cln"] is None and values["Boa"] is None and values["Succ"] is None
+        assert (
+            values["clean_accuracy"] is None
+            and values["robust_accuracy"] is None
+            and values["success_rate"] is None
+        )
         assert values["errors"] == errors
 
     def test_plain_json(self):

@@ -91,8 +91,8 @@ class TestComparison:
         assert kinds["paper"].summary.median_radius == 3
         assert not kinds["paper"].guarantee and kinds["ablation"].guarantee
         values = summary.values()["certificates"]
-        assert values["paper"]["CR"] == [1, 1, 1, 1, 0.5, 0.5]
-        assert (values["paper"]["guarantee"], values["ablation"]["MCB"]) == (False, 1)
+        assert values["paper"]["certified_accuracy"] == [1, 1, 1, 1, 0.5, 0.5]
+        assert (values["paper"]["guarantee"], values["ablation"]["median_radius"]) == (False, 1)
 
     def test_a_line_for_each_certificate(self):
         summary = summarised([_line(expected=1, label=1, radius=None, others=(1, 1, 3))])

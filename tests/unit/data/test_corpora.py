@@ -25,7 +25,7 @@ from ranmask.data import (
 from ranmask.data.rows import Columns
 from ranmask.errors import DataError, MissingDependencyError, OptionError
 
-ADVICE = "Correct the data, or leave such rows out with --skip-bad-rows$"
+ADVICE = r"Correct the data, or leave such rows out \(skip_bad_rows\)$"
 GOLDEN_12 = [3, 9, 6, 10, 11, 7, 1, 8, 5, 0, 2, 4]
 GOLDEN_10_000 = "fa0e3fb19d7770e5055077973fafedd7192e282aca66b31570d54f26549b0b3a"
 
@@ -254,7 +254,7 @@ def test_bad_rows_are_left_out_where_that_is_asked_for(tmp_path, caplog):
     assert "left out 4 rows that cannot be used: row 21: " in caplog.text
     assert "in.jsonl: the text has no words" in caplog.text
     assert pairs(load_corpus(str(path), skip_bad_rows=True)) == pairs(train)
-    with pytest.raises(DataError, match="--skip-bad-rows"):
+    with pytest.raises(DataError, match="skip_bad_rows"):
         load_splits(str(path))
 
 

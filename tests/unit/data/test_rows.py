@@ -29,8 +29,8 @@ def test_csv_and_tsv(tmp_path):
             f'id{mark}text{mark}label\n1{mark}"two\nlines, ""x"""{mark}pos\n\n2{mark}b{mark}1\n'
         )
         assert rows_of(path, label="label") == [
-            Row(1, 'two\nlines, "x"', "pos"),
-            Row(2, "b", "1"),
+            Row(1, 'two\nlines, "x"', "pos", kept={"id": "1"}),
+            Row(2, "b", "1", kept={"id": "2"}),
         ]
 
 
@@ -133,7 +133,7 @@ def test_text_column_is_found(tmp_path):
     path = tmp_path / "in.csv"
     path.write_text("review,label\nfine,1\n")
     assert rows_of(path, label="label") == [Row(1, "fine", "1")]
-    with pytest.raises(DataError, match="--text-column"):
+    with pytest.raises(DataError, match="text_column"):
         rows_of(path)
     assert rows_of(path, text="review") == [Row(1, "fine")]
 
@@ -191,3 +191,56 @@ def test_plain_text_has_no_columns(tmp_path):
 def test_text_and_pair_columns_exclude_each_other():
     with pytest.raises(OptionError, match="not both"):
         Columns(text="a", pair=("b", "c"))
+
+
+class TestKeptColumns:
+    @pytest.fixture
+    def file(self, tmp_path):
+        path = tmp_path / "in.csv"
+        path.write_text("id,review,date,label\na7,good film,2020,1\nb2,,2021,0\n")
+        return path
+
+    def read(self, path, **columns):
+        return list(read_rows(open_source(path), Columns(**columns)))
+
+    def test_an_id_is_always_kept(self, file):
+        rows = self.read(file, text="review", label="label")
+        assert [row.kept for row in rows] == [{"id": "a7"}, {"id": "b2"}]
+        assert rows[0].kept_values() == {"id": "a7"}
+
+    def test_others_are_kept_on_request(self, file):
+        row, _ = self.read(file, label="label", keep=("date",))  # what is left is the text
+        assert (row.text, row.kept_values()) == (
+            "good film",
+            {"id": "a7", "columns": {"date": "2020"}},
+        )
+
+    def test_rows_with_errors_keep_theirs(self, tmp_path):
+        path = tmp_path / "in.jsonl"
+        path.write_text(
+            '{"id": 3, "text": null}\n{"id": 4, "text": "good", "x": [1]}\n{"text": "a"}\n'
+        )
+        rows = self.read(path)
+        assert [row.kept for row in rows] == [{"id": 3}, {"id": 4}, {}] and rows[0].error
+
+    def test_a_column_that_is_not_there(self, file):
+        with pytest.raises(DataError, match="no column 'day'"):
+            self.read(file, text="review", keep=("day",))
+
+    def test_an_id_can_be_the_text(self, tmp_path):
+        path = tmp_path / "in.csv"
+        path.write_text("id\ngood film\n")
+        [row] = self.read(path)
+        assert row.text == "good film" and not row.kept
+
+    def test_dates_of_a_table(self, tmp_path):
+        import datetime
+
+        import pyarrow
+        from pyarrow import parquet
+
+        path = tmp_path / "in.parquet"
+        day = datetime.date(2020, 1, 2)
+        parquet.write_table(pyarrow.table({"text": ["a"], "id": [7], "day": [day]}), path)
+        [row] = self.read(path, keep=("day",))
+        assert row.kept == {"id": 7, "day": "2020-01-02"}

@@ -460,9 +460,9 @@ class TestFile:
         [
             ("", "cannot read"),
             ("notes", "cannot read"),
-            ("[]", "is no ranmask-tune file"),
-            ('{"format": "ranmask-run"}', "is no ranmask-tune file"),
-            ('{"format": "ranmask-tune", "version": 1}', "version 1; this ranmask reads 2"),
+            ("[]", "holds no JSON object|not 'ranmask-tune'"),
+            ('{"format": "ranmask-run"}', "holds no JSON object|not 'ranmask-tune'"),
+            ('{"format": "ranmask-tune", "version": 1}', "version 1 is not 2"),
         ],
     )
     def test_another_file_is_refused_and_left_alone(self, tmp_path, content, message):

@@ -247,8 +247,8 @@ class TestFiles:
         [
             ("{", "synonyms.json"),
             ("[]", "not a JSON object"),
-            ("{}", "not a table of synonyms"),
-            ('{"format": "ranmask-synonyms", "version": 9}', "version 9; this ranmask reads 1"),
+            ("{}", "has format None, not 'ranmask-synonyms'"),
+            ('{"format": "ranmask-synonyms", "version": 9}', "version 9 is not 1"),
             ('{"format": "ranmask-synonyms", "version": 1, "name": "x"}', "without a table"),
             (
                 '{"format": "ranmask-synonyms", "version": 1, "name": "x", "table": {}}',

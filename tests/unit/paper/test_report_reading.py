@@ -69,7 +69,7 @@ def certified_line(row, radius, **more):
 
 def run_record(command="certify", rows=3, **more):
     return {
-        "format": "ranmask-run",
+        "format": "ranmask-results",
         "version": 1,
         "ranmask": "0.6.0",
         "command": command,
@@ -87,9 +87,10 @@ def run_record(command="certify", rows=3, **more):
 
 def put(path, lines, record=None):
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
-    given = run_record(rows=len(lines)) if record is None else record
-    path.with_name(path.name + ".run.json").write_text(json.dumps(given))
+    given = run_record(rows=len(lines)) if record is None else dict(record)
+    last = [{"finished": given.pop("finished")}] if "finished" in given else []
+    whole = [{**given, "constants": {}}, *lines, *last]
+    path.write_text("".join(json.dumps(line) + "\n" for line in whole))
     return path
 
 
@@ -160,7 +161,7 @@ class TestCertified:
     def test_certificates_must_agree(self, tmp_path):
         other = {"paper": {"label_id": 1, "radius": 1, "guarantee": False, "alpha": None}}
         path = put(tmp_path / "a.jsonl", [LINES[0], {**LINES[1], "others": other}])
-        with pytest.raises(DataError, match=r"line 2: other certificates than in the first"):
+        with pytest.raises(DataError, match=r"line 3: other certificates than in the first"):
             read(path)
 
     def test_rows_with_errors_are_counted_and_left_out(self, tmp_path):
@@ -218,7 +219,7 @@ class TestOtherMeasures:
             errors=1,
         )
         lines[1]["changed"] = [1, 3]
-        with pytest.raises(DataError, match=r"line 2: betas for other numbers"):
+        with pytest.raises(DataError, match=r"line 3: betas for other numbers"):
             read(put(tmp_path / "a.jsonl", lines, run_record("beta")))
 
     def test_examples_keep_their_lines_and_the_names_of_their_classes(self, tmp_path):
@@ -279,17 +280,17 @@ class TestAttacks:
         assert result.queries[0] > 1
 
     def test_victims_without_their_models(self, file):
-        record = file.with_name(file.name + ".run.json")
-        values = json.loads(record.read_text())
+        first, *rest = file.read_text().splitlines(keepends=True)
+        values = json.loads(first)
         options = {"mask_rate": 0.9, "sampling": "fresh"}
         base = {"kind": "huggingface", "model": "/root/w/m", "hide": "drop"}
         smoothed = {"base": base, "labels": ["a", "b"], "options": options, "tolerance": 1e-5}
         values["classifier"] = {"kind": "smoothed", **smoothed}
-        record.write_text(json.dumps(values))
+        file.write_text("".join([json.dumps(values) + "\n", *rest]))
         expected = {"kind": "smoothed", "options": options, "hide": "drop"}
         assert read(file).steps[0].result.victim == expected
         values["classifier"] = {"kind": "cascade", "threshold": 0.5, "smoothed": smoothed}
-        record.write_text(json.dumps(values))
+        file.write_text("".join([json.dumps(values) + "\n", *rest]))
         assert read(file).steps[0].result.victim == {
             "kind": "cascade",
             "threshold": 0.5,
@@ -375,13 +376,14 @@ class TestRefusals:
             read(folder)
 
     def test_no_record(self, folder):
-        (folder / "results" / "votes.jsonl.run.json").unlink()
-        with pytest.raises(DataError, match=r"there is no votes.jsonl.run.json beside it"):
+        path = folder / "results" / "votes.jsonl"
+        path.write_text("".join(path.read_text().splitlines(keepends=True)[1:]))
+        with pytest.raises(DataError, match=r"its first line is not the record of one"):
             read(folder)
 
     def test_a_record_of_another_version(self, folder):
         put(folder / "results" / "votes.jsonl", LINES, run_record(version=2))
-        with pytest.raises(DataError, match=r"run.json: version 2 is not 1"):
+        with pytest.raises(DataError, match=r"votes.jsonl: version 2 is not 1"):
             read(folder)
 
     def test_another_command(self, folder):
@@ -410,18 +412,18 @@ class TestRefusals:
     def test_a_broken_line(self, folder):
         path = folder / "results" / "votes.jsonl"
         path.write_text(path.read_text().replace('"row": 2', '"row" 2'))
-        with pytest.raises(DataError, match=r"votes.jsonl, line 2: not valid JSON"):
+        with pytest.raises(DataError, match=r"votes.jsonl, line 3: not valid JSON"):
             read(folder)
 
     def test_a_line_of_another_version(self, folder):
         put(folder / "results" / "votes.jsonl", [LINES[0], {**LINES[1], "version": 1}])
-        with pytest.raises(DataError, match=r"line 2: result version 1 is not 2, .*run again"):
+        with pytest.raises(DataError, match=r"line 3: result version 1 is not 2, .*run again"):
             read(folder)
 
     def test_a_line_that_lacks_something(self, folder):
         line = {key: value for key, value in LINES[1].items() if key != "radius"}
         put(folder / "results" / "votes.jsonl", [LINES[0], line])
-        with pytest.raises(DataError, match=r"votes.jsonl, line 2: no 'radius' in it"):
+        with pytest.raises(DataError, match=r"votes.jsonl, line 3: no 'radius' in it"):
             read(folder)
 
     def test_a_line_of_other_types(self, folder):
@@ -434,12 +436,12 @@ class TestRefusals:
     def test_rows_out_of_order(self, folder, rows):
         lines = [{**LINES[0], "row": row} for row in rows]
         put(folder / "results" / "votes.jsonl", lines)
-        with pytest.raises(DataError, match=r"line 2: row .* comes after row"):
+        with pytest.raises(DataError, match=r"line 3: row .* comes after row"):
             read(folder)
 
     def test_another_file(self, tmp_path):
-        (tmp_path / "x.json").write_text('{"format": "ranmask-run", "version": 1}')
-        with pytest.raises(DataError, match=r"format 'ranmask-run', not 'ranmask-condensed'"):
+        (tmp_path / "x.json").write_text('{"format": "ranmask-tune", "version": 1}')
+        with pytest.raises(DataError, match=r"format 'ranmask-tune', not 'ranmask-condensed'"):
             read(tmp_path / "x.json")
 
     def test_twice_the_same_in_one_report(self, folder, tmp_path):
@@ -689,7 +691,6 @@ def test_what_is_no_json_object_is_refused_in_one_line(tmp_path, text):
     for name in ("a.json", "a.jsonl"):
         path = tmp_path / name
         path.write_text(text, encoding="utf-8")
-        (tmp_path / "a.jsonl.run.json").write_text(text, encoding="utf-8")
         with pytest.raises(DataError) as caught:
             read(path)
         assert "\n" not in str(caught.value)

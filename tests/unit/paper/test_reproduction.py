@@ -11,6 +11,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from unittest import mock
 
 import pytest
 
@@ -68,8 +69,6 @@ def write(command, output, pause, stuck):
         time.sleep(pause)
         (output / "training.json").write_text('{"run": {}}')
         return
-    record = output.with_name(output.name + ".run.json")
-    record.write_text("{}")
     with output.open("a+") as file:
         file.seek(0)
         for row in range(len(file.readlines()), LINES):
@@ -78,7 +77,6 @@ def write(command, output, pause, stuck):
                 until((stuck / "repaired").exists, "it is stuck")
             file.write(json.dumps({"row": row, "process": os.getpid()}) + "\n")
             file.flush()
-    record.write_text('{"finished": {}}')
 
 
 def note(path, what):
@@ -180,8 +178,7 @@ def test_results_are_copied_with_their_records(recipe, runs, notes, jobs):
     assert folder == runs / "good"
     names = sorted(path.name for path in (folder / "results").iterdir())
     assert names == [
-        *("attacked.jsonl", "attacked.jsonl.run.json", "model.training.json"),
-        *("votes.jsonl", "votes.jsonl.run.json"),
+        *("attacked.jsonl", "model.training.json", "votes.jsonl"),
     ]
     assert len((folder / "results" / "votes.jsonl").read_text().splitlines()) == LINES
     record = record_of(good, runs)
@@ -508,7 +505,11 @@ def test_a_file_that_cannot_be_written_is_told(recipe, runs, name):
 
 # -- the command ---------------------------------------------------------------------------------
 
-command = cli_reproduce.reproduce_by(pretend)
+
+def command(names=None, **options):
+    """``ranmask reproduce``, whose steps only pretend."""
+    with mock.patch("ranmask.cli.main.run_command", pretend):
+        cli_reproduce.reproduce(*names or (), **options)
 
 
 @pytest.fixture

@@ -13,7 +13,12 @@ from ranmask.runs.result_file import ResultFile
 from ranmask.runs.summary import RunSummary
 from ranmask.runs.task import class_ids, classify_groups, classify_rows, label_id
 
-DESCRIPTION = {"options": {"keep": 1}, "classifier": {"tolerance": 0.1}}
+DESCRIPTION = {
+    "format": "ranmask-results",
+    "version": 1,
+    "options": {"keep": 1},
+    "classifier": {"tolerance": 0.1},
+}
 
 
 def certify(texts):
@@ -119,40 +124,117 @@ class TestClassifyRows:
         assert len(outcomes) == 199
 
 
+def result(row, **values):
+    """A line with a result."""
+    return {"row": row, "version": 2, "label_id": 1, "assumes": ["a"], **values}
+
+
+def written(path):
+    return [json.loads(line) for line in path.read_text().splitlines()]
+
+
 class TestResultFile:
     def test_resumes_after_the_last_complete_line(self, tmp_path):
         path = tmp_path / "out.jsonl"
         with ResultFile(path, DESCRIPTION) as results:
             assert results.done == 0
-            results.write([{"row": 1}, {"row": 2}])
+            results.write([result(1), result(2)])
         with path.open("ab") as file:
             file.write(b'{"row": 3, "te')  # killed in the middle of a line
         with ResultFile(path, DESCRIPTION) as results:
-            assert results.done == 2
-            results.write([{"row": 3}])
-        assert [json.loads(line)["row"] for line in path.read_text().splitlines()] == [1, 2, 3]
+            assert (results.done, results.rows) == (2, 2)
+            results.write([result(3)])
+        assert [line["row"] for line in written(path)[1:]] == [1, 2, 3]
+
+    def test_constants_stand_in_the_first_line(self, tmp_path):
+        path = tmp_path / "out.jsonl"
+        lines = [{"row": 1, "error": "x"}, result(2), result(3, assumes=["b"])]
+        with ResultFile(path, DESCRIPTION) as results:
+            results.write(lines[:1])
+            assert not path.stat().st_size  # what is constant is not known yet
+            results.write(lines[1:])
+            assert list(results.lines()) == lines
+            results.finish({"rows": 3})
+        header, *rows, last = written(path)
+        assert header == {**DESCRIPTION, "constants": {"version": 2, "assumes": ["a"]}}
+        assert rows == [
+            lines[0],
+            {"row": 2, "label_id": 1},
+            {**rows[1], "row": 3, "assumes": ["b"]},
+        ]
+        assert last == {"finished": {"rows": 3}}
+
+    @pytest.mark.parametrize("after", [1, 2, 3, 4])
+    def test_the_same_bytes_whenever_it_was_interrupted(self, tmp_path, after):
+        lines = [{"row": 1, "error": "x"}, {"row": 2, "error": "x"}, result(3), result(4, alpha=1)]
+
+        def write(path, stop=None):
+            with ResultFile(path, DESCRIPTION) as results:
+                for line in lines[:stop]:
+                    if line["row"] > results.done:
+                        results.write([line])
+                if stop is not None:
+                    raise KeyboardInterrupt
+                results.finish({})
+
+        write(tmp_path / "whole.jsonl")
+        with pytest.raises(KeyboardInterrupt):
+            write(tmp_path / "cut.jsonl", after)
+        write(tmp_path / "cut.jsonl")
+        assert (tmp_path / "cut.jsonl").read_bytes() == (tmp_path / "whole.jsonl").read_bytes()
+
+    @pytest.mark.parametrize("left", [1, 9, 40, -1])
+    def test_a_first_line_that_was_cut_off(self, tmp_path, left):
+        path = tmp_path / "out.jsonl"
+        with ResultFile(path, DESCRIPTION) as results:
+            results.write([result(1)])
+        whole = path.read_bytes()
+        path.write_bytes(whole.splitlines(keepends=True)[0][:left])
+        with ResultFile(path, DESCRIPTION) as results:
+            results.write([result(1)])
+        assert path.read_bytes() == whole
+
+    def test_rows_taken_out_of_a_finished_file(self, tmp_path):
+        path = tmp_path / "out.jsonl"
+        with ResultFile(path, DESCRIPTION) as results:
+            results.write([result(1), result(2)])
+            results.finish({})
+        whole = path.read_bytes().splitlines(keepends=True)
+        path.write_bytes(b"".join([*whole[:2], whole[3]]))
+        with ResultFile(path, DESCRIPTION) as results:
+            assert results.finished and results.done == 1
+            results.write([result(2)])
+            results.finish({})
+        assert path.read_bytes() == b"".join(whole)
 
     def test_refuses_other_options(self, tmp_path):
         path = tmp_path / "out.jsonl"
-        with ResultFile(path, DESCRIPTION):
-            pass
-        other = {"options": {"keep": 2}, "classifier": {"tolerance": 0.1}}
+        with ResultFile(path, DESCRIPTION) as results:
+            results.write([result(1)])
+        other = {**DESCRIPTION, "options": {"keep": 2}}
         with pytest.raises(OutputError, match="another keep"), ResultFile(path, other):
             pass
 
     def test_a_measured_tolerance_may_differ(self, tmp_path):
         path = tmp_path / "out.jsonl"
-        with ResultFile(path, DESCRIPTION):
-            pass
+        with ResultFile(path, DESCRIPTION) as results:
+            results.write([result(1)])
         with ResultFile(path, {**DESCRIPTION, "classifier": {"tolerance": 0.2}}) as results:
-            assert results.done == 0
+            assert results.done == 1
 
-    def test_refuses_a_foreign_file(self, tmp_path):
+    @pytest.mark.parametrize("content", ["precious\n", "precious", '{"row": 1}\n', "[]\n"])
+    def test_refuses_a_foreign_file(self, tmp_path, content):
         path = tmp_path / "out.jsonl"
-        path.write_text("precious\n")
+        path.write_text(content)
         with pytest.raises(OutputError, match="not written by ranmask"):
             ResultFile(path, DESCRIPTION).__enter__()
-        assert path.read_text() == "precious\n"
+        assert path.read_text() == content
+
+    def test_refuses_another_version(self, tmp_path):
+        path = tmp_path / "out.jsonl"
+        path.write_text(json.dumps({**DESCRIPTION, "version": 9, "constants": {}}) + "\n")
+        with pytest.raises(OutputError, match="version 9 is not 1"):
+            ResultFile(path, DESCRIPTION).__enter__()
 
     def test_refuses_a_second_writer(self, tmp_path):
         path = tmp_path / "out.jsonl"
@@ -166,8 +248,9 @@ class TestResultFile:
     def test_refuses_a_damaged_file(self, tmp_path):
         path = tmp_path / "out.jsonl"
         with ResultFile(path, DESCRIPTION) as results:
-            results.write([{"row": 1}])
-        path.write_text('{"row": 1}\ngarbage\n{"row": 3}\n')
+            results.write([result(1)])
+        with path.open("a") as file:
+            file.write('garbage\n{"row": 3}\n')
         with pytest.raises(OutputError, match="broken line after row 1"):
             ResultFile(path, DESCRIPTION).__enter__()
 
@@ -178,7 +261,7 @@ class TestResultFile:
     def test_half_a_surrogate_pair_is_kept(self, tmp_path):
         path = tmp_path / "out.jsonl"
         with ResultFile(path, DESCRIPTION) as results:
-            results.write([{"row": 1, "text": "a \ud83d b"}, {"row": 2, "text": "schön"}])
+            results.write([result(1, text="a \ud83d b"), result(2, text="schön")])
             assert [line["text"] for line in results.lines()] == ["a \ud83d b", "schön"]
         assert "schön" in path.read_text()
 
@@ -216,7 +299,7 @@ class TestLabels:
         summary.add(lines)
         assert (summary.rows, summary.errors, summary.certified.texts) == (4, 2, 2)
         values = summary.values()
-        assert values["accuracy"] == 0.5 and values["CR"][1] == 0.5
+        assert values["accuracy"] == 0.5 and values["certified_accuracy"][1] == 0.5
         in_parts = RunSummary("certify")
         in_parts.add(lines[:1])
         in_parts.add(lines[1:])

@@ -24,8 +24,9 @@ from ranmask import (
 from ranmask.attacks.outcome import AttackOutcome, Change
 from ranmask.data.rows import Row
 from ranmask.models.testing import keyword_classifier
+from ranmask.results import Certificate, Prediction
 from ranmask.runs.shards.bad_rows import Isolation
-from ranmask.runs.shards.columns import decoded, encoded
+from ranmask.runs.shards.columns import _schema, decoded, encoded
 from ranmask.runs.shards.folder import LOG, MANIFEST, ShardFolder, read_manifest
 from ranmask.runs.shards.local import _choose_gpu
 from ranmask.runs.shards.reading import folder_lines, merge, summarise_folder, verify
@@ -98,13 +99,15 @@ def poisonous(*numbers):
 
 
 class TestColumns:
-    def round_trip(self, tmp_path, given, command="certify"):
-        data = encoded(given, command)
-        assert data == encoded(given, command)
+    def round_trip(self, tmp_path, given, record=Certificate):
+        data = encoded(given, record)
+        assert data == encoded(given, record)
         path = tmp_path / "part"
         path.write_bytes(data)
-        found = list(decoded(path, command))
-        assert json.dumps(found) == json.dumps(given)  # keys in their order, too
+        found = list(decoded(path))
+        shown = [json.dumps(lines, sort_keys=True) for lines in (found, given)]
+        assert shown[0] == shown[1]
+        assert encoded(found, record) == data
 
     def test_every_kind_of_line(self, tmp_path):
         given = [
@@ -129,7 +132,7 @@ class TestColumns:
     def test_predictions(self, tmp_path):
         score = SmoothedClassifier(keyword_classifier, keep=1, ensemble="score")
         given = [Outcome(Row(1, "x"), one).to_dict(None) for one in score.predict(["a good b"])]
-        self.round_trip(tmp_path, given, "predict")
+        self.round_trip(tmp_path, given, Prediction)
         assert given[0]["scores"] is not None
 
     def test_attacks(self, tmp_path):
@@ -139,16 +142,36 @@ class TestColumns:
             AttackOutcome(2, ("a", "b"), 0, "failed", adversarial=("a", "c"), final_share=0.1),
             AttackOutcome(3, None, None, "error", error="broken line"),
         ]
-        self.round_trip(tmp_path, [outcome.to_dict() for outcome in outcomes], "attack")
+        self.round_trip(tmp_path, [outcome.to_dict() for outcome in outcomes], AttackOutcome)
 
     @given(st.lists(st.floats(allow_nan=False, allow_infinity=False), min_size=1, max_size=4))
     def test_floats_are_kept_to_the_last_bit(self, tmp_path_factory, scores):
         line = Outcome(Row(1, "x"), SMOOTHED.certify(["good"])[0]).to_dict(None)
         self.round_trip(tmp_path_factory.mktemp("floats"), [{**line, "scores": scores}])
 
+    def test_what_is_no_constant_is_kept(self, tmp_path):
+        first, second = (
+            Outcome(Row(n, "x"), one).to_dict(None)
+            for n, one in enumerate(SMOOTHED.certify(["good", "bad"]), 1)
+        )
+        second["assumes"], second["alpha"] = ["another"], 0.1
+        self.round_trip(tmp_path, [first, second])
+        table = pq.read_table(tmp_path / "part")
+        assert "assumes" not in table.column_names
+        assert table.column("extra").to_pylist() == [None, '{"alpha": 0.1, "assumes": ["another"]}']
+
+    def test_columns_are_typed_as_the_fields(self):
+        certificate, attacked = _schema(Certificate), _schema(AttackOutcome)
+        assert str(certificate.field("critical_words").type) == "list<item: int64>"
+        assert str(certificate.field("scores").type) == "list<item: double>"
+        assert str(attacked.field("changes").type) == (
+            "list<item: struct<position: int64, before: string, after: string, premise: bool>>"
+        )
+        assert str(attacked.field("adversarial").type) == "string"
+
     def test_a_command_without_shards(self):
         with pytest.raises(OptionError, match="'beta' has no sharded runs"):
-            encoded([], "beta")
+            _ = replace(make_task(), command="beta").record
 
 
 class TestTheSameBytes:
@@ -404,7 +427,7 @@ class TestVerify:
 class TestMerging:
     def test_the_summary_is_that_of_the_lines(self, tmp_path):
         run(tmp_path / "out", dies=poisonous(7))
-        by_lines = RunSummary("certify", list(SMOOTHED.labels))
+        by_lines = RunSummary("certify", SMOOTHED.labels)
         by_lines.add(folder_lines(tmp_path / "out"))
         assert summarise_folder(tmp_path / "out") == by_lines
         assert (by_lines.rows, by_lines.errors, by_lines.certified.texts) == (50, 1, 49)

@@ -29,7 +29,6 @@ from ranmask.paper.run_data_file import content
 from ranmask.paper.typed_json import to_json
 from ranmask.results.files import draft, write_json, writing
 
-_RECORD = ".run.json"
 _IN_FILES = ("data", "result")  # of a step: its own files have them
 
 
@@ -137,11 +136,8 @@ class _Book:
         source = planned.made / "training.json" if training else planned.made
         with writing(target):
             target.parent.mkdir(parents=True, exist_ok=True)
-            for ending in ("", _RECORD):
-                beside = source.with_name(source.name + ending)
-                if beside.is_file():
-                    with draft(target.with_name(target.name + ending), shared=True) as copied:
-                        shutil.copyfile(beside, copied)
+            with draft(target, shared=True) as copied:
+                shutil.copyfile(source, copied)
 
 
 def _serial(

@@ -1,140 +1,84 @@
 """Result lines as Parquet, and back, without loss.
 
-Guarantee: the same lines become the same bytes, and the bytes become the same lines, keys in
-their order.  The columns of a file depend on the command only.  What does not fit its column (a
-text with half a surrogate pair, which is no Unicode; a pair where the column is for a text) and
-what few results have (``others``, ``copies``, ``suspicion``) is kept as JSON in ``extra``.
+Guarantee: the same lines become the same bytes, and the bytes become the same lines.  The columns
+are the fields of the results (`Certificate`, `Prediction`, `AttackOutcome`), typed; what is the
+same in every row (`CONSTANTS`) stands once, in the file's metadata.  What does not fit its column
+(a text with half a surrogate pair, which is no Unicode; a pair where the column is for a text; a
+value that is not the constant) and what few results have (``others``, ``copies``, ``suspicion``)
+is JSON in ``extra``.
 """
 
 from __future__ import annotations
 
+import dataclasses
+import functools
 import json
+import types
+import typing
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Literal, NamedTuple, TypeAlias
+from typing import Any
 
-from ranmask.errors import DataError, OptionError
-
-# A key is in every line, in those that have a result, or in those that have a value for it.
-_Presence: TypeAlias = Literal["always", "result", "value"]
+from ranmask.errors import DataError
+from ranmask.results import CONSTANTS
+from ranmask.runs.result_file import constants_of, with_constants, without
 
 EXTRA = "extra"
-_INTS, _FLOATS, _STRINGS = "list<int64>", "list<double>", "list<string>"
-_CHANGES = "list<change>"
+_METADATA = b"ranmask"
+_INPUT = {"row": int, "id": str, "text": str, "premise": str, "hypothesis": str}
+_JUDGED = {"expected_id": int, "correct": bool, "error": str}
+_RENAMED = {"number": "row"}
 _ROWS_IN_A_GROUP = 1 << 16
 _ROWS_READ_AT_ONCE = 1024
 
 
-class Column(NamedTuple):
-    """A key of lines and the type of its values."""
-
-    name: str
-    kind: str
-    presence: _Presence = "always"
-
-
-def _columns(presence: _Presence, **kinds: str) -> tuple[Column, ...]:
-    return tuple(Column(name, kind, presence) for name, kind in kinds.items())
+def _fields(record: type) -> dict[str, Any]:
+    """The fields of a result that differ from row to row, with their types."""
+    hints = typing.get_type_hints(record)
+    names = {
+        field.name: _RENAMED.get(field.name, field.name) for field in dataclasses.fields(record)
+    }
+    return {names[field]: hints[field] for field in names if field not in CONSTANTS}
 
 
-_ROW = (
-    Column("row", "int64"),
-    *_columns("value", text="string", premise="string", hypothesis="string"),
-)
-_PREDICTED = _columns(
-    "result",
-    version="int64",
-    label="string",
-    label_id="int64",
-    votes=_INTS,
-    scores=_FLOATS,
-    words="int64",
-    words_read="int64",
-    kept="int64",
-    masks="int64",
-    family="string",
-    ensemble="string",
-)
-_CERTIFIED = _columns(
-    "result",
-    radius="int64",
-    threat="string",
-    uncertain="int64",
-    certificate="string",
-    guarantee="bool",
-    alpha="double",
-    tight="bool",
-    critical_words=_INTS,
-    assumes=_STRINGS,
-)
-_JUDGED = _columns("value", extra="string", expected_id="int64", correct="bool", error="string")
-_ATTACKED = _columns(
-    "always",
-    version="int64",
-    row="int64",
-    text="string",
-    label="int64",
-    status="string",
-    error="string",
-    adversarial="string",
-    clean_label="int64",
-    final_label="int64",
-    queries="int64",
-    words="int64",
-    words_changed="int64",
-    changes=_CHANGES,
-    budget="int64",
-    radius="int64",
-    clean_share="double",
-    final_share="double",
-    entropy="double",
-    rechecked="bool",
-    reverted="double",
-)
-_LAYOUTS: dict[str, tuple[Column, ...]] = {
-    "certify": (*_ROW, *_PREDICTED, *_CERTIFIED, *_JUDGED),
-    "predict": (*_ROW, *_PREDICTED, *_JUDGED),
-    "attack": (*_ATTACKED, Column(EXTRA, "string", "value")),
-}
-
-
-def columns_of(command: str) -> tuple[Column, ...]:
-    """The columns of a command's results."""
-    if command not in _LAYOUTS:
-        raise OptionError(f"{command!r} has no sharded runs; {', '.join(_LAYOUTS)} have")
-    return _LAYOUTS[command]
-
-
-def encoded(lines: Sequence[Mapping[str, Any]], command: str) -> bytes:
-    """Lines as the bytes of a Parquet file."""
+@functools.cache
+def _schema(record: type) -> Any:
+    """The columns of a class of results."""
     import pyarrow
-    from pyarrow import parquet
 
-    columns = columns_of(command)
-    names = {column.name for column in columns}
-    extras: list[dict[str, Any]] = [
-        {key: value for key, value in line.items() if key not in names} for line in lines
-    ]
-    arrays = []
-    for column in columns:
-        if column.name == EXTRA:
-            values: list[Any] = []  # filled in when all misfits are known
-        else:
-            values = [line.get(column.name) for line in lines]
-        if column.kind == "string":
+    own = _fields(record)
+    hints = {**own, "id": str, EXTRA: str}
+    if "row" not in own:  # a result does not know of its row
+        hints = {**_INPUT, **own, EXTRA: str, **_JUDGED}
+    return pyarrow.schema([(name, _arrow_type(hint)) for name, hint in hints.items()])
+
+
+def _table(lines: Sequence[Mapping[str, Any]], schema: Any, about: Mapping[str, Any]) -> Any:
+    import pyarrow
+
+    rows = [without(line, about["constants"]) for line in lines]
+    extras = [{key: value for key, value in row.items() if key not in schema.names} for row in rows]
+    arrays = {}
+    for column in schema:
+        values = [row.get(column.name) for row in rows]
+        if column.type == pyarrow.string():
             for place, value in enumerate(values):
                 if value is not None and not _storable(value):
                     extras[place][column.name], values[place] = value, None
-        arrays.append((column, values))
+        arrays[column.name] = pyarrow.array(values, column.type)
     shown = [json.dumps(extra) if extra else None for extra in extras]
-    table = pyarrow.table(
-        {
-            column.name: pyarrow.array(
-                shown if column.name == EXTRA else values, _arrow_type(column.kind)
-            )
-            for column, values in arrays
-        }
-    )
+    arrays[EXTRA] = pyarrow.array(shown, pyarrow.string())
+    return pyarrow.table(arrays).replace_schema_metadata({_METADATA: json.dumps(about)})
+
+
+def encoded(lines: Sequence[Mapping[str, Any]], record: type) -> bytes:
+    """Lines as the bytes of a Parquet file; ``record``: the class of the results."""
+    import pyarrow
+    from pyarrow import parquet
+
+    # With its fields known, one that is null can be told from one that is not there.
+    about = {"constants": constants_of(lines) or {}, "fields": list(_fields(record))}
+    table = _table(lines, _schema(record), about)
     sink = pyarrow.BufferOutputStream()
     # Every option that shapes the bytes, so that no default of a later pyarrow does.
     parquet.write_table(
@@ -154,46 +98,68 @@ def encoded(lines: Sequence[Mapping[str, Any]], command: str) -> bytes:
     return data
 
 
-def decoded(path: Path, command: str) -> Iterator[dict[str, Any]]:
+def decoded(path: Path) -> Iterator[dict[str, Any]]:
     """The lines of a Parquet file that `encoded` made, in their order."""
-    columns = columns_of(command)
-    for batch in batches(path, [column.name for column in columns]):
+    about = metadata(path)
+    for batch in batches(path):
         for values in batch.to_pylist():
-            yield _line(values, columns)
+            yield _line(values, about)
 
 
-def batches(path: Path, names: Sequence[str]) -> Iterator[Any]:
+def with_constants_of(table: Any, schema: Any) -> Any:
+    """A table with the constants of another one."""
+    mine, theirs = (json.loads(each.metadata[_METADATA]) for each in (table.schema, schema))
+    return _table([_line(row, mine) for row in table.to_pylist()], schema, theirs)
+
+
+def metadata(path: Path) -> dict[str, Any]:
+    """The constants of a Parquet file, and the fields of its results."""
+    with _opened(path) as file:
+        found: dict[str, Any] = json.loads((file.schema_arrow.metadata or {}).get(_METADATA, "{}"))
+    if "fields" not in found:
+        raise DataError(f"{path} has no results of ranmask: it is no part of a run")
+    return found
+
+
+def batches(path: Path, names: Sequence[str] | None = None) -> Iterator[Any]:
     """Record batches of some columns of a Parquet file, which is never held whole."""
     import pyarrow
-    from pyarrow import parquet
 
     try:
-        with parquet.ParquetFile(path) as file:
-            missing = [name for name in names if name not in file.schema_arrow.names]
+        with _opened(path) as file:
+            missing = [name for name in names or () if name not in file.schema_arrow.names]
             if missing:
                 raise DataError(f"{path} has no column {missing[0]!r}: it is no part of a run")
-            yield from file.iter_batches(_ROWS_READ_AT_ONCE, columns=list(names))
+            yield from file.iter_batches(_ROWS_READ_AT_ONCE, columns=names)
     except (pyarrow.ArrowException, OSError) as error:
         raise DataError(f"cannot read {path}: {error}") from error
 
 
-def _line(values: Mapping[str, Any], columns: Sequence[Column]) -> dict[str, Any]:
+def _opened(path: Path) -> Any:
+    import pyarrow
+    from pyarrow import parquet
+
+    try:
+        return parquet.ParquetFile(path)
+    except (pyarrow.ArrowException, OSError) as error:
+        raise DataError(f"cannot read {path}: {error}") from error
+
+
+def _line(values: Mapping[str, Any], about: Mapping[str, Any]) -> dict[str, Any]:
     extra: dict[str, Any] = json.loads(values[EXTRA]) if values[EXTRA] is not None else {}
-    names = {column.name for column in columns}
-    has_result = values["version"] is not None
+    fields = about["fields"]
+    has_result = values.get("label_id") is not None or values.get("status") is not None
     line: dict[str, Any] = {}
-    for name, _, presence in columns:
+    for name, value in values.items():
         if name == EXTRA:
-            line |= {key: value for key, value in extra.items() if key not in names}
+            line |= {key: kept for key, kept in extra.items() if key not in values}
         elif name in extra:
             line[name] = extra[name]
-        elif values[name] is not None or presence == "always":
-            line[name] = values[name]
-        elif presence == "result" and has_result:
-            line[name] = None
+        elif value is not None or (has_result and name in fields):
+            line[name] = value
         elif name == "expected_id" and has_result and values["error"] is not None:
-            line[name] = None  # the one error beside a result: a label that is none of the classes
-    return line
+            line[name] = None  # a label that is none of the classes
+    return with_constants(line, about["constants"])
 
 
 def _storable(value: object) -> bool:
@@ -208,18 +174,23 @@ def _storable(value: object) -> bool:
     return True
 
 
-def _arrow_type(kind: str) -> Any:
+def _arrow_type(hint: Any) -> Any:
+    """The type of a column, from that of a field; a text or a pair is a text."""
     import pyarrow
 
-    if kind == _CHANGES:
-        word = pyarrow.string()
-        change = [("position", pyarrow.int64()), ("before", word), ("after", word)]
-        return pyarrow.list_(pyarrow.struct([*change, ("premise", pyarrow.bool_())]))
-    if kind.startswith("list<"):
-        return pyarrow.list_(_arrow_type(kind[5:-1]))
-    return {
-        "int64": pyarrow.int64(),
-        "double": pyarrow.float64(),
-        "string": pyarrow.string(),
-        "bool": pyarrow.bool_(),
-    }[kind]
+    simple = {
+        bool: pyarrow.bool_(),
+        int: pyarrow.int64(),
+        float: pyarrow.float64(),
+        str: pyarrow.string(),
+    }
+    if hint in simple:
+        return simple[hint]
+    if typing.get_origin(hint) is typing.Literal:
+        return pyarrow.string()
+    if typing.get_origin(hint) in (typing.Union, types.UnionType):
+        return _arrow_type(next(kind for kind in typing.get_args(hint) if kind is not type(None)))
+    if typing.get_origin(hint) is tuple:
+        return pyarrow.list_(_arrow_type(typing.get_args(hint)[0]))
+    hints = typing.get_type_hints(hint)  # a record inside a record
+    return pyarrow.struct([(name, _arrow_type(kind)) for name, kind in hints.items()])

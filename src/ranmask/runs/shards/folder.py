@@ -80,11 +80,11 @@ class Manifest:
         return str(self.run["command"])
 
     @property
-    def labels(self) -> list[str] | None:
+    def labels(self) -> tuple[str, ...] | None:
         """The names of the classes, where the record of the run has them."""
         about = self.run["classifier"]
-        names: list[str] | None = about.get("smoothed", about).get("labels")  # that of a cascade
-        return names
+        names = about.get("smoothed", about).get("labels")  # that of a cascade
+        return None if names is None else tuple(names)
 
     @property
     def rows(self) -> int:

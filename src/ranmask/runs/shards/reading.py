@@ -8,8 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from ranmask.errors import DataError, OptionError, OutputError
-from ranmask.results.files import check_file, draft, line_bytes, write_json, writing
-from ranmask.runs.shards.columns import batches, decoded
+from ranmask.results.files import check_file, draft, writing
+from ranmask.runs.result_file import ResultFile
+from ranmask.runs.shards.columns import batches, decoded, with_constants_of
 from ranmask.runs.shards.folder import Manifest, PartRecord, checksum, read_manifest
 from ranmask.runs.summary import RunSummary
 
@@ -20,7 +21,7 @@ def folder_lines(folder: Path, manifest: Manifest | None = None) -> Iterator[dic
     """The lines of all parts, in the order of the rows, as a run without shards has them."""
     known = manifest or read_manifest(folder)
     for part in known.parts:
-        yield from decoded(folder / part.name, known.command)
+        yield from decoded(folder / part.name)
 
 
 def summarise_folder(folder: Path) -> RunSummary:
@@ -54,9 +55,9 @@ def summarise_folder(folder: Path) -> RunSummary:
 def merge(folder: Path, output: Path, finished: dict[str, Any]) -> int:
     """Write all rows of a finished run, in their order, to one file; returns how many.
 
-    ``.jsonl``: what a run without shards writes, with its record (whose ``finished`` is
-    ``finished``) beside it.  ``.parquet``: the parts, one after the other.  Each part's checksum is
-    compared before it is used; the file appears when it is whole.
+    ``.jsonl``: what a run without shards writes, ``finished`` being its summary.  ``.parquet``: the
+    parts, one after the other.  Each part's checksum is compared before it is used; the file
+    appears when it is whole.
     """
     manifest = read_manifest(folder)
     if not manifest.finished:
@@ -70,11 +71,10 @@ def merge(folder: Path, output: Path, finished: dict[str, Any]) -> int:
         if output.suffix == ".parquet":
             _merge_parquet(folder, manifest, place)
         else:
-            with place.open("wb") as file:
+            with ResultFile(place, manifest.run) as results:
                 for part in _whole_parts(folder, manifest):
-                    file.writelines(map(line_bytes, decoded(part, manifest.command)))
-            record = output.with_name(output.name + ".run.json")
-            write_json(record, {**manifest.run, "finished": finished})
+                    results.write(list(decoded(part)))
+                results.finish(finished)
     return manifest.rows
 
 
@@ -87,6 +87,8 @@ def _merge_parquet(folder: Path, manifest: Manifest, place: Path) -> None:
             table = parquet.read_table(part)
             if writer is None:
                 writer = parquet.ParquetWriter(place, table.schema, compression="zstd")
+            if table.schema.metadata != writer.schema.metadata:
+                table = with_constants_of(table, writer.schema)
             writer.write_table(table)
     finally:
         if writer is not None:

@@ -129,7 +129,7 @@ class Worker:
         failed = tuple(
             (line["row"], line["error"]) for line in lines if line.get("error") is not None
         )
-        data = encoded(lines, self._task.command)
+        data = encoded(lines, self._task.record)
         first, last = piece.rows[0].number, piece.rows[-1].number
         return Part(data, len(lines), failed, first, last, self.report.machine)
 

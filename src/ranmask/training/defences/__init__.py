@@ -27,7 +27,7 @@ from typing import Any
 
 from ranmask.attacks.resources.neighbours import DEFAULT_NEIGHBOURS, NeighbourTable, load_neighbours
 from ranmask.errors import OptionError
-from ranmask.options import check_choice
+from ranmask.options.fields import check_choice
 from ranmask.training.defence import Defence
 
 _CLASSES = {

@@ -32,7 +32,7 @@ from ranmask.data import Corpus
 from ranmask.data.rows import Row
 from ranmask.data.sources import RowSource
 from ranmask.errors import OptionError
-from ranmask.options import option_fields
+from ranmask.options.fields import option_fields
 from ranmask.runs.task import RunEvents, class_ids
 from ranmask.smoothing.store import load_with_any_keep
 from ranmask.training.defence import Defence
