@@ -2,13 +2,20 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: demo test lint bench clean
+.PHONY: demo test quick lint bench clean
 
 demo: .venv/installed
 	$(BIN)/python examples/demo.py
 
 test: .venv/installed
 	$(BIN)/python -m pytest -n auto $(PYTEST_ARGS)
+
+# The units, the guarantees and what of the rest is quick: under two minutes on two cores.
+QUICK := tests/unit tests/guarantee tests/test_layers.py \
+	$(foreach name,by_class collation splitting,tests/integration/test_$(name).py)
+
+quick: .venv/installed
+	$(BIN)/python -m pytest -n auto -m "not slow" $(QUICK) $(PYTEST_ARGS)
 
 lint: .venv/installed
 	$(BIN)/ruff check .

@@ -3,16 +3,15 @@
 A text whose label is wrong, or that is not certified even unchanged, counts as minus infinity
 (``None`` here, the paper's N/A).  This module reads radii only; it knows nothing of models.
 
-A classifier that always names one class is right as often as that class occurs, and is certified
-at any number of words wherever it is right.  `ClassCounts` tells it from one that has learned, and
-every summary shows its figures in one form: the share of the largest class and balanced accuracy
-beside the accuracy, and below it the recall and certified recall of each class.
+A classifier that always names one class looks good where that class is large, and is certified
+wherever it is right.  So every summary shows, beside the accuracy, the share of the largest class
+and the balanced accuracy, and below it the recall and certified recall of each class.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any
@@ -53,7 +52,7 @@ class ClassCounts:
 
         Whoever names one class for every text gets 1 / the number of classes.
         """
-        recalls = [self.recall(one) for one in self.texts]
+        recalls = [self.recall(number) for number in self.texts]
         return sum(recalls, Fraction(0)) / len(recalls) if recalls else Fraction(0)
 
 
@@ -120,19 +119,25 @@ class CertifiedSummary:
     @property
     def median_radius(self) -> int | None:
         """MCB: the lower median of the radii; None is the paper's N/A."""
-        counts: Counter[Fraction] = Counter()
-        for (_, radius, _), n in self._certified.items():
-            counts[Fraction(radius)] += n
-        median = _lower_median(counts, self.texts)
+        median = self._lower_median(lambda radius, words: Fraction(radius))
         return None if median is None else int(median)
 
     @property
     def median_rate(self) -> Fraction | None:
         """MCR: the lower median of radius / words; None is the paper's N/A."""
+        return self._lower_median(Fraction)
+
+    def _lower_median(self, value: Callable[[int, int], Fraction]) -> Fraction | None:
+        """The lower median of a value of radius and words; minus infinity where uncertified."""
         counts: Counter[Fraction] = Counter()
         for (_, radius, words), n in self._certified.items():
-            counts[Fraction(radius, words)] += n
-        return _lower_median(counts, self.texts)
+            counts[value(radius, words)] += n
+        place = (self.texts - 1) // 2 - (self.texts - counts.total())
+        for found, n in sorted(counts.items()):
+            if 0 <= place < n:
+                return found
+            place -= n
+        return None
 
     @property
     def largest_radius(self) -> int:
@@ -146,20 +151,6 @@ def median_certified_robustness(radii: Iterable[int | None]) -> int | None:
     for radius in radii:
         summary.add(correct=radius is not None, radius=radius, words=1)
     return summary.median_radius
-
-
-def _lower_median(counts: Counter[Fraction], total: int) -> Fraction | None:
-    """The lower median of ``total`` values, of which those not counted are minus infinity."""
-    if not total:
-        return None
-    place = (total - 1) // 2 - (total - sum(counts.values()))
-    if place < 0:
-        return None
-    for value in sorted(counts):
-        place -= counts[value]
-        if place < 0:
-            return value
-    raise AssertionError("more values counted than texts")
 
 
 def _share(part: int, total: int) -> Fraction:
@@ -177,35 +168,31 @@ def certified_values(
     counts = summary.classes
     if not counts.texts:
         return {}
-    columns: dict[str, ClassCounts | list[ClassCounts]] = {"recall": counts}
+    classes = class_values({"recall": counts}, names)
     if certified:
         most = min(max(summary.largest_radius, 1), _MOST_RADII)
-        columns["certified_recall"] = [summary.certified_classes(d) for d in range(most + 1)]
+        by_radius = [summary.certified_classes(changed) for changed in range(most + 1)]
+        for number, entry in zip(sorted(counts.texts), classes, strict=True):
+            entry["certified_recall"] = [float(at.recall(number)) for at in by_radius]
     return {
         "majority": float(counts.majority),
         "balanced_accuracy": float(counts.balanced),
-        "classes": class_values(columns, names),
+        "classes": classes,
     }
 
 
 def class_values(
-    columns: Mapping[str, ClassCounts | list[ClassCounts]], names: Sequence[str] | None
+    columns: Mapping[str, ClassCounts], names: Sequence[str] | None
 ) -> list[dict[str, Any]]:
     """For each class its name, its number of texts, and its recall in each of the counts."""
     [first, *_] = columns.values()
-    counts = first[0] if isinstance(first, list) else first
     return [
         {
-            "name": class_name(one, names),
-            "texts": counts.texts[one],
-            **{
-                name: [float(each.recall(one)) for each in column]
-                if isinstance(column, list)
-                else float(column.recall(one))
-                for name, column in columns.items()
-            },
+            "name": class_name(number, names),
+            "texts": first.texts[number],
+            **{title: float(counts.recall(number)) for title, counts in columns.items()},
         }
-        for one in sorted(counts.texts)
+        for number in sorted(first.texts)
     ]
 
 
@@ -229,28 +216,26 @@ def class_table(
 
     Of many classes the worst are shown, by their first figure.
     """
-    figure = next(key for key in classes[0] if key not in ("name", "texts"))
-    shown, left_out = list(classes), None
+    head, *_ = rows = [_cells(entry) for entry in classes]
+    left_out = None
     if len(classes) > _SHOWN_CLASSES:
-        shown = sorted(classes, key=lambda one: one[figure])[:_WORST]
+        figure = next(key for key in classes[0] if key not in ("name", "texts"))
+        worst = sorted(range(len(classes)), key=lambda place: classes[place][figure])
+        rows = [rows[place] for place in worst[:_WORST]]
         left_out = f"the {_WORST} worst of {len(classes)} classes"
-    head = ["class", "texts"]
-    for key, value in classes[0].items():
-        if isinstance(value, list):
-            radii = range(1, min(len(value) - 1, _SHOWN_RADII) + 1)
-            head += [f"{_TITLES.get(key, key)}@{changed}" for changed in radii]
-        elif key not in ("name", "texts"):
-            head.append(_TITLES.get(key, key))
-    return head, [_cells(one) for one in shown], left_out
+    return list(head), [list(row.values()) for row in rows], left_out
 
 
-def _cells(one: Mapping[str, Any]) -> list[str]:
-    cells = [str(one["name"]), f"{one['texts']:,}"]
-    for key, value in one.items():
+def _cells(entry: Mapping[str, Any]) -> dict[str, str]:
+    """What is shown of a class, by the titles of columns."""
+    cells = {"class": str(entry["name"]), "texts": f"{entry['texts']:,}"}
+    for key, value in entry.items():
+        title = _TITLES.get(key, key)
         if isinstance(value, list):
-            cells += [f"{share:.3f}" for share in value[1 : _SHOWN_RADII + 1]]
+            shown = enumerate(value[1 : _SHOWN_RADII + 1], 1)
+            cells |= {f"{title}@{changed}": f"{share:.3f}" for changed, share in shown}
         elif key not in ("name", "texts"):
-            cells.append(f"{value:.3f}")
+            cells[title] = f"{value:.3f}"
     return cells
 
 

@@ -13,6 +13,8 @@ from ranmask.attacks.recipes import RECIPES, AttackResources
 from ranmask.attacks.resources.neighbours import NeighbourTable
 from ranmask.attacks.resources.word_lists import StopWords, Vocabulary
 
+pytestmark = pytest.mark.slow
+
 WORDS = (
     *("the", "a", "film", "plot", "was", "is", "not", "good", "bad", "fine", "dull", "story"),
     *("very", "great", "awful", "and", "but", "acting", "[SEP]", "[MASK]", "!", "(good)", "film's"),

@@ -14,6 +14,8 @@ from ranmask.certificates.families import family
 from ranmask.certificates.votes import vote_differences
 from ranmask.models.testing import keyword_classifier
 
+pytestmark = pytest.mark.slow
+
 VOCABULARY = ("a", "b", "!")
 
 

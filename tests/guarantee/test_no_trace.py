@@ -18,6 +18,8 @@ from ranmask.models.base import MaskedCopies
 from ranmask.models.huggingface import HuggingFaceClassifier
 from ranmask.words import Document
 
+pytestmark = pytest.mark.slow
+
 WORDS = ("the", "film", "was", "unbelievable", "good")
 PREMISE = "a dull story, and not good"
 LONG_PREMISE = " ".join(["unbelievable story"] * 40)

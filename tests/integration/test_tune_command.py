@@ -11,7 +11,8 @@ import numpy as np
 import pytest
 
 from ranmask import SmoothedClassifier
-from ranmask.evaluation.tuning import Setting, supported_ensembles, sweep
+from ranmask.evaluation.settings import Setting, supported_ensembles
+from ranmask.evaluation.tuning import sweep
 
 COMMAND = [sys.executable, "-m", "ranmask.cli"]
 NAMES = ("river", "mountain", "desert")

@@ -23,7 +23,8 @@ if TYPE_CHECKING:
     from fractions import Fraction
 
     from ranmask.data import Corpus
-    from ranmask.evaluation.tuning import Measured, Setting
+    from ranmask.evaluation.settings import Setting
+    from ranmask.evaluation.tuning import Measured
     from ranmask.smoothing.smoothed import SmoothedClassifier
 
 
@@ -78,7 +79,7 @@ class TuneCommand(Checked):
 
     def settings(self, model: str, classifier: SmoothedClassifier, corpus: Corpus) -> list[Setting]:
         """The settings to measure."""
-        from ranmask.evaluation.tuning import grid, supported_ensembles
+        from ranmask.evaluation.settings import grid, supported_ensembles
 
         ensembles: Sequence[Ensemble] = self.ensemble
         if not ensembles:

@@ -1,25 +1,22 @@
 """What a cascade is worth on texts that were attacked: a frozen record, to and from JSON.
 
 Reads the outcomes of an attack on some victim, and asks the three parts of the cascade about the
-texts before and after.  Conventions:
+texts before and after.  The texts must be held out: neither a part nor the detector was trained on
+them.  Texts with errors count nowhere.
 
 - **Clean accuracy**: right labels of the original texts, all of them.
 - **Robust accuracy**: texts that are right under the attack, of all.  A text that the victim got
-  wrong by itself was not attacked and counts as wrong, as it does in the paper; where the attack
-  failed the text is the original, where it succeeded it is the adversarial text.
-- The attack was made for the victim of the file.  For any other classifier it is a *transferred*
-  attack, and its robust accuracy says nothing of an attacker who asks that classifier:
-  ``ranmask attack --model CASCADE`` does.
-
-Texts with errors count nowhere.  The texts must be held out: neither a part nor the detector may
-have been trained on them.
+  wrong by itself was not attacked and counts as wrong, as in the paper; where the attack failed
+  the text is the original.
+- For a classifier other than the victim this is a *transferred* attack, which says nothing of an
+  attacker who asks that classifier: ``ranmask attack --model CASCADE`` does.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, fields, replace
 from typing import Any
 
 from ranmask.attacks.outcome import AttackOutcome
@@ -33,9 +30,7 @@ from ranmask.words import Text
 
 REPORT_VERSION = 2
 _FORMAT = "ranmask-cascade-report"
-
-ANYTHING = ("substitutions", "edits")
-"""The threats of certificates that hold whatever a changed word becomes."""
+_CLASSIFIERS = ("plain", "smoothed", "cascade")
 
 
 @dataclass(frozen=True)
@@ -99,44 +94,41 @@ class CascadeReport:
 
     def to_dict(self) -> dict[str, Any]:
         """A JSON-ready mapping with a version number; shares with their 95 % intervals."""
-        values = asdict(self)
-        accuracies = ("plain", "smoothed", "cascade")
-        shares: dict[str, Any] = {
-            f"{name}_{kind}": self._share(getattr(getattr(self, name), kind))
-            for name in accuracies
-            for kind in ("clean", "robust")
-        }
+        shares: dict[str, Any] = {}
+        for name in _CLASSIFIERS:
+            for kind in ("clean", "robust"):
+                right = getattr(getattr(self, name), kind)
+                low, high = wilson_interval(right, self.texts)
+                shares[f"{name}_{kind}"] = {"share": right / self.texts, "low": low, "high": high}
         shares["majority"] = float(self.clean_classes("cascade").majority)
-        for name in accuracies:
+        for name in _CLASSIFIERS:
             shares[f"{name}_balanced_clean"] = float(self.clean_classes(name).balanced)
             shares[f"{name}_balanced_robust"] = float(self.robust_classes(name).balanced)
         if self.roc is not None:
             shares["AUC"] = {"share": float(self.roc.area), "exactly": str(self.roc.area)}
-        return {"format": _FORMAT, "version": REPORT_VERSION, **values, "shares": shares}
+        return {"format": _FORMAT, "version": REPORT_VERSION, **asdict(self), "shares": shares}
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> CascadeReport:
         """The record that `to_dict` wrote; keys that are not its own are left alone."""
         check_format(data, _FORMAT, REPORT_VERSION, "the cascade report")
         try:
-            values = {name: data[name] for name in cls.__dataclass_fields__}
-            values["class_texts"] = tuple(values["class_texts"])
-            if values["class_names"] is not None:
-                values["class_names"] = tuple(values["class_names"])
-            for name in ("plain", "smoothed", "cascade"):
-                found = values[name]
-                by_class = (tuple(found[key]) for key in ("clean_classes", "robust_classes"))
-                values[name] = Accuracy(found["clean"], found["robust"], *by_class)
-            for name in ("clean_paths", "attacked_paths"):
-                values[name] = Paths(**values[name])
-            if values["proved"] is not None:
-                values["proved"] = Proved(**values["proved"])
+            values = {field.name: data[field.name] for field in fields(cls)}
+            records: dict[str, Callable[..., Any]] = {
+                **dict.fromkeys(_CLASSIFIERS, Accuracy),
+                **dict.fromkeys(("clean_paths", "attacked_paths"), Paths),
+                "proved": Proved,
+                "roc": Roc,
+            }
+            for name, record in records.items():
+                if values[name] is not None:
+                    values[name] = record(**_tuples(values[name]))
             if values["roc"] is not None:
-                points = tuple(RocPoint(**point) for point in values["roc"]["points"])
-                values["roc"] = Roc(**{**values["roc"], "points": points})
+                points = tuple(RocPoint(**point) for point in values["roc"].points)
+                values["roc"] = replace(values["roc"], points=points)
         except (KeyError, TypeError) as error:
             raise DataError(f"not a whole cascade report: {error}") from error
-        return cls(**values)
+        return cls(**_tuples(values))
 
     def clean_classes(self, name: str) -> ClassCounts:
         """By class, what a classifier (plain, smoothed or cascade) gets right of the originals."""
@@ -147,15 +139,18 @@ class CascadeReport:
         return self._counts(getattr(self, name).robust_classes)
 
     def _counts(self, right: Sequence[int]) -> ClassCounts:
-        def counter(numbers: Sequence[int]) -> Counter[int]:
-            there = enumerate(zip(numbers, self.class_texts, strict=True))
-            return Counter({place: number for place, (number, texts) in there if texts})
+        there = [number for number, texts in enumerate(self.class_texts) if texts]
+        return ClassCounts(
+            Counter({number: self.class_texts[number] for number in there}),
+            Counter({number: right[number] for number in there}),
+        )
 
-        return ClassCounts(counter(self.class_texts), counter(right))
 
-    def _share(self, part: int) -> dict[str, Any]:
-        low, high = wilson_interval(part, self.texts)
-        return {"share": part / self.texts, "low": low, "high": high}
+def _tuples(values: Mapping[str, Any]) -> dict[str, Any]:
+    """The same with tuples for lists, which is what JSON makes of them."""
+    return {
+        key: tuple(value) if isinstance(value, list) else value for key, value in values.items()
+    }
 
 
 def measure(
@@ -165,45 +160,52 @@ def measure(
 
     ``certified`` also certifies every original text.
     """
-    used = [one for one in outcomes if one.status != "error" and one.text is not None]
+    used = [
+        outcome for outcome in outcomes if outcome.status != "error" and outcome.text is not None
+    ]
     if not used:
         raise DataError(f"none of the {len(outcomes)} attacked texts can be used: all have errors")
-    _check_classes(cascade, used)
-    attacked = [one for one in used if one.status == "succeeded"]
-    before = _Answers(cascade, [one.text for one in used if one.text is not None])
+    names = cascade.labels
+    for outcome in used:
+        if names is not None and not 0 <= _class(outcome) < len(names):
+            raise DataError(
+                f"the attacked text has the class {outcome.label}; the cascade has "
+                f"{len(names)}: {', '.join(names)}",
+                row=outcome.number,
+            )
+    attacked = [outcome for outcome in used if outcome.status == "succeeded"]
+    texts = [outcome.text for outcome in used if outcome.text is not None]
+    before = _Answers(cascade, texts)
     after = _Answers(cascade, [one.adversarial for one in attacked if one.adversarial is not None])
-    classes = max(map(_class, used)) + 1 if cascade.labels is None else len(cascade.labels)
     class_texts = Counter(map(_class, used))
-    place_after = {id(one): place for place, one in enumerate(attacked)}
+    classes = max(class_texts) + 1 if names is None else len(names)
+    statuses = Counter(outcome.status for outcome in used)
 
-    def accuracy(labels: str) -> Accuracy:
+    def accuracy(originals: Sequence[int], adversarial: Sequence[int]) -> Accuracy:
         clean, robust = [0] * classes, [0] * classes
-        for place, one in enumerate(used):
-            expected = _class(one)
-            right = getattr(before, labels)[place] == expected
-            clean[expected] += right
-            if one.status == "succeeded":
-                robust[expected] += getattr(after, labels)[place_after[id(one)]] == expected
-            else:
-                robust[expected] += right and one.status == "failed"
+        changed = iter(adversarial)
+        for outcome, label in zip(used, originals, strict=True):
+            expected = _class(outcome)
+            clean[expected] += label == expected
+            under_attack = next(changed) if outcome.status == "succeeded" else label
+            robust[expected] += outcome.status != "skipped" and under_attack == expected
         return Accuracy(sum(clean), sum(robust), tuple(clean), tuple(robust))
 
-    roc = roc_curve(before.suspicions, after.suspicions) if attacked else None
     return CascadeReport(
         texts=len(used),
-        class_texts=tuple(class_texts[one] for one in range(classes)),
-        class_names=cascade.labels,
-        succeeded=len(attacked),
-        failed=sum(one.status == "failed" for one in used),
-        skipped=sum(one.status == "skipped" for one in used),
+        class_texts=tuple(class_texts[number] for number in range(classes)),
+        class_names=names,
+        succeeded=statuses["succeeded"],
+        failed=statuses["failed"],
+        skipped=statuses["skipped"],
         threshold=cascade.threshold,
-        plain=accuracy("plain"),
-        smoothed=accuracy("smoothed"),
-        cascade=accuracy("shown"),
+        plain=accuracy(before.plain, after.plain),
+        smoothed=accuracy(before.smoothed, after.smoothed),
+        cascade=accuracy(before.shown, after.shown),
         clean_paths=Paths(len(used), sum(before.suspected)),
         attacked_paths=Paths(len(attacked), sum(after.suspected)),
-        roc=roc,
-        proved=_proved(cascade, used) if certified else None,
+        roc=roc_curve(before.suspicions, after.suspicions) if attacked else None,
+        proved=_proved(used, cascade.certify(texts)) if certified else None,
     )
 
 
@@ -214,26 +216,24 @@ class _Answers:
         suspicions = cascade.suspicions(texts)
         self.suspicions: list[float] = suspicions.tolist()
         self.suspected: list[bool] = cascade.suspected(suspicions).tolist()
-        self.plain = [one.label_id for one in cascade.plain_predictions(texts)]
-        self.smoothed = [one.label_id for one in cascade.smoothed.predict(texts)]
-        self.shown = [
-            smoothed if suspected else plain
-            for plain, smoothed, suspected in zip(
-                self.plain, self.smoothed, self.suspected, strict=True
-            )
-        ]
+        self.plain = [answer.label_id for answer in cascade.plain_predictions(texts)]
+        self.smoothed = [answer.label_id for answer in cascade.smoothed.predict(texts)]
+        answers = zip(self.plain, self.smoothed, self.suspected, strict=True)
+        self.shown = [smoothed if alarm else plain for plain, smoothed, alarm in answers]
 
 
-def _proved(cascade: Cascade, used: Sequence[AttackOutcome]) -> Proved:
-    certificates = cascade.certify([one.text for one in used if one.text is not None])
-    pairs = list(zip(used, certificates, strict=True))
-    return Proved(
-        right=sum(one.label == result.label_id for one, result in pairs),
-        harmless=sum(
-            one.status == "succeeded" and one.label == result.label_id and covers(result, one)
-            for one, result in pairs
-        ),
-    )
+def _proved(used: Sequence[AttackOutcome], certificates: Sequence[Certificate]) -> Proved:
+    right = [
+        (outcome, certificate)
+        for outcome, certificate in zip(used, certificates, strict=True)
+        if outcome.label == certificate.label_id
+    ]
+    harmless = [
+        outcome
+        for outcome, certificate in right
+        if outcome.status == "succeeded" and covers(certificate, outcome)
+    ]
+    return Proved(len(right), len(harmless))
 
 
 def covers(certificate: Certificate, outcome: AttackOutcome) -> bool:
@@ -244,7 +244,7 @@ def covers(certificate: Certificate, outcome: AttackOutcome) -> bool:
     """
     return (
         certificate.guarantee
-        and certificate.threat in ANYTHING
+        and certificate.threat in ("substitutions", "edits")
         and certificate.radius is not None
         and certificate.radius >= outcome.words_changed
         and not any(change.premise for change in outcome.changes)
@@ -255,14 +255,3 @@ def _class(outcome: AttackOutcome) -> int:
     """The true class of a text that was attacked, which it always has."""
     assert outcome.label is not None
     return outcome.label
-
-
-def _check_classes(cascade: Cascade, outcomes: Sequence[AttackOutcome]) -> None:
-    names = cascade.labels
-    for one in outcomes:
-        if names is not None and one.label is not None and not 0 <= one.label < len(names):
-            raise DataError(
-                f"the attacked text has the class {one.label}; the cascade has "
-                f"{len(names)}: {', '.join(names)}",
-                row=one.number,
-            )

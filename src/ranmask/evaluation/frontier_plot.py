@@ -63,8 +63,12 @@ def plot_svg(
     from matplotlib import rc_context, rcParamsDefault
     from matplotlib.figure import Figure
 
-    # A user's own style must not change the picture.
-    with rc_context({**_plain(rcParamsDefault), **_STYLE}):
+    # A user's own style must not change the picture.  To set the backend, even to its default,
+    # loads a window toolkit.
+    plain: dict[Any, Any] = {
+        key: value for key, value in rcParamsDefault.items() if not key.startswith("backend")
+    }
+    with rc_context({**plain, **_STYLE}):
         figure = Figure(figsize=_INCHES, facecolor="white")
         axes = figure.add_axes(_AXES)
         axes.set_title(title, loc="left", fontsize=_FONT_POINTS + 2)
@@ -74,51 +78,57 @@ def plot_svg(
     return out.getvalue()
 
 
-def _plain(defaults: Any) -> dict[Any, Any]:
-    """The defaults, less the backend: setting that one loads a window toolkit."""
-    return {key: value for key, value in defaults.items() if not key.startswith("backend")}
-
-
 def _draw(axes: Axes, measured: Sequence[Measured], at: int, picked: Measured | None) -> None:
+    points = [(float(entry.accuracy), float(entry.certified_accuracy(at))) for entry in measured]
     best = frontier(measured, at)
-    line = sorted({_point(one, at) for one in best})
+    on_frontier = [entry in best for entry in measured]
+    line = sorted({point for point, is_best in zip(points, on_frontier, strict=True) if is_best})
     axes.plot(*zip(*line, strict=True), color=_BEST, linewidth=1.2, zorder=1)
-    for one in measured:
-        colour = _BEST if one in best else _QUIET
-        axes.plot(*_point(one, at), "o", color=colour, markersize=5, zorder=2)
+    for point, is_best in zip(points, on_frontier, strict=True):
+        axes.plot(*point, "o", color=_BEST if is_best else _QUIET, markersize=5, zorder=2)
     if picked is not None:
-        ring = axes.plot(*_point(picked, at), "o", color=_BEST, markersize=12)
+        ring = axes.plot(*points[measured.index(picked)], "o", color=_BEST, markersize=12)
         ring[0].set_markerfacecolor("none")
     axes.margins(0.1)
     axes.set_xlabel("accuracy")
     axes.set_ylabel(f"certified accuracy at {at} changed word{'s' if at > 1 else ''} (CR@{at})")
     axes.grid(color="#e4e4e4", linewidth=0.6)
     axes.spines[["top", "right"]].set_visible(False)
-    _number(axes, measured, at)
-    _list(axes, measured, best, picked)
+    _number(axes, points)
+    step = min(0.05, 1 / (len(measured) + 2))
+    lines: list[tuple[float, str, bool]] = []
+    for number, (entry, is_best) in enumerate(zip(measured, on_frontier, strict=True), 1):
+        marks = " *" * is_best + " (picked)" * (entry is picked)
+        lines.append((number, f"{number}  {entry.setting.name}{marks}", is_best))
+    lines.append((len(measured) + 1.4, "* on the frontier", True))
+    for place, text, is_best in lines:
+        axes.text(
+            1.03,
+            1 - place * step,
+            text,
+            transform=axes.transAxes,
+            fontsize=min(_FONT_POINTS, step * 160),
+            color=_BEST if is_best else _INK,
+        )
 
 
-def _point(one: Measured, at: int) -> tuple[float, float]:
-    return float(one.accuracy), float(one.certified_accuracy(at))
+def _number(axes: Axes, points: Sequence[tuple[float, float]]) -> None:
+    """Put each setting's number beside its marker, where it covers nothing if there is room."""
+    from matplotlib.transforms import Bbox
 
-
-def _number(axes: Axes, measured: Sequence[Measured], at: int) -> None:
-    """Put each setting's number beside its marker, where it covers no other if there is room."""
     numbers: dict[tuple[float, float], list[str]] = {}
-    for number, one in enumerate(measured, 1):
-        numbers.setdefault(_point(one, at), []).append(str(number))
+    for number, point in enumerate(points, 1):
+        numbers.setdefault(point, []).append(str(number))
     axes.get_xlim(), axes.get_ylim()  # settles the scale, which places depend on
     places = {point: axes.transData.transform(point) * 72 / _DPI for point in numbers}
-    taken = [(x - 3.0, y - 3.0, x + 3.0, y + 3.0) for x, y in places.values()]
-    for point, those in numbers.items():
-        label = ", ".join(those)
+    taken = [Bbox.from_bounds(x - 3, y - 3, 6, 6) for x, y in places.values()]
+    for point, (x, y) in places.items():
+        label = ", ".join(numbers[point])
         width, height = 0.6 * _FONT_POINTS * len(label), 1.1 * _FONT_POINTS
-        x, y = places[point]
         for across, up in _AROUND:
             right, higher = across * (9 + width / 2), up * 12
-            left, low = x + right - width / 2, y + higher - height / 2
-            box = (left, low, left + width, low + height)
-            if not any(_overlap(box, other) for other in taken):
+            box = Bbox.from_bounds(x + right - width / 2, y + higher - height / 2, width, height)
+            if not box.count_overlaps(taken):
                 break
         taken.append(box)
         axes.annotate(
@@ -130,35 +140,3 @@ def _number(axes: Axes, measured: Sequence[Measured], at: int) -> None:
             va="center",
             fontsize=_FONT_POINTS,
         )
-
-
-def _overlap(one: Sequence[float], other: Sequence[float]) -> bool:
-    return one[0] < other[2] and other[0] < one[2] and one[1] < other[3] and other[1] < one[3]
-
-
-def _list(
-    axes: Axes, measured: Sequence[Measured], best: Sequence[Measured], picked: Measured | None
-) -> None:
-    """What the numbers mean, to the right of the axes."""
-    step = min(0.05, 1 / (len(measured) + 2))
-    for number, one in enumerate(measured, 1):
-        axes.text(
-            1.03,
-            1 - number * step,
-            f"{number}  {one.setting.name}{_marks(one in best, one is picked)}",
-            transform=axes.transAxes,
-            fontsize=min(_FONT_POINTS, step * 160),
-            color=_BEST if one in best else _INK,
-        )
-    axes.text(
-        1.03,
-        1 - (len(measured) + 1.4) * step,
-        "* on the frontier",
-        transform=axes.transAxes,
-        fontsize=min(_FONT_POINTS, step * 160),
-        color=_BEST,
-    )
-
-
-def _marks(best: bool, picked: bool) -> str:
-    return (" *" if best else "") + (" (picked)" if picked else "")

@@ -1,21 +1,15 @@
-"""Which setting to run: a sweep over smoothing options, and what each proves on labelled texts.
+"""Which setting to run: one model under several settings, and what each proves of labelled texts.
 
-One model is measured under several `Setting`s, on texts that it was not trained on.  `frontier`
-leaves those that no other beats in both accuracy and certified accuracy; `pick` names one.
+`sweep` measures each `Setting` on texts that the model was not trained on, `frontier` leaves those
+that no other beats in both accuracy and certified accuracy, and `pick` names one.
 
-**Threshold.**  A smoothed classifier may decline to answer: with a threshold of ``t`` words it
-answers where its radius is at least ``t``.  The radius is what is thresholded, not a score or a
-margin, because both of these are proved (docs/tuning.md) of it:
+A smoothed classifier may also answer only where its radius is at least a *threshold* of ``t``
+words.  Two things are proved of that (docs/tuning.md):
 
-- *Never wrong.*  A text whose label has radius ``r`` is not answered with another label, whichever
-  ``r + t`` words are changed.  In particular, whoever changes at most ``t`` words of any text gets
-  its own label, or none.
-- *Stays.*  A text of radius ``t + d`` is still answered after any ``d`` changes.  Of a smaller
-  radius that is not known: an attacker may silence the classifier.
-
-The second also asks that the tolerance is 0 and the search for the radius is not cut short.
-
-This module prints nothing and knows no files.
+- *Never wrong.*  A text of radius ``r`` gets its own label or none, whichever ``r + t`` words are
+  changed.  So does every text, whichever ``t`` words are.
+- *Stays.*  A text of radius ``t + d`` is still answered after any ``d`` changes, if the tolerance
+  is 0 and the search for the radius is not cut short.
 """
 
 from __future__ import annotations
@@ -26,17 +20,14 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from fractions import Fraction
 from functools import cached_property
-from itertools import groupby
-from typing import Any, Literal, TypeAlias, get_args
-
-import numpy as np
+from itertools import chain, groupby
+from typing import Literal, TypeAlias, get_args
 
 from ranmask.certificates import families
-from ranmask.certificates.kept import FamilyChoice, Retention
-from ranmask.errors import ClassifierError, DataError, OptionError
+from ranmask.errors import DataError, OptionError
+from ranmask.evaluation.settings import Setting
 from ranmask.metrics import CertifiedSummary
 from ranmask.models.base import BaseClassifier, MaskedCopies, Scores, WrappedClassifier
-from ranmask.options import DEFAULT_MASKS, ENSEMBLES, Ensemble, SmoothingOptions
 from ranmask.options.fields import check_choice
 from ranmask.smoothing.smoothed import SmoothedClassifier
 from ranmask.words import Text, documents
@@ -44,41 +35,12 @@ from ranmask.words import Text, documents
 Rule: TypeAlias = Literal["score", "paper", "frontier"]
 RULES: tuple[Rule, ...] = get_args(Rule)
 
-Radii: TypeAlias = Mapping[tuple[int, int | None], int]
+_Bucket: TypeAlias = tuple[int, int | None]
+Radii: TypeAlias = Mapping[_Bucket, int]
 """How many texts have each true class and radius; None: not certified even unchanged."""
 
 _TEXTS_AT_ONCE = 32
 _PROBED_SECONDS = 2.0  # where a text of a pass takes so long, no other is tried
-
-
-@dataclass(frozen=True)
-class Setting:
-    """One way to smooth a model.  Checked when built."""
-
-    keep: int | None
-    mask_rate: float | None
-    family: FamilyChoice
-    ensemble: Ensemble
-    masks: int
-
-    def __post_init__(self) -> None:
-        SmoothingOptions(**asdict(self))
-
-    @property
-    def name(self) -> str:
-        """A few words for tables and pictures."""
-        shown = f"rate {self.mask_rate:g}" if self.keep is None else f"keep {self.keep}"
-        return f"{shown}, {self.family}, {self.ensemble}"
-
-    @property
-    def flags(self) -> tuple[str, ...]:
-        """The options of ``ranmask certify`` that mean this setting."""
-        given = {key: value for key, value in asdict(self).items() if value is not None}
-        return tuple(
-            part
-            for key, value in given.items()
-            for part in (f"--{key.replace('_', '-')}", str(value))
-        )
 
 
 @dataclass(frozen=True)
@@ -143,15 +105,17 @@ class Measured:
 
     def abstention(self, threshold: int, at: int) -> Abstention:
         """What is answered, and proved of the answers, with a threshold of so many words."""
-        right, wrong = (
-            sum(n for (_, radius), n in radii.items() if radius is not None and radius >= threshold)
-            for radii in (self.right, self.wrong)
+        right = self.certified_accuracy(threshold)
+        wrong = sum(
+            texts
+            for (_, radius), texts in self.wrong.items()
+            if radius is not None and radius >= threshold
         )
-        answered = right + wrong
+        coverage = right + Fraction(wrong, self.summary.texts)
         return Abstention(
             threshold,
-            Fraction(answered, self.summary.texts),
-            Fraction(right, answered) if answered else None,
+            coverage,
+            right / coverage if coverage else None,
             tuple(self.certified_accuracy(threshold + changed) for changed in range(at + 1)),
             tuple(
                 self.accuracy
@@ -162,88 +126,19 @@ class Measured:
         )
 
 
-# Which settings.
-
-
-def retentions_near(own: Retention | None) -> list[Retention]:
-    """How many words to try to show: what the model was saved with, and its neighbours."""
-    if own is None:
-        return [Retention(keep=keep) for keep in (1, 2, 3)]
-    if own.mask_rate is None:
-        near = [(own.keep or 0) + step for step in (-1, 0, 1)]
-        return [Retention(keep=keep) for keep in near if keep >= 1]
-    visible = 1 - Fraction(str(own.mask_rate))
-    shares = [share for share in (2 * visible, visible, visible / 2) if share < 1]
-    return [Retention(mask_rate=float(1 - share)) for share in shares]
-
-
-def supported_ensembles(classifier: SmoothedClassifier, text: Text) -> tuple[Ensemble, ...]:
-    """The ensembles that mean something for a model; ``text`` is shown to it where that decides.
-
-    Normalised logits want logits.  Scores of a function are added up if they lie in [0, 1].
-    """
-    if classifier.base.outputs != "scores":
-        return ENSEMBLES
-    try:
-        SmoothedClassifier(classifier.base, keep=1, ensemble="score").predict([text])
-    except ClassifierError:
-        return ("vote",)
-    return ("vote", "score")
-
-
-def grid(
-    options: SmoothingOptions,
-    own: Retention | None,
-    *,
-    retentions: Sequence[Retention] = (),
-    choices: Sequence[FamilyChoice] = (),
-    ensembles: Sequence[Ensemble] = (),
-    masks: int | None = None,
-) -> list[Setting]:
-    """Every combination, without repeats; what is not given follows the model's own options.
-
-    ``own`` is how many words the model was saved to be shown.  Its own family and number of
-    masks go with that.  With others a family of *all* kept sets could be too large, so there it
-    becomes ``auto``, of at most 1,000.
-    """
-    if not retentions:
-        # Edits are certified for single words only.
-        edits = options.threat == "edits"
-        retentions = [Retention(keep=1)] if edits else retentions_near(own)
-    found: dict[Setting, None] = {}
-    for retention in retentions:
-        default = options.voting_family
-        if retention != own and default in ("all", "distinct") and options.threat != "edits":
-            default = "auto"
-        for choice in choices or (default,):
-            most = options.masks or DEFAULT_MASKS
-            if (retention, choice) != (own, options.voting_family) and options.threat != "edits":
-                most = min(most, DEFAULT_MASKS)
-            for ensemble in ensembles or (options.ensemble,):
-                setting = Setting(
-                    retention.keep, retention.mask_rate, choice, ensemble, masks or most
-                )
-                found[setting] = None
-    return list(found)
-
-
-# Measuring.
-
-
 def sweep(
     classifier: SmoothedClassifier,
     texts: Sequence[Text],
     labels: Sequence[int],
     settings: Sequence[Setting],
     *,
-    advance: Callable[[int], None] | None = None,
+    advance: Callable[[int], None] = lambda texts: None,
 ) -> Iterator[Measured]:
     """Certify all texts under each setting, exactly; settings come in their order.
 
     The base classifier, seed, threat and labels are those of ``classifier``.  All settings are
-    checked before the first text is classified.  Ensembles that read the same copies, and stand
-    beside each other in ``settings``, share one pass of the model; the time of that pass counts
-    for each of them.
+    checked before the first text is classified.  Neighbouring settings that differ in the ensemble
+    only share one pass of the model; its time counts for each of them.
 
     Args:
         classifier: The model, however smoothed.
@@ -255,13 +150,123 @@ def sweep(
     if not texts or len(texts) != len(labels):
         raise DataError(f"{len(texts)} texts and {len(labels)} labels cannot be measured")
     check_families(classifier, texts, settings)
-    return _sweep(classifier, texts, labels, _passes(settings), advance or (lambda count: None))
+    return chain.from_iterable(
+        _measure(classifier, texts, labels, group, advance) for group in _passes(settings)
+    )
 
 
-def _passes(settings: Sequence[Setting]) -> list[list[Setting]]:
+def check_families(
+    classifier: SmoothedClassifier, texts: Sequence[Text], settings: Sequence[Setting]
+) -> None:
+    """Refuse a family of all sets that is too large for some text, before any work is done."""
+    read = documents(texts)
+    for setting in settings:
+        base = smoothed(classifier, setting).base
+        if setting.family not in ("all", "distinct"):
+            continue
+        for words in {base.words_read(document) for document in read}:
+            if setting.family == "distinct":
+                families.check_room(words, setting.masks)
+            else:
+                families.family(words, setting.kept(words), choice="all", masks=setting.masks)
+
+
+def smoothed(
+    like: SmoothedClassifier, setting: Setting, base: BaseClassifier | None = None
+) -> SmoothedClassifier:
+    """``like``, under another setting and with the exact certificate."""
+    exactly = {**asdict(setting), "certificate": "exact", "sampling": "fixed"}
+    return like.with_options(base=base, tolerance=like.tolerance, **exactly)
+
+
+def _passes(settings: Sequence[Setting]) -> list[tuple[Setting, ...]]:
     """Neighbouring settings that read the same copies, and so share one pass of the model."""
     groups = groupby(settings, key=lambda setting: replace(setting, ensemble="vote"))
-    return [list(group) for _, group in groups]
+    return [tuple(group) for _, group in groups]
+
+
+def _measure(
+    classifier: SmoothedClassifier,
+    texts: Sequence[Text],
+    labels: Sequence[int],
+    group: Sequence[Setting],
+    advance: Callable[[int], None],
+) -> Iterator[Measured]:
+    """What the settings of one pass come to."""
+    right, wrong = ({setting: Counter[_Bucket]() for setting in group} for _ in range(2))
+    seconds, loose = dict.fromkeys(group, 0.0), Counter[Setting]()
+    for start in range(0, len(texts), _TEXTS_AT_ONCE):
+        batch = slice(start, start + _TEXTS_AT_ONCE)
+        base = _ScoredOnce(classifier.base)
+        for setting in group:
+            voting = smoothed(classifier, setting, base)
+            started = time.perf_counter()
+            results = voting.certify(texts[batch])
+            seconds[setting] += time.perf_counter() - started + base.take_spared()
+            for result, label in zip(results, labels[batch], strict=True):
+                if label >= len(result.votes):
+                    raise DataError(
+                        f"the data have a class number {label}, but the model knows "
+                        f"{len(result.votes)} classes only"
+                    )
+                radii = right if result.label_id == label else wrong
+                radii[setting][label, result.radius] += 1
+                loose[setting] += not result.tight
+            advance(len(results))
+    for setting in group:
+        yield Measured(
+            setting,
+            _in_order(right[setting]),
+            _in_order(wrong[setting]),
+            seconds[setting] / len(texts),
+            classifier.tolerance,
+            loose[setting],
+        )
+
+
+def _in_order(radii: Radii) -> Radii:
+    """By class, then by radius, where None comes before 0."""
+
+    def rank(bucket: _Bucket) -> tuple[int, int]:
+        label, radius = bucket
+        return label, -1 if radius is None else radius
+
+    return {bucket: radii[bucket] for bucket in sorted(radii, key=rank)}
+
+
+class _ScoredOnce(WrappedClassifier):
+    """A base classifier that answers from memory what it was asked before."""
+
+    def __init__(self, inner: BaseClassifier) -> None:
+        super().__init__(inner)
+        self._answers: dict[object, tuple[list[Scores], float]] = {}
+        self._spared = 0.0
+
+    def score(self, copies: Sequence[MaskedCopies]) -> list[Scores]:
+        """Scores of every copy, computed the first time only."""
+        asked = tuple(
+            (text.document, text.words_read, text.kept.shape, text.kept.tobytes())
+            for text in copies
+        )
+        if asked in self._answers:
+            answer, seconds = self._answers[asked]
+            self._spared += seconds
+            return answer
+        started = time.perf_counter()
+        # Copies of what it says: it may use the memory again.
+        answer = [rows.copy() for rows in self.inner.score(copies)]
+        self._answers[asked] = answer, time.perf_counter() - started
+        return answer
+
+    @property
+    def without_memory(self) -> BaseClassifier:
+        """The base classifier, or what computes for it."""
+        return self.inner.without_memory
+
+    def take_spared(self) -> float:
+        """Seconds that memory has saved since this was last asked."""
+        spared, self._spared = self._spared, 0.0
+        return spared
 
 
 @dataclass(frozen=True)
@@ -284,160 +289,30 @@ def costs(
     Copies are counted.  Seconds are measured on up to three texts of each pass, from short to
     long, and grow with the copies.
     """
-    words = [classifier.base.words_read(one) for one in documents(texts)]
+    words = [classifier.base.words_read(document) for document in documents(texts)]
     order = sorted(range(len(texts)), key=words.__getitem__)
-    middle = len(order) // 2
-    places = dict.fromkeys((middle, len(order) // 6, 5 * len(order) // 6))
-    probed = [order[place] for place in places]
+    probed = [order[share * len(order) // 6] for share in (3, 1, 5)]  # the middle one first
+    if settings:  # whatever a model does once, it does here
+        smoothed(classifier, settings[0]).certify([texts[order[0]]])
     found = []
-    for number, group in enumerate(_passes(settings)):
-        sizes = [_copies(group[0], count) for count in words]
-        if not number:  # whatever a model does once, it does here
-            smoothed(classifier, group[0]).certify([texts[order[0]]])
+    for group in _passes(settings):
+        [first, *_] = group
+        sizes = [
+            families.family_size(n, first.kept(n), choice=first.family, masks=first.masks)
+            for n in words
+        ]
         seconds, copies = 0.0, 0
-        for place in probed:
+        for text in dict.fromkeys(probed):
             base = _ScoredOnce(classifier.base)
             started = time.perf_counter()
             for setting in group:
-                smoothed(classifier, setting, base).certify([texts[place]])
+                smoothed(classifier, setting, base).certify([texts[text]])
             seconds += time.perf_counter() - started
-            copies += sizes[place]
+            copies += sizes[text]
             if seconds > _PROBED_SECONDS:
                 break
-        found.append(Cost(tuple(group), sum(sizes), seconds * sum(sizes) / copies))
+        found.append(Cost(group, sum(sizes), seconds * sum(sizes) / copies))
     return found
-
-
-def _copies(setting: Setting, words: int) -> int:
-    kept = Retention(setting.keep, setting.mask_rate).count(words)
-    return families.family_size(words, kept, choice=setting.family, masks=setting.masks)
-
-
-def smoothed(
-    like: SmoothedClassifier, setting: Setting, base: BaseClassifier | None = None
-) -> SmoothedClassifier:
-    """``like``, under another setting and with the exact certificate."""
-    exactly = {**asdict(setting), "certificate": "exact", "sampling": "fixed"}
-    return like.with_options(base=base, tolerance=like.tolerance, **exactly)
-
-
-def check_families(
-    classifier: SmoothedClassifier, texts: Sequence[Text], settings: Sequence[Setting]
-) -> None:
-    """Refuse a family of all sets that is too large for some text, before any work is done."""
-    read = documents(texts)
-    for setting in settings:
-        base = smoothed(classifier, setting).base
-        if setting.family not in ("all", "distinct"):
-            continue
-        retention = Retention(setting.keep, setting.mask_rate)
-        for words in {base.words_read(text) for text in read}:
-            if setting.family == "distinct":
-                families.check_room(words, setting.masks)
-            else:
-                families.family(words, retention.count(words), choice="all", masks=setting.masks)
-
-
-def _sweep(
-    classifier: SmoothedClassifier,
-    texts: Sequence[Text],
-    labels: Sequence[int],
-    groups: Sequence[Sequence[Setting]],
-    advance: Callable[[int], None],
-) -> Iterator[Measured]:
-    for group in groups:
-        tallies = {setting: _Tally() for setting in group}
-        for start in range(0, len(texts), _TEXTS_AT_ONCE):
-            some = slice(start, start + _TEXTS_AT_ONCE)
-            base = _ScoredOnce(classifier.base)
-            for setting, tally in tallies.items():
-                tally.add(smoothed(classifier, setting, base), texts[some], labels[some])
-                tally.add_seconds(base.take_spared())
-                advance(len(texts[some]))
-        for setting, tally in tallies.items():
-            yield tally.measured(setting, len(texts), classifier.tolerance)
-
-
-class _Tally:
-    """Counts of one setting, while it is being measured."""
-
-    def __init__(self) -> None:
-        self._radii: dict[bool, Counter[tuple[int, int | None]]] = {
-            True: Counter(),
-            False: Counter(),
-        }
-        self._seconds = 0.0
-        self._loose = 0
-
-    def add(
-        self, classifier: SmoothedClassifier, texts: Sequence[Text], labels: Sequence[int]
-    ) -> None:
-        started = time.perf_counter()
-        results = classifier.certify(texts)
-        self.add_seconds(time.perf_counter() - started)
-        for result, label in zip(results, labels, strict=True):
-            if label >= len(result.votes):
-                raise DataError(
-                    f"the data have a class number {label}, but the model knows "
-                    f"{len(result.votes)} classes only"
-                )
-            self._radii[result.label_id == label][label, result.radius] += 1
-            self._loose += not result.tight
-
-    def add_seconds(self, seconds: float) -> None:
-        self._seconds += seconds
-
-    def measured(self, setting: Setting, texts: int, tolerance: float) -> Measured:
-        right, wrong = (dict(sorted(self._radii[one].items(), key=_rank)) for one in (True, False))
-        return Measured(setting, right, wrong, self._seconds / texts, tolerance, self._loose)
-
-
-def _rank(entry: tuple[tuple[int, int | None], int]) -> tuple[int, int]:
-    (expected, radius), _ = entry
-    return expected, -1 if radius is None else radius
-
-
-class _ScoredOnce(WrappedClassifier):
-    """A base classifier that answers from memory what it was asked before."""
-
-    def __init__(self, base: BaseClassifier) -> None:
-        super().__init__(base)
-        self._answers: list[tuple[Sequence[MaskedCopies], list[Scores], float]] = []
-        self._spared = 0.0
-
-    def score(self, copies: Sequence[MaskedCopies]) -> list[Scores]:
-        """Scores of every copy, computed the first time only."""
-        for asked, answer, seconds in self._answers:
-            if _same(asked, copies):
-                self._spared += seconds
-                return answer
-        started = time.perf_counter()
-        # Copies of what it says: it may use the memory again.
-        answer = [rows.copy() for rows in self.inner.score(copies)]
-        self._answers.append((copies, answer, time.perf_counter() - started))
-        return answer
-
-    @property
-    def without_memory(self) -> BaseClassifier:
-        """The base classifier, or what computes for it."""
-        return self.inner.without_memory
-
-    def take_spared(self) -> float:
-        """Seconds that memory has saved since this was last asked."""
-        spared, self._spared = self._spared, 0.0
-        return spared
-
-
-def _same(some: Sequence[MaskedCopies], others: Sequence[MaskedCopies]) -> bool:
-    return len(some) == len(others) and all(
-        one.document == other.document
-        and one.words_read == other.words_read
-        and np.array_equal(one.kept, other.kept)
-        for one, other in zip(some, others, strict=True)
-    )
-
-
-# Choosing.
 
 
 def frontier(measured: Sequence[Measured], at: int) -> list[Measured]:
@@ -445,17 +320,14 @@ def frontier(measured: Sequence[Measured], at: int) -> list[Measured]:
 
     One beats another if it is as good in both and better in one; equals stay together.
     """
-
-    def values(one: Measured) -> tuple[Fraction, Fraction]:
-        return one.accuracy, one.certified_accuracy(at)
-
-    def beaten(one: tuple[Fraction, Fraction]) -> bool:
-        return any(
-            other != one and other[0] >= one[0] and other[1] >= one[1]
-            for other in map(values, measured)
+    points = [(entry.accuracy, entry.certified_accuracy(at)) for entry in measured]
+    return [
+        entry
+        for entry, (accuracy, certified) in zip(measured, points, strict=True)
+        if not any(
+            (x, y) != (accuracy, certified) and x >= accuracy and y >= certified for x, y in points
         )
-
-    return [one for one in measured if not beaten(values(one))]
+    ]
 
 
 def pick(measured: Sequence[Measured], rule: Rule, at: int) -> Measured | None:
@@ -471,9 +343,9 @@ def pick(measured: Sequence[Measured], rule: Rule, at: int) -> Measured | None:
     if rule == "frontier":
         return None
 
-    def merit(one: Measured) -> tuple[Any, Fraction]:
+    def merit(entry: Measured) -> tuple[Fraction | int, Fraction]:
         if rule == "score":
-            return one.score(at), one.accuracy
-        return -1 if one.median_radius is None else one.median_radius, one.accuracy
+            return entry.score(at), entry.accuracy
+        return -1 if entry.median_radius is None else entry.median_radius, entry.accuracy
 
     return max(measured, key=merit)

@@ -15,7 +15,8 @@ from typing import Any
 
 from ranmask import __version__
 from ranmask.errors import OutputError, RanmaskError
-from ranmask.evaluation.tuning import Measured, Radii, Rule, Setting, frontier, pick
+from ranmask.evaluation.settings import Setting
+from ranmask.evaluation.tuning import Measured, Radii, Rule, frontier, pick
 from ranmask.metrics import certified_values
 from ranmask.results.files import another_run, check_file, read_json, write_json
 

@@ -182,7 +182,7 @@ def _mean(values: _Values) -> float:
 
 def by_class(step: str, a: Measured, b: Measured) -> ByClass:
     """Figures by true class: the label first, then under changes."""
-    columns: dict[str, ClassCounts | list[ClassCounts]] = {}
+    columns: dict[str, ClassCounts] = {}
     labels: _Values = a.expected
     firsts = []
     for name, result in (("A", a), ("B", b)):
@@ -197,7 +197,6 @@ def by_class(step: str, a: Measured, b: Measured) -> ByClass:
                 counts.add(label, right=found)
         firsts.append(columns[f"{shown[0][0]} {name}"])
     first, other = firsts
-    assert isinstance(first, ClassCounts) and isinstance(other, ClassCounts)
     return ByClass(
         step,
         float(first.majority),

@@ -38,11 +38,11 @@ def test_points_are_what_their_thresholds_do(clean, attacked):
 
 
 @given(SCORES, SCORES)
-def test_kinds_swapped(clean, attacked):
+def test_swapped_kinds_have_the_rest_of_the_area(clean, attacked):
     assert roc_curve(clean, attacked).area + roc_curve(attacked, clean).area == 1
 
 
-def test_by_hand():
+def test_points_and_area_by_hand():
     curve = roc_curve([0.1, 0.4, 0.4], [0.4, 0.9])
     assert curve.points[:3] == (RocPoint(0.9, 0, 0), RocPoint(0.4, 0, 1), RocPoint(0.1, 2, 2))
     assert curve.area == Fraction(1 + 1 + 1 + 1, 6) + Fraction(1, 6)
@@ -56,12 +56,12 @@ def test_by_hand():
         pytest.param([float("nan")], [1.0], "the clean ones have others", id="not a number"),
     ],
 )
-def test_what_has_no_curve(clean, attacked, message):
+def test_no_scores_or_infinite_ones_have_no_curve(clean, attacked, message):
     with pytest.raises(DataError, match=message):
         roc_curve(clean, attacked)
 
 
-def test_intervals():
+def test_wilson_intervals_by_hand():
     low, high = wilson_interval(81, 263)  # a textbook's example
     assert (round(low, 3), round(high, 3)) == (0.255, 0.366)
     assert wilson_interval(0, 10)[0] == 0 and wilson_interval(10, 10)[1] == 1

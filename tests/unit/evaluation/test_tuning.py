@@ -2,6 +2,7 @@
 
 import json
 import math
+import re
 import shlex
 import sys
 from dataclasses import asdict, replace
@@ -20,15 +21,8 @@ from ranmask.cli import tune as cli_tuning
 from ranmask.errors import DataError, MissingDependencyError, OptionError, OutputError, TextError
 from ranmask.evaluation import tuning
 from ranmask.evaluation.frontier_plot import check_plot, plot_svg, write_plot
-from ranmask.evaluation.tuning import (
-    Measured,
-    Setting,
-    frontier,
-    grid,
-    pick,
-    retentions_near,
-    sweep,
-)
+from ranmask.evaluation.settings import Setting, grid, retentions_near, supported_ensembles
+from ranmask.evaluation.tuning import Measured, frontier, pick, sweep
 from ranmask.evaluation.tuning_file import TuneFile
 from ranmask.models.testing import hashing_classifier, keyword_classifier
 
@@ -60,7 +54,7 @@ def made(right, wrong, setting=KEEP_1):
 
 
 class TestFigures:
-    def test_by_hand(self):
+    def test_radii_accuracy_and_score_by_hand(self):
         [one] = measure([KEEP_1])
         assert one.right == {(0, None): 1, (0, 1): 1, (1, 0): 1, (1, 2): 1}
         assert one.wrong == {(0, 1): 1, (1, 2): 1}
@@ -162,7 +156,7 @@ class TestPasses:
         three = [replace(KEEP_1, ensemble=one) for one in ("vote", "score", "logit")]
         assert [one.seconds for one in measure(three, classify)] == [1.0, 1.0, 1.0]
 
-    def test_progress(self):
+    def test_progress_is_told_after_each_batch_of_texts(self):
         counts = []
         rows = [(f"good bad film {number}", 0) for number in range(70)]
         measure([KEEP_1, replace(KEEP_1, keep=2)], rows=rows, advance=counts.append)
@@ -183,7 +177,7 @@ class TestPasses:
                 plain = SmoothedClassifier(hashing_classifier, **options, hide="drop")
                 assert remembering == plain.certify([text])
         assert base.order_free and base.tolerance == 0
-        assert base.configured(hide="mask").inner.description()["hide"] == "mask"
+        assert base.configured(hide="mask").description()["hide"] == "mask"
 
 
 class TestRefused:
@@ -225,7 +219,7 @@ class TestRefused:
 
 
 class TestGrid:
-    def test_neighbours(self):
+    def test_one_more_and_one_less_word_are_tried(self):
         assert retentions_near(None) == [Retention(keep=keep) for keep in (1, 2, 3)]
         assert retentions_near(Retention(keep=3)) == [Retention(keep=keep) for keep in (2, 3, 4)]
         assert retentions_near(Retention(keep=1)) == [Retention(keep=keep) for keep in (1, 2)]
@@ -281,9 +275,9 @@ class TestGrid:
         ids=["probabilities", "any numbers", "logits"],
     )
     def test_ensembles_that_suit_a_model(self, base, expected):
-        assert tuning.supported_ensembles(SmoothedClassifier(base, keep=1), "a b") == expected
+        assert supported_ensembles(SmoothedClassifier(base, keep=1), "a b") == expected
 
-    def test_flags(self):
+    def test_flags_of_certify_that_mean_a_setting(self):
         flags = Setting(None, 0.95, "windows", "score", 200).flags
         assert " ".join(flags) == "--mask-rate 0.95 --family windows --ensemble score --masks 200"
         assert KEEP_1.flags[:2] == ("--keep", "1") and "--mask-rate" not in KEEP_1.flags
@@ -304,7 +298,7 @@ def beats(one, other, at):
 
 class TestChoosing:
     @given(measured_lists(), st.integers(1, 3))
-    def test_frontier(self, measured, at):
+    def test_frontier_is_what_nothing_beats(self, measured, at):
         best = frontier(measured, at)
         assert best and [one for one in measured if one in best] == best
         for one in measured:
@@ -358,7 +352,7 @@ class TestChoosing:
     def test_frontier_leaves_the_choice(self):
         assert pick([made({1: 2}, {})], "frontier", 1) is None
 
-    def test_refused(self):
+    def test_an_unknown_rule_or_no_settings_to_pick_from(self):
         with pytest.raises(OptionError, match="score, paper, frontier"):
             pick([made({1: 2}, {})], "best", 1)
         with pytest.raises(OptionError, match="no setting"):
@@ -414,7 +408,7 @@ class TestFile:
         measured = json.loads(path.read_text())["measured"]
         assert [one["frontier"] for one in measured] == [True, False]
 
-    def test_resumed(self, tmp_path):
+    def test_what_was_measured_is_read_again(self, tmp_path):
         path = tmp_path / "tune.json"
         whole = measure(SETTINGS)
         self.open(path).write(whole[:2], **FIGURES)
@@ -501,6 +495,40 @@ class TestFile:
             self.open(tmp_path / "absent" / "tune.json")
 
 
+SVG = "{http://www.w3.org/2000/svg}"
+
+
+def numbers(svg):
+    """The numbers of the settings in a picture, and the boxes that they fill, by their font."""
+    from matplotlib.font_manager import FontProperties
+    from matplotlib.textpath import TextPath
+
+    found = []
+    for text in ElementTree.fromstring(svg).iter(f"{SVG}text"):
+        style = text.get("style", "")
+        if "font-size: 8px" in style and re.fullmatch(r"[\d, ]+", text.text or ""):
+            shape = TextPath((0, 0), text.text, size=8, prop=FontProperties(family="DejaVu Sans"))
+            left, low, right, high = shape.get_extents().extents
+            x, y = float(text.get("x")), float(text.get("y"))
+            half = (left + right) / 2 if "text-anchor: middle" in style else 0
+            found.append((text.text, (x + left - half, y - high, x + right - half, y - low)))
+    return found
+
+
+def markers(svg):
+    """The boxes of the settings' markers, which are 5 points wide."""
+    found = []
+    for spot in ElementTree.fromstring(svg).iter(f"{SVG}use"):
+        if "fill: #0b62a4" in spot.get("style", "") or "fill: #7a7a7a" in spot.get("style", ""):
+            x, y = float(spot.get("x")), float(spot.get("y"))
+            found.append((x - 2.5, y - 2.5, x + 2.5, y + 2.5))
+    return found
+
+
+def overlap(one, other):
+    return one[0] < other[2] and other[0] < one[2] and one[1] < other[3] and other[1] < one[3]
+
+
 class TestPicture:
     def draw(self, measured=None, picked=0, at=2, title="made up"):
         measured = measured or measure(SETTINGS)
@@ -516,7 +544,7 @@ class TestPicture:
         assert "<a> & $b$" in texts and "accuracy" in texts
         assert "certified accuracy at 2 changed words (CR@2)" in texts
 
-    def test_marks(self):
+    def test_frontier_and_picked_setting_are_marked(self):
         a, b, c = made({0: 9}, {0: 1}), made({1: 5}, {0: 5}), made({1: 4}, {0: 6})
         texts = self.draw([a, b, c], picked=1, at=1).decode()
         assert texts.count("vote *<") == 1 and "vote * (picked)<" in texts
@@ -550,13 +578,44 @@ class TestPicture:
         assert b"fill: #ffffff" in ground.split(b"</g>")[0]
 
     def test_one_setting_and_nothing_certified(self):
-        ElementTree.fromstring(self.draw([made({None: 1}, {0: 3})]))
+        nothing = made({None: 1}, {0: 3})  # accuracy .25, CR@2 0
+        svg = self.draw([nothing])
+        [(label, box)] = numbers(svg)
+        [marker] = markers(svg)
+        assert label == "1" and not overlap(box, marker)
+        assert f">1  {nothing.setting.name} * (picked)<" in svg.decode()
 
-    def test_numbers_keep_apart(self):
-        close = [made({0: 10 + n}, {0: 90 - n}) for n in range(12)]
-        ElementTree.fromstring(self.draw(close, picked=None))
+    @pytest.mark.parametrize(
+        "points",
+        [
+            [(number, 0) for number in range(26)],
+            [(number, number) for number in range(26)],
+            [(column, row) for column in range(12) for row in range(8)],
+        ],
+        ids=["a row", "a slope", "a grid"],
+    )
+    def test_numbers_cover_neither_each_other_nor_a_marker(self, points):
+        svg = self.draw([made({0: 50 - y, 2: y}, {0: x}) for x, y in points], picked=None)
+        found, spots = numbers(svg), markers(svg)
+        assert sorted(int(label) for label, _ in found) == list(range(1, len(points) + 1))
+        assert len(spots) == len(points)
+        boxes = [box for _, box in found]
+        covered = [
+            (label, other)
+            for place, (label, box) in enumerate(found)
+            for other in (*boxes[:place], *spots)
+            if overlap(box, other)
+        ]
+        assert covered == []
 
-    def test_written(self, tmp_path):
+    def test_each_number_is_beside_its_own_marker(self):
+        measured = [made({0: 50 - 3 * n}, {0: 3 * n}) for n in range(5)]
+        svg = self.draw(measured, picked=None)
+        for (label, box), spot in zip(numbers(svg), markers(svg), strict=True):
+            across, up = ((box[i] + box[i + 2] - spot[i] - spot[i + 2]) / 2 for i in (0, 1))
+            assert math.hypot(across, up) < 20, label
+
+    def test_the_picture_is_written_to_a_file(self, tmp_path):
         measured = measure(SETTINGS)
         path = tmp_path / "f.svg"
         write_plot(path, measured, at=2, picked=measured[0], title="made up")
@@ -564,7 +623,7 @@ class TestPicture:
         with pytest.raises(OutputError, match="cannot write"):
             write_plot(tmp_path, measured, at=2, picked=None, title="")
 
-    def test_checked_before(self, tmp_path, monkeypatch):
+    def test_a_picture_that_cannot_be_drawn_is_told_before(self, tmp_path, monkeypatch):
         check_plot(tmp_path / "f.svg")
         with pytest.raises(OutputError, match="no folder"):
             check_plot(tmp_path / "absent" / "f.svg")
@@ -590,7 +649,7 @@ def tune(data, *arguments, model=FAKE):
 
 
 class TestCommand:
-    def test_table(self, reviews):
+    def test_the_table_has_a_line_for_each_setting(self, reviews):
         done = tune(reviews, "--keep", "1,2", "--ensemble", "vote", "--at", 2)
         assert done.exit_code == 0, done.stderr
         head, one, two, *_ = done.stdout.splitlines()
@@ -611,7 +670,7 @@ class TestCommand:
         flags = "--keep 1 --family auto --ensemble vote --masks 50"
         assert done.stdout.splitlines()[-1] == f"ranmask certify --model {FAKE} {flags}"
 
-    def test_rules(self, reviews):
+    def test_each_rule_says_what_it_picks(self, reviews):
         arguments = ("--keep", "1,2", "--ensemble", "vote,score")
         paper = tune(reviews, *arguments, "--rule", "paper").stdout
         assert "Picked by --rule paper (largest median radius, N/A):" in paper
@@ -630,7 +689,7 @@ class TestCommand:
         accuracy = done.stdout.splitlines()[1].split()[4]
         assert f"accuracy {accuracy}" in again.stderr
 
-    def test_defaults(self, reviews):
+    def test_settings_that_are_tried_by_default(self, reviews):
         done = tune(reviews, "--rows", 2)
         names = [line.split("  ")[0] for line in done.stdout.splitlines()[1:7]]
         assert names == [
@@ -839,7 +898,7 @@ class TestBeforeTheFirstSetting:
         done = tune(reviews, "--keep", 1, "--ensemble", "vote")
         assert done.stderr.splitlines()[0] == f"{reviews}, validation: 6 rows"
 
-    def test_cost(self, reviews, monkeypatch):
+    def test_copies_and_time_are_told_before_the_sweep(self, reviews, monkeypatch):
         said = []
         real = tuning.sweep
         monkeypatch.setattr(cli_tuning, "say", said.append)
@@ -854,7 +913,7 @@ class TestBeforeTheFirstSetting:
         assert before[2].startswith(f"keep 2, auto, vote and score: {twice} masked copies, about ")
         assert before[3].startswith(f"4 settings, 6 texts: {once + twice} copies, about ")
 
-    def test_estimates(self, monkeypatch):
+    def test_time_is_estimated_from_the_copies(self, monkeypatch):
         """A classifier that takes a hundredth of a second for each copy."""
         clock = [0.0]
         monkeypatch.setattr("ranmask.evaluation.tuning.time.perf_counter", lambda: clock[0])
