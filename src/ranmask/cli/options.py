@@ -301,7 +301,7 @@ def tame_libraries() -> None:
     os.environ.setdefault("TRANSFORMERS_VERBOSITY", "error")
     os.environ.setdefault("HF_HUB_DISABLE_PROGRESS_BARS", "1")
     os.environ.setdefault("TQDM_DISABLE", "1")
-    os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")  # training forks workers
+    os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
     # Batches have ever other shapes: kernels that are made for each and kept, up to a thousand,
     # are memory that grows for minutes, and looking them up takes longer than making them.
     os.environ.setdefault("ONEDNN_PRIMITIVE_CACHE_CAPACITY", "16")

@@ -7,6 +7,7 @@ does.  Whether to stop early is read from the history, which the Trainer restore
 
 from __future__ import annotations
 
+import os
 import time
 import warnings
 from collections.abc import Callable, Sequence
@@ -211,6 +212,8 @@ def _arguments(
 ) -> TrainingArguments:
     every = options.evaluate_every or turns.steps_per_epoch
     assert phase.learning_rate is not None, "see TrainingOptions.settled"
+    if on_gpu:  # a forked worker that tokenises in several threads waits for ever
+        os.environ["TOKENIZERS_PARALLELISM"] = "false"
     return TrainingArguments(
         output_dir=str(run.checkpoints(phase.name)),
         num_train_epochs=1,  # all epochs are one sequence, see `masking.Turns`
