@@ -33,3 +33,9 @@ def test_there_are_examples():
 def test_links_lead_somewhere(page):
     for target in re.findall(r"\]\(([^)#]+)\)", page.read_text()):
         assert (page.parent / target.strip("<>")).exists(), target
+
+
+@pytest.mark.parametrize("page", [*PAGES, ROOT / "CONTRIBUTING.md"], ids=lambda page: page.name)
+def test_files_that_are_named_are_there(page):
+    named = re.findall(r"\b(?:src|tests|tools|benchmarks|examples)/[\w./-]*\w", page.read_text())
+    assert [path for path in named if not (ROOT / path).exists()] == []
