@@ -783,7 +783,7 @@ def test_descriptions_name_every_option():
         ("pgd", {"steps": 0}, "steps must be a whole number of at least 1, not 0"),
         ("freelb", {"max_norm": -1}, "max_norm must be a number of at least 0, not -1"),
         ("freelb", {"norm": "l1"}, "norm must be one of l2, linf; not 'l1'"),
-        ("hotflip", {"change_rate": 2}, "change_rate is a share of the words"),
+        ("hotflip", {"change_rate": 2}, "change_rate must be a number from 0 to 1, not 2"),
         ("hotflip", {"flips": "letters"}, "flips must be one of words, synonyms"),
         ("pgd", {"hull": 1.0}, "hull means nothing with defence='pgd'"),
         ("none", {"steps": 3}, "steps means nothing with defence='none'"),

@@ -667,8 +667,11 @@ class TestCommand:
             (("--base", "b", "--hide", "mask"), "--hide means nothing with --kind mlm"),
             (("--base", "b", "--layers", "1"), "--layers means nothing with --kind mlm"),
             (("--base", "b", "--buckets", "9"), "--buckets means nothing with --kind mlm"),
-            (("--base", "b", "--mask-rate", "1"), "mask_rate is a share, below 1; not 1.0"),
-            (("--base", "b", "--longest", "3"), "longest must be a whole number of at least 16"),
+            (
+                ("--base", "b", "--mask-rate", "1"),
+                "--mask-rate must be a number from 0 up to, not including, 1, not 1.0",
+            ),
+            (("--base", "b", "--longest", "12"), "--longest must be a whole number of at least 16"),
             (("--base", "b", "--device", "tpu"), "device must be cpu or cuda"),
         ],
     )
@@ -680,6 +683,6 @@ class TestCommand:
 
     def test_options_of_a_language_model_are_refused_elsewhere(self, command):
         encoder = ("--base", "b", "--keep", 1)
-        for kind, given, name in (("encoder", encoder, "--warmup"), ("words", (), "--longest")):
+        for kind, given, name in (("encoder", encoder, "--warmup"), ("words", (), "--mask-rate")):
             done = command("--kind", kind, *given, name, 0)
             assert f"{name} means nothing with --kind {kind}" in done.stderr

@@ -348,8 +348,8 @@ class TestRecordsThatAreRefused:
         [
             ("{", "cannot read"),
             ("\udcff", "cannot read"),
-            ("[]", "not a ranmask record"),
-            ('{"version": 1, "smoothing": {"keep": 2}}', "not a ranmask record"),
+            ("[]", "ranmask.json holds no JSON object"),
+            ('{"version": 1, "smoothing": {"keep": 2}}', "has format None, not 'ranmask'"),
             ('{"format": "ranmask", "version": 2, "smoothing": {"keep": 2}}', "version 2"),
             ('{"format": "ranmask", "smoothing": {"keep": 2}}', "version None"),
             ('{"format": "ranmask", "version": 1}', "no table of options"),

@@ -157,8 +157,12 @@ def test_told_to_end_while_they_start():
     ("arguments", "code", "said"),
     [
         (("--model", "no_such_module:classify"), 1, "no_such_module"),
-        (("--model", "news-words", "--keep", "1", "--mask-rate", "0.5"), 2, "mask_rate"),
-        (("--processes", "0"), 2, "processes must be above 0"),
+        (
+            ("--model", "news-words", "--keep", "1", "--mask-rate", "0.5"),
+            2,
+            "--keep and --mask-rate",
+        ),
+        (("--processes", "0"), 2, "--processes must be a whole number of at least 1"),
     ],
 )
 def test_what_keeps_them_from_starting_is_told(arguments, code, said):

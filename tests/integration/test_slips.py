@@ -82,7 +82,7 @@ class TestEveryCommandOverTexts:
         given = (*command, "--data", "corpus", "--model", "reviews-words")
         given = (*given, "--rows", 1)
         told = refused(*given)
-        assert "row 2" in told and "leave such rows out with --skip-bad-rows" in told
+        assert "row 2" in told and "leave such rows out (--skip-bad-rows)" in told
         done = run_cli(*given, "--skip-bad-rows")
         assert done.exit_code == 0, done.output
 

@@ -128,7 +128,7 @@ class Supervisor:
             child.ready, self._names = True, value
             log("process ready", pid=child.process.pid)
         else:
-            child.failure = OptionError(value) if kind == "OptionError" else ModelError(value)
+            child.failure = OptionError(*value) if kind == "OptionError" else ModelError(*value)
 
     def _bury(self, child: _Child, *, first: bool) -> None:
         """Go on without a process that has ended, or with another in its place."""
@@ -201,8 +201,9 @@ def _serve_one(
     try:
         serve_on(listener, settings, lambda names: news.send(("ready", names)))
     except RanmaskError as error:
+        names = error.names if isinstance(error, OptionError) else ()
         kind = "OptionError" if isinstance(error, OptionError) else "ModelError"
-        news.send((kind, str(error)))
+        news.send((kind, (str(error), *names)))
     finally:
         listener.close()
 
