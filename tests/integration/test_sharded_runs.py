@@ -162,7 +162,7 @@ class TestOptions:
             done = run(source, tmp_path / "out", "steady", *more)
             assert done.returncode == 1 and f"another {named}" in done.stderr
         done = run(source, tmp_path / "out", shard_rows=21)
-        assert done.returncode == 1 and "another shard_rows" in done.stderr
+        assert done.returncode == 1 and "another --shard-rows" in done.stderr
         source.write_text(source.read_text() + "one more,1\n")
         done = run(source, tmp_path / "out")
         assert done.returncode == 1 and "another sha256" in done.stderr
@@ -172,10 +172,13 @@ class TestOptions:
         ("more", "message"),
         [
             (("--workers", 2), "--workers 2 goes with --shard-rows"),
-            (("--shard-rows", 0), "--shard-rows must be at least 1, not 0"),
-            (("--shard-rows", 9, "--engine", "spark"), "local or ray, not 'spark'"),
+            (("--shard-rows", 0), "--shard-rows must be a whole number of at least 1, not 0"),
+            (
+                ("--shard-rows", 9, "--engine", "spark"),
+                "--engine must be one of local, ray; not 'spark'",
+            ),
             (("--shard-rows", 9, "--address", "a:1"), "--address a:1 goes with --engine ray"),
-            (("--shard-rows", 9, "--workers", 0), "--workers must be at least 1"),
+            (("--shard-rows", 9, "--workers", 0), "--workers must be a whole number of at least 1"),
         ],
     )
     def test_wrong_options_are_told_before_anything_is_loaded(
