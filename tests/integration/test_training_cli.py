@@ -326,7 +326,7 @@ class TestRefused:
         given = ("--data", data, "--also", more, "--output", tmp_path / "out", *WORDS)
         done = train(*given)
         assert refused(done, 1, "row 49: ") and "; 1 more row cannot be used" in done.stderr
-        assert "skip_bad_rows" in done.stderr and not (tmp_path / "out").exists()
+        assert "--skip-bad-rows" in done.stderr and not (tmp_path / "out").exists()
         done = train(*given, "--skip-bad-rows")
         assert done.exit_code == 0, done.stderr
         run = json.loads((tmp_path / "out" / "training.json").read_text())["run"]
