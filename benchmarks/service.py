@@ -27,6 +27,7 @@ from typing import Any
 from benchmarks.settings import Skipped
 from ranmask.data import load_corpus
 from ranmask.errors import RanmaskError
+from ranmask.runs.stored import stored_lines
 
 MODELS = ("news", "news-words")
 
@@ -68,8 +69,7 @@ def answers_of_the_command(model: str, texts: list[str]) -> dict[str, dict[str, 
         command = [sys.executable, "-m", "ranmask.cli", "certify", "--model", model]
         command += ["--input", str(source), "--output", str(output)]
         subprocess.run(command, check=True, capture_output=True)
-        lines = [json.loads(line) for line in output.read_text().splitlines()]
-    return {line["text"]: line for line in lines}
+        return {line["text"]: line for line in stored_lines(output)}
 
 
 class Load:

@@ -144,7 +144,7 @@ class TestVotes:
         with torch.no_grad():
             model.classifier.weight *= 1e6
         screened = MixedPrecisionClassifier(HuggingFaceClassifier(model, tokenizer))
-        with pytest.raises(ModelError, match="use dtype='float32'"):
+        with pytest.raises(ModelError, match="use --dtype float32"):
             SmoothedClassifier(screened, keep=2).certify(TEXTS)
 
 
@@ -248,7 +248,7 @@ class TestCommands:
         options = ["--dtype", "screened", "--ensemble", ensemble, "good film"]
         done = self.run("certify", model_folder, *options)
         assert done.exit_code == 2
-        assert "use dtype='float32'" in " ".join(done.output.split())
+        assert "use --dtype float32" in " ".join(done.output.split())
 
     @pytest.mark.parametrize("ensemble", ["score", "vote,logit"])
     def test_tuning_refuses_ensembles_of_scores(self, model_folder, tmp_path, ensemble):
@@ -257,4 +257,4 @@ class TestCommands:
         given = ["--data", str(tmp_path / "in.csv"), "--label-column", "label"]
         done = self.run("tune", model_folder, *given, "--dtype", "screened", "--ensemble", ensemble)
         assert done.exit_code == 2, done.output
-        assert "use dtype='float32'" in " ".join(done.output.split())
+        assert "use --dtype float32" in " ".join(done.output.split())
