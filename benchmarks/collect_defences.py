@@ -84,8 +84,10 @@ def _certified(folder: Path) -> list[dict[str, Any]]:
         counted = RunSummary("certify")
         counted.add(stored_lines(path))
         summary = counted.certified
-        options = record["classifier"]["options"]
-        found.append({"corpus": corpus, "model": model, "options": options, **figures(summary)})
+        classifier = record["classifier"]
+        measured = figures(summary, classifier["labels"])
+        about = {"corpus": corpus, "model": model, "options": classifier["options"]}
+        found.append({**about, **measured})
     return found
 
 
