@@ -346,6 +346,9 @@ class TestUsage:
         ("arguments", "code", "message"),
         [
             (["certify"], 2, "give texts, or a file"),
+            (["certify", "--keep", "1.5", "a"], 2, "--keep: '1.5' is not a whole number"),
+            (["train", "--epochs", "2.0", "--data", "x", "--output", "o"], 2, "--epochs: '2.0'"),
+            (["certify", "-m", FAKE, "--input", "-absent.txt"], 1, "-absent.txt"),
             (["certify", "--threat", "edits", "a"], 2, "--threat edits"),
             (["certify", "--split", "test", "a"], 2, "go with --data"),
             (["certify", "--data", "nothing/here", "a"], 2, "one of them"),
@@ -358,7 +361,7 @@ class TestUsage:
             (["predict", "--sampling", "fresh", "--family", "all", "a"], 2, "--family all means"),
             (["certify", "-m", FAKE, "a"], 2, "exactly one of --keep and --mask-rate"),
             (["certify", "-m", FAKE, "--keep", "0", "a"], 2, "at least 1, not 0"),
-            (["certify", "-m", FAKE, "--keep", "x", "a"], 2, 'unable to convert "x" into int'),
+            (["certify", "-m", FAKE, "--keep", "x", "a"], 2, ''x' is not a whole number'),
             (["certify", "-m", FAKE, "--keep", "1", "--family", "some", "a"], 2, "'some'"),
             (["certify", "-m", FAKE, "--keep", "1", "--alpha", ".1", "a"], 2, "means nothing"),
             (["certify", "-m", FAKE, "--keep", "1", "--output", "o", "a"], 2, "--output goes with"),

@@ -188,7 +188,7 @@ def _victim(given: Given, plain: bool) -> Victim:
     given.refuse((*smoothing, "recheck"), "with --plain, which masks no word")
     options = given.of(SmoothingOptions, ModelChoice)
     # How it would be smoothed does not matter: the base classifier reads the whole text.
-    loaded = load_with_any_keep(options.pop("model", DEFAULT_MODEL), **options)
+    loaded = load_with_any_keep(options.pop("model", None) or DEFAULT_MODEL, **options)
     return PlainVictim(loaded.base, loaded.labels)
 
 

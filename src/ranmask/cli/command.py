@@ -12,11 +12,12 @@ from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import MISSING
+from pathlib import Path
 from typing import Annotated, Any, NamedTuple, TypeVar
 
-from cyclopts import Group, Parameter
+from cyclopts import Group, Parameter, Token
 
 from ranmask.errors import OptionError, RanmaskError
 from ranmask.options.fields import OptionField, option_fields
@@ -172,8 +173,9 @@ def _parameter(
         show_default=(lambda _: default) if default else False,
         negative=f"--no-{flag[2:]}" if field.default is True else (),
         env_var=about.variable or None,
-        allow_leading_hyphen=not about.positional and field.kind in (str, int, float),
+        allow_leading_hyphen=not about.positional and field.kind in (str, int, float, Path),
         allow_repeating=True,
+        converter=_whole if field.kind is int and not field.listed else None,
     )
     hint: Any = str if field.listed else field.kind
     if about.positional:
@@ -189,6 +191,14 @@ def _parameter(
         default=inspect.Parameter.empty if required else None,
         annotation=Annotated[hint if required else hint | None, told],
     )
+
+
+def _whole(_: Any, tokens: Sequence[Token]) -> int:
+    """A whole number: cyclopts would round 1.5."""
+    try:
+        return int(tokens[-1].value)
+    except ValueError:
+        raise ValueError(f"{tokens[-1].value!r} is not a whole number") from None
 
 
 def _help(owned: list[_Owned], kinds: list[str]) -> str:

@@ -20,7 +20,7 @@ def load(given: Given, **more: Any) -> CertifiedClassifier:
     from ranmask.smoothing.store import DEFAULT_MODEL, load_classifier
 
     options = {**given.of(SmoothingOptions, ModelChoice), **more}
-    return load_classifier(options.pop("model", DEFAULT_MODEL), **options)
+    return load_classifier(options.pop("model", None) or DEFAULT_MODEL, **options)
 
 
 def load_masked(given: Given, **more: Any) -> SmoothedClassifier:
@@ -42,7 +42,7 @@ def masked_smoothing(asked: str, given: Given) -> dict[str, Any]:
     from ranmask.models import model_config
     from ranmask.smoothing.store import DEFAULT_MODEL, SHIPPED, shipped_folder
 
-    name = given.get("model", DEFAULT_MODEL)
+    name = given.get("model") or DEFAULT_MODEL
     path = (shipped_folder(name) if name in SHIPPED else Path(name)) / model_config.FILE_NAME
     if not path.is_file():
         return {}

@@ -127,7 +127,7 @@ def tune(given: Given) -> None:
 
         check_plot(asked.svg)
     columns = given.build(ColumnOptions).columns()
-    name = given.get("model", store.DEFAULT_MODEL)
+    name = given.get("model") or store.DEFAULT_MODEL
     store.check_spelling(name)
     corpus = load_corpus(
         asked.data,

@@ -49,7 +49,7 @@ class Row:
         """What the line of this row repeats: its ``id``, and other columns in ``columns``."""
         others = {name: value for name, value in self.kept.items() if name != ID}
         return {
-            **({ID: self.kept[ID]} if ID in self.kept else {}),
+            **({ID: self.kept[ID]} if self.kept.get(ID) is not None else {}),
             **({"columns": others} if others else {}),
         }
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
+from fractions import Fraction
 from typing import Annotated, Any, ClassVar, Literal, TypeAlias, get_args
 
 from ranmask.certificates.kept import FamilyChoice, Retention, Sampling, check_fixed
@@ -40,7 +41,10 @@ DEFAULT_ALPHA = 0.05
 _SHOWN = {"keep": None, "mask_rate": None}  # how many words a copy shows: one of the two
 
 Keep = Annotated[int | None, Option("Words that each copy shows.", least=1)]
-MaskRate = Annotated[float | None, Option("Or: share of words that is hidden.", least=0, below=1)]
+MaskRate = Annotated[
+    float | None,
+    Option("Or: share of words that is hidden.", least=0, below=1, also=(Fraction,)),
+]
 Masks = Annotated[
     int | None,
     Option(

@@ -12,7 +12,6 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import MISSING, asdict, dataclass, fields
 from functools import lru_cache
-from numbers import Integral, Real
 from pathlib import Path
 from types import NoneType, UnionType
 from typing import (
@@ -39,6 +38,7 @@ class Option:
     heading in the help, where it is not its class's; ``flag`` its name, where that is another;
     ``short`` a letter beside it; ``variable`` an environment variable instead; ``positional``: it
     has no flag; ``repeated``: a list whose flag is given once an item, not once with commas.
+    ``also``: another type of number that is read exactly.
     """
 
     help: str
@@ -53,6 +53,7 @@ class Option:
     variable: str = ""
     positional: bool = False
     repeated: bool = False
+    also: tuple[type, ...] = ()
 
     def allows(self, value: float) -> bool:
         """Whether a number lies within the bounds."""
@@ -107,7 +108,7 @@ class OptionField(NamedTuple):
             if not isinstance(value, bool):
                 raise self._wrong("True or False", value)
         elif self.kind in _KINDS:
-            wanted = Integral if self.kind is int else Real
+            wanted = (int,) if self.kind is int else (int, float, *self.about.also)
             right = isinstance(value, wanted) and not isinstance(value, bool)
             if not right or not math.isfinite(value) or not self.about.allows(value):
                 raise self._wrong(f"a {_KINDS[self.kind]}{self.about.bounds}", value)

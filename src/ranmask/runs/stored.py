@@ -10,7 +10,7 @@ from typing import Any
 from ranmask.data.rows import Row
 from ranmask.errors import DataError
 from ranmask.results import records
-from ranmask.runs.result_file import rows_of
+from ranmask.runs.result_file import read_header, rows_of
 from ranmask.runs.shards.reading import folder_lines
 from ranmask.runs.task import Outcome, Result
 
@@ -30,8 +30,13 @@ _BY_KEY: dict[str, dict[str, type[Result]]] = {
 
 
 def read_results(path: str | Path) -> Iterator[Outcome]:
-    """The rows of a run with their results, or errors, in their order; not those of attacks."""
-    for line in stored_lines(Path(path)):
+    """The rows of a run of `certify_file` or `predict_file`, with results or errors, in order."""
+    path = Path(path)
+    if path.is_file() and path.stat().st_size and read_header(path) is None:
+        raise DataError(f"{path} was not written by a run of ranmask: it has no record of one")
+    for line in stored_lines(path):
+        if "status" in line:
+            raise DataError(f"{path} holds outcomes of an attack, not labels of texts")
         text = line.get("text")
         if "hypothesis" in line:
             text = (line["premise"], line["hypothesis"])

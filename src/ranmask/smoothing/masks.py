@@ -41,7 +41,7 @@ WordLosses: TypeAlias = Callable[[Sequence[Document]], Sequence[npt.NDArray[Any]
 """A language model's loss on every word of each document: an array of one number a word."""
 
 _MOST_REMEMBERED = 1 << 18  # positions in a family that is kept for the next text: a megabyte
-_remembered: dict[tuple[SmoothingOptions, Sample, int], Family] = {}
+_remembered: dict[tuple[SmoothingOptions, type, Sample, int], Family] = {}
 
 
 @dataclass(frozen=True, eq=False)
@@ -149,7 +149,9 @@ def fixed_family(options: SmoothingOptions, sample: Sample, words: int) -> Famil
 
     Certificates that estimate select a label, and vote, by one sample, and estimate from another.
     """
-    family = _remembered.get((options, sample, words))
+    # A fraction is read exactly and a float as it is written: 0.9 is not what it equals.
+    known = options, type(options.mask_rate), sample, words
+    family = _remembered.get(known)
     if family is None:
         kept = kept_count(words, keep=options.keep, mask_rate=options.mask_rate)
         if sample == "estimation":
@@ -165,7 +167,7 @@ def fixed_family(options: SmoothingOptions, sample: Sample, words: int) -> Famil
         if family.sets.size <= _MOST_REMEMBERED:
             if len(_remembered) >= 128:
                 _remembered.clear()
-            _remembered[options, sample, words] = family
+            _remembered[known] = family
     return family
 
 

@@ -22,6 +22,7 @@ from ranmask import (
 from ranmask.attacks.recipes import AttackResources
 from ranmask.attacks.resources.word_lists import Vocabulary
 from ranmask.attacks.runs import read_outcomes
+from ranmask.errors import DataError
 from ranmask.models.testing import keyword_classifier
 from ranmask.runs.shards.reading import merge, summarise_folder
 from ranmask.runs.stored import stored_lines
@@ -138,6 +139,27 @@ def test_attack(source, tmp_path):
     plain = attack_file(load(), source, tmp_path / "o.jsonl", "anywords", **given)
     assert list(read_outcomes(folder)) == list(read_outcomes(tmp_path / "o.jsonl"))
     assert sharded.values() == plain.values()
+    for place in (out, folder):
+        with pytest.raises(DataError, match="outcomes of an attack"):
+            list(read_results(place))
+
+
+def test_only_files_of_runs_are_read(tmp_path):
+    path = tmp_path / "other.jsonl"
+    path.write_text('{"row": 1, "text": "a", "label": "x"}\n')
+    with pytest.raises(DataError, match="not written by a run"):
+        list(read_results(path))
+
+
+def test_shards_and_a_file_say_the_same_of_an_id_that_is_null(tmp_path):
+    source = tmp_path / "in.jsonl"
+    source.write_text('{"id": 1, "text": "good film"}\n{"id": null, "text": "bad"}\n')
+    one, folder, merged = (tmp_path / name for name in ("one.jsonl", "folder", "merged.jsonl"))
+    predict_file(load, source, one)
+    predict_file(load, source, folder, sharding=SHARDS)
+    merge(folder, merged, summarise_folder(folder).values())
+    assert [line.get("id") for line in stored_lines(merged)] == [1, None]
+    assert merged.read_bytes() == one.read_bytes()
 
 
 @pytest.mark.parametrize(

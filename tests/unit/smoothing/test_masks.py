@@ -1,6 +1,7 @@
 """Which copies vote: those of a fixed family, those drawn for a text, those a model weighs."""
 
 import json
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -433,3 +434,25 @@ def test_copies_are_counted_without_a_classifier(options):
     texts = [text for sample in samples for text in classifier.copies(read, sample)]
     expected = (sum(map(len, texts)), texts[0].kept.shape[1])
     assert copies_of(classifier.options, len(read[0].words)) == expected
+
+
+def test_a_family_is_not_that_of_a_rate_which_only_equals_this_one():
+    """A fraction is read exactly, a float as it is written; both are one key of a dictionary."""
+    exact, written = (SmoothingOptions(mask_rate=rate) for rate in (Fraction(0.9), 0.9))
+    assert exact == written
+    sizes = [fixed_family(options, "vote", 15).sets.shape[1] for options in (exact, written)]
+    assert sizes == [1, 2]
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"masks": np.int64(50)},
+        {"seed": np.int64(3)},
+        {"seed": True},
+        {"certificate": "ablation", "alpha": Fraction(1, 20)},
+    ],
+)
+def test_numbers_that_no_file_could_hold_are_refused(given):
+    with pytest.raises(OptionError, match="must be a"):
+        SmoothingOptions(keep=1, **given)
