@@ -361,7 +361,7 @@ class TestUsage:
             (["predict", "--sampling", "fresh", "--family", "all", "a"], 2, "--family all means"),
             (["certify", "-m", FAKE, "a"], 2, "exactly one of --keep and --mask-rate"),
             (["certify", "-m", FAKE, "--keep", "0", "a"], 2, "at least 1, not 0"),
-            (["certify", "-m", FAKE, "--keep", "x", "a"], 2, ''x' is not a whole number'),
+            (["certify", "-m", FAKE, "--keep", "x", "a"], 2, "'x' is not a whole number"),
             (["certify", "-m", FAKE, "--keep", "1", "--family", "some", "a"], 2, "'some'"),
             (["certify", "-m", FAKE, "--keep", "1", "--alpha", ".1", "a"], 2, "means nothing"),
             (["certify", "-m", FAKE, "--keep", "1", "--output", "o", "a"], 2, "--output goes with"),
