@@ -144,7 +144,7 @@ class TestVotes:
         with torch.no_grad():
             model.classifier.weight *= 1e6
         screened = MixedPrecisionClassifier(HuggingFaceClassifier(model, tokenizer))
-        with pytest.raises(ModelError, match="use --dtype float32"):
+        with pytest.raises(ModelError, match="use dtype='float32'"):
             SmoothedClassifier(screened, keep=2).certify(TEXTS)
 
 
