@@ -79,6 +79,11 @@ def kept_count(words: int, *, keep: int | None = None, mask_rate: float | None =
     return min(words, max(1, round_half_up(visible)))
 
 
+def sets_met(words: int, kept: int, changed: int) -> int:
+    """How many of all ``C(words, kept)`` sets meet ``changed`` given positions."""
+    return math.comb(words, kept) - math.comb(max(words - changed, 0), kept)
+
+
 def ramped_count(words: int, kept: int, share: Fraction) -> int:
     """How many words stay visible when only a ``share`` of those to hide is hidden yet."""
     return words - round_half_up(share * (words - kept))

@@ -41,8 +41,8 @@ import operator
 from collections.abc import Collection, Iterator, Sequence
 from fractions import Fraction
 
-from ranmask.certificates.ablation import label_and_rivals, largest_passing
 from ranmask.certificates.exact import Radius
+from ranmask.certificates.sampled import label_and_rivals, largest_passing
 
 
 def overlap(one: Collection[object], other: Collection[object]) -> Fraction:

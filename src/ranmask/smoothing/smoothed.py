@@ -16,7 +16,7 @@ from typing import Any
 from ranmask.certificates.distinct import distinct_radii
 from ranmask.certificates.exact import exact_radii
 from ranmask.certificates.kept import FamilyChoice, Sampling
-from ranmask.certificates.sampled import sampled_radius
+from ranmask.certificates.sampled import radius_of, sampled_margin
 from ranmask.errors import ClassifierError, ModelError, OptionError
 from ranmask.models.base import BaseClassifier, MaskedCopies, Scores
 from ranmask.models.synonyms import Sample
@@ -351,17 +351,11 @@ class SmoothedClassifier(VotingClassifier[SmoothingOptions, MaskedText]):
         self, scored: ScoredTexts[MaskedText], kind: CertificateKind, labels: Sequence[int]
     ) -> Iterator[Certificate]:
         alpha, seed = self.options.alpha or DEFAULT_ALPHA, self.options.seed
-        radii = (
-            sampled_radius(
-                kind,
-                scored.votes.part(place, place + 1),
-                text.family,
-                label,
-                alpha=alpha,
-                seed=seed,
-            )
-            for place, (text, label) in enumerate(zip(scored.texts, labels, strict=True))
-        )
+        radii = []
+        for place, (text, label) in enumerate(zip(scored.texts, labels, strict=True)):
+            votes = scored.votes.part(place, place + 1)
+            margin = sampled_margin(kind, votes, text.family, label, alpha=alpha, seed=seed)
+            radii.append(radius_of(kind, text.family.words, margin))
         threat = self.options.threat
         return self._certificates(scored, kind, labels, radii, threat=threat, alpha=alpha)
 
