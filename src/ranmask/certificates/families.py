@@ -18,10 +18,10 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
-from typing import Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -73,7 +73,7 @@ class Family:
 
     def shown(self, copies: int) -> list[list[int]]:
         """The positions of the words that the first ``copies`` copies show."""
-        return [[one for one in kept if one != BLANK] for kept in self.sets[:copies].tolist()]
+        return [[place for place in kept if place != BLANK] for kept in self.sets[:copies].tolist()]
 
 
 def family(
@@ -97,7 +97,7 @@ def family(
     """
     _check_sizes(words, kept, masks)
     if choice not in FAMILY_CHOICES or choice == "distinct":
-        known = [one for one in FAMILY_CHOICES if one != "distinct"]
+        known = [name for name in FAMILY_CHOICES if name != "distinct"]
         raise OptionError(f"family must be one of {', '.join(known)}; not {choice!r}")
     # One set keeps everything where nothing is hidden, so every kind is the same there.
     if choice == "windows" and kept < words:
@@ -186,16 +186,7 @@ def sampled_sets(
     (whose values numpy promises to keep) and its own selection rule, so a certificate of today
     can be checked in ten years.  The first sets of a longer sample are those of a shorter one.
     """
-    _check_sizes(words, kept, masks)
-    _check_seed(seed)
-    sets = np.empty((masks, kept), dtype=np.int32)
-    done = 0
-    for keys in _raw_keys(words, kept, masks, seed, stream):
-        # The positions of the `kept` smallest of independent 64-bit keys: a uniform set.
-        chosen = np.argpartition(keys, kept - 1, axis=1)[:, :kept]
-        sets[done : done + len(keys)] = np.sort(chosen, axis=1)
-        done += len(keys)
-    return _frozen(sets)
+    return _smallest_keys(words, kept, masks, seed, stream, lambda keys: keys)
 
 
 def weighted_sets(weights: npt.ArrayLike, kept: int, masks: int, seed: int) -> KeptSets:
@@ -216,42 +207,47 @@ def weighted_sets(weights: npt.ArrayLike, kept: int, masks: int, seed: int) -> K
             f"weights must be a list of finite numbers of at least 0, not {weights!r}"
         )
     words = len(given)
-    _check_sizes(words, kept, masks)
-    _check_seed(seed)
     # In logarithms, for the largest weight may be 1e300 times the smallest.
     logs = np.zeros(words)
     positive = given > 0
     if positive.any():
         logs[positive] = np.log(given[positive])
         logs[~positive] = logs[positive].min() - _BEYOND
-    sets = np.empty((masks, kept), dtype=np.int32)
-    done = 0
-    for raw in _raw_keys(words, kept, masks, seed, "lm"):
+
+    def keys(raw: npt.NDArray[np.uint64]) -> npt.NDArray[np.float64]:
         # An exponential variable over its weight: the smallest is word i with chance w_i / sum,
-        # and the others, having no memory, then race on as if for the first time.
+        # and the others, having no memory, then race on as if for the first time.  The last stay.
         uniform = ((raw >> np.uint64(12)).astype(np.float64) + 0.5) * 2.0**-52
-        keys = np.log(-np.log(uniform)) - logs
-        chosen = np.argpartition(keys, words - kept, axis=1)[:, words - kept :]
-        sets[done : done + len(keys)] = np.sort(chosen, axis=1)
-        done += len(keys)
-    return _frozen(sets)
+        return logs - np.log(-np.log(uniform))
+
+    return _smallest_keys(words, kept, masks, seed, "lm", keys)
 
 
-def _raw_keys(
-    words: int, kept: int, masks: int, seed: int, stream: Stream
-) -> Iterator[npt.NDArray[np.uint64]]:
-    """Independent 64-bit keys: a row of ``words`` for each mask, some rows at a time."""
+def _smallest_keys(
+    words: int,
+    kept: int,
+    masks: int,
+    seed: int,
+    stream: Stream,
+    keys: Callable[[npt.NDArray[np.uint64]], npt.NDArray[Any]],
+) -> KeptSets:
+    """The positions of the smallest keys, made of independent 64-bit numbers: uniform as they are.
+
+    A row of ``words`` numbers for each set, some rows at a time.
+    """
+    _check_sizes(words, kept, masks)
+    if not (_is_integer(seed) and seed >= 0):
+        raise OptionError(f"seed must be a whole number of at least 0, not {seed!r}")
     bits = np.random.PCG64(np.random.SeedSequence([seed, _STREAMS[stream], words, kept]))
+    sets = np.empty((masks, kept), dtype=np.int32)
     step = max(1, _CHUNK // words)
     for start in range(0, masks, step):
         check_cancelled()
         rows = min(step, masks - start)
-        yield bits.random_raw(rows * words).reshape(rows, words)
-
-
-def _check_seed(seed: int) -> None:
-    if not (_is_integer(seed) and seed >= 0):
-        raise OptionError(f"seed must be a whole number of at least 0, not {seed!r}")
+        raw = bits.random_raw(rows * words).reshape(rows, words)
+        chosen = np.argpartition(keys(raw), kept - 1, axis=1)[:, :kept]
+        sets[start : start + rows] = np.sort(chosen, axis=1)
+    return _frozen(sets)
 
 
 def _check_sizes(words: int, kept: int, masks: int) -> None:

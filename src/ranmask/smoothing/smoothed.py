@@ -15,7 +15,7 @@ from typing import Any
 
 from ranmask.certificates.distinct import distinct_radii
 from ranmask.certificates.exact import exact_radii
-from ranmask.certificates.kept import FamilyChoice, Sampling
+from ranmask.certificates.families import Family, distinct_family
 from ranmask.certificates.sampled import radius_of, sampled_margin
 from ranmask.errors import ClassifierError, ModelError, OptionError
 from ranmask.models.base import BaseClassifier, MaskedCopies, Scores
@@ -26,16 +26,21 @@ from ranmask.options import (
     DEFAULT_ESTIMATION_MASKS,
     DEFAULT_MASKS,
     CertificateKind,
-    Ensemble,
     ModelOptions,
     SmoothingOptions,
-    Threat,
     for_certificate,
     overridden,
 )
 from ranmask.options.fields import check_saved
 from ranmask.results import Certificate, ShownCertificate
-from ranmask.smoothing.masks import MaskedText, MaskSampler, WordLosses
+from ranmask.smoothing.masks import (
+    MaskedText,
+    WordLosses,
+    check_word_losses,
+    drawn_copies,
+    fixed_family,
+    function_description,
+)
 from ranmask.smoothing.voting import ScoredTexts, VotingClassifier, load_base
 from ranmask.words import Document, Hiding, Text, documents
 
@@ -66,24 +71,6 @@ class SmoothedClassifier(VotingClassifier[SmoothingOptions, MaskedText]):
 
     Args:
         base: A function ``list of texts -> scores (texts, classes)``, or a `BaseClassifier`.
-        keep: How many words each copy shows; or ``mask_rate``, the share that it hides.
-        family: Which kept sets vote: ``auto`` (the default), ``all``, ``sampled``, ``windows``; or
-            ``distinct``, each distinct word once, however often it is repeated (``keep=1``, and
-            base classifiers that are blind to order, as for ``threat="edits"``).
-        masks: Largest family (exact, 1,000), or size of the estimation sample (others, 5,000); or
-            how many sets are drawn for each text (``sampling``, 100).
-        selection_masks: Size of the sample that selects the label (not for exact; 1,000).
-        ensemble: ``vote`` (default), ``score`` or ``logit``.
-        certificate: ``exact`` (default), ``ablation``, ``ablation-runner-up``; and, without any
-            guarantee, ``paper``, ``paper-as-printed``, ``paper-estimated-beta``.
-        alpha: Probability of error that ablation may have (0.05); exact has none.
-        seed: Fixes the sampled family, or the random samples.
-        threat: ``substitutions`` (default) or ``edits``, which also inserts and deletes words;
-            for ``keep=1`` and base classifiers that are blind to order only (`WordTable`, or
-            functions with ``hide="drop"``).
-        sampling: ``fixed`` (default), kept sets that depend on the number of words only.  Drawn
-            for each text, and **refused by every certificate**: ``fresh``, uniform; ``lm``, by
-            ``word_losses``, the likelier to hide a word the larger its loss.
         word_losses: For ``sampling="lm"``: the ``word_losses`` of a `MaskedLM`, or any function
             from documents to arrays of one loss a word.
         labels: Names of the classes; the model's own by default, else their numbers.
@@ -97,6 +84,8 @@ class SmoothedClassifier(VotingClassifier[SmoothingOptions, MaskedText]):
             Default: 4 for functions and other classifiers that are not ranmask's own, fewer for
             texts with few copies; 0 for ranmask's own.  0 for functions whose every call is dear:
             ``Certificate.assumes`` then says that nothing was checked.
+        options: The fields of `SmoothingOptions`, by name: ``keep`` or ``mask_rate``, ``family``,
+            ``masks``, ``ensemble``, ``certificate``, ``seed``, ``threat``, ...
 
     >>> def classify(texts):
     ...     return [[("good" in text), not ("good" in text)] for text in texts]
@@ -110,52 +99,25 @@ class SmoothedClassifier(VotingClassifier[SmoothingOptions, MaskedText]):
         self,
         base: BaseClassifier | Callable[[list[Any]], Any],
         *,
-        keep: int | None = None,
-        mask_rate: float | None = None,
-        family: FamilyChoice | None = None,
-        masks: int | None = None,
-        selection_masks: int | None = None,
-        ensemble: Ensemble = "vote",
-        certificate: CertificateKind = "exact",
-        alpha: float | None = None,
-        seed: int = 0,
-        threat: Threat = "substitutions",
-        sampling: Sampling = "fixed",
         word_losses: WordLosses | None = None,
         labels: Sequence[str] | None = None,
         mask_token: str | None = None,
         hide: Hiding | None = None,
         tolerance: float | None = None,
         recheck: int | None = None,
+        **options: Any,
     ) -> None:
-        options = SmoothingOptions(
-            keep=keep,
-            mask_rate=mask_rate,
-            family=family,
-            masks=masks,
-            selection_masks=selection_masks,
-            ensemble=ensemble,
-            certificate=certificate,
-            alpha=alpha,
-            seed=seed,
-            threat=threat,
-            sampling=sampling,
-        )
-        super().__init__(
-            options,
-            base,
-            labels=labels,
-            tolerance=tolerance,
-            recheck=recheck,
-            hide=hide,
-            mask_token=mask_token,
-        )
-        self._sampler = MaskSampler(options, self.base, word_losses)
-        if threat == "edits":
-            self._covered = {"most_words": options.masks or DEFAULT_MASKS}
+        chosen = SmoothingOptions(**options)
+        how = {"tolerance": tolerance, "recheck": recheck, "hide": hide, "mask_token": mask_token}
+        super().__init__(chosen, base, labels=labels, **how)
+        check_word_losses(chosen.sampling, word_losses)
+        self._word_losses = word_losses
+        edits, distinct = chosen.threat == "edits", chosen.family == "distinct"
+        if edits:
+            self._covered = {"most_words": chosen.masks or DEFAULT_MASKS}
         for wanted, asked, instead in (
-            ("threat='edits'", threat == "edits", "threat='substitutions'"),
-            ("family='distinct'", family == "distinct", "family='auto'"),
+            ("threat='edits'", edits, "threat='substitutions'"),
+            ("family='distinct'", distinct, "family='auto'"),
         ):
             if asked and not self.base.order_free:
                 raise OptionError(
@@ -169,8 +131,6 @@ class SmoothedClassifier(VotingClassifier[SmoothingOptions, MaskedText]):
         cls,
         folder_or_id: str,
         *,
-        keep: int | None = None,
-        mask_rate: float | None = None,
         hide: Hiding | None = None,
         device: str | None = None,
         dtype: str | None = None,
@@ -199,9 +159,11 @@ class SmoothedClassifier(VotingClassifier[SmoothingOptions, MaskedText]):
             check_saved(known.path, saved, SmoothingOptions, ModelOptions)
         if device is not None or dtype is not None or hide is not None:
             saved.pop("tolerance", None)  # it was given for another computation
-        named = {"keep": keep, "mask_rate": mask_rate, "hide": hide}
-        given = {name: value for name, value in named.items() if value is not None}
-        merged = overridden(saved, {**given, **options})
+        named = {"keep", "mask_rate", "hide"}  # where None says nothing
+        given = {**options, "hide": hide}.items()
+        merged = overridden(
+            saved, {key: value for key, value in given if value is not None or key not in named}
+        )
         base = load_base(str(folder_or_id), merged, device=device, dtype=dtype, revision=revision)
         return cls(base, **merged)
 
@@ -219,7 +181,7 @@ class SmoothedClassifier(VotingClassifier[SmoothingOptions, MaskedText]):
         """What determines the results of this classifier, as plain JSON values."""
         described = super().description()
         if self.options.sampling == "lm":
-            described["language_model"] = self._sampler.language_model()
+            described["language_model"] = function_description(self._word_losses)
         return described
 
     def certify(self, texts: Sequence[Text | Document]) -> list[Certificate]:
@@ -317,7 +279,22 @@ class SmoothedClassifier(VotingClassifier[SmoothingOptions, MaskedText]):
         one premise); otherwise, and with ``family="distinct"``, they are those of this document,
         every time that it is asked for.
         """
-        return self._sampler.texts(documents, sample)
+        options = self.options
+        if options.sampling != "fixed":
+            yield from drawn_copies(options, self.base, documents, self._word_losses)
+            return
+        known: dict[int, Family] = {}
+        once = sample == "vote" and options.family == "distinct"
+        for document in documents:
+            read = self.base.words_read(document)
+            if once:
+                masks, words = options.masks or DEFAULT_MASKS, document.words[:read]
+                family = distinct_family(words, masks, blank=self.base.blank)
+            elif read in known:
+                family = known[read]
+            else:
+                family = known[read] = fixed_family(options, sample, read)
+            yield MaskedText(document, read, family.sets, family)
 
     def score(self, copies: Sequence[MaskedCopies]) -> list[Scores]:
         """The base classifier's scores of every copy of each text; a few are computed twice.
@@ -369,4 +346,4 @@ class SmoothedClassifier(VotingClassifier[SmoothingOptions, MaskedText]):
         return overridden(self.options.to_dict(), given)
 
     def _settings(self) -> dict[str, Any]:
-        return {**super()._settings(), "word_losses": self._sampler.word_losses}
+        return {**super()._settings(), "word_losses": self._word_losses}
