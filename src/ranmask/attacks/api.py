@@ -10,20 +10,13 @@ from ranmask.attacks.loop import AttackLoop, Target
 from ranmask.attacks.outcome import AttackOutcome
 from ranmask.attacks.recipe import AttackRecipe, Budget
 from ranmask.attacks.recipes import AttackResources, Preset, build_recipe
-from ranmask.attacks.victims import (
-    CascadeVictim,
-    PlainVictim,
-    SmoothedVictim,
-    SynonymVictim,
-    Victim,
-)
+from ranmask.attacks.victims import CascadeVictim, PlainVictim, SmoothedVictim, Victim
 from ranmask.errors import OptionError
 from ranmask.models.base import BaseClassifier
 from ranmask.models.function import FunctionClassifier
 from ranmask.smoothing.cascade import Cascade
 from ranmask.smoothing.interface import CertifiedClassifier
-from ranmask.smoothing.smoothed import SmoothedClassifier
-from ranmask.smoothing.synonyms import SynonymSmoothedClassifier
+from ranmask.smoothing.voting import VotingClassifier
 from ranmask.words import Text, documents
 
 AnyVictim: TypeAlias = Victim | CertifiedClassifier | BaseClassifier | Callable[[list[Any]], Any]
@@ -95,10 +88,8 @@ def as_victim(victim: AnyVictim) -> Victim:
         return victim
     if isinstance(victim, Cascade):
         return CascadeVictim(victim, as_victim(victim.smoothed))
-    if isinstance(victim, SmoothedClassifier):
+    if isinstance(victim, VotingClassifier):
         return SmoothedVictim(victim)
-    if isinstance(victim, SynonymSmoothedClassifier):
-        return SynonymVictim(victim)
     if isinstance(victim, BaseClassifier):
         return PlainVictim(victim)
     if callable(victim):
