@@ -27,13 +27,7 @@ def attack(
     texts: Sequence[Text],
     labels: Sequence[int],
     recipe: str | AttackRecipe,
-    *,
-    resources: AttackResources | None = None,
-    preset: Preset = "ranmask-2021",
-    budget: Budget = None,
-    most_queries: int | None = None,
-    together: int = 64,
-    seed: int = 0,
+    **settings: Any,
 ) -> list[AttackOutcome]:
     """Try to make a victim say another label than the true one, by replacing words.
 
@@ -48,14 +42,7 @@ def attack(
         labels: Their true classes, by number.  Texts that the victim gets wrong are skipped.
         recipe: One of ``textfooler``, ``bert-attack``, ``deepwordbug``, ``several-words``,
             ``labels-only``, ``anywords``, ``critical``; or a `AttackRecipe`.
-        resources: Resources that the recipe needs.
-        preset: Settings of a recipe given by name: the paper's, or TextAttack's.
-        budget: Most words that may change: a number, ``radius`` (what the victim certifies for
-            the text; no attack succeeds within it, unless that covers a table of synonyms only)
-            or ``radius+1``.
-        most_queries: Queries a text, after which its search ends.
-        together: How many texts are attacked in lock-step.
-        seed: Fixes every random choice.
+        settings: Those of `attack_loop`.
 
     >>> from ranmask.attacks.resources import Vocabulary
     >>> from ranmask.models.testing import keyword_classifier
@@ -69,10 +56,7 @@ def attack(
     read = documents(texts)
     if len(texts) != len(labels):
         raise OptionError(f"{len(texts)} texts, but {len(labels)} labels: give one for each")
-    built = build_recipe(recipe, resources, preset) if isinstance(recipe, str) else recipe
-    if not isinstance(built, AttackRecipe):
-        raise OptionError(f"recipe must be the name of one, or an AttackRecipe, not {recipe!r}")
-    loop = AttackLoop(as_victim(victim), built, budget, most_queries, together, seed)
+    loop = attack_loop(victim, recipe, **settings)
     targets = []
     for number, (text, label) in enumerate(zip(texts, labels, strict=True), 1):
         try:
@@ -80,6 +64,37 @@ def attack(
         except TypeError:
             raise OptionError(f"labels are numbers of classes, not {label!r}") from None
     return list(loop.run(targets))
+
+
+def attack_loop(
+    victim: AnyVictim,
+    recipe: str | AttackRecipe,
+    *,
+    resources: AttackResources | None = None,
+    preset: Preset = "ranmask-2021",
+    budget: Budget = None,
+    most_queries: int | None = None,
+    together: int = 64,
+    seed: int = 0,
+) -> AttackLoop:
+    """What `attack` and `attack_file` run.
+
+    Args:
+        victim: As for `attack`.
+        recipe: As for `attack`.
+        resources: Resources that the recipe needs.
+        preset: Settings of a recipe given by name: the paper's, or TextAttack's.
+        budget: Most words that may change: a number, ``radius`` (what the victim certifies for
+            the text; no attack succeeds within it, unless that covers a table of synonyms only)
+            or ``radius+1``.
+        most_queries: Queries a text, after which its search ends.
+        together: How many texts are attacked in lock-step.
+        seed: Fixes every random choice.
+    """
+    built = build_recipe(recipe, resources, preset) if isinstance(recipe, str) else recipe
+    if not isinstance(built, AttackRecipe):
+        raise OptionError(f"recipe must be the name of one, or an AttackRecipe, not {recipe!r}")
+    return AttackLoop(as_victim(victim), built, budget, most_queries, together, seed)
 
 
 def as_victim(victim: AnyVictim) -> Victim:

@@ -69,13 +69,12 @@ class AttackOutcome:
 
     def to_dict(self) -> dict[str, Any]:
         """A JSON-ready mapping with a version number; ``row`` is the number."""
-        values = asdict(self)
-        values["row"] = values.pop("number")
-        for name in ("text", "adversarial"):
-            if isinstance(values[name], tuple):
-                values[name] = list(values[name])
-        values["changes"] = list(values["changes"])
-        return {"version": OUTCOME_VERSION, "row": values.pop("row"), **values}
+        values = {"version": OUTCOME_VERSION, "row": self.number, **asdict(self)}
+        del values["number"]
+        return {
+            name: list(value) if isinstance(value, tuple) else value
+            for name, value in values.items()
+        }
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Self:
@@ -99,18 +98,13 @@ class AttackOutcome:
 
 def changes_between(before: Text, after: Text) -> tuple[Change, ...]:
     """The words in which two texts of as many words differ."""
-    if isinstance(before, tuple) and isinstance(after, tuple):
-        return (
-            *_changes(before[0], after[0], premise=True),
-            *_changes(before[1], after[1], premise=False),
-        )
-    return tuple(_changes(str(before), str(after), premise=False))
-
-
-def _changes(before: str, after: str, premise: bool) -> list[Change]:
-    pairs = zip(split(before), split(after), strict=True)
-    return [
-        Change(position, one, other, premise)
-        for position, (one, other) in enumerate(pairs)
-        if one != other
-    ]
+    parts = zip(
+        *((text,) if isinstance(text, str) else text for text in (before, after)), strict=True
+    )
+    pair = not isinstance(before, str)
+    return tuple(
+        Change(position, old, new, premise=pair and part == 0)
+        for part, (one, other) in enumerate(parts)
+        for position, (old, new) in enumerate(zip(split(one), split(other), strict=True))
+        if old != new
+    )

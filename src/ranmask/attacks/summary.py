@@ -5,6 +5,7 @@ Reads outcomes only, never a model.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
@@ -13,6 +14,8 @@ from typing import Any
 from ranmask.attacks.outcome import AttackOutcome
 from ranmask.metrics import ClassCounts, class_values
 
+_MEANS = ("queries", "words_changed", "share_changed", "entropy", "reverted", "mostly_reverted")
+
 
 @dataclass
 class AttackSummary:
@@ -20,7 +23,8 @@ class AttackSummary:
 
     ``clean_accuracy`` (Cln): texts that the victim gets right, of all.  ``robust_accuracy`` (Boa):
     texts that it still gets right after the attack, of all.  ``success_rate`` (Succ): successes,
-    of the texts that were attacked; None where none was.  Texts with errors count in none of them.
+    of the texts that were attacked; ``confirmed_success_rate``: of those successes only that are
+    one on fresh masks too.  None where there is no text.  Texts with errors count in none of them.
     ``clean_classes`` and ``robust_classes``: Cln and Boa by true class; ``labels``: their names.
     """
 
@@ -29,17 +33,11 @@ class AttackSummary:
     skipped: int = 0
     errors: int = 0
     confirmed: int = 0
-    queries: int = 0
-    words_changed: int = 0
-    share_changed: float = 0.0
-    entropy: float = 0.0
-    with_entropy: int = 0
-    reverted: float = 0.0
-    reverting: int = 0
-    with_reverted: int = 0
     clean_classes: ClassCounts = field(default_factory=ClassCounts)
     robust_classes: ClassCounts = field(default_factory=ClassCounts)
     labels: Sequence[str] | None = None
+    _sums: dict[str, float] = field(default_factory=lambda: dict.fromkeys(_MEANS, 0), init=False)
+    _counts: Counter[str] = field(default_factory=Counter, init=False)
 
     def add(self, lines: Iterable[Mapping[str, Any]]) -> None:
         """Count outcomes, as the lines that a run writes."""
@@ -54,24 +52,28 @@ class AttackSummary:
         if outcome.label is not None:
             self.clean_classes.add(outcome.label, right=outcome.status != "skipped")
             self.robust_classes.add(outcome.label, right=outcome.status == "failed")
-        if outcome.entropy is not None:
-            self.entropy += outcome.entropy
-            self.with_entropy += 1
+        self._average(entropy=outcome.entropy)
         if outcome.status == "skipped":
             self.skipped += 1
             return
-        self.queries += outcome.queries
+        self._average(queries=outcome.queries)
         if outcome.status == "failed":
             self.failed += 1
             return
         self.succeeded += 1
         self.confirmed += bool(outcome.rechecked)
-        self.words_changed += outcome.words_changed
-        self.share_changed += outcome.words_changed / outcome.words
-        if outcome.reverted is not None:
-            self.with_reverted += 1
-            self.reverted += outcome.reverted
-            self.reverting += outcome.reverted > 0.5
+        self._average(
+            words_changed=outcome.words_changed,
+            share_changed=outcome.words_changed / outcome.words,
+            reverted=outcome.reverted,
+            mostly_reverted=None if outcome.reverted is None else outcome.reverted > 0.5,
+        )
+
+    def _average(self, **values: float | None) -> None:
+        for name, value in values.items():
+            if value is not None:
+                self._sums[name] += value
+                self._counts[name] += 1
 
     @property
     def attempted(self) -> int:
@@ -100,48 +102,32 @@ class AttackSummary:
 
     @property
     def confirmed_success_rate(self) -> Fraction | None:
-        """Succ, of those successes only that are one on fresh masks too."""
+        """Succ on fresh masks."""
         return _ratio(self.confirmed, self.attempted)
 
     def values(self) -> dict[str, Any]:
         """All figures as plain JSON values; shares, not percent; None where nothing was counted.
 
-        ``majority``: what Cln would be if the victim named the largest
-        class for every text; ``balanced_clean_accuracy`` and
-        ``balanced_robust_accuracy``: means over the classes.
+        ``majority``: what Cln would be if the victim named the largest class for every text;
+        ``balanced_clean_accuracy`` and ``balanced_robust_accuracy``: means over the classes.
         """
-        return {
-            "texts": self.texts,
-            "attempted": self.attempted,
-            "succeeded": self.succeeded,
-            "failed": self.failed,
-            "skipped": self.skipped,
-            "errors": self.errors,
-            "clean_accuracy": _number(self.clean_accuracy),
-            "robust_accuracy": _number(self.robust_accuracy),
-            "success_rate": _number(self.success_rate),
-            "confirmed_success_rate": _number(self.confirmed_success_rate),
-            "queries": _mean(self.queries, self.attempted),
-            "words_changed": _mean(self.words_changed, self.succeeded),
-            "share_changed": _mean(self.share_changed, self.succeeded),
-            "entropy": _mean(self.entropy, self.with_entropy),
-            "reverted": _mean(self.reverted, self.with_reverted),
-            "mostly_reverted": _mean(self.reverting, self.with_reverted),
-            **self._by_class(),
-        }
-
-    def _by_class(self) -> dict[str, Any]:
+        rates = ("clean_accuracy", "robust_accuracy", "success_rate", "confirmed_success_rate")
+        counts = ("texts", "attempted", "succeeded", "failed", "skipped", "errors")
+        values: dict[str, Any] = {name: getattr(self, name) for name in counts}
+        for name in rates:
+            share = getattr(self, name)
+            values[name] = None if share is None else float(share)
+        for name, total in self._sums.items():
+            count = self._counts[name]
+            values[name] = total / count if count else None
         clean, robust = self.clean_classes, self.robust_classes
-        if not clean.texts:
-            return {}
-        return {
-            "majority": float(clean.majority),
-            "balanced_clean_accuracy": float(clean.balanced),
-            "balanced_robust_accuracy": float(robust.balanced),
-            "classes": class_values(
-                {"clean_accuracy": clean, "robust_accuracy": robust}, self.labels
-            ),
-        }
+        if clean.texts:
+            by_class = {"clean_accuracy": clean, "robust_accuracy": robust}
+            values["majority"] = float(clean.majority)
+            values["balanced_clean_accuracy"] = float(clean.balanced)
+            values["balanced_robust_accuracy"] = float(robust.balanced)
+            values["classes"] = class_values(by_class, self.labels)
+        return values
 
 
 def summarise(
@@ -156,11 +142,3 @@ def summarise(
 
 def _ratio(part: int, whole: int) -> Fraction | None:
     return Fraction(part, whole) if whole else None
-
-
-def _number(share: Fraction | None) -> float | None:
-    return None if share is None else float(share)
-
-
-def _mean(total: float, count: int) -> float | None:
-    return total / count if count else None
