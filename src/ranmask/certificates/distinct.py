@@ -63,15 +63,9 @@ def distinct_word_radii(
 ) -> list[Radius]:
     """The largest number of word edits under which each text's label stays the only winner.
 
-    Args:
-        differences: Label minus rival for each distinct word, the texts one after another: shape
-            (rivals, distinct words of all texts), each value from ``-bound`` to ``bound``; already
-            lowered by whatever an untouched word may move.
-        distinct: How many distinct words each text has, at least one; a blank counts as one.
-        places: Which of its text's distinct words stands at each position, the texts one after
-            another; each of them stands somewhere, but for a blank.
-        words: How many positions each text has.
-        bound: The lowest difference is ``-bound``: 1 for votes.
+    ``differences`` are label minus rival for each distinct word, as for `exact.single_word_radii`.
+    ``distinct``: how many of them each text has, where a blank counts as one.  ``places``: which
+    of its text's distinct words stands at each position; ``words``: how many positions there are.
     """
     if differences.size and int(differences.min()) < -bound:
         raise ValueError(f"a difference lies below -{bound}")

@@ -45,12 +45,10 @@ _KEY_BITS = 63  # of a 64-bit integer that is not negative
 class Radius:
     """``words``: the largest number of changed words that is certified.
 
-    ``None`` means that not even the unchanged text is certified: a tie, or a confidence bound
-    that fails.  ``tight`` is False when a larger number might be provable too; when it is True,
-    some classifier that says the same of this text's copies, and moves by nothing when it is
-    asked again, loses its only winner at ``words + 1`` (a tie counts as lost, though it goes to
-    the lowest id).  ``worst`` are ``words + 1`` positions of the greatest known cost: *these are
-    the words that the label hangs on*.
+    ``None``: not even the unchanged text is certified, for a tie, or a confidence bound that
+    fails.  ``tight``: some classifier that says the same of this text's copies loses its only
+    winner at ``words + 1``, so that no more can be proved.  ``worst`` are ``words + 1`` positions
+    of the greatest known cost: *these are the words that the label hangs on*.
     """
 
     words: int | None
@@ -118,15 +116,10 @@ def exact_radius(
 ) -> Radius:
     """The largest number of changed words under which the label stays the only winner.
 
-    Args:
-        sets: The family, shape (sets, kept).
-        differences: Label minus rival for each copy, shape (rivals, sets), each value at least
-            ``-bound``; already lowered by whatever an untouched copy may move.
-        words: How many words the text has.
-        bound: The lowest difference is ``-bound``: 1 for votes.
-        complete: The family holds every set of that size exactly once.
-        work: Limit on the search.  Where it is spent, a smaller radius that is still proved is
-            returned, with ``tight=False``.
+    ``differences`` are label minus rival for each copy, shape (rivals, sets), each at least
+    ``-bound`` (1 for votes), and already lowered by whatever an untouched copy may move.
+    ``complete``: the family holds every set of that size exactly once.  Where the ``work`` of the
+    search is spent, a smaller radius that is still proved is returned, with ``tight=False``.
     """
     if differences.size and int(differences.min()) < -bound:
         raise ValueError(f"a difference lies below -{bound}")
@@ -176,11 +169,8 @@ def _radius_against_one(problem: Coverage, margin: int, ceiling: int) -> Radius 
 def single_word_radii(differences: Ints, words: Ints, bound: int = 1) -> list[Radius]:
     """The radii of several texts over the families of all single words, from one sort.
 
-    Args:
-        differences: As for `exact_radius`, the words of the texts one after another: shape
-            (rivals, words of all texts).  Each text has its own label and rivals.
-        words: How many words each text has, at least one.
-        bound: The lowest difference is ``-bound``: 1 for votes.
+    ``differences`` as for `exact_radius`, the words of the texts one after another: shape (rivals,
+    words of all texts); ``words``: how many each text has, at least one.
     """
     if differences.size and int(differences.min()) < -bound:
         raise ValueError(f"a difference lies below -{bound}")

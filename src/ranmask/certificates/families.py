@@ -1,17 +1,10 @@
 """Which words stay visible: the families of kept sets that a smoothed classifier votes over.
 
-A *kept set* is the set of word positions left visible; every other word is hidden.  A *family*
-is a finite list of kept sets.  Every certificate rests on one property, which this module
-keeps: **a family depends on the number of words only**, never on the words.  An attacker who
-changes words therefore cannot change which copies are voted on.
-
-One kind depends on the words and has a proof of its own (`certificates.distinct`): ``distinct``
-shows each distinct word once.
-
-Two kinds break it on purpose, for measuring what an attack does and nothing else: ``fresh`` and
-``lm`` are drawn anew for every text.  `kept.check_fixed` refuses to certify over them.
-
-This module knows nothing of texts, classifiers or votes.
+A *kept set* is the set of word positions left visible; a *family* is a list of kept sets.  Every
+certificate rests on one property: **a family depends on the number of words only**, so that an
+attacker who changes words cannot change which copies are voted on.  ``distinct``, which shows each
+distinct word once, has a proof of its own; ``fresh`` and ``lm`` are drawn for every text, to
+measure what an attack does, and `kept.check_fixed` refuses to certify over them.
 """
 
 from __future__ import annotations
@@ -47,8 +40,7 @@ _BEYOND = 64.0  # two logarithms of exponential keys differ by less than 41
 class Family:
     """A list of kept sets for texts of ``words`` words.
 
-    It is the same list for every such text, unless ``kind`` is ``distinct``, ``fresh`` or ``lm``:
-    then it belongs to one text, and `check_fixed` refuses the last two.  ``places``, of a
+    If ``kind`` is ``distinct``, ``fresh`` or ``lm`` it belongs to one text.  ``places``, of a
     ``distinct`` one, says which of the sets shows the word at each position; a set in no place is
     `BLANK`, and shows nothing.
     """
@@ -182,9 +174,8 @@ def sampled_sets(
 ) -> KeptSets:
     """``masks`` independent uniform draws of ``kept`` out of ``words`` positions.
 
-    A pure function of its arguments, pinned by a test: it uses only numpy's raw bit stream
-    (whose values numpy promises to keep) and its own selection rule, so a certificate of today
-    can be checked in ten years.  The first sets of a longer sample are those of a shorter one.
+    A pure function of its arguments, pinned by a test: it uses only numpy's raw bit stream, whose
+    values numpy promises to keep.  The first sets of a longer sample are those of a shorter one.
     """
     return _smallest_keys(words, kept, masks, seed, stream, lambda keys: keys)
 
@@ -192,14 +183,10 @@ def sampled_sets(
 def weighted_sets(weights: npt.ArrayLike, kept: int, masks: int, seed: int) -> KeptSets:
     """``masks`` independent draws that hide words by weight; they prove nothing (`check_fixed`).
 
-    Each draw hides one word after another, without replacement, until ``kept`` are left; the
-    chance of a word to be the next is its share of the weights that are left.  (As numpy's
-    ``choice(words, words - kept, replace=False, p=weights / sum)`` draws them.)  Only ratios
-    matter.  A word of weight 0 is hidden only when no other word is left to hide, and among
-    such words all are alike; so weights that are all 0 are weights that are all equal.
-
-    A pure function of its arguments, pinned by a test, as `sampled_sets` is (but for the last
-    bit of a logarithm).  The first sets of a longer sample are those of a shorter one.
+    As numpy's ``choice(words, words - kept, replace=False, p=weights / sum)`` draws the hidden
+    words.  A word of weight 0 is hidden only when no other word is left to hide, and among such
+    words all are alike.  A pure function of its arguments, as `sampled_sets` is (but for the last
+    bit of a logarithm).
     """
     given = np.asarray(weights, dtype=np.float64)
     if given.ndim != 1 or not (np.isfinite(given) & (given >= 0)).all():

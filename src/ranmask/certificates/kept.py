@@ -99,11 +99,7 @@ def _as_written(number: float) -> Fraction:
 
 
 def check_fixed(kind: str) -> None:
-    """Refuse to certify over kept sets (a `FamilyKind` or `Sampling`) that are drawn by the words.
-
-    A certificate compares the votes on a text with those on a changed text, copy by copy.  Where
-    the words decide which copies there are, the changed text has others, and nothing follows.
-    """
+    """Refuse to certify over kept sets (`FamilyKind` or `Sampling`) that are drawn by the words."""
     if kind in ("fresh", "lm"):
         raise OptionError(
             f"sampling={kind!r} cannot be certified: its kept sets depend on the words, so whoever "

@@ -4,9 +4,6 @@ The margin after ``d`` changed words is the share of all votes that the label ca
 before it stops being proved, however badly the ``d`` words were chosen.  **A curve is above zero
 exactly up to its certificate's radius**; the paper's radius *as printed* is the first number at
 which its own curve is not.
-
-Where the search for the costliest words gives up, the margin is a lower bound and is flagged.
-Integers and fractions decide; this module knows no texts, no models and no files.
 """
 
 from __future__ import annotations
@@ -78,10 +75,7 @@ def sampled_margins(
     alpha: float,
     seed: int = 0,
 ) -> MarginCurve:
-    """What is left of a certificate of one text's ``label`` that was estimated from a sample.
-
-    The certificate's own test, as the distance from what it has to exceed.
-    """
+    """What is left of a certificate of one text's ``label`` that was estimated from a sample."""
     margin = sampled_margin(kind, votes, family, label, alpha=alpha, seed=seed)
     margins = tuple(map(margin, range(_shown(radius, family.words))))
     return MarginCurve(kind, radius, margins, (True,) * len(margins))

@@ -36,8 +36,7 @@ class SynonymSmoothedClassifier(VotingClassifier[SynonymOptions, DrawnCopies]):
     Guarantee, with probability at least ``1 - alpha`` over the random copies that it is estimated
     from: the most likely label of a random copy stays the same when at most ``radius`` words are
     replaced, each by a word that the table of ``synonyms`` lists for it.  **Nothing is said of any
-    other word.**  ``Certificate.assumes`` lists what it rests on; `ranmask.certificates.safer`
-    proves it.
+    other word.**  ``Certificate.assumes`` lists what it rests on.
 
     Use:
 
