@@ -1,9 +1,7 @@
 """Files of attacked texts as data: to train on (`augmented`), and to train a detector on.
 
-`ranmask attack --output` and `attack_file` write them.  Guarantee of `augmented`: **no
-text gets into training that was not a training text before it was attacked.**  A file with any
-other text is refused.  A detector learns from the files that it is given: what they hold is not
-known here.
+Guarantee of `augmented`: **no text gets into training that was not a training text before it was
+attacked.**  A detector learns from whatever is in the files that it is given.
 """
 
 from __future__ import annotations
@@ -80,8 +78,7 @@ def _recipe_of(path: Path) -> str:
         raise DataError(
             f"the attack run of {path} is not finished: the command that began it resumes it"
         )
-    recipe = found.get("recipe")
-    return str(recipe["name"]) if isinstance(recipe, dict) and "name" in recipe else "unknown"
+    return str(dict(found.get("recipe") or {}).get("name", "unknown"))
 
 
 def augmented(train: Corpus, attacked: AttackedTexts, *, without: Corpus) -> Corpus:

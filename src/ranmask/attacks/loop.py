@@ -1,9 +1,8 @@
 """Many texts attacked in lock-step: what all searches ask is answered in full batches.
 
 Guarantee: **what happens to a text does not depend on what is attacked with it.**  Searches are
-independent; each draws random numbers of its own; a victim gives the same answer to the same text.
-So queries, changes and outcomes are the same for any number of texts at once.  (A model's rounding
-errors are the exception that `victims` makes small.)
+independent; each draws random numbers of its own; a victim gives the same answer to the same text
+(but for a model's rounding errors, which `victims` makes small).
 """
 
 from __future__ import annotations
@@ -13,7 +12,6 @@ import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -55,16 +53,7 @@ class Target:
 
 @dataclass
 class AttackLoop:
-    """Attacks texts with one recipe.
-
-    Args:
-        victim: What is attacked.
-        recipe: How.
-        budget: Most words that may change; the recipe's own where None.
-        most_queries: Queries a text, after which its search ends; None: no limit.
-        together: How many texts are attacked in lock-step.
-        seed: Fixes every random choice.
-    """
+    """Attacks texts with one recipe; its fields are as for `api.attack_loop`."""
 
     victim: Victim
     recipe: AttackRecipe
@@ -90,15 +79,12 @@ class AttackLoop:
             raise OptionError(
                 f"budget must be a number of words, 'radius' or 'radius+1', not {self.budget!r}"
             )
+        self._certifies = self.recipe.ranking.needs_certificate or isinstance(self.budget, str)
         if self._certifies:
             self.victim.certify([])  # says why not, where it cannot
         if isinstance(self.budget, str):
             # A radius counts words of the hypothesis, and assumes that the premise stays.
             self.recipe = replace(self.recipe, frozen_premise=True)
-
-    @property
-    def _certifies(self) -> bool:
-        return self.recipe.ranking.needs_certificate or isinstance(self.budget, str)
 
     def run(self, targets: Iterable[Target], *, in_order: bool = True) -> Iterator[AttackOutcome]:
         """Attack texts; one outcome for each, in their order, or as they finish.
@@ -132,17 +118,12 @@ class AttackLoop:
                 )
             if last:
                 self._failed = {}  # no more texts: those few failures were the texts' own
-            for number in self._ready(order, in_order):
+            # A failure waits until another text is answered.
+            ready = [number in self._finished and number not in self._failed for number in order]
+            told = ready.index(False) if in_order and False in ready else len(order)
+            for number in itertools.compress(order[:told], ready[:told]):
                 order.remove(number)
                 yield self._finished.pop(number)
-
-    def _ready(self, order: Sequence[int], in_order: bool) -> list[int]:
-        """The texts whose outcomes may be told now; a failure waits until another is answered."""
-
-        def told(number: int) -> bool:
-            return number in self._finished and number not in self._failed
-
-        return list(itertools.takewhile(told, order) if in_order else filter(told, order))
 
     def _start(self, targets: Sequence[Target]) -> None:
         """Begin to attack."""
@@ -210,19 +191,16 @@ class AttackLoop:
             clean_share=_share(clean),
             final_share=None if skipped else _share(found),
             entropy=sum(-share * math.log(share) for share in attempt.clean_shares if share > 0),
-            rechecked=self._rechecked(attempt, found.text.document) if succeeded else None,
+            rechecked=self._wrong_again(attempt, found.text.document) if succeeded else None,
             reverted=self._reverted(attempt, found.text.document) if succeeded else None,
         )
 
-    @cached_property
-    def _again(self) -> Victim | None:
-        return self.victim.again()
-
-    def _rechecked(self, attempt: Attempt, text: Document) -> bool:
+    def _wrong_again(self, attempt: Attempt, text: Document) -> bool:
         """Whether the adversarial text is wrong on fresh masks too."""
-        if self._again is None:
+        again = self.victim.again()
+        if again is None:
             return True
-        answers = self._again.answer([Question(attempt.number, text, text)])
+        answers = again.answer([Question(attempt.number, text, text)])
         return int(answers.labels[0]) != attempt.label
 
     def _reverted(self, attempt: Attempt, text: Document) -> float | None:

@@ -37,8 +37,7 @@ class AttackOutcome:
     ``text`` and ``adversarial``: before and after; after a failure, the best text of the search.
     ``label``: the true class; ``clean_label`` and ``final_label``: what the victim says.
     ``queries``: texts that the victim was asked about, the first one included.
-    ``words_changed``: by the definition of `ranmask.words`.  ``budget``: most it could be.
-    ``radius``: what the victim certified for the text, where it was asked.
+    ``words_changed``: by `ranmask.words`, at most ``budget``.  ``radius``: what was certified.
     ``clean_share`` and ``final_share``: the true class's share of the votes, or its mean score.
     ``entropy``: of the victim's shares for the text before the attack, in nats.
     ``rechecked``: whether a success is still one on fresh masks; None unless it succeeded.  Where

@@ -112,10 +112,7 @@ class PlainVictim(Victim):
         return Answers(rows.argmax(axis=1), _rounded(shares))
 
     def under_masks(self, text: Document, share: Fraction, draws: int, seed: int) -> Ints | None:
-        """Labels of copies with a random ``share`` of the words hidden, but at least one.
-
-        None for a text of one word.
-        """
+        """Labels of copies with a random ``share`` of the words hidden; None for a single word."""
         words = self.base.words_read(text)
         hidden = max(1, round_half_up(share * words))
         if hidden >= words:

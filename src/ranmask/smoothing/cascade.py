@@ -1,10 +1,8 @@
 """A detector in front: texts that look attacked go to the smoothed classifier, others do not.
 
-**The cascade as a whole carries no certificate.**  Its label is the plain classifier's wherever
-the detector sees nothing, and an attacker who fools both needs to change no more words than the
-plain classifier allows, however large the smoothed classifier's radius is.  What it offers is the
-plain classifier's accuracy on clean texts.  `Cascade.certify` is the variant that proves
-something: about the smoothed label, which it gives beside the shown one.
+**The cascade as a whole carries no certificate**: an attacker who fools the detector and the plain
+classifier needs to change no more words than those allow, however large the smoothed classifier's
+radius is.  What it offers is the plain classifier's accuracy on clean texts.
 """
 
 from __future__ import annotations
@@ -34,7 +32,10 @@ DETECTOR_LABELS = (CLEAN, ATTACKED)
 PLAIN, SMOOTHED, DETECTOR = CASCADE_PARTS
 """The two paths, and what chooses between them."""
 
-
+_ABOUT = (
+    "the guarantee is for `label` ({}), the smoothed classifier's; none is given for "
+    "`shown_label`, which follows from a detector and a plain classifier"
+)
 _GRID = 2.0**-16  # suspicions are rounded to it: computed in another batch they move a little
 
 
@@ -74,7 +75,7 @@ class Cascade:
         for part in (plain, detector):
             check_gives_scores(part, "a cascade")
         if plain.labels != smoothed.labels:
-            shown = [", ".join(one.labels or ("unnamed",)) for one in (plain, smoothed)]
+            shown = [", ".join(part.labels or ("unnamed",)) for part in (plain, smoothed)]
             raise ModelError(
                 f"the plain classifier has the classes {shown[0]}, the smoothed one {shown[1]}: "
                 "they must be the same, in the same order"
@@ -163,10 +164,7 @@ class Cascade:
         ]
 
     def predict(self, texts: Sequence[Text | Document]) -> list[CascadePrediction]:
-        """The label that is shown, **with no certificate**, and the path that it comes from.
-
-        An attacker who fools the detector reaches the plain classifier.
-        """
+        """The label that is shown, **with no certificate**, and the path that it comes from."""
         read = documents(texts)
         suspicions = self.suspicions(read)
         places = np.flatnonzero(self.suspected(suspicions)).tolist()
@@ -197,7 +195,7 @@ class Cascade:
                 shown_label_id=answer.label_id,
                 path=path,
                 suspicion=float(suspicion),
-                assumes=(*result.assumes, _assumption(result)),
+                assumes=(*result.assumes, _ABOUT.format(result.label)),
             )
             for result, (answer, path), suspicion in zip(
                 certificates, answers, suspicions, strict=True
@@ -216,13 +214,6 @@ class Cascade:
             (smoothed[place], SMOOTHED) if place in smoothed else (by_place[place], PLAIN)
             for place in range(len(texts))
         ]
-
-
-def _assumption(result: Certificate) -> str:
-    return (
-        f"the guarantee is for `label` ({result.label}), the smoothed classifier's; none is given "
-        "for `shown_label`, which follows from a detector and a plain classifier"
-    )
 
 
 def _with(kind: Any, result: Prediction | Certificate, **more: Any) -> Any:

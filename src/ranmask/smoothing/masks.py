@@ -1,20 +1,14 @@
 """Which copies of a text vote: the kept sets that its options ask for.
 
 A certificate rests on kept sets that follow from the number of words (``sampling="fixed"``): the
-voting family, or the two random samples of the certificates that estimate.  (``family="distinct"``
-follows the words too, and is proved otherwise: `certificates.distinct`.)  The other two ways to
-draw them follow the *words*.  **They prove nothing**, since whoever changes a word changes which
-copies there are; they are for measuring what an attack does, as the paper measures it:
-
-``fresh``  a uniform draw for each text.
-``lm``     likewise, but a word is the likelier to be hidden the worse a language model predicts it.
-
-This module knows no scores: it ends where the base classifier begins.
+voting family, or the two random samples of the certificates that estimate.  Sets that are drawn
+for each text **prove nothing**, since whoever changes a word changes which copies there are; they
+are for measuring what an attack does, as the paper measures it: ``fresh``, uniform, and ``lm``,
+where a word is the likelier to be hidden the worse a language model predicts it.
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
@@ -154,9 +148,9 @@ def copies_of(options: SmoothingOptions, words: int) -> tuple[int, int]:
     masks = options.masks or 1
     if options.certificate != "exact":
         return masks + (options.selection_masks or 0), kept
-    if options.sampling != "fixed" or options.family == "sampled":  # however many differ
-        return masks, kept
-    return min(masks, words if options.family == "windows" else math.comb(words, kept)), kept
+    drawn = options.sampling != "fixed"  # however many differ
+    choice = "sampled" if drawn else options.voting_family
+    return families.family_size(words, kept, choice=choice, masks=masks), kept
 
 
 def _checked_losses(
