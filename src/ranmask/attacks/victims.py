@@ -168,7 +168,7 @@ class SmoothedVictim(Victim):
         return {"kind": self._kind, **self.smoothed.description()}
 
     def certify(self, texts: Sequence[Text | Document]) -> list[Certificate]:
-        return list(self.smoothed.certify(texts))
+        return self.smoothed.certify(texts)
 
     def again(self) -> Victim | None:
         """None where the kept sets are all there are, or fixed for every text of a length."""
@@ -231,8 +231,8 @@ class SmoothedVictim(Victim):
         """Scores of each text's copies, many texts in one call."""
         for batch in batched_by_size(texts, COPIES_AT_ONCE):
             for copies in batch:  # equal random copies are scored once
-                drawn = isinstance(copies, DrawnCopies)
-                self.copies_scored += len(copies.distinct[0] if drawn else copies)
+                distinct = copies.distinct[0] if isinstance(copies, DrawnCopies) else copies
+                self.copies_scored += len(distinct)
             yield from self.smoothed.score(batch)
 
 

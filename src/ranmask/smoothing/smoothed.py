@@ -108,7 +108,12 @@ class SmoothedClassifier(VotingClassifier[SmoothingOptions, MaskedText]):
         **options: Any,
     ) -> None:
         chosen = SmoothingOptions(**options)
-        how = {"tolerance": tolerance, "recheck": recheck, "hide": hide, "mask_token": mask_token}
+        how: dict[str, Any] = {
+            "tolerance": tolerance,
+            "recheck": recheck,
+            "hide": hide,
+            "mask_token": mask_token,
+        }
         super().__init__(chosen, base, labels=labels, **how)
         check_word_losses(chosen.sampling, word_losses)
         self._word_losses = word_losses

@@ -80,8 +80,8 @@ class SynonymSmoothedClassifier(VotingClassifier[SynonymOptions, DrawnCopies]):
                 f"synonyms must be SynonymSets, not a {type(synonyms).__name__}: build them with "
                 "SynonymSets(table), where table gives each word its synonyms"
             )
-        how = {"labels": labels, "tolerance": tolerance, "recheck": recheck}
-        super().__init__(SynonymOptions(**options), base, **how)
+        chosen = SynonymOptions(**options)
+        super().__init__(chosen, base, labels=labels, tolerance=tolerance, recheck=recheck)
         self.synonyms = synonyms
         self._covered = {"table": synonyms.name}
 

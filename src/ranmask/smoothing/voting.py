@@ -152,6 +152,10 @@ class VotingClassifier(ABC, Generic[_Options, _Copies]):
         ]
 
     @abstractmethod
+    def certify(self, texts: Sequence[Text | Document]) -> list[Certificate]:
+        """The label of each text, and how many of its words can be changed without changing it."""
+
+    @abstractmethod
     def copies(self, documents: Sequence[Document], sample: Sample = "vote") -> Iterable[_Copies]:
         """The copies of each document that decide its label, or those of another sample."""
 
