@@ -120,8 +120,7 @@ class PlainVictim(Victim):
         self.copies_scored += draws
         kept = sampled_sets(words, words - hidden, draws, seed)
         [rows] = self.base.score([MaskedCopies(text, words, kept)])
-        labels: Ints = rows.argmax(axis=1)
-        return labels
+        return np.argmax(rows, axis=1)
 
 
 @dataclass(eq=False)
@@ -326,8 +325,7 @@ def _same_places(near: _Copies, text: Document) -> bool:
 def _shares(scores: Scores) -> Scores:
     """Scores in [0, 1] as shares that sum to 1."""
     sums = scores.sum(axis=1, keepdims=True)
-    shares: Scores = np.where(sums > 0, scores / np.where(sums > 0, sums, 1), 1 / scores.shape[1])
-    return shares
+    return np.where(sums > 0, scores / np.where(sums > 0, sums, 1), 1 / scores.shape[1])
 
 
 def _rounded(rows: Scores) -> Scores:

@@ -54,6 +54,9 @@ class _Node:
         self.gains = self.gains[places]
         self.overlaps = self.overlaps[np.ix_(places, places)]
 
+    def leave_out(self, place: int) -> None:
+        self.restrict(np.flatnonzero(np.arange(len(self.candidates)) != place))
+
 
 class Coverage:
     """One weighted family.
@@ -154,7 +157,7 @@ class Coverage:
                 return found
             # ... or it is not, and the others are searched without it.
             alive[newly] = True
-            node.restrict(np.flatnonzero(np.arange(len(node.candidates)) != leader))
+            node.leave_out(leader)
 
     def _tighten(self, node: _Node) -> int | None:
         """Strike out candidates until the bound is stable; the most promising one is left.
@@ -184,22 +187,16 @@ class Coverage:
 
     def _with(self, node: _Node, leader: int, newly: npt.NDArray[np.intp]) -> _Node:
         """The node in which ``leader`` is chosen and the sets ``newly`` are covered by it."""
-        rest = np.flatnonzero(np.arange(len(node.candidates)) != leader)
-        candidates = node.candidates[rest]
-        overlaps = node.overlaps[np.ix_(rest, rest)]
+        chosen = (*node.chosen, int(node.candidates[leader]))
+        need = node.need - int(node.gains[leader])
+        gains = node.gains - node.overlaps[leader]
+        child = _Node(chosen, node.free - 1, need, node.candidates, gains, node.overlaps)
+        child.leave_out(leader)
         if self._kept > 2:  # with two kept words, a covered set holds one other position only
             self._spend(len(newly) * self._kept * self._kept)
-            overlaps = overlaps - self._overlaps(
-                self._sets[newly], self._weights[newly], candidates
-            )
-        return _Node(
-            chosen=(*node.chosen, int(node.candidates[leader])),
-            free=node.free - 1,
-            need=node.need - int(node.gains[leader]),
-            candidates=candidates,
-            gains=node.gains[rest] - node.overlaps[leader][rest],
-            overlaps=overlaps,
-        )
+            covered = self._sets[newly], self._weights[newly]
+            child.overlaps = child.overlaps - self._overlaps(*covered, child.candidates)
+        return child
 
     def _all_gains(self) -> Ints:
         return self._tally(self._sets, self._weights)

@@ -57,8 +57,7 @@ class Votes:
     @cached_property
     def starts(self) -> Ints:
         """Where the copies of each text begin."""
-        starts: Ints = np.cumsum(self.copies) - self.copies
-        return starts
+        return np.cumsum(self.copies) - self.copies
 
     @cached_property
     def counts(self) -> Ints:
@@ -73,8 +72,7 @@ class Votes:
         """What decides: votes, or sums of points, shape (texts, classes)."""
         if self.points is None:
             return self.counts
-        totals: Ints = np.add.reduceat(self.points, self.starts, axis=0)
-        return totals
+        return np.add.reduceat(self.points, self.starts, axis=0)
 
     @cached_property
     def winners(self) -> Ints:
@@ -85,8 +83,7 @@ class Votes:
     @property
     def uncertain_counts(self) -> Ints:
         """How many votes of each text are uncertain."""
-        counts: Ints = np.add.reduceat(self.uncertain, self.starts, dtype=np.int64)
-        return counts
+        return np.add.reduceat(self.uncertain, self.starts, dtype=np.int64)
 
     @property
     def blurred(self) -> npt.NDArray[np.bool_]:
@@ -104,8 +101,7 @@ class Votes:
         """The average score of each class, shape (texts, classes); None for votes."""
         if self.points is None:
             return None
-        means: Scores = self.totals / (SCALE * self.copies)[:, None]
-        return means
+        return self.totals / (SCALE * self.copies)[:, None]
 
     def against(self, labels: Sequence[int]) -> Ints:
         """Votes of each class; uncertain ones are taken from the label, and given to every rival.

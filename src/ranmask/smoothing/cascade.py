@@ -130,13 +130,11 @@ class Cascade:
             return np.zeros(0)
         rows = score_full_texts(self.detector, documents(texts))
         scores = as_scores(rows, self.detector.outputs)
-        rounded: npt.NDArray[np.float64] = np.rint(scores[:, self._attacked] / _GRID) * _GRID
-        return rounded
+        return np.rint(scores[:, self._attacked] / _GRID) * _GRID
 
     def suspected(self, suspicions: npt.NDArray[np.float64]) -> npt.NDArray[np.bool_]:
         """Which texts take the smoothed path: those whose suspicion is above the threshold."""
-        above: npt.NDArray[np.bool_] = suspicions > self.threshold
-        return above
+        return suspicions > self.threshold
 
     def plain_predictions(self, texts: Sequence[Text | Document]) -> list[Prediction]:
         """What the plain classifier says of each text, whatever the detector says."""
@@ -170,10 +168,10 @@ class Cascade:
         places = np.flatnonzero(self.suspected(suspicions)).tolist()
         with blaming(places):
             found = self.smoothed.predict([read[place] for place in places]) if places else []
-        answers = self._shown(read, dict(zip(places, found, strict=True)))
+        shown = self._shown(read, dict(zip(places, found, strict=True)))
         return [
             _with(CascadePrediction, answer, path=path, suspicion=float(suspicion))
-            for (answer, path), suspicion in zip(answers, suspicions, strict=True)
+            for (answer, path), suspicion in zip(shown, suspicions, strict=True)
         ]
 
     def certify(self, texts: Sequence[Text | Document]) -> list[CascadeCertificate]:
@@ -183,10 +181,10 @@ class Cascade:
         ``shown_label``.
         """
         read = documents(texts)
-        certificates = self.smoothed.certify(read)
+        proved = self.smoothed.certify(read)
         suspicions = self.suspicions(read)
         places = np.flatnonzero(self.suspected(suspicions)).tolist()
-        answers = self._shown(read, {place: certificates[place] for place in places})
+        shown = self._shown(read, {place: proved[place] for place in places})
         return [
             _with(
                 CascadeCertificate,
@@ -197,9 +195,7 @@ class Cascade:
                 suspicion=float(suspicion),
                 assumes=(*result.assumes, _ABOUT.format(result.label)),
             )
-            for result, (answer, path), suspicion in zip(
-                certificates, answers, suspicions, strict=True
-            )
+            for result, (answer, path), suspicion in zip(proved, shown, suspicions, strict=True)
         ]
 
     def _shown(
@@ -209,11 +205,9 @@ class Cascade:
         places = [place for place in range(len(texts)) if place not in smoothed]
         with blaming(places):
             plain = self.plain_predictions([texts[place] for place in places])
-        by_place = dict(zip(places, plain, strict=True))
-        return [
-            (smoothed[place], SMOOTHED) if place in smoothed else (by_place[place], PLAIN)
-            for place in range(len(texts))
-        ]
+        answers = {place: (answer, PLAIN) for place, answer in zip(places, plain, strict=True)}
+        answers |= {place: (answer, SMOOTHED) for place, answer in smoothed.items()}
+        return [answers[place] for place in range(len(texts))]
 
 
 def _with(kind: Any, result: Prediction | Certificate, **more: Any) -> Any:
