@@ -59,8 +59,8 @@ def section(figures: dict[str, Any]) -> str:
         f"`certify` on {TEXTS_A_CALL:,} texts a call: *first* in a new process, to which every "
         "word is new; *again*, the same texts once more. *command*: `ranmask certify --input "
         "--output` from a Parquet file to JSON lines, with start-up. Two processes each certify "
-        f"all of the texts. Best of three. Target: {figures['target']:,} news texts a second on two "
-        "cores.",
+        f"all of the texts. Best of three. Target: {figures['target']:,} news texts a second on "
+        "two cores.",
         "",
         "| model | texts | words a text | processes | first | again | command |",
         "|---|---|---:|---:|---:|---:|---:|",
