@@ -59,19 +59,25 @@ def distinct_radii(votes: Votes, families: Sequence[Family]) -> list[Radius]:
 
 
 def distinct_word_radii(
-    differences: Ints, distinct: Ints, places: Ints, words: Ints, bound: int = 1
+    differences: Ints,
+    distinct: Ints,
+    places: Ints,
+    words: Ints,
+    bound: int = 1,
+    reserve: int = 0,
 ) -> list[Radius]:
     """The largest number of word edits under which each text's label stays the only winner.
 
     ``differences`` are label minus rival for each distinct word, as for `exact.single_word_radii`.
     ``distinct``: how many of them each text has, where a blank counts as one.  ``places``: which
     of its text's distinct words stands at each position; ``words``: how many positions there are.
+    ``reserve``: what every lead must exceed.
     """
     if differences.size and int(differences.min()) < -bound:
         raise ValueError(f"a difference lies below -{bound}")
     if not len(differences):
         return [Radius(size) for size in words.tolist()]  # a single class: nothing to lose against
-    return _Texts(differences, distinct, places, words, bound).radii()
+    return _Texts(differences, distinct, places, words, bound, reserve).radii()
 
 
 def most_removed(differences: Ints, sizes: Ints, most: int) -> tuple[Ints, bool]:
@@ -153,7 +159,13 @@ class _Texts:
     """Several texts, of which each distinct word counts once, against all their rivals."""
 
     def __init__(
-        self, differences: Ints, distinct: Ints, places: Ints, words: Ints, bound: int
+        self,
+        differences: Ints,
+        distinct: Ints,
+        places: Ints,
+        words: Ints,
+        bound: int,
+        reserve: int,
     ) -> None:
         self._bound = bound
         self._words, self._distinct = words, distinct
@@ -162,7 +174,7 @@ class _Texts:
         self._word_at = places + self._starts[text_at]  # each position's distinct word
         self._text_of = np.repeat(np.arange(len(words)), distinct)  # of each distinct word
         self._sizes = np.bincount(self._word_at, minlength=differences.shape[1])
-        self._margins = np.add.reduceat(differences, self._starts, axis=1)
+        self._margins = np.add.reduceat(differences, self._starts, axis=1) - reserve
         self._gains = np.where(self._sizes > 0, np.maximum(differences, 0), 0)
         # What is taken out of each text against each rival, as far as it is known.
         self._gone = np.zeros(differences.shape, dtype=bool)

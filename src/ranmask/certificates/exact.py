@@ -112,18 +112,20 @@ def exact_radius(
     *,
     bound: int = 1,
     complete: bool = False,
+    reserve: int = 0,
     work: int = DEFAULT_WORK,
 ) -> Radius:
     """The largest number of changed words under which the label stays the only winner.
 
     ``differences`` are label minus rival for each copy, shape (rivals, sets), each at least
     ``-bound`` (1 for votes), and already lowered by whatever an untouched copy may move.
-    ``complete``: the family holds every set of that size exactly once.  Where the ``work`` of the
-    search is spent, a smaller radius that is still proved is returned, with ``tight=False``.
+    ``complete``: the family holds every set of that size exactly once.  ``reserve``: what every
+    lead must exceed.  Where the ``work`` of the search is spent, a smaller radius that is still
+    proved is returned, with ``tight=False``.
     """
     if differences.size and int(differences.min()) < -bound:
         raise ValueError(f"a difference lies below -{bound}")
-    margins = differences.sum(axis=1)
+    margins = differences.sum(axis=1) - reserve
     if len(margins) and int(margins.min()) <= 0:
         return Radius(None)
     answer = Radius(words)  # nothing to lose against: a single class
@@ -180,7 +182,7 @@ def single_word_radii(differences: Ints, words: Ints, bound: int = 1) -> list[Ra
     margins = np.add.reduceat(differences, starts, axis=1)
     order = dearest_first(differences, words, starts)
     proved = words_below(differences, order, margins, starts, bound)
-    return gathered(proved, margins, partial(_first_of_each, order, starts))
+    return gathered(proved, margins, partial(first_of_each, order, starts))
 
 
 def gathered(
@@ -244,7 +246,7 @@ def dearest_first(differences: Ints, words: Ints, starts: Ints) -> Ints:
     return order
 
 
-def _first_of_each(order: Ints, starts: Ints, rivals: Ints, sizes: Ints) -> list[int]:
+def first_of_each(order: Ints, starts: Ints, rivals: Ints, sizes: Ints) -> list[int]:
     """The first ``sizes`` words of each text in its rival's order, as rising positions in it."""
     texts = np.repeat(np.arange(len(sizes)), sizes)
     rank = np.arange(len(texts)) - np.repeat(np.cumsum(sizes) - sizes, sizes)

@@ -18,14 +18,13 @@ import numpy as np
 import numpy.typing as npt
 
 from ranmask.certificates.coverage import Ints
+from ranmask.certificates.readings import SCALE as SCALE
+from ranmask.certificates.readings import Readings, rivals_of
 from ranmask.errors import ClassifierError, OptionError
 
 Scores: TypeAlias = npt.NDArray[np.float64]
 Outputs: TypeAlias = Literal["scores", "logits", "approvals"]
 """Scores in [0, 1]; logits of one choice (softmax); or logits that judge each class by itself."""
-
-SCALE = 2**20
-"""Fixed-point scores are multiples of 1 / SCALE."""
 
 _OPPOSITE = 2 * math.isqrt(SCALE * SCALE // 2)  # of unit logits: those of label and rival, -1 to 1
 _FARTHEST = 4 * SCALE  # farther than any difference can move: used where a norm is zero
@@ -40,7 +39,8 @@ class Votes:
     that rounding in the model might turn.  ``points`` are the fixed-point scores that a score or
     logit ensemble adds up, None for votes; ``slack`` is how far the difference of two points of
     one copy may move.  No difference is larger than ``bound``, and ``attained`` is the largest that
-    a copy can reach.
+    a copy can reach.  ``readings``, of a model that reads the texts as they are, are added to the
+    sums; a vote is then worth ``bound`` points.
 
     Its sums have a row for each text.
     """
@@ -53,6 +53,7 @@ class Votes:
     slack: Ints
     bound: int
     attained: int
+    readings: Readings | None = None
 
     @cached_property
     def starts(self) -> Ints:
@@ -70,6 +71,10 @@ class Votes:
     @cached_property
     def totals(self) -> Ints:
         """What decides: votes, or sums of points, shape (texts, classes)."""
+        if self.readings is not None:
+            alone = replace(self, readings=None).totals
+            votes = self.bound if self.points is None else 1
+            return alone * votes + self.readings.points.sum(axis=1)
         if self.points is None:
             return self.counts
         return np.add.reduceat(self.points, self.starts, axis=0)
@@ -101,7 +106,8 @@ class Votes:
         """The average score of each class, shape (texts, classes); None for votes."""
         if self.points is None:
             return None
-        return self.totals / (SCALE * self.copies)[:, None]
+        read = 0 if self.readings is None else int(self.readings.bounds.sum())
+        return self.totals / (SCALE * self.copies + read)[:, None]
 
     def against(self, labels: Sequence[int]) -> Ints:
         """Votes of each class; uncertain ones are taken from the label, and given to every rival.
@@ -120,11 +126,14 @@ class Votes:
 
         As low as an untouched copy can make it.
         """
-        if self.points is None:
+        if self.points is None and self.readings is None:
             return vote_differences(self.best, self.uncertain, labels, self.classes, self.copies)
         label = np.repeat(labels, self.copies)
-        rivals = np.arange(self.classes - 1)[:, None]
-        rivals = rivals + (rivals >= label)  # all classes but the label, in their order
+        rivals = rivals_of(label, self.classes)
+        if self.points is None:
+            for_label = (self.best == label) & ~self.uncertain
+            against = (self.best == rivals) | self.uncertain
+            return self.bound * (for_label.astype(np.int64) - against)
         copies = np.arange(len(label))
         highest = self.points[copies, label] - self.slack
         lowest: Ints = np.maximum(highest - self.points[copies, rivals], -self.bound)
@@ -140,7 +149,14 @@ class Votes:
             uncertain=self.uncertain[start:end],
             points=None if self.points is None else self.points[start:end],
             slack=self.slack[start:end],
+            readings=self.readings and self.readings.part(first, last),
         )
+
+    def beside(self, readings: Readings) -> Votes:
+        """These votes, and what a reader said of the same texts."""
+        if self.points is None:
+            return replace(self, readings=readings, bound=SCALE, attained=SCALE)
+        return replace(self, readings=readings)
 
     def parts(self) -> Iterator[Votes]:
         """The same texts, so many at once that their differences fit the memory."""

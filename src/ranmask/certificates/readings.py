@@ -1,0 +1,121 @@
+"""What a model says of whole texts, and of segments of them, as integers.
+
+A *reader* is any model that reads a text as it is.  What it says of the whole text is one more
+copy, of weight ``B``; it may also read the text in 2, 4, 8, ... segments, each of its own weight.
+Segment ``i`` of ``T`` holds the words from ``round(h i / T)`` up to ``round(h (i + 1) / T)`` of
+``h``: borders depend on the number of words only, and those of ``T`` are among those of ``2 T``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+import numpy.typing as npt
+
+from ranmask.certificates.coverage import Ints
+
+SCALE = 2**20
+"""Fixed-point scores are multiples of 1 / SCALE."""
+
+
+@dataclass(frozen=True, eq=False)
+class Readings:
+    """What a reader said of several texts: weighted fixed-point scores, (texts, nodes, classes).
+
+    Nodes come level by level: the whole text, both halves, ...  ``levels`` says in how many
+    segments a text is read, ``bounds`` is the weight of each node, which no difference exceeds, and
+    ``slack`` how far a difference may move when the same words are read again.  A node of which
+    nothing was said has zeros.  ``heard``: whether there is an answer to the whole text (True where
+    nobody asked); ``repeatable``: whether the same text gets the same answer again.
+    """
+
+    points: Ints
+    bounds: Ints
+    slack: Ints
+    levels: tuple[int, ...]
+    heard: npt.NDArray[np.bool_]
+    repeatable: bool
+
+    @property
+    def reserve(self) -> int:
+        """The weight of the whole text, which every changed word costs; 0 where it is not read."""
+        return int(self.bounds[0]) if self.levels[0] == 1 else 0
+
+    @property
+    def segments(self) -> Readings | None:
+        """The same without the whole text; None where nothing else is read."""
+        if self.levels[0] != 1:
+            return self
+        if len(self.levels) == 1:
+            return None
+        return replace(
+            self,
+            points=self.points[:, 1:],
+            bounds=self.bounds[1:],
+            slack=self.slack[1:],
+            levels=self.levels[1:],
+        )
+
+    @property
+    def without_whole(self) -> Readings:
+        """The same, as if nothing had been said of the whole texts."""
+        if self.levels[0] != 1:
+            return self
+        points = self.points.copy()
+        points[:, 0] = 0
+        return replace(self, points=points)
+
+    def part(self, first: int, last: int) -> Readings:
+        """Those of the texts from ``first`` up to ``last``."""
+        return replace(self, points=self.points[first:last], heard=self.heard[first:last])
+
+    def differences(self, labels: Ints) -> Ints:
+        """Label minus rival, shape (rivals, texts, nodes): as low as a second reading makes it."""
+        texts, rivals = np.arange(len(labels)), rivals_of(labels, self.points.shape[2])
+        lead = self.points[texts, :, labels] - self.slack - self.points[texts, :, rivals]
+        lowest: Ints = np.maximum(lead, -self.bounds)
+        return lowest
+
+
+def rivals_of(labels: Ints, classes: int) -> Ints:
+    """All classes but the label, in their order, shape (rivals, labels)."""
+    rivals = np.arange(classes - 1)[:, None]
+    return rivals + (rivals >= labels)
+
+
+def levels_of(weights: Sequence[float]) -> tuple[int, ...]:
+    """In how many segments a text is read, where these are the weights of 1, 2, 4, ..."""
+    return tuple(2**place for place, weight in enumerate(weights) if weight)
+
+
+def segment_borders(words: Ints, pieces: int) -> Ints:
+    """Where the segments of texts of so many words begin; the last column is where they end."""
+    borders: Ints = (2 * words[:, None] * np.arange(pieces + 1) + pieces) // (2 * pieces)
+    return borders
+
+
+def read_scores(
+    scores: npt.NDArray[np.float64],
+    weights: Sequence[float],
+    *,
+    tolerance: float = 0.0,
+    repeatable: bool = False,
+) -> Readings:
+    """Readings from scores in [0, 1], shape (texts, nodes, classes); NaN where nothing was said.
+
+    ``tolerance`` is how far one score may move when the same words are read again.
+    """
+    levels = levels_of(weights)
+    of_nodes = np.repeat([float(weight) for weight in weights if weight], levels)
+    answered = ~np.isnan(scores).any(axis=2)
+    said = np.where(answered[:, :, None], scores, 0.0)
+    # Weighted and rounded once: the classifier is defined on these integers.
+    points = np.rint(said * of_nodes[:, None] * SCALE).astype(np.int64)
+    bounds = np.rint(of_nodes * SCALE).astype(np.int64)
+    slack = np.zeros_like(bounds)
+    if tolerance > 0:
+        slack = 2 * (np.floor(np.minimum(tolerance, 1.0) * bounds).astype(np.int64) + 1)
+    heard = answered[:, 0] if levels[0] == 1 else np.ones(len(scores), dtype=bool)
+    return Readings(points, bounds, slack, levels, heard, repeatable)
