@@ -55,10 +55,10 @@ def load(
         from ranmask.models.blend import Blend
 
         _check_plain_folder(folder_or_id, "a blend", others)
-        return Blend([_load_part(Path(folder_or_id), part, computed) for part in known.parts])
-    if known.kind == model_config.CASCADE:
+        return Blend([load_part(Path(folder_or_id), part, computed) for part in known.parts])
+    if known.kind in (model_config.CASCADE, model_config.PROTECTED):
         raise ModelError(
-            f"{folder_or_id!r} is a cascade of three models: load it with "
+            f"{folder_or_id!r} holds several models (kind {known.kind!r}): load it with "
             "ranmask.smoothing.store.load_classifier, or name the folder of one of its parts, "
             f"{', '.join(known.parts)}"
         )
@@ -77,8 +77,8 @@ def _check_plain_folder(folder: str, kind: str, refused: Mapping[str, str | None
         raise ModelError(f"{folder!r} is {kind} on the hub: download its folder first, and load it")
 
 
-def _load_part(folder: Path, part: str, computed: Mapping[str, str | None]) -> BaseClassifier:
-    """A part of a blend, that hides words as it was saved."""
+def load_part(folder: Path, part: str, computed: Mapping[str, str | None]) -> BaseClassifier:
+    """A model in a folder of several, that hides words as it was saved."""
     own = model_config.of_folder(folder / part)
     if own is None:
         raise ModelError(f"{str(folder)!r} has no part {part!r} with its {model_config.FILE_NAME}")
