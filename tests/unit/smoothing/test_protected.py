@@ -81,14 +81,14 @@ def test_saved_with_a_model_of_ranmasks_own(table, tmp_path):
     assert loaded.description()["options"] == protected.description()["options"]
     other = load_classifier(str(tmp_path / "m"), reader_weights=(1,), seed=3)
     assert other.options.reader_weights == (1,)
-    with pytest.raises(ModelError, match="ProtectedClassifier.from_pretrained"):
+    with pytest.raises(ModelError, match=r"ProtectedClassifier\.from_pretrained"):
         SmoothedClassifier.from_pretrained(str(tmp_path / "m"))
 
 
 def test_saved_with_a_function_or_a_pipeline(table, tmp_path):
     ProtectedClassifier.beside(table, Pipeline(), (2,)).save_pretrained(str(tmp_path / "p"))
     assert json.loads((tmp_path / "p/reader/reader.json").read_text())["kind"] == "given"
-    with pytest.raises(ModelError, match="reader=..."):
+    with pytest.raises(ModelError, match="give it again"):
         load_classifier(str(tmp_path / "p"))
     again = load_classifier(str(tmp_path / "p"), reader=Pipeline())
     assert again.options.reader_weights == (2,)
