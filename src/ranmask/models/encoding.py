@@ -3,7 +3,7 @@
 Guarantee: **a hidden word leaves no trace.**  A row is a function of the kept words, their
 positions and the number of words.  To that end
 
-* each word is tokenised by itself, once, and in one way (`splitting`); a hidden word stands for
+* each word is tokenised by itself, once, and in one way (`tokenizing`); a hidden word stands for
   exactly one token, whatever its own tokens are;
 * only the first `words_read` words are read, a number that does not depend on any word;
 * a kept word gives at most ``TOKENS_PER_WORD`` tokens of its first ``CHARACTERS_PER_WORD``
@@ -31,8 +31,7 @@ import numpy.typing as npt
 from ranmask.certificates.families import KeptSets
 from ranmask.errors import ModelError
 from ranmask.models.base import DrawnCopies, MaskedCopies
-from ranmask.models.special_tokens import Frame, frame_of
-from ranmask.models.splitting import split_one_way
+from ranmask.models.tokenizing import Frame, frame_of, split_one_way
 from ranmask.words import Document, Hiding
 
 Ids: TypeAlias = npt.NDArray[np.int64]
@@ -74,7 +73,7 @@ class WordEncoder:
     """Turns a text and its kept sets into token rows.
 
     Args:
-        tokenizer: A Hugging Face tokenizer.  Random splits are switched off in it (`splitting`).
+        tokenizer: A Hugging Face tokenizer.  Random splits are switched off in it (`tokenizing`).
         longest: The longest row that the model takes, in tokens.
         hide: ``mask`` or ``drop``.
         mask_token: Another token to stand for a hidden word than the tokenizer's own.

@@ -28,16 +28,15 @@ from ranmask.models.base import (
 )
 from ranmask.models.batching import Batch, RowCount, by_text, even_batches
 from ranmask.models.encoding import TokenRows, WordEncoder
-from ranmask.models.probes import Probes
-from ranmask.models.row_format import RowFormat
+from ranmask.models.numerics import Probes
+from ranmask.models.tokenizing import RowFormat
 from ranmask.words import Document, Hiding
 
 try:
     import torch
 
     from ranmask.models.first_row import first_row_model
-    from ranmask.models.gpu.scoring import PackedScorer
-    from ranmask.models.gpu.select import select
+    from ranmask.models.gpu.scoring import PackedScorer, select
     from ranmask.models.row_counts import ALONE, row_counts
 except ImportError as error:
     raise MissingDependencyError("PyTorch", "hf") from error

@@ -20,7 +20,7 @@ from ranmask.errors import DataError, MissingDependencyError, ModelError, Option
 from ranmask.models.base import MaskedCopies
 from ranmask.models.batching import Batch, batches
 from ranmask.models.encoding import WordEncoder
-from ranmask.models.row_format import RowFormat
+from ranmask.models.tokenizing import RowFormat
 from ranmask.results.files import writing
 from ranmask.training.masking import HiddenTokens, TokenMasking, Turn
 from ranmask.training.options import MlmOptions

@@ -19,7 +19,7 @@ import torch
 from ranmask.models.base import MaskedCopies
 from ranmask.models.encoding import Ids, WordEncoder
 from ranmask.models.gpu.packing import Packing, to_device
-from ranmask.models.special_tokens import Frame
+from ranmask.models.tokenizing import Frame
 
 FEW_COPIES = 64
 """A text of fewer is laid out faster together with others, on the host."""
