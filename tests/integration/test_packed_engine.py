@@ -164,7 +164,8 @@ class TestLayout:
     )
     def test_rows_of_the_table_are_rows_of_the_encoder(self, classifiers, name, hide, premise):
         packed, _ = classifiers(name, hide)
-        encoder = packed.encoder
+        encoder = copy.copy(packed.encoder)
+        encoder.first_position = 7
         random = np.random.default_rng(5)
         vocabulary = [*WORDS, "unbelievably", "re-redo", "!?!", "zzyzx"]
         copies = [
@@ -178,7 +179,7 @@ class TestLayout:
             )
             for words, keep in ((3, 1), (5, 4), (9, 2), (12, 3), (12, 5))
         ]
-        shared = SharedRows(spell(copies, encoder), encoder, 7, CPU)
+        shared = SharedRows(spell(copies, encoder), encoder, CPU)
         expected = encoder.rows_of_all(copies)
         lengths = np.concatenate([rows.lengths for rows in expected])
         assert (shared.lengths == lengths).all()

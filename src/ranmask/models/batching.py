@@ -2,7 +2,7 @@
 
 `batches` pads rows of similar length: for training, and where nothing is proved.  `even_batches`
 holds rows of one length, a multiple of a step.  Libraries that add up in one order for all such
-shapes give a row the same bits in any batch (`numerics.steady_rows`).
+shapes give a row the same bits in any batch (`numerics`).
 """
 
 from __future__ import annotations

@@ -31,7 +31,7 @@ import numpy.typing as npt
 from ranmask.certificates.families import KeptSets
 from ranmask.errors import ModelError
 from ranmask.models.base import DrawnCopies, MaskedCopies
-from ranmask.models.tokenizing import Frame, frame_of, split_one_way
+from ranmask.models.tokenizing import Frame, RowFormat, frame_of, split_one_way
 from ranmask.words import Document, Hiding
 
 Ids: TypeAlias = npt.NDArray[np.int64]
@@ -74,44 +74,33 @@ class WordEncoder:
 
     Args:
         tokenizer: A Hugging Face tokenizer.  Random splits are switched off in it (`tokenizing`).
-        longest: The longest row that the model takes, in tokens.
+        takes: The rows that the model takes.
         hide: ``mask`` or ``drop``.
         mask_token: Another token to stand for a hidden word than the tokenizer's own.
-        pad_id: The token that fills short rows up; the tokenizer's own by default.
-        types: Whether the model tells premise and hypothesis apart by token types.
     """
 
     def __init__(
-        self,
-        tokenizer: Any,
-        longest: int,
-        hide: Hiding,
-        mask_token: str | None = None,
-        *,
-        pad_id: int | None = None,
-        types: bool = True,
+        self, tokenizer: Any, takes: RowFormat, hide: Hiding, mask_token: str | None = None
     ) -> None:
         split_one_way(tokenizer)
         self.tokenizer = tokenizer
-        self.longest = longest
+        self.longest, self.pad_id, self.types = takes.longest, takes.pad_id, takes.types
+        self.first_position = takes.first_position
         self.hide = hide
         self.mask_token = mask_token
         self.mask_id = _mask_id(tokenizer, mask_token)
-        self.types = types
-        pad = tokenizer.pad_token_id if pad_id is None else pad_id
-        self.pad_id = 0 if pad is None else int(pad)
         unknown = tokenizer.unk_token_id
         self._unknown = self.pad_id if unknown is None else int(unknown)
         self._special = set(tokenizer.all_special_ids) - {self._unknown}
         # Tokens that never stand for a word of a text; what is unknown does.
         self.wordless_ids = sorted({*self._special, self.mask_id, self.pad_id})
         self._single, _ = frame_of(tokenizer)
-        self._most_premise_tokens = longest // 2
+        self._most_premise_tokens = self.longest // 2
         self._pair: tuple[Frame, tuple[int, ...]] | None = None
         self._known: dict[str, tuple[int, ...]] = {}
         self._known_sets: dict[_WordSet, tuple[Ids, Ids]] = {}
         if self.longest < len(self._single.before) + len(self._single.after) + 1:
-            raise ModelError(f"the model takes rows of {longest} tokens only: no word fits in")
+            raise ModelError(f"the model takes rows of {self.longest} tokens only: no word fits in")
 
     def words_read(self, document: Document) -> int:
         """How many words fit when each is one token; nothing of the words themselves counts."""

@@ -14,10 +14,10 @@ import numpy as np
 import numpy.typing as npt
 
 from ranmask.errors import ClassifierError
-from ranmask.models import numerics
 from ranmask.models.base import DrawnCopies, MaskedCopies, Scores, WrappedClassifier
 from ranmask.models.batching import by_text
 from ranmask.models.encoding import WordEncoder
+from ranmask.models.numerics import Probes
 from ranmask.words import Hiding
 
 if TYPE_CHECKING:
@@ -48,7 +48,7 @@ class MixedPrecisionClassifier(WrappedClassifier):
       Neither is it by the returned row, whose lead is more than ``d + t > t``.
 
     Therefore votes may be counted with the exact model's tolerance.  That ``d`` is a bound is an
-    assumption, as it is for ``t``: it is measured (`numerics.measure_difference`), and every copy
+    assumption, as it is for ``t``: it is measured (`Probes.difference`), and every copy
     that both models compute is held against it; once one is beyond it, nothing is scored any more.
     Nothing else of a row is right: sums of scores would mix two precisions, so ``votes_only`` is
     True.
@@ -85,12 +85,9 @@ class MixedPrecisionClassifier(WrappedClassifier):
     def difference(self) -> float:
         """How far a difference of two outputs may lie between the models; measured once."""
         if self._difference is None:
-            self._difference = numerics.measure_difference(
-                self.fast.raw_rows,
-                self.exact.score_rows,
-                self.encoder,
-                self.fast.epsilon,
-                self.exact.batch_tokens,
+            probes = Probes(self.encoder, self.exact.batch_tokens)
+            self._difference = probes.difference(
+                self.fast.raw_rows, self.exact.score_rows, self.fast.epsilon
             )
         return self._difference
 

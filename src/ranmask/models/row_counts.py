@@ -1,6 +1,6 @@
 """Batch sizes in which a model may give a row the same bits whatever else is in the batch.
 
-To be tried cheapest first (`numerics.steady_rows`).  On a CPU the last resort is one row a batch.
+To be tried cheapest first (`numerics`).  On a CPU the last resort is one row a batch.
 """
 
 from __future__ import annotations

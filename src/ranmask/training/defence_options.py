@@ -12,12 +12,16 @@ Norm: TypeAlias = Literal["l2", "linf"]
 Flips: TypeAlias = Literal["words", "synonyms"]
 
 
+class _DefenceOptions(Checked):
+    GROUP: ClassVar[str] = "Defences"
+    name: ClassVar[str]
+
+
 @dataclass(frozen=True)
-class AscentOptions(Checked):
+class AscentOptions(_DefenceOptions):
     """Gradient ascent in a ball around the embeddings of a text."""
 
-    KIND: ClassVar[str] = "freelb"
-    GROUP: ClassVar[str] = "Defences"
+    name = "freelb"
 
     steps: Annotated[int, Option("Steps of ascent.", least=1)] = 3
     step_size: Annotated[float, Option("Length of a step.", least=0)] = 0.3
@@ -30,28 +34,26 @@ class AscentOptions(Checked):
 class PgdOptions(AscentOptions):
     """As many steps as the tables of the paper have."""
 
-    KIND: ClassVar[str] = "pgd"
+    name = "pgd"
 
     steps: Annotated[int, Option("Steps of ascent.", least=1)] = 10
 
 
 @dataclass(eq=False, kw_only=True)
-class HotFlipOptions(Checked):
+class HotFlipOptions(_DefenceOptions):
     """Which words are flipped, and to what."""
 
-    KIND: ClassVar[str] = "hotflip"
-    GROUP: ClassVar[str] = "Defences"
+    name = "hotflip"
 
     change_rate: Annotated[float, Option("Share of words to flip.", least=0, most=1)] = 0.2
     flips: Annotated[Flips, Option("Flip to any words or to synonyms.")] = "words"
 
 
 @dataclass(eq=False, kw_only=True)
-class DneOptions(Checked):
+class DneOptions(_DefenceOptions):
     """Ascent on the weights of mixtures of synonyms."""
 
-    KIND: ClassVar[str] = "dne"
-    GROUP: ClassVar[str] = "Defences"
+    name = "dne"
 
     steps: Annotated[int, Option("Steps of ascent.", least=0)] = 3
     step_size: Annotated[float, Option("Length of a step.", least=0)] = 1.0
@@ -61,11 +63,10 @@ class DneOptions(Checked):
 
 
 @dataclass(eq=False, kw_only=True)
-class SaferOptions(Checked):
+class SaferOptions(_DefenceOptions):
     """Random synonyms in the place of words."""
 
-    KIND: ClassVar[str] = "safer"
-    GROUP: ClassVar[str] = "Defences"
+    name = "safer"
 
     set_size: Annotated[int, Option("Most words that take turns in a word's place.", least=1)] = (
         SYNONYM_SET_SIZE
@@ -73,11 +74,10 @@ class SaferOptions(Checked):
 
 
 @dataclass(frozen=True)
-class AugmentOptions(Checked):
+class AugmentOptions(_DefenceOptions):
     """Which training texts are attacked, and how."""
 
-    KIND: ClassVar[str] = "augment"
-    GROUP: ClassVar[str] = "Defences"
+    name = "augment"
 
     attacked: Annotated[
         tuple[str, ...],
@@ -90,7 +90,7 @@ class AugmentOptions(Checked):
     share: Annotated[str, Option("Share of the rows to attack.")] = "1/2"
 
 
-DEFENCES: tuple[type[Checked], ...] = (
+DEFENCES: tuple[type[_DefenceOptions], ...] = (
     *(AscentOptions, PgdOptions, HotFlipOptions),
     *(DneOptions, SaferOptions, AugmentOptions),
 )

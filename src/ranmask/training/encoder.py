@@ -1,7 +1,7 @@
 """Training an encoder to be smoothed: `train_encoder`.
 
-Masked training, then vote training from its best checkpoint.  Ours is what is fed in (`masking`,
-`collation`), what is minimised (`losses`), and what "best" means: certified accuracy on validation.
+Masked training, then vote training from its best checkpoint.  Ours is what is fed in (`masking`),
+what is minimised (`losses`), and what "best" means: certified accuracy on validation.
 """
 
 from __future__ import annotations
@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any
 from ranmask.errors import DataError, MissingDependencyError, OptionError
 from ranmask.metrics import CertifiedSummary
 from ranmask.smoothing.interface import CertifiedClassifier
-from ranmask.training.defence import Defence
 from ranmask.training.evaluating import certified_score, certified_summary, figures
 from ranmask.training.masking import MaskingPlan, Turn
 from ranmask.training.options import TrainingOptions
@@ -22,15 +21,17 @@ from ranmask.training.records import Report, RunFolder, check_corpora, descripti
 from ranmask.words import Document, documents
 
 try:
+    import numpy as np
     import torch
     import transformers
     from torch.nn import functional
 
     from ranmask.models import hub, pair_head
+    from ranmask.models.base import MaskedCopies
+    from ranmask.models.batching import batches
     from ranmask.models.huggingface import HuggingFaceClassifier
     from ranmask.training import compact, losses, processes
-    from ranmask.training.collation import Collator
-    from ranmask.training.step import Step
+    from ranmask.training.defence import Defence, Step
     from ranmask.training.trainer import Phase, train_phase
 except ImportError as error:
     raise MissingDependencyError("PyTorch, transformers or accelerate", "train") from error
@@ -40,6 +41,9 @@ if TYPE_CHECKING:
 
 _KIND = "AutoModelForSequenceClassification"
 _VOTES = "votes"
+_PARTS = 6  # most forward passes a step: more waste less padding, and take more launches
+_GPU_ROWS = 64  # fewer rows keep a GPU waiting for the next launch
+_NO_LIMIT = 1 << 40
 
 
 def train_encoder(
@@ -173,6 +177,57 @@ def phases(options: TrainingOptions) -> list[Phase]:
         learning_rate=options.vote_learning_rate or rate,
     )
     return [phase for phase in (masked, votes) if phase.epochs]
+
+
+@dataclass(frozen=True, eq=False)
+class Collator:
+    """Builds the batch of a training step.
+
+    A batch holds ``parts`` (inputs of the model's forward) with their ``bodies`` (where a row holds
+    the text itself, and not its premise), and for the rows of all parts in their order ``text``
+    and ``copy``; for each text its ``classes`` (not ``labels``: the trainer must not count them),
+    ``present``, ``met`` and ``words_per_copy``, as `losses` takes them; and a ``seed``.
+    """
+
+    base: HuggingFaceClassifier
+    documents: Sequence[Document]
+    labels: Sequence[int]
+    plan: MaskingPlan
+    target_words: int
+    defence: Defence
+    on_gpu: bool = False
+
+    def __call__(self, turns: Sequence[Turn]) -> dict[str, Any]:
+        """The batch of these texts' turns."""
+        draws, rows = [], []
+        for turn in turns:
+            document = self.defence.reads(self.documents[turn.row], self.plan.text_seed(turn))
+            words = self.base.words_read(document)
+            draw = self.plan.draw(words, turn)
+            draws.append(draw)
+            rows.append(self.base.encoder.rows(MaskedCopies(document, words, draw.sets)))
+        sizes = np.array([len(draw.sets) for draw in draws])
+        least_rows = max(_GPU_ROWS if self.on_gpu else 1, -(-int(sizes.sum()) // _PARTS))
+        pad_id = self.base.encoder.pad_id
+        plan = list(batches(rows, tokens=_NO_LIMIT, least_rows=least_rows, pad_id=pad_id))
+        order = np.concatenate([batch.places for batch in plan])
+        text = np.repeat(np.arange(len(turns)), sizes)
+        copy = np.arange(len(text)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+        starts = torch.tensor([of_text.first_body_place for of_text in rows])[text]
+        met = [[draw.met(changed) for changed in range(self.target_words + 1)] for draw in draws]
+        return {
+            "parts": [self.base.inputs(batch) for batch in plan],
+            "bodies": [
+                torch.arange(batch.ids.shape[1]) >= starts[batch.places][:, None] for batch in plan
+            ],
+            "text": torch.from_numpy(text[order]),
+            "copy": torch.from_numpy(copy[order]),
+            "classes": torch.tensor([self.labels[turn.row] for turn in turns]),
+            "present": torch.from_numpy(np.arange(sizes.max()) < sizes[:, None]),
+            "met": torch.tensor(met),
+            "words_per_copy": torch.tensor([draw.words_per_copy for draw in draws]),
+            "seed": torch.tensor(self.plan.step_seed(turns[0])),
+        }
 
 
 @dataclass(frozen=True, eq=False)

@@ -196,18 +196,14 @@ class TrainingOptions(Checked):
         }
 
     def settled(self, parameters: int) -> TrainingOptions:
-        """These options with the learning rate filled in, for an encoder of so many parameters."""
+        """These options with the learning rate filled in, for an encoder of so many parameters.
+
+        The paper's for one of BERT-base's size; a small one learns nothing with that from a few
+        thousand texts (docs/training.md).
+        """
         if self.learning_rate is not None:
             return self
-        return replace(self, learning_rate=default_learning_rate(parameters))
-
-
-def default_learning_rate(parameters: int) -> float:
-    """The peak for an encoder of so many parameters: the paper's for one of BERT-base's size.
-
-    A small one learns nothing with that from a few thousand texts (docs/training.md).
-    """
-    return _LARGE_RATE if parameters >= _LARGE else _SMALL_RATE
+        return replace(self, learning_rate=_LARGE_RATE if parameters >= _LARGE else _SMALL_RATE)
 
 
 # What a word table's options are where they are not given: with a target, and for accuracy alone.

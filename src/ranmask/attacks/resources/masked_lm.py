@@ -41,7 +41,7 @@ class MaskedLM(Checkpoint):
         self, model: Any, tokenizer: Any, *, source: str | None = None, longest: int | None = None
     ) -> None:
         super().__init__(model, tokenizer, source=source, longest=longest)
-        self._encoder = WordEncoder(tokenizer, self.longest, "mask")
+        self._encoder = WordEncoder(tokenizer, self._takes, "mask")
         names = {int(place): str(token) for token, place in tokenizer.get_vocab().items()}
         self._known = sorted(names)
         self._names = [names[place] for place in self._known]

@@ -17,7 +17,6 @@ import numpy as np
 import torch
 
 from ranmask.errors import ClassifierError, ModelError
-from ranmask.models import numerics
 from ranmask.models.base import MaskedCopies, Scores
 from ranmask.models.batching import Batch, by_text
 from ranmask.models.encoding import Ids, TokenRows, WordEncoder
@@ -26,6 +25,7 @@ from ranmask.models.gpu.layout import FEW_COPIES, SharedRows, SpeltText, spell
 from ranmask.models.gpu.packing import Packing, cut, pack, to_device
 from ranmask.models.gpu.weights import encoder_parts
 from ranmask.models.hub import first_line
+from ranmask.models.numerics import SAME_LIMIT, Probes, relative_difference
 
 _COARSE_STEPS = 32  # of a smaller dtype's rounding, by which its logits may differ
 _TEXTS_AT_ONCE = 16  # tokenised together: few, so that the device soon has work
@@ -37,29 +37,20 @@ _Begin: TypeAlias = Callable[[Packing], tuple[Start, torch.Tensor | None]]
 class PackedScorer:
     """Logits of copies and token rows, not checked to be finite.
 
-    Args:
-        model: A model whose structure `weights` knows.
-        operations: What computes it.
-        encoder: What makes token rows.
-        first_position: The position that the model gives to a row's first token.
-        tokens: Most tokens of a batch.
+    ``model`` is one whose structure `weights` knows; a batch has at most so many ``tokens``.
     """
 
     def __init__(
-        self,
-        model: Any,
-        operations: TorchOperations,
-        encoder: WordEncoder,
-        first_position: int,
-        tokens: int,
+        self, model: Any, operations: TorchOperations, encoder: WordEncoder, tokens: int
     ) -> None:
         self._model = PackedEncoder(encoder_parts(model), operations)
-        self._given = operations, encoder, first_position, tokens
-        _, self._encoder, self._first_position, self._tokens = self._given
+        self._operations = operations
+        self._encoder = encoder
+        self._tokens = tokens
 
     def for_model(self, model: Any) -> PackedScorer:
         """The same for a copy of the model, in another dtype or on another device."""
-        return PackedScorer(model, *self._given)
+        return PackedScorer(model, self._operations, self._encoder, self._tokens)
 
     def score(self, copies: Sequence[MaskedCopies]) -> Scores:
         """Logits of all copies of all texts, in their order."""
@@ -121,7 +112,7 @@ class PackedScorer:
             yield numbers, self._of_shared(texts)
 
     def _of_shared(self, texts: Sequence[SpeltText]) -> torch.Tensor:
-        rows = SharedRows(texts, self._encoder, self._first_position, self._model.device)
+        rows = SharedRows(texts, self._encoder, self._model.device)
         start = self._model.start(rows.tokens, rows.positions, rows.types)
         return self._all(rows.lengths, self._tokens, lambda packing: (start, rows.index(packing)))
 
@@ -131,7 +122,7 @@ class PackedScorer:
             column = np.arange(text.ids.shape[1])
             used = column < text.lengths[:, None]
             types = np.where(column < text.first_body_place, 0, text.body_type)
-            positions = text.positions[used] + self._first_position
+            positions = text.positions[used] + self._encoder.first_position
             flat.append([text.ids[used], positions, np.broadcast_to(types, used.shape)[used]])
         lengths = np.concatenate([text.lengths for text in rows])
         columns, first = to_device(
@@ -168,46 +159,37 @@ def select(
     model: Any,
     exact: Any,
     run: Callable[[Any, Batch], Scores],
-    encoder: WordEncoder,
-    first_position: int,
-    tokens: int,
+    random: Probes,
 ) -> tuple[PackedScorer | None, list[str]]:
     """The fastest scorer for ``model`` whose logits are the model's own; and why others are not.
 
     Compared in single precision, where rounding hides nothing: ``exact`` is the same model in it.
     In the model's own dtype only coarse errors would show, and are looked for.
 
-    Args:
-        model: The model, on the device and in the dtype to run in.
-        exact: The same in float32, on the same device.
-        run: Logits of a batch by a model's own forward.
-        encoder: What makes token rows for the model.
-        first_position: The position that the model gives to a row's first token.
-        tokens: Most tokens of a batch.
+    ``run``: logits of a batch by a model's own forward; ``random``: what they are compared on.
     """
     try:
         encoder_parts(model)
     except ModelError as error:
         return None, [str(error)]
-    random = numerics.Probes(encoder)
     kinds, copies = random.all_kinds(), random.copies()
-    probes = [kinds, [kinds[0], random.longest()], [encoder.rows(copies)]]
-    own = [numerics.padded_logits(partial(run, exact), rows, encoder) for rows in probes]
+    probes = [kinds, [kinds[0], random.longest()], [random.encoder.rows(copies)]]
+    own = [random.padded_logits(partial(run, exact), rows) for rows in probes]
 
     def build(model: Any, operations: TorchOperations, limit: float) -> PackedScorer:
-        scorer = PackedScorer(model, operations, encoder, first_position, tokens)
+        scorer = PackedScorer(model, operations, random.encoder, random.tokens)
         found = [*map(scorer.score_rows, probes), scorer.score([copies])]
         for logits, expected in zip(found, [*own, own[-1]], strict=True):
-            difference = numerics.relative_difference(logits, expected)
+            difference = relative_difference(logits, expected)
             if not difference <= limit:  # nan is not
                 raise ModelError(f"it moves logits by {difference:.1e} of their size")
         return scorer
 
-    coarse = max(numerics.SAME_LIMIT, _COARSE_STEPS * torch.finfo(model.dtype).eps)
+    coarse = max(SAME_LIMIT, _COARSE_STEPS * torch.finfo(model.dtype).eps)
     complaints: list[str] = []
     for operations in _operations(model.device):
         try:
-            build(exact, operations, numerics.SAME_LIMIT)
+            build(exact, operations, SAME_LIMIT)
             return build(model, operations, coarse), complaints
         except Exception as error:  # whatever a compiler or a driver raises: the next may work
             name = type(operations).__name__

@@ -19,11 +19,10 @@ from torch.nn import functional
 
 from ranmask.attacks.resources.neighbours import NeighbourTable
 from ranmask.models.huggingface import HuggingFaceClassifier
-from ranmask.training.defence import Defence
+from ranmask.training.defence import Defence, Step
 from ranmask.training.defence_options import DneOptions
+from ranmask.training.defences.hotflip import WordTokens
 from ranmask.training.defences.perturbation import TINY, leaves
-from ranmask.training.defences.word_tokens import WordTokens
-from ranmask.training.step import Step
 
 
 @dataclass(eq=False)
@@ -38,7 +37,6 @@ class Dne(DneOptions, Defence):
     """
 
     neighbours: NeighbourTable
-    name = "dne"
     _tokens: WordTokens = field(init=False, repr=False)
     _others: Tensor = field(init=False, repr=False)
 

@@ -13,9 +13,8 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from ranmask.training.defence import Defence
+from ranmask.training.defence import Defence, Step
 from ranmask.training.defence_options import AscentOptions, PgdOptions
-from ranmask.training.step import Step
 
 TINY = 1e-12
 """A gradient this small points nowhere."""
@@ -78,8 +77,6 @@ class Pgd(PgdOptions, Perturbation):
     Costs ``steps + 1`` passes forward and back.  The tables of the paper have ten steps.
     """
 
-    name = "pgd"
-
     def loss(self, step: Step) -> Tensor:
         shifts = self.start(step)
         for _ in range(self.steps):
@@ -97,8 +94,6 @@ class FreeLb(Perturbation):
     One pass back serves twice: its gradients of the weights add up over the points, and its
     gradient of the shift is the next step of the ascent.
     """
-
-    name = "freelb"
 
     def loss(self, step: Step) -> Tensor:
         shifts = leaves(self.start(step))
