@@ -130,7 +130,7 @@ class WordEncoder:
         words = self._tokenise(copies)
         visible = [(text.document.premise, text.kept.shape[1]) for text in copies]
         return [
-            self._lay_out(
+            self.lay_out(
                 words[start:stop],
                 [text.kept for text in copies[start:stop]],
                 self._frame(copies[start].document.premise),
@@ -159,15 +159,11 @@ class WordEncoder:
         """The tokens of words that do not begin a text, all of them."""
         return self._plain_ids([f" {word}" for word in words])
 
-    def lay_out(self, words: Sequence[tuple[int, ...]], kept: KeptSets) -> TokenRows:
-        """Rows of a single text for words whose tokens are known."""
-        return self._lay_out([words], [kept], self._single)
-
-    def _lay_out(
+    def lay_out(
         self,
         texts: Sequence[Sequence[tuple[int, ...]]],
         kept_sets: Sequence[KeptSets],
-        frame: Frame,
+        frame: Frame | None = None,
     ) -> TokenRows:
         """Rows of the copies of texts, each a list of words' tokens with kept sets of its own."""
         kept = np.concatenate(kept_sets)
@@ -175,10 +171,9 @@ class WordEncoder:
         repeats = [len(sets) for sets in kept_sets]
         # Of each copy: where the words of its text begin among all words.
         first_words = np.repeat(np.cumsum(counts) - counts, repeats)[:, None]
-        words = [ids for text in texts for ids in text]
-        return self._place(
-            _flat(words), first_words + kept, kept, np.repeat(counts, repeats), frame
-        )
+        words = _flat([ids for text in texts for ids in text])
+        counts = np.repeat(counts, repeats)
+        return self._place(words, first_words + kept, kept, counts, frame or self._single)
 
     def _choose(self, texts: Sequence[DrawnCopies], frame: Frame) -> TokenRows:
         """Rows of texts with as many words."""

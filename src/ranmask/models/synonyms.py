@@ -49,38 +49,32 @@ _CACHED_WORDS = 20_000
 
 @dataclass(frozen=True)
 class Spelling:
-    """A word as the table's word ``key``, its case, and the punctuation around it."""
+    """A word as the table's word ``key``, and the punctuation around it.
+
+    ``cases`` are those that it is in: "A" is Capitalised and UPPER.
+    """
 
     before: str
     key: str
-    case: int
+    cases: tuple[int, ...]
     after: str
-    also: tuple[int, ...] = ()
-    """Other cases that the word is in as well: "A" is Capitalised and UPPER."""
 
     @classmethod
     def of(cls, word: str) -> Spelling | None:
         """None where no case and punctuation around a lower-case word give this word."""
         start, end = 0, len(word)
-        while start < end and _is_punctuation(word[start]):
+        while start < end and unicodedata.category(word[start])[0] in "PS":
             start += 1
-        while end > start and _is_punctuation(word[end - 1]):
+        while end > start and unicodedata.category(word[end - 1])[0] in "PS":
             end -= 1
         core = word[start:end]
         key = core.lower()
-        cases = [case for case in range(3) if core == _in_case(key, case)]
-        if not cases:
-            return None
-        return cls(word[:start], key, cases[0], word[end:], tuple(cases[1:]))
+        cases = tuple(case for case in range(3) if core == _in_case(key, case))
+        return cls(word[:start], key, cases, word[end:]) if cases else None
 
-    def like(self, key: str) -> str:
-        """Another word of the table, spelt as this one is."""
-        return self.before + _in_case(key, self.case) + self.after
-
-    def all_like(self, key: str) -> tuple[str, ...]:
-        """Another word in every case that this one is in, with its punctuation."""
-        cases = (self.case, *self.also)
-        return tuple(self.before + _in_case(key, case) + self.after for case in cases)
+    def like(self, key: str) -> tuple[str, ...]:
+        """Another word of the table in every case that this one is in, with its punctuation."""
+        return tuple(self.before + _in_case(key, case) + self.after for case in self.cases)
 
 
 def _in_case(word: str, case: int) -> str:
@@ -88,10 +82,6 @@ def _in_case(word: str, case: int) -> str:
     if case == 0:
         return word
     return word[:1].upper() + word[1:] if case == 1 else word.upper()
-
-
-def _is_punctuation(character: str) -> bool:
-    return unicodedata.category(character)[0] in "PS"
 
 
 def _found_again(word: str) -> bool:
@@ -103,9 +93,9 @@ def _found_again(word: str) -> bool:
     for case in range(3):
         shown = _in_case(word, case)
         spelling = Spelling.of(shown)
-        if shown.split() != [shown] or spelling is None or spelling.before or spelling.after:
+        if shown.split() != [shown] or spelling is None:
             return False
-        if spelling.key != word:
+        if (spelling.before, spelling.key, spelling.after) != ("", word, ""):
             return False
     return True
 
@@ -161,7 +151,7 @@ class SynonymSets:
         spelling = Spelling.of(word)
         if spelling is not None:
             for other in self._listed.get(spelling.key, ()):
-                found += spelling.all_like(other)
+                found += spelling.like(other)
         # Two words cannot take the place of one.
         return (word, *dict.fromkeys(one for one in found if one.split() == [one] != [word]))
 
@@ -173,7 +163,7 @@ class SynonymSets:
             if spelling is None or spelling.key not in self._graph:
                 known = (word,)
             else:
-                known = tuple(map(spelling.like, self._nearest(spelling.key)))
+                known = tuple(spelling.like(near)[0] for near in self._nearest(spelling.key))
             _keep(self._perturbations, word, known)
         return known
 

@@ -65,15 +65,10 @@ def train_encoder(
 
     Started by ``torchrun``, all processes train one model, and the first one writes it.
 
-    Args:
-        base: Folder or hub id of an encoder, with or without a classification head.
-        train: What it learns from.
-        validation: What the best checkpoint is chosen by; its labels are those of ``train``.
-        output: The folder to write.
-        options: How it is trained.
-        defence: What training does against attacks besides masking; nothing by default.
-        report: Called with every line of the log.
-        device: ``cpu`` keeps it off a GPU.
+    ``base``: the folder or hub id of an encoder, with or without a classification head.
+    ``validation`` has the labels of ``train``; the best checkpoint is chosen by it.  ``defence``:
+    what is done against attacks besides masking.  ``report`` is called with every line of the log;
+    ``device="cpu"`` keeps it off a GPU.
     """
     defence = defence or Defence()
     check_corpora(train, validation)
@@ -118,23 +113,17 @@ def train_encoder(
 
     for phase in phases(options)[done:]:
         votes = phase.name == _VOTES
+        copies, ramp = (options.vote_copies, 0.0) if votes else (options.copies, options.ramp)
         plan = MaskingPlan(
-            options.retentions,
-            options.family,
-            options.vote_copies if votes else options.copies,
-            0.0 if votes else options.ramp,
-            options.seed,
-            phase.number,
+            options.retentions, options.family, copies, ramp, options.seed, phase.number
         )
+        collate = Collator(
+            learner, texts, train.labels, plan, options.target_words, defence, on_gpu
+        )
+        names, kind = train.label_names, options.class_weights
+        weights = losses.class_weights(train.labels, len(names), kind)
         objective = CertifiedClassification(
-            learner,
-            options,
-            defence,
-            votes,
-            train.label_names,
-            losses.class_weights(train.labels, len(train.label_names), options.class_weights),
-            Collator(learner, texts, train.labels, plan, options.target_words, defence, on_gpu),
-            measure,
+            learner, options, defence, votes, names, weights, collate, measure
         )
         model = train_phase(
             phase, learner.model, tokenizer, objective, len(texts), run, options, on_gpu=on_gpu
@@ -163,19 +152,10 @@ def train_encoder(
 
 def phases(options: TrainingOptions) -> list[Phase]:
     """Masked training (or plain, where no word is hidden) and vote training, as asked for."""
-    rate = options.learning_rate
-    masked = Phase(
-        name="masked" if options.hides_words else "plain",
-        epochs=options.epochs,
-        learning_rate=rate,
-        patience=options.patience,
-    )
-    votes = Phase(
-        name=_VOTES,
-        number=1,
-        epochs=options.vote_epochs,
-        learning_rate=options.vote_learning_rate or rate,
-    )
+    rate, vote_rate = options.learning_rate, options.vote_learning_rate
+    name = "masked" if options.hides_words else "plain"
+    masked = Phase(name, options.epochs, rate, patience=options.patience)
+    votes = Phase(_VOTES, options.vote_epochs, vote_rate or rate, number=1)
     return [phase for phase in (masked, votes) if phase.epochs]
 
 
@@ -250,15 +230,12 @@ class CertifiedClassification:
         self, model: Any, batch: Any, backward: Callable[[torch.Tensor], None]
     ) -> torch.Tensor:
         """The loss of a batch, as the defence computes it."""
-        step = Step(
-            model,
-            self.base,
-            batch["parts"],
-            batch["bodies"],
-            lambda logits: self._plain_loss(logits, batch),
-            backward,
-            int(batch["seed"]),
-        )
+
+        def plain_loss(logits: torch.Tensor) -> torch.Tensor:
+            return self._plain_loss(logits, batch)
+
+        parts, bodies, seed = batch["parts"], batch["bodies"], int(batch["seed"])
+        step = Step(model, self.base, parts, bodies, plain_loss, backward, seed)
         return self.defence.loss(step)
 
     def _plain_loss(self, logits: torch.Tensor, batch: Any) -> torch.Tensor:
@@ -333,6 +310,3 @@ def _new_model(
     if options.pair_head:
         model = pair_head.with_pair_head(model, tokenizer)
     return model, tokenizer
-
-
-__all__ = ["train_encoder"]

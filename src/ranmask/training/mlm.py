@@ -88,14 +88,8 @@ def train_mlm(
     run.begin()
 
     if not finished:
-        phase = Phase(
-            name=_PHASE,
-            epochs=options.epochs,
-            learning_rate=options.learning_rate,
-            warmup=options.warmup,
-            best="validation_loss",
-            smaller_is_better=True,
-        )
+        how: dict[str, Any] = {"best": "validation_loss", "smaller_is_better": True}
+        phase = Phase(_PHASE, options.epochs, options.learning_rate, warmup=options.warmup, **how)
         model = train_phase(
             phase, model, tokenizer, objective, len(texts), run, options, on_gpu=on_gpu
         )
@@ -141,7 +135,6 @@ class HidingCollator:
         tokenizer: Any,
         documents: Sequence[Document],
         options: MlmOptions,
-        *,
         held_out: bool = False,
     ) -> None:
         takes = RowFormat.of(model, tokenizer)
@@ -236,6 +229,3 @@ class HiddenTokenLoss:
             )
         measured = {"texts": self.rows, "tokens": tokens, "validation_loss": mean}
         return {**measured, "perplexity": math.exp(mean)}
-
-
-__all__ = ["train_mlm"]

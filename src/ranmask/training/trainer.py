@@ -11,7 +11,7 @@ import os
 import time
 import warnings
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -27,7 +27,7 @@ from ranmask.training.records import COMPLETE, RunFolder
 _GPU_WORKERS = 8
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class Phase:
     """One run of the Trainer.
 
@@ -40,6 +40,7 @@ class Phase:
     name: str
     epochs: int
     learning_rate: float | None
+    _: KW_ONLY
     number: int = 0
     patience: int | None = None
     warmup: float = 0.06
