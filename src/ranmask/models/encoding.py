@@ -70,13 +70,10 @@ class TokenRows:
 
 
 class WordEncoder:
-    """Turns a text and its kept sets into token rows.
+    """Turns a text and its kept sets into token rows, as a model ``takes`` them.
 
-    Args:
-        tokenizer: A Hugging Face tokenizer.  Random splits are switched off in it (`tokenizing`).
-        takes: The rows that the model takes.
-        hide: ``mask`` or ``drop``.
-        mask_token: Another token to stand for a hidden word than the tokenizer's own.
+    Random splits are switched off in the tokenizer.  ``mask_token``: another token to stand for a
+    hidden word than the tokenizer's own.
     """
 
     def __init__(
@@ -139,10 +136,9 @@ class WordEncoder:
         ]
 
     def rows_of_drawn(self, texts: Sequence[DrawnCopies]) -> list[TokenRows]:
-        """Token rows of random copies of texts, in their order: all words are visible.
+        """The rows that `rows_of_all` lays out for random copies one by one.
 
-        The same rows as `rows_of_all` lays out for the copies one by one; but the sets that
-        words are drawn from are tokenised once, and copies choose among their tokens.
+        But the sets that words are drawn from are tokenised once; copies choose among their tokens.
         """
         visible = [(text.premise, len(text.sets)) for text in texts]
         return [
@@ -203,11 +199,10 @@ class WordEncoder:
         word_counts: Ids,
         frame: Frame,
     ) -> TokenRows:
-        """Rows of copies that show words of a list, told by their places in that list.
+        """Rows of copies that show words of a list: the sizes and tokens of ``words``.
 
-        ``words`` has the sizes and tokens of the list's words, one after another; row ``i`` of
-        ``kept_words`` names the words that copy ``i`` shows, and of ``kept`` where they stand among
-        its ``word_counts[i]`` words.
+        Row ``i`` of ``kept_words`` has the places in that list of what copy ``i`` shows, row ``i``
+        of ``kept`` where they stand among its ``word_counts[i]`` words.
         """
         sizes, tokens = words
         copies, visible = kept.shape
@@ -224,9 +219,8 @@ class WordEncoder:
 
         # All tokens of all kept words, flat: their row, position and id.
         flat_sizes = kept_sizes.ravel()
-        within = np.arange(int(flat_sizes.sum())) - np.repeat(
-            np.cumsum(flat_sizes) - flat_sizes, flat_sizes
-        )
+        flat_starts = np.cumsum(flat_sizes) - flat_sizes
+        within = np.arange(int(flat_sizes.sum())) - np.repeat(flat_starts, flat_sizes)
         row = np.repeat(np.repeat(np.arange(copies), visible), flat_sizes)
         position = np.repeat(starts.ravel(), flat_sizes) + within
         token = tokens[np.repeat(offsets[kept_words].ravel(), flat_sizes) + within]

@@ -92,7 +92,7 @@ def usable_device(device: str | None) -> Any:
 
 @contextmanager
 def _quiet(logging: Any) -> Iterator[None]:
-    """No bar for reading a file, no table of the weights that it has too many or too few of."""
+    """No bar for reading a file, no table of weights that are too many or missing."""
     shown, verbosity = logging.is_progress_bar_enabled(), logging.get_verbosity()
     logging.disable_progress_bar()
     logging.set_verbosity_error()

@@ -72,10 +72,9 @@ class HuggingFaceClassifier(BaseClassifier):
             attention, which is checked here by running the model.
         mask_token: A token of the vocabulary to use where the tokenizer has no mask token.
         batch_tokens: Most tokens in one forward pass; a default for the device otherwise.
-        backend: ``packed`` computes rows without padding, by `ranmask.models.gpu`, once its
-            logits were compared with the model's own; a model that it cannot compute is refused.
-            ``plain`` calls the model.  ``auto`` is ``packed`` on a GPU, where that is possible,
-            and ``plain`` elsewhere.
+        backend: ``packed`` computes rows without padding (`ranmask.models.gpu`), once its logits
+            were compared with the model's own, or refuses; ``plain`` calls the model; ``auto`` is
+            ``packed`` on a GPU, where that is possible, and ``plain`` elsewhere.
     """
 
     repeatable = True
@@ -135,10 +134,7 @@ class HuggingFaceClassifier(BaseClassifier):
         )
 
     def in_dtype(self, dtype: str) -> HuggingFaceClassifier:
-        """The same classifier with a copy of the model in another number type.
-
-        What was checked in single precision when this one was built holds for the copy.
-        """
+        """The same with a copy of the model in another number type; what was checked holds."""
         other = copy.copy(self)
         other.model = copy.deepcopy(self.model).to(getattr(torch, dtype))
         other._fast = None if self._fast is None else first_row_model(other.model)
@@ -304,7 +300,7 @@ class HuggingFaceClassifier(BaseClassifier):
         if self.model.dtype != torch.float32:
             checked = copy.deepcopy(self.model).float()
         try:
-            logits = self._probe(checked)
+            logits = self._probes.padded_logits(partial(self._run, checked))
         except (ValueError, IndexError) as error:
             raise ModelError(
                 f"{type(checked).__name__} cannot compute several rows together: "
@@ -340,14 +336,10 @@ class HuggingFaceClassifier(BaseClassifier):
         if fast is None:
             return False
         try:
-            other = self._probe(fast)
+            other = self._probes.padded_logits(partial(self._run, fast))
         except Exception:  # whatever the unknown structure does: the plain path stays right
             return False
         return relative_difference(other, logits) <= SAME_LIMIT
-
-    def _probe(self, model: Any) -> Scores:
-        """Logits of random rows in one padded batch."""
-        return self._probes.padded_logits(partial(self._run, model), self._probes.rows())
 
     def _check_dropping(self, model: Any) -> None:
         name = type(model).__name__

@@ -228,9 +228,11 @@ class Probes:
 
     # -- the same function ---------------------------------------------------------------------
 
-    def padded_logits(self, forward: Callable[[Batch], Scores], rows: list[TokenRows]) -> Scores:
-        """Logits of rows, computed in one padded batch."""
-        pad_id = self.encoder.pad_id
+    def padded_logits(
+        self, forward: Callable[[Batch], Scores], rows: list[TokenRows] | None = None
+    ) -> Scores:
+        """Logits of rows, or of some masked copies, computed in one padded batch."""
+        rows, pad_id = rows or self.rows(), self.encoder.pad_id
         [batch] = batches(rows, tokens=_NO_LIMIT, least_rows=_NO_LIMIT, pad_id=pad_id)
         return forward(batch)[np.argsort(batch.places)]
 

@@ -25,9 +25,7 @@ _ONE_IN = 8  # of a text with few copies, fewer are
 class Recheck:
     """Remembers one answer, and compares others.
 
-    Args:
-        base: The classifier.
-        copies: Most copies of those scored together that are asked about again; 0: none.
+    ``copies``: most copies of those scored together that are asked about again; 0: none.
     """
 
     def __init__(self, base: BaseClassifier, copies: int) -> None:
@@ -45,10 +43,8 @@ class Recheck:
     ) -> None:
         """Raise `ClassifierError`, which names the text, where an answer moves too far.
 
-        Args:
-            asked: The copies of each text.
-            said: What was said of them; nobody else may change these arrays.
-            tolerance: As `BaseClassifier.tolerance`: each output moves by at most half of it.
+        Nobody else may change the arrays of what was ``said``.  Each output may move by half of the
+        ``tolerance``, as `BaseClassifier.tolerance`.
         """
         if not self.copies or not said:
             return

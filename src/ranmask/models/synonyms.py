@@ -22,7 +22,8 @@ from __future__ import annotations
 import hashlib
 import json
 import unicodedata
-from collections.abc import Iterator, Mapping, Sequence
+from collections import deque
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
@@ -137,7 +138,15 @@ class SynonymSets:
                 f"{name}: none of the {len(self._listed):,} words of the table can be used: they "
                 "must be in lower case, without punctuation around them, and have synonyms that are"
             )
-        self._graph = _undirected(self._table)
+        # Both ends of every entry: the words that a word lists, then those that list it.
+        listing: dict[str, list[str]] = {}
+        for word in sorted(self._table):
+            for other in self._table[word]:
+                listing.setdefault(other, []).append(word)
+        self._graph = {
+            word: tuple(dict.fromkeys([*self._table.get(word, ()), *listing.get(word, ())]))
+            for word in dict.fromkeys([*self._table, *listing])
+        }
         self._sha256: str | None = None
         self._near: dict[str, tuple[str, ...]] = {}
         self._perturbations: dict[str, tuple[str, ...]] = {}
@@ -280,36 +289,15 @@ class SynonymSets:
         if known is not None:
             return known
         found = {key: None}  # in the order of discovery
-        whole = all(len(found) <= self.size for _ in _spreading(self._graph, found))
+        waiting = deque(found)
+        while waiting and len(found) <= self.size:
+            fresh = [word for word in self._graph[waiting.popleft()] if word not in found]
+            found.update(dict.fromkeys(fresh))
+            waiting.extend(fresh)
+        whole = len(found) <= self.size
         first = tuple(sorted(list(found)[: self.size]))
         self._near.update(dict.fromkeys(found if whole else [key], first))
         return first
-
-
-def _undirected(table: Mapping[str, Sequence[str]]) -> dict[str, tuple[str, ...]]:
-    """Both ends of every entry: the words that a word lists, then those that list it."""
-    listing: dict[str, list[str]] = {}
-    for word in sorted(table):
-        for other in table[word]:
-            listing.setdefault(other, []).append(word)
-    everyone = dict.fromkeys([*table, *listing])
-    return {
-        word: tuple(dict.fromkeys([*table.get(word, ()), *listing.get(word, ())]))
-        for word in everyone
-    }
-
-
-def _spreading(graph: Mapping[str, Sequence[str]], found: dict[str, None]) -> Iterator[str]:
-    """Breadth-first from the word in ``found``; every new word is added there, and told."""
-    [start] = found
-    waiting, place = [start], 0
-    while place < len(waiting):
-        for other in graph[waiting[place]]:
-            if other not in found:
-                found[other] = None
-                waiting.append(other)
-                yield other
-        place += 1
 
 
 def _keep(cache: dict[str, Any], word: str, value: object) -> None:

@@ -88,7 +88,11 @@ class RowFormat:
                 f"the tokenizer knows {len(tokenizer)} tokens, the model only {known}: they do "
                 "not belong together"
             )
-        first = _first_position(model)
+        first = 0
+        for name, module in model.named_modules():
+            if name.endswith("position_embeddings") and hasattr(module, "padding_idx"):
+                first = 0 if module.padding_idx is None else int(module.padding_idx) + 1
+                break
         limits = [_LONGEST_ROW]
         positions = getattr(config, "max_position_embeddings", None)
         if isinstance(positions, int) and positions > 0:
@@ -103,13 +107,6 @@ class RowFormat:
         return cls(min(limits), pad_ids[0] if pad_ids else 0, types, first)
 
 
-def _first_position(model: Any) -> int:
-    for name, module in model.named_modules():
-        if name.endswith("position_embeddings") and hasattr(module, "padding_idx"):
-            return 0 if module.padding_idx is None else int(module.padding_idx) + 1
-    return 0
-
-
 def split_one_way(tokenizer: Any) -> None:
     """Switch random splits off, with a warning, and refuse a tokenizer that still has two answers.
 
@@ -117,25 +114,6 @@ def split_one_way(tokenizer: Any) -> None:
     is seen by splitting words made from its vocabulary several times: splits that differ once in
     many thousand words, or between processes only, are not found.
     """
-    _switch_off(tokenizer)
-    sampling = getattr(tokenizer, "sp_model_kwargs", None) or {}
-    if sampling.get("enable_sampling"):
-        raise ModelError(
-            f"{type(tokenizer).__name__} splits words at random: take enable_sampling out of the "
-            "sp_model_kwargs in its tokenizer_config.json"
-        )
-    words = _long_words(tokenizer)
-    answers = [_splits(tokenizer, words * _TIMES) for _ in range(_CALLS)]
-    for place, word in enumerate(words):
-        if len({split for answer in answers for split in answer[place :: len(words)]}) > 1:
-            raise ModelError(
-                f"{type(tokenizer).__name__} splits {word!r} in one way and then in another, so "
-                "that a text would have several answers: use a tokenizer that splits words in one "
-                "way"
-            )
-
-
-def _switch_off(tokenizer: Any) -> None:
     model = getattr(getattr(tokenizer, "backend_tokenizer", None), "model", None)
     for setting, name in _AT_RANDOM.items():
         value = getattr(model, setting, None)
@@ -145,7 +123,23 @@ def _switch_off(tokenizer: Any) -> None:
                 f"the tokenizer splits words at random ({name}, {setting}={value:.3g}): this was "
                 "switched off, since a text must have one answer",
                 RuntimeWarning,
-                stacklevel=4,
+                stacklevel=3,
+            )
+    sampling = getattr(tokenizer, "sp_model_kwargs", None) or {}
+    if sampling.get("enable_sampling"):
+        raise ModelError(
+            f"{type(tokenizer).__name__} splits words at random: take enable_sampling out of the "
+            "sp_model_kwargs in its tokenizer_config.json"
+        )
+    words = _long_words(tokenizer)
+    how = {"add_special_tokens": False, "split_special_tokens": True, "verbose": False}
+    answers = [tokenizer(words * _TIMES, **how)["input_ids"] for _ in range(_CALLS if words else 0)]
+    for place, word in enumerate(words):
+        if len({tuple(ids) for answer in answers for ids in answer[place :: len(words)]}) > 1:
+            raise ModelError(
+                f"{type(tokenizer).__name__} splits {word!r} in one way and then in another, so "
+                "that a text would have several answers: use a tokenizer that splits words in one "
+                "way"
             )
 
 
@@ -158,10 +152,3 @@ def _long_words(tokenizer: Any) -> list[str]:
     spelt = [chosen[start : start + _PIECES] for start in range(0, len(chosen), _PIECES)]
     words = ("".join(str(tokenizer.decode(ids)).split())[:_LONGEST] for ids in spelt)
     return [word for word in words if word]
-
-
-def _splits(tokenizer: Any, words: list[str]) -> list[tuple[int, ...]]:
-    if not words:
-        return []
-    encoded = tokenizer(words, add_special_tokens=False, split_special_tokens=True, verbose=False)
-    return [tuple(ids) for ids in encoded["input_ids"]]

@@ -269,14 +269,12 @@ class WordTable(BaseClassifier):
         for start in range(0, len(fresh), _WORDS_AT_ONCE):
             group = fresh[start : start + _WORDS_AT_ONCE]
             known = len(self._places)
-            self._rows[known : known + len(group)] = self._computed(group)
+            hashes, weights, starts = features(group)
+            parts = self._entries[hashes % len(self._entries)] * weights[:, None]
+            sums = np.add.reduceat(parts, starts, axis=0) + self._bias
+            self._rows[known : known + len(group)] = self._on_curve(sums)
             self._places.update(zip(group, itertools.count(known), strict=False))
             self._characters += sum(map(len, group))
-
-    def _computed(self, words: Sequence[str]) -> npt.NDArray[np.int32]:
-        hashes, weights, starts = features(words)
-        parts = self._entries[hashes % len(self._entries)] * weights[:, None]
-        return self._on_curve(np.add.reduceat(parts, starts, axis=0) + self._bias)
 
     def _on_curve(self, sums: npt.NDArray[np.int64]) -> npt.NDArray[np.int32]:
         steps = (sums + (1 << self._shift >> 1)) >> self._shift

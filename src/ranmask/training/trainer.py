@@ -137,9 +137,8 @@ class PhaseTrainer(Trainer):
         found = processes.by_the_first(lambda: self.objective.measured(_plain_copy(self.model)))
         metrics = {f"eval_{name}": value for name, value in found.items()}
         self.log(metrics)
-        self.control = self.callback_handler.on_evaluate(
-            self.args, self.state, self.control, metrics
-        )
+        state, control = self.state, self.control
+        self.control = self.callback_handler.on_evaluate(self.args, state, control, metrics)
         return metrics
 
 
@@ -165,16 +164,10 @@ class Watcher(TrainerCallback):
             if key not in ("epoch", "total_flos") and not key.startswith("train_")
         }
         if kept and state.is_world_process_zero:
-            self._run.log(
-                {
-                    "phase": self._phase.name,
-                    "step": state.global_step,
-                    "steps": state.max_steps,
-                    "epoch": round(state.global_step / self._steps_per_epoch, 3),
-                    "seconds": round(time.monotonic() - self._started, 1),
-                    **kept,
-                }
-            )
+            step = {"step": state.global_step, "steps": state.max_steps}
+            epoch = round(state.global_step / self._steps_per_epoch, 3)
+            times = {"epoch": epoch, "seconds": round(time.monotonic() - self._started, 1)}
+            self._run.log({"phase": self._phase.name, **step, **times, **kept})
 
     def on_evaluate(self, args: Any, state: Any, control: Any, **_: Any) -> None:
         """Stop where nothing was gained for long enough."""

@@ -114,11 +114,19 @@ def augmented_corpus(
                 "or name another recipe"
             )
         if victim is None:
-            victim = _trained_victim(base, train, validation, output, options, report, device)
+            from ranmask.training.encoder import train_encoder
+
+            folder, plain = beside(output, VICTIM), victim_options(options)
+            known = {"base": base, "options": plain.to_dict(), "defence": Defence().description()}
+            known |= {"train": {"sha256": train.sha256}}
+            known |= {"validation": {"sha256": validation.sha256}}
+            if not RunFolder(folder, known).check(in_part=True, finished=True):
+                train_encoder(base, train, validation, folder, plain, report=report, device=device)
+            victim = str(folder)
         files = [beside(output, ".attacked.jsonl")]
         model = load_with_any_keep(victim, device=device)
-        plain = PlainVictim(model.base, model.labels)
-        attack_half(plain, train, files[0], plan, without=validation, events=events)
+        attacked_model = PlainVictim(model.base, model.labels)
+        attack_half(attacked_model, train, files[0], plan, without=validation, events=events)
     return augmented(train, read_attacked(files), without=validation)
 
 
@@ -132,26 +140,6 @@ def victim_options(options: TrainingOptions) -> TrainingOptions:
     masking: dict[str, Any] = {"keep": (), "vote_epochs": 0, "copies": 1, "ramp": 0.0}
     plain = {**masking, "family": "auto", "masks": None, **WHOLE_TEXTS}
     return replace(options, epochs=max(1, options.epochs), **plain)
-
-
-def _trained_victim(
-    base: str,
-    train: Corpus,
-    validation: Corpus,
-    output: Path,
-    options: TrainingOptions,
-    report: Report | None,
-    device: str | None,
-) -> str:
-    """The folder of the plain model that is attacked, trained unless it is there already."""
-    from ranmask.training.encoder import train_encoder
-
-    folder, plain = beside(output, VICTIM), victim_options(options)
-    known = {"base": base, "options": plain.to_dict(), "defence": Defence().description()}
-    known |= {"train": {"sha256": train.sha256}, "validation": {"sha256": validation.sha256}}
-    if not RunFolder(folder, known).check(in_part=True, finished=True):
-        train_encoder(base, train, validation, folder, plain, report=report, device=device)
-    return str(folder)
 
 
 def attacked_rows(
