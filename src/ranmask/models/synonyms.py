@@ -35,10 +35,11 @@ from ranmask.certificates.safer import overlap
 from ranmask.errors import DataError, ModelError, OptionError
 from ranmask.models import SYNONYM_SET_SIZE
 from ranmask.models.base import DrawnCopies
-from ranmask.results.files import check_format, write_file
+from ranmask.results.files import read_json, write_file
 from ranmask.words import Document, text_seed
 
 FILE_NAME = "synonyms.json"
+_FORMAT = "ranmask-synonyms"
 FILE_VERSION = 1
 
 Sample: TypeAlias = Literal["vote", "selection", "estimation"]
@@ -227,38 +228,24 @@ class SynonymSets:
         if self._sha256 is None:
             spelt = json.dumps(self._listed, sort_keys=True)
             self._sha256 = hashlib.sha256(spelt.encode("ascii")).hexdigest()
-        return {
-            "name": self.name,
-            "sha256": self._sha256,
-            "size": self.size,
-            "words": self.words,
-            "dropped": self._dropped,
-        }
+        counts = {"size": self.size, "words": self.words, "dropped": self._dropped}
+        return {"name": self.name, "sha256": self._sha256, **counts}
 
     def save(self, folder: Path) -> None:
         """Write ``synonyms.json`` into a folder."""
-        data = {
-            "format": "ranmask-synonyms",
-            "version": FILE_VERSION,
-            "name": self.name,
-            "size": self.size,
-            "table": {word: list(others) for word, others in self._listed.items()},
-        }
-        write_file(folder / FILE_NAME, json.dumps(data) + "\n")
+        head = {"format": _FORMAT, "version": FILE_VERSION, "name": self.name, "size": self.size}
+        write_file(folder / FILE_NAME, json.dumps({**head, "table": self._listed}) + "\n")
 
     @classmethod
     def load(cls, folder: Path) -> SynonymSets:
         """Read the ``synonyms.json`` of a folder."""
         path = folder / FILE_NAME
+        data = read_json(path, format=_FORMAT, version=FILE_VERSION, error=ModelError)
+        if not isinstance(data.get("table"), dict) or not isinstance(data.get("name"), str):
+            raise ModelError(f"cannot read {path}: synonyms without a table or a name")
         try:
-            data = json.loads(path.read_text(encoding="utf-8"))
-            if not isinstance(data, dict):
-                raise DataError("not a JSON object")
-            check_format(data, "ranmask-synonyms", FILE_VERSION, "the table of synonyms")
-            if not isinstance(data.get("table"), dict) or not isinstance(data.get("name"), str):
-                raise DataError("synonyms without a table or a name")
             return cls(data["table"], size=data.get("size", 0), name=data["name"])
-        except (OSError, TypeError, ValueError, DataError, OptionError) as error:
+        except (TypeError, DataError, OptionError) as error:
             raise ModelError(f"cannot read {path}: {error}") from error
 
     # -- the table -----------------------------------------------------------------------------

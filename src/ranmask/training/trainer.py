@@ -198,11 +198,7 @@ def _is_over(state: Any, phase: Phase) -> bool:
 
 
 def _arguments(
-    phase: Phase,
-    turns: Turns,
-    run: RunFolder,
-    options: TrainingOptions | MlmOptions,
-    on_gpu: bool,
+    phase: Phase, turns: Turns, run: RunFolder, options: TrainingOptions | MlmOptions, on_gpu: bool
 ) -> TrainingArguments:
     every = options.evaluate_every or turns.steps_per_epoch
     assert phase.learning_rate is not None, "see TrainingOptions.settled"

@@ -156,10 +156,7 @@ def _on_host(logits: torch.Tensor) -> Scores:
 
 
 def select(
-    model: Any,
-    exact: Any,
-    run: Callable[[Any, Batch], Scores],
-    random: Probes,
+    model: Any, exact: Any, run: Callable[[Any, Batch], Scores], random: Probes
 ) -> tuple[PackedScorer | None, list[str]]:
     """The fastest scorer for ``model`` whose logits are the model's own; and why others are not.
 
