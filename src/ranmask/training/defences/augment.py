@@ -118,8 +118,8 @@ def augmented_corpus(
 
             folder, plain = beside(output, VICTIM), victim_options(options)
             known = {"base": base, "options": plain.to_dict(), "defence": Defence().description()}
-            known |= {"train": {"sha256": train.sha256}}
-            known |= {"validation": {"sha256": validation.sha256}}
+            data = {"train": train, "validation": validation}
+            known |= {name: {"sha256": corpus.sha256} for name, corpus in data.items()}
             if not RunFolder(folder, known).check(in_part=True, finished=True):
                 train_encoder(base, train, validation, folder, plain, report=report, device=device)
             victim = str(folder)

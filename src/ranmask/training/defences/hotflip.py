@@ -114,15 +114,12 @@ class WordTokens:
     def __init__(self, base: HuggingFaceClassifier) -> None:
         tokenizer, encoder = base.tokenizer, base.encoder
         size = base.model.get_input_embeddings().num_embeddings
-        spelt = [
-            text.strip() for text in tokenizer.batch_decode([[i] for i in range(len(tokenizer))])
-        ]
+        decoded = tokenizer.batch_decode([[i] for i in range(len(tokenizer))])
+        spelt = [text.strip() for text in decoded]
         special = set(tokenizer.all_special_ids) | set(encoder.wordless_ids)
-        one_word = [
-            i for i, text in enumerate(spelt) if text.split() == [text] and i not in special
-        ]
-        read = encoder.inner_word_ids([spelt[i] for i in one_word])
-        self.ids = {spelt[i]: i for i, tokens in zip(one_word, read, strict=True) if tokens == (i,)}
+        words = [i for i, text in enumerate(spelt) if text.split() == [text] and i not in special]
+        read = encoder.inner_word_ids([spelt[i] for i in words])
+        self.ids = {spelt[i]: i for i, tokens in zip(words, read, strict=True) if tokens == (i,)}
         self.whole = torch.zeros(size, dtype=torch.bool)
         self.whole[list(self.ids.values())] = True
         self._ends = self.whole.clone()
