@@ -130,7 +130,7 @@ class MixedPrecisionClassifier(WrappedClassifier):
 
     def _corrected(self, scores: Scores, exactly: Callable[[_Which], Scores]) -> Scores:
         """The scores, with exact rows in place of those that are too close."""
-        finite = np.isfinite(scores).all(axis=1)
+        finite = np.asarray(np.isfinite(scores).all(axis=1))
         top_two = np.partition(np.where(finite[:, None], scores, 0.0), -2, axis=1)[:, -2:]
         close = ~(top_two[:, 1] - top_two[:, 0] > self.screen)  # as a row of zeros is
         if close.any():

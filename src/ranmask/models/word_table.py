@@ -181,7 +181,7 @@ class WordTable(BaseClassifier):
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Copies and other processes get the table without what it has looked up."""
-        made = {"labels": self.labels, "shift": self._shift, **self._arrays()}
+        made: dict[str, Any] = {"labels": self.labels, "shift": self._shift, **self._arrays()}
         return functools.partial(WordTable, **made), ()
 
     def renamed(self, labels: Sequence[str]) -> WordTable:

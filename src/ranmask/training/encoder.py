@@ -120,10 +120,10 @@ def train_encoder(
         collate = Collator(
             learner, texts, train.labels, plan, options.target_words, defence, on_gpu
         )
-        names, kind = train.label_names, options.class_weights
-        weights = losses.class_weights(train.labels, len(names), kind)
+        classes = train.label_names
+        weights = losses.class_weights(train.labels, len(classes), options.class_weights)
         objective = CertifiedClassification(
-            learner, options, defence, votes, names, weights, collate, measure
+            learner, options, defence, votes, classes, weights, collate, measure
         )
         model = train_phase(
             phase, learner.model, tokenizer, objective, len(texts), run, options, on_gpu=on_gpu
