@@ -39,7 +39,7 @@ _KINDS: dict[str, type] = {
     kind.KIND: kind for kind in (TrainingOptions, WordTableOptions, MlmOptions)
 }
 _DEFAULT_DEFENCE = "ranmask"
-_DEFENCES: dict[str, type] = {kind.name: kind for kind in DEFENCES}
+_DEFENCES: dict[str, type] = {kind.KIND: kind for kind in DEFENCES}  # type: ignore[attr-defined]
 _OF_SYNONYMS = ("hotflip", "dne", "safer")  # defences that read a table of neighbours
 _BELOW_MAJORITY = 4
 """The exit code of a finished training that has learned nothing, where that was asked for."""

@@ -161,13 +161,13 @@ def tune(given: Given) -> None:
 def _own_retention(model: str, classifier: SmoothedClassifier) -> Retention | None:
     """How many words the model was saved to be shown, None where it does not say."""
     from ranmask.models.function import FunctionClassifier
-    from ranmask.models.pretrained import saved_config
+    from ranmask.models.pretrained import saved_options
     from ranmask.smoothing import store
 
     if isinstance(classifier.base, FunctionClassifier):
         return None
     place = str(store.shipped_folder(model)) if model in store.SHIPPED else model
-    saved = saved_config(place).smoothing
+    saved = saved_options(place)
     keep, rate = saved.get("keep"), saved.get("mask_rate")
     return None if keep is None and rate is None else Retention(keep, rate)
 

@@ -151,6 +151,11 @@ def save(
         raise OutputError(f"cannot write a model to {path}: {error}") from error
 
 
+def saved_options(folder_or_id: str, revision: str | None = None) -> dict[str, Any]:
+    """The options in a model's ``ranmask.json``; empty where it has none."""
+    return saved_config(folder_or_id, revision).smoothing
+
+
 def saved_config(folder_or_id: str, revision: str | None = None) -> model_config.ModelConfig:
     """A model's ``ranmask.json``; an encoder that was never smoothed has none."""
     if not Path(folder_or_id).is_dir():

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import Field, dataclass, fields, is_dataclass
 from functools import cached_property
-from typing import Any, ClassVar, TypeAlias
+from typing import Any, TypeAlias
 
 import torch
 from torch import Tensor
@@ -95,7 +95,7 @@ class Step:
 class Defence:
     """Plain training: every method is what happens without a defence."""
 
-    name: ClassVar[str] = "none"
+    name = "none"
 
     def description(self) -> dict[str, Any]:
         """What determines it, for the record of a run: plain JSON values."""

@@ -12,16 +12,12 @@ Norm: TypeAlias = Literal["l2", "linf"]
 Flips: TypeAlias = Literal["words", "synonyms"]
 
 
-class _DefenceOptions(Checked):
-    GROUP: ClassVar[str] = "Defences"
-    name: ClassVar[str]
-
-
 @dataclass(frozen=True)
-class AscentOptions(_DefenceOptions):
+class AscentOptions(Checked):
     """Gradient ascent in a ball around the embeddings of a text."""
 
-    name = "freelb"
+    KIND: ClassVar[str] = "freelb"
+    GROUP: ClassVar[str] = "Defences"
 
     steps: Annotated[int, Option("Steps of ascent.", least=1)] = 3
     step_size: Annotated[float, Option("Length of a step.", least=0)] = 0.3
@@ -34,26 +30,28 @@ class AscentOptions(_DefenceOptions):
 class PgdOptions(AscentOptions):
     """As many steps as the tables of the paper have."""
 
-    name = "pgd"
+    KIND: ClassVar[str] = "pgd"
 
     steps: Annotated[int, Option("Steps of ascent.", least=1)] = 10
 
 
 @dataclass(eq=False, kw_only=True)
-class HotFlipOptions(_DefenceOptions):
+class HotFlipOptions(Checked):
     """Which words are flipped, and to what."""
 
-    name = "hotflip"
+    KIND: ClassVar[str] = "hotflip"
+    GROUP: ClassVar[str] = "Defences"
 
     change_rate: Annotated[float, Option("Share of words to flip.", least=0, most=1)] = 0.2
     flips: Annotated[Flips, Option("Flip to any words or to synonyms.")] = "words"
 
 
 @dataclass(eq=False, kw_only=True)
-class DneOptions(_DefenceOptions):
+class DneOptions(Checked):
     """Ascent on the weights of mixtures of synonyms."""
 
-    name = "dne"
+    KIND: ClassVar[str] = "dne"
+    GROUP: ClassVar[str] = "Defences"
 
     steps: Annotated[int, Option("Steps of ascent.", least=0)] = 3
     step_size: Annotated[float, Option("Length of a step.", least=0)] = 1.0
@@ -63,10 +61,11 @@ class DneOptions(_DefenceOptions):
 
 
 @dataclass(eq=False, kw_only=True)
-class SaferOptions(_DefenceOptions):
+class SaferOptions(Checked):
     """Random synonyms in the place of words."""
 
-    name = "safer"
+    KIND: ClassVar[str] = "safer"
+    GROUP: ClassVar[str] = "Defences"
 
     set_size: Annotated[int, Option("Most words that take turns in a word's place.", least=1)] = (
         SYNONYM_SET_SIZE
@@ -74,10 +73,11 @@ class SaferOptions(_DefenceOptions):
 
 
 @dataclass(frozen=True)
-class AugmentOptions(_DefenceOptions):
+class AugmentOptions(Checked):
     """Which training texts are attacked, and how."""
 
-    name = "augment"
+    KIND: ClassVar[str] = "augment"
+    GROUP: ClassVar[str] = "Defences"
 
     attacked: Annotated[
         tuple[str, ...],
@@ -90,7 +90,7 @@ class AugmentOptions(_DefenceOptions):
     share: Annotated[str, Option("Share of the rows to attack.")] = "1/2"
 
 
-DEFENCES: tuple[type[_DefenceOptions], ...] = (
+DEFENCES: tuple[type[Checked], ...] = (
     *(AscentOptions, PgdOptions, HotFlipOptions),
     *(DneOptions, SaferOptions, AugmentOptions),
 )

@@ -44,9 +44,17 @@ def certified_loss(
     any number of words wherever it is right.  ``accuracy_weight`` puts, in the place of the step
     at 0 words, so many times a logistic loss, which grows with every lost text and forbids that.
 
-    ``scores`` (texts, copies, classes) are in [0, 1]; ``present`` (texts, copies) says which copies
-    there are; ``met`` (texts, D + 1) how many ``d`` changed words can meet; ``words_per_copy``
-    (texts,) turns sums over copies into words; ``weights`` (texts,) are what texts count.
+    Args:
+        scores: (texts, copies, classes), each in [0, 1].
+        present: (texts, copies): which copies there are; the others are padding.
+        labels: (texts,).
+        met: (texts, D + 1): how many copies ``d`` changed words can meet; ``met[:, 0]`` is 0.
+        words_per_copy: (texts,): turns sums over copies into words.
+        temperature: Width of the step, in words.
+        accuracy_weight: 0 keeps the plain count.
+        weights: (texts,): what each text counts (`weighted_mean`); None: all the same.
+        shares: As `certified_margins` takes them.
+        blank: Likewise.
     """
     margins = certified_margins(scores, present, labels, met, shares, blank)
     margins = margins * words_per_copy[:, None]

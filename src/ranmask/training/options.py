@@ -5,7 +5,6 @@ from __future__ import annotations
 import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import Annotated, Any, ClassVar, Literal, TypeAlias
 
 from ranmask.certificates.kept import Retention
@@ -29,10 +28,7 @@ WHOLE_TEXTS: dict[str, Any] = {"mask_rate": 0.0, "hide": "mask", "ensemble": "sc
 
 MASKS, VOTES = "Masks", "Vote training"
 """Groups of options that mean nothing where no word is hidden."""
-_mask, _vote, _schedule, _size, _saved = (
-    partial(Option, group=group)
-    for group in (MASKS, VOTES, "Learning", "Size of the model", "Saved classifier")
-)
+_SCHEDULE, _SIZES, _SAVED = "Learning", "Size of the model", "Saved classifier"
 
 # Options that kinds of training share.
 _EPOCHS, _LEARNING_RATE, _TEXTS = (
@@ -44,13 +40,14 @@ _ClassWeights = Annotated[
     Option("balanced: every class counts the same, however few texts it has; or none."),
 ]
 _Seed = Annotated[int, Option("Fixes whatever is drawn at random.", least=0, below=2**32)]
-_BatchSize = Annotated[int, _schedule(_TEXTS, least=1)]
-_Accumulate = Annotated[int, _schedule("Batches in a step.", least=1)]
-_GradientClip = Annotated[float, _schedule("Largest norm of the gradient.", above=0)]
-_WeightDecay = Annotated[float, _schedule("AdamW's.", least=0)]
-_Weights = Annotated[WeightType, _size("Type that weights are stored in.")]
+_BatchSize = Annotated[int, Option(_TEXTS, least=1, group=_SCHEDULE)]
+_Accumulate = Annotated[int, Option("Batches in a step.", least=1, group=_SCHEDULE)]
+_GradientClip = Annotated[float, Option("Largest norm of the gradient.", above=0, group=_SCHEDULE)]
+_WeightDecay = Annotated[float, Option("AdamW's.", least=0, group=_SCHEDULE)]
+_Weights = Annotated[WeightType, Option("Type that weights are stored in.", group=_SIZES)]
 _EvaluateEvery = Annotated[
-    int | None, Option("Steps between evaluations, each a checkpoint.", unset="an epoch", least=1)
+    int | None,
+    Option("Steps between evaluations, each a checkpoint.", unset="an epoch", least=1),
 ]
 _ValidationRows = Annotated[int, Option("Texts that an evaluation reads.", least=1)]
 
@@ -73,90 +70,113 @@ class TrainingOptions(Checked):
 
     keep: Annotated[
         tuple[int, ...],
-        _mask(
+        Option(
             "Words that copies show; several, as 1,2,3, are mixed, and the first is certified.",
             least=1,
+            group=MASKS,
         ),
     ] = ()
     mask_rate: Annotated[
-        float | None, _mask("Or: share of words that is hidden.", least=0, below=1)
+        float | None, Option("Or: share of words that is hidden.", least=0, below=1, group=MASKS)
     ] = None
-    hide: Annotated[Hiding, _mask("drop leaves hidden words out, mask shows a token for each.")] = (
-        "drop"
-    )
+    hide: Annotated[
+        Hiding, Option("drop leaves hidden words out, mask shows a token for each.", group=MASKS)
+    ] = "drop"
     family: Annotated[
         Literal["auto", "windows"],
-        _mask("Kept sets that training draws: at random (auto) or windows."),
+        Option("Kept sets that training draws: at random (auto) or windows.", group=MASKS),
     ] = "auto"
     head: Annotated[
         Head,
-        _size(
-            "choice (softmax), or approval (a sigmoid for each class: a word may speak for two)."
+        Option(
+            "choice (softmax), or approval (a sigmoid for each class: a word may speak for two).",
+            group=_SIZES,
         ),
     ] = "choice"
     pair_head: Annotated[
-        bool, _size("For pairs: both encodings, concatenated, and two layers.")
+        bool, Option("For pairs: both encodings, concatenated, and two layers.", group=_SIZES)
     ] = False
     epochs: Annotated[int, Option(_EPOCHS, least=0)] = 20
-    copies: Annotated[int, _mask("Masked copies of a text in a step.", least=1)] = 1
+    copies: Annotated[int, Option("Masked copies of a text in a step.", least=1, group=MASKS)] = 1
     ramp: Annotated[
         float,
-        _mask(
+        Option(
             "Share of masked training in which the number of hidden words rises, from none.",
             least=0,
             most=1,
+            group=MASKS,
         ),
     ] = 0.0
     patience: Annotated[
         int | None, Option("Evaluations without gain before it stops.", unset="never", least=1)
     ] = 3
-    vote_epochs: Annotated[int, _vote("Epochs of vote training after it.", least=0)] = 0
-    vote_copies: Annotated[int, _vote("Most copies of a text in a vote.", least=1)] = 64
+    vote_epochs: Annotated[
+        int, Option("Epochs of vote training after it.", least=0, group=VOTES)
+    ] = 0
+    vote_copies: Annotated[
+        int, Option("Most copies of a text in a vote.", least=1, group=VOTES)
+    ] = 64
     vote_loss: Annotated[
-        VoteLoss, _vote("certified: counts texts that are not certified; margin: a hinge.")
+        VoteLoss,
+        Option("certified: counts texts that are not certified; margin: a hinge.", group=VOTES),
     ] = "certified"
     target_words: Annotated[
         int,
-        _vote(
+        Option(
             "Changed words to be certified against: certified accuracy is averaged from 0 up to "
             "it, in the loss and where the best checkpoint is chosen.",
             least=1,
+            group=VOTES,
         ),
     ] = 5
     temperature: Annotated[
-        float | None, _vote("Width of the certified loss, in words.", unset="target / 2.5", above=0)
+        float | None,
+        Option(
+            "Width of the certified loss, in words.", unset="target / 2.5", above=0, group=VOTES
+        ),
     ] = None
     accuracy_weight: Annotated[
-        float, _vote("Weight of plain accuracy in the loss; 0 may give up on a class.", least=0)
+        float,
+        Option(
+            "Weight of plain accuracy in the loss; 0 may give up on a class.", least=0, group=VOTES
+        ),
     ] = 1.0
-    margin: Annotated[float, _vote("Margin to reach.", least=0)] = 0.55
+    margin: Annotated[float, Option("Margin to reach.", least=0, group=VOTES)] = 0.55
     class_weights: _ClassWeights = "balanced"
     learning_rate: Annotated[
-        float | None, _schedule(_LEARNING_RATE, unset="2e-4, 5e-5 from 50M parameters", above=0)
+        float | None,
+        Option(_LEARNING_RATE, unset="2e-4, 5e-5 from 50M parameters", above=0, group=_SCHEDULE),
     ] = None
     vote_learning_rate: Annotated[
-        float | None, _vote("The same for vote training.", unset="the same", above=0)
+        float | None,
+        Option("The same for vote training.", unset="the same", above=0, group=VOTES),
     ] = None
     weight_decay: _WeightDecay = 1e-6
     batch_size: _BatchSize = 32
     accumulate: _Accumulate = 1
     gradient_clip: _GradientClip = 1.0
     layers: Annotated[
-        int | None, _size("Keep only the first layers of the base.", unset="all", least=1)
+        int | None,
+        Option("Keep only the first layers of the base.", unset="all", least=1, group=_SIZES),
     ] = None
     vocabulary: Annotated[
-        int | None, _size("Keep only the most frequent tokens.", unset="all", least=100)
+        int | None,
+        Option("Keep only the most frequent tokens.", unset="all", least=100, group=_SIZES),
     ] = None
     longest: Annotated[
-        int | None, _size("Most tokens of a text that are read.", unset="as the base", least=8)
+        int | None,
+        Option("Most tokens of a text that are read.", unset="as the base", least=8, group=_SIZES),
     ] = None
     weights: _Weights = "float32"
     evaluate_every: _EvaluateEvery = None
     validation_rows: _ValidationRows = 500
     ensemble: Annotated[
-        Ensemble | None, _saved("How copies are added up.", unset="vote; score after vote training")
+        Ensemble | None,
+        Option("How copies are added up.", unset="vote; score after vote training", group=_SAVED),
     ] = None
-    masks: Annotated[int | None, _saved("Most copies a text.", unset="1000", least=1)] = None
+    masks: Annotated[
+        int | None, Option("Most copies a text.", unset="1000", least=1, group=_SAVED)
+    ] = None
     seed: _Seed = 0
 
     def __post_init__(self) -> None:
@@ -196,14 +216,18 @@ class TrainingOptions(Checked):
         }
 
     def settled(self, parameters: int) -> TrainingOptions:
-        """These options with the learning rate filled in, for an encoder of so many parameters.
-
-        The paper's for one of BERT-base's size; a small one learns nothing with that from a few
-        thousand texts (docs/training.md).
-        """
+        """These options with the learning rate filled in, for an encoder of so many parameters."""
         if self.learning_rate is not None:
             return self
-        return replace(self, learning_rate=_LARGE_RATE if parameters >= _LARGE else _SMALL_RATE)
+        return replace(self, learning_rate=default_learning_rate(parameters))
+
+
+def default_learning_rate(parameters: int) -> float:
+    """The peak for an encoder of so many parameters: the paper's for one of BERT-base's size.
+
+    A small one learns nothing with that from a few thousand texts (docs/training.md).
+    """
+    return _LARGE_RATE if parameters >= _LARGE else _SMALL_RATE
 
 
 # What a word table's options are where they are not given: with a target, and for accuracy alone.
@@ -236,19 +260,27 @@ class WordTableOptions(Checked):
 
     target_words: Annotated[
         int | None,
-        _vote(
+        Option(
             "Most changed words that training tries to certify; 0: accuracy alone.",
             unset="an eighth of the median text, 1 to 8",
             least=0,
+            group=VOTES,
         ),
     ] = None
     family: Annotated[
         TableFamily | None,
-        _mask("all, or distinct (each word counts once).", unset=_by_target("family")),
+        Option(
+            "all, or distinct (each word counts once).", unset=_by_target("family"), group=MASKS
+        ),
     ] = None
     temperature: Annotated[
         float | None,
-        _vote("Width of the certified loss, in words.", unset=_by_target("temperature"), above=0),
+        Option(
+            "Width of the certified loss, in words.",
+            unset=_by_target("temperature"),
+            above=0,
+            group=VOTES,
+        ),
     ] = None
     epochs: Annotated[int | None, Option(_EPOCHS, unset=_by_target("epochs"), least=1)] = None
     warm_epochs: Annotated[
@@ -260,9 +292,12 @@ class WordTableOptions(Checked):
         ),
     ] = None
     learning_rate: Annotated[
-        float | None, _schedule(_LEARNING_RATE, unset=_by_target("learning_rate"), above=0)
+        float | None,
+        Option(_LEARNING_RATE, unset=_by_target("learning_rate"), above=0, group=_SCHEDULE),
     ] = None
-    batch_size: Annotated[int | None, _schedule(_TEXTS, unset="up to 512", least=1)] = None
+    batch_size: Annotated[
+        int | None, Option(_TEXTS, unset="up to 512", least=1, group=_SCHEDULE)
+    ] = None
     feature_dropout: Annotated[
         float | None,
         Option(
@@ -273,19 +308,21 @@ class WordTableOptions(Checked):
         ),
     ] = None
     weight_decay: Annotated[
-        float | None, _schedule("Of squared weights.", unset=_by_target("weight_decay"), least=0)
+        float | None,
+        Option("Of squared weights.", unset=_by_target("weight_decay"), least=0, group=_SCHEDULE),
     ] = None
-    margin: Annotated[float, _vote("Margin to reach.", above=0, below=1)] = 0.3
+    margin: Annotated[float, Option("Margin to reach.", above=0, below=1, group=VOTES)] = 0.3
     accuracy_weight: Annotated[
         float | None,
-        _vote(
+        Option(
             "Weight of plain accuracy in the loss; 0 may give up on a class.",
             unset=_by_target("accuracy_weight"),
             least=0,
+            group=VOTES,
         ),
     ] = None
     class_weights: _ClassWeights = "balanced"
-    buckets: Annotated[int, _size("Rows of the table.", least=1)] = 1 << 18
+    buckets: Annotated[int, Option("Rows of the table.", least=1, group=_SIZES)] = 1 << 18
     most_words: Annotated[
         int, Option("Words of a text that are trained on, which bounds memory.", least=1)
     ] = 800
@@ -330,18 +367,21 @@ class MlmOptions(Checked):
     GROUP: ClassVar[str] = "Training"
 
     epochs: Annotated[int, Option(_EPOCHS, least=1)] = 3
-    mask_rate: Annotated[float, _mask("Share of tokens that are predicted.", above=0, below=1)] = (
-        0.15
-    )
-    learning_rate: Annotated[float, _schedule(_LEARNING_RATE, above=0)] = 3e-4
+    mask_rate: Annotated[
+        float, Option("Share of tokens that are predicted.", above=0, below=1, group=MASKS)
+    ] = 0.15
+    learning_rate: Annotated[float, Option(_LEARNING_RATE, above=0, group=_SCHEDULE)] = 3e-4
     warmup: Annotated[
-        float, _schedule("Share of the steps in which it rises.", least=0, below=1)
+        float,
+        Option("Share of the steps in which it rises.", least=0, below=1, group=_SCHEDULE),
     ] = 0.06
     weight_decay: _WeightDecay = 0.01
     batch_size: _BatchSize = 32
     accumulate: _Accumulate = 1
     gradient_clip: _GradientClip = 1.0
-    longest: Annotated[int, _size("Most tokens of a text that are read.", least=16)] = 128
+    longest: Annotated[
+        int, Option("Most tokens of a text that are read.", least=16, group=_SIZES)
+    ] = 128
     weights: _Weights = "float32"
     evaluate_every: _EvaluateEvery = None
     validation_rows: _ValidationRows = 500

@@ -7,7 +7,6 @@ id goes through the ordinary ``from_pretrained``, which may download; a folder n
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any, ClassVar, Self
@@ -55,8 +54,9 @@ class Checkpoint:
         self.source = source or str(model.config.name_or_path)
         takes = RowFormat.of(model, tokenizer)
         self.longest = min(LONGEST, takes.longest, longest or LONGEST)
-        self._takes = replace(takes, longest=self.longest)
+        self._pad_id = takes.pad_id
         self._on_cpu = model.device.type == "cpu"
+        self._reads_types = takes.types
 
     @classmethod
     def from_pretrained(cls, folder_or_id: str | Path, device: str | None = None) -> Self:
@@ -94,7 +94,7 @@ class Checkpoint:
         encoded = self.tokenizer(
             list(texts), truncation=True, max_length=self.longest, verbose=False
         )
-        return [_row(ids or [self._takes.pad_id]) for ids in encoded["input_ids"]]
+        return [_row(ids or [self._pad_id]) for ids in encoded["input_ids"]]
 
     def outputs(self, rows: Sequence[TokenRows]) -> Iterator[tuple[Batch, Any]]:
         """What the model says of rows, in batches, shortest first."""
@@ -104,9 +104,9 @@ class Checkpoint:
             return
         tokens = self.batch_tokens[0 if self._on_cpu else 1]
         least_rows = _CPU_LEAST_ROWS if self._on_cpu else _GPU_LEAST_ROWS
-        for batch in batches(rows, tokens=tokens, least_rows=least_rows, pad_id=self._takes.pad_id):
+        for batch in batches(rows, tokens=tokens, least_rows=least_rows, pad_id=self._pad_id):
             with torch.inference_mode():
-                output = self.model(**batch.inputs(self._takes.types, self.model.device))
+                output = self.model(**batch.inputs(self._reads_types, self.model.device))
             yield batch, output
 
     def description(self) -> dict[str, Any]:

@@ -33,7 +33,6 @@ from ranmask.options.fields import option_fields
 from ranmask.runs.task import RunEvents, class_ids
 from ranmask.smoothing.store import load_with_any_keep
 from ranmask.training.defence import Defence
-from ranmask.training.defence_options import AugmentOptions
 from ranmask.training.masking import permutation
 from ranmask.training.options import WHOLE_TEXTS, TrainingOptions
 from ranmask.training.records import Report, RunFolder, check_one_process
@@ -52,7 +51,7 @@ class Augment(Defence):
     ``recipe`` is None where files of attacked texts were given.
     """
 
-    name = AugmentOptions.name
+    name = "augment"
     recipe: str | None = None
     share: str | None = None
 

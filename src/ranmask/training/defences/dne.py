@@ -37,6 +37,7 @@ class Dne(DneOptions, Defence):
     """
 
     neighbours: NeighbourTable
+    name = "dne"
     _tokens: WordTokens = field(init=False, repr=False)
     _others: Tensor = field(init=False, repr=False)
 

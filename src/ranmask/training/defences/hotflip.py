@@ -35,6 +35,7 @@ class HotFlip(HotFlipOptions, Defence):
     ``neighbours`` (``synonyms``, as in its text).
     """
 
+    name = "hotflip"
     neighbours: NeighbourTable | None = None
     _tokens: WordTokens = field(init=False, repr=False)
     _candidates: Tensor = field(init=False, repr=False)

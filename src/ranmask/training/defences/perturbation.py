@@ -70,6 +70,8 @@ class Pgd(PgdOptions, Perturbation):
     Costs ``steps + 1`` passes forward and back.  The tables of the paper have ten steps.
     """
 
+    name = "pgd"
+
     def loss(self, step: Step) -> Tensor:
         shifts = self.start(step)
         for _ in range(self.steps):
@@ -87,6 +89,8 @@ class FreeLb(Perturbation):
     One pass back serves twice: its gradients of the weights add up over the points, and its
     gradient of the shift is the next step of the ascent.
     """
+
+    name = "freelb"
 
     def loss(self, step: Step) -> Tensor:
         shifts = leaves(self.start(step))

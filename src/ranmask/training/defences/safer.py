@@ -28,6 +28,7 @@ class Safer(SaferOptions, Defence):
     """Every text is read in a random copy, made of synonyms; certificates cover those alone."""
 
     neighbours: NeighbourTable
+    name = "safer"
     _sets: SynonymSets = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
