@@ -32,9 +32,8 @@ def first_row_model(model: Any) -> Any | None:
     if not isinstance(layers, nn.ModuleList) or not len(layers):
         return None
     last = layers[-1]
-    if not (hasattr(last, "feed_forward_chunk") and hasattr(last, "attention")):
-        return None
-    if getattr(model.config, "_attn_implementation", None) not in ("sdpa", "eager"):
+    known = getattr(model.config, "_attn_implementation", None) in ("sdpa", "eager")
+    if not (known and hasattr(last, "feed_forward_chunk") and hasattr(last, "attention")):
         return None
     layers._modules[str(len(layers) - 1)] = _FirstRowLayer(last)
     return clones[0]

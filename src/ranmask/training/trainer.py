@@ -53,17 +53,14 @@ class Objective(Protocol):
 
     def collate(self, turns: Sequence[Turn]) -> dict[str, Any]:
         """The batch of these texts' turns."""
-        ...
 
     def loss(
         self, model: Any, batch: Any, backward: Callable[[torch.Tensor], None]
     ) -> torch.Tensor:
         """The loss of a batch; ``backward`` adds the gradients of another one to the step."""
-        ...
 
     def measured(self, model: Any) -> dict[str, Any]:
         """What ``model``, in single precision, does on the held-out rows: plain JSON values."""
-        ...
 
 
 def train_phase(
