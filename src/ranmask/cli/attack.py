@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
 from ranmask.cli.certify import NOT_CERTIFIED
 from ranmask.cli.command import Given, command
@@ -30,7 +30,7 @@ from ranmask.cli.resources import resources_for
 from ranmask.cli.running import shown_events
 from ranmask.errors import OptionError
 from ranmask.options import SmoothingOptions
-from ranmask.options.fields import Option
+from ranmask.options.fields import REQUIRED, option
 
 if TYPE_CHECKING:
     from ranmask.attacks.loop import AttackLoop
@@ -44,43 +44,29 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, kw_only=True)
-class AttackCommand(OutputOptions):
+class AttackCommand(OutputOptions, group="Attack"):
     """Which attack, and how far it goes."""
 
-    GROUP: ClassVar[str] = "Attack"
-
-    recipe: Annotated[
-        str,
-        Option(
-            "textfooler, bert-attack, deepwordbug, several-words, labels-only; or, to test "
-            "certificates, anywords, critical."
-        ),
-    ]
-    preset: Annotated[
-        str, Option("ranmask-2021 (the paper's settings) or textattack-0.3.11 (today's).")
-    ] = "ranmask-2021"
-    plain: Annotated[bool, Option("Attack the base classifier, which reads the whole text.")] = (
-        False
+    recipe: str = option(
+        "textfooler, bert-attack, deepwordbug, several-words, labels-only; or, to test "
+        "certificates, anywords, critical.",
+        REQUIRED,
     )
-    budget: Annotated[
-        str | None,
-        Option(
-            "Most words that may change: a number, radius (what the victim certifies for the "
-            "text) or radius+1.",
-            unset="any; radius+1 for anywords and critical",
-        ),
-    ] = None
-    most_queries: Annotated[
-        int | None, Option("Queries a text, then the search ends.", unset="any")
-    ] = None
-    together: Annotated[int, Option("Texts attacked in lock-step.")] = 64
-    vocabulary: Annotated[
-        Path | None,
-        Option("A text file of words for anywords and critical.", unset="the words of the texts"),
-    ] = None
-    show: Annotated[
-        int, Option("How many attacked texts to print, before and after, side by side.")
-    ] = 3
+    preset: str = option(
+        "ranmask-2021 (the paper's settings) or textattack-0.3.11 (today's).", "ranmask-2021"
+    )
+    plain: bool = option("Attack the base classifier, which reads the whole text.", False)
+    budget: str | None = option(
+        "Most words that may change: a number, radius (what the victim certifies for the "
+        "text) or radius+1.",
+        unset="any; radius+1 for anywords and critical",
+    )
+    most_queries: int | None = option("Queries a text, then the search ends.", unset="any")
+    together: int = option("Texts attacked in lock-step.", 64)
+    vocabulary: Path | None = option(
+        "A text file of words for anywords and critical.", unset="the words of the texts"
+    )
+    show: int = option("How many attacked texts to print, before and after, side by side.", 3)
 
     def settings(self, seed: int) -> dict[str, Any]:
         """How the engine attacks."""

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, ClassVar
+from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 
 from ranmask.cli.command import Given, command, others
-from ranmask.cli.options import Dtype, tame_libraries
+from ranmask.cli.options import DTYPE, NumberType, tame_libraries
 from ranmask.cli.terminal import say
 from ranmask.cli.training_log import TrainingLog
 from ranmask.errors import OptionError
-from ranmask.options import CascadeOptions, Device
-from ranmask.options.fields import Checked, Option
+from ranmask.options import DEVICE, CascadeOptions
+from ranmask.options.fields import REQUIRED, Checked, option
 from ranmask.results.files import check_file, write_json
 from ranmask.training.options import WHOLE_TEXTS, TrainingOptions
 
@@ -25,16 +25,14 @@ _ATTACKED = "File that `ranmask attack --output` wrote; several."
 
 
 @dataclass(frozen=True, kw_only=True)
-class DetectorCommand(Checked):
+class DetectorCommand(Checked, group="Model and data"):
     """What a detector learns from."""
 
-    GROUP: ClassVar[str] = "Model and data"
-
-    attacked: Annotated[tuple[str, ...], Option(_ATTACKED, repeated=True)]
-    base: Annotated[str, Option("Folder or hub id of the encoder to start from.")]
-    output: Annotated[Path, Option("Folder for the model; resumed if it exists.")]
-    rows: Annotated[int | None, Option("Use only so many rows.", unset="all", least=1)] = None
-    device: Device = None
+    attacked: tuple[str, ...] = option(_ATTACKED, REQUIRED, repeated=True)
+    base: str = option("Folder or hub id of the encoder to start from.", REQUIRED)
+    output: Path = option("Folder for the model; resumed if it exists.", REQUIRED)
+    rows: int | None = option("Use only so many rows.", unset="all", least=1)
+    device: str | None = DEVICE()
 
 
 _DETECTOR_OPTIONS = (
@@ -92,12 +90,12 @@ def build(
 class ReportCommand(Checked):
     """Which cascade is measured, and on what."""
 
-    model: Annotated[str, Option("Folder of a cascade.", short="m")]
-    attacked: Annotated[tuple[str, ...], Option(_ATTACKED, repeated=True)]
-    output: Annotated[Path | None, Option("JSON file for the report.")] = None
-    certify: Annotated[bool, Option("Also certify the texts.")] = True
-    device: Device = None
-    dtype: Dtype = None
+    model: str = option("Folder of a cascade.", REQUIRED, short="m")
+    attacked: tuple[str, ...] = option(_ATTACKED, REQUIRED, repeated=True)
+    output: Path | None = option("JSON file for the report.")
+    certify: bool = option("Also certify the texts.", True)
+    device: str | None = DEVICE()
+    dtype: NumberType | None = DTYPE()
 
 
 @command(ReportCommand)

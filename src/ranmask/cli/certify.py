@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from ranmask.certificates.kept import check_fixed
 from ranmask.cli.command import Given, command
@@ -22,7 +22,7 @@ from ranmask.cli.options import (
 from ranmask.cli.running import classify
 from ranmask.errors import OptionError
 from ranmask.options import SmoothingOptions, for_certificate
-from ranmask.options.fields import Checked, Option, option_fields
+from ranmask.options.fields import Checked, option, option_fields
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -41,29 +41,23 @@ NOT_CERTIFIED = ("selection_masks", "certificate", "threat", "alpha", "tolerance
 class CertifyCommand(OutputOptions):
     """What ``ranmask certify`` shows besides."""
 
-    compare: Annotated[
-        bool,
-        Option(
-            "Four certificates side by side, each as --certificate gives it: exact, ablation, "
-            "paper, paper-as-printed."
-        ),
-    ] = False
-    copies: Annotated[
-        int | None,
-        Option(
-            "Add what the first copies of each text show and vote for, so many of them.", least=1
-        ),
-    ] = None
+    compare: bool = option(
+        "Four certificates side by side, each as --certificate gives it: exact, ablation, "
+        "paper, paper-as-printed.",
+        False,
+    )
+    copies: int | None = option(
+        "Add what the first copies of each text show and vote for, so many of them.", least=1
+    )
 
 
 @dataclass(frozen=True)
-class _SynonymCertificate(Checked):
+class _SynonymCertificate(Checked, kind="synonyms"):
     """The certificate of models that are smoothed by synonyms."""
 
-    KIND: ClassVar[str] = "synonyms"
-    certificate: Annotated[
-        Literal["safer"], option_fields(SmoothingOptions)["certificate"].about
-    ] = "safer"
+    certificate: Literal["safer"] = option(
+        option_fields(SmoothingOptions)["certificate"].help, "safer"
+    )
 
 
 @command(

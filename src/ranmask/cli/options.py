@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from ranmask.errors import OptionError
-from ranmask.options import Device, ModelOptions
-from ranmask.options.fields import Checked, Option
+from ranmask.options import DEVICE, ModelOptions
+from ranmask.options.fields import Checked, option
 
 if TYPE_CHECKING:
     from ranmask.cli.command import Given
@@ -21,41 +22,30 @@ if TYPE_CHECKING:
 _CORPORA = (
     "agnews, sst2, imdb, snli, hate, sms_spam, enron_spam, spamassassin, jigsaw_part, injection"
 )
-Data = Annotated[
-    str, Option(f"Labelled texts: {_CORPORA}; a file or folder; or a dataset on the hub.")
-]
-Dtype = Annotated[
-    Literal["float32", "bfloat16", "float16", "screened"] | None,
-    Option(
-        "screened: the votes of float32, most of them decided in float16; for GPUs.",
-        unset="float32",
-    ),
-]
-SkipBadRows = Annotated[
-    bool, Option("Leave out rows of --data without a usable text or label, and say how many.")
-]
-Labels = Annotated[
-    tuple[str, ...] | None,
-    Option("Names of the classes, separated by commas.", unset="the model's"),
-]
+DATA = partial(option, f"Labelled texts: {_CORPORA}; a file or folder; or a dataset on the hub.")
+NumberType: TypeAlias = Literal["float32", "bfloat16", "float16", "screened"]
+DTYPE = partial(
+    option,
+    "screened: the votes of float32, most of them decided in float16; for GPUs.",
+    unset="float32",
+)
+SKIP_BAD_ROWS = partial(
+    option, "Leave out rows of --data without a usable text or label, and say how many."
+)
 
 
 @dataclass(frozen=True, kw_only=True)
-class ColumnOptions(Checked):
+class ColumnOptions(Checked, group="Columns"):
     """Columns of a file."""
 
-    GROUP: ClassVar[str] = "Columns"
-
-    text_column: Annotated[str | None, Option("Column that holds the text.", unset="text")] = None
-    label_column: Annotated[str | None, Option("Column that holds the true label.")] = None
-    pair_columns: Annotated[
-        tuple[str, ...] | None,
-        Option("Two columns, premise,hypothesis; only the hypothesis is masked."),
-    ] = None
-    keep_columns: Annotated[
-        tuple[str, ...] | None,
-        Option("Columns of the input, separated by commas, that results repeat; id always is."),
-    ] = None
+    text_column: str | None = option("Column that holds the text.", unset="text")
+    label_column: str | None = option("Column that holds the true label.")
+    pair_columns: tuple[str, ...] | None = option(
+        "Two columns, premise,hypothesis; only the hypothesis is masked."
+    )
+    keep_columns: tuple[str, ...] | None = option(
+        "Columns of the input, separated by commas, that results repeat; id always is."
+    )
 
     def columns(self) -> Columns:
         """The columns that were named."""
@@ -71,18 +61,14 @@ class ColumnOptions(Checked):
 
 
 @dataclass(frozen=True, kw_only=True)
-class SourceOptions(Checked):
+class SourceOptions(Checked, group="Data"):
     """What a command reads: a file, or a corpus by name."""
 
-    GROUP: ClassVar[str] = "Data"
-
-    input: Annotated[Path | None, Option("A txt, csv, tsv, jsonl or parquet file.")] = None
-    data: Annotated[str | None, Option(f"Or a corpus by name ({_CORPORA}), with its labels.")] = (
-        None
-    )
-    split: Annotated[str | None, Option("Part of the corpus.", unset="test, with --data")] = None
-    rows: Annotated[int | None, Option("Only the first rows.", unset="all", least=1)] = None
-    skip_bad_rows: SkipBadRows = False
+    input: Path | None = option("A txt, csv, tsv, jsonl or parquet file.")
+    data: str | None = option(f"Or a corpus by name ({_CORPORA}), with its labels.")
+    split: str | None = option("Part of the corpus.", unset="test, with --data")
+    rows: int | None = option("Only the first rows.", unset="all", least=1)
+    skip_bad_rows: bool = SKIP_BAD_ROWS(False)
 
     def open(self, columns: Columns, *, rows_of_a_file: bool = False) -> RowSource:
         """The rows of the file or of the corpus."""
@@ -107,7 +93,7 @@ class SourceOptions(Checked):
 class InputOptions(SourceOptions):
     """What a command reads: the same, or texts on the command line."""
 
-    texts: Annotated[tuple[str, ...], Option("Texts to classify.", positional=True)] = ()
+    texts: tuple[str, ...] = option("Texts to classify.", (), positional=True)
 
     def open(self, columns: Columns, *, rows_of_a_file: bool = False) -> RowSource:
         """The rows of what was given."""
@@ -121,83 +107,59 @@ class InputOptions(SourceOptions):
 
 
 @dataclass(frozen=True, kw_only=True)
-class OutputOptions(Checked):
+class OutputOptions(Checked, group="Output"):
     """Where results go."""
 
-    GROUP: ClassVar[str] = "Output"
-
-    output: Annotated[
-        Path | None,
-        Option(
-            "JSONL file for the results, resumed if it exists (with --shard-rows: a folder); "
-            "without it they are printed."
-        ),
-    ] = None
-    as_json: Annotated[bool, Option("JSON lines, also on a terminal.", flag="json")] = False
+    output: Path | None = option(
+        "JSONL file for the results, resumed if it exists (with --shard-rows: a folder); "
+        "without it they are printed."
+    )
+    as_json: bool = option("JSON lines, also on a terminal.", False, flag="json")
 
 
 @dataclass(frozen=True, kw_only=True)
 class ModelChoice(ModelOptions):
     """Which model, and how it computes."""
 
-    model: Annotated[
-        str | None,
-        Option(
-            "news, news-words or reviews-words (they come with ranmask), a model folder, a hub "
-            "id, or module:function.",
-            unset="news",
-            short="m",
-            variable="RANMASK_MODEL",
-        ),
-    ] = None
-    recheck: Annotated[
-        int | None,
-        Option(
-            "Of the copies scored together, how many are scored again, in another batch, and must "
-            "get the same answer; 0 for functions whose every call is dear.",
-            unset="4 for functions, 0 for models",
-            least=0,
-        ),
-    ] = None
-    device: Device = None
-    dtype: Dtype = None
+    model: str | None = option(
+        "news, news-words or reviews-words (they come with ranmask), a model folder, a hub "
+        "id, or module:function.",
+        unset="news",
+        short="m",
+        variable="RANMASK_MODEL",
+    )
+    recheck: int | None = option(
+        "Of the copies scored together, how many are scored again, in another batch, and must "
+        "get the same answer; 0 for functions whose every call is dear.",
+        unset="4 for functions, 0 for models",
+        least=0,
+    )
+    device: str | None = DEVICE()
+    dtype: NumberType | None = DTYPE()
 
 
 @dataclass(frozen=True, kw_only=True)
-class ShardingOptions(Checked):
+class ShardingOptions(Checked, group="Large inputs"):
     """How a run is cut and who computes it."""
 
-    GROUP: ClassVar[str] = "Large inputs"
-
-    shard_rows: Annotated[
-        int | None,
-        Option(
-            "Write a Parquet file for every so many rows, computed by worker processes, to the "
-            "folder --output.",
-            least=1,
-        ),
-    ] = None
-    engine: Annotated[
-        Literal["local", "ray"] | None, Option("Who computes shards.", unset="local")
-    ] = None
-    workers: Annotated[
-        int | None,
-        Option(
-            "Processes that compute shards, each with a model of its own.",
-            unset="1; with --engine ray as many as fit",
-            least=1,
-        ),
-    ] = None
-    address: Annotated[
-        str | None, Option("Ray cluster to use.", unset="RAY_ADDRESS, else one on this machine")
-    ] = None
-    cpus_per_worker: Annotated[
-        int | None,
-        Option("Threads of each worker; its numbers may depend on it.", unset="1", least=1),
-    ] = None
-    gpus_per_worker: Annotated[
-        float | None, Option("GPUs of each Ray worker.", unset="0", least=0)
-    ] = None
+    shard_rows: int | None = option(
+        "Write a Parquet file for every so many rows, computed by worker processes, to the "
+        "folder --output.",
+        least=1,
+    )
+    engine: Literal["local", "ray"] | None = option("Who computes shards.", unset="local")
+    workers: int | None = option(
+        "Processes that compute shards, each with a model of its own.",
+        unset="1; with --engine ray as many as fit",
+        least=1,
+    )
+    address: str | None = option(
+        "Ray cluster to use.", unset="RAY_ADDRESS, else one on this machine"
+    )
+    cpus_per_worker: int | None = option(
+        "Threads of each worker; its numbers may depend on it.", unset="1", least=1
+    )
+    gpus_per_worker: float | None = option("GPUs of each Ray worker.", unset="0", least=0)
 
     def sharding(self, output: Path | None) -> Sharding | None:
         """How a run is cut into shards; None where it is not."""
@@ -224,47 +186,29 @@ class ShardingOptions(Checked):
 
 
 @dataclass(frozen=True, kw_only=True)
-class ResourceOptions(Checked):
+class ResourceOptions(Checked, group="Attacks"):
     """What a recipe attacks with."""
 
-    GROUP: ClassVar[str] = "Attacks"
-
-    neighbours: Annotated[
-        str | None,
-        Option(
-            "Synonyms: jia2019, safer2020, dne, a JSON table, or (attacks) the counter-fitted "
-            "vectors.",
-            unset="jia2019",
-        ),
-    ] = None
-    tagger: Annotated[
-        str | None, Option("nltk, a folder with NLTK's data, or none.", unset="nltk")
-    ] = None
-    stop_words: Annotated[
-        str | None,
-        Option("textfooler, nltk, none, or a file with a word a line.", unset="the recipe's"),
-    ] = None
-    sentence_encoder: Annotated[
-        str | None,
-        Option(
-            "Folder or hub id of a sentence encoder, or of the Universal Sentence Encoder.",
-            unset="none; the recipe's name says so",
-        ),
-    ] = None
-    attack_lm: Annotated[
-        str | None, Option("Folder or hub id of the masked language model of bert-attack.")
-    ] = None
+    neighbours: str | None = option(
+        "Synonyms: jia2019, safer2020, dne, a JSON table, or (attacks) the counter-fitted vectors.",
+        unset="jia2019",
+    )
+    tagger: str | None = option("nltk, a folder with NLTK's data, or none.", unset="nltk")
+    stop_words: str | None = option(
+        "textfooler, nltk, none, or a file with a word a line.", unset="the recipe's"
+    )
+    sentence_encoder: str | None = option(
+        "Folder or hub id of a sentence encoder, or of the Universal Sentence Encoder.",
+        unset="none; the recipe's name says so",
+    )
+    attack_lm: str | None = option("Folder or hub id of the masked language model of bert-attack.")
 
 
 @dataclass(frozen=True, kw_only=True)
-class LmOption(Checked):
+class LmOption(Checked, group="Smoothing"):
     """What weighs words."""
 
-    GROUP: ClassVar[str] = "Smoothing"
-
-    lm: Annotated[str | None, Option("Folder of a masked language model, for --sampling lm.")] = (
-        None
-    )
+    lm: str | None = option("Folder of a masked language model, for --sampling lm.")
 
 
 def open_input(given: Given, output: Path | None) -> RowSource:

@@ -8,13 +8,13 @@ import tomllib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
 from ranmask.cli.command import Given, command
 from ranmask.cli.terminal import say
 from ranmask.errors import OptionError, OutputError
-from ranmask.options import Device
-from ranmask.options.fields import Checked, Option
+from ranmask.options import DEVICE
+from ranmask.options.fields import Checked, option
 
 if TYPE_CHECKING:
     from ranmask.paper.reproduction.recipe import Recipe, Size
@@ -23,30 +23,25 @@ _ALL = "all"
 
 
 @dataclass(frozen=True, kw_only=True)
-class ReproduceCommand(Checked):
+class ReproduceCommand(Checked, group="Reproduction"):
     """Which recipes are followed, at which size."""
 
-    GROUP: ClassVar[str] = "Reproduction"
-
-    names: Annotated[
-        tuple[str, ...],
-        Option("Recipes, as sst2-certified; `all`; or the path of a .toml file.", positional=True),
-    ] = ()
-    smoke: Annotated[bool, Option("The smallest size: half a minute on two CPU cores.")] = False
-    paper: Annotated[bool, Option("The paper's own models and sizes: days, and a hub.")] = False
-    runs: Annotated[Path, Option("Folder for all that is trained and measured.")] = Path("runs")
-    base: Annotated[
-        str | None,
-        Option("Folder or hub id of the encoder that models are made from.", unset="the recipe's"),
-    ] = None
-    settings: Annotated[
-        tuple[str, ...],
-        Option("Another setting, as texts=200; several.", flag="set", repeated=True),
-    ] = ()
-    jobs: Annotated[int, Option("Steps that run at once, each in its own process.", least=1)] = 1
-    device: Device = None
-    listing: Annotated[bool, Option("Say what recipes there are.", flag="list")] = False
-    dry_run: Annotated[bool, Option("Print the commands, and run none.")] = False
+    names: tuple[str, ...] = option(
+        "Recipes, as sst2-certified; `all`; or the path of a .toml file.", (), positional=True
+    )
+    smoke: bool = option("The smallest size: half a minute on two CPU cores.", False)
+    paper: bool = option("The paper's own models and sizes: days, and a hub.", False)
+    runs: Path = option("Folder for all that is trained and measured.", Path("runs"))
+    base: str | None = option(
+        "Folder or hub id of the encoder that models are made from.", unset="the recipe's"
+    )
+    settings: tuple[str, ...] = option(
+        "Another setting, as texts=200; several.", (), flag="set", repeated=True
+    )
+    jobs: int = option("Steps that run at once, each in its own process.", 1, least=1)
+    device: str | None = DEVICE()
+    listing: bool = option("Say what recipes there are.", False, flag="list")
+    dry_run: bool = option("Print the commands, and run none.", False)
 
 
 @command(ReproduceCommand)

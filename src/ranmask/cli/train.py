@@ -5,21 +5,20 @@ from __future__ import annotations
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from ranmask.cli.command import Given, command
 from ranmask.cli.options import (
+    DATA,
+    SKIP_BAD_ROWS,
     ColumnOptions,
-    Data,
-    Labels,
     ResourceOptions,
-    SkipBadRows,
     tame_libraries,
 )
 from ranmask.cli.training_log import TrainingLog
 from ranmask.errors import OptionError
-from ranmask.options import Device
-from ranmask.options.fields import Checked, Option, option_fields
+from ranmask.options import DEVICE, LABELS
+from ranmask.options.fields import REQUIRED, Checked, option, option_fields
 from ranmask.training.defence_options import DEFENCES, AugmentOptions
 from ranmask.training.options import (
     MASKS,
@@ -39,50 +38,38 @@ _KINDS: dict[str, type] = {
     kind.KIND: kind for kind in (TrainingOptions, WordTableOptions, MlmOptions)
 }
 _DEFAULT_DEFENCE = "ranmask"
-_DEFENCES: dict[str, type] = {kind.KIND: kind for kind in DEFENCES}  # type: ignore[attr-defined]
+_DEFENCES: dict[str, type] = {kind.KIND: kind for kind in DEFENCES}
 _OF_SYNONYMS = ("hotflip", "dne", "safer")  # defences that read a table of neighbours
 _BELOW_MAJORITY = 4
 """The exit code of a finished training that has learned nothing, where that was asked for."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class TrainCommand(Checked):
+class TrainCommand(Checked, group="Model and data"):
     """What ``ranmask train`` trains, and on what."""
 
-    GROUP: ClassVar[str] = "Model and data"
-
-    data: Data
-    output: Annotated[Path, Option("Folder for the model; resumed if it exists.")]
-    kind: Annotated[
-        Literal["encoder", "words", "mlm"],
-        Option("words: a table of word scores; mlm: a masked language model, for attacks."),
-    ] = "encoder"
-    base: Annotated[str | None, Option("Folder or hub id of the encoder to start from.")] = None
-    defence: Annotated[
-        str | None,
-        Option(
-            "none, ranmask, pgd, freelb, hotflip, dne, augment or safer; ranmask+freelb and the "
-            "like do both.",
-            unset=_DEFAULT_DEFENCE,
-            group="Defences",
-        ),
-    ] = None
-    validation: Annotated[str | None, Option("Texts to choose by.", unset="its own, or carved")] = (
-        None
+    data: str = DATA(REQUIRED)
+    output: Path = option("Folder for the model; resumed if it exists.", REQUIRED)
+    kind: Literal["encoder", "words", "mlm"] = option(
+        "words: a table of word scores; mlm: a masked language model, for attacks.", "encoder"
     )
-    also: Annotated[
-        tuple[str, ...], Option("More training texts, of the same classes.", repeated=True)
-    ] = ()
-    rows: Annotated[int | None, Option("Use only so many rows.", unset="all", least=1)] = None
-    held_out: Annotated[
-        int | None, Option("Only the first rows of validation.", unset="all", least=1)
-    ] = None
-    labels: Labels = None
-    skip_bad_rows: SkipBadRows = False
-    fail_below_majority: Annotated[
-        bool, Option("Exit code 4 if it does not beat naming the largest class always.")
-    ] = False
-    device: Device = None
+    base: str | None = option("Folder or hub id of the encoder to start from.")
+    defence: str | None = option(
+        "none, ranmask, pgd, freelb, hotflip, dne, augment or safer; ranmask+freelb and the "
+        "like do both.",
+        unset=_DEFAULT_DEFENCE,
+        group="Defences",
+    )
+    validation: str | None = option("Texts to choose by.", unset="its own, or carved")
+    also: tuple[str, ...] = option("More training texts, of the same classes.", (), repeated=True)
+    rows: int | None = option("Use only so many rows.", unset="all", least=1)
+    held_out: int | None = option("Only the first rows of validation.", unset="all", least=1)
+    labels: tuple[str, ...] | None = LABELS()
+    skip_bad_rows: bool = SKIP_BAD_ROWS(False)
+    fail_below_majority: bool = option(
+        "Exit code 4 if it does not beat naming the largest class always.", False
+    )
+    device: str | None = DEVICE()
 
     def corpora(self, columns: Columns) -> tuple[Corpus, Corpus]:
         """What is learned from, and what is held out."""
@@ -200,7 +187,7 @@ def defended(given: Given, name: str) -> tuple[Defence, TrainingOptions]:
         given.refuse(foreign, because)
     if not masked:
         fields = option_fields(TrainingOptions).items()
-        hidden = (name for name, field in fields if field.about.group in (MASKS, VOTES))
+        hidden = (name for name, field in fields if field.group in (MASKS, VOTES))
         given.refuse(hidden, f"{because}, which hides no word")
         # The folder of SAFER keeps how many copies it certifies with; it certifies votes alone.
         added = ("ensemble",) if own == "safer" else ("ensemble", "masks")

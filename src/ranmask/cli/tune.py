@@ -8,15 +8,15 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from ranmask.certificates.kept import FamilyChoice, Retention
 from ranmask.cli.command import Given, command
-from ranmask.cli.options import ColumnOptions, Data, ModelChoice, SkipBadRows, tame_libraries
+from ranmask.cli.options import DATA, SKIP_BAD_ROWS, ColumnOptions, ModelChoice, tame_libraries
 from ranmask.cli.terminal import say
 from ranmask.errors import OptionError
 from ranmask.options import Ensemble
-from ranmask.options.fields import Checked, Option
+from ranmask.options.fields import REQUIRED, Checked, option
 from ranmask.results.files import check_file
 
 if TYPE_CHECKING:
@@ -29,53 +29,38 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, kw_only=True)
-class TuneCommand(Checked):
+class TuneCommand(Checked, group="Settings"):
     """Which settings are measured, on what, and how one is picked."""
 
-    GROUP: ClassVar[str] = "Settings"
-
-    data: Data
-    split: Annotated[
-        str,
-        Option(
-            "Part of the corpus: validation is what training does not learn from. all: every row "
-            "of a file that the model has not learned from."
-        ),
-    ] = "validation"
-    rows: Annotated[int, Option("Only the first rows of it.", least=1)] = 500
-    skip_bad_rows: SkipBadRows = False
-    keep: Annotated[
-        tuple[int, ...],
-        Option(
-            "Words that copies show, as 1,2,3.", unset="the model's, one less, one more", least=1
-        ),
-    ] = ()
-    mask_rate: Annotated[
-        tuple[float, ...], Option("And shares hidden, as 0.8,0.9.", least=0, below=1)
-    ] = ()
-    family: Annotated[
-        tuple[FamilyChoice, ...],
-        Option("auto, all, sampled, windows, distinct: some.", unset="the model's"),
-    ] = ()
-    ensemble: Annotated[
-        tuple[Ensemble, ...],
-        Option("vote, score, logit: some.", unset="all that suit the model"),
-    ] = ()
-    masks: Annotated[int | None, Option("Most copies a text.", unset="the model's", least=1)] = None
-    threshold: Annotated[
-        tuple[int, ...], Option("Radii below which no answer is given.", least=0)
-    ] = (0, 1, 2, 3)
-    at: Annotated[int, Option("Changed words that matter most.", least=1)] = 3
-    rule: Annotated[
-        Literal["score", "paper", "frontier"],
-        Option(
-            "Picks by score (mean CR@0 to CR@at), by paper (median radius); frontier: all of it."
-        ),
-    ] = "score"
-    output: Annotated[Path | None, Option("JSON file; resumed if it exists.", group="Output")] = (
-        None
+    data: str = DATA(REQUIRED)
+    split: str = option(
+        "Part of the corpus: validation is what training does not learn from. all: every row "
+        "of a file that the model has not learned from.",
+        "validation",
     )
-    svg: Annotated[Path | None, Option("SVG file for the picture.", group="Output")] = None
+    rows: int = option("Only the first rows of it.", 500, least=1)
+    skip_bad_rows: bool = SKIP_BAD_ROWS(False)
+    keep: tuple[int, ...] = option(
+        "Words that copies show, as 1,2,3.", (), unset="the model's, one less, one more", least=1
+    )
+    mask_rate: tuple[float, ...] = option("And shares hidden, as 0.8,0.9.", (), least=0, below=1)
+    family: tuple[FamilyChoice, ...] = option(
+        "auto, all, sampled, windows, distinct: some.", (), unset="the model's"
+    )
+    ensemble: tuple[Ensemble, ...] = option(
+        "vote, score, logit: some.", (), unset="all that suit the model"
+    )
+    masks: int | None = option("Most copies a text.", unset="the model's", least=1)
+    threshold: tuple[int, ...] = option(
+        "Radii below which no answer is given.", (0, 1, 2, 3), least=0
+    )
+    at: int = option("Changed words that matter most.", 3, least=1)
+    rule: Literal["score", "paper", "frontier"] = option(
+        "Picks by score (mean CR@0 to CR@at), by paper (median radius); frontier: all of it.",
+        "score",
+    )
+    output: Path | None = option("JSON file; resumed if it exists.", group="Output")
+    svg: Path | None = option("SVG file for the picture.", group="Output")
 
     def settings(self, model: str, classifier: SmoothedClassifier, corpus: Corpus) -> list[Setting]:
         """The settings to measure."""
