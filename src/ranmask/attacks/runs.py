@@ -16,8 +16,7 @@ from ranmask.attacks.outcome import AttackOutcome
 from ranmask.attacks.recipe import AttackRecipe, Budget
 from ranmask.attacks.recipes import AttackResources, Preset, build_recipe
 from ranmask.attacks.summary import AttackSummary
-from ranmask.data.rows import Columns, Row
-from ranmask.data.sources import RowSource, file_rows
+from ranmask.data.rows import Columns, Row, RowSource, file_rows
 from ranmask.results.files import fingerprint, writing
 from ranmask.runs.result_file import ResultFile
 from ranmask.runs.run import run

@@ -6,11 +6,11 @@ import itertools
 import json
 import sys
 import time
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ranmask.cli.certify import NOT_CERTIFIED
 from ranmask.cli.command import Given, command
@@ -38,9 +38,7 @@ if TYPE_CHECKING:
     from ranmask.attacks.recipe import Budget
     from ranmask.attacks.summary import AttackSummary
     from ranmask.attacks.victims import Victim
-    from ranmask.data.rows import Row
-    from ranmask.data.sources import RowSource
-    from ranmask.runs.shards.run import Sharding
+    from ranmask.data.rows import Row, RowSource
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -67,25 +65,6 @@ class AttackCommand(OutputOptions, group="Attack"):
         "A text file of words for anywords and critical.", unset="the words of the texts"
     )
     show: int = option("How many attacked texts to print, before and after, side by side.", 3)
-
-    def settings(self, seed: int) -> dict[str, Any]:
-        """How the engine attacks."""
-        return {
-            "budget": self._budget(),
-            "most_queries": self.most_queries,
-            "together": self.together,
-            "seed": seed,
-        }
-
-    def _budget(self) -> Budget:
-        if self.budget is None or self.budget in ("radius", "radius+1"):
-            return self.budget  # type: ignore[return-value]  # it is one of the literals
-        try:
-            return int(self.budget)
-        except ValueError:
-            raise OptionError(
-                f"--budget must be a number of words, radius or radius+1, not {self.budget!r}"
-            ) from None
 
 
 @command(
@@ -115,18 +94,56 @@ def attack(given: Given) -> bool:
             "shard: give them with --vocabulary"
         )
     source = _source(given, whole=sharding is None)
-    settings = asked.settings(given.get("seed", 0))
     rows = source.rows if sharding is None else []
-    make = partial(_engine, given, asked, settings, source.label_names, rows)
+    make = partial(_loop, given, asked, _budget(asked.budget), source.label_names, rows)
+    start = time.monotonic()
+    loops: list[AttackLoop] = []
+
+    def made() -> AttackLoop:
+        loops.append(make())
+        return loops[0]
+
+    readable = sys.stdout.isatty() and not asked.as_json
     if asked.output is None:
-        return _show(make(), source, asked)
-    return _write(make, source, asked.output, sharding, asked)
+        name, outcomes, summary = _show(made(), source, readable)
+    else:
+        from ranmask.attacks.runs import attack_rows, read_outcomes
+
+        with shown_events(source.total, asked.output, sharding) as events:
+            loop = made if sharding is None else make
+            summary = attack_rows(loop, source, asked.output, sharding=sharding, events=events)
+        name, outcomes = asked.recipe, read_outcomes(asked.output)
+    from rich.console import Console
+
+    from ranmask.cli import attack_printing
+
+    if readable:
+        labels = None if summary.labels is None else tuple(summary.labels)
+        attacked = (outcome for outcome in outcomes if outcome.status in ("succeeded", "failed"))
+        for outcome in itertools.islice(attacked, asked.show):
+            attack_printing.print_outcome(Console(), outcome, labels)
+    attack_printing.print_attack_summary(Console(stderr=True), name, summary)
+    if loops and not asked.plain:
+        copies, seconds = loops[0].victim.copies_scored, time.monotonic() - start
+        attack_printing.print_pace(Console(stderr=True), copies, seconds)
+    return summary.errors > 0
 
 
-def _engine(
+def _budget(given: str | None) -> Budget:
+    if given is None or given in ("radius", "radius+1"):
+        return given  # type: ignore[return-value]  # it is one of the literals
+    try:
+        return int(given)
+    except ValueError:
+        raise OptionError(
+            f"--budget must be a number of words, radius or radius+1, not {given!r}"
+        ) from None
+
+
+def _loop(
     given: Given,
     asked: AttackCommand,
-    settings: dict[str, Any],
+    budget: Budget,
     label_names: Sequence[str] | None,
     rows: Iterable[Row],
 ) -> AttackLoop:
@@ -138,10 +155,17 @@ def _engine(
 
     loaded = resources_for(asked.recipe, rows, given, given.get("device"))
     built = build_recipe(asked.recipe, loaded, asked.preset)  # type: ignore[arg-type]  # checked
-    engine = AttackLoop(_victim(given, asked.plain), built, **settings)
+    loop = AttackLoop(
+        _victim(given, asked.plain),
+        built,
+        budget=budget,
+        most_queries=asked.most_queries,
+        together=asked.together,
+        seed=given.get("seed", 0),
+    )
     if label_names:
-        class_ids(label_names, engine.victim.labels)  # told before the first text
-    return engine
+        class_ids(label_names, loop.victim.labels)  # told before the first text
+    return loop
 
 
 def _source(given: Given, *, whole: bool) -> RowSource:
@@ -151,16 +175,16 @@ def _source(given: Given, *, whole: bool) -> RowSource:
         raise OptionError("give a file with --input, or a corpus with --data: one of them")
     if asked.input is not None and columns.label is None:
         raise OptionError("an attack needs the right labels: name their column with --label-column")
-    from ranmask.data.sources import RowSource, first_rows
-
     source = asked.open(columns, rows_of_a_file=True)
     if asked.input is None:
         return source
-    source = first_rows(source, asked.rows)
-    if not whole:
-        return source
-    rows = list(source.rows)
-    return RowSource(rows, len(rows), source.description)
+    first: Iterable[Row] = itertools.islice(source.rows, asked.rows)
+    total = source.total if asked.rows is None else min(asked.rows, source.total)
+    if whole:
+        first = list(first)
+        total = len(first)
+    description = {**source.description, "texts": asked.rows}
+    return replace(source, rows=first, total=total, description=description)
 
 
 def _victim(given: Given, plain: bool) -> Victim:
@@ -178,74 +202,23 @@ def _victim(given: Given, plain: bool) -> Victim:
     return PlainVictim(loaded.base, loaded.labels)
 
 
-def _show(engine: AttackLoop, source: RowSource, asked: AttackCommand) -> bool:
-    """Attack, and print what became of each text.  Returns whether a row failed."""
+def _show(
+    loop: AttackLoop, source: RowSource, readable: bool
+) -> tuple[str, list[AttackOutcome], AttackSummary]:
+    """Attack all texts; where people do not read them, outcomes are printed as they come."""
     from ranmask.attacks.runs import AttackTask, targets
     from ranmask.cli.terminal import progress
 
-    start = time.monotonic()
-    task = AttackTask(engine, engine.victim.labels or tuple(source.label_names or ()) or None)
+    task = AttackTask(loop, loop.victim.labels or tuple(source.label_names or ()) or None)
     summary = task.summary()
-    readable = sys.stdout.isatty() and not asked.as_json
-    examples: list[AttackOutcome] = []
+    outcomes = []
     with progress(source.total) as advance:
-        for outcome in engine.run(targets(source.rows, task.labels)):
+        for outcome in loop.run(targets(source.rows, task.labels)):
             summary.count(outcome)
-            if outcome.status in ("succeeded", "failed"):
-                examples = [*examples, outcome][: asked.show]
             advance(1)
-            if not readable:
+            if readable:
+                outcomes.append(outcome)
+            else:
                 sys.stdout.write(json.dumps(outcome.to_dict()) + "\n")
                 sys.stdout.flush()
-    _print(engine.recipe.name, summary, examples if readable else [])
-    _print_pace(engine.victim, time.monotonic() - start)
-    return summary.errors > 0
-
-
-def _write(
-    make: Callable[[], AttackLoop],
-    source: RowSource,
-    output: Path,
-    sharding: Sharding | None,
-    asked: AttackCommand,
-) -> bool:
-    """Attack, and write what became of each text.  Returns whether a row failed."""
-    from ranmask.attacks.runs import attack_rows, read_outcomes
-
-    start = time.monotonic()
-    made: list[AttackLoop] = []
-
-    def kept() -> AttackLoop:
-        made.append(make())
-        return made[0]
-
-    with shown_events(source.total, output, sharding) as events:
-        engine = kept if sharding is None else make
-        summary = attack_rows(engine, source, output, sharding=sharding, events=events)
-    attacked = (one for one in read_outcomes(output) if one.status in ("succeeded", "failed"))
-    readable = sys.stdout.isatty() and not asked.as_json
-    _print(asked.recipe, summary, list(itertools.islice(attacked, asked.show)) if readable else [])
-    if made:
-        _print_pace(made[0].victim, time.monotonic() - start)
-    return summary.errors > 0
-
-
-def _print(recipe: str, summary: AttackSummary, examples: Sequence[AttackOutcome]) -> None:
-    from rich.console import Console
-
-    from ranmask.cli import attack_printing
-
-    labels = None if summary.labels is None else tuple(summary.labels)
-    for outcome in examples:
-        attack_printing.print_outcome(Console(), outcome, labels)
-    attack_printing.print_attack_summary(Console(stderr=True), recipe, summary)
-
-
-def _print_pace(victim: Victim, seconds: float) -> None:
-    from rich.console import Console
-
-    from ranmask.attacks.victims import PlainVictim
-    from ranmask.cli import attack_printing
-
-    if not isinstance(victim, PlainVictim):
-        attack_printing.print_pace(Console(stderr=True), victim.copies_scored, seconds)
+    return loop.recipe.name, outcomes, summary

@@ -14,8 +14,7 @@ from ranmask.options.fields import Checked, option
 
 if TYPE_CHECKING:
     from ranmask.cli.command import Given
-    from ranmask.data.rows import Columns
-    from ranmask.data.sources import RowSource
+    from ranmask.data.rows import Columns, RowSource
     from ranmask.runs.shards.run import Sharding
     from ranmask.smoothing.masks import WordLosses
 
@@ -82,7 +81,8 @@ class SourceOptions(Checked, group="Data"):
             )
         if self.input is None and columns.wanted:
             raise OptionError("columns go with --input")
-        from ranmask.data.sources import corpus_rows, file_rows
+        from ranmask.data.rows import file_rows
+        from ranmask.data.splits import corpus_rows
 
         if self.data is not None:
             return corpus_rows(self.data, self.split, self.rows, skip_bad_rows=self.skip_bad_rows)
@@ -98,8 +98,7 @@ class InputOptions(SourceOptions):
     def open(self, columns: Columns, *, rows_of_a_file: bool = False) -> RowSource:
         """The rows of what was given."""
         if self.texts and not (self.split or self.rows or self.skip_bad_rows or columns.wanted):
-            from ranmask.data.rows import Row
-            from ranmask.data.sources import RowSource
+            from ranmask.data.rows import Row, RowSource
 
             rows = [Row(number, text) for number, text in enumerate(self.texts, 1)]
             return RowSource(rows, len(rows))

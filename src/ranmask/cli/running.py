@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from ranmask.cli.terminal import progress, say
 
 if TYPE_CHECKING:
-    from ranmask.data.sources import RowSource
+    from ranmask.data.rows import RowSource
     from ranmask.runs.shards.run import Sharding
     from ranmask.runs.task import ClassifyTask, Outcome, RunEvents
 

@@ -1,6 +1,6 @@
 """Labelled texts by name, for training, tuning and evaluation: all of a split, or an error.
 
-A name is one of `known.NAMES`, a local file (csv, tsv, jsonl, parquet), a local folder with
+A name is one of `known.KNOWN`, a local file (csv, tsv, jsonl, parquet), a local folder with
 ``train.*`` and perhaps ``validation.*`` (or ``dev.*``) and ``test.*``, or a dataset of the Hugging
 Face hub.  A known name wins over a file of that name: write ``./sst2`` for the file.
 
@@ -19,8 +19,8 @@ A module imports only from those above it:
 `rows`           rows from files, one by one
 `known`          the corpora that are known by name: labels, files, hub ids, terms
 `corpus`         the record of labelled texts, the fixed order, and two of them as one
-`labelled_rows`  rows of a part with their class ids, or an error
 `origins`        what a name means: the data folder, a file, a folder, the hub
+`labelled_rows`  rows of a part with their class ids, or an error
 `splits`         train, validation and test: as shipped, or carved
 """
 

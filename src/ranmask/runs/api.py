@@ -7,8 +7,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, Protocol, TypeAlias
 
-from ranmask.data.rows import Columns
-from ranmask.data.sources import RowSource, file_rows
+from ranmask.data.rows import Columns, RowSource, file_rows
 from ranmask.results import Certificate, Prediction
 from ranmask.runs.run import run
 from ranmask.runs.shards.reading import summarise_folder

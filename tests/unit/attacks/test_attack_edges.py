@@ -30,8 +30,7 @@ from ranmask.attacks.resources.word_lists import StopWords, Vocabulary
 from ranmask.attacks.runs import attack_rows
 from ranmask.attacks.search import AnyWords, ByUnknown, LabelsOnly
 from ranmask.cli.attack_printing import print_outcome
-from ranmask.data.rows import Row
-from ranmask.data.sources import RowSource
+from ranmask.data.rows import Row, RowSource
 from ranmask.errors import ClassifierError, OptionError
 from ranmask.models.testing import hashing_classifier, keyword_classifier
 from ranmask.runs.stored import stored_lines

@@ -32,8 +32,7 @@ from ranmask.attacks.search import (
 )
 from ranmask.attacks.victims import GRID, Answers, PlainVictim, Question, SmoothedVictim, Victim
 from ranmask.certificates.families import sampled_sets
-from ranmask.data.rows import Row
-from ranmask.data.sources import RowSource
+from ranmask.data.rows import Row, RowSource
 from ranmask.models.function import FunctionClassifier
 from ranmask.models.testing import NEGATIVE, POSITIVE, hashing_classifier, keyword_classifier
 from ranmask.runs.result_file import read_header

@@ -29,8 +29,7 @@ from ranmask.attacks.summary import AttackSummary
 from ranmask.attacks.victims import PlainVictim
 from ranmask.certificates.kept import round_half_up
 from ranmask.data import Corpus
-from ranmask.data.rows import Row
-from ranmask.data.sources import RowSource
+from ranmask.data.rows import Row, RowSource
 from ranmask.errors import OptionError
 from ranmask.options.fields import option_fields
 from ranmask.runs.task import RunEvents, class_ids
