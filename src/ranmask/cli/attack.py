@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from ranmask.cli.certify import NOT_CERTIFIED
 from ranmask.cli.command import Given, command
-from ranmask.cli.models import load
+from ranmask.cli.loading import load, resources_for, tame_libraries, word_losses_from
 from ranmask.cli.options import (
     ColumnOptions,
     LmOption,
@@ -23,10 +23,8 @@ from ranmask.cli.options import (
     ResourceOptions,
     ShardingOptions,
     SourceOptions,
-    tame_libraries,
-    word_losses_from,
+    open_input,
 )
-from ranmask.cli.resources import resources_for
 from ranmask.cli.running import shown_events
 from ranmask.errors import OptionError
 from ranmask.options import SmoothingOptions
@@ -93,8 +91,16 @@ def attack(given: Given) -> bool:
             f"--recipe {asked.recipe} takes its words from all texts, of which a worker sees a "
             "shard: give them with --vocabulary"
         )
-    source = _source(given, whole=sharding is None)
-    rows = source.rows if sharding is None else []
+    source = open_input(given, attacked=True)
+    rows: Iterable[Row] = []
+    if "input" in given:
+        total = min(given.get("rows", source.total), source.total)
+        first = itertools.islice(source.rows, given.get("rows"))
+        description = {**source.description, "texts": given.get("rows")}
+        source = replace(source, rows=first, total=total, description=description)
+    if sharding is None:  # all in memory, to be read more than once
+        rows = list(source.rows)
+        source = replace(source, rows=rows, total=len(rows))
     make = partial(_loop, given, asked, _budget(asked.budget), source.label_names, rows)
     start = time.monotonic()
     loops: list[AttackLoop] = []
@@ -103,6 +109,7 @@ def attack(given: Given) -> bool:
         loops.append(make())
         return loops[0]
 
+    outcomes: Iterable[AttackOutcome]
     readable = sys.stdout.isatty() and not asked.as_json
     if asked.output is None:
         name, outcomes, summary = _show(made(), source, readable)
@@ -168,25 +175,6 @@ def _loop(
     return loop
 
 
-def _source(given: Given, *, whole: bool) -> RowSource:
-    """The rows to attack; ``whole``: all in memory, to be read more than once."""
-    asked, columns = given.build(SourceOptions), given.build(ColumnOptions).columns()
-    if (asked.input is None) == (asked.data is None):
-        raise OptionError("give a file with --input, or a corpus with --data: one of them")
-    if asked.input is not None and columns.label is None:
-        raise OptionError("an attack needs the right labels: name their column with --label-column")
-    source = asked.open(columns, rows_of_a_file=True)
-    if asked.input is None:
-        return source
-    first: Iterable[Row] = itertools.islice(source.rows, asked.rows)
-    total = source.total if asked.rows is None else min(asked.rows, source.total)
-    if whole:
-        first = list(first)
-        total = len(first)
-    description = {**source.description, "texts": asked.rows}
-    return replace(source, rows=first, total=total, description=description)
-
-
 def _victim(given: Given, plain: bool) -> Victim:
     from ranmask.attacks.api import as_victim
     from ranmask.attacks.victims import PlainVictim
@@ -219,6 +207,5 @@ def _show(
             if readable:
                 outcomes.append(outcome)
             else:
-                sys.stdout.write(json.dumps(outcome.to_dict()) + "\n")
-                sys.stdout.flush()
+                print(json.dumps(outcome.to_dict()), flush=True)
     return loop.recipe.name, outcomes, summary

@@ -8,7 +8,7 @@ from rich.text import Text as RichText
 
 from ranmask.attacks.outcome import AttackOutcome, Change
 from ranmask.attacks.summary import AttackSummary
-from ranmask.metrics import class_lines
+from ranmask.metrics import class_lines, class_name
 from ranmask.words import Text, split
 
 _BEFORE, _AFTER = "bold green", "bold red"
@@ -99,9 +99,7 @@ def _heading(label: str, share: float | None) -> RichText:
 
 
 def _name(label: int | None, labels: tuple[str, ...] | None) -> str:
-    if label is None:
-        return "?"
-    return labels[label] if labels is not None and label < len(labels) else str(label)
+    return "?" if label is None else class_name(label, labels)
 
 
 def _marked(text: Text, changes: tuple[Change, ...], style: str) -> RichText:

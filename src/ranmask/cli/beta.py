@@ -7,7 +7,7 @@ from pathlib import Path
 
 from ranmask.cli.certify import described_task
 from ranmask.cli.command import Given, command
-from ranmask.cli.models import load_masked, masked_smoothing
+from ranmask.cli.loading import load_masked
 from ranmask.cli.options import ColumnOptions, InputOptions, ModelChoice, open_input
 from ranmask.cli.running import classify
 from ranmask.options import KEEP, MASK_RATE, SEED
@@ -40,11 +40,11 @@ def beta(given: Given) -> bool:
         from ranmask.runs.result_file import check_result_file
 
         check_result_file(output)
-    masked_smoothing("beta", given)
     from ranmask.paper.betas import DEFAULT_BETA_MASKS, BetaEstimator
 
     # Votes of a random sample, however the model was saved to vote and to be certified.
     smoothed = load_masked(
+        "beta",
         given,
         masks=given.get("masks", DEFAULT_BETA_MASKS),
         certificate="ablation",

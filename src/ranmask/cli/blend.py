@@ -7,7 +7,7 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
-from ranmask.cli.options import tame_libraries
+from ranmask.cli.loading import tame_libraries
 from ranmask.cli.terminal import say
 
 

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Annotated
 from cyclopts import Parameter
 
 from ranmask.cli.command import Given, command, others
-from ranmask.cli.options import DTYPE, NumberType, tame_libraries
+from ranmask.cli.loading import tame_libraries
+from ranmask.cli.options import DTYPE, NumberType
 from ranmask.cli.terminal import say
 from ranmask.cli.training_log import TrainingLog
 from ranmask.errors import OptionError

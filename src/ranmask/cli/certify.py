@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from ranmask.certificates.kept import check_fixed
 from ranmask.cli.command import Given, command
-from ranmask.cli.models import load, load_masked, masked_smoothing
+from ranmask.cli.loading import load, load_masked, masked_smoothing, word_losses_from
 from ranmask.cli.options import (
     ColumnOptions,
     InputOptions,
@@ -17,7 +17,6 @@ from ranmask.cli.options import (
     OutputOptions,
     ShardingOptions,
     open_input,
-    word_losses_from,
 )
 from ranmask.cli.running import classify
 from ranmask.errors import OptionError
@@ -140,7 +139,7 @@ def _comparing(given: Given, copies: int | None) -> ClassifyTask:
     # Loaded as it was saved; `for_certificate` says which options belong to which certificate.
     chosen = {name: given[name] for name in _OF_CERTIFICATES if name in given}
     votes = {"ensemble": "vote"} if given.get("ensemble") == "vote" else {}
-    smoothed = load_masked(given, **{**dict.fromkeys(_OF_CERTIFICATES), **votes})
+    smoothed = load_masked("--compare", given, **{**dict.fromkeys(_OF_CERTIFICATES), **votes})
     from ranmask.results import Comparison
     from ranmask.smoothing.smoothed import COMPARED
 
@@ -162,8 +161,7 @@ def _comparing(given: Given, copies: int | None) -> ClassifyTask:
 
 def _showing(given: Given, copies: int) -> ClassifyTask:
     """The exact certificate, and some of the copies that it rests on."""
-    masked_smoothing("--copies", given)
-    smoothed = load_masked(given)
+    smoothed = load_masked("--copies", given)
 
     def show(texts: Sequence[Text]) -> list[ShownCertificate]:
         return smoothed.certify_showing(texts, copies)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -16,7 +15,6 @@ if TYPE_CHECKING:
     from ranmask.cli.command import Given
     from ranmask.data.rows import Columns, RowSource
     from ranmask.runs.shards.run import Sharding
-    from ranmask.smoothing.masks import WordLosses
 
 _CORPORA = (
     "agnews, sst2, imdb, snli, hate, sms_spam, enron_spam, spamassassin, jigsaw_part, injection"
@@ -69,40 +67,12 @@ class SourceOptions(Checked, group="Data"):
     rows: int | None = option("Only the first rows.", unset="all", least=1)
     skip_bad_rows: bool = SKIP_BAD_ROWS(False)
 
-    def open(self, columns: Columns, *, rows_of_a_file: bool = False) -> RowSource:
-        """The rows of the file or of the corpus."""
-        if self.data is None and (
-            self.split is not None or (self.rows is not None and not rows_of_a_file)
-        ):
-            raise OptionError("--split and --rows go with --data")
-        if self.data is None and self.skip_bad_rows:
-            raise OptionError(
-                "--skip-bad-rows goes with --data; bad rows of --input get their error"
-            )
-        if self.input is None and columns.wanted:
-            raise OptionError("columns go with --input")
-        from ranmask.data.rows import file_rows
-        from ranmask.data.splits import corpus_rows
-
-        if self.data is not None:
-            return corpus_rows(self.data, self.split, self.rows, skip_bad_rows=self.skip_bad_rows)
-        return file_rows(str(self.input), columns)
-
 
 @dataclass(frozen=True, kw_only=True)
 class InputOptions(SourceOptions):
     """What a command reads: the same, or texts on the command line."""
 
     texts: tuple[str, ...] = option("Texts to classify.", (), positional=True)
-
-    def open(self, columns: Columns, *, rows_of_a_file: bool = False) -> RowSource:
-        """The rows of what was given."""
-        if self.texts and not (self.split or self.rows or self.skip_bad_rows or columns.wanted):
-            from ranmask.data.rows import Row, RowSource
-
-            rows = [Row(number, text) for number, text in enumerate(self.texts, 1)]
-            return RowSource(rows, len(rows))
-        return super().open(columns, rows_of_a_file=rows_of_a_file)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -210,41 +180,31 @@ class LmOption(Checked, group="Smoothing"):
     lm: str | None = option("Folder of a masked language model, for --sampling lm.")
 
 
-def open_input(given: Given, output: Path | None) -> RowSource:
-    """The rows to read; exactly one of texts, a file and a corpus must be given."""
+def open_input(given: Given, output: Path | None = None, *, attacked: bool = False) -> RowSource:
+    """The rows of what was given: texts, a file or a corpus; exactly one of them.
+
+    ``attacked``: no texts, labels for all rows, and of a file perhaps the first rows only.
+    """
     asked, columns = given.build(InputOptions), given.build(ColumnOptions).columns()
     if sum((bool(asked.texts), asked.input is not None, asked.data is not None)) != 1:
-        raise OptionError(
-            "give texts, or a file with --input, or a corpus with --data: one of them"
-        )
+        texts = "" if attacked else "texts, or "
+        raise OptionError(f"give {texts}a file with --input, or a corpus with --data: one of them")
     if asked.texts and output is not None:
         raise OptionError("--output goes with --input or --data; texts given here are printed")
-    return asked.open(columns)
+    if attacked and asked.input is not None and columns.label is None:
+        raise OptionError("an attack needs the right labels: name their column with --label-column")
+    if asked.data is None and (asked.split is not None or (asked.rows and not attacked)):
+        raise OptionError("--split and --rows go with --data")
+    if asked.data is None and asked.skip_bad_rows:
+        raise OptionError("--skip-bad-rows goes with --data; bad rows of --input get their error")
+    if asked.input is None and columns.wanted:
+        raise OptionError("columns go with --input")
+    from ranmask.data.rows import Row, RowSource, file_rows
+    from ranmask.data.splits import corpus_rows
 
-
-def word_losses_from(given: Given) -> WordLosses | None:
-    """The losses of the language model that was named; it is loaded only where it is needed."""
-    lm, sampling = given.get("lm"), given.get("sampling")
-    if (lm is not None) != (sampling == "lm"):
-        raise OptionError(
-            "sampling='lm' needs a masked language model: name its folder with --lm"
-            if lm is None
-            else f"lm={lm!r} goes with sampling='lm'"
-        )
-    if lm is None:
-        return None
-    tame_libraries()
-    from ranmask.attacks.resources.masked_lm import MaskedLM
-
-    return MaskedLM.from_pretrained(lm, device=given.get("device")).word_losses
-
-
-def tame_libraries() -> None:
-    """Have libraries say little, and keep little.  Call it before they are imported."""
-    os.environ.setdefault("TRANSFORMERS_VERBOSITY", "error")
-    os.environ.setdefault("HF_HUB_DISABLE_PROGRESS_BARS", "1")
-    os.environ.setdefault("TQDM_DISABLE", "1")
-    os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
-    # Batches have ever other shapes: kernels that are made for each and kept, up to a thousand,
-    # are memory that grows for minutes, and looking them up takes longer than making them.
-    os.environ.setdefault("ONEDNN_PRIMITIVE_CACHE_CAPACITY", "16")
+    if asked.data is not None:
+        return corpus_rows(asked.data, asked.split, asked.rows, skip_bad_rows=asked.skip_bad_rows)
+    if asked.input is not None:
+        return file_rows(asked.input, columns)
+    rows = [Row(number, text) for number, text in enumerate(asked.texts, 1)]
+    return RowSource(rows, len(rows))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 from rich.console import Console
@@ -18,6 +19,7 @@ from ranmask.results import (
     Comparison,
     ShownCertificate,
 )
+from ranmask.runs.stored import first_result
 from ranmask.runs.summary import RunSummary
 from ranmask.runs.task import Outcome, Result
 from ranmask.words import split
@@ -101,10 +103,14 @@ def _other_radius(other: Mapping[str, Any], exact: Certificate) -> str:
     return shown if other["label_id"] == exact.label_id else f"{shown} ({other['label']})"
 
 
-def needs_words(example: Result) -> bool:
-    """Whether figures alone would promise too much: a table's words only, or a cascade."""
-    cascade = isinstance(example, CascadePrediction | CascadeCertificate)
-    return cascade or (isinstance(example, Certificate) and example.threat == "synonyms")
+def print_run(console: Console, summary: RunSummary, output: Path) -> None:
+    """The summary of a run, in words where figures alone would promise too much."""
+    print_summary(console, summary)
+    example = first_result(output)
+    if isinstance(example, CascadePrediction | CascadeCertificate) or (
+        isinstance(example, Certificate) and example.threat == "synonyms"
+    ):
+        explain(console, example)
 
 
 def explain(console: Console, example: Result) -> None:
@@ -119,17 +125,20 @@ def explain(console: Console, example: Result) -> None:
             "use --certificate exact"
         )
         return
-    if example.threat == "synonyms":
-        console.print(_synonym_radius(example))
-        return
     chance = "" if example.alpha is None else f", with probability {1 - example.alpha:g}"
+    critical = "; underlined: one more word than that, and these could break it"
+    if example.threat == "synonyms":
+        console.print(
+            "[dim]radius: replace any that many words by words that the table lists for them, and "
+            f"the label stays{chance};[/] [yellow]this covers substitutions from the table only[/]"
+            f"[dim], no other word{critical if example.critical_words else ''}[/]"
+        )
+        return
     radius = "exact" if isinstance(example, Comparison) else "radius"
+    underlined = critical if not example.tight or example.critical_words else ""
     console.print(
         f"[dim]{radius}: change any that many words, to anything, and the label stays"
-        f"{chance}; underlined: one more word than that, and these could break it[/]"
-        if not example.tight or example.critical_words
-        else f"[dim]{radius}: change any that many words, to anything, and the label stays"
-        f"{chance}[/]"
+        f"{chance}{underlined}[/]"
     )
     if isinstance(example, Comparison):
         one = next(iter(example.others.values()))
@@ -139,16 +148,6 @@ def explain(console: Console, example: Result) -> None:
             "[yellow]* not a guarantee:[/] [dim]the certificate of the paper is unsound[/]",
             highlight=False,
         )
-
-
-def _synonym_radius(example: Certificate) -> str:
-    chance = "" if example.alpha is None else f", with probability {1 - example.alpha:g}"
-    critical = "; underlined: one more word than that, and these could break it"
-    return (
-        "[dim]radius: replace any that many words by words that the table lists for them, and the "
-        f"label stays{chance};[/] [yellow]this covers substitutions from the table only[/]"
-        f"[dim], no other word{critical if example.critical_words else ''}[/]"
-    )
 
 
 def print_summary(console: Console, summary: RunSummary) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import sys
 import tomllib
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -142,7 +141,7 @@ def _list() -> None:
     width = max(map(len, recipe_names()))
     for name in recipe_names():
         recipe = load_recipe(name)
-        _print(f"{name:<{width}}  {recipe.title} ({recipe.paper}; {len(recipe.steps)} steps)")
+        print(f"{name:<{width}}  {recipe.title} ({recipe.paper}; {len(recipe.steps)} steps)")
 
 
 def _print_plan(recipes: list[Recipe], runs: Path, device: str | None) -> None:
@@ -151,12 +150,8 @@ def _print_plan(recipes: list[Recipe], runs: Path, device: str | None) -> None:
 
     seen: set[str] = set()
     for recipe in recipes:
-        _print(f"# {recipe.name} ({recipe.size}): {recipe.title}")
+        print(f"# {recipe.name} ({recipe.size}): {recipe.title}")
         for planned in plan(recipe, runs, device):
             done = "done  " if finished(planned) else "as above  " if planned.key in seen else ""
-            _print(f"{done}{shown_command(planned.step)}")
+            print(f"{done}{shown_command(planned.step)}")
             seen.add(planned.key)
-
-
-def _print(line: str) -> None:
-    sys.stdout.write(f"{line}\n")

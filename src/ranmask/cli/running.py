@@ -34,17 +34,12 @@ def classify(
         return _show(make(), source, as_json)
     from rich.console import Console
 
-    from ranmask.cli import printing
+    from ranmask.cli.printing import print_run
     from ranmask.runs.api import classify_file
-    from ranmask.runs.stored import first_result
 
     with shown_events(source.total, output, sharding) as events:
         summary = classify_file(make, source, output, sharding=sharding, events=events)
-    console = Console(stderr=True)
-    printing.print_summary(console, summary)
-    example = first_result(output)
-    if example is not None and printing.needs_words(example):
-        printing.explain(console, example)
+    print_run(Console(stderr=True), summary, output)
     return summary.errors > 0
 
 
@@ -87,8 +82,7 @@ def _show(task: ClassifyTask, source: RowSource, as_json: bool) -> bool:
 
     if as_json or task.command == "beta" or not sys.stdout.isatty():
         for _, line in outcomes():
-            sys.stdout.write(json.dumps(line) + "\n")
-            sys.stdout.flush()
+            print(json.dumps(line), flush=True)
     else:
         console = Console()
         table = printing.result_table(summary.has_radii, task.compared)

@@ -8,7 +8,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from ranmask.cli.command import Given, command
-from ranmask.cli.options import tame_libraries
+from ranmask.cli.loading import tame_libraries
 from ranmask.errors import MissingDependencyError, OptionError
 from ranmask.options.fields import Checked, option
 from ranmask.serving.settings import ServiceSettings

@@ -17,33 +17,22 @@ AsJson = Annotated[
 
 def say(line: str) -> None:
     """A line on standard error, apart from results."""
-    sys.stderr.write(f"{line}\n")
-    sys.stderr.flush()
+    print(line, file=sys.stderr, flush=True)
 
 
 @contextmanager
 def progress(total: int, done: int = 0) -> Iterator[Callable[[int], None]]:
     """Yields a function that moves the bar on; silent where standard error is not a terminal."""
+    from rich import progress as bars
     from rich.console import Console
-    from rich.progress import (
-        BarColumn,
-        MofNCompleteColumn,
-        Progress,
-        TextColumn,
-        TimeElapsedColumn,
-        TimeRemainingColumn,
-    )
 
     console = Console(stderr=True)
-    columns = (
-        TextColumn("texts"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TimeElapsedColumn(),
-        TimeRemainingColumn(),
-    )
-    with Progress(
-        *columns, console=console, transient=True, disable=not console.is_terminal
+    with bars.Progress(
+        *(bars.TextColumn("texts"), bars.BarColumn(), bars.MofNCompleteColumn()),
+        *(bars.TimeElapsedColumn(), bars.TimeRemainingColumn()),
+        console=console,
+        transient=True,
+        disable=not console.is_terminal,
     ) as bar:
         task = bar.add_task("texts", total=total, completed=done)
         yield lambda count: bar.advance(task, count)

@@ -8,13 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from ranmask.cli.command import Given, command
-from ranmask.cli.options import (
-    DATA,
-    SKIP_BAD_ROWS,
-    ColumnOptions,
-    ResourceOptions,
-    tame_libraries,
-)
+from ranmask.cli.loading import tame_libraries
+from ranmask.cli.options import DATA, SKIP_BAD_ROWS, ColumnOptions, ResourceOptions
 from ranmask.cli.training_log import TrainingLog
 from ranmask.errors import OptionError
 from ranmask.options import DEVICE, LABELS
@@ -237,7 +232,7 @@ def _augmented(
 
 def _resources(given: Given, recipe: str, rows: Any, device: str | None) -> Any:
     from ranmask.attacks.recipes import check_names
-    from ranmask.cli.resources import resources_for
+    from ranmask.cli.loading import resources_for
 
     check_names(recipe, "ranmask-2021")
     return resources_for(recipe, rows, given, device)
