@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from ranmask.cli.certify import NOT_CERTIFIED
 from ranmask.cli.command import Given, command
-from ranmask.cli.loading import load, resources_for, tame_libraries, word_losses_from
+from ranmask.cli.loading import load, resources_for, tame_libraries
 from ranmask.cli.options import (
     ColumnOptions,
     LmOption,
@@ -181,7 +181,7 @@ def _victim(given: Given, plain: bool) -> Victim:
     from ranmask.smoothing.store import DEFAULT_MODEL, load_with_any_keep
 
     if not plain:
-        return as_victim(load(given, word_losses=word_losses_from(given)))
+        return as_victim(load(given))
     smoothing = given.of(SmoothingOptions, LmOption).keys() - {"seed"}
     given.refuse((*smoothing, "recheck"), "with --plain, which masks no word")
     options = given.of(SmoothingOptions, ModelChoice)

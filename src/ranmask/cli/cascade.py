@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 
-from ranmask.cli.command import Given, command, others
+from ranmask.cli.command import Given, command
 from ranmask.cli.loading import tame_libraries
 from ranmask.cli.options import DTYPE, NumberType
-from ranmask.cli.terminal import say
+from ranmask.cli.terminal import resumed_later, say
 from ranmask.cli.training_log import TrainingLog
 from ranmask.errors import OptionError
 from ranmask.options import DEVICE, CascadeOptions
-from ranmask.options.fields import REQUIRED, Checked, option
+from ranmask.options.fields import REQUIRED, Checked, option, option_fields
 from ranmask.results.files import check_file, write_json
 from ranmask.training.options import WHOLE_TEXTS, TrainingOptions
 
@@ -36,13 +36,13 @@ class DetectorCommand(Checked, group="Model and data"):
     device: str | None = DEVICE()
 
 
-_DETECTOR_OPTIONS = (
+_SHARED = {
     *("epochs", "batch_size", "learning_rate", "patience"),
     *("evaluate_every", "validation_rows", "layers", "seed"),
-)
+}
 
 
-@command(DetectorCommand, TrainingOptions, without=others(TrainingOptions, *_DETECTOR_OPTIONS))
+@command(DetectorCommand, TrainingOptions, without=option_fields(TrainingOptions).keys() - _SHARED)
 def detector(given: Given) -> None:
     """Train a detector: which texts were attacked?
 
@@ -56,16 +56,10 @@ def detector(given: Given) -> None:
     asked = given.build(DetectorCommand)
     options = TrainingOptions(**{**WHOLE_TEXTS, **given.of(TrainingOptions)})
     learned, held_out = detector_corpora(read_attacked([Path(path) for path in asked.attacked]))
-    with TrainingLog(asked.output) as log:
-        train_encoder(
-            asked.base,
-            learned.take(asked.rows),
-            held_out,
-            asked.output,
-            options,
-            report=log,
-            device=asked.device,
-        )
+    log, learned = TrainingLog(asked.output), learned.take(asked.rows)
+    how = (learned, held_out, asked.output, options)
+    with resumed_later(asked.output):
+        train_encoder(asked.base, *how, report=log, device=asked.device)
 
 
 def build(

@@ -93,11 +93,6 @@ def command(
     return made
 
 
-def others(options: type, *names: str) -> set[str]:
-    """The options of a dataclass but for some, as ``without`` of `command` wants them."""
-    return option_fields(options).keys() - names
-
-
 def in_flags(error: RanmaskError, flags: Mapping[str, str]) -> str:
     """A message that speaks of arguments as one that speaks of flags.
 

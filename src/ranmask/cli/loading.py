@@ -40,6 +40,7 @@ def load(given: Given, **more: Any) -> CertifiedClassifier:
     from ranmask.smoothing.store import DEFAULT_MODEL, load_classifier
 
     options = {**given.of(SmoothingOptions, ModelChoice), **more}
+    options["word_losses"] = _word_losses(given)
     return load_classifier(options.pop("model", None) or DEFAULT_MODEL, **options)
 
 
@@ -62,22 +63,20 @@ def masked_smoothing(asked: str, given: Given) -> dict[str, Any]:
     from ranmask.smoothing.store import DEFAULT_MODEL, SHIPPED, shipped_folder
 
     name = given.get("model") or DEFAULT_MODEL
-    path = (shipped_folder(name) if name in SHIPPED else Path(name)) / model_config.FILE_NAME
-    if not path.is_file():
+    folder = shipped_folder(name) if name in SHIPPED else Path(name)
+    known = model_config.of_folder(folder)
+    if known is None:
         return {}
-    known = model_config.read(path)
-    others = {
-        model_config.SYNONYMS: "is smoothed by synonyms (safer): give a model that is smoothed by "
-        "masks",
-        model_config.CASCADE: f"is a cascade: give its smoothed part, "
-        f"{str(path.parent / 'smoothed')!r}",
+    instead = {
+        model_config.SYNONYMS: "smoothed by synonyms (safer): give a model smoothed by masks",
+        model_config.CASCADE: f"a cascade: give its smoothed part, {str(folder / 'smoothed')!r}",
     }
-    if known.kind in others:
-        raise OptionError(f"{asked} means nothing for {name!r}, which {others[known.kind]}")
+    if known.kind in instead:
+        raise OptionError(f"{asked} means nothing for {name!r}, which is {instead[known.kind]}")
     return known.smoothing
 
 
-def word_losses_from(given: Given) -> WordLosses | None:
+def _word_losses(given: Given) -> WordLosses | None:
     """The losses of the language model that was named; it is loaded only where it is needed."""
     lm, sampling = given.get("lm"), given.get("sampling")
     if (lm is not None) != (sampling == "lm"):
@@ -88,7 +87,6 @@ def word_losses_from(given: Given) -> WordLosses | None:
         )
     if lm is None:
         return None
-    tame_libraries()
     from ranmask.attacks.resources.masked_lm import MaskedLM
 
     return MaskedLM.from_pretrained(lm, device=given.get("device")).word_losses

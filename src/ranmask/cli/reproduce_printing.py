@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import contextlib
 import json
+import sys
 import threading
 from pathlib import Path
-from types import TracebackType
 from typing import Any
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 from ranmask.paper.reproduction.perform import Performed, log_path
 from ranmask.paper.reproduction.plan import Planned
@@ -22,12 +25,6 @@ class ReproductionDisplay:
     """
 
     def __init__(self) -> None:
-        import sys
-
-        from rich.console import Console
-        from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
-        from rich.progress import TimeElapsedColumn as Elapsed
-
         # Bound to the stream that is there now: commands print into logs while they run.
         self._console = Console(file=sys.stderr)
         self._lively = self._console.is_terminal
@@ -35,7 +32,7 @@ class ReproductionDisplay:
             TextColumn("{task.description}", markup=False),
             BarColumn(bar_width=24),
             MofNCompleteColumn(),
-            Elapsed(),
+            TimeElapsedColumn(),
             TextColumn("{task.fields[detail]}", markup=False),
             console=self._console,
             transient=True,
@@ -54,12 +51,7 @@ class ReproductionDisplay:
             self._thread.start()
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        value: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._stop.set()
         if self._thread.is_alive():
             self._thread.join()

@@ -11,7 +11,7 @@ from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING, Any
 
-from ranmask.cli.terminal import progress, say
+from ranmask.cli.terminal import progress, resumed_later, say
 
 if TYPE_CHECKING:
     from ranmask.data.rows import RowSource
@@ -55,11 +55,8 @@ def shown_events(total: int, output: Path, sharding: Sharding | None = None) -> 
                 say(f"resuming {output}: {done} rows are done")
                 advance(done)
 
-        try:
+        with resumed_later(output):
             yield RunEvents(started=started, progress=advance, trouble=say)
-        except (KeyboardInterrupt, SystemExit):
-            say(f"interrupted: the same command resumes {output}")
-            raise
 
 
 def _show(task: ClassifyTask, source: RowSource, as_json: bool) -> bool:

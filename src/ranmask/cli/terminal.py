@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Annotated
 
 from cyclopts import Parameter
@@ -18,6 +19,17 @@ AsJson = Annotated[
 def say(line: str) -> None:
     """A line on standard error, apart from results."""
     print(line, file=sys.stderr, flush=True)
+
+
+@contextmanager
+def resumed_later(output: Path | None) -> Iterator[None]:
+    """Say, where a command is interrupted, that the same one goes on."""
+    try:
+        yield
+    except (KeyboardInterrupt, SystemExit):
+        if output is not None:
+            say(f"interrupted: the same command resumes {output}")
+        raise
 
 
 @contextmanager

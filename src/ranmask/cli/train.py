@@ -8,8 +8,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from ranmask.cli.command import Given, command
-from ranmask.cli.loading import tame_libraries
+from ranmask.cli.loading import resources_for, tame_libraries
 from ranmask.cli.options import DATA, SKIP_BAD_ROWS, ColumnOptions, ResourceOptions
+from ranmask.cli.terminal import progress, resumed_later
 from ranmask.cli.training_log import TrainingLog
 from ranmask.errors import OptionError
 from ranmask.options import DEVICE, LABELS
@@ -120,46 +121,41 @@ def train(given: Given) -> int | None:
     if asked.kind == "mlm":
         given.refuse(["fail_below_majority"], because)
     tame_libraries()
-    with TrainingLog(asked.output) as log:
-        if asked.kind == "encoder":
-            _train_encoder(given, asked, columns, log)
-        else:
-            given.refuse_others(TrainCommand, ColumnOptions, _KINDS[asked.kind], because=because)
-            options: Any = given.build(_KINDS[asked.kind])
-            learned, held_out = asked.corpora(columns)
-            if asked.kind == "words":
-                from ranmask.training.word_table import train_words
-
-                train_words(learned, held_out, asked.output, options, report=log)
-            else:
-                from ranmask.training.mlm import train_mlm
-
-                base, device = str(asked.base), asked.device
-                train_mlm(base, learned, held_out, asked.output, options, report=log, device=device)
+    log = TrainingLog(asked.output)
+    with resumed_later(asked.output):
+        _train(given, asked, columns, log)
     if asked.fail_below_majority and log.beats_majority is False:
         return _BELOW_MAJORITY
     return None
 
 
-def _train_encoder(given: Given, asked: TrainCommand, columns: Columns, log: TrainingLog) -> None:
-    from ranmask.training.encoder import train_encoder
-
-    given.refuse_others(*_COMMON, *DEFENCES, ResourceOptions, because="with --kind encoder")
-    defence, options = defended(given, _DEFAULT_DEFENCE if asked.defence is None else asked.defence)
+def _train(given: Given, asked: TrainCommand, columns: Columns, log: TrainingLog) -> None:
+    of_encoders = (*DEFENCES, ResourceOptions) if asked.kind == "encoder" else ()
+    known = (TrainCommand, ColumnOptions, _KINDS[asked.kind], *of_encoders)
+    given.refuse_others(*known, because=f"with --kind {asked.kind}")
+    how: dict[str, Any] = {"report": log, "device": asked.device}
+    options: Any
+    if asked.kind == "encoder":
+        how["defence"], options = defended(
+            given, _DEFAULT_DEFENCE if asked.defence is None else asked.defence
+        )
+    else:
+        options = given.build(_KINDS[asked.kind])
     learned, held_out = asked.corpora(columns)
-    base = str(asked.base)
-    if defence.name == "augment":
-        learned = _augmented(given, asked, options, learned, held_out)
-    train_encoder(
-        base,
-        learned,
-        held_out,
-        asked.output,
-        options,
-        defence=defence,
-        report=log,
-        device=asked.device,
-    )
+    if asked.kind == "words":
+        from ranmask.training.word_table import train_words
+
+        train_words(learned, held_out, asked.output, options, report=log)
+    elif asked.kind == "mlm":
+        from ranmask.training.mlm import train_mlm
+
+        train_mlm(str(asked.base), learned, held_out, asked.output, options, **how)
+    else:
+        from ranmask.training.encoder import train_encoder
+
+        if how["defence"].name == "augment":
+            learned = _augmented(given, asked, options, learned, held_out)
+        train_encoder(str(asked.base), learned, held_out, asked.output, options, **how)
 
 
 def defended(given: Given, name: str) -> tuple[Defence, TrainingOptions]:
@@ -173,10 +169,8 @@ def defended(given: Given, name: str) -> tuple[Defence, TrainingOptions]:
     because = f"with --defence {name}"
     if own == "augment":
         given.refuse_others(*_COMMON, AugmentOptions, ResourceOptions, because=because)
-        augmented = given.build(AugmentOptions)
-        taken = {"recipe": augmented.recipe, "share": augmented.share}
-        if augmented.attacked:
-            taken = {}
+        wanted = given.build(AugmentOptions)
+        taken = {} if wanted.attacked else {"recipe": wanted.recipe, "share": wanted.share}
     else:
         foreign = given.keys() - taken.keys() - given.of(*_COMMON).keys()
         given.refuse(foreign, because)
@@ -200,8 +194,7 @@ def _augmented(
     held_out: Corpus,
 ) -> Corpus:
     """The training texts, and those of them that were attacked with success."""
-    from ranmask.attacks.recipes import build_recipe
-    from ranmask.cli.terminal import progress
+    from ranmask.attacks.recipes import build_recipe, check_names
     from ranmask.runs.task import RunEvents
     from ranmask.training.defences import augment
 
@@ -217,7 +210,8 @@ def _augmented(
         )
     share = _share(wanted.share)
     rows = augment.attacked_rows(learned, without=held_out, share=share, seed=options.seed)
-    resources = _resources(given, wanted.recipe, rows, asked.device)
+    check_names(wanted.recipe, "ranmask-2021")
+    resources = resources_for(wanted.recipe, rows, given, asked.device)
     plan = augment.AttackPlan(build_recipe(wanted.recipe, resources), share, options.seed)
     with progress(len(rows)) as advance:
         return augment.augmented_corpus(
@@ -228,14 +222,6 @@ def _augmented(
             device=asked.device,
             events=RunEvents(started=lambda rows, done: advance(done), progress=advance),
         )
-
-
-def _resources(given: Given, recipe: str, rows: Any, device: str | None) -> Any:
-    from ranmask.attacks.recipes import check_names
-    from ranmask.cli.loading import resources_for
-
-    check_names(recipe, "ranmask-2021")
-    return resources_for(recipe, rows, given, device)
 
 
 def _share(given: str) -> Fraction:

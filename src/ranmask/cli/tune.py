@@ -14,7 +14,7 @@ from ranmask.certificates.kept import FamilyChoice, Retention
 from ranmask.cli.command import Given, command
 from ranmask.cli.loading import tame_libraries
 from ranmask.cli.options import DATA, SKIP_BAD_ROWS, ColumnOptions, ModelChoice
-from ranmask.cli.terminal import say
+from ranmask.cli.terminal import progress, resumed_later, say
 from ranmask.errors import OptionError
 from ranmask.options import Ensemble
 from ranmask.options.fields import REQUIRED, Checked, option
@@ -154,7 +154,6 @@ def _measure(
     asked: TuneCommand,
 ) -> list[Measured]:
     """Measure what is not in the file yet, and write it there."""
-    from ranmask.cli.terminal import progress
     from ranmask.evaluation.tuning import sweep
     from ranmask.evaluation.tuning_file import TuneFile
     from ranmask.runs.task import class_ids
@@ -178,17 +177,13 @@ def _measure(
             file.write(measured, at=asked.at, thresholds=asked.threshold, rule=asked.rule)
 
     texts = len(corpus.texts)
-    try:
+    with resumed_later(asked.output):
         pace = Pace(classifier, corpus, left)
         with progress(texts * len(settings), done=texts * len(measured)) as advance:
             for found in sweep(classifier, corpus.texts, expected, left, advance=advance):
                 measured.append(found)
                 pace.done(found.setting)
                 write()
-    except KeyboardInterrupt:
-        if asked.output is not None:
-            say(f"interrupted: the same command resumes {asked.output}")
-        raise
     if not left:  # other thresholds, perhaps
         write()
     return measured
