@@ -144,14 +144,8 @@ class ShardingOptions(Checked, group="Large inputs"):
             raise OptionError("--shard-rows needs --output: the folder for its files")
         from ranmask.runs.shards.run import Sharding
 
-        return Sharding(
-            self.shard_rows,
-            self.engine or "local",
-            self.workers,
-            self.address,
-            self.cpus_per_worker or 1,
-            self.gpus_per_worker or 0,
-        )
+        names = {"shard_rows": "rows", "cpus_per_worker": "cpus", "gpus_per_worker": "gpus"}
+        return Sharding(**{names.get(name, name): value for name, value in given.items()})
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -70,7 +70,9 @@ def _recipes(asked: ReproduceCommand) -> list[Recipe]:
     if asked.smoke and asked.paper:
         raise OptionError("--smoke and --paper are two sizes: give one")
     size: Size = "smoke" if asked.smoke else "paper" if asked.paper else "default"
-    every = [one for name in asked.names for one in (recipe_names() if name == _ALL else [name])]
+    every = [
+        other for name in asked.names for other in (recipe_names() if name == _ALL else [name])
+    ]
     chosen = list(dict.fromkeys(every))
     known = {name: load_recipe(name, size).settings for name in chosen}
     for key in overrides:

@@ -178,53 +178,45 @@ def _measure(
 
     texts = len(corpus.texts)
     with resumed_later(asked.output):
-        pace = Pace(classifier, corpus, left)
+        still = _announce(classifier, corpus, left)
+        started = time.monotonic()
         with progress(texts * len(settings), done=texts * len(measured)) as advance:
             for found in sweep(classifier, corpus.texts, expected, left, advance=advance):
                 measured.append(found)
-                pace.done(found.setting)
+                del still[found.setting]
+                if still and not sys.stderr.isatty():  # a terminal has the bar
+                    say(
+                        f"{found.setting.name}: measured, {_duration(time.monotonic() - started)} "
+                        f"so far; still to go: {len(still)} of the settings, about "
+                        f"{_duration(sum(still.values()))}"
+                    )
                 write()
     if not left:  # other thresholds, perhaps
         write()
     return measured
 
 
-class Pace:
-    """Says what the settings will cost before the first, and how far it is after each.
+def _announce(
+    classifier: SmoothedClassifier, corpus: Corpus, settings: Sequence[Setting]
+) -> dict[Setting, float]:
+    """Say what the settings will cost; returns the seconds of each."""
+    from ranmask.evaluation.tuning import costs
 
-    On a terminal a bar shows the second.
-    """
-
-    def __init__(
-        self, classifier: SmoothedClassifier, corpus: Corpus, settings: Sequence[Setting]
-    ) -> None:
-        from ranmask.evaluation.tuning import costs
-
-        self._left: dict[Setting, float] = {}
-        found = costs(classifier, corpus.texts, settings) if settings else []
-        for cost in found:
-            self._left |= dict.fromkeys(cost.settings, cost.seconds / len(cost.settings))
-            first, *others = cost.settings
-            name = " and ".join([first.name, *(setting.ensemble for setting in others)])
-            say(f"{name}: {cost.copies:,} masked copies, about {_duration(cost.seconds)}")
-        if found:
-            copies = sum(cost.copies for cost in found)
-            say(
-                f"{len(settings)} settings, {len(corpus.texts):,} texts: {copies:,} copies, about "
-                f"{_duration(sum(cost.seconds for cost in found))} in all, as a few texts took; "
-                "--rows, --masks and --keep make it less"
-            )
-        self._started = time.monotonic()
-
-    def done(self, setting: Setting) -> None:
-        """One more setting was measured."""
-        del self._left[setting]
-        if self._left and not sys.stderr.isatty():
-            say(
-                f"{setting.name}: measured, {_duration(time.monotonic() - self._started)} so far; "
-                f"still to go: {len(self._left)} of the settings, about "
-                f"{_duration(sum(self._left.values()))}"
-            )
+    seconds: dict[Setting, float] = {}
+    found = costs(classifier, corpus.texts, settings) if settings else []
+    for cost in found:
+        seconds |= dict.fromkeys(cost.settings, cost.seconds / len(cost.settings))
+        first, *others = cost.settings
+        name = " and ".join([first.name, *(setting.ensemble for setting in others)])
+        say(f"{name}: {cost.copies:,} masked copies, about {_duration(cost.seconds)}")
+    if found:
+        copies = sum(cost.copies for cost in found)
+        say(
+            f"{len(settings)} settings, {len(corpus.texts):,} texts: {copies:,} copies, about "
+            f"{_duration(sum(cost.seconds for cost in found))} in all, as a few texts took; "
+            "--rows, --masks and --keep make it less"
+        )
+    return seconds
 
 
 def _duration(seconds: float) -> str:

@@ -13,15 +13,6 @@ that was trained on most of a file is not the model that was asked for.
   row whose exact text stays in train is left out, and the note says how many.
 - **test** keeps the order of its file, except where that is label by label: the first rows would
   all be of one class.  It is carved only for corpora that come as one file (hate, sms_spam).
-
-A module imports only from those above it:
-
-`rows`           rows from files, one by one
-`known`          the corpora that are known by name: labels, files, hub ids, terms
-`corpus`         the record of labelled texts, the fixed order, and two of them as one
-`origins`        what a name means: the data folder, a file, a folder, the hub
-`labelled_rows`  rows of a part with their class ids, or an error
-`splits`         train, validation and test: as shipped, or carved
 """
 
 from ranmask.data.corpus import Corpus, joined, permutation

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from fractions import Fraction
 from functools import partial
@@ -104,29 +104,20 @@ class SmoothingOptions(Checked, group="Smoothing"):
         Retention(self.keep, self.mask_rate)
         super().__post_init__()
         if self.certificate == "exact":
-            self._refuse(
-                ("selection_masks", "alpha"),
-                "which draws no samples: leave it out, or use certificate='ablation'",
-                beside="certificate",
-            )
+            use = "draws no samples: leave it out, or use certificate='ablation'"
+            self._refuse("certificate", use, "selection_masks", "alpha")
         else:
-            self._refuse(
-                ("family",),
-                "which draws random kept sets: leave it out, or use certificate='exact'",
-                beside="certificate",
-            )
+            use = "draws random kept sets: leave it out, or use certificate='exact'"
+            self._refuse("certificate", use, "family")
             if self.ensemble != "vote":
                 raise OptionError(
                     f"certificate={self.certificate!r} counts votes; ensemble="
                     f"{self.ensemble!r} goes with certificate='exact' only"
                 )
         if self.sampling != "fixed":
-            self._refuse(
-                ("family", "certificate", "threat"),
-                "which draws kept sets for each text and certifies none: leave it out, or use "
-                "sampling='fixed'",
-                beside="sampling",
-            )
+            use = "certifies none: leave it out, or use sampling='fixed'"
+            because = f"draws kept sets for each text and {use}"
+            self._refuse("sampling", because, "family", "certificate", "threat")
         if self.family == "distinct" and self.keep != 1:
             raise OptionError(
                 f"family='distinct' counts each word once, by itself: it needs keep=1, not "
@@ -144,14 +135,12 @@ class SmoothingOptions(Checked, group="Smoothing"):
                         "threat='substitutions'"
                     )
 
-    def _refuse(self, names: Sequence[str], because: str, *, beside: str) -> None:
+    def _refuse(self, beside: str, because: str, *names: str) -> None:
+        other = f"{beside}={getattr(self, beside)!r}, which {because}"
         for name in names:
             value = getattr(self, name)
             if value != option_fields(SmoothingOptions)[name].default:
-                raise OptionError(
-                    f"{name}={value!r} means nothing with {beside}={getattr(self, beside)!r}, "
-                    f"{because}"
-                )
+                raise OptionError(f"{name}={value!r} means nothing with {other}")
 
     @property
     def voting_family(self) -> FamilyChoice:
@@ -194,16 +183,6 @@ class SynonymOptions(Checked, group="Smoothing"):
     alpha: float = option("Chance of error (not exact).", DEFAULT_ALPHA, above=0, below=1)
     seed: int = SEED(0)
 
-    @property
-    def voting_masks(self) -> int:
-        """How many copies decide a label without a certificate."""
-        return self.masks or DEFAULT_FRESH_MASKS
-
-    @property
-    def estimation_masks(self) -> int:
-        """How many copies a certificate is estimated from."""
-        return self.masks or DEFAULT_ESTIMATION_MASKS
-
     def check_certifiable(self) -> None:
         """Refuse to certify anything but votes."""
         if self.ensemble != "vote":
@@ -216,8 +195,8 @@ class SynonymOptions(Checked, group="Smoothing"):
         """Plain JSON values with every default filled in, as a run's record shows them."""
         return {
             **asdict(self),
-            "masks": self.voting_masks,
-            "estimation_masks": self.estimation_masks,
+            "masks": self.masks or DEFAULT_FRESH_MASKS,
+            "estimation_masks": self.masks or DEFAULT_ESTIMATION_MASKS,
             "selection_masks": self.selection_masks or DEFAULT_SELECTION_MASKS,
             "certificate": SAFER,
             "threat": SYNONYMS,
@@ -269,10 +248,8 @@ def for_certificate(kind: CertificateKind, given: Mapping[str, Any]) -> dict[str
     """Options for one certificate among several: those that mean nothing to it are left out."""
     check_choice("certificate", kind, CERTIFICATES)
     foreign = ("selection_masks", "alpha") if kind == "exact" else ("family", "ensemble")
-    return {
-        **{name: value for name, value in given.items() if name not in foreign},
-        "certificate": kind,
-    }
+    own = {name: value for name, value in given.items() if name not in foreign}
+    return {**own, "certificate": kind}
 
 
 def _chosen_for(options: Mapping[str, Any]) -> dict[str, Any]:
