@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from ranmask.cli.certify import NOT_CERTIFIED
 from ranmask.cli.command import Given, command
-from ranmask.cli.loading import load, resources_for, tame_libraries
+from ranmask.cli.loading import load, resources_for
 from ranmask.cli.options import (
     ColumnOptions,
     LmOption,
@@ -26,6 +26,7 @@ from ranmask.cli.options import (
     open_input,
 )
 from ranmask.cli.running import shown_events
+from ranmask.cli.terminal import tame_libraries
 from ranmask.errors import OptionError
 from ranmask.options import SmoothingOptions
 from ranmask.options.fields import REQUIRED, option

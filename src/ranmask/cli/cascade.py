@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Annotated
 from cyclopts import Parameter
 
 from ranmask.cli.command import Given, command
-from ranmask.cli.loading import tame_libraries
 from ranmask.cli.options import DTYPE, NumberType
 from ranmask.cli.terminal import resumed_later, say
 from ranmask.cli.training_log import TrainingLog
@@ -49,7 +48,6 @@ def detector(given: Given) -> None:
     It learns from texts before and after successful attacks.  Attack training texts for it, and
     keep those that the cascade is measured on apart.  The same command again resumes.
     """
-    tame_libraries()
     from ranmask.attacks.adversarial_data import detector_corpora, read_attacked
     from ranmask.training.encoder import train_encoder
 
@@ -74,7 +72,6 @@ def build(
     ] = CascadeOptions.threshold,
 ) -> None:
     """Copy three models into one folder: a cascade, which as a whole carries no certificate."""
-    tame_libraries()
     from ranmask.smoothing.store import cascade_folders
 
     cascade_folders(plain, smoothed, detector, output, threshold)
@@ -100,7 +97,6 @@ def report(given: Given) -> None:
     The attack is the file's, made for its own victim.  To attack the cascade itself, as a whole:
     ranmask attack --model FOLDER.
     """
-    tame_libraries()
     from ranmask.attacks.adversarial_data import read_attacked
     from ranmask.evaluation.cascade_report import measure
     from ranmask.smoothing.cascade import Cascade

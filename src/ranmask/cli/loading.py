@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ranmask.cli.command import Given
 from ranmask.cli.options import ModelChoice, ResourceOptions
+from ranmask.cli.terminal import tame_libraries
 from ranmask.errors import OptionError
 from ranmask.options import SmoothingOptions
 from ranmask.options.fields import option_fields
@@ -21,17 +21,6 @@ if TYPE_CHECKING:
     from ranmask.smoothing.smoothed import SmoothedClassifier
 
 _USED_AS = {"attack_lm": "masked_lm"}  # how recipes call it, where that is not its option's name
-
-
-def tame_libraries() -> None:
-    """Have libraries say little, and keep little.  Call it before they are imported."""
-    os.environ.setdefault("TRANSFORMERS_VERBOSITY", "error")
-    os.environ.setdefault("HF_HUB_DISABLE_PROGRESS_BARS", "1")
-    os.environ.setdefault("TQDM_DISABLE", "1")
-    os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
-    # Batches have ever other shapes: kernels that are made for each and kept, up to a thousand,
-    # are memory that grows for minutes, and looking them up takes longer than making them.
-    os.environ.setdefault("ONEDNN_PRIMITIVE_CACHE_CAPACITY", "16")
 
 
 def load(given: Given, **more: Any) -> CertifiedClassifier:

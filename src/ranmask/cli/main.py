@@ -16,6 +16,7 @@ from importlib import import_module
 from cyclopts import App, CycloptsError
 
 from ranmask import __version__
+from ranmask.cli.terminal import tame_libraries
 from ranmask.errors import OptionError, RanmaskError
 
 FAILED, WRONG_USAGE, SOME_ROWS_FAILED, INTERRUPTED = 1, 2, 3, 130
@@ -83,6 +84,7 @@ def run_command(words: Sequence[str]) -> int:
     A command returns whether a row failed, an exit code, or nothing.  Every error on purpose is
     one line on standard error.
     """
+    tame_libraries()
     try:
         app = command_line(words)
         if not words or (len(words) == 1 and words[0] in GROUPS):

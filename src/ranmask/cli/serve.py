@@ -8,7 +8,6 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from ranmask.cli.command import Given, command
-from ranmask.cli.loading import tame_libraries
 from ranmask.errors import MissingDependencyError, OptionError
 from ranmask.options.fields import Checked, option
 from ranmask.serving.settings import ServiceSettings
@@ -39,7 +38,6 @@ class KeyOption(Checked, group="Access"):
 @command(ServiceSettings, KeyOption)
 def serve(given: Given) -> None:
     """Answer over HTTP as certify does, with a page to try it on, until it is told to end."""
-    tame_libraries()
     for name in _NEEDED:
         if find_spec(name) is None:
             raise MissingDependencyError(name, "serve")

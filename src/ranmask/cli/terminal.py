@@ -1,7 +1,8 @@
-"""What people see of a command while it works, on standard error: lines, and a bar."""
+"""What people see of a command while it works, on standard error: lines, and a bar; no more."""
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -48,3 +49,14 @@ def progress(total: int, done: int = 0) -> Iterator[Callable[[int], None]]:
     ) as bar:
         task = bar.add_task("texts", total=total, completed=done)
         yield lambda count: bar.advance(task, count)
+
+
+def tame_libraries() -> None:
+    """Have libraries say little, and keep little.  Call it before they are imported."""
+    os.environ.setdefault("TRANSFORMERS_VERBOSITY", "error")
+    os.environ.setdefault("HF_HUB_DISABLE_PROGRESS_BARS", "1")
+    os.environ.setdefault("TQDM_DISABLE", "1")
+    os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
+    # Batches have ever other shapes: kernels that are made for each and kept, up to a thousand,
+    # are memory that grows for minutes, and looking them up takes longer than making them.
+    os.environ.setdefault("ONEDNN_PRIMITIVE_CACHE_CAPACITY", "16")

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from ranmask.cli.command import Given, command
-from ranmask.cli.loading import resources_for, tame_libraries
+from ranmask.cli.loading import resources_for
 from ranmask.cli.options import DATA, SKIP_BAD_ROWS, ColumnOptions, ResourceOptions
 from ranmask.cli.terminal import progress, resumed_later
 from ranmask.cli.training_log import TrainingLog
@@ -120,7 +120,6 @@ def train(given: Given) -> int | None:
         )
     if asked.kind == "mlm":
         given.refuse(["fail_below_majority"], because)
-    tame_libraries()
     log = TrainingLog(asked.output)
     with resumed_later(asked.output):
         _train(given, asked, columns, log)

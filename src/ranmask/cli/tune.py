@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from ranmask.certificates.kept import FamilyChoice, Retention
 from ranmask.cli.command import Given, command
-from ranmask.cli.loading import tame_libraries
 from ranmask.cli.options import DATA, SKIP_BAD_ROWS, ColumnOptions, ModelChoice
 from ranmask.cli.terminal import progress, resumed_later, say
 from ranmask.errors import OptionError
@@ -95,7 +94,6 @@ def tune(given: Given) -> None:
         columns=columns if columns.wanted else None,
         skip_bad_rows=asked.skip_bad_rows,
     ).take(asked.rows)
-    tame_libraries()
     options = given.of(ModelChoice)
     options.pop("model", None)
     # A model that was never smoothed has no keep of its own; which one it is loaded with does not
