@@ -10,8 +10,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
-from ranmask.attacks.candidates import Candidates
-from ranmask.attacks.constraints import Constraint
+from ranmask.attacks.replacements import Candidates, Constraint
 from ranmask.attacks.steps import Attempt, Component, QueryResult, Steps
 from ranmask.attacks.tokenization import AttackedText, Tokenization, count_words
 from ranmask.words import split

@@ -12,9 +12,8 @@ from typing import Any, TypeAlias
 
 from ranmask.attacks.api import AnyVictim, attack_loop
 from ranmask.attacks.loop import AttackLoop, Target
-from ranmask.attacks.outcome import AttackOutcome
+from ranmask.attacks.outcome import AttackOutcome, AttackSummary
 from ranmask.attacks.recipe import AttackRecipe
-from ranmask.attacks.summary import AttackSummary
 from ranmask.data.rows import Columns, Row
 from ranmask.data.sources import RowSource, file_rows
 from ranmask.results.files import fingerprint, writing

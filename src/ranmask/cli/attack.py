@@ -34,9 +34,8 @@ from ranmask.options.fields import Option
 
 if TYPE_CHECKING:
     from ranmask.attacks.loop import AttackLoop
-    from ranmask.attacks.outcome import AttackOutcome
+    from ranmask.attacks.outcome import AttackOutcome, AttackSummary
     from ranmask.attacks.recipe import Budget
-    from ranmask.attacks.summary import AttackSummary
     from ranmask.attacks.victims import Victim
     from ranmask.data.rows import Row
     from ranmask.data.sources import RowSource

@@ -6,8 +6,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text as RichText
 
-from ranmask.attacks.outcome import AttackOutcome, Change
-from ranmask.attacks.summary import AttackSummary
+from ranmask.attacks.outcome import AttackOutcome, AttackSummary, Change
 from ranmask.metrics import class_lines
 from ranmask.words import Text, split
 
