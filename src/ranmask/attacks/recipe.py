@@ -47,11 +47,10 @@ class Search(Component, ABC):
 class AttackRecipe:
     """A declared attack.
 
-    ``budget`` is its own limit of changed words, where none is given.
-    ``stop_words`` are never replaced, nor is a word twice; ``frozen_premise`` leaves the premise
-    of a pair alone.  Stop words are compared as they are written: ``The`` is not ``the``, as in
-    TextAttack.  ``sentence_encoder`` and ``masked_lm`` answer what its constraints and candidates
-    ask; ``resources`` describe what it was made with.
+    ``budget`` is its own limit of changed words, where none is given.  ``stop_words`` are never
+    replaced, as they are written (``The`` is not ``the``, as in TextAttack), nor is a word twice.
+    ``frozen_premise`` leaves the premise of a pair alone.  ``sentence_encoder`` and ``masked_lm``
+    answer what its constraints and candidates ask; ``resources`` describe what it was made with.
     """
 
     name: str

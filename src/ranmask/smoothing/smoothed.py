@@ -1,11 +1,4 @@
-"""`SmoothedClassifier`: any classifier, made provable by voting over masked copies.
-
-The path of a batch of texts, each arrow one call:
-
-    words -> masks -> scores of the copies -> votes -> certificates -> results
-
-This module knows no model, no tokens and no files.
-"""
+"""`SmoothedClassifier`: any classifier, made provable by voting over masked copies."""
 
 from __future__ import annotations
 
@@ -203,7 +196,7 @@ class SmoothedClassifier(VotingClassifier[SmoothingOptions, MaskedText]):
             batches = self._scored(self.copies(documents(texts)))
             return list(chain.from_iterable(map(self._exact, batches)))
         estimated = self._estimated(documents(texts))
-        return [one for scored, labels in estimated for one in self._sampled(scored, kind, labels)]
+        return list(chain.from_iterable(self._sampled(*part, kind) for part in estimated))
 
     def certify_showing(
         self, texts: Sequence[Text | Document], copies: int
@@ -241,18 +234,16 @@ class SmoothedClassifier(VotingClassifier[SmoothingOptions, MaskedText]):
         """Several certificates of each text, **each as choosing it alone gives it**.
 
         The certificate of a kind is that of ``with_options(certificate=kind, **options).certify``,
-        with those of ``options`` that mean something to it.  So ``exact``
-        is about the vote that `predict` counts, over its own family and by its own ensemble; the
-        others are about a vote of random copies, and their result says of how many (``ensemble``,
-        ``masks``).  With ``family="sampled"`` and as many ``masks`` the exact family *is* the
-        estimation sample of the others: all then read the same votes, which are counted once.
+        with those of ``options`` that mean something to it.  With ``family="sampled"`` and as many
+        ``masks`` the exact family *is* the estimation sample of the others: all then read the same
+        votes, which are counted once.
         """
         self.check_certifiable()
         chosen = {kind: self.with_options(**for_certificate(kind, options)) for kind in kinds}
         exact, estimating = chosen.get("exact"), [kind for kind in chosen if kind != "exact"]
         if not estimating:
             proved = exact.certify(texts) if exact else []
-            return [{"exact": one} for one in proved] if exact else [{} for _ in texts]
+            return [{"exact": result} for result in proved] if exact else [{} for _ in texts]
         read = documents(texts)
         sample = chosen[estimating[0]]  # they differ in nothing but how they read it
         masked = list(exact.copies(read)) if exact else []
@@ -262,7 +253,7 @@ class SmoothedClassifier(VotingClassifier[SmoothingOptions, MaskedText]):
         proved_apart = chain.from_iterable(proofs)
         results: list[dict[CertificateKind, Certificate]] = []
         for scored, labels in sample._estimated(read):
-            found = {kind: list(sample._sampled(scored, kind, labels)) for kind in estimating}
+            found = {kind: list(sample._sampled(scored, labels, kind)) for kind in estimating}
             for place, text in enumerate(scored.texts):
                 row: dict[CertificateKind, Certificate] = {
                     kind: found[kind][place] for kind in estimating
@@ -280,9 +271,7 @@ class SmoothedClassifier(VotingClassifier[SmoothingOptions, MaskedText]):
     ) -> Iterator[MaskedText]:
         """The copies whose scores decide the label, for each document; or those of a sample.
 
-        With ``sampling="fixed"`` the kept sets are the same for all documents of one length (and
-        one premise); otherwise, and with ``family="distinct"``, they are those of this document,
-        every time that it is asked for.
+        The same every time; with a fixed family, of the same positions for all texts of a length.
         """
         options = self.options
         if options.sampling != "fixed":
@@ -304,8 +293,7 @@ class SmoothedClassifier(VotingClassifier[SmoothingOptions, MaskedText]):
     def score(self, copies: Sequence[MaskedCopies]) -> list[Scores]:
         """The base classifier's scores of every copy of each text; a few are computed twice.
 
-        Raises `ClassifierError`, with the index of the text where it is known, if the base
-        classifier fails, or gives a copy another answer when it is asked again (``recheck``).
+        Raises `ClassifierError`, with the text's index where it is known, if it fails or disagrees.
         """
         scores = self.base.score(copies)
         return self._asked_again(copies, scores) if self._recheck.copies else scores
@@ -330,7 +318,7 @@ class SmoothedClassifier(VotingClassifier[SmoothingOptions, MaskedText]):
         return self._certificates(scored, "exact", labels, radii, threat=threat)
 
     def _sampled(
-        self, scored: ScoredTexts[MaskedText], kind: CertificateKind, labels: Sequence[int]
+        self, scored: ScoredTexts[MaskedText], labels: Sequence[int], kind: CertificateKind
     ) -> Iterator[Certificate]:
         alpha, seed = self.options.alpha or DEFAULT_ALPHA, self.options.seed
         radii = []
