@@ -101,13 +101,9 @@ class SmoothedClassifier(VotingClassifier[SmoothingOptions, MaskedText]):
         **options: Any,
     ) -> None:
         chosen = SmoothingOptions(**options)
-        how: dict[str, Any] = {
-            "tolerance": tolerance,
-            "recheck": recheck,
-            "hide": hide,
-            "mask_token": mask_token,
-        }
-        super().__init__(chosen, base, labels=labels, **how)
+        hiding: dict[str, Any] = {"hide": hide, "mask_token": mask_token}
+        checks: dict[str, Any] = {"tolerance": tolerance, "recheck": recheck}
+        super().__init__(chosen, base, labels=labels, **checks, **hiding)
         check_word_losses(chosen.sampling, word_losses)
         self._word_losses = word_losses
         edits, distinct = chosen.threat == "edits", chosen.family == "distinct"
