@@ -106,6 +106,7 @@ class SmoothedClassifier(VotingClassifier[SmoothingOptions, MaskedText]):
         super().__init__(chosen, base, labels=labels, **checks, **hiding)
         check_word_losses(chosen.sampling, word_losses)
         self._word_losses = word_losses
+        self._drawn = chosen.sampling != "fixed"  # for good: such copies are never certified
         edits, distinct = chosen.threat == "edits", chosen.family == "distinct"
         if edits:
             self._covered = {"most_words": chosen.masks or DEFAULT_MASKS}
@@ -270,7 +271,7 @@ class SmoothedClassifier(VotingClassifier[SmoothingOptions, MaskedText]):
         The same every time; with a fixed family, of the same positions for all texts of a length.
         """
         options = self.options
-        if options.sampling != "fixed":
+        if self._drawn:
             yield from drawn_copies(options, self.base, documents, self._word_losses)
             return
         known: dict[int, Family] = {}
