@@ -27,8 +27,8 @@ from ranmask.models.base import (
     MaskedCopies,
     Scores,
     check_gives_scores,
+    score_full_texts,
 )
-from ranmask.models.full_text import score_full_texts
 from ranmask.results import Certificate
 from ranmask.smoothing.cascade import Cascade
 from ranmask.smoothing.smoothed import SmoothedClassifier
