@@ -33,9 +33,8 @@ from ranmask.options.fields import REQUIRED, option
 
 if TYPE_CHECKING:
     from ranmask.attacks.loop import AttackLoop
-    from ranmask.attacks.outcome import AttackOutcome
+    from ranmask.attacks.outcome import AttackOutcome, AttackSummary
     from ranmask.attacks.recipe import Budget
-    from ranmask.attacks.summary import AttackSummary
     from ranmask.attacks.victims import Victim
     from ranmask.data.rows import Row, RowSource
 

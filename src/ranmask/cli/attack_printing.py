@@ -6,8 +6,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text as RichText
 
-from ranmask.attacks.outcome import AttackOutcome
-from ranmask.attacks.summary import AttackSummary
+from ranmask.attacks.outcome import AttackOutcome, AttackSummary
 from ranmask.cli.printing import marked
 from ranmask.metrics import class_lines, class_name
 

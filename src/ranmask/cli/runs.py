@@ -12,7 +12,7 @@ from ranmask.cli.terminal import AsJson
 from ranmask.errors import DataError
 
 if TYPE_CHECKING:
-    from ranmask.attacks.summary import AttackSummary
+    from ranmask.attacks.outcome import AttackSummary
     from ranmask.runs.summary import RunSummary
 
 Folder = Annotated[Path, Parameter(help="Folder of a run with --shard-rows.")]

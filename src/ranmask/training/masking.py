@@ -16,9 +16,8 @@ import numpy as np
 import numpy.typing as npt
 
 from ranmask.certificates import families
-from ranmask.certificates.exact import sets_met
 from ranmask.certificates.families import KeptSets
-from ranmask.certificates.kept import FamilyChoice, Retention, ramped_count
+from ranmask.certificates.kept import FamilyChoice, Retention, ramped_count, sets_met
 from ranmask.models.encoding import Ids
 
 # Streams of their own: the order of rows and the masks of a phase have 2 * phase and the next.

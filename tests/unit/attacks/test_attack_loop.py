@@ -12,11 +12,19 @@ import pytest
 from ranmask import ClassifierError, OptionError, OutputError, SmoothedClassifier, TextError
 from ranmask.attacks import victims
 from ranmask.attacks.api import as_victim, attack
-from ranmask.attacks.candidates import AnyWord, Candidates, LikelyWords, Synonyms, TypingErrors
-from ranmask.attacks.constraints import EditDistance, MostWords, SimilarSentence
 from ranmask.attacks.loop import AttackLoop, Target
 from ranmask.attacks.recipe import AttackRecipe
 from ranmask.attacks.recipes import AttackResources
+from ranmask.attacks.replacements import (
+    AnyWord,
+    Candidates,
+    EditDistance,
+    LikelyWords,
+    MostWords,
+    SimilarSentence,
+    Synonyms,
+    TypingErrors,
+)
 from ranmask.attacks.resources.neighbours import NeighbourTable
 from ranmask.attacks.resources.word_lists import Vocabulary
 from ranmask.attacks.runs import attack_rows
