@@ -297,10 +297,10 @@ def show(
         [
             [
                 found.setting.name,
-                _share(found.accuracy),
+                _share(found.summary.accuracy),
                 _share(found.summary.classes.balanced),
                 _median(found),
-                *(_share(found.certified_accuracy(d)) for d in changes),
+                *(_share(found.summary.certified_accuracy(d)) for d in changes),
                 f"{found.seconds:.2g}",
                 "*" if found in best else "",
             ]
@@ -404,4 +404,4 @@ def _share(value: Fraction) -> str:
 
 
 def _median(found: Measured) -> str:
-    return "N/A" if found.median_radius is None else str(found.median_radius)
+    return "N/A" if found.summary.median_radius is None else str(found.summary.median_radius)

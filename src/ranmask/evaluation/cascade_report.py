@@ -21,7 +21,8 @@ from typing import Any
 
 from ranmask.attacks.outcome import AttackOutcome
 from ranmask.errors import DataError
-from ranmask.evaluation.roc import Roc, RocPoint, roc_curve, wilson_interval
+from ranmask.evaluation.intervals import wilson_interval
+from ranmask.evaluation.roc import Roc, RocPoint, roc_curve
 from ranmask.metrics import ClassCounts
 from ranmask.results import Certificate
 from ranmask.results.files import check_format

@@ -79,7 +79,10 @@ def plot_svg(
 
 
 def _draw(axes: Axes, measured: Sequence[Measured], at: int, picked: Measured | None) -> None:
-    points = [(float(entry.accuracy), float(entry.certified_accuracy(at))) for entry in measured]
+    points = [
+        (float(entry.summary.accuracy), float(entry.summary.certified_accuracy(at)))
+        for entry in measured
+    ]
     best = frontier(measured, at)
     on_frontier = [entry in best for entry in measured]
     line = sorted({point for point, is_best in zip(points, on_frontier, strict=True) if is_best})

@@ -148,36 +148,21 @@ def _difference(
     step: str, certificate: str | None, figure: str, a: _Values, b: _Values
 ) -> Difference:
     """One figure: the median and the sign test of radii, the mean and its test of the others."""
-    middle = median_certified_robustness if figure == "radius" else _mean
-    if figure == "radius" or figure.startswith("entropy"):
-        signs = sign_test(a, b)
-        higher, p_value = (signs.wins, signs.losses), signs.p_value
-        difference, interval = None, None
-        if figure != "radius":
-            low, high, p_value = mean_difference(a, b)
-            difference, interval = _mean(a) - _mean(b), (low, high)
+    if figure == "radius":
+        test, values = sign_test(a, b), [median_certified_robustness(radii) for radii in (a, b)]
     else:
-        paired = paired_difference(a, b)
-        difference, interval, p_value = paired.difference, paired.interval, paired.p_value
-        higher = paired.only_first, paired.only_second
+        test = (mean_difference if figure.startswith("entropy") else paired_difference)(a, b)
+        values = [float(sum(numbers) / len(numbers)) for numbers in (a, b)]
     return Difference(
-        step=step,
-        certificate=certificate,
-        figure=figure,
-        texts=len(a),
-        a=middle(a),
-        b=middle(b),
-        difference=difference,
-        interval=interval,
-        higher_a=higher[0],
-        higher_b=higher[1],
-        p_value=p_value,
-        adjusted=p_value,
+        step,
+        certificate,
+        figure,
+        len(a),
+        *values,
+        *(test.difference, test.interval, test.higher_first, test.higher_second),
+        test.p_value,
+        adjusted=test.p_value,
     )
-
-
-def _mean(values: _Values) -> float:
-    return float(sum(values) / len(values))
 
 
 def by_class(step: str, a: Measured, b: Measured) -> ByClass:

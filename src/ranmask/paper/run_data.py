@@ -5,12 +5,16 @@ That is enough for every table, curve, interval and paired test, and small enoug
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Annotated, Any, Literal, TypeAlias
+from typing import Annotated, Any, Literal, TypeAlias, TypeVar
 
 from ranmask.errors import DataError
+from ranmask.metrics import CertifiedSummary
 from ranmask.paper.typed_json import Packed, check_entries
+
+_Result = TypeVar("_Result")
 
 Kind: TypeAlias = Literal["certified", "empirical", "beta", "rates", "entropy", "arithmetic"]
 Measures: TypeAlias = Literal["training", "certified", "attack", "predict", "beta", "examples"]
@@ -105,6 +109,34 @@ class Reading:
     correct: Annotated[tuple[bool, ...], _letters(_YES_NO)]
     radius: tuple[int | None, ...]
 
+    @property
+    def counted(self) -> list[int]:
+        """The radii that count, -1 for a text that is wrong or not certified."""
+        pairs = zip(self.correct, self.radius, strict=True)
+        return [radius if correct and radius is not None else -1 for correct, radius in pairs]
+
+    def certified_at(self, changed: int) -> int:
+        """Texts that are right and certified at so many changed words."""
+        return sum(radius >= changed for radius in self.counted)
+
+    def median_interval(self) -> tuple[int | None, int | None] | None:
+        """95 % interval of the median radius, by order statistics; None with too few texts.
+
+        Half of all such texts have a radius of at most the true median, so how many of ours do is
+        binomial; that tells between which of our sorted radii it lies, whatever their distribution.
+        """
+        texts = len(self.radius)
+        # The largest rank with P(Binomial(texts, 1/2) < rank) <= 2.5 %, in whole numbers.
+        below, rank = 0, 0
+        while 40 * (below + math.comb(texts, rank)) <= 2**texts:
+            below += math.comb(texts, rank)
+            rank += 1
+        if not rank:
+            return None
+        ordered = sorted(self.counted)
+        low, high = ordered[rank - 1], ordered[texts - rank]
+        return (None if low < 0 else low, None if high < 0 else high)
+
 
 @dataclass(frozen=True)
 class Certified(_OfTexts):
@@ -129,6 +161,18 @@ class Certified(_OfTexts):
         if 0 in self.words:
             raise DataError(f"{where}: words is 0 for a certified text")
         super().check(where)
+
+    def reading(self, certificate: str, start: int = 0) -> Reading | None:
+        """What a certificate from place ``start`` on makes of the votes; None: not asked."""
+        named = (found for found in self.readings[start:] if found.certificate == certificate)
+        return next(named, None)
+
+    def summary(self, of: Reading) -> CertifiedSummary:
+        """The paper's figures of one certificate."""
+        counted = CertifiedSummary()
+        for correct, radius, words in zip(of.correct, of.radius, self.words, strict=True):
+            counted.add(correct=correct, radius=radius, words=words)
+        return counted
 
 
 @dataclass(frozen=True)
@@ -280,3 +324,9 @@ class Reproduction:
     def missing(self) -> list[Step]:
         """Steps without a result."""
         return [step for step in self.steps if step.state != "done"]
+
+    def finished(self, sort: type[_Result]) -> Iterator[tuple[Step, _Result]]:
+        """Steps that are done and have a result of this sort."""
+        for step in self.steps:
+            if step.state == "done" and isinstance(step.result, sort):
+                yield step, step.result

@@ -26,13 +26,8 @@ from ranmask.paper.report.blocks import (
     prose,
     text,
 )
-from ranmask.paper.report.counting import (
-    count_attacks,
-    length_bins,
-    median_interval,
-    pairs_in_order,
-    rank_correlation,
-)
+from ranmask.paper.report.counting import count_attacks
+from ranmask.paper.report.figures import length_bins
 from ranmask.paper.report.page import build
 from ranmask.paper.report.sections import (
     arithmetic,
@@ -45,6 +40,7 @@ from ranmask.paper.report.sections import (
     provenance,
     rates,
 )
+from ranmask.paper.report.sections.empirical import pairs_in_order, rank_correlation
 from ranmask.paper.report.tables import (
     Cell,
     Column,
@@ -184,16 +180,17 @@ def test_median_interval_is_that_of_order_statistics():
         return Reading("exact", True, (True,) * len(radii), tuple(radii))
 
     # Textbook: of 10 sorted values the 2nd and the 9th; of 25 the 8th and the 18th.
-    assert median_interval(given_radii(range(10))) == (1, 8)
-    assert median_interval(given_radii(range(25))) == (7, 17)
-    assert median_interval(given_radii(range(5))) is None  # 2 / 2**5 is more than 5 %
+    assert given_radii(range(10)).median_interval() == (1, 8)
+    assert given_radii(range(25)).median_interval() == (7, 17)
+    assert given_radii(range(5)).median_interval() is None  # 2 / 2**5 is more than 5 %
     wrong = Reading("exact", True, (False,) * 6, (3,) * 6)
-    assert median_interval(wrong) == (None, None)
+    assert wrong.median_interval() == (None, None)
 
 
 @given(st.integers(6, 200))
 def test_median_interval_is_sure_enough_and_no_wider(texts):
-    low, high = median_interval(Reading("exact", True, (True,) * texts, tuple(range(texts))))
+    reading = Reading("exact", True, (True,) * texts, tuple(range(texts)))
+    low, high = reading.median_interval()
     outside = sum(math.comb(texts, count) for count in range(low + 1))
     assert high == texts - 1 - low
     assert 2 * outside <= 0.05 * 2**texts

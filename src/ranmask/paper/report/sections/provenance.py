@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from ranmask.paper.report.blocks import Block, Bullets, Code, Fold, Heading, Section, Span, text
-from ranmask.paper.report.counting import attack_name
+from ranmask.paper.report.counting import ATTACKS
 from ranmask.paper.report.tables import Cell, Table, table
 from ranmask.paper.run_data import Attacked, Examples, Reproduction, Step, Trained
 
@@ -65,16 +65,12 @@ def _notes(run: Reproduction) -> Iterator[str]:
             yield f"{what} {_source(source)}"
         asked = str(step.place.get("attack", ""))
         if isinstance(step.result, Attacked) and asked and step.result.attack != asked:
-            yield f"{attack_name(asked)} was run as {step.result.attack}"
+            yield f"{ATTACKS.get(asked, asked)} was run as {step.result.attack}"
 
 
 def _source(source: Mapping[str, Any]) -> str:
-    parts = [str(source["name"])]
-    if source.get("split"):
-        parts.append(str(source["split"]))
-    if isinstance(source.get("rows"), int):
-        parts.append(f"{source['rows']:,} rows")
-    spelt = ", ".join(parts)
+    rows = f"{source['rows']:,} rows" if isinstance(source.get("rows"), int) else None
+    spelt = ", ".join(str(part) for part in (source["name"], source.get("split"), rows) if part)
     return f"{spelt}: {source['note']}" if source.get("note") else spelt
 
 

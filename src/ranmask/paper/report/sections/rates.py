@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from ranmask.paper.report.axes import percent_axis
 from ranmask.paper.report.blocks import Block, Fold, Picture, Section, prose, text
+from ranmask.paper.report.charts import Plot, Point, Series
 from ranmask.paper.report.counting import (
     ATTACKS,
     Attacks,
-    attack_name,
     count_attacks,
-    finished,
     rate_name,
+    robust_accuracy,
 )
-from ranmask.paper.report.figures import rates_plot
 from ranmask.paper.report.tables import NOT_RUN, percent_cell, table
 from ranmask.paper.run_data import Attacked, Reproduction
 
@@ -38,7 +38,7 @@ def section(reproductions: Sequence[Reproduction]) -> Section | None:
 def counts(run: Reproduction) -> dict[tuple[str, str], dict[float, Attacks]]:
     """By ensemble and attack, then by rate: counts over all seeds, where there are texts."""
     results: dict[tuple[str, str], dict[float, list[Attacked]]] = {}
-    for step, result in finished(run, Attacked):
+    for step, result in run.finished(Attacked):
         place = step.place
         if {"rate", "ensemble", "attack"} <= place.keys() and result.rows:
             line = results.setdefault((str(place["ensemble"]), str(place["attack"])), {})
@@ -61,17 +61,30 @@ def _reproduction(run: Reproduction) -> list[Block]:
     asked = {attack for _, attack in found}
     attacks = [attack for attack in ATTACKS if attack in asked]
     attacks += sorted(asked - set(attacks))
-    charts = [
-        rates_plot(
-            title,
-            {
-                attack_name(attack): list(found[ensemble, attack].items())
-                for attack in attacks
-                if found.get((ensemble, attack))
-            },
+    names = {attack: ATTACKS.get(attack, attack) for attack in attacks}
+    charts = []
+    for ensemble, title in ensembles.items():
+        shown = [attack for attack in attacks if found.get((ensemble, attack))]
+        series = [
+            Series(
+                names[attack],
+                [
+                    Point(100 * rate, *robust_accuracy(counted))
+                    for rate, counted in found[ensemble, attack].items()
+                ],
+                look,
+            )
+            for look, attack in enumerate(shown, 1)
+        ]
+        charts.append(
+            Plot(
+                title=title,
+                description="Robust accuracy in percent; the table has the figures.",
+                x=percent_axis("masking rate, %"),
+                y=percent_axis("robust accuracy (Boa), %"),
+                series=series,
+            )
         )
-        for ensemble, title in ensembles.items()
-    ]
     seeds = max(counted.runs for line in found.values() for counted in line.values())
     averaged = (
         f"Runs with different seeds, {seeds} at most, are averaged; the intervals know that they "
@@ -82,11 +95,10 @@ def _reproduction(run: Reproduction) -> list[Block]:
         paper prints its figure without numbers.""",
         seeds=averaged if seeds > 1 else "",
     )
-    names = [attack_name(attack) for attack in attacks]
     lines = [found.get((ensemble, attack), {}) for ensemble in ensembles for attack in attacks]
     figures = table(
         "Robust accuracy (Boa), in percent",
-        ["masked", *((title, names) for title in ensembles.values())],
+        ["masked", *((title, list(names.values())) for title in ensembles.values())],
         [
             (
                 rate_name(rate),
