@@ -1,9 +1,7 @@
-"""The picture of a sweep: accuracy against certified accuracy, one marker a setting, as SVG.
+"""The picture of a sweep: accuracy against certified accuracy, one numbered marker a setting.
 
-Markers are numbered, and a list beside them says which setting each is.
-
-The same measurements give the same bytes (with the same matplotlib).  Text stays text, and the
-background is white, so that the picture reads on light and dark pages alike.
+The same measurements give the same bytes of SVG (with the same matplotlib).  Text stays text, and
+the background is white, so that the picture reads on light and dark pages alike.
 """
 
 from __future__ import annotations

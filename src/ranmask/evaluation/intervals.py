@@ -1,15 +1,7 @@
-"""How sure a measured proportion is, and whether two measured differences are more than luck.
+"""How sure a measured share is, and whether two runs over the same texts differ by more than luck.
 
-All of this speaks of *texts drawn at random*: it says how far a share measured on some texts may
-be from the share on all such texts.  It says nothing about certificates, which need no luck.
-
-* `proportion_interval`: Clopper and Pearson's interval; its confidence is never below what it says.
-* `wilson_interval`: Wilson's, for the reports of cascades.
-* `paired_difference`: two runs over the same texts, right or wrong: McNemar's exact test, and
-  Tango's interval for the difference.
-* `sign_test`: two runs over the same texts with a radius each: how often either is larger.
-* `mean_difference`: two runs over the same texts with a number each: the mean difference.
-* `holm`: p-values of several comparisons, so that all of them can be believed together.
+All of this speaks of *texts drawn at random*: how far a share measured on some texts may be from
+the share on all such texts.  It says nothing about certificates, which need no luck.
 """
 
 from __future__ import annotations
@@ -84,10 +76,8 @@ def paired_difference(
 ) -> Paired:
     """McNemar's exact test and Tango's score interval; entry i of both belongs to text i.
 
-    The test is exact: given the texts that only one run has right, their split is binomial with
-    chance 1/2, and the p-value is twice its smaller tail.  The interval is asymptotic (Tango,
-    Statistics in Medicine 17, 1998): the differences that a score test does not reject.  It
-    keeps its width where the runs never disagree.
+    Tango's interval (Statistics in Medicine 17, 1998) is asymptotic: the differences that a score
+    test does not reject.  It keeps its width where the runs never disagree.
 
     >>> first = [True] * 83 + [False] * 17
     >>> second = [True] * 80 + [False] * 3 + [True] * 12 + [False] * 5

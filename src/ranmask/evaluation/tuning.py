@@ -1,8 +1,5 @@
 """Which setting to run: one model under several settings, and what each proves of labelled texts.
 
-`sweep` measures each `Setting` on texts that the model was not trained on, `frontier` leaves those
-that no other beats in both accuracy and certified accuracy, and `pick` names one.
-
 A smoothed classifier may also answer only where its radius is at least a *threshold* of ``t``
 words.  Two things are proved of that (docs/tuning.md):
 
@@ -103,16 +100,10 @@ def sweep(
 ) -> Iterator[Measured]:
     """Certify all texts under each setting, exactly; settings come in their order.
 
-    The base classifier, seed, threat and labels are those of ``classifier``.  All settings are
-    checked before the first text is classified.  Neighbouring settings that differ in the ensemble
-    only share one pass of the model; its time counts for each of them.
-
-    Args:
-        classifier: The model, however smoothed.
-        texts: What it is measured on.
-        labels: The right class of each.
-        settings: What is tried.
-        advance: Called with a number of texts whenever so many are done under one setting.
+    ``labels``: the right class of each text.  ``advance`` is called with a number of texts
+    whenever so many are done under one setting.  All settings are checked before the first text is
+    classified.  Neighbouring settings that differ in the ensemble only share one pass of the model;
+    its time counts for each of them.
     """
     if not texts or len(texts) != len(labels):
         raise DataError(f"{len(texts)} texts and {len(labels)} labels cannot be measured")

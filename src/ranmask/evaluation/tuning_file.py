@@ -1,8 +1,7 @@
 """The JSON file of a sweep: written after each setting, resumed by the same command.
 
-It holds what was measured (counts of radii) and, for reading, the figures that follow from them.
-Those follow from ``at``, thresholds and rule too, which may change from one command to the next;
-the model, the data and the settings may not.
+Beside the counts of radii it holds figures that follow from them, and from options that may
+change from one command to the next; the model, the data and the settings may not.
 """
 
 from __future__ import annotations

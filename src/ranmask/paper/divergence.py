@@ -38,14 +38,11 @@ def jensen_shannon(p: npt.ArrayLike, q: npt.ArrayLike) -> float:
         raise OptionError(
             f"p has {len(first)} entries and q has {len(second)}: give one of each for each text"
         )
-    middle = (first + second) / 2
-    # Rounding may leave a few bits below 0 where both are in proportion.
-    return max(0.0, (_relative_entropy(first, middle) + _relative_entropy(second, middle)) / 2)
-
-
-def _relative_entropy(p: npt.NDArray[np.float64], q: npt.NDArray[np.float64]) -> float:
-    some = p > 0  # 0 log 0 is 0
-    return float(np.sum(p[some] * np.log(p[some] / q[some])))
+    middle, total = (first + second) / 2, 0.0
+    for shares in (first, second):
+        some = shares > 0  # 0 log 0 is 0
+        total += float(np.sum(shares[some] * np.log(shares[some] / middle[some])))
+    return max(0.0, total / 2)  # rounding may leave a few bits below 0 where both are in proportion
 
 
 def _distribution(values: npt.ArrayLike, name: str) -> npt.NDArray[np.float64]:

@@ -148,18 +148,25 @@ def _difference(
     step: str, certificate: str | None, figure: str, a: _Values, b: _Values
 ) -> Difference:
     """One figure: the median and the sign test of radii, the mean and its test of the others."""
+    first: float | None
+    second: float | None
     if figure == "radius":
-        test, values = sign_test(a, b), [median_certified_robustness(radii) for radii in (a, b)]
+        test = sign_test(a, b)
+        first, second = median_certified_robustness(a), median_certified_robustness(b)
     else:
         test = (mean_difference if figure.startswith("entropy") else paired_difference)(a, b)
-        values = [float(sum(numbers) / len(numbers)) for numbers in (a, b)]
+        first, second = (float(sum(values) / len(values)) for values in (a, b))
     return Difference(
         step,
         certificate,
         figure,
         len(a),
-        *values,
-        *(test.difference, test.interval, test.higher_first, test.higher_second),
+        first,
+        second,
+        test.difference,
+        test.interval,
+        test.higher_first,
+        test.higher_second,
         test.p_value,
         adjusted=test.p_value,
     )

@@ -275,6 +275,15 @@ class Trained:
 
 
 Result: TypeAlias = Certified | Attacked | Predicted | Betas | Examples | Trained
+RESULTS: dict[Measures, type[Result]] = {
+    "training": Trained,
+    "certified": Certified,
+    "attack": Attacked,
+    "predict": Predicted,
+    "beta": Betas,
+    "examples": Examples,
+}
+"""What a step that measures something results in."""
 
 
 @dataclass(frozen=True)

@@ -286,7 +286,7 @@ def test_the_lesson_shows_a_dissenting_copy():
     assert picture.about == (
         "6 of its 10 copies, and how each votes. Grey: hidden. The bar below counts all."
     )
-    assert [(part.label, part.votes, part.wins) for part in picture.tally] == [
+    assert picture.tally == [
         ("good", 9, True),
         ("class 1", 1, False),
     ]
@@ -306,7 +306,7 @@ def test_the_lesson_names_classes_by_their_own_run():
         blocks = explainer.section(runs).blocks
         picture = next(block for block in blocks if isinstance(block, Example))
         votes = {copy.vote for copy in picture.copies}
-        return votes, [part.label for part in picture.tally]
+        return votes, [label for label, _, _ in picture.tally]
 
     assert named() == ({"good", "class 1"}, ["good", "class 1"])
     assert named(labels=("good", "poor")) == ({"good", "poor"}, ["good", "poor"])
@@ -639,7 +639,7 @@ def test_beta_lines():
     [table] = tables(section.blocks)
     assert [cell.text for cell in table.rows[0]][4:] == [".050", ".150", ".200"]
     [picture] = [block for block in section.blocks if isinstance(block, Picture)]
-    assert picture.charts[0].rules[0].y == published().beta.below["sst2"]
+    assert picture.charts[0].rules[0][0] == published().beta["below"]["sst2"]
 
 
 def test_rates_count_seeds_together():

@@ -45,7 +45,8 @@ def certified_curves(rate: float | None, result: Certified) -> Plot:
 
 def frontier(results: Mapping[float | None, Certified]) -> Plot:
     """Accuracy against the share certified at one word, one marker a masking rate."""
-    points, sides = [], []
+    points: list[Point] = []
+    sides: list[float] = []
     for rate, result in results.items():
         exact, texts = result.readings[0], len(result.rows)
         right, proved = sum(exact.correct), exact.certified_at(1)

@@ -21,15 +21,14 @@ from pathlib import Path
 from typing import Protocol
 
 from ranmask.errors import OutputError
-from ranmask.paper.reading import INDEX, INDEX_FORMAT, INDEX_VERSION
+from ranmask.paper.reading import INDEX, INDEX_FORMAT, INDEX_VERSION, content
 from ranmask.paper.reproduction.perform import Performed, RunCommand, finished, perform
-from ranmask.paper.reproduction.plan import Planned, new_record, plan, result_name, run_folder
+from ranmask.paper.reproduction.plan import Planned, plan, result_name, run_folder
 from ranmask.paper.reproduction.recipe import Recipe
-from ranmask.paper.run_data_file import content
 from ranmask.paper.typed_json import to_json
 from ranmask.results.files import draft, write_json, writing
 
-_IN_FILES = ("data", "result")  # of a step: its own files have them
+_LEFT_OUT = ("data", "result", "words")  # of a step: its own files have them
 
 
 class Display(Protocol):
@@ -92,7 +91,7 @@ class _Book:
     def __init__(self, recipe: Recipe, folder: Path, steps: Sequence[Planned]) -> None:
         self._folder = folder
         self.steps = {step.key: step for step in steps}
-        self._record = new_record(recipe)
+        self._record = recipe
 
     def enter(self, performed: Performed) -> bool:
         """Take down how a step went; False where it is none of this reproduction's."""
@@ -120,7 +119,7 @@ class _Book:
         """Write ``reproduction.json``: what is run, on what, and what became of each step."""
         steps = [
             {
-                **{key: value for key, value in to_json(step).items() if key not in _IN_FILES},
+                **{key: value for key, value in to_json(step).items() if key not in _LEFT_OUT},
                 "output": result_name(step),
             }
             for step in self._record.steps

@@ -9,7 +9,7 @@ from ranmask.paper.divergence import jensen_shannon
 from ranmask.paper.published import published
 from ranmask.paper.report.axes import Axis, fitted_axis, log_axis, power_of_ten, words_axis
 from ranmask.paper.report.blocks import Block, Heading, Picture, Section, prose, text
-from ranmask.paper.report.charts import Plot, Point, Rule, Series
+from ranmask.paper.report.charts import Plot, Point, Series
 from ranmask.paper.report.counting import CORPORA, rate_name
 from ranmask.paper.report.tables import Table, share, table
 from ranmask.paper.run_data import Betas, Reproduction
@@ -85,7 +85,7 @@ def _corpus(name: str, corpus: str, rates: dict[float, Betas]) -> list[Block]:
     lines = {rate_name(rate): divergence_line(result) for rate, result in rates.items()}
     lines = {rate: line for rate, line in lines.items() if line}
     gaps = {rate_name(rate): gap_line(result, chosen=True) for rate, result in rates.items()}
-    bound = published().beta.below.get(corpus)
+    bound = published().beta["below"].get(corpus)
     if not lines or not any(gaps.values()) or bound is None:
         return [_table(rates)]
     values = [value for line in lines.values() for _, value in line]
@@ -95,7 +95,7 @@ def _corpus(name: str, corpus: str, rates: dict[float, Betas]) -> list[Block]:
         x=_changed_words(lines),
         y=log_axis("Jensen–Shannon, nats", [*values, bound]),
         series=_series(lines),
-        rules=[Rule(bound, "the paper's bound")],
+        rules=[(bound, "the paper's bound")],
     )
     values = [value for line in gaps.values() for _, value in line]
     hidden = Plot(

@@ -127,7 +127,7 @@ def _dots(attack: str, rows: Sequence[Measured]) -> Dots:
     """Robust accuracy of each method: ours with its interval, and the paper's."""
     dots = []
     for row in rows:
-        ours: Sequence[float | None] = (None, None, None)
+        ours: tuple[float | None, float | None, float | None] = (None, None, None)
         if row.counts is not None and row.counts.texts:
             ours = robust_accuracy(row.counts)
         dots.append(Dot(row.method, *ours, row.printed.boa if row.printed else None))
@@ -276,8 +276,7 @@ def _three(row: Measured, best: tuple[float, ...]) -> list[Cell]:
 
 def _details(attack: str, rows: Sequence[Measured]) -> Table:
     titles = ["<method", "texts", "Cln", "Boa", "Boa less paper's", "Succ", "gone"]
-    cells = [(row.method, *_detail(row)) for row in rows]
-    return table(ATTACKS.get(attack, attack), titles, cells)
+    return table(ATTACKS.get(attack, attack), titles, [(row.method, *_detail(row)) for row in rows])
 
 
 def _detail(row: Measured) -> list[Cell]:

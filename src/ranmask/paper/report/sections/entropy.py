@@ -27,7 +27,7 @@ def section(reproductions: Sequence[Reproduction]) -> Section | None:
 
 
 def _table(run: Reproduction) -> Table:
-    paper = published().entropy.mean
+    paper = published().entropy["mean"]
     ours = {
         str(step.place["method"]): result
         for step, result in run.finished(Predicted)

@@ -8,7 +8,7 @@ from typing import Any
 
 from ranmask.certificates.ablation import delta
 from ranmask.certificates.exact import sets_met
-from ranmask.paper.report.blocks import Block, Copy, Example, Section, Share, prose, text
+from ranmask.paper.report.blocks import Block, Copy, Example, Section, prose, text
 from ranmask.paper.report.tables import Cell, Table, share, table
 from ranmask.paper.run_data import Certified, Examples, Reproduction
 from ranmask.words import split
@@ -172,7 +172,7 @@ def _picture(line: Mapping[str, Any], names: Mapping[int, str]) -> Example:
         for copy in _chosen_copies(line.get("copies", ()), winner)
     ]
     tally = [
-        Share(names.get(label, f"class {label}"), int(votes), label == winner)
+        (names.get(label, f"class {label}"), int(votes), label == winner)
         for label, votes in sorted(enumerate(line["votes"]), key=lambda pair: -pair[1])
         if votes
     ]

@@ -43,9 +43,12 @@ def _reproduction(run: Reproduction) -> list[Block]:
     blocks += [Bullets([(Span(note),) for note in notes])] if notes else []
     if run.missing:
         blocks += text("**Not run.** What follows from these steps is missing above:")
-        blocks.append(
-            Bullets([(Span(step.name, "code"), Span(_reason(step))) for step in run.missing])
-        )
+        nothing = {"failed": "no reason recorded", "todo": "not started"}
+        reasons = [
+            f", {_STATES[step.state]}: {step.error or nothing[step.state]}" for step in run.missing
+        ]
+        pairs = zip(run.missing, reasons, strict=True)
+        blocks.append(Bullets([(Span(step.name, "code"), Span(why)) for step, why in pairs]))
     if run.settings:
         settings = [(key, _value(value)) for key, value in run.settings.items()]
         shown = table("As the recipe gave them", ["<setting", "<value"], settings)
@@ -72,11 +75,6 @@ def _source(source: Mapping[str, Any]) -> str:
     rows = f"{source['rows']:,} rows" if isinstance(source.get("rows"), int) else None
     spelt = ", ".join(str(part) for part in (source["name"], source.get("split"), rows) if part)
     return f"{spelt}: {source['note']}" if source.get("note") else spelt
-
-
-def _reason(step: Step) -> str:
-    nothing = "no reason recorded" if step.state == "failed" else "not started"
-    return f", {_STATES[step.state]}: {step.error or nothing}"
 
 
 def _steps(run: Reproduction) -> Table:
