@@ -90,7 +90,7 @@ def _figures(result: Measured) -> dict[tuple[str | None, str], _Values]:
     """
     if isinstance(result, Attacked):
         statuses = result.statuses
-        success = [None if one == "skipped" else one == "succeeded" for one in statuses]
+        success = [None if status == "skipped" else status == "succeeded" for status in statuses]
         return {
             (None, "Cln"): [status != "skipped" for status in statuses],
             (None, "Boa"): [status == "failed" for status in statuses],
@@ -127,7 +127,7 @@ def differences(step: str, a: Measured, b: Measured) -> list[Difference]:
         return [
             _difference(step, None, "accuracy", *(next(iter(x.values())) for x in (of_a, of_b)))
         ]
-    both = [reading for one in (a, b) for reading in getattr(one, "readings", ())]
+    both = [reading for result in (a, b) for reading in getattr(result, "readings", ())]
     starred = {reading.certificate for reading in both if not reading.guarantee}
     found = []
     for name, figure in shared:

@@ -182,7 +182,8 @@ def _with_lines(step: Step, path: Path) -> Step:
             f"{path} was written by `ranmask {record['command']}`, and a step that measures "
             f"{step.measures!r} is written by `ranmask {COMMANDS[step.measures]}`"
         )
-    step = replace(step, data=without_folders(record["input"]))
+    step = replace(step, data=JsonObject(without_folders(record["input"]), f"{path}: input"))
+    step.check(str(path))
     if "finished" not in record:
         rows = max(path.read_bytes().count(b"\n") - 1, 0)
         note = f"not finished (rows so far: {rows}): the same command goes on"
@@ -224,20 +225,14 @@ def _read_file(path: Path) -> Reproduction:
         )
     measures, kind = _SINGLE[record["command"]]
     name = path.name.removesuffix(".jsonl")
+    recipe = {"name": name, "title": name, "kind": kind, "paper": "", "about": ""}
+    machine = {"ranmask": record["ranmask"]}
     # The record says what was run, but not the line that was typed.
-    step = _with_lines(Step(name, measures, "", _place(name, record), "done"), path)
-    made = Reproduction(
-        name=name,
-        title=name,
-        kind=kind,
-        paper="",
-        about="",
-        size="single run",
-        settings={},
-        machine={"ranmask": record["ranmask"]},
-        steps=(from_json(Step, vars(step), str(path)),),
-    )
-    return from_json(Reproduction, vars(made), str(path))
+    step = {"name": name, "measures": measures, "command": "", "state": "done"}
+    steps = [{**step, "place": _place(name, record)}]
+    found = {"recipe": recipe, "size": "single run", "settings": {}, "machine": machine}
+    whole = JsonObject({**found, "steps": steps}, str(path))
+    return _from_content(whole, lambda step, _: _with_lines(step, path))
 
 
 def _place(name: str, record: JsonObject) -> dict[str, Any]:

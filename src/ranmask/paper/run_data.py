@@ -69,7 +69,11 @@ Rows: TypeAlias = Annotated[tuple[int, ...], Packed(_ranges, _from_ranges)]
 
 
 class _OfTexts:
-    """A result with lists that have an entry for each text."""
+    """A result with lists that have an entry for each text.
+
+    ``rows``: number of each text's row in its source.  ``words``: how many each has.  ``expected``:
+    the number of its true class.  ``errors``: rows with an error, which are left out.
+    """
 
     rows: Rows
 
@@ -142,10 +146,8 @@ class Reading:
 class Certified(_OfTexts):
     """A run of ``ranmask certify``: several certificates of the same texts, exact first.
 
-    ``words``: words of each text.  ``rows``: number of each text's row in its source.
-    ``masks``: the most copies that a text had.  ``errors``: rows with an error, which are left out.
-    ``threat``: what a radius counts, as `ranmask.results.Certificate` has it.  ``expected``: the
-    number of each text's true class, or nothing.
+    ``masks``: the most copies that a text had.  ``threat``: what a radius counts, as
+    `ranmask.results.Certificate` has it.
     """
 
     rows: Rows
@@ -181,8 +183,7 @@ class Attacked(_OfTexts):
 
     ``attack``: the recipe's full name, which says what it did without.  ``victim``: how it was
     smoothed, or None for a plain classifier.  ``changed``: words changed, where it succeeded.
-    ``confirmed``: whether a success is still one on fresh masks; None elsewhere.  ``expected``: the
-    number of each text's true class, or nothing.
+    ``confirmed``: whether a success is still one on fresh masks; None elsewhere.
     """
 
     attack: str
@@ -202,8 +203,6 @@ class Predicted(_OfTexts):
 
     Entropies in nats, of the shares of the votes and, where the ensemble has them, of the mean
     scores (of the softmax of the mean logits).
-    ``words``: words of each text, or nothing.  ``errors``: rows with an error, which are left out.
-    ``expected``: the number of each text's true class, or nothing.
     """
 
     rows: Rows
@@ -221,8 +220,7 @@ class Betas(_OfTexts):
 
     ``share``: p_c of each text.  ``average[i]`` and ``largest[i]``: for each text, beta for
     ``changed[i]`` changed words, as the paper averages it over random positions, and for the
-    worst of the positions that were tried; None where a text has fewer words.  ``errors``: rows
-    with an error, which are left out.
+    worst of the positions that were tried; None where a text has fewer words.
     """
 
     rows: Rows

@@ -346,8 +346,8 @@ STEPS = '[[steps]]\nname = "mask{rate}-certified"'
     ("old", "new", "message"),
     [
         ('title = "Ours"', "title = Ours", "cannot read the recipe .*ours.toml: "),
-        ('format = "ranmask-recipe"', "", "is no recipe that this ranmask reads: format None ver"),
-        ("version = 1", "version = 2", "version 2, expected 'ranmask-recipe' version 1"),
+        ('format = "ranmask-recipe"', "", "has format None, not 'ranmask-recipe'"),
+        ("version = 1", "version = 2", "version 2 is not 1, the one this ranmask reads"),
         ("[settings]", "[setting]", "unknown 'setting'$"),
         ('paper = "none"', "", "no 'paper' in it$"),
         ('kind = "certified"', 'kind = "sure"', "kind 'sure' is none of certified, empirical"),

@@ -7,7 +7,7 @@ only sign: each series has its own dashes and markers.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib import resources
@@ -89,6 +89,12 @@ class Dots:
 
 
 Chart: TypeAlias = Plot | Dots
+
+
+def lines(named: Mapping[str, Sequence[Point]]) -> list[Series]:
+    """A line for each list of points, each with its own look."""
+    numbered = enumerate(named.items(), 1)
+    return [Series(name, points, look) for look, (name, points) in numbered]
 
 
 def inline(chart: Chart) -> str:

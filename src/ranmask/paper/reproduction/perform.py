@@ -1,8 +1,7 @@
 """One step: run its command, keep what it prints, and mark it as done.
 
-A step that is done is never done again.  One that was interrupted goes on where it stopped, for
-every ranmask command resumes.  Two runs that need the same step do not do it at once: the second
-waits for the first.
+A step that was interrupted goes on where it stopped, for every ranmask command resumes.  Of two
+runs that need the same step the second waits for the first.
 """
 
 from __future__ import annotations

@@ -19,6 +19,7 @@ from ranmask.models import SHIPPED_FOLDER
 from ranmask.paper.result_lines import COMMANDS
 from ranmask.paper.run_data import Kind, Reproduction, Step
 from ranmask.paper.typed_json import check_entries, from_json, without_folders
+from ranmask.results.files import check_format
 
 FORMAT, VERSION = "ranmask-recipe", 1
 FOLDER = Path(__file__).parents[1] / "recipes"
@@ -114,11 +115,7 @@ def load_recipe(
             "path of a .toml file"
         )
     values = _parsed(path)
-    if values.get("format") != FORMAT or values.get("version") != VERSION:
-        raise DataError(
-            f"{path} is no recipe that this ranmask reads: format {values.get('format')!r} version "
-            f"{values.get('version')!r}, expected {FORMAT!r} version {VERSION}"
-        )
+    check_format(values, FORMAT, VERSION, f"the recipe {path}")
     read = from_json(_RecipeFile, values, f"the recipe {path}", by_hand=True)
     settings = _settings(read, size, path)
     for key, value in (overrides or {}).items():

@@ -99,7 +99,13 @@ class _Book:
         if planned is None:
             return False
         if performed.error is None:
-            self._copy(planned)
+            target = self._folder / result_name(planned.step)
+            training = planned.step.measures == "training"
+            with writing(target):
+                target.parent.mkdir(parents=True, exist_ok=True)
+                with draft(target, shared=True) as copied:
+                    source = planned.made / "training.json" if training else planned.made
+                    shutil.copyfile(source, copied)
         steps = tuple(
             replace(
                 step,
@@ -129,15 +135,6 @@ class _Book:
             self._folder.mkdir(parents=True, exist_ok=True)
         write_json(self._folder / INDEX, {**head, **content(self._record, steps)}, shared=True)
 
-    def _copy(self, planned: Planned) -> None:
-        target = self._folder / result_name(planned.step)
-        training = planned.step.measures == "training"
-        source = planned.made / "training.json" if training else planned.made
-        with writing(target):
-            target.parent.mkdir(parents=True, exist_ok=True)
-            with draft(target, shared=True) as copied:
-                shutil.copyfile(source, copied)
-
 
 def _serial(
     todo: Mapping[str, Planned],
@@ -162,7 +159,7 @@ def _parallel(
     jobs: int,
 ) -> Generator[Performed, None, None]:
     """Several steps at once.  Those that others wait for come first, by their order in recipes."""
-    waiting, over = dict(todo), {key for one in todo.values() for key in one.needs} - set(todo)
+    waiting, over = dict(todo), {key for step in todo.values() for key in step.needs} - set(todo)
     running: dict[Future[Performed], Planned] = {}
     context = multiprocessing.get_context("spawn")  # a forked process cannot use a GPU
     with ProcessPoolExecutor(

@@ -9,7 +9,7 @@ from ranmask.paper.divergence import jensen_shannon
 from ranmask.paper.published import published
 from ranmask.paper.report.axes import Axis, fitted_axis, log_axis, power_of_ten, words_axis
 from ranmask.paper.report.blocks import Block, Heading, Picture, Section, prose, text
-from ranmask.paper.report.charts import Plot, Point, Series
+from ranmask.paper.report.charts import Plot, Point, Series, lines
 from ranmask.paper.report.counting import CORPORA, rate_name
 from ranmask.paper.report.tables import Table, share, table
 from ranmask.paper.run_data import Betas, Reproduction
@@ -82,19 +82,19 @@ def _known(result: Betas, betas: Sequence[float | None]) -> list[tuple[float, fl
 
 
 def _corpus(name: str, corpus: str, rates: dict[float, Betas]) -> list[Block]:
-    lines = {rate_name(rate): divergence_line(result) for rate, result in rates.items()}
-    lines = {rate: line for rate, line in lines.items() if line}
+    named = {rate_name(rate): divergence_line(result) for rate, result in rates.items()}
+    divergences = {rate: line for rate, line in named.items() if line}
     gaps = {rate_name(rate): gap_line(result, chosen=True) for rate, result in rates.items()}
     bound = published().beta["below"].get(corpus)
-    if not lines or not any(gaps.values()) or bound is None:
+    if not divergences or not any(gaps.values()) or bound is None:
         return [_table(rates)]
-    values = [value for line in lines.values() for _, value in line]
-    divergences = Plot(
+    values = [value for line in divergences.values() for _, value in line]
+    shown = Plot(
         title=f"{CORPORA[corpus]}: what the paper shows",
         description=f"All divergences lie between {min(values):.1e} and {max(values):.1e}.",
-        x=_changed_words(lines),
+        x=_changed_words(divergences),
         y=log_axis("Jensen–Shannon, nats", [*values, bound]),
-        series=_series(lines),
+        series=_series(divergences),
         rules=[(bound, "the paper's bound")],
     )
     values = [value for line in gaps.values() for _, value in line]
@@ -110,7 +110,7 @@ def _corpus(name: str, corpus: str, rates: dict[float, Betas]) -> list[Block]:
         less p_c when the positions are *chosen*, averaged over the texts. An attacker chooses, so
         a certificate has to reckon with the second."""
     )
-    return [_table(rates), Picture(f"{name}-{corpus}", (divergences, hidden), caption)]
+    return [_table(rates), Picture(f"{name}-{corpus}", (shown, hidden), caption)]
 
 
 def _changed_words(lines: dict[str, Line]) -> Axis:
@@ -119,11 +119,8 @@ def _changed_words(lines: dict[str, Line]) -> Axis:
     )
 
 
-def _series(lines: dict[str, Line]) -> list[Series]:
-    return [
-        Series(name, [Point(float(changed), value) for changed, value in line], look)
-        for look, (name, line) in enumerate(lines.items(), 1)
-    ]
+def _series(by_rate: dict[str, Line]) -> list[Series]:
+    return lines({name: [Point(float(x), y) for x, y in line] for name, line in by_rate.items()})
 
 
 def _table(rates: dict[float, Betas]) -> Table:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from ranmask.paper.report.axes import percent_axis
 from ranmask.paper.report.blocks import Block, Fold, Picture, Section, prose, text
-from ranmask.paper.report.charts import Plot, Point, Series
+from ranmask.paper.report.charts import Plot, Point, lines
 from ranmask.paper.report.counting import (
     ATTACKS,
     Attacks,
@@ -62,29 +62,25 @@ def _reproduction(run: Reproduction) -> list[Block]:
     attacks = [attack for attack in ATTACKS if attack in asked]
     attacks += sorted(asked - set(attacks))
     names = {attack: ATTACKS.get(attack, attack) for attack in attacks}
-    charts = []
-    for ensemble, title in ensembles.items():
-        shown = [attack for attack in attacks if found.get((ensemble, attack))]
-        series = [
-            Series(
-                names[attack],
-                [
-                    Point(100 * rate, *robust_accuracy(counted))
-                    for rate, counted in found[ensemble, attack].items()
-                ],
-                look,
-            )
-            for look, attack in enumerate(shown, 1)
-        ]
-        charts.append(
-            Plot(
-                title=title,
-                description="Robust accuracy in percent; the table has the figures.",
-                x=percent_axis("masking rate, %"),
-                y=percent_axis("robust accuracy (Boa), %"),
-                series=series,
-            )
+    charts = [
+        Plot(
+            title=title,
+            description="Robust accuracy in percent; the table has the figures.",
+            x=percent_axis("masking rate, %"),
+            y=percent_axis("robust accuracy (Boa), %"),
+            series=lines(
+                {
+                    name: [
+                        Point(100 * rate, *robust_accuracy(counted))
+                        for rate, counted in line.items()
+                    ]
+                    for attack, name in names.items()
+                    if (line := found.get((ensemble, attack)))
+                }
+            ),
         )
+        for ensemble, title in ensembles.items()
+    ]
     seeds = max(counted.runs for line in found.values() for counted in line.values())
     averaged = (
         f"Runs with different seeds, {seeds} at most, are averaged; the intervals know that they "
@@ -95,7 +91,7 @@ def _reproduction(run: Reproduction) -> list[Block]:
         paper prints its figure without numbers.""",
         seeds=averaged if seeds > 1 else "",
     )
-    lines = [found.get((ensemble, attack), {}) for ensemble in ensembles for attack in attacks]
+    columns = [found.get((ensemble, attack), {}) for ensemble in ensembles for attack in attacks]
     figures = table(
         "Robust accuracy (Boa), in percent",
         ["masked", *((title, list(names.values())) for title in ensembles.values())],
@@ -106,10 +102,10 @@ def _reproduction(run: Reproduction) -> list[Block]:
                     percent_cell(line[rate].held, line[rate].texts, line[rate].runs)
                     if rate in line
                     else NOT_RUN
-                    for line in lines
+                    for line in columns
                 ),
             )
-            for rate in sorted({rate for line in lines for rate in line})
+            for rate in sorted({rate for line in columns for rate in line})
         ],
     )
     return [Picture(run.name, charts, caption), Fold("The figures", [figures])]
