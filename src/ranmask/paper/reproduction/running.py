@@ -143,12 +143,10 @@ def _serial(
     display: Display,
 ) -> Generator[Performed, None, None]:
     for planned in todo.values():
-        blocker = next((key for key in planned.needs if key in failed), None)
-        if blocker is not None:
-            yield _blocked(planned, blocker)
-            continue
-        display.started(planned)
-        yield perform(planned, run_command)
+        blocked = _blocked(planned, failed)
+        if blocked is None:
+            display.started(planned)
+        yield blocked or perform(planned, run_command)
 
 
 def _parallel(
@@ -168,10 +166,10 @@ def _parallel(
         try:
             while waiting or running:
                 for key, planned in list(waiting.items()):
-                    blocker = next((need for need in planned.needs if need in failed), None)
-                    if blocker is not None:
+                    blocked = _blocked(planned, failed)
+                    if blocked is not None:
                         del waiting[key]
-                        yield _blocked(planned, blocker)
+                        yield blocked
                     elif len(running) < jobs and over.issuperset(planned.needs):
                         del waiting[key]
                         display.started(planned)
@@ -192,8 +190,13 @@ def _parallel(
             raise
 
 
-def _blocked(planned: Planned, blocker: str) -> Performed:
-    return Performed(planned.key, 0.0, {}, f"it needs {blocker}, which failed", blocked=True)
+def _blocked(planned: Planned, failed: Mapping[str, Performed]) -> Performed | None:
+    """What becomes of a step that needs one which failed; None where there is no such need."""
+    for key in planned.needs:
+        if key in failed:
+            said = f"it needs {key}, which failed"
+            return Performed(planned.key, 0.0, {}, said, blocked=True)
+    return None
 
 
 def _follow(parent: int, jobs: int) -> None:
