@@ -166,7 +166,7 @@ def _print_report(report: CascadeReport) -> None:
 
 
 def _share(part: int, whole: int) -> str:
-    from ranmask.evaluation.roc import wilson_interval
+    from ranmask.evaluation.intervals import wilson_interval
 
     if not whole:
         return "none"

@@ -74,7 +74,7 @@ def _recipes(asked: ReproduceCommand) -> list[Recipe]:
         other for name in asked.names for other in (recipe_names() if name == _ALL else [name])
     ]
     chosen = list(dict.fromkeys(every))
-    known = {name: load_recipe(name, size).settings for name in chosen}
+    known = {name: load_recipe(name, size).written for name in chosen}
     for key in overrides:
         if not any(key in settings for settings in known.values()):
             settings = ", ".join(dict.fromkeys(key for one in known.values() for key in one))
@@ -148,12 +148,12 @@ def _list() -> None:
 
 def _print_plan(recipes: list[Recipe], runs: Path, device: str | None) -> None:
     from ranmask.paper.reproduction.perform import finished
-    from ranmask.paper.reproduction.plan import plan, shown_command
+    from ranmask.paper.reproduction.plan import plan
 
     seen: set[str] = set()
     for recipe in recipes:
         print(f"# {recipe.name} ({recipe.size}): {recipe.title}")
         for planned in plan(recipe, runs, device):
             done = "done  " if finished(planned) else "as above  " if planned.key in seen else ""
-            print(f"{done}{shown_command(planned.step)}")
+            print(f"{done}{planned.step.command}")
             seen.add(planned.key)

@@ -351,4 +351,4 @@ def _shares(*values: float | None) -> list[str]:
 
 
 def _median(found: Measured) -> str:
-    return "N/A" if found.median_radius is None else str(found.median_radius)
+    return "N/A" if found.summary.median_radius is None else str(found.summary.median_radius)
