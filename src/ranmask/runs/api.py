@@ -39,7 +39,6 @@ class Classifier(Protocol):
 
 
 AnyClassifier: TypeAlias = Classifier | Callable[[], Classifier]
-MakeClassifyTask: TypeAlias = Callable[[], ClassifyTask]
 
 
 def certify_file(
@@ -63,9 +62,8 @@ def certify_file(
         sharding: Cut the input into shards for worker processes; docs/scale.md.
         events: Who is told of the cost, of progress and of rows that failed.
     """
-    return classify_file(
-        functools.partial(_certify, classifier), input, output, columns, sharding, events
-    )
+    make = functools.partial(_task, "certify", classifier)
+    return classify_file(make, input, output, columns, sharding, events)
 
 
 def predict_file(
@@ -78,13 +76,12 @@ def predict_file(
     events: RunEvents | None = None,
 ) -> RunSummary:
     """Label every row of a file, without certificates; arguments are those of `certify_file`."""
-    return classify_file(
-        functools.partial(_predict, classifier), input, output, columns, sharding, events
-    )
+    make = functools.partial(_task, "predict", classifier)
+    return classify_file(make, input, output, columns, sharding, events)
 
 
 def classify_file(
-    make: MakeClassifyTask,
+    make: Callable[[], ClassifyTask],
     input: str | Path | RowSource,
     output: str | Path,
     columns: Columns | None = None,
@@ -97,16 +94,8 @@ def classify_file(
     return summary if isinstance(summary, RunSummary) else summarise_folder(Path(output))
 
 
-def _certify(classifier: AnyClassifier) -> ClassifyTask:
-    loaded = _loaded(classifier)
-    loaded.check_certifiable()  # told once, not for every row
-    return ClassifyTask("certify", loaded.labels, loaded.certify, loaded.description())
-
-
-def _predict(classifier: AnyClassifier) -> ClassifyTask:
-    loaded = _loaded(classifier)
-    return ClassifyTask("predict", loaded.labels, loaded.predict, loaded.description())
-
-
-def _loaded(classifier: AnyClassifier) -> Classifier:
-    return classifier if hasattr(classifier, "certify") else classifier()  # type: ignore[return-value]
+def _task(command: str, classifier: AnyClassifier) -> ClassifyTask:
+    loaded: Any = classifier if hasattr(classifier, "certify") else classifier()
+    if command == "certify":
+        loaded.check_certifiable()  # told once, not for every row
+    return ClassifyTask(command, loaded.labels, getattr(loaded, command), loaded.description())

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -10,7 +9,7 @@ from typing import Any
 from ranmask.data.rows import Row
 from ranmask.errors import DataError
 from ranmask.results import records
-from ranmask.runs.result_file import read_header, rows_of
+from ranmask.runs.result_file import read_header, result_rows
 from ranmask.runs.shards.reading import folder_lines
 from ranmask.runs.task import Outcome, Result
 
@@ -46,30 +45,12 @@ def read_results(path: str | Path) -> Iterator[Outcome]:
 
 def first_result(path: Path) -> Result | None:
     """The first result of a run: all of them are of one kind."""
-    return next((one.result for one in read_results(path) if one.result is not None), None)
+    return next((row.result for row in read_results(path) if row.result is not None), None)
 
 
 def stored_lines(path: Path) -> Iterator[dict[str, Any]]:
     """The rows of a run, from its file or its folder."""
-    return folder_lines(path) if path.is_dir() else rows_of(_lines(path))
-
-
-def _lines(path: Path) -> Iterator[dict[str, Any]]:
-    try:
-        with path.open("rb") as file:
-            for number, line in enumerate(file, 1):
-                if not line.endswith(b"\n"):
-                    return  # cut off with the run that wrote it
-                try:
-                    found = json.loads(line)
-                except ValueError as error:
-                    why = f"not valid JSON: {error}"
-                    raise DataError(f"{path}, line {number}: {why}") from error
-                if not isinstance(found, dict):
-                    raise DataError(f"{path}, line {number}: it holds {found!r:.60}, not an object")
-                yield found
-    except OSError as error:
-        raise DataError(f"cannot read {path}: {error.strerror}") from error
+    return folder_lines(path) if path.is_dir() else result_rows(path)
 
 
 def _result(line: Mapping[str, Any]) -> Result | None:

@@ -237,16 +237,9 @@ def class_ids(names: Sequence[str], labels: tuple[str, ...] | None) -> list[int]
     return found
 
 
-def classify_rows(
-    rows: Iterable[Row],
-    classify: Classify,
-    *,
-    at_once: int | None = None,
-    trouble: Tell = _log.warning,
-) -> Iterator[Outcome]:
+def classify_rows(rows: Iterable[Row], classify: Classify, **how: Any) -> Iterator[Outcome]:
     """Classify rows in their order; those of `classify_groups`, one by one."""
-    for group in classify_groups(rows, classify, at_once=at_once, trouble=trouble):
-        yield from group
+    return itertools.chain.from_iterable(classify_groups(rows, classify, **how))
 
 
 def classify_groups(

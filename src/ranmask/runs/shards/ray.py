@@ -19,9 +19,7 @@ from ranmask.runs.shards.work import (
     Job,
     Part,
     Piece,
-    Refusal,
     Report,
-    Survived,
     Worker,
     prepare_process,
     thread_limits,
@@ -38,7 +36,7 @@ class _Actor:
         self._job = job
         self._worker: Worker | None = None
 
-    def load(self) -> tuple[Report | Refusal, str]:
+    def load(self) -> tuple[Report | RanmaskError, str]:
         """What a worker says of itself, and the machine that it is on."""
         import ray
 
@@ -47,10 +45,10 @@ class _Actor:
         try:
             self._worker = Worker(self._job)
         except RanmaskError as error:
-            return Refusal.of(error), node
+            return error, node
         return self._worker.report, node
 
-    def answer(self, piece: Piece) -> Part | Refusal | Survived:
+    def answer(self, piece: Piece) -> Part | RanmaskError | None:
         assert self._worker is not None
         return self._worker.answer(piece)
 
