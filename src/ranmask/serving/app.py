@@ -10,7 +10,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequenc
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Protocol
+from typing import Any
 
 from fastapi import FastAPI, Request, Response
 from fastapi.exceptions import RequestValidationError
@@ -30,8 +30,8 @@ from ranmask.serving.limits import BodyLimitsMiddleware
 from ranmask.serving.openapi import describe, documented
 from ranmask.serving.pages import StaticFile, documentation, page_files
 from ranmask.serving.problems import Problem, invalid
+from ranmask.serving.registry import ModelRegistry
 from ranmask.serving.request_log import FACTS, RequestLogMiddleware
-from ranmask.serving.scorer import PoolFigures
 from ranmask.serving.settings import ServiceSettings
 from ranmask.serving.sizing import ReadText, read_texts
 from ranmask.serving.telemetry import CONTENT_TYPE, Telemetry
@@ -43,25 +43,6 @@ _MOST_OF_TIME = 0.8  # of the deadline: attacks end by then, with what they foun
 _POSTED = (400, 401, 404, 408, 413, 415, 422, 429, 503, 504)
 
 _TEXT = {"type": "string"}
-
-
-class Models(Protocol):
-    """What the application needs of a host of models."""
-
-    def names(self) -> Sequence[str]:
-        """The models that are served; the first is the default."""
-
-    def about(self, name: str) -> Mapping[str, Any]:
-        """What a caller may know about a model."""
-
-    def copies(self, name: str, texts: Sequence[ReadText], **options: Any) -> int:
-        """How many copies a request asks for; raises where it asks for too much, or wrongly."""
-
-    def smoothed(self, name: str, context: RequestContext, **options: Any) -> CertifiedClassifier:
-        """The model as one request asks for it."""
-
-    def figures(self, name: str) -> PoolFigures:
-        """What the pool of a model counted."""
 
 
 @dataclass(frozen=True)
@@ -89,7 +70,7 @@ class Service:
     connection.
     """
 
-    def __init__(self, host: Models, settings: ServiceSettings) -> None:
+    def __init__(self, host: ModelRegistry, settings: ServiceSettings) -> None:
         self.draining = False
         self.closing = False
         self.telemetry = Telemetry(lambda: {name: host.figures(name) for name in host.names()})
@@ -219,7 +200,7 @@ class Service:
         return _Asked(model, options, texts, smoothed, copies)
 
 
-def create_app(host: Models, settings: ServiceSettings) -> FastAPI:
+def create_app(host: ModelRegistry, settings: ServiceSettings) -> FastAPI:
     """The application over models that are loaded; ``app.state.service`` is its `Service`."""
     service = Service(host, settings)
 

@@ -18,7 +18,7 @@ from functools import partial
 from typing import Any, TypeAlias
 
 from ranmask.serving.context import FairSemaphore, RequestContext
-from ranmask.serving.faults import Closing, ServingFault
+from ranmask.serving.problems import Closing, Problem
 from ranmask.serving.sizing import ReadText
 from ranmask.serving.workers import Receive, Workers, turns_of_requests, waited
 
@@ -159,8 +159,8 @@ def _work(answer_all: AnswerAll, group: _Group, turns: FairSemaphore) -> list[An
         with group.context.at_work(turns):
             texts = [member.texts for member in group.members]  # of those who are still there
             return _answers(answer_all, texts, group.context)
-    except ServingFault as fault:
-        return [fault for _ in group.members]
+    except Problem as problem:
+        return [problem for _ in group.members]
 
 
 def _answers(
@@ -170,8 +170,8 @@ def _answers(
     try:
         results = iter(answer_all([text for texts in asked for text in texts], context))
         return [[next(results) for _ in texts] for texts in asked]
-    except ServingFault as fault:  # the same for all of them
-        return [fault for _ in asked]
+    except Problem as problem:  # the same for all of them
+        return [problem for _ in asked]
     except Exception as error:
         if len(asked) == 1:
             return [error]

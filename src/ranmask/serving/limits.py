@@ -6,7 +6,7 @@ import asyncio
 import re
 from typing import TYPE_CHECKING
 
-from ranmask.serving.problems import Problem, gone
+from ranmask.serving.problems import Cancelled, Problem
 from ranmask.serving.settings import ServiceSettings
 
 if TYPE_CHECKING:
@@ -59,7 +59,7 @@ class BodyLimitsMiddleware:
                 while True:
                     message = await receive()
                     if message["type"] == "http.disconnect":
-                        raise gone()
+                        raise Cancelled
                     parts += message.get("body", b"")
                     if len(parts) > self._bytes:
                         raise self._too_large()

@@ -12,8 +12,7 @@ from contextlib import contextmanager
 from typing import Any, TypeAlias, TypeVar
 
 from ranmask.serving.context import FairSemaphore, RequestContext
-from ranmask.serving.faults import Cancelled
-from ranmask.serving.problems import busy, gone, late
+from ranmask.serving.problems import Busy, Cancelled, DeadlinePassed
 
 _Answer = TypeVar("_Answer")
 Receive: TypeAlias = Callable[[], Awaitable[MutableMapping[str, Any]]]
@@ -38,7 +37,7 @@ async def waited(answer: asyncio.Future[_Answer], receive: Receive, seconds: flo
         await asyncio.wait(either, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
         if answer.done():
             return answer.result()
-        raise gone() if leaving.done() else late()
+        raise Cancelled if leaving.done() else DeadlinePassed
     finally:
         leaving.cancel()
 
@@ -95,7 +94,7 @@ class Workers:
     def _admit(self) -> None:
         with self._lock:
             if self._taken >= self._most:
-                raise busy(_RETRY_SECONDS)
+                raise Busy(_RETRY_SECONDS)
             self._taken += 1
 
     def _leave(self, future: Future[Any] | None = None) -> None:
