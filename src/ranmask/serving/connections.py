@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import json
-from typing import ClassVar
+from collections.abc import Callable
+from typing import Any, ClassVar
 
 import h11
 from uvicorn.protocols.http.h11_impl import H11Protocol
@@ -41,8 +42,9 @@ class BoundedConnection(H11Protocol):
     seconds: ClassVar[float]
     most: ClassVar[int]
 
-    _head_timer: asyncio.TimerHandle | None = None
-    _rest_timer: asyncio.TimerHandle | None = None
+    def __init__(self, *args: Any, **more: Any) -> None:
+        super().__init__(*args, **more)
+        self._timers: dict[Callable[[], None], asyncio.TimerHandle] = {}
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """Refuse one too many; else wait for the head of a request."""
@@ -96,43 +98,33 @@ class BoundedConnection(H11Protocol):
     def connection_lost(self, exc: Exception | None) -> None:
         """Wait no more."""
         super().connection_lost(exc)
-        self._stop_head()
-        self._stop_rest()
+        while self._timers:
+            self._timers.popitem()[1].cancel()
+
+    def _time(self, wanted: bool, over: Callable[[], None]) -> None:
+        """Call ``over`` in a while, if that is ``wanted`` all the time until then."""
+        if not wanted and over in self._timers:
+            self._timers.pop(over).cancel()
+        elif wanted and over not in self._timers:
+            self._timers[over] = self.loop.call_later(self.seconds, over)
 
     def _time_head(self) -> None:
         """Whatever arrived: is it still the beginning of a head that is waited for?"""
-        if self.conn.their_state is not h11.IDLE:
-            self._stop_head()
-        elif self._head_timer is None:
-            self._head_timer = self.loop.call_later(self.seconds, self._no_head)
+        self._time(self.conn.their_state is h11.IDLE, self._no_head)
 
     def _no_head(self) -> None:
-        self._head_timer = None
-        if self.conn.their_state is h11.IDLE:
-            self.transport.close()
-            self._time_rest()
+        del self._timers[self._no_head]
+        self.transport.close()
+        self._time_rest()
 
     def _time_rest(self) -> None:
         """Whatever happened: does the client still have to read, or to send what nobody awaits?"""
-        if not self._kept_waiting():
-            self._stop_rest()
-        elif self._rest_timer is None:
-            self._rest_timer = self.loop.call_later(self.seconds, self._no_rest)
+        self._time(self._kept_waiting(), self._no_rest)
 
     def _no_rest(self) -> None:
-        self._rest_timer = None
+        del self._timers[self._no_rest]
         if self._kept_waiting():
             self.transport.abort()
-
-    def _stop_head(self) -> None:
-        if self._head_timer is not None:
-            self._head_timer.cancel()
-            self._head_timer = None
-
-    def _stop_rest(self) -> None:
-        if self._rest_timer is not None:
-            self._rest_timer.cancel()
-            self._rest_timer = None
 
     def _kept_waiting(self) -> bool:
         answered = self.cycle is not None and self.cycle.response_complete

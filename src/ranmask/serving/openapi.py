@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 from fastapi import FastAPI
-from fastapi.openapi.utils import get_openapi
 
 from ranmask.serving.auth import needs_key
 from ranmask.serving.schemas import ErrorAnswer
@@ -40,13 +39,7 @@ def documented(answer: type, *statuses: int) -> dict[int | str, dict[str, Any]]:
 
 def describe(app: FastAPI, *, key: bool) -> dict[str, Any]:
     """The description of the application; with ``key``, of where the API key must be sent."""
-    described = get_openapi(
-        title=app.title,
-        version=app.version,
-        summary=app.summary,
-        description=app.description,
-        routes=app.routes,
-    )
+    described = app.openapi()
     if key:
         described["components"]["securitySchemes"] = {
             "bearer": {"type": "http", "scheme": "bearer"},

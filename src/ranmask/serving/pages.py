@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
 from importlib import resources
 from typing import Any
 
@@ -17,28 +16,19 @@ _KINDS = {
 }
 
 
-@dataclass(frozen=True)
-class StaticFile:
-    """A file as it is served."""
-
-    content: bytes
-    kind: str
-
-
-def page_files() -> dict[str, StaticFile]:
-    """The files of the page by the path that they are served at; ``/`` is ``index.html``."""
-    found = {}
-    for file in (resources.files("ranmask.serving") / "page").iterdir():
+def page_files() -> dict[str, tuple[bytes, str]]:
+    """Content and type of the page's files by the paths that they are served at."""
+    package = resources.files("ranmask.serving")
+    found = {"/docs.css": ((package / "templates" / "docs.css").read_bytes(), _KINDS["css"])}
+    for file in (package / "page").iterdir():
         kind = _KINDS.get(file.name.rpartition(".")[2])
         if kind is not None and file.is_file():
             path = "/" if file.name == "index.html" else f"/page/{file.name}"
-            found[path] = StaticFile(file.read_bytes(), kind)
-    style = resources.files("ranmask.serving") / "templates" / "docs.css"
-    found["/docs.css"] = StaticFile(style.read_bytes(), _KINDS["css"])
+            found[path] = (file.read_bytes(), kind)
     return found
 
 
-def documentation(description: Mapping[str, Any]) -> StaticFile:
+def documentation(description: Mapping[str, Any]) -> tuple[bytes, str]:
     """The OpenAPI description as a page to read, without a script."""
     from jinja2 import Environment, StrictUndefined
 
@@ -47,55 +37,19 @@ def documentation(description: Mapping[str, Any]) -> StaticFile:
     )
     source = resources.files("ranmask.serving") / "templates" / "docs.html"
     template = environment.from_string(source.read_text(encoding="utf-8"))
-    page = template.render(
-        about=description["info"],
-        operations=_operations(description),
-        schemas=_schemas(description["components"]["schemas"]),
-        keyed="securitySchemes" in description["components"],
-    )
-    return StaticFile(page.encode(), _KINDS["html"])
-
-
-def _operations(description: Mapping[str, Any]) -> list[dict[str, Any]]:
-    return [
-        {
-            "path": path,
-            "method": method.upper(),
-            "description": one.get("description", ""),
-            "keyed": "security" in one,
-            "body": _body(one),
-            "answers": [
-                (status, answer["description"], _first_type(answer.get("content", {})))
-                for status, answer in one["responses"].items()
-            ],
-        }
+    operations = [
+        {"path": path, "method": method.upper(), **operation}
         for path, methods in description["paths"].items()
-        for method, one in methods.items()
+        for method, operation in methods.items()
     ]
+    page = template.render(api=description, operations=operations, type=_type, sent=_sent)
+    return page.encode(), _KINDS["html"]
 
 
-def _body(operation: Mapping[str, Any]) -> str:
-    return _first_type(operation.get("requestBody", {}).get("content", {}))
-
-
-def _first_type(content: Mapping[str, Any]) -> str:
-    for media in content.values():
-        return _type(media.get("schema", {}))
-    return ""
-
-
-def _schemas(schemas: Mapping[str, Any]) -> list[dict[str, Any]]:
-    return [
-        {
-            "name": name,
-            "description": schema.get("description", ""),
-            "fields": [
-                (field, _type(one), field in schema.get("required", ()), one.get("description", ""))
-                for field, one in schema.get("properties", {}).items()
-            ],
-        }
-        for name, schema in sorted(schemas.items())
-    ]
+def _sent(message: Mapping[str, Any]) -> str:
+    """The type of what is sent with a request or an answer, in words."""
+    media = next(iter(message.get("content", {}).values()), None)
+    return "" if media is None else _type(media.get("schema", {}))
 
 
 def _type(schema: Mapping[str, Any]) -> str:
@@ -106,7 +60,7 @@ def _type(schema: Mapping[str, Any]) -> str:
         return "one of " + ", ".join(json.dumps(value) for value in schema["enum"])
     for several in ("anyOf", "oneOf"):
         if several in schema:
-            return " or ".join(_type(one) for one in schema[several])
+            return " or ".join(_type(kind) for kind in schema[several])
     if schema.get("type") == "array":
         return f"list of {_type(schema.get('items', {}))}"
     bounds = [

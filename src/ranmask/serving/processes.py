@@ -14,8 +14,6 @@ import socket
 import tempfile
 import threading
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from multiprocessing import connection
 from multiprocessing.context import SpawnProcess
@@ -34,10 +32,7 @@ _AFTER_DEADLINE_SECONDS = 20.0  # a process that has not ended by then is killed
 
 @dataclass
 class _Child:
-    """One process; ``news`` says when it is ready, or why it is not.
-
-    ``heard`` is how many signals were passed on to it.
-    """
+    """One process; ``news`` says when it is ready, or why it is not; ``heard`` counts signals."""
 
     process: SpawnProcess
     news: connection.Connection[Any, Any]
@@ -59,14 +54,17 @@ class Supervisor:
 
     def run(self) -> None:
         """Serve until SIGTERM or SIGINT; raises what keeps the first processes from starting."""
-        with self._handling_signals():
-            try:
-                self._children = [self._start() for _ in range(self._settings.processes)]
-                self._watch()
-            finally:
-                for child in self._children:
-                    child.process.kill()
-                    child.process.join()
+        kinds = (signal.SIGTERM, signal.SIGINT)
+        before = [signal.signal(kind, self._told) for kind in kinds]
+        try:
+            self._children = [self._start() for _ in range(self._settings.processes)]
+            self._watch()
+        finally:
+            for child in self._children:
+                child.process.kill()
+                child.process.join()
+            for kind, handler in zip(kinds, before, strict=True):
+                signal.signal(kind, handler)
 
     def _start(self) -> _Child:
         context = multiprocessing.get_context("spawn")
@@ -86,7 +84,8 @@ class Supervisor:
                 self._hear(child)
                 if ended:
                     self._bury(child, first=not listening)
-            if not listening and self._ending is None and all(one.ready for one in self._children):
+            ready = all(child.ready for child in self._children)
+            if ready and not listening and self._ending is None:
                 listening = True
                 url = shown_url(self._settings.host, self._settings.port)
                 log("listening", url=url, models=self._names, processes=self._pids())
@@ -121,14 +120,14 @@ class Supervisor:
         if child.ready or child.failure is not None or not child.news.poll():
             return
         try:
-            kind, value = child.news.recv()
+            said = child.news.recv()
         except EOFError:  # it died
             return
-        if kind == "ready":
-            child.ready, self._names = True, value
-            log("process ready", pid=child.process.pid)
+        if isinstance(said, RanmaskError):
+            child.failure = said
         else:
-            child.failure = OptionError(*value) if kind == "OptionError" else ModelError(*value)
+            child.ready, self._names = True, said
+            log("process ready", pid=child.process.pid)
 
     def _bury(self, child: _Child, *, first: bool) -> None:
         """Go on without a process that has ended, or with another in its place."""
@@ -147,18 +146,7 @@ class Supervisor:
         log("process died", pid=child.process.pid, exit_code=code, reason=reason)
         self._restarts.append(time.monotonic() + _RESTART_SECONDS)
 
-    @contextmanager
-    def _handling_signals(self) -> Iterator[None]:
-        kinds = (signal.SIGTERM, signal.SIGINT)
-        before = [signal.signal(kind, self._told) for kind in kinds]
-        try:
-            yield
-        finally:
-            for kind, handler in zip(kinds, before, strict=True):
-                signal.signal(kind, handler)
-
-    def _told(self, kind: int, frame: FrameType | None) -> None:
-        del frame
+    def _told(self, kind: int, _: FrameType | None) -> None:
         self._signals.append(kind)
         patience = self._settings.deadline_seconds + self._settings.drain_seconds
         self._ending = time.monotonic() + patience + _AFTER_DEADLINE_SECONDS
@@ -199,11 +187,9 @@ def _serve_one(
     log_to(texts=settings.log_texts)
     listener = listener_on(settings.host, settings.port, shared=True)
     try:
-        serve_on(listener, settings, lambda names: news.send(("ready", names)))
+        serve_on(listener, settings, news.send)
     except RanmaskError as error:
-        names = error.names if isinstance(error, OptionError) else ()
-        kind = "OptionError" if isinstance(error, OptionError) else "ModelError"
-        news.send((kind, (str(error), *names)))
+        news.send(error)
     finally:
         listener.close()
 

@@ -9,10 +9,9 @@ import weakref
 import pytest
 
 from ranmask.errors import check_cancelled
-from ranmask.serving import batching
-from ranmask.serving.batching import RequestBatcher
+from ranmask.serving import workers as batching
 from ranmask.serving.problems import Busy, Cancelled, Closing, DeadlinePassed, Problem
-from ranmask.serving.workers import Workers
+from ranmask.serving.workers import RequestBatcher, Workers
 
 
 async def stays():

@@ -12,8 +12,8 @@ from ranmask.errors import (
     OptionError,
     TextError,
 )
+from ranmask.serving.app import classified
 from ranmask.serving.context import RequestContext
-from ranmask.serving.handlers import classified
 from ranmask.serving.problems import (
     Busy,
     Cancelled,

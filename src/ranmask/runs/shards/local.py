@@ -54,10 +54,9 @@ class LocalPool(WorkerPool):
         self._job = job
         self.places = [_Process(number) for number in range(workers)]
         for place in self.places:
-            self.start(place)
+            self._start(place)
 
-    def start(self, place: _Process) -> None:
-        """A new process in a place."""
+    def _start(self, place: _Process) -> None:
         context = multiprocessing.get_context("spawn")  # a forked process cannot use a GPU
         place.pipe, theirs = context.Pipe()
         place.process = context.Process(
@@ -66,13 +65,11 @@ class LocalPool(WorkerPool):
         place.process.start()
         theirs.close()  # so that the end of the process is the end of the pipe
 
-    def ask(self, place: _Process) -> None:
-        """Send a process its piece."""
-        with contextlib.suppress(OSError):  # it has just died, as `hear` will find
+    def _ask(self, place: _Process) -> None:
+        with contextlib.suppress(OSError):  # it has just died, as `_hear` will find
             place.pipe.send(place.piece)
 
-    def hear(self) -> tuple[_Process, Any]:
-        """What the next process says, or what it died of."""
+    def _hear(self) -> tuple[_Process, Any]:
         pipes = {place.pipe: place for place in self.places}
         heard: Any = wait(list(pipes))[0]
         place = pipes[heard]

@@ -99,7 +99,7 @@ class RayPool(WorkerPool):
             self._job = ray.put(job)
             self.places = [_ActorPlace(number) for number in range(workers)]
             for place in self.places:
-                self.start(place)
+                self._start(place)
         except BaseException:
             self.close()
             raise
@@ -131,19 +131,16 @@ class RayPool(WorkerPool):
                 fitting += min(room)
         return fitting
 
-    def start(self, place: _ActorPlace) -> None:
-        """A new actor in a place; one that was there is ended."""
+    def _start(self, place: _ActorPlace) -> None:
         with contextlib.suppress(Exception):  # most often it is gone already
             self._ray.kill(place.actor)
         place.actor = self._kind.remote(self._job)
         place.asked, place.node = place.actor.load.remote(), None
 
-    def ask(self, place: _ActorPlace) -> None:
-        """Send an actor its piece."""
+    def _ask(self, place: _ActorPlace) -> None:
         place.asked = place.actor.answer.remote(place.piece)
 
-    def hear(self) -> tuple[_ActorPlace, Any]:
-        """What the next actor says, or what it died of."""
+    def _hear(self) -> tuple[_ActorPlace, Any]:
         asked = {place.asked: place for place in self.places if place.asked is not None}
         [heard], _ = self._ray.wait(list(asked), num_returns=1)
         place = asked[heard]

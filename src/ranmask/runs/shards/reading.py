@@ -12,7 +12,8 @@ from ranmask.errors import DataError, OptionError, OutputError
 from ranmask.results.files import check_file, draft, writing
 from ranmask.runs.result_file import ResultFile
 from ranmask.runs.shards.columns import batches, decoded, with_constants_of
-from ranmask.runs.shards.folder import Manifest, PartRecord, checksum, read_manifest
+from ranmask.runs.shards.folder import Manifest, checksum, read_manifest
+from ranmask.runs.shards.work import PartRecord
 from ranmask.runs.summary import RunSummary
 
 _SUMMARISED = ("expected_id", "correct", "words")

@@ -56,20 +56,20 @@ class WorkerPool(ABC):
         self.close()
 
     @abstractmethod
-    def start(self, place: Any) -> None:
+    def close(self) -> None:
+        """End all workers."""
+
+    @abstractmethod
+    def _start(self, place: Any) -> None:
         """Begin a worker in a place, which answers with a report or an error."""
 
     @abstractmethod
-    def ask(self, place: Any) -> None:
+    def _ask(self, place: Any) -> None:
         """Send a worker the piece of its place."""
 
     @abstractmethod
-    def hear(self) -> tuple[Any, Report | Answer]:
-        """Wait for what the next worker says."""
-
-    @abstractmethod
-    def close(self) -> None:
-        """End all workers."""
+    def _hear(self) -> tuple[Any, Any]:
+        """Wait for what the next worker says: its place, and a `Report` or an `Answer`."""
 
     def report(self) -> Report:
         """What the first worker says of itself; waits for it."""
@@ -86,11 +86,11 @@ class WorkerPool(ABC):
         """Hand a piece to an idle worker."""
         place = next(place for place in self.places if place.ready and place.piece is None)
         place.piece = piece
-        self.ask(place)
+        self._ask(place)
 
-    def wait(self) -> tuple[Piece, Any] | None:
+    def wait(self) -> tuple[Piece, Answer] | None:
         """A piece and its `Answer`; None when the number of idle workers may have changed."""
-        place, said = self.hear()
+        place, said = self._hear()
         piece, place.piece = place.piece, None
         if isinstance(said, Lost):
             self._replace(place, said)
@@ -111,7 +111,7 @@ class WorkerPool(ABC):
                     f"likely for want of memory: use fewer workers. The last: {lost.why}"
                 )
         place.ready = False
-        self.start(place)
+        self._start(place)
 
 
 def check_alike(first: Report, other: Report) -> None:
