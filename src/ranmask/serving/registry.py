@@ -6,8 +6,9 @@ shares with all others (`pool`).  Cascades are refused: as a whole they carry no
 
 from __future__ import annotations
 
+import functools
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import PurePath
 from typing import Any, TypeAlias
@@ -27,6 +28,7 @@ from ranmask.smoothing.synonyms import SynonymSmoothedClassifier
 
 Loaded: TypeAlias = SmoothedClassifier | SynonymSmoothedClassifier
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
+_REMEMBERED = 256
 _PRIVATE = "model"  # of a base classifier's description: it may be a path of this machine
 
 
@@ -62,6 +64,13 @@ class _Hosted:
     loaded: Loaded
     pool: BatchScorer
     about: dict[str, Any]
+
+    @functools.cached_property
+    def options(self) -> Callable[[frozenset[tuple[str, Any]]], Any]:
+        """The options of the classifier that a request asks for; most requests ask the same."""
+        return functools.lru_cache(_REMEMBERED)(
+            lambda given: self.loaded.options_with(**self.checked(dict(given)))
+        )
 
     def checked(self, options: Mapping[str, Any]) -> dict[str, Any]:
         """The options that a request gives, without those that are None."""
@@ -135,8 +144,7 @@ class ModelRegistry:
 
     def copies(self, name: str, texts: Sequence[ReadText], **options: Any) -> int:
         """How many copies `smoothed` takes of texts, at most; raises `OptionError` for too many."""
-        hosted = self._of(name)
-        return copies_of(hosted.loaded.options_with(**hosted.checked(options)), texts)
+        return copies_of(self._of(name).options(frozenset(options.items())), texts)
 
     def close(self, timeout: float | None = None) -> None:
         """End all pools: what waits is computed first, for ``timeout`` seconds a model at most."""
