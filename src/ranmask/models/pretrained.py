@@ -37,9 +37,9 @@ def load(
     An encoder runs on a GPU if there is one, and hides words by ``hide="mask"`` if nothing else
     is said.  A word table has none of these options, and is loaded from a folder only.
 
-    Single precision by default, on a GPU too: in bfloat16 a recomputed logit moves thousands of
-    times farther, so that one vote in ten is too close to call and counts against the label
-    (docs/performance.md has the figures).  ``dtype="bfloat16"`` is there for those who need it.
+    Single precision by default, on a GPU too.  In half precision, a model whose copies do not get
+    the same bits in any batch has many uncertain votes, which count against the label
+    (docs/performance.md has figures).
     ``dtype="screened"`` gives the votes of single precision, and decides the clear ones in
     float16 (`MixedPrecisionClassifier`): meant for GPUs, and for ``ensemble="vote"`` only.
     """
