@@ -26,8 +26,7 @@ from ranmask.serving import schemas
 from ranmask.serving.auth import AuthMiddleware
 from ranmask.serving.context import RequestContext
 from ranmask.serving.limits import BodyLimitsMiddleware
-from ranmask.serving.openapi import describe, documented
-from ranmask.serving.pages import documentation, page_files
+from ranmask.serving.pages import describe, documentation, documented, page_files
 from ranmask.serving.problems import Problem, invalid, is_callers, shown
 from ranmask.serving.registry import ModelRegistry
 from ranmask.serving.request_log import FACTS, RequestLogMiddleware

@@ -21,7 +21,7 @@ from types import FrameType
 from typing import Any
 
 from ranmask.errors import ModelError, OptionError, RanmaskError
-from ranmask.serving.running import listener_on, serve, serve_on, shown_url
+from ranmask.serving.running import listener_on, serve_on, shown_url
 from ranmask.serving.settings import ServiceSettings
 from ranmask.serving.telemetry import SHARED_FIGURES, forget_process, log, log_to
 
@@ -152,29 +152,36 @@ class Supervisor:
         self._ending = time.monotonic() + patience + _AFTER_DEADLINE_SECONDS
 
 
-def serve_as_set(settings: ServiceSettings) -> None:
-    """Serve until SIGTERM or SIGINT, in this process or in several of its own.
+def serve(settings: ServiceSettings) -> None:
+    """Serve until SIGTERM or SIGINT; every request that was accepted by then is answered.
 
-    Several share the cores, unless ``OMP_NUM_THREADS`` says otherwise.
+    In this process, or in several of its own, which share the cores, unless ``OMP_NUM_THREADS``
+    says otherwise.  The log goes to standard error, one JSON object a line; ``listening`` has the
+    address.
     """
-    number = settings.processes
-    if number == 1:
-        serve(settings)
-        return
     log_to(texts=settings.log_texts)
-    if not hasattr(socket, "SO_REUSEPORT"):
+    number = settings.processes
+    if number > 1 and not hasattr(socket, "SO_REUSEPORT"):
         raise OptionError(f"this system cannot share a port: leave --processes {number} out")
-    with tempfile.TemporaryDirectory() as figures:
+    # A taken port is told before models load.
+    listener = listener_on(settings.host, settings.port)
+    if number == 1:
+        with listener:
+            url = shown_url(*listener.getsockname()[:2])
+            serve_on(listener, settings, lambda names: log("listening", url=url, models=names))
+        log("ended")
+        return
+    listener.close()
+    with (
+        tempfile.TemporaryDirectory() as figures,
+        # Held, but not listened on, for the others.
+        listener_on(settings.host, settings.port, shared=True) as held,
+    ):
         os.environ[SHARED_FIGURES] = figures
         os.environ.setdefault("OMP_NUM_THREADS", str(max(1, (os.cpu_count() or 1) // number)))
-        # Found free by one who does not share it; then held, but not listened on, for the others.
-        listener_on(settings.host, settings.port).close()
-        held = listener_on(settings.host, settings.port, shared=True)
         try:
-            fixed = replace(settings, port=held.getsockname()[1])
-            Supervisor(fixed).run()
+            Supervisor(replace(settings, port=held.getsockname()[1])).run()
         finally:
-            held.close()
             del os.environ[SHARED_FIGURES]
 
 
@@ -185,13 +192,11 @@ def _serve_one(
     os.setpgid(0, 0)  # what is typed at a terminal reaches the first process, which passes it on
     _end_with(parent)
     log_to(texts=settings.log_texts)
-    listener = listener_on(settings.host, settings.port, shared=True)
-    try:
-        serve_on(listener, settings, news.send)
-    except RanmaskError as error:
-        news.send(error)
-    finally:
-        listener.close()
+    with listener_on(settings.host, settings.port, shared=True) as listener:
+        try:
+            serve_on(listener, settings, news.send)
+        except RanmaskError as error:
+            news.send(error)
 
 
 def _end_with(parent: int) -> None:

@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import ipaddress
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Annotated, ClassVar
 
 from ranmask.errors import OptionError
 from ranmask.options.fields import Checked, Option
 
 _KEY_CHARACTERS = 16
-_MODELS, _ACCESS, _LIMITS = "Models", "Access", "Limits"
+_of_models = partial(Option, group="Models")
+_access = partial(Option, group="Access")
+_limit = partial(Option, above=0, group="Limits")
+_wait = partial(Option, least=0, group="Limits")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -34,96 +38,68 @@ class ServiceSettings(Checked):
     ] = 1
     models: Annotated[
         tuple[str, ...],
-        Option(
+        _of_models(
             "A model to serve, as for certify, or NAME=MODEL; may be given several times. The "
             "first answers where a request names none.",
             flag="model",
             short="m",
             repeated=True,
-            group=_MODELS,
         ),
     ] = ("news",)
-    keep: Annotated[
-        int | None, Option("Words that each copy shows.", "as saved", least=1, group=_MODELS)
-    ] = None
+    keep: Annotated[int | None, _of_models("Words that each copy shows.", "as saved", least=1)] = (
+        None
+    )
     mask_rate: Annotated[
-        float | None,
-        Option("Or: share of words that is hidden.", least=0, below=1, group=_MODELS),
+        float | None, _of_models("Or: share of words that is hidden.", least=0, below=1)
     ] = None
-    device: Annotated[
-        str | None, Option("cpu, cuda and so on.", "a GPU if there is one", group=_MODELS)
-    ] = None
+    device: Annotated[str | None, _of_models("cpu, cuda and so on.", "a GPU if there is one")] = (
+        None
+    )
     api_key: str | None = field(default=None, repr=False)
     cors_origins: Annotated[
         tuple[str, ...],
-        Option(
+        _access(
             "A web page of this origin, as https://example.org, may call; may be given several "
             "times.",
             flag="cors-origin",
             repeated=True,
-            group=_ACCESS,
         ),
     ] = ()
     allowed_hosts: Annotated[
         tuple[str, ...],
-        Option(
+        _access(
             "A further name by which the service may be called without a key.",
             flag="allowed-host",
             repeated=True,
-            group=_ACCESS,
         ),
     ] = ()
-    body_bytes: Annotated[int, Option("Largest body of a request.", above=0, group=_LIMITS)] = (
-        1 << 20
-    )
+    body_bytes: Annotated[int, _limit("Largest body of a request.")] = 1 << 20
     arrival_seconds: Annotated[
         float,
-        Option(
-            "Most seconds for the head of a request to arrive, and its body.",
-            above=0,
-            flag="arrival",
-            group=_LIMITS,
-        ),
+        _limit("Most seconds for the head of a request to arrive, and its body.", flag="arrival"),
     ] = 10.0
-    connections: Annotated[
-        int, Option("Most connections that are open.", above=0, group=_LIMITS)
-    ] = 1024
-    most_texts: Annotated[
-        int, Option("Most texts in one request, up to 10,000.", above=0, group=_LIMITS)
-    ] = 256
-    most_words: Annotated[
-        int, Option("Most words in one text, premise included.", above=0, group=_LIMITS)
-    ] = 2000
-    deadline_seconds: Annotated[
-        float, Option("Most seconds for one answer.", above=0, flag="deadline", group=_LIMITS)
-    ] = 30.0
+    connections: Annotated[int, _limit("Most connections that are open.")] = 1024
+    most_texts: Annotated[int, _limit("Most texts in one request, up to 10,000.")] = 256
+    most_words: Annotated[int, _limit("Most words in one text, premise included.")] = 2000
+    deadline_seconds: Annotated[float, _limit("Most seconds for one answer.", flag="deadline")] = (
+        30.0
+    )
     drain_seconds: Annotated[
         float,
-        Option(
-            "Seconds from SIGTERM, when /readyz says no, to closing the port.",
-            least=0,
-            flag="drain",
-            group=_LIMITS,
-        ),
+        _wait("Seconds from SIGTERM, when /readyz says no, to closing the port.", flag="drain"),
     ] = 1.0
-    batch_copies: Annotated[int, Option("Most copies scored at once.", above=0, group=_LIMITS)] = (
-        4096
+    batch_copies: Annotated[int, _limit("Most copies scored at once.")] = 4096
+    waiting_copies: Annotated[int, _limit("Most copies that wait for a model; beyond it, 429.")] = (
+        1_000_000
     )
-    waiting_copies: Annotated[
-        int, Option("Most copies that wait for a model; beyond it, 429.", above=0, group=_LIMITS)
-    ] = 1_000_000
     threads: Annotated[
         int,
-        Option(
-            "Requests that are worked on at once; short ones have as many threads of their own.",
-            above=0,
-            group=_LIMITS,
+        _limit(
+            "Requests that are worked on at once; short ones have as many threads of their own."
         ),
     ] = 16
-    waiting_requests: Annotated[
-        int, Option("Further requests that wait for a thread.", least=0, group=_LIMITS)
-    ] = 128
-    log_texts: Annotated[bool, Option("Write the texts to the log too.", group=_ACCESS)] = False
+    waiting_requests: Annotated[int, _wait("Further requests that wait for a thread.")] = 128
+    log_texts: Annotated[bool, _access("Write the texts to the log too.")] = False
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -27,6 +27,7 @@ from ranmask.runs.shards.work import (
 from ranmask.runs.shards.workers import Lost, Place, WorkerPool
 
 _SECONDS_TO_CONNECT = 10.0
+_NO_LIMIT = 10**9
 
 
 class _Actor:
@@ -121,15 +122,14 @@ class RayPool(WorkerPool):
 
     def _room(self, cpus: int, gpus: float) -> int:
         """How many workers fit, machine by machine."""
-        fitting = 0
-        for node in self._ray.nodes():
-            if node["Alive"]:
-                has = node["Resources"]
-                room = [int(has.get("CPU", 0) // cpus)]
-                if gpus:
-                    room.append(int(has.get("GPU", 0) / gpus))
-                fitting += min(room)
-        return fitting
+        return sum(
+            min(
+                int(node["Resources"].get("CPU", 0) // cpus),
+                int(node["Resources"].get("GPU", 0) / gpus) if gpus else _NO_LIMIT,
+            )
+            for node in self._ray.nodes()
+            if node["Alive"]
+        )
 
     def _start(self, place: _ActorPlace) -> None:
         with contextlib.suppress(Exception):  # most often it is gone already
