@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -13,19 +13,16 @@ from ranmask.runs.result_file import read_header, result_rows
 from ranmask.runs.shards.reading import folder_lines
 from ranmask.runs.task import Outcome, Result
 
-_BY_KEY: dict[str, dict[str, type[Result]]] = {
-    "certify": {
-        "others": records.Comparison,
-        "copies": records.ShownCertificate,
-        "shown_label": records.CascadeCertificate,
-        "radius": records.Certificate,
-    },
-    "predict": {
-        "changed": records.BetaEstimate,
-        "suspicion": records.CascadePrediction,
-        "label": records.Prediction,
-    },
+_BY_KEY: dict[str, type[Result]] = {
+    "others": records.Comparison,
+    "copies": records.ShownCertificate,
+    "shown_label": records.CascadeCertificate,
+    "radius": records.Certificate,
+    "changed": records.BetaEstimate,
+    "suspicion": records.CascadePrediction,
+    "label": records.Prediction,
 }
+"""The first key that a line has says what its result is."""
 
 
 def read_results(path: str | Path) -> Iterator[Outcome]:
@@ -40,7 +37,10 @@ def read_results(path: str | Path) -> Iterator[Outcome]:
         if "hypothesis" in line:
             text = (line["premise"], line["hypothesis"])
         row = Row(line["row"], text, line.get("expected_id"))
-        yield Outcome(row, _result(line), line.get("error"))
+        result = None
+        if "label_id" in line:
+            result = next(_BY_KEY[key] for key in _BY_KEY if key in line).from_dict(line)
+        yield Outcome(row, result, line.get("error"))
 
 
 def first_result(path: Path) -> Result | None:
@@ -51,10 +51,3 @@ def first_result(path: Path) -> Result | None:
 def stored_lines(path: Path) -> Iterator[dict[str, Any]]:
     """The rows of a run, from its file or its folder."""
     return folder_lines(path) if path.is_dir() else result_rows(path)
-
-
-def _result(line: Mapping[str, Any]) -> Result | None:
-    if "label_id" not in line:
-        return None
-    kinds = _BY_KEY["certify" if "radius" in line else "predict"]
-    return next(kind for key, kind in kinds.items() if key in line).from_dict(line)

@@ -31,12 +31,12 @@ _TOO_MANY = _refusal(
 _NOT_HTTP = _refusal(b"400 Bad Request", "not_http", "this is no HTTP request that can be read")
 
 
-class BoundedConnection(H11Protocol):
+class _BoundedConnection(H11Protocol):
     """A connection that is closed where its client keeps it waiting for ``seconds``.
 
     That is where the head of a request does not come, or comes too slowly; where a body goes on
     after its answer; and where answers are not read.  Bodies are timed by `limits`, answers by the
-    deadline, and a connection between two requests by the server.  Use `bounded`.
+    deadline, and a connection between two requests by the server.
     """
 
     seconds: ClassVar[float]
@@ -47,7 +47,6 @@ class BoundedConnection(H11Protocol):
         self._timers: dict[Callable[[], None], asyncio.TimerHandle] = {}
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        """Refuse one too many; else wait for the head of a request."""
         super().connection_made(transport)
         if len(self.connections) > self.most:
             transport.write(_TOO_MANY)
@@ -56,7 +55,6 @@ class BoundedConnection(H11Protocol):
             self._time_head()
 
     def data_received(self, data: bytes) -> None:
-        """Go on waiting, or stop, as far as the head has come."""
         if self.transport.is_closing():
             return
         super().data_received(data)
@@ -64,27 +62,22 @@ class BoundedConnection(H11Protocol):
         self._time_rest()
 
     def on_response_complete(self) -> None:
-        """An answer is on its way: is it read, and does the request end?"""
         super().on_response_complete()
         self._time_rest()
 
     def pause_writing(self) -> None:
-        """Wait for the client to read."""
         super().pause_writing()
         self._time_rest()
 
     def resume_writing(self) -> None:
-        """It does."""
         super().resume_writing()
         self._time_rest()
 
     def timeout_keep_alive_handler(self) -> None:
-        """Close, and see to it that this ends."""
         super().timeout_keep_alive_handler()
         self._time_rest()
 
     def shutdown(self) -> None:
-        """Likewise."""
         super().shutdown()
         self._time_rest()
 
@@ -96,7 +89,6 @@ class BoundedConnection(H11Protocol):
         self.transport.close()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Wait no more."""
         super().connection_lost(exc)
         while self._timers:
             self._timers.popitem()[1].cancel()
@@ -132,6 +124,6 @@ class BoundedConnection(H11Protocol):
         return unsent or (answered and self.conn.their_state is h11.SEND_BODY)
 
 
-def bounded(seconds: float, most: int) -> type[BoundedConnection]:
+def bounded(seconds: float, most: int) -> type[H11Protocol]:
     """The protocol of a server with at most ``most`` open connections."""
-    return type("LimitedConnection", (BoundedConnection,), {"seconds": seconds, "most": most})
+    return type("LimitedConnection", (_BoundedConnection,), {"seconds": seconds, "most": most})
