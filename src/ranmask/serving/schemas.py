@@ -146,7 +146,8 @@ def _answer(name: str, result: type, about: str) -> Any:
 
 
 if TYPE_CHECKING:
-    PredictionResult = CertificateResult = _Answer
+    PredictionResult = _Answer
+    CertificateResult = _Answer
 else:
     PredictionResult = _answer(
         "PredictionResult", Prediction, "The smoothed label of a text, without a guarantee."
