@@ -19,8 +19,13 @@ from ranmask.certificates.families import sampled_sets
 from ranmask.certificates.kept import round_half_up
 from ranmask.certificates.votes import as_scores
 from ranmask.errors import OptionError
-from ranmask.models.base import BaseClassifier, MaskedCopies, Scores, check_gives_scores
-from ranmask.models.full_text import score_full_texts
+from ranmask.models.base import (
+    BaseClassifier,
+    MaskedCopies,
+    Scores,
+    check_gives_scores,
+    score_full_texts,
+)
 from ranmask.results import Certificate
 from ranmask.smoothing.cascade import Cascade
 from ranmask.smoothing.smoothed import SmoothedClassifier
