@@ -10,7 +10,7 @@ from ranmask.data.rows import Row, RowSource
 from ranmask.errors import DataError
 from ranmask.models.testing import keyword_classifier
 from ranmask.paper.reading import read, write
-from ranmask.runs.run import run as run_task
+from ranmask.runs.api import run as run_task
 from ranmask.runs.stored import stored_lines
 from ranmask.runs.task import ClassifyTask
 

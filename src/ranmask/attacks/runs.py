@@ -16,8 +16,8 @@ from ranmask.attacks.outcome import AttackOutcome, AttackSummary
 from ranmask.attacks.recipe import AttackRecipe
 from ranmask.data.rows import Columns, Row, RowSource, file_rows
 from ranmask.results.files import fingerprint, writing
+from ranmask.runs.api import run
 from ranmask.runs.result_file import ResultFile
-from ranmask.runs.run import run
 from ranmask.runs.shards.folder import read_manifest
 from ranmask.runs.shards.reading import folder_lines
 from ranmask.runs.shards.run import Sharding

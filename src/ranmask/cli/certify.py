@@ -74,13 +74,13 @@ def certify(given: Given) -> bool:
 
     With --input and --output, results are appended as they come; the same command again resumes.
     """
-    from ranmask.runs.api import certify_task
+    from ranmask.runs.api import classify_task
 
     if given.get("compare"):
         return _classify(given, partial(_comparing, given))
     if "copies" in given:
         return _classify(given, partial(_showing, given))
-    return _classify(given, partial(certify_task, partial(load, given)))
+    return _classify(given, partial(classify_task, "certify", partial(load, given)))
 
 
 @command(
@@ -95,9 +95,9 @@ def certify(given: Given) -> bool:
 )
 def predict(given: Given) -> bool:
     """Label texts by the vote of their masked copies, without a certificate."""
-    from ranmask.runs.api import predict_task
+    from ranmask.runs.api import classify_task
 
-    return _classify(given, partial(predict_task, partial(load, given)))
+    return _classify(given, partial(classify_task, "predict", partial(load, given)))
 
 
 def _classify(given: Given, make: Callable[[], ClassifyTask]) -> bool:

@@ -41,7 +41,7 @@ def serve(given: Given) -> None:
     for name in _NEEDED:
         if find_spec(name) is None:
             raise MissingDependencyError(name, "serve")
-    from ranmask.serving.processes import serve_as_set
+    from ranmask.serving.processes import serve as serve_until_told
 
     key = given.build(KeyOption).key()
-    serve_as_set(ServiceSettings(**given.of(ServiceSettings), api_key=key))
+    serve_until_told(ServiceSettings(**given.of(ServiceSettings), api_key=key))
