@@ -92,31 +92,25 @@ def largest_sums(values: Floats, lengths: Ints, most: int) -> tuple[Floats, Pull
     shape = len(values), len(lengths), max(int(lengths.max()), most)
     offsets = np.arange(len(lengths)) * shape[2] - (np.cumsum(lengths) - lengths)
     places = np.repeat(offsets, lengths) + np.arange(values.shape[1])
-    padded = np.zeros((shape[0], shape[1] * shape[2]), dtype=values.dtype)
-    padded[:, places] = values
-    found = _largest_first(padded.reshape(shape), most)
-    largest = np.take_along_axis(padded.reshape(shape), found, axis=2)
+    untaken = np.zeros((shape[0], shape[1] * shape[2]), dtype=values.dtype)
+    untaken[:, places] = values
+    untaken = untaken.reshape(shape)
     sums = np.zeros((most + 1, *shape[:2]), dtype=values.dtype)
-    np.cumsum(np.moveaxis(largest, 2, 0), axis=0, out=sums[1:])
+    found = np.empty((*shape[:2], most), dtype=np.int64)
+    for rank in range(most):  # for a few, much faster than to sort
+        found[..., rank] = untaken.argmax(axis=2)
+        at = found[..., rank : rank + 1]
+        sums[rank + 1] = sums[rank] + np.take_along_axis(untaken, at, axis=2)[..., 0]
+        np.put_along_axis(untaken, at, -1, axis=2)
 
     def pullback(by: Floats) -> Floats:
-        # The k-th largest is in every sum of k or more.
-        of_rank = np.cumsum(by[:0:-1], axis=0)[::-1]
-        by_padded = np.zeros(shape, dtype=by.dtype)
-        np.put_along_axis(by_padded, found, np.moveaxis(of_rank, 0, 2), axis=2)
-        return by_padded.reshape(padded.shape)[:, places]
+        # What was found k-th is in every sum of k or more.
+        of_ranks = np.cumsum(by[:0:-1], axis=0)[::-1]
+        padded = np.zeros(shape, dtype=by.dtype)
+        np.put_along_axis(padded, found, np.moveaxis(of_ranks, 0, 2), axis=2)
+        return padded.reshape(shape[0], -1)[:, places]
 
     return sums, pullback
-
-
-def _largest_first(values: Floats, most: int) -> Ints:
-    """Where along the last axis the ``most`` largest stand, the largest first."""
-    if not most:
-        return np.empty((*values.shape[:2], 0), dtype=np.int64)
-    found = np.argpartition(values, -most, axis=2)[..., -most:]
-    order = np.argsort(-np.take_along_axis(values, found, axis=2), axis=2, kind="stable")
-    ordered: Ints = np.take_along_axis(found, order, axis=2)
-    return ordered
 
 
 def whole_text(said: Floats, weight: float, most: int) -> Floats:
