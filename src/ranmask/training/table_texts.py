@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from array import array
 from collections import defaultdict
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -54,7 +55,7 @@ class TableTexts:
             raise DataError(f"{len(texts)} texts and {len(labels)} labels cannot be trained on")
         numbers: defaultdict[str, int] = defaultdict()
         numbers.default_factory = numbers.__len__  # a new word gets the next number
-        flat: list[int] = []
+        flat = array("i")
         lengths = []
         for row, (text, label) in enumerate(zip(texts, labels, strict=True), 1):
             if not isinstance(text, str):
@@ -62,12 +63,12 @@ class TableTexts:
             if not 0 <= label < classes:
                 raise DataError(f"label {label!r} is none of the {classes} classes", row)
             words = document(text, row - 1).words[:most_words]
-            flat += map(numbers.__getitem__, words)
+            flat.extend(map(numbers.__getitem__, words))
             lengths.append(len(words))
         self.labels: Ints = np.array([int(label) for label in labels])
         self._lengths: Ints = np.array(lengths)
         self._starts = np.cumsum(self._lengths) - self._lengths
-        self._words = np.array(flat, dtype=np.int32)
+        self._words = np.array(flat)
         self._shares: Floats | None = None
         hashes, weights, starts = features(numbers)
         self._buckets = hashes % buckets
