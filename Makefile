@@ -10,7 +10,7 @@ demo: .venv/installed
 test: .venv/installed
 	$(BIN)/python -m pytest -n auto $(PYTEST_ARGS)
 
-# The units, the guarantees and what of the rest is quick: under two minutes on two cores.
+# The units, the guarantees and what of the rest is quick: two and a half minutes on two cores.
 QUICK := tests/unit tests/guarantee tests/test_layers.py \
 	$(foreach name,by_class collation splitting,tests/integration/test_$(name).py)
 

@@ -43,11 +43,11 @@ def defences_part(record: dict[str, Any]) -> str:
     lines = [
         "## Defences",
         "",
-        "All trained by `ranmask train --defence`, on equal terms: the same base "
-        f"({record['base']}), rows, epochs, batch and learning rate, one seed; the first 300 test "
-        "texts. Cln, Boa and Succ as above, in percent; *not run* where the device's time ended. "
-        "Unlike above, RanMASK votes over a *fixed* family of 100 masks, which is what `ranmask` "
-        "certifies and deploys: the same text always gets the same votes.",
+        "All trained by `ranmask train --defence` with the same base "
+        f"({record['base']}), rows, epochs, batch, learning rate and seed; the first 300 test "
+        "texts. Cln, Boa and Succ as above, in percent; *not run* for want of GPU time. Unlike "
+        "above, RanMASK votes over a *fixed* family of 100 masks, as `ranmask` certifies and "
+        "deploys it: the same text always gets the same votes.",
         "",
     ]
     for corpus, name in _CORPORA.items():

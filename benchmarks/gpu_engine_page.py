@@ -19,11 +19,11 @@ MODELS = ("22.7M", "110M")
 MODES = ("drop, k=2", "drop, k=4", "mask")
 _NAIVE = 190_000  # copies a second of the 22.7M encoder with four words kept, as asked for
 _FORMULA = (
-    "Shares of the peak count the whole model on the tokens that a copy has, without padding: for "
-    "each token and layer 2(4ww + 2wi) operations for a width of w and i inside, and 4w times the "
-    "row's tokens for attention; for each row 2ww + 2wc for the head. *executed* counts what the "
-    "engine does: it computes the first layer's projections once for every token at a position, "
-    "and of the last layer the first row, and its attention multiplies tiles of 16 to 64 tokens."
+    "- **share of peak** counts the whole model on the tokens of a copy, without padding: for each "
+    "token and layer 2(4ww + 2wi) operations for a width of w and i inside, and 4w times the row's "
+    "tokens for attention; for each row 2ww + 2wc for the head. *executed* counts what the engine "
+    "does: the first layer's projections once for every token at a position, the first row of the "
+    "last layer, attention in tiles of 16 to 64 tokens."
 )
 
 
@@ -40,20 +40,25 @@ def engine_section(path: Path) -> str:
         "## The GPU engine",
         "",
         f"{run['machine']}; {versions}. {run['texts']} AG News test texts, {run['masks']:,} kept "
-        f"sets each, seed {run['seed']}; `{run['command']}`. *22.7M*: all-MiniLM-L6-v2, fine-tuned "
-        "for a short time with two words kept; *110M*: BERT-base's shape with random weights. "
-        "*Published*: masked strings at a rate of 0.9, each tokenised, padded, batches of 300. "
-        '*plain*: the model\'s own forward over rows sorted by length (`backend="plain"`). '
-        '*engine*: `backend="packed"`, the default on a GPU. Texts to scores, with all work of the '
-        "host; best of five. A large product of matrices in bfloat16 ran at "
-        f"{peak['flops'] / 1e12:.0f} TFLOP/s: the peak. {_FORMULA}",
+        f"sets each, seed {run['seed']}; from texts to scores, with all work of the host; best of "
+        f"five; `{run['command']}`.",
+        "",
+        "- **22.7M**: all-MiniLM-L6-v2, fine-tuned for a short time with two words kept; **110M**: "
+        "BERT-base's shape with random weights.",
+        "- **published**: masked strings at a rate of 0.9, each tokenised, padded, batches of 300.",
+        "- **plain**: the model's own forward over rows sorted by length "
+        '(`backend="plain"`); **engine**: `backend="packed"`, the default on a GPU.',
+        "- **mask** hides 90 % of the words; **screened** gives `float32`'s votes; how many copies "
+        "it must compute again depends on how sure the model is.",
+        "- **peak**: a large matrix product in bfloat16 ran at "
+        f"{peak['flops'] / 1e12:.0f} TFLOP/s.",
+        _FORMULA,
         "",
         *_speeds(speeds),
         "",
-        "`mask` hides 90 % of the words. *screened* is `float32`'s votes; how many copies it must "
-        "compute again depends on how sure the model is. In `float32` nothing is rounded to TF32, "
-        "so its ceiling is some 50 TFLOP/s. The columns in `float32`, but for *published*, are "
-        "of a later run (`--dtype float32`): its attention kernel was changed after the others.",
+        "In `float32` nothing is rounded to TF32, so its ceiling is some 50 TFLOP/s. The `float32` "
+        "columns, but for *published*, are from a later run (`--dtype float32`): its attention "
+        "kernel was changed after the others.",
         "",
         *_targets(speeds),
         "",
@@ -112,18 +117,19 @@ def _targets(speeds: dict[tuple[str, str, str, str], dict[str, Any]]) -> list[st
             for model in MODELS
         ),
         "",
-        "With `mask` it is less than 100 times published: both compute the same 40 tokens a copy, "
-        "and the engine is at two thirds of the peak with 110M, at nearly half with 22.7M.",
+        "With `mask` it is less than 100 times published, since both compute the same 40 tokens a "
+        "copy.",
     ]
 
 
 def _profiles(profiles: list[dict[str, Any]]) -> list[str]:
     parts = list(profiles[0]["parts"])
     lines = [
-        "Where the GPU's time goes (`torch.profiler`, bfloat16), and for what share of the time "
-        "from texts to scores it is busy. Rows are laid out on the device; the host only cuts "
-        "batches and starts kernels. That is hidden behind a model of 110M. One of 22.7M is "
-        "faster than that with rows of a few tokens, and waits for a third of the time.",
+        "### Where the GPU's time goes",
+        "",
+        "By `torch.profiler`, bfloat16; *busy*: share of the time from texts to scores. The host "
+        "only forms batches and starts kernels. A 110M model hides that; a 22.7M model with rows "
+        "of a few tokens waits for it a third of the time.",
         "",
         f"| | busy | {' | '.join(parts)} |",
         f"|---|---:|{'---:|' * len(parts)}",
@@ -138,15 +144,19 @@ def _profiles(profiles: list[dict[str, Any]]) -> list[str]:
 
 def _agreement(rows: list[dict[str, Any]]) -> list[str]:
     lines = [
-        "How far the engine's logits lie from those of the model's own forward, on 4,000 copies, "
-        "beside the tolerance that is measured through the engine (a difference of two logits "
-        "moves by at most twice as much as a logit). All figures of the engine here are of the "
-        "code before a row had the same bits in any company, which makes the tolerance 0. In one "
-        "run on an H200, 128 made-up texts of 20 to 59 words, best of five, twice: a 110M BERT "
-        "computes 69,541 masked copies a second in bfloat16 then, and 69,784 before; a 22.7M BERT "
-        "49,075 and 49,023 in float32, before 48,895 and 48,745; in bfloat16 363,296 and 389,644, "
-        "before 398,569 and 394,108. Rows of a few tokens wait for the host, whose pace varies by "
-        "a third from run to run: k=2 had 2.3 to 3.5 million a second then and 2.6 to 3.5 before.",
+        "### How exact the engine is",
+        "",
+        "How far its logits are from those of the model's own forward, on 4,000 copies, and the "
+        "tolerance measured through it (a difference of two logits moves by at most twice as much "
+        "as a logit).",
+        "",
+        "All figures of the engine were measured before a row had the same bits in any batch, "
+        "which makes the tolerance 0. What that costs, in one run on an H200, 128 made-up texts of "
+        "20 to 59 words, best of five, twice, masked copies a second: a 110M BERT in bfloat16 "
+        "69,541 (before: 69,784); a 22.7M BERT in float32 49,075 and 49,023 (before: 48,895 and "
+        "48,745), in bfloat16 363,296 and 389,644 (before: 398,569 and 394,108). With k=2, rows of "
+        "a few tokens wait for the host, whose pace varies by a third from run to run: 2.3 to "
+        "3.5 million (before: 2.6 to 3.5).",
         "",
         "| | dtype | farthest | tolerance | same votes |",
         "|---|---|---:|---:|---:|",
@@ -165,9 +175,11 @@ def _certified(
 ) -> list[str]:
     base = speeds["22.7M", "mask", "published", "float32"]["copies_per_second"]
     lines = [
-        'Whole certificates, `SmoothedClassifier(..., keep=2, hide="drop").certify(texts)`, 22.7M, '
+        "### Whole certificates",
+        "",
+        '`SmoothedClassifier(..., keep=2, hide="drop").certify(texts)`, 22.7M, '
         f"{rows[0]['texts']} texts with {rows[0]['copies']:,} copies. The published procedure "
-        f"takes {6000 / base:.2f} s a text here. What is not scoring is the search, on one core.",
+        f"takes {6000 / base:.2f} s a text here. The rest of the time is the search, on one core.",
         "",
         "| dtype | texts a second | copies a second | share of scoring | times published |",
         "|---|---:|---:|---:|---:|",
@@ -182,10 +194,12 @@ def _certified(
 
 def _growth(rows: list[dict[str, Any]]) -> list[str]:
     lines = [
-        "How cost grows: microseconds a copy, float16, the 22.7M shape with random weights unless "
-        "the model is named; texts of 50 words, 4 kept, 4 classes unless said. `mask` grows with "
-        "the words of a text, `drop` with the kept words; classes cost what their scores take to "
-        "come back. (Rows of the last table are from another run of the same script.)",
+        "### How cost grows",
+        "",
+        "Microseconds a copy, float16, the 22.7M shape with random weights unless the model is "
+        "named; texts of 50 words, 4 kept, 4 classes unless said. `mask` grows with the words of a "
+        "text, `drop` with the kept words; classes cost the transfer of their scores. (Rows of the "
+        "last table are from another run of the same script.)",
         "",
     ]
     for axis in dict.fromkeys(row["axis"] for row in rows):

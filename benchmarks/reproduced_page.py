@@ -24,9 +24,9 @@ FINDINGS = REPRODUCED / "findings.md"
 """Written by hand, from the page."""
 
 _FIRST = """Written by `python -m benchmarks.reproduced_page` from the files in
-`results/reproduced`, which hold what `ranmask reproduce` measured. How to make them:
-[reproduction.md](reproduction.md). Commands are shown as they were typed then; what
-`certify --compare` did by itself at that time, today's recipes ask for by `--family sampled`.
+`results/reproduced`, which [`ranmask reproduce`](reproduction.md) made. The findings in short:
+[results.md](results.md#the-papers-tables-and-figures-run-again). Commands are shown as they were
+typed then; where `certify --compare` sampled by itself, today's recipes add `--family sampled`.
 
 """
 
@@ -39,28 +39,20 @@ def paper_page(runs: list[Reproduction]) -> tuple[str, dict[str, str]]:
     """The page as Markdown, and its figures by file name."""
     report = build(runs)
     text = render(report, PurePath(FIGURES.name))
-    title, rest = text.split("\n\n", 1)
-    return f"{title}\n\n{_FIRST}{rest}", picture_files(report)
+    title, about, rest = text.split("\n\n", 2)
+    return f"{title}\n\n{about}\n\n{_FIRST}{rest}", picture_files(report)
 
 
-def summary_part(runs: list[Reproduction]) -> str:
+def summary_part() -> str:
     """What docs/results.md says of it."""
     lines = [
         "## The paper's tables and figures, run again",
         "",
         "**[paper.md](paper.md)** puts every table and figure of the paper beside ours, with "
-        "intervals, and says where the order of the methods agrees with the paper and where not.",
+        "intervals, and says where the order of the methods agrees with the paper.",
         "",
-        "| recipe | of the paper | result steps done | hardware |",
-        "|---|---|---:|---|",
     ]
-    for run in runs:
-        measured = [step for step in run.steps if step.measures != "training"]
-        done = sum(step.state == "done" for step in measured)
-        share = f"{done} of {len(measured)}" if measured else "computed from the paper's numbers"
-        hardware = run.machine.get("hardware", "-") if measured else "-"
-        lines.append(f"| `{run.name}` | {run.title} | {share} | {hardware} |")
-    return "\n".join(lines) + "\n" + "\n" + FINDINGS.read_text(encoding="utf-8")
+    return "\n".join(lines) + "\n" + FINDINGS.read_text(encoding="utf-8")
 
 
 def write_page() -> None:

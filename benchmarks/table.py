@@ -56,11 +56,11 @@ def section(figures: dict[str, Any]) -> str:
         "## Word tables: texts a second",
         "",
         "Complete results (label, votes, scores, radius, critical words), by "
-        f"`certify` on {TEXTS_A_CALL:,} texts a call: *first* in a new process, which meets every "
-        "word for the first time; *again*, the same texts once more. *command*: `ranmask certify "
-        "--input --output` from a Parquet file to JSON lines, with start-up. Two processes side by "
-        "side, each with all of the texts, are two cores at work. Best of three. Target: "
-        f"{figures['target']:,} news texts a second on two cores.",
+        f"`certify` on {TEXTS_A_CALL:,} texts a call: *first* in a new process, to which every "
+        "word is new; *again*, the same texts once more. *command*: `ranmask certify --input "
+        "--output` from a Parquet file to JSON lines, with start-up. Two processes each certify "
+        f"all of the texts. Best of three. Target: {figures['target']:,} news texts a second on "
+        "two cores.",
         "",
         "| model | texts | words a text | processes | first | again | command |",
         "|---|---|---:|---:|---:|---:|---:|",

@@ -1,8 +1,8 @@
 """A first certificate, offline, in seconds: `make demo`.
 
 Certifies headlines with the model that comes with ranmask (a compact encoder and a word table,
-trained on AG News), and then shoots at one of them with the most hostile words that the model
-itself knows: within the radius nothing happens, beyond it the label falls.
+trained on AG News), and then attacks one of them with the word that the model scores worst for its
+label: within the radius the label stays, beyond it the label changes.
 """
 
 from __future__ import annotations
@@ -33,11 +33,11 @@ HEADLINES = (
     "a bomb killed at least twelve people near the embassy",
     "Microsoft bought a football club",
 )
-VOLLEYS = 300
+TRIES = 300
 
 
-def most_hostile_word(smoothed: SmoothedClassifier, text: str, label: int) -> str:
-    """The word of the other headlines that speaks loudest against the label, and for a rival."""
+def most_harmful_word(smoothed: SmoothedClassifier, text: str, label: int) -> str:
+    """The word of the other headlines whose best score exceeds that of the label by most."""
     others = sorted({word for line in HEADLINES if line != text for word in split(line)})
     scores = [one.scores or () for one in smoothed.predict(others)]
     against = {w: max(s) - s[label] for w, s in zip(others, scores, strict=True)}
@@ -51,15 +51,15 @@ def planted(text: str, positions: tuple[int, ...], word: str) -> str:
     return join(words)
 
 
-def shoot(console: Console, smoothed: SmoothedClassifier, text: str, result: Certificate) -> None:
+def attack(console: Console, smoothed: SmoothedClassifier, text: str, result: Certificate) -> None:
     radius = result.radius or 0
-    word = most_hostile_word(smoothed, text, result.label_id)
+    word = most_harmful_word(smoothed, text, result.label_id)
     choices = itertools.combinations(range(result.words), radius)
-    step = max(1, -(-sum(1 for _ in choices) // VOLLEYS))
+    step = max(1, -(-sum(1 for _ in choices) // TRIES))
     chosen = itertools.islice(itertools.combinations(range(result.words), radius), 0, None, step)
     edits = [planted(text, positions, word) for positions in chosen]
     labels = {one.label for one in smoothed.predict(edits)}
-    console.print(f"\nshooting at text 1 ({result.label}, radius {radius}) with the word {word!r}:")
+    console.print(f"\nattacking text 1 ({result.label}, radius {radius}) with the word {word!r}:")
     console.print(f"  {len(edits)} ways to plant it {radius} times: label {', '.join(labels)}")
     order = [*result.critical_words, *range(result.words)]
     for changed in range(radius + 1, result.words + 1):
@@ -84,7 +84,7 @@ def main() -> None:
     console.print(table)
     console.print(f"{1000 * seconds:.0f} ms a text, on this machine")
     explain(console, results[0])
-    shoot(console, smoothed, HEADLINES[0], results[0])
+    attack(console, smoothed, HEADLINES[0], results[0])
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""A room imports only from floors below its own and has no cycle; mathematics stays pure."""
+"""A package imports only from layers below its own and has no cycle; mathematics stays pure."""
 
 import re
 import subprocess
@@ -13,24 +13,24 @@ import ranmask
 ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT))
 
-from tools.house_picture import (  # noqa: E402
-    FLOORS,
+from tools.layers_picture import (  # noqa: E402
+    LAYERS,
     PICTURE,
     SOURCE,
     imports,
     modules,
+    package_of,
     picture,
-    room_of,
 )
 
-FLOOR_OF = {room: number for number, rooms in enumerate(FLOORS, 1) for room in rooms}
+LAYER_OF = {package: number for number, packages in enumerate(LAYERS, 1) for package in packages}
 HEAVY = {"torch", "transformers", "pyarrow", "cyclopts", "rich"}
 MODULES = modules()
 PURE = {
     *("errors", "metrics", "certificates", "evaluation.roc", "evaluation.intervals"),
     *(f"paper.{name}" for name in ("published", "divergence", "headlines", "risk")),
 }
-"""Modules, and rooms, of mathematics."""
+"""Modules, and packages, of mathematics."""
 
 
 def is_pure(name):
@@ -39,18 +39,18 @@ def is_pure(name):
 
 @pytest.mark.parametrize("name", MODULES)
 def test_imports_go_down(name):
-    room = room_of(name)
-    assert room in FLOOR_OF, f"{room} has no floor: add it to FLOORS of tools/house_picture.py"
+    package = package_of(name)
+    assert package in LAYER_OF, f"{package} : add it to LAYERS of tools/layers_picture.py"
     for one in imports(MODULES[name]):
-        below = room_of(one)
-        if below not in (None, room):
-            assert FLOOR_OF[below] < FLOOR_OF[room], f"{name} imports {one}"
+        below = package_of(one)
+        if below not in (None, package):
+            assert LAYER_OF[below] < LAYER_OF[package], f"{name} imports {one}"
 
 
-@pytest.mark.parametrize("room", FLOOR_OF)
-def test_no_cycle_inside_a_room(room):
+@pytest.mark.parametrize("package", LAYER_OF)
+def test_no_cycle_inside_a_package(package):
     """Over all imports: also those inside functions, and those for types alone."""
-    inside = {name: set() for name in MODULES if room_of(name) == room}
+    inside = {name: set() for name in MODULES if package_of(name) == package}
     for name, found in inside.items():
         for one in imports(MODULES[name]):
             owner = one if one in inside else one.rpartition(".")[0]
@@ -64,21 +64,21 @@ def test_no_cycle_inside_a_room(room):
 
 def test_few_things_at_the_top():
     entries = {path.name for path in SOURCE.iterdir()} - {"__pycache__"}
-    assert {name.removesuffix(".py") for name in entries} - FLOOR_OF.keys() == {
+    assert {name.removesuffix(".py") for name in entries} - LAYER_OF.keys() == {
         "__init__",
         "py.typed",
     }
-    assert len(entries) <= 18 and len(FLOORS) <= 8
+    assert len(entries) <= 18 and len(LAYERS) <= 8
 
 
-def test_the_picture_is_of_this_house():
-    assert PICTURE.read_text() == picture(), "run python -m tools.house_picture"
+def test_the_picture_is_up_to_date():
+    assert PICTURE.read_text() == picture(), "run python -m tools.layers_picture"
 
 
-def test_the_table_is_of_this_house():
+def test_the_table_is_up_to_date():
     rows = re.findall(r"^\| (\d) \| (.+?) \|", (ROOT / "CONTRIBUTING.md").read_text(), re.M)
-    told = {int(floor): set(re.findall(r"`(\w+)/?`", rooms)) for floor, rooms in rows}
-    assert told == {number: set(rooms) for number, rooms in enumerate(FLOORS, 1)}
+    told = {int(layer): set(re.findall(r"`(\w+)/?`", packages)) for layer, packages in rows}
+    assert told == {number: set(packages) for number, packages in enumerate(LAYERS, 1)}
 
 
 @pytest.mark.parametrize("name", list(filter(is_pure, MODULES)))

@@ -242,10 +242,15 @@ def _cells(entry: Mapping[str, Any]) -> dict[str, str]:
 def class_lines(classes: Sequence[Mapping[str, Any]]) -> list[str]:
     """The same as lines of text, in columns."""
     head, rows, left_out = class_table(classes)
+    return [*aligned(head, rows), *([left_out] if left_out else [])]
+
+
+def aligned(head: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
+    """Cells as lines of text, the first column to the left and the others to the right."""
     widths = [max(map(len, column)) for column in zip(head, *rows, strict=True)]
     lines = []
     for row in (head, *rows):
         first, *others = zip(row, widths, strict=True)
         cells = [first[0].ljust(first[1]), *(cell.rjust(width) for cell, width in others)]
         lines.append("  ".join(cells).rstrip())
-    return [*lines, *([left_out] if left_out else [])]
+    return lines

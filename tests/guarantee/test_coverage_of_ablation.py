@@ -9,10 +9,15 @@ import pytest
 from scipy.stats import binomtest
 
 from ranmask import SmoothedClassifier
-from ranmask.certificates.ablation import ablation_radius, delta, runner_up_radius
+from ranmask.certificates.sampled import delta, margin_from_counts, radius_of
 
 ALPHA = 0.05
 REPETITIONS = 4000
+
+
+def radius(kind, counts, samples, words, kept):
+    margin = margin_from_counts(kind, counts, 0, samples, words, kept, alpha=ALPHA)
+    return radius_of(kind, words, margin).words
 
 
 def true_radius(chance, words, kept):
@@ -32,8 +37,7 @@ def test_levine_feizi_fails_at_most_alpha_often(keys):
     rng = np.random.default_rng(keys)
     votes = rng.binomial(samples, float(chance), size=REPETITIONS)
     radii = {
-        count: ablation_radius(count, samples, words, kept, alpha=ALPHA).words
-        for count in set(votes.tolist())
+        count: radius("ablation", [count], samples, words, kept) for count in set(votes.tolist())
     }
     certified = [radii[count] for count in votes.tolist() if radii[count] is not None]
     failures = sum(radius > truth for radius in certified)
@@ -47,7 +51,7 @@ def test_the_bound_is_not_vacuous():
     threshold = Fraction(1, 2) + delta(words, kept, 3)
     votes = np.random.default_rng(0).binomial(samples, float(threshold), size=REPETITIONS)
     failures = sum(
-        (ablation_radius(int(count), samples, words, kept, alpha=ALPHA).words or 0) >= 3
+        (radius("ablation", [int(count)], samples, words, kept) or 0) >= 3
         for count in votes.tolist()
     )
     assert 0.02 * REPETITIONS < failures <= 0.065 * REPETITIONS
@@ -60,7 +64,7 @@ def test_runner_up_form_fails_at_most_alpha_often():
     chances = np.array([0.4 + gap / 2, 0.4 - gap / 2, 0.2])
     draws = np.random.default_rng(1).multinomial(samples, chances, size=REPETITIONS)
     failures = sum(
-        (runner_up_radius(row, 0, samples, words, kept, alpha=ALPHA).words or 0) >= changed
+        (radius("ablation-runner-up", row, samples, words, kept) or 0) >= changed
         for row in draws.tolist()
     )
     assert binomtest(failures, REPETITIONS, ALPHA, alternative="greater").pvalue > 1e-3

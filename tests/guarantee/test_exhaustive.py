@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from ranmask import FunctionClassifier, SmoothedClassifier
-from ranmask.certificates.ablation import delta
 from ranmask.certificates.exact import exact_radius
 from ranmask.certificates.families import family
+from ranmask.certificates.sampled import delta
 from ranmask.certificates.votes import vote_differences
 from ranmask.models.testing import keyword_classifier
 

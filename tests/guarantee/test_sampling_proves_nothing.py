@@ -11,7 +11,7 @@ from commands import run_cli
 from ranmask import OptionError, SmoothedClassifier
 from ranmask.certificates.exact import exact_radii
 from ranmask.certificates.families import Family
-from ranmask.certificates.sampled import sampled_radius
+from ranmask.certificates.sampled import sampled_margin
 from ranmask.models.word_table import WordTable
 from ranmask.options import CERTIFICATES, SmoothingOptions
 from ranmask.smoothing.store import load_classifier, load_default
@@ -115,7 +115,7 @@ class TestEveryWayIn:
                 exact_radii(votes, [family], threat)
         for kind in CERTIFICATES[1:]:
             with pytest.raises(OptionError, match=REASON):
-                sampled_radius(kind, votes, family, 0, alpha=0.05, seed=0)
+                sampled_margin(kind, votes, family, 0, alpha=0.05, seed=0)
 
     def test_options_that_were_exchanged_behind_its_back(self, sampling):
         classifier = smoothed(sampling)

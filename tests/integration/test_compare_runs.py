@@ -6,8 +6,7 @@ import pytest
 
 from commands import run_cli
 from ranmask import SmoothedClassifier
-from ranmask.data.rows import Row
-from ranmask.data.sources import RowSource
+from ranmask.data.rows import Row, RowSource
 from ranmask.errors import DataError
 from ranmask.models.testing import keyword_classifier
 from ranmask.paper.reading import read, write

@@ -7,7 +7,7 @@ import pytest
 
 from ranmask.certificates import families
 from ranmask.certificates.exact import exact_radius
-from ranmask.certificates.overlaps import Overlaps
+from ranmask.certificates.paper import Overlaps
 from ranmask.errors import check_cancelled, interruptible
 
 

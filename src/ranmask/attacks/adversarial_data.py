@@ -1,9 +1,7 @@
 """Files of attacked texts as data: to train on (`augmented`), and to train a detector on.
 
-`ranmask attack --output` and `attack_file` write them.  Guarantee of `augmented`: **no
-text gets into training that was not a training text before it was attacked.**  A file with any
-other text is refused.  A detector learns from the files that it is given: what they hold is not
-known here.
+Guarantee of `augmented`: **no text gets into training that was not a training text before it was
+attacked.**  A detector learns from whatever is in the files that it is given.
 """
 
 from __future__ import annotations
@@ -80,8 +78,7 @@ def _recipe_of(path: Path) -> str:
         raise DataError(
             f"the attack run of {path} is not finished: the command that began it resumes it"
         )
-    recipe = found.get("recipe")
-    return str(recipe["name"]) if isinstance(recipe, dict) and "name" in recipe else "unknown"
+    return str(dict(found.get("recipe") or {}).get("name", "unknown"))
 
 
 def augmented(train: Corpus, attacked: AttackedTexts, *, without: Corpus) -> Corpus:
@@ -114,28 +111,31 @@ def _check_rows(
     for row, label in zip(train.texts, train.labels, strict=True):
         classes.setdefault(row, set()).add(label)
     for outcome in outcomes:
-        text, problem = outcome.text, None
+        text = outcome.text
         if text is None or outcome.status == "error":
             continue
+        shown = repr(text)
+        shown = shown if len(shown) <= 60 else shown[:57] + "..."
         if text in held_out:
-            problem = (
-                f"an attacked text is held out, in {without.name} {without.split}: "
-                f"{_shown(text)}. Attack training texts only"
+            raise DataError(
+                f"an attacked text is held out, in {without.name} {without.split}: {shown}. "
+                "Attack training texts only",
+                row=outcome.number,
             )
-        elif text not in classes:
-            problem = (
-                f"an attacked text is no row of {train.name} {train.split}: {_shown(text)}. "
-                "Attack texts of the rows that are trained on"
+        if text not in classes:
+            raise DataError(
+                f"an attacked text is no row of {train.name} {train.split}: {shown}. Attack texts "
+                "of the rows that are trained on",
+                row=outcome.number,
             )
-        elif outcome.label not in classes[text]:
+        if outcome.label not in classes[text]:
             there = ", ".join(train.label_names[label] for label in sorted(classes[text]))
-            problem = (
-                f"the attacked text {_shown(text)} has the class {outcome.label!r} in its file, "
-                f"and {there} in {train.name}: attack a model with the classes "
-                f"{', '.join(train.label_names)}, in that order"
+            raise DataError(
+                f"the attacked text {shown} has the class {outcome.label!r} in its file, and "
+                f"{there} in {train.name}: attack a model with the classes "
+                f"{', '.join(train.label_names)}, in that order",
+                row=outcome.number,
             )
-        if problem is not None:
-            raise DataError(problem, row=outcome.number)
 
 
 def detector_corpora(attacked: AttackedTexts) -> tuple[Corpus, Corpus]:
@@ -167,19 +167,9 @@ def detector_corpora(attacked: AttackedTexts) -> tuple[Corpus, Corpus]:
             "no attacked text is left to validate a detector by: all that are held out occur in "
             "training too; attack more texts"
         )
-    corpora = {"train": learned, "validation": checked}
-    train, validation = (
-        _detector_corpus(split, rows, attacked.note) for split, rows in corpora.items()
-    )
-    return train, validation
-
-
-def _detector_corpus(split: str, pairs: Sequence[tuple[Text, Text]], note: str) -> Corpus:
-    rows = [(text, label) for pair in pairs for label, text in enumerate(pair)]
-    texts, labels = zip(*(rows[place] for place in permutation(len(rows))), strict=True)
-    return Corpus(NAME, split, texts, labels, DETECTOR_LABELS, note)
-
-
-def _shown(value: object) -> str:
-    shown = repr(value)
-    return shown if len(shown) <= 60 else shown[:57] + "..."
+    corpora = []
+    for split, pairs_of in (("train", learned), ("validation", checked)):
+        rows = [(text, label) for pair in pairs_of for label, text in enumerate(pair)]
+        texts, labels = zip(*(rows[place] for place in permutation(len(rows))), strict=True)
+        corpora.append(Corpus(NAME, split, texts, labels, DETECTOR_LABELS, attacked.note))
+    return corpora[0], corpora[1]

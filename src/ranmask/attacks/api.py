@@ -10,20 +10,13 @@ from ranmask.attacks.loop import AttackLoop, Target
 from ranmask.attacks.outcome import AttackOutcome
 from ranmask.attacks.recipe import AttackRecipe, Budget
 from ranmask.attacks.recipes import AttackResources, Preset, build_recipe
-from ranmask.attacks.victims import (
-    CascadeVictim,
-    PlainVictim,
-    SmoothedVictim,
-    SynonymVictim,
-    Victim,
-)
+from ranmask.attacks.victims import CascadeVictim, PlainVictim, SmoothedVictim, Victim
 from ranmask.errors import OptionError
 from ranmask.models.base import BaseClassifier
 from ranmask.models.function import FunctionClassifier
 from ranmask.smoothing.cascade import Cascade
 from ranmask.smoothing.interface import CertifiedClassifier
-from ranmask.smoothing.smoothed import SmoothedClassifier
-from ranmask.smoothing.synonyms import SynonymSmoothedClassifier
+from ranmask.smoothing.voting import VotingClassifier
 from ranmask.words import Text, documents
 
 AnyVictim: TypeAlias = Victim | CertifiedClassifier | BaseClassifier | Callable[[list[Any]], Any]
@@ -34,13 +27,7 @@ def attack(
     texts: Sequence[Text],
     labels: Sequence[int],
     recipe: str | AttackRecipe,
-    *,
-    resources: AttackResources | None = None,
-    preset: Preset = "ranmask-2021",
-    budget: Budget = None,
-    most_queries: int | None = None,
-    together: int = 64,
-    seed: int = 0,
+    **settings: Any,
 ) -> list[AttackOutcome]:
     """Try to make a victim say another label than the true one, by replacing words.
 
@@ -55,14 +42,7 @@ def attack(
         labels: Their true classes, by number.  Texts that the victim gets wrong are skipped.
         recipe: One of ``textfooler``, ``bert-attack``, ``deepwordbug``, ``several-words``,
             ``labels-only``, ``anywords``, ``critical``; or a `AttackRecipe`.
-        resources: Resources that the recipe needs.
-        preset: Settings of a recipe given by name: the paper's, or TextAttack's.
-        budget: Most words that may change: a number, ``radius`` (what the victim certifies for
-            the text; no attack succeeds within it, unless that covers a table of synonyms only)
-            or ``radius+1``.
-        most_queries: Queries a text, after which its search ends.
-        together: How many texts are attacked in lock-step.
-        seed: Fixes every random choice.
+        settings: Those of `attack_loop`.
 
     >>> from ranmask.attacks.resources import Vocabulary
     >>> from ranmask.models.testing import keyword_classifier
@@ -76,10 +56,7 @@ def attack(
     read = documents(texts)
     if len(texts) != len(labels):
         raise OptionError(f"{len(texts)} texts, but {len(labels)} labels: give one for each")
-    built = build_recipe(recipe, resources, preset) if isinstance(recipe, str) else recipe
-    if not isinstance(built, AttackRecipe):
-        raise OptionError(f"recipe must be the name of one, or an AttackRecipe, not {recipe!r}")
-    loop = AttackLoop(as_victim(victim), built, budget, most_queries, together, seed)
+    loop = attack_loop(victim, recipe, **settings)
     targets = []
     for number, (text, label) in enumerate(zip(texts, labels, strict=True), 1):
         try:
@@ -89,16 +66,45 @@ def attack(
     return list(loop.run(targets))
 
 
+def attack_loop(
+    victim: AnyVictim,
+    recipe: str | AttackRecipe,
+    *,
+    resources: AttackResources | None = None,
+    preset: Preset = "ranmask-2021",
+    budget: Budget = None,
+    most_queries: int | None = None,
+    together: int = 64,
+    seed: int = 0,
+) -> AttackLoop:
+    """What `attack` and `attack_file` run.
+
+    Args:
+        victim: As for `attack`.
+        recipe: As for `attack`.
+        resources: Resources that the recipe needs.
+        preset: Settings of a recipe given by name: the paper's, or TextAttack's.
+        budget: Most words that may change: a number, ``radius`` (what the victim certifies for
+            the text; no attack succeeds within it, unless that covers a table of synonyms only)
+            or ``radius+1``.
+        most_queries: Queries a text, after which its search ends.
+        together: How many texts are attacked in lock-step.
+        seed: Fixes every random choice.
+    """
+    built = build_recipe(recipe, resources, preset) if isinstance(recipe, str) else recipe
+    if not isinstance(built, AttackRecipe):
+        raise OptionError(f"recipe must be the name of one, or an AttackRecipe, not {recipe!r}")
+    return AttackLoop(as_victim(victim), built, budget, most_queries, together, seed)
+
+
 def as_victim(victim: AnyVictim) -> Victim:
     """A victim as it is; a smoothed classifier; a cascade; a base classifier or function, whole."""
     if isinstance(victim, Victim):
         return victim
     if isinstance(victim, Cascade):
         return CascadeVictim(victim, as_victim(victim.smoothed))
-    if isinstance(victim, SmoothedClassifier):
+    if isinstance(victim, VotingClassifier):
         return SmoothedVictim(victim)
-    if isinstance(victim, SynonymSmoothedClassifier):
-        return SynonymVictim(victim)
     if isinstance(victim, BaseClassifier):
         return PlainVictim(victim)
     if callable(victim):

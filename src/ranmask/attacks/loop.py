@@ -1,9 +1,8 @@
 """Many texts attacked in lock-step: what all searches ask is answered in full batches.
 
 Guarantee: **what happens to a text does not depend on what is attacked with it.**  Searches are
-independent; each draws random numbers of its own; a victim gives the same answer to the same text.
-So queries, changes and outcomes are the same for any number of texts at once.  (A model's rounding
-errors are the exception that `victims` makes small.)
+independent; each draws random numbers of its own; a victim gives the same answer to the same text
+(but for a model's rounding errors, which `victims` makes small).
 """
 
 from __future__ import annotations
@@ -13,7 +12,6 @@ import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -28,7 +26,7 @@ from ranmask.attacks.steps import (
     QueryResult,
     Steps,
 )
-from ranmask.attacks.tokenization import tokenize
+from ranmask.attacks.tokenization import AttackedText, tokenize
 from ranmask.attacks.victims import PlainVictim, Question, Victim
 from ranmask.errors import ClassifierError, OptionError, RanmaskError, TextError
 from ranmask.words import Document, Text, document, split
@@ -54,26 +52,8 @@ class Target:
 
 
 @dataclass
-class _Search:
-    """A search that waits for the answer to a `Step`."""
-
-    attempt: Attempt
-    steps: Steps[AttackOutcome]
-    waiting: Any
-
-
-@dataclass
 class AttackLoop:
-    """Attacks texts with one recipe.
-
-    Args:
-        victim: What is attacked.
-        recipe: How.
-        budget: Most words that may change; the recipe's own where None.
-        most_queries: Queries a text, after which its search ends; None: no limit.
-        together: How many texts are attacked in lock-step.
-        seed: Fixes every random choice.
-    """
+    """Attacks texts with one recipe; its fields are as for `api.attack_loop`."""
 
     victim: Victim
     recipe: AttackRecipe
@@ -81,7 +61,7 @@ class AttackLoop:
     most_queries: int | None = None
     together: int = 64
     seed: int = 0
-    _running: dict[int, _Search] = field(default_factory=dict, init=False, repr=False)
+    _running: dict[int, Attempt] = field(default_factory=dict, init=False, repr=False)
     _finished: dict[int, AttackOutcome] = field(default_factory=dict, init=False, repr=False)
     # Texts that the victim failed on since it last answered for any, in that order.
     _failed: dict[int, ClassifierError] = field(default_factory=dict, init=False, repr=False)
@@ -99,15 +79,12 @@ class AttackLoop:
             raise OptionError(
                 f"budget must be a number of words, 'radius' or 'radius+1', not {self.budget!r}"
             )
+        self._certifies = self.recipe.ranking.needs_certificate or isinstance(self.budget, str)
         if self._certifies:
             self.victim.certify([])  # says why not, where it cannot
         if isinstance(self.budget, str):
             # A radius counts words of the hypothesis, and assumes that the premise stays.
             self.recipe = replace(self.recipe, frozen_premise=True)
-
-    @property
-    def _certifies(self) -> bool:
-        return self.recipe.ranking.needs_certificate or isinstance(self.budget, str)
 
     def run(self, targets: Iterable[Target], *, in_order: bool = True) -> Iterator[AttackOutcome]:
         """Attack texts; one outcome for each, in their order, or as they finish.
@@ -141,57 +118,48 @@ class AttackLoop:
                 )
             if last:
                 self._failed = {}  # no more texts: those few failures were the texts' own
-            for number in self._ready(order, in_order):
+            # A failure waits until another text is answered.
+            ready = [number in self._finished and number not in self._failed for number in order]
+            told = ready.index(False) if in_order and False in ready else len(order)
+            for number in itertools.compress(order[:told], ready[:told]):
                 order.remove(number)
                 yield self._finished.pop(number)
-
-    def _ready(self, order: Sequence[int], in_order: bool) -> list[int]:
-        """The texts whose outcomes may be told now; a failure waits until another is answered."""
-
-        def told(number: int) -> bool:
-            return number in self._finished and number not in self._failed
-
-        return list(itertools.takewhile(told, order) if in_order else filter(told, order))
 
     def _start(self, targets: Sequence[Target]) -> None:
         """Begin to attack."""
         attempts = []
+        labels, budget = self.victim.labels, self.budget
         numbers = {*self._running, *self._finished}
         for target in targets:
             if target.number in numbers:
                 raise OptionError(f"two texts have the number {target.number}: number them apart")
             numbers.add(target.number)
             try:
-                attempts.append(self._attempt(target))
+                if target.error is not None or target.text is None or target.label is None:
+                    raise OptionError(target.error or "no text, or no label")
+                read = target.read or document(target.text)
+                if labels is not None:
+                    _check_class(target.label, len(labels))
+                text = tokenize(target.text, self.recipe.tokenization, read)
+                attempts.append(Attempt(target.number, text, target.label, self.seed))
             except RanmaskError as error:
                 self._finish(target, error)
-        certificates = self._answers(attempts, self._certify)
+        certificates: list[Any] = [None] * len(attempts)
+        if self._certifies:
+            certificates = self._answers(attempts, self._certify)
         for attempt, certificate in zip(attempts, certificates, strict=True):
             if isinstance(certificate, RanmaskError):
                 self._end(attempt, certificate)
                 continue
-            attempt.certificate = certificate
-            if isinstance(self.budget, str):
-                attempt.budget = (certificate.radius or 0) + (self.budget == "radius+1")
-            steps = self._course(attempt)
-            self._running[attempt.number] = _Search(attempt, steps, next(steps))
-
-    def _attempt(self, target: Target) -> Attempt:
-        if target.error is not None or target.text is None or target.label is None:
-            raise OptionError(target.error or "no text, or no label")
-        read = target.read or document(target.text)
-        labels = self.victim.labels
-        if labels is not None:
-            _check_class(target.label, len(labels))
-        budget = self.budget if isinstance(self.budget, int) else None
-        text = tokenize(target.text, self.recipe.tokenization, read)
-        return Attempt(
-            target.number, text, target.label, self.seed, budget, most_queries=self.most_queries
-        )
+            attempt.certificate, attempt.most_queries = certificate, self.most_queries
+            attempt.budget = budget if isinstance(budget, int) else None
+            if isinstance(budget, str):
+                attempt.budget = (certificate.radius or 0) + (budget == "radius+1")
+            attempt.steps = self._course(attempt)
+            attempt.waiting = next(attempt.steps)
+            self._running[attempt.number] = attempt
 
     def _certify(self, attempts: Sequence[Attempt]) -> Sequence[Any]:
-        if not self._certifies:
-            return [None] * len(attempts)
         return self.victim.certify([attempt.original.document for attempt in attempts])
 
     def _course(self, attempt: Attempt) -> Steps[AttackOutcome]:
@@ -201,10 +169,6 @@ class AttackLoop:
         found = clean
         if not clean.flipped:
             found = yield from self.recipe.search.run(attempt, self.recipe, clean)
-        return self._outcome(attempt, clean, found)
-
-    def _outcome(self, attempt: Attempt, clean: QueryResult, found: QueryResult) -> AttackOutcome:
-        original = attempt.original
         changes = changes_between(original.text, found.text.text)
         skipped, succeeded = clean.flipped, found.flipped and not clean.flipped
         if succeeded and attempt.budget is not None and len(changes) > attempt.budget:
@@ -227,19 +191,16 @@ class AttackLoop:
             clean_share=_share(clean),
             final_share=None if skipped else _share(found),
             entropy=sum(-share * math.log(share) for share in attempt.clean_shares if share > 0),
-            rechecked=self._rechecked(attempt, found.text.document) if succeeded else None,
+            rechecked=self._wrong_again(attempt, found.text.document) if succeeded else None,
             reverted=self._reverted(attempt, found.text.document) if succeeded else None,
         )
 
-    @cached_property
-    def _again(self) -> Victim | None:
-        return self.victim.again()
-
-    def _rechecked(self, attempt: Attempt, text: Document) -> bool:
+    def _wrong_again(self, attempt: Attempt, text: Document) -> bool:
         """Whether the adversarial text is wrong on fresh masks too."""
-        if self._again is None:
+        again = self.victim.again()
+        if again is None:
             return True
-        answers = self._again.answer([Question(attempt.number, text, text)])
+        answers = again.answer([Question(attempt.number, text, text)])
         return int(answers.labels[0]) != attempt.label
 
     def _reverted(self, attempt: Attempt, text: Document) -> float | None:
@@ -252,28 +213,24 @@ class AttackLoop:
     def _round(self) -> None:
         """Answer every waiting step once; the victim is asked when all searches wait for it."""
         answers = {EncodeSentences: self._encode, FillMask: self._fill, QueryModel: self._query}
-        waiting: dict[type, list[_Search]] = {kind: [] for kind in answers}
-        for search in self._running.values():
-            waiting[type(search.waiting)].append(search)
+        waiting: dict[type, list[Attempt]] = {kind: [] for kind in answers}
+        for attempt in self._running.values():
+            waiting[type(attempt.waiting)].append(attempt)
         if waiting[EncodeSentences] or waiting[FillMask]:
             waiting[QueryModel] = []
         for kind, answer in answers.items():
             results = self._answers(waiting[kind], answer)
-            for search, result in zip(waiting[kind], results, strict=True):
-                self._advance(search, result)
-
-    def _advance(self, search: _Search, result: Any) -> None:
-        try:
-            if isinstance(result, RanmaskError):
-                raise result
-            if isinstance(search.waiting, QueryModel):
-                # The victim works: failures so far were those texts' own.
-                self._answered, self._failed = True, {}
-            search.waiting = search.steps.send(result)
-        except StopIteration as stop:
-            self._end(search.attempt, stop.value)
-        except RanmaskError as error:
-            self._end(search.attempt, error)
+            for attempt, result in zip(waiting[kind], results, strict=True):
+                try:
+                    if isinstance(result, RanmaskError):
+                        raise result
+                    if kind is QueryModel:  # it works: failures so far were those texts' own
+                        self._answered, self._failed = True, {}
+                    attempt.waiting = attempt.steps.send(result)
+                except StopIteration as stop:
+                    self._end(attempt, stop.value)
+                except RanmaskError as error:
+                    self._end(attempt, error)
 
     def _end(self, attempt: Attempt, result: AttackOutcome | RanmaskError) -> None:
         self._running.pop(attempt.number, None)
@@ -300,41 +257,44 @@ class AttackLoop:
                 return [error]
             return [result for item in items for result in self._answers([item], answer)]
 
-    def _query(self, searches: Sequence[_Search]) -> list[list[QueryResult] | RanmaskError]:
-        questions: list[Question] = []
-        counts = []
-        for search in searches:
-            texts = search.waiting.texts[: search.attempt.queries_left]
-            near = search.waiting.near.document
-            questions += [Question(search.attempt.number, text.document, near) for text in texts]
-            counts.append(len(texts))
+    def _query(self, attempts: Sequence[Attempt]) -> list[list[QueryResult] | RanmaskError]:
+        asked = [attempt.waiting.texts[: attempt.queries_left] for attempt in attempts]
+        questions = [
+            Question(attempt.number, text.document, attempt.waiting.near.document)
+            for attempt, texts in zip(attempts, asked, strict=True)
+            for text in texts
+        ]
         if not questions:
-            return [[] for _ in searches]
+            return [[] for _ in attempts]
         answers = self.victim.answer(questions)
         rows = zip(answers.labels.tolist(), answers.shares, strict=True)
         results: list[list[QueryResult] | RanmaskError] = []
-        for search, count in zip(searches, counts, strict=True):
-            own = list(itertools.islice(rows, count))
+        for attempt, texts in zip(attempts, asked, strict=True):
+            own = list(itertools.islice(rows, len(texts)))
+            attempt.queries += len(texts)
             try:
-                _check_class(search.attempt.label, answers.shares.shape[1])
-                results.append(_results(search.attempt, search.waiting, own))
+                _check_class(attempt.label, answers.shares.shape[1])
             except OptionError as error:
                 results.append(error)
-            search.attempt.queries += count
+                continue
+            if own and not attempt.clean_shares:
+                attempt.clean_shares = own[0][1].tolist()
+            pairs = zip(texts, own, strict=True)
+            results.append([_result(attempt, text, *answer) for text, answer in pairs])
         return results
 
-    def _encode(self, searches: Sequence[_Search]) -> list[Any]:
+    def _encode(self, attempts: Sequence[Attempt]) -> list[Any]:
         if self.recipe.sentence_encoder is None:
             raise OptionError(f"the recipe {self.recipe.name} needs a sentence_encoder")
-        asked = [search.waiting.sentences for search in searches]
+        asked = [attempt.waiting.sentences for attempt in attempts]
         vectors = self.recipe.sentence_encoder.encode(list(itertools.chain(*asked)))
         return np.split(vectors, np.cumsum([len(sentences) for sentences in asked])[:-1])
 
-    def _fill(self, searches: Sequence[_Search]) -> list[Any]:
+    def _fill(self, attempts: Sequence[Attempt]) -> list[Any]:
         if self.recipe.masked_lm is None:
             raise OptionError(f"the recipe {self.recipe.name} needs a masked_lm")
-        texts = [search.waiting.text for search in searches]
-        return self.recipe.masked_lm.top_tokens(texts, searches[0].waiting.count)
+        texts = [attempt.waiting.text for attempt in attempts]
+        return self.recipe.masked_lm.top_tokens(texts, attempts[0].waiting.count)
 
 
 def _check_class(label: int, classes: int) -> None:
@@ -344,19 +304,12 @@ def _check_class(label: int, classes: int) -> None:
         )
 
 
-def _results(
-    attempt: Attempt, step: QueryModel, rows: Sequence[tuple[int, Any]]
-) -> list[QueryResult]:
-    results = []
-    for text, (label, shares) in zip(step.texts, rows, strict=False):
-        if not attempt.clean_shares:
-            attempt.clean_shares = shares.tolist()
-        score = lead = None
-        if not step.labels_only:
-            own = float(shares[attempt.label])
-            score, lead = 1 - own, float(np.delete(shares, attempt.label).max()) - own
-        results.append(QueryResult(text, label, label != attempt.label, score, lead))
-    return results
+def _result(attempt: Attempt, text: AttackedText, label: int, shares: Any) -> QueryResult:
+    score = lead = None
+    if not attempt.waiting.labels_only:
+        own = float(shares[attempt.label])
+        score, lead = 1 - own, float(np.delete(shares, attempt.label).max()) - own
+    return QueryResult(text, label, label != attempt.label, score, lead)
 
 
 def _share(result: QueryResult) -> float | None:

@@ -13,26 +13,29 @@ Any words, to test certificates:
 `anywords`       whatever does most harm, within a budget of words
 `critical`       the same, at the words that the certificate itself names as the worst
 
-To add one, write a function that builds it and name it in `_RECIPES`.
+To add one, write a function that chooses its parts and name it in `_RECIPES`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
 
 from ranmask.attacks import search
-from ranmask.attacks.candidates import AnyWord, LikelyWords, Synonyms, TypingErrors
-from ranmask.attacks.constraints import (
+from ranmask.attacks.recipe import AttackRecipe
+from ranmask.attacks.replacements import (
+    AnyWord,
     Constraint,
     EditDistance,
+    LikelyWords,
     MostWords,
     SamePartOfSpeech,
     SimilarSentence,
     SimilarWord,
+    Synonyms,
+    TypingErrors,
 )
-from ranmask.attacks.recipe import AttackRecipe
 from ranmask.attacks.resources.word_lists import StopWords, Vocabulary, load_stop_words
 from ranmask.attacks.tokenization import Tokenization
 from ranmask.errors import OptionError
@@ -118,8 +121,14 @@ def build_recipe(
     if "stop_words" in used and given["stop_words"] is None:
         given["stop_words"] = load_stop_words("textfooler" if "neighbours" in used else "nltk")
     without = " and ".join(missing).replace("_", " ")
-    return replace(
-        build(preset, **{use: given[use] for use in used if use != "stop_words"}),
+    parts: dict[str, Any] = {
+        "preset": preset,
+        "tokenization": _TOKENIZATIONS[preset],
+        "search": search.Greedy(),
+        **build(preset, **{use: given[use] for use in used if use != "stop_words"}),
+        **other_parts,
+    }
+    return AttackRecipe(
         name=f"{name} without {without}" if missing else name,
         stop_words=given["stop_words"].words if "stop_words" in used else frozenset(),
         sentence_encoder=given.get("sentence_encoder"),
@@ -127,7 +136,7 @@ def build_recipe(
         resources={
             use: None if value is None else value.description() for use, value in given.items()
         },
-        **other_parts,
+        **parts,
     )
 
 
@@ -136,69 +145,55 @@ def _textfooler(
     neighbours: Neighbours,
     tagger: Tagger | None,
     sentence_encoder: SentenceEncoder | None,
-) -> AttackRecipe:
+) -> dict[str, Any]:
     """TextFooler (Jin et al. 2020)."""
     constraints: list[Constraint] = [SimilarWord(neighbours, least=0.5)]
     if tagger is not None:
         constraints.append(SamePartOfSpeech(tagger))
     if sentence_encoder is not None:
         constraints.append(SimilarSentence(0.840845057, "angular", "current", 15, skip_short=True))
-    return AttackRecipe(
-        name="textfooler",
-        preset=preset,
-        tokenization=_TOKENIZATIONS[preset],
-        ranking=search.ByDeletion(),
-        candidates=Synonyms(neighbours, count=50),
-        constraints=tuple(constraints),
-        search=search.Greedy(),
-    )
+    candidates = Synonyms(neighbours, count=50)
+    ranking = search.ByDeletion()
+    return {"ranking": ranking, "candidates": candidates, "constraints": tuple(constraints)}
 
 
 def _bert_attack(
     preset: Preset, masked_lm: MaskedLM, sentence_encoder: SentenceEncoder | None
-) -> AttackRecipe:
+) -> dict[str, Any]:
     """BERT-Attack (Li et al. 2020)."""
     similar = [] if sentence_encoder is None else [SimilarSentence(0.2, "cosine", "original")]
-    return AttackRecipe(
-        name="bert-attack",
-        preset=preset,
-        tokenization=_TOKENIZATIONS[preset],
-        ranking=search.ByUnknown(),
-        candidates=LikelyWords(masked_lm, _LIKELY_WORDS[preset]),
-        constraints=(MostWords(0.4), *similar),
-        search=search.Greedy(),
-        frozen_premise=False,
-    )
+    return {
+        "ranking": search.ByUnknown(),
+        "candidates": LikelyWords(masked_lm, _LIKELY_WORDS[preset]),
+        "constraints": (MostWords(0.4), *similar),
+        "frozen_premise": False,
+    }
 
 
-def _deepwordbug(preset: Preset) -> AttackRecipe:
+def _deepwordbug(preset: Preset) -> dict[str, Any]:
     """DeepWordBug (Gao et al. 2018): one typing error a word, 30 characters a text at most."""
-    return AttackRecipe(
-        name="deepwordbug",
-        preset=preset,
-        tokenization=_TOKENIZATIONS[preset],
-        ranking=search.ByUnknown(),
-        candidates=TypingErrors(),
-        constraints=(EditDistance(30),),
-        search=search.Greedy(),
-        frozen_premise=False,
-    )
+    return {
+        "ranking": search.ByUnknown(),
+        "candidates": TypingErrors(),
+        "constraints": (EditDistance(30),),
+        "frozen_premise": False,
+    }
 
 
-def _anywords(preset: Preset, vocabulary: Vocabulary) -> AttackRecipe:
+def _anywords(preset: Preset, vocabulary: Vocabulary) -> dict[str, Any]:
     """What a certificate says is harmless; presets change nothing."""
-    return AttackRecipe(
-        name="anywords",
-        tokenization="words",
-        ranking=search.ByUnknown(),
-        candidates=AnyWord(vocabulary.words),
-        search=search.AnyWords(),
-        budget="radius+1",
-    )
+    return {
+        "preset": None,
+        "tokenization": "words",
+        "ranking": search.ByUnknown(),
+        "candidates": AnyWord(vocabulary.words),
+        "search": search.AnyWords(),
+        "budget": "radius+1",
+    }
 
 
 _SYNONYMS = ("neighbours", "tagger", "sentence_encoder", "stop_words")
-_RECIPES: dict[str, tuple[Callable[..., AttackRecipe], tuple[str, ...], dict[str, Any]]] = {
+_RECIPES: dict[str, tuple[Callable[..., dict[str, Any]], tuple[str, ...], dict[str, Any]]] = {
     "textfooler": (_textfooler, _SYNONYMS, {}),
     "bert-attack": (_bert_attack, ("masked_lm", "sentence_encoder", "stop_words"), {}),
     "deepwordbug": (_deepwordbug, ("stop_words",), {}),
@@ -210,6 +205,7 @@ _RECIPES: dict[str, tuple[Callable[..., AttackRecipe], tuple[str, ...], dict[str
     "anywords": (_anywords, ("vocabulary",), {}),
     "critical": (_anywords, ("vocabulary",), {"ranking": search.ByCertificate()}),
 }
-"""What builds each recipe, the resources that it takes, and which parts are others."""
+"""What chooses the parts of each recipe, the resources that it takes, and which parts are others.
+Where nothing is chosen, a recipe searches greedily and reads texts as its preset does."""
 
 RECIPES = tuple(_RECIPES)

@@ -10,14 +10,11 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from ranmask.attacks.api import AnyVictim, as_victim
+from ranmask.attacks.api import AnyVictim, attack_loop
 from ranmask.attacks.loop import AttackLoop, Target
-from ranmask.attacks.outcome import AttackOutcome
-from ranmask.attacks.recipe import AttackRecipe, Budget
-from ranmask.attacks.recipes import AttackResources, Preset, build_recipe
-from ranmask.attacks.summary import AttackSummary
-from ranmask.data.rows import Columns, Row
-from ranmask.data.sources import RowSource, file_rows
+from ranmask.attacks.outcome import AttackOutcome, AttackSummary
+from ranmask.attacks.recipe import AttackRecipe
+from ranmask.data.rows import Columns, Row, RowSource, file_rows
 from ranmask.results.files import fingerprint, writing
 from ranmask.runs.result_file import ResultFile
 from ranmask.runs.run import run
@@ -38,15 +35,10 @@ def attack_file(
     output: str | Path,
     recipe: str | AttackRecipe,
     *,
-    resources: AttackResources | None = None,
-    preset: Preset = "ranmask-2021",
-    budget: Budget = None,
-    most_queries: int | None = None,
-    together: int = 64,
-    seed: int = 0,
     columns: Columns | None = None,
     sharding: Sharding | None = None,
     events: RunEvents | None = None,
+    **settings: Any,
 ) -> AttackSummary:
     """Attack every row of a file.  The same call again goes on where it stopped.
 
@@ -55,31 +47,20 @@ def attack_file(
             loads it: each worker calls it.
         input: A csv, tsv, jsonl or parquet file; or rows, each with its label.
         output: The file of outcomes, JSON lines; for shards, a folder.
-        recipe: As for `attack`, like the arguments up to ``seed``.
-        resources: Resources that the recipe needs.
-        preset: Settings of a recipe given by name.
-        budget: Most words that may change.
-        most_queries: Queries a text, after which its search ends.
-        together: How many texts are attacked in lock-step.
-        seed: Fixes every random choice.
+        recipe: As for `attack`.
         columns: Where texts and labels stand in the file.
         sharding: Cut the input into shards for worker processes; docs/scale.md.
         events: Who is told of the cost, of progress and of rows that failed.
+        settings: Those of `attack`: ``resources``, ``preset``, ``budget``, ``most_queries``,
+            ``together`` and ``seed``.
     """
-    make = functools.partial(
-        _engine,
-        victim,
-        sharding is not None,
-        recipe,
-        resources,
-        preset,
-        budget=budget,
-        most_queries=most_queries,
-        together=together,
-        seed=seed,
-    )
+    make = functools.partial(_engine, victim, sharding is not None, recipe, **settings)
     source = input if isinstance(input, RowSource) else file_rows(input, columns)
     return attack_rows(make, source, Path(output), sharding=sharding, events=events)
+
+
+def _engine(victim: Any, called: bool, recipe: str | AttackRecipe, **settings: Any) -> AttackLoop:
+    return attack_loop(victim() if called else victim, recipe, **settings)
 
 
 def attack_rows(
@@ -95,29 +76,16 @@ def attack_rows(
 
     ``labels``: the names that rows give classes; by default the victim's, else the data's.
     """
-    names = tuple(labels or ()) or None
-    make = functools.partial(_task, engine, names, tuple(source.label_names or ()) or None)
+    make = functools.partial(_task, engine, tuple(labels or ()), tuple(source.label_names or ()))
     summary = run(make, source, output, sharding=sharding, events=events)
     return summary if isinstance(summary, AttackSummary) else summarise_folder(output)
 
 
-def _engine(
-    victim: Any,
-    called: bool,
-    recipe: str | AttackRecipe,
-    resources: AttackResources | None,
-    preset: Preset,
-    **settings: Any,
-) -> AttackLoop:
-    built = build_recipe(recipe, resources, preset) if isinstance(recipe, str) else recipe
-    return AttackLoop(as_victim(victim() if called else victim), built, **settings)
-
-
 def _task(
-    engine: AttackLoop | MakeLoop, labels: tuple[str, ...] | None, of_data: tuple[str, ...] | None
+    engine: AttackLoop | MakeLoop, labels: tuple[str, ...], of_data: tuple[str, ...]
 ) -> AttackTask:
     made = engine if isinstance(engine, AttackLoop) else engine()
-    return AttackTask(made, labels or made.victim.labels or of_data)
+    return AttackTask(made, labels or made.victim.labels or of_data or None)
 
 
 class AttackTask:
@@ -153,9 +121,9 @@ class AttackTask:
 
     def lines(self, rows: Sequence[Row]) -> Iterable[Line]:
         """One line for each row of a shard."""
-        kept = {row.number: row.kept_values() for row in rows}
         outcomes = self.engine.run(targets(rows, self.labels))
-        return ({**outcome.to_dict(), **kept[outcome.number]} for outcome in outcomes)
+        pairs = zip(rows, outcomes, strict=True)
+        return ({**outcome.to_dict(), **row.kept_values()} for row, outcome in pairs)
 
     def groups(
         self, rows: Iterable[Row], results: ResultFile, events: RunEvents
@@ -190,10 +158,8 @@ class AttackTask:
 
     def effort(self) -> dict[str, Any]:
         """The pace of this sitting, which may be the last of several."""
-        return {
-            "copies_scored": self.engine.victim.copies_scored,
-            "seconds": round(self._seconds, 1),
-        }
+        scored = self.engine.victim.copies_scored
+        return {"copies_scored": scored, "seconds": round(self._seconds, 1)}
 
 
 def targets(rows: Iterable[Row], labels: tuple[str, ...] | None) -> Iterator[Target]:
@@ -229,29 +195,27 @@ class _Early:
 
     def __init__(self, path: Path, description: Mapping[str, Any]) -> None:
         self.path = path.with_name(path.name + ".early")
-        self._header = json.dumps({"run": fingerprint(description)}) + "\n"
+        self._header = json.dumps({"run": fingerprint(description)})
 
     def read(self) -> dict[int, Line]:
         """What an interrupted run left; nothing where it was another run's."""
         if not self.path.exists():
             return {}
         with writing(self.path):
-            lines = self.path.read_text(encoding="utf-8").splitlines(keepends=True)
+            *lines, cut_off = self.path.read_text(encoding="utf-8").split("\n")
             if lines[:1] != [self._header]:
                 self.path.unlink()
                 return {}
-            if not lines[-1].endswith("\n"):  # cut off with the run that wrote it
-                lines.pop()
-                self.path.write_text("".join(lines), encoding="utf-8")
-        found = [json.loads(line) for line in lines[1:]]
-        return {line["row"]: line for line in found}
+            if cut_off:  # with the run that wrote it
+                self.path.write_text("\n".join([*lines, ""]), encoding="utf-8")
+        return {line["row"]: line for line in map(json.loads, lines[1:])}
 
     def write(self, line: Line) -> None:
         """Append one, and hand it to the operating system at once."""
         with writing(self.path, resumed=True):
-            new = not self.path.exists()
+            begun = [] if self.path.exists() else [self._header]
             with self.path.open("a", encoding="utf-8") as file:
-                file.write((self._header if new else "") + json.dumps(line) + "\n")
+                file.write("\n".join([*begun, json.dumps(line), ""]))
 
     def remove(self) -> None:
         """Everything is in its place."""

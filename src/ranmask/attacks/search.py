@@ -153,7 +153,12 @@ class Together(Search):
         for turn, group in itertools.product(range(self.rounds), groups):
             if attempt.exhausted or best.flipped:
                 break
-            choices = yield from self._choices(attempt, recipe, group)
+            choices = {}  # the candidates for each word of the original, where there are any
+            for position in group:
+                found = yield from recipe.candidates.words(attempt, attempt.original, position)
+                words = usable(found, attempt.original.words[position], recipe.tokenization)
+                if words:
+                    choices[position] = words
             random = attempt.random("together", turn, *group)
             made = [
                 best.text.replaced(_drawn(choices, random))
@@ -163,18 +168,6 @@ class Together(Search):
             results = yield from _query(texts, best.text)
             best = max([*results, best], key=_harm)  # of equals, a new one
         return best
-
-    def _choices(
-        self, attempt: Attempt, recipe: AttackRecipe, group: Sequence[int]
-    ) -> Steps[dict[int, list[str]]]:
-        """The candidates for each word of the original, where there are any."""
-        choices = {}
-        for position in group:
-            found = yield from recipe.candidates.words(attempt, attempt.original, position)
-            words = usable(found, attempt.original.words[position], recipe.tokenization)
-            if words:
-                choices[position] = words
-        return choices
 
 
 def _drawn(choices: Mapping[int, Sequence[str]], random: SeededRandom) -> dict[int, str]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Generator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, ClassVar, TypeAlias, TypeVar
 
 import numpy as np
@@ -95,7 +95,7 @@ class SeededRandom:
 
 @dataclass
 class Attempt:
-    """One text under attack, and how many queries it took so far.
+    """One text under attack, how many queries it took so far, and the step that it waits for.
 
     ``budget``: most words (by `ranmask.words`) that may differ from the original; None: any.
     ``certificate``: of the original text, where the recipe asks for it.
@@ -111,6 +111,8 @@ class Attempt:
     most_queries: int | None = None
     queries: int = 0
     clean_shares: Sequence[float] = ()
+    steps: Steps[Any] = field(init=False, repr=False)
+    waiting: Any = field(default=None, init=False, repr=False)
 
     @property
     def queries_left(self) -> int | None:

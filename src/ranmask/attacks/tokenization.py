@@ -1,11 +1,9 @@
 """Which words of a text an attack may replace.
 
-They are not the words of `ranmask.words`: the field's tools leave punctuation alone, so that
-``(film,`` is attacked as ``film``.  The preset of a recipe says how a text is tokenized.  How many
-words an attack *changed* is always counted by `ranmask.words`.
-
-A replacement is a non-empty string without whitespace and an attackable word never spans two
-words, so no attack built on this module changes the number of words of a text.
+They are not the words of `ranmask.words`, by which changes are counted: the field's tools leave
+punctuation alone, so that ``(film,`` is attacked as ``film``.  A replacement is a non-empty string
+without whitespace and an attackable word never spans two words, so no attack changes the number of
+words of a text.
 """
 
 from __future__ import annotations
@@ -145,22 +143,15 @@ class AttackedText:
         return AttackedText(tuple(parts), self.tokenization, self.modified)
 
     def window(self, position: int, size: int | None) -> str:
-        """The text of ``size`` words around a position, or of all words.
-
-        It runs from the start of the first word to the end of the last: punctuation outside is
-        left out.
-        """
+        """The text of ``size`` words around a position, or of all words, from first to last."""
         last = len(self.words) - 1
         first = 0
         if size is not None and size <= last:
             first = min(max(0, position - math.ceil((size - 1) / 2)), last + 1 - size)
             last = first + size - 1
-        return self.joined[self._offset(first)[0] : self._offset(last)[1]]
-
-    def _offset(self, position: int) -> tuple[int, int]:
-        part, start, stop = self.spans[position]
-        before = sum(len(string) + 1 for string in self.parts[:part])
-        return before + start, before + stop
+        (part, start, _), (last_part, _, stop) = self.spans[first], self.spans[last]
+        offsets = [0, len(self.parts[0]) + 1]  # of the parts in the joined string
+        return self.joined[offsets[part] + start : offsets[last_part] + stop]
 
 
 def tokenize(text: Text, tokenization: Tokenization, read: Document | None = None) -> AttackedText:

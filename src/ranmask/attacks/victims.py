@@ -6,11 +6,13 @@ computed in another batch moves by a rounding error, and must not change the cou
 
 from __future__ import annotations
 
+import operator
 from abc import ABC, abstractmethod
+from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -19,24 +21,27 @@ from ranmask.certificates.families import sampled_sets
 from ranmask.certificates.kept import round_half_up
 from ranmask.certificates.votes import as_scores
 from ranmask.errors import OptionError
-from ranmask.models.base import BaseClassifier, MaskedCopies, Scores, check_gives_scores
-from ranmask.models.full_text import score_full_texts
+from ranmask.models.base import (
+    BaseClassifier,
+    DrawnCopies,
+    MaskedCopies,
+    Scores,
+    check_gives_scores,
+    score_full_texts,
+)
 from ranmask.results import Certificate
 from ranmask.smoothing.cascade import Cascade
 from ranmask.smoothing.smoothed import SmoothedClassifier
-from ranmask.smoothing.synonyms import SynonymSmoothedClassifier
-from ranmask.smoothing.voting import COPIES_AT_ONCE, batched_by_size
+from ranmask.smoothing.voting import COPIES_AT_ONCE, VotingClassifier, batched_by_size
 from ranmask.words import Document, Text
 
 GRID = 2.0**-16
 """Shares are rounded to multiples of this."""
 
 _CHARACTERS_AT_ONCE = 1 << 21
-_TEXTS_AT_ONCE = 256  # whose masks are drawn at once
 
 
-@dataclass(frozen=True)
-class Question:
+class Question(NamedTuple):
     """One text to score for one attempt, and the text that it is a variation of."""
 
     attempt: int
@@ -44,8 +49,7 @@ class Question:
     near: Document
 
 
-@dataclass(frozen=True, eq=False)
-class Answers:
+class Answers(NamedTuple):
     """What the victim says of texts: their labels, and a row of class shares each.
 
     The label is the classifier's own; shares are rounded, so two may tie where it sees a winner.
@@ -108,10 +112,7 @@ class PlainVictim(Victim):
         return Answers(rows.argmax(axis=1), _rounded(shares))
 
     def under_masks(self, text: Document, share: Fraction, draws: int, seed: int) -> Ints | None:
-        """Labels of copies with a random ``share`` of the words hidden, but at least one.
-
-        None for a text of one word.
-        """
+        """Labels of copies with a random ``share`` of the words hidden; None for a single word."""
         words = self.base.words_read(text)
         hidden = max(1, round_half_up(share * words))
         if hidden >= words:
@@ -123,165 +124,118 @@ class PlainVictim(Victim):
         return labels
 
 
+@dataclass(eq=False)
+class _Copies:
+    """A text's copies; ``near`` and ``seen``: from whose scores they follow but for those seen."""
+
+    copies: MaskedCopies
+    asked: MaskedCopies
+    near: _Copies | None = None
+    seen: Any = None
+    scores: Scores = field(init=False)
+
+    def score(self, scored: Iterator[Scores]) -> Scores:
+        """Take the scores of what was asked, and fill in the others."""
+        if self.near is None:
+            self.scores = next(scored)
+        elif not len(self.seen):
+            self.scores = self.near.scores
+        else:
+            self.scores = self.near.scores.copy()
+            self.scores[self.seen] = next(scored)
+        self.near = None  # not a chain of all texts before
+        return self.scores
+
+
 class SmoothedVictim(Victim):
     """A smoothed classifier: the share of a class is its share of votes, or its mean score.
 
     With a fixed family a copy that shows none of the words in which a text differs from its
     neighbour is not computed again: what is said of a copy depends on its visible words alone.
+    Otherwise the copies are those that ``predict`` draws for the text.  A radius that is certified
+    for a table of synonyms covers its words only: an attack with other words may succeed within it.
     """
 
-    def __init__(self, smoothed: SmoothedClassifier) -> None:
+    def __init__(self, smoothed: VotingClassifier[Any, Any]) -> None:
         self.smoothed = smoothed
         self.labels = smoothed.labels
-        self._known: dict[int, _Known] = {}
+        masks = isinstance(smoothed, SmoothedClassifier)
+        self._kind = "smoothed" if masks else "synonym-smoothed"
+        self._fixed = masks and smoothed.options.sampling == "fixed"
+        self._known: dict[int, _Copies] = {}
 
     def description(self) -> dict[str, Any]:
-        return {"kind": "smoothed", **self.smoothed.description()}
+        return {"kind": self._kind, **self.smoothed.description()}
 
     def certify(self, texts: Sequence[Text | Document]) -> list[Certificate]:
         return self.smoothed.certify(texts)
 
     def again(self) -> Victim | None:
         """None where the kept sets are all there are, or fixed for every text of a length."""
-        options = self.smoothed.options
-        if options.sampling == "fixed":
+        if self._fixed:
             return None
-        return SmoothedVictim(self.smoothed.with_options(seed=options.seed + 1))
+        return SmoothedVictim(self.smoothed.with_options(seed=self.smoothed.options.seed + 1))
 
     def forget(self, attempt: int) -> None:
         self._known.pop(attempt, None)
 
     def answer(self, questions: Sequence[Question]) -> Answers:
-        return _joined([self._answer(part) for part in _slices(questions)])
+        # A round of long texts would fill the memory.
+        parts = batched_by_size(questions, _CHARACTERS_AT_ONCE, size=_characters)
+        return _joined([self._answer(part) for part in parts])
 
     def _answer(self, questions: Sequence[Question]) -> Answers:
-        options = self.smoothed.options
-        if options.sampling != "fixed" or options.family == "distinct":  # copies follow the words
-            texts = self._whole([question.text for question in questions])
-        else:
-            self._learn(questions)
-            texts = self._from_near([(question.attempt, question.text) for question in questions])
-        return _counted(self.smoothed, (known.scores for known in texts))
+        if self._fixed and self.smoothed.options.family != "distinct":
+            tables = self._from_near(questions)
+        else:  # copies follow the words
+            tables = self._scored(self.smoothed.copies([asked.text for asked in questions]))
+        return _counted(self.smoothed, tables)
 
-    def _learn(self, questions: Sequence[Question]) -> None:
-        """Score every copy of the texts that others are variations of."""
-        new: dict[int, Document] = {}
-        for question in questions:
-            known = self._known.get(question.attempt)
-            if known is None or known.copies.document != question.near:
-                new[question.attempt] = question.near
-        # From what is known of the text before: the new one usually differs by a word.
-        for attempt, known in zip(new, list(self._from_near([*new.items()])), strict=True):
-            self._known[attempt] = known
+    def _from_near(self, questions: Sequence[Question]) -> Iterator[Scores]:
+        """The scores of all copies of each text, from a text that is near.
 
-    def _whole(self, texts: Sequence[Document]) -> Iterator[_Known]:
-        """Texts with the scores of all their copies."""
-        for start in range(0, len(texts), _TEXTS_AT_ONCE):
-            some = list(self.smoothed.copies(texts[start : start + _TEXTS_AT_ONCE]))
-            for copies, scores in zip(some, self._scored(some), strict=True):
-                yield _Known(copies, scores)
-
-    def _from_near(self, texts: Sequence[tuple[int, Document]]) -> Iterator[_Known]:
-        """Texts of attempts with the scores of all their copies, from texts that are near them.
-
-        That is the attempt's known text; or, where it has another number of words, the text
-        before: texts that lack a word each differ by a word from one to the next.
+        That is what the attempt's texts are variations of; or, where it has another number of
+        words, the text before: texts that lack a word each differ by a word from one to the next.
         """
-        plans: list[_Plan] = []
-        before: dict[int, MaskedCopies] = {}
-        for attempt, text in texts:
-            known, last = self._known.get(attempt), before.get(attempt)
-            if known is not None and _same_places(known.copies, text):
-                plans.append(_Plan(attempt, text, known.copies, known.scores))
-                continue
-            if last is not None and _same_places(last, text):
-                plans.append(_Plan(attempt, text, last, None))
+        plans: deque[tuple[_Copies, bool]] = deque()
+        learned: dict[int, _Copies] = {}
+        before: dict[int, _Copies] = {}
+        for attempt, text, near in questions:
+            known = learned.get(attempt) or self._known.get(attempt)
+            if known is None or known.copies.document != near:
+                known = learned[attempt] = self._plan(near, known)
+                plans.append((known, False))
+            if _same_places(known, text):
+                new = self._plan(text, known)
             else:
-                [copies] = self.smoothed.copies([text])
-                plans.append(_Plan(attempt, text, copies, None, whole=True))
-            before[attempt] = plans[-1].copies
-        scored = self._scored([plan.different for plan in plans if len(plan.different)])
-        latest: dict[int, Scores] = {}  # of each attempt, the scores of the text before
-        for plan in plans:
-            scores = plan.near_scores
-            if plan.whole:
-                scores = next(scored)
-            elif scores is None:
-                scores = latest[plan.attempt]
-            if not plan.whole and len(plan.seen):
-                scores = scores.copy()
-                scores[plan.seen] = next(scored)
-            if plan.near_scores is None:
-                latest[plan.attempt] = scores
-            yield _Known(plan.copies, scores)
+                new = before[attempt] = self._plan(text, before.get(attempt))
+            plans.append((new, True))
+        scored = self._scored([plan.asked for plan, _ in plans if len(plan.asked)])
+        while plans:  # each let go when it is told
+            plan, told = plans.popleft()
+            scores = plan.score(scored)
+            if told:
+                yield scores
+        self._known |= learned
 
-    def _scored(self, texts: Sequence[MaskedCopies]) -> Iterator[Scores]:
+    def _plan(self, text: Document, near: _Copies | None) -> _Copies:
+        """Which copies of a text to score: those that see where it differs from a near one."""
+        if near is None or not _same_places(near, text):
+            [copies] = self.smoothed.copies([text])
+            return _Copies(copies, copies)
+        words, kept = near.copies.words_read, near.copies.kept
+        pairs = map(operator.ne, near.copies.document.words, text.words)
+        seen = np.flatnonzero(np.fromiter(pairs, dtype=bool)[kept].any(axis=1))
+        asked = MaskedCopies(text, words, kept[seen])
+        return _Copies(MaskedCopies(text, words, kept), asked, near, seen)
+
+    def _scored(self, texts: Iterable[MaskedCopies | DrawnCopies]) -> Iterator[Scores]:
         """Scores of each text's copies, many texts in one call."""
         for batch in batched_by_size(texts, COPIES_AT_ONCE):
-            self.copies_scored += sum(map(len, batch))
+            for copies in batch:  # equal random copies are scored once
+                distinct = copies.distinct[0] if isinstance(copies, DrawnCopies) else copies
+                self.copies_scored += len(distinct)
             yield from self.smoothed.score(batch)
-
-
-@dataclass(frozen=True, eq=False)
-class _Known:
-    """A text's copies with the scores of all of them."""
-
-    copies: MaskedCopies
-    scores: Scores
-
-
-class _Plan:
-    """How to score a text: all its copies, or those that see where it differs from a near one.
-
-    ``near_scores`` are those of the near text, where they are known already.
-    """
-
-    def __init__(
-        self,
-        attempt: int,
-        text: Document,
-        near: MaskedCopies,
-        near_scores: Scores | None,
-        whole: bool = False,
-    ) -> None:
-        self.attempt, self.whole, self.near_scores = attempt, whole, near_scores
-        self.copies = self.different = MaskedCopies(text, near.words_read, near.kept)
-        self.seen = np.arange(len(near))
-        if not whole:
-            pairs = zip(near.document.words, text.words, strict=True)
-            differs = np.fromiter((a != b for a, b in pairs), dtype=bool)
-            self.seen = np.flatnonzero(differs[near.kept].any(axis=1))
-            self.different = MaskedCopies(text, near.words_read, near.kept[self.seen])
-
-
-class SynonymVictim(Victim):
-    """The share of a class is its share of the votes of random copies, or its mean score.
-
-    The copies are those that `SynonymSmoothedClassifier.predict` draws for the text.  A radius
-    that it certifies covers words of its table only: an attack that uses other words may succeed
-    within it.
-    """
-
-    def __init__(self, smoothed: SynonymSmoothedClassifier) -> None:
-        self.smoothed = smoothed
-        self.labels = smoothed.labels
-
-    def description(self) -> dict[str, Any]:
-        return {"kind": "synonym-smoothed", **self.smoothed.description()}
-
-    def certify(self, texts: Sequence[Text | Document]) -> list[Certificate]:
-        return self.smoothed.certify(texts)
-
-    def again(self) -> Victim:
-        return SynonymVictim(self.smoothed.with_options(seed=self.smoothed.options.seed + 1))
-
-    def answer(self, questions: Sequence[Question]) -> Answers:
-        return _counted(self.smoothed, self._scores([question.text for question in questions]))
-
-    def _scores(self, texts: Sequence[Document]) -> Iterator[Scores]:
-        for batch in batched_by_size(self.smoothed.copies(texts), COPIES_AT_ONCE):
-            yield from self.smoothed.score(batch)
-            self.copies_scored += sum(len(copies.distinct[0]) for copies in batch)
 
 
 class CascadeVictim(Victim):
@@ -332,9 +286,7 @@ class CascadeVictim(Victim):
         return Answers(joined.labels[order], joined.shares[order])
 
 
-def _counted(
-    smoothed: SmoothedClassifier | SynonymSmoothedClassifier, tables: Iterable[Scores]
-) -> Answers:
+def _counted(smoothed: VotingClassifier[Any, Any], tables: Iterable[Scores]) -> Answers:
     """Answers for texts whose copies were scored: a table of scores each."""
     labels: list[Ints] = []
     shares: list[Scores] = []
@@ -351,40 +303,25 @@ def _counted(
     return Answers(np.concatenate(labels), _rounded(np.concatenate(shares)))
 
 
-def _slices(questions: Sequence[Question]) -> Iterator[Sequence[Question]]:
-    """Questions a few at a time, by their length: a round of long texts would fill the memory."""
-    start = size = 0
-    for place, question in enumerate(questions):
-        size += len(question.text.premise or "") + sum(map(len, question.text.words))
-        if size >= _CHARACTERS_AT_ONCE:
-            yield questions[start : place + 1]
-            start, size = place + 1, 0
-    if start < len(questions):
-        yield questions[start:]
+def _characters(question: Question) -> int:
+    return len(question.text.premise or "") + sum(map(len, question.text.words))
 
 
 def _joined(parts: Sequence[Answers]) -> Answers:
-    if len(parts) == 1:
-        return parts[0]
-    return Answers(
-        np.concatenate([part.labels for part in parts]),
-        np.concatenate([part.shares for part in parts]),
-    )
+    return Answers(*map(np.concatenate, zip(*parts, strict=True)))
 
 
-def _same_places(copies: MaskedCopies, text: Document) -> bool:
+def _same_places(near: _Copies, text: Document) -> bool:
     """Whether the copies of a text show the same positions, after the same premise."""
-    known = copies.document
+    known = near.copies.document
     return len(text.words) == len(known.words) and text.premise == known.premise
 
 
 def _shares(scores: Scores) -> Scores:
     """Scores in [0, 1] as shares that sum to 1."""
     sums = scores.sum(axis=1, keepdims=True)
-    shares: Scores = np.where(sums > 0, scores / np.where(sums > 0, sums, 1), 1 / scores.shape[1])
-    return shares
+    return np.where(sums > 0, scores / np.where(sums > 0, sums, 1), 1 / scores.shape[1])
 
 
 def _rounded(rows: Scores) -> Scores:
-    rounded: Scores = np.rint(rows / GRID) * GRID
-    return rounded
+    return np.asarray(np.rint(rows / GRID) * GRID)

@@ -5,10 +5,9 @@
 `votes`     what copies say, as integers
 `exact`     a proof over a fixed family of kept sets (the default)
 `distinct`  the same, where each distinct word counts once
-`ablation`  Levine & Feizi's bound on a random sample, right with probability 1 - alpha
-`safer`     votes over random synonyms, likewise; covers replacements from a table only
-`paper`     the published algorithms, for comparison; no guarantee
-`sampled`   these by their names
+`sampled`   Levine & Feizi's bound on a random sample, right with probability 1 - alpha; and the
+            published algorithms, for comparison, without a guarantee; `paper` has their beta
+`safer`     votes over random synonyms; covers replacements from a table only
 `margins`   how much of a proof is left after each changed word
 `assumed`   what each certificate rests on, in words
 """

@@ -35,15 +35,9 @@ def assumptions(
 ) -> tuple[str, ...]:
     """What a certificate rests on, in words; nothing where it is no guarantee.
 
-    Args:
-        kind: The certificate; for ``safer``, ``table`` names the synonyms that it covers.
-        seed: What samples are drawn from.
-        tolerance: As `BaseClassifier.tolerance`.
-        rechecked: Most copies of those scored together that were asked about again; None where
-            there was no need, because ranmask knows the classifier.
-        pair: Whether the text has a premise.
-        most_words: Where edits are covered, the longest text that is classified.
-        table: The name of a table of synonyms.
+    ``rechecked``: most copies of those scored together that were asked about again; None where
+    there was no need, because ranmask knows the classifier.  ``most_words``: where edits are
+    covered, the longest text that is classified.  ``table``: the synonyms that are covered.
     """
     if kind.startswith("paper"):
         return ()

@@ -2,19 +2,8 @@
 
 The question behind every exact certificate: given kept sets with non-negative integer weights,
 can some ``d`` positions meet sets of total weight ``target`` or more?  `Coverage.search` answers
-*yes* with such positions, or *no* with a proof, or *unknown* when its work limit is spent.
-
-Two bounds make the search short.  Write ``g(p)`` for the weight of the uncovered sets that hold
-position ``p`` and ``o(p, q)`` for the weight of those that hold both.  Adding ``r`` positions
-``T`` gains at most ``sum g(p)``, in which a set met ``j`` times is counted ``j`` times.  The
-excess ``j - 1`` is at least ``C(j, 2) * 2 / m`` with ``m = min(k, r)``, hence
-
-    gain(T)  <=  sum over p in T of  ( g(p) - 1/m * sum over q in T, q != p, of o(p, q) )
-             <=  sum of the r largest of  ( g(p) - 1/m * the r - 1 smallest overlaps of p ).
-
-Positions that cannot be part of any answer under this bound are struck out; the overlaps left
-are then larger and the bound tighter, so it is applied again until nothing changes.  With two
-positions to go, ``g(p) + g(q) - o(p, q)`` is exact.
+with such positions, or None with a proof, or `OutOfWorkError` when its work limit is spent.  The
+bounds that make it short are derived in docs/certificates.md, "Finding the worst positions".
 
 All numbers are integers.  ``bincount`` adds weights as doubles, which is exact while totals stay
 below 2**53; the constructor checks that.  This module knows nothing of votes or texts.
@@ -29,6 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ranmask.certificates.families import KeptSets
+from ranmask.certificates.kept import sets_met
 from ranmask.errors import check_cancelled
 
 Ints: TypeAlias = npt.NDArray[np.int64]
@@ -44,28 +34,8 @@ _MOST_PAIRS = 20_000_000  # pairs of positions looked at to build that table
 _FAR = np.iinfo(np.int64).max // 4
 
 
-@dataclass(frozen=True)
-class Answer:
-    """What a search found: ``positions`` that reach the target, else whether none can."""
-
-    positions: tuple[int, ...] | None
-    proved: bool
-    """True when ``positions`` is None because no choice of positions reaches the target."""
-
-
-@dataclass
-class _Budget:
-    left: int
-
-    def spend(self, steps: int) -> None:
-        check_cancelled()
-        self.left -= steps
-        if self.left < 0:
-            raise _OutOfWorkError
-
-
-class _OutOfWorkError(Exception):
-    pass
+class OutOfWorkError(Exception):
+    """A search ended without an answer."""
 
 
 @dataclass
@@ -84,11 +54,25 @@ class _Node:
         self.gains = self.gains[places]
         self.overlaps = self.overlaps[np.ix_(places, places)]
 
+    def leave_out(self, place: int) -> None:
+        self.restrict(np.flatnonzero(np.arange(len(self.candidates)) != place))
+
 
 class Coverage:
-    """One weighted family.  ``work`` is shared by all searches on it, in their order."""
+    """One weighted family.
 
-    def __init__(self, sets: KeptSets, weights: Ints, words: int, work: int = DEFAULT_WORK) -> None:
+    ``work`` is shared by all searches on it, in their order.  ``complete``: it holds every set of
+    that size exactly once, which allows a cheap bound that needs no search.
+    """
+
+    def __init__(
+        self,
+        sets: KeptSets,
+        weights: Ints,
+        words: int,
+        work: int = DEFAULT_WORK,
+        complete: bool = False,
+    ) -> None:
         if weights.shape != (len(sets),) or (len(weights) and int(weights.min()) < 0):
             raise ValueError("one non-negative weight for each kept set is needed")
         heavy = np.flatnonzero(weights)
@@ -96,7 +80,8 @@ class Coverage:
         self._weights = weights[heavy].astype(np.int64)
         self._words = words
         self._kept = int(sets.shape[1])
-        self._budget = _Budget(work)
+        self._work = work
+        self._heaviest = np.append(0, np.cumsum(np.sort(weights)[::-1])) if complete else None
         self._holding: list[npt.NDArray[np.intp]] | None = None
         if self._kept * int(self._weights.sum()) >= _EXACT_IN_DOUBLE:
             raise ValueError("weights are too large to be added exactly")
@@ -118,27 +103,40 @@ class Coverage:
             gains[best] = -1  # not to be taken again when nothing else gains either
         return chosen, cost
 
-    def search(self, positions: int, target: int) -> Answer:
-        """Can ``positions`` positions meet sets of total weight ``target`` or more?"""
+    def most_met(self, positions: int) -> int | None:
+        """Of a complete family, the weight of as many of the heaviest sets as positions meet."""
+        if self._heaviest is None:
+            return None
+        return int(self._heaviest[sets_met(self._words, self._kept, positions)])
+
+    def search(self, positions: int, target: int) -> tuple[int, ...] | None:
+        """Positions, at most so many, that meet sets of total weight ``target`` or more, if any."""
         if target <= 0:
-            return Answer((), proved=False)
-        self._budget.left = max(self._budget.left, _LEAST_WORK)
+            return ()
+        most = self.most_met(positions)
+        if most is not None and most < target:
+            return None
+        self._work = max(self._work, _LEAST_WORK)
         gains = self._all_gains()
         candidates = np.flatnonzero(gains).astype(np.int64)
-        gains = gains[candidates]
-        candidates, gains = _strike_out(candidates, gains, positions, target)
+        order = candidates[np.argsort(-gains[candidates], kind="stable")]
+        # The plain bound: the sum of the largest gains.
+        left = _possible(gains[order], min(positions, len(order)), target)
+        candidates = np.sort(order[left])
         if not len(candidates):
-            return Answer(None, proved=True)
+            return None
         pairs = self._kept * (self._kept - 1) // 2 * len(self._sets)
         if len(candidates) > _MOST_CANDIDATES or pairs > _MOST_PAIRS:
-            return Answer(None, proved=False)
+            raise OutOfWorkError
         overlaps = self._overlaps(self._sets, self._weights, candidates)
-        root = _Node((), positions, target, candidates, gains, overlaps)
-        try:
-            found = self._branch(root, np.ones(len(self._sets), dtype=bool))
-        except _OutOfWorkError:
-            return Answer(None, proved=False)
-        return Answer(found, proved=found is None)
+        root = _Node((), positions, target, candidates, gains[candidates], overlaps)
+        return self._branch(root, np.ones(len(self._sets), dtype=bool))
+
+    def _spend(self, steps: int) -> None:
+        check_cancelled()
+        self._work -= steps
+        if self._work < 0:
+            raise OutOfWorkError
 
     def _branch(self, node: _Node, alive: npt.NDArray[np.bool_]) -> tuple[int, ...] | None:
         """Positions that complete ``node`` to its target, or None when none can."""
@@ -159,7 +157,7 @@ class Coverage:
                 return found
             # ... or it is not, and the others are searched without it.
             alive[newly] = True
-            node.restrict(np.flatnonzero(np.arange(len(node.candidates)) != leader))
+            node.leave_out(leader)
 
     def _tighten(self, node: _Node) -> int | None:
         """Strike out candidates until the bound is stable; the most promising one is left.
@@ -168,7 +166,7 @@ class Coverage:
         """
         while True:
             size = len(node.candidates)
-            self._budget.spend(size * size + 500)
+            self._spend(size * size + 500)
             node.free = min(node.free, size)
             if node.free == 0:
                 return None
@@ -189,22 +187,16 @@ class Coverage:
 
     def _with(self, node: _Node, leader: int, newly: npt.NDArray[np.intp]) -> _Node:
         """The node in which ``leader`` is chosen and the sets ``newly`` are covered by it."""
-        rest = np.flatnonzero(np.arange(len(node.candidates)) != leader)
-        candidates = node.candidates[rest]
-        overlaps = node.overlaps[np.ix_(rest, rest)]
+        chosen = (*node.chosen, int(node.candidates[leader]))
+        need = node.need - int(node.gains[leader])
+        gains = node.gains - node.overlaps[leader]
+        child = _Node(chosen, node.free - 1, need, node.candidates, gains, node.overlaps)
+        child.leave_out(leader)
         if self._kept > 2:  # with two kept words, a covered set holds one other position only
-            self._budget.spend(len(newly) * self._kept * self._kept)
-            overlaps = overlaps - self._overlaps(
-                self._sets[newly], self._weights[newly], candidates
-            )
-        return _Node(
-            chosen=(*node.chosen, int(node.candidates[leader])),
-            free=node.free - 1,
-            need=node.need - int(node.gains[leader]),
-            candidates=candidates,
-            gains=node.gains[rest] - node.overlaps[leader][rest],
-            overlaps=overlaps,
-        )
+            self._spend(len(newly) * self._kept * self._kept)
+            covered = self._sets[newly], self._weights[newly]
+            child.overlaps = child.overlaps - self._overlaps(*covered, child.candidates)
+        return child
 
     def _all_gains(self) -> Ints:
         return self._tally(self._sets, self._weights)
@@ -240,15 +232,6 @@ def _possible(falling: Ints, free: int, need: int) -> npt.NDArray[np.intp]:
     if int(falling[:free].sum()) < need:
         return np.empty(0, dtype=np.intp)
     return np.flatnonzero(falling + int(falling[: free - 1].sum()) >= need)
-
-
-def _strike_out(candidates: Ints, gains: Ints, free: int, need: int) -> tuple[Ints, Ints]:
-    """Candidates left by the plain bound: the sum of the ``free`` largest gains."""
-    if not len(candidates):
-        return candidates, gains
-    order = np.argsort(-gains, kind="stable")
-    left = np.sort(order[_possible(gains[order], min(free, len(order)), need)])
-    return candidates[left], gains[left]
 
 
 def _last_two(node: _Node) -> tuple[int, ...] | None:

@@ -2,36 +2,19 @@
 
 Guarantee.  Let ``g`` add up what a base classifier says of every *distinct* word of a text, where
 what it says of a word depends on that word alone; and, it may be, of a *blank*, which is the same
-for every text.  (`distinct_word_radii`) ``g`` gives the same
-label, as the only winner, to every text that at most ``radius`` edits make of it: a word replaced,
-inserted or deleted, one occurrence an edit.  Reordering the words is free.
+for every text and which no edit meets.  (`distinct_word_radii`) ``g`` gives the same label, as the
+only winner, to every text that at most ``radius`` edits make of it: a word replaced, inserted or
+deleted, one occurrence an edit.  Reordering the words is free.
 
 Assumptions.  Those of `exact` for edits, for substitutions too: the copy of a word stays the same
 where another of its occurrences is the first one.
 
-Proof.  After ``d`` edits, at most ``d`` occurrences are gone and at most ``d`` are new.  A distinct
-word is gone only if all its occurrences are, so that those that are gone, ``W``, have at most
-``d`` occurrences together; and at most ``d`` distinct words are new.  Against each rival the margin
-is
-
-    margin - sum of W + sum of the new ones  >=  margin - K(d) - d * bound,
-
-where ``K(d)`` is the largest sum of positive differences of words that have at most ``d``
-occurrences together: a knapsack, in which a word is as large as it is frequent.
-
-A blank adds its difference to the margin, and no edit meets it.
-
-**No more than substitutions cost, and attained.**  Say the words of positive difference have ``P``
-occurrences together, one at least.  Taking them all out costs their whole sum plus ``P * bound``,
-and the margin is at most their sum, and a blank's ``bound``: the radius is below ``P``.  For
-``d <= P``, replace all occurrences of the knapsack's best choice, and, with what is left of ``d``,
-others of positive words, by ``d`` different words whose difference is ``-bound``: that is ``d``
-substitutions of cost ``K(d) + d * bound``.  (Should they be all occurrences of a further word, the
-cost would be larger, which the best choice rules out.)  If ``P = 0``, the margin is at most a
-blank's ``bound`` and the sum of differences that are not positive: replacing any one word costs as
-much, and the radius is 0.  So both threats have one radius, and it is tight.
-
-A text is never edited away within its radius, which is below its number of words.
+Proof (docs/certificates.md, "Each distinct word once").  After ``d`` edits, at most ``d``
+occurrences are gone and at most ``d`` are new.  A distinct word is gone only if all its occurrences
+are.  Against each rival the margin is at least ``margin - K(d) - d * bound``, where ``K(d)`` is the
+largest sum of positive differences of words that have at most ``d`` occurrences together: a
+knapsack, in which a word is as large as it is frequent.  Substitutions alone reach that, so both
+threats have one radius, and it is tight.
 
 A text of a great many different repeated words may need too large a knapsack.  There each word is
 cut into as many equal shares, rounded up, as it has occurrences, which may be taken out one by
@@ -80,15 +63,9 @@ def distinct_word_radii(
 ) -> list[Radius]:
     """The largest number of word edits under which each text's label stays the only winner.
 
-    Args:
-        differences: Label minus rival for each distinct word, the texts one after another: shape
-            (rivals, distinct words of all texts), each value from ``-bound`` to ``bound``; already
-            lowered by whatever an untouched word may move.
-        distinct: How many distinct words each text has, at least one; a blank counts as one.
-        places: Which of its text's distinct words stands at each position, the texts one after
-            another; each of them stands somewhere, but for a blank.
-        words: How many positions each text has.
-        bound: The lowest difference is ``-bound``: 1 for votes.
+    ``differences`` are label minus rival for each distinct word, as for `exact.single_word_radii`.
+    ``distinct``: how many of them each text has, where a blank counts as one.  ``places``: which
+    of its text's distinct words stands at each position; ``words``: how many positions there are.
     """
     if differences.size and int(differences.min()) < -bound:
         raise ValueError(f"a difference lies below -{bound}")

@@ -9,37 +9,23 @@ of a copy is a function of the kept words and their positions: a hidden word lea
 (3) A copy whose kept words did not change moves by no more than `votes` allows for: uncertain
 votes, lowered scores.
 
-Proof.  Only sets that meet a changed position can change what they say, and each of those can
-move, at worst, to the lowest possible difference ``-bound`` between label and rival.  So against
-each rival the margin falls by at most the weight ``difference + bound`` of the sets that the
-changed positions meet, and the label stays while that is less than the margin.  The largest such
-weight over all choices of ``d`` positions is a maximum coverage problem (`coverage`).
+Proof (docs/certificates.md, section 3).  Only sets that meet a changed position can change what
+they say, and each of those can move, at worst, to the lowest possible difference ``-bound``
+between label and rival.  So against each rival the margin falls by at most the weight
+``difference + bound`` of the sets that the changed positions meet, and the label stays while that
+is less than the margin.  The largest such weight over all choices of ``d`` positions is a maximum
+coverage problem (`coverage`).
 
 **Copies that show one word each** (`single_word_radii`).  The sets that ``d`` positions meet are
 those positions, so the largest cost is the sum of the ``d`` largest weights: a sort.  If what is
-said of a word depends on that word alone, the radius covers *edits* too: words replaced, inserted
-or deleted, in any order.  (All words must be read, and the longer or shorter text is voted on by
-all of *its* single words.)  After ``d`` edits, and any reordering, the words are those of the text
-without some ``A``, ``|A| <= d``, and with some ``B``, ``|B| <= d``.  Against each rival the margin
-is
-
-    margin - sum of A + sum of B  >=  margin - (the d largest positive differences) - d * bound,
-
-since no word's difference lies below ``-bound``.  So edits cost the ``d`` dearest of: replacing a
-word for the label, ``bound + difference``; inserting one, ``bound``.  And that is no more than
-substitutions cost.  Say ``p`` words have a positive difference.  Replacing all ``p`` costs their
-sum plus ``p * bound``, and the margin is at most their sum.  So the radius is below ``p``: there
-are always enough words for the label to replace, each of which costs more than an insertion or a
-deletion.  Both radii are the same number, with the same worst words, and are attained by a word
-whose difference is ``-bound``.  A text is never edited away within its radius: that is below
-``p``, which is at most the number of words.
+said of a word depends on that word alone, the same radius covers *edits*: words replaced, inserted
+or deleted, in any order.
 
 This module knows nothing of texts, models or probabilities; integers decide.
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -47,7 +33,7 @@ from functools import partial
 import numpy as np
 import numpy.typing as npt
 
-from ranmask.certificates.coverage import DEFAULT_WORK, Answer, Coverage, Ints
+from ranmask.certificates.coverage import DEFAULT_WORK, Coverage, Ints, OutOfWorkError
 from ranmask.certificates.families import Family, KeptSets
 from ranmask.certificates.kept import check_fixed
 from ranmask.certificates.votes import Votes
@@ -59,22 +45,15 @@ _KEY_BITS = 63  # of a 64-bit integer that is not negative
 class Radius:
     """``words``: the largest number of changed words that is certified.
 
-    ``None`` means that not even the unchanged text is certified: a tie, or a confidence bound
-    that fails.  ``tight`` is False when a larger number might be provable too; when it is True,
-    some classifier that says the same of this text's copies, and moves by nothing when it is
-    asked again, loses its only winner at ``words + 1`` (a tie counts as lost, though it goes to
-    the lowest id).  ``worst`` are ``words + 1`` positions of the greatest known cost: *these are
-    the words that the label hangs on*.
+    ``None``: not even the unchanged text is certified, for a tie, or a confidence bound that
+    fails.  ``tight``: some classifier that says the same of this text's copies loses its only
+    winner at ``words + 1``, so that no more can be proved.  ``worst`` are ``words + 1`` positions
+    of the greatest known cost: *these are the words that the label hangs on*.
     """
 
     words: int | None
     tight: bool = True
     worst: tuple[int, ...] = ()
-
-
-def sets_met(words: int, kept: int, changed: int) -> int:
-    """How many of all ``C(words, kept)`` sets meet ``changed`` given positions."""
-    return math.comb(words, kept) - math.comb(max(words - changed, 0), kept)
 
 
 def exact_radii(
@@ -95,27 +74,22 @@ def exact_radii(
             check_fixed(family.kind)
         if threat == "edits":
             raise ValueError("edits are certified over the family of all single words only")
-        parts = (votes.part(place, place + 1) for place in range(len(families)))
-        radii = [_searched(part, family) for part, family in zip(parts, families, strict=True)]
+        if any(family.places is not None for family in families):
+            raise ValueError("words that count once have a proof of their own: distinct_radii")
+        radii = []
+        for place, family in enumerate(families):
+            part = votes.part(place, place + 1)
+            differences, bound = part.differences(part.winners), part.bound
+            if family.single:
+                radii += single_word_radii(differences, part.copies, bound)
+            else:
+                sets, words, complete = family.sets, family.words, family.kind == "all"
+                radii.append(exact_radius(sets, differences, words, bound=bound, complete=complete))
     for place in np.flatnonzero(votes.blurred).tolist():
         part, radius = votes.part(place, place + 1), radii[place]
         if radius.tight and not _breaks(part, families[place], radius.worst):
             radii[place] = replace(radius, tight=False)
     return radii
-
-
-def _searched(votes: Votes, family: Family) -> Radius:
-    """The radius of one text."""
-    differences = votes.differences(votes.winners)
-    if family.single:
-        [radius] = single_word_radii(differences, votes.copies, votes.bound)
-        return radius
-    if family.places is not None:
-        raise ValueError("words that count once have a proof of their own: distinct_radii")
-    complete = family.kind == "all"
-    return exact_radius(
-        family.sets, differences, family.words, bound=votes.bound, complete=complete
-    )
 
 
 def _breaks(votes: Votes, family: Family, positions: Sequence[int]) -> bool:
@@ -142,16 +116,10 @@ def exact_radius(
 ) -> Radius:
     """The largest number of changed words under which the label stays the only winner.
 
-    Args:
-        sets: The family, shape (sets, kept).
-        differences: Label minus rival for each copy, shape (rivals, sets), each value at least
-            ``-bound``; already lowered by whatever an untouched copy may move.
-        words: How many words the text has.
-        bound: The lowest difference is ``-bound``: 1 for votes.
-        complete: The family holds every set of that size exactly once, which allows a cheap
-            bound that needs no search.
-        work: Limit on the search.  Where it is spent, a smaller radius that is still proved is
-            returned, with ``tight=False``.
+    ``differences`` are label minus rival for each copy, shape (rivals, sets), each at least
+    ``-bound`` (1 for votes), and already lowered by whatever an untouched copy may move.
+    ``complete``: the family holds every set of that size exactly once.  Where the ``work`` of the
+    search is spent, a smaller radius that is still proved is returned, with ``tight=False``.
     """
     if differences.size and int(differences.min()) < -bound:
         raise ValueError(f"a difference lies below -{bound}")
@@ -163,30 +131,14 @@ def exact_radius(
         margin = int(margins[rival])
         # Against no rival can more words be certified than against an earlier one.
         ceiling = words if answer.words is None else answer.words
-        weights = differences[rival] + bound
-        problem = Coverage(sets, weights, words, work)
-        cheap = _SortedWeights(weights, words, sets.shape[1]) if complete else None
-        against = _radius_against_one(problem, margin, ceiling, cheap)
+        problem = Coverage(sets, differences[rival] + bound, words, work, complete)
+        against = _radius_against_one(problem, margin, ceiling)
         if against is not None:
             answer = against
     return answer
 
 
-class _SortedWeights:
-    """A bound for complete families: the heaviest sets, as many as the positions meet."""
-
-    def __init__(self, weights: Ints, words: int, kept: int) -> None:
-        self._heaviest = np.concatenate(([0], np.cumsum(np.sort(weights)[::-1])))
-        self._words = words
-        self._kept = kept
-
-    def cost(self, changed: int) -> int:
-        return int(self._heaviest[sets_met(self._words, self._kept, changed)])
-
-
-def _radius_against_one(
-    problem: Coverage, margin: int, ceiling: int, cheap: _SortedWeights | None
-) -> Radius | None:
+def _radius_against_one(problem: Coverage, margin: int, ceiling: int) -> Radius | None:
     """The radius against one rival, or None where it is ``ceiling`` or more."""
     worst, cost = problem.greedy(margin, ceiling)
     attack = worst if cost >= margin else None  # the smallest choice known to break the label
@@ -194,18 +146,16 @@ def _radius_against_one(
     step_down = True
     changed = open_or_broken - 1
     while open_or_broken - proved > 1:
-        if cheap is not None and cheap.cost(changed) < margin:
-            answer = Answer(None, proved=True)
+        try:
+            found = problem.search(changed, margin)
+        except OutOfWorkError:
+            open_or_broken, step_down = changed, False
         else:
-            answer = problem.search(changed, margin)
-        if answer.proved:
-            proved = changed
-        else:
-            open_or_broken = changed
-            if answer.positions is not None:
-                attack = _filled(answer.positions, worst, changed)
-            else:
-                step_down = False
+            if found is None:
+                proved = changed
+            else:  # filled up with other positions: costs never fall by adding
+                spare = [position for position in worst if position not in found]
+                open_or_broken, attack = changed, [*found, *spare][:changed]
         # Greedy is nearly always best, so its size less one is tried first.  Once the work is
         # spent, what is left is a bound that only grows with the number of words: bisect.
         changed = open_or_broken - 1 if step_down else (proved + open_or_broken) // 2
@@ -216,20 +166,11 @@ def _radius_against_one(
     return Radius(proved, False, tuple(sorted(worst[: proved + 1])))
 
 
-def _filled(found: tuple[int, ...], spare: list[int], size: int) -> list[int]:
-    """``found`` with positions of ``spare`` added up to ``size``: costs never fall by adding."""
-    extra = [position for position in spare if position not in found]
-    return [*found, *extra][:size]
-
-
 def single_word_radii(differences: Ints, words: Ints, bound: int = 1) -> list[Radius]:
     """The radii of several texts over the families of all single words, from one sort.
 
-    Args:
-        differences: As for `exact_radius`, the words of the texts one after another: shape
-            (rivals, words of all texts).  Each text has its own label and rivals.
-        words: How many words each text has, at least one.
-        bound: The lowest difference is ``-bound``: 1 for votes.
+    ``differences`` as for `exact_radius`, the words of the texts one after another: shape (rivals,
+    words of all texts); ``words``: how many each text has, at least one.
     """
     if differences.size and int(differences.min()) < -bound:
         raise ValueError(f"a difference lies below -{bound}")

@@ -1,27 +1,20 @@
 """Which words stay visible: the families of kept sets that a smoothed classifier votes over.
 
-A *kept set* is the set of word positions left visible; every other word is hidden.  A *family*
-is a finite list of kept sets.  Every certificate rests on one property, which this module
-keeps: **a family depends on the number of words only**, never on the words.  An attacker who
-changes words therefore cannot change which copies are voted on.
-
-One kind depends on the words and has a proof of its own (`certificates.distinct`): ``distinct``
-shows each distinct word once.
-
-Two kinds break it on purpose, for measuring what an attack does and nothing else: ``fresh`` and
-``lm`` are drawn anew for every text.  `kept.check_fixed` refuses to certify over them.
-
-This module knows nothing of texts, classifiers or votes.
+A *kept set* is the set of word positions left visible; a *family* is a list of kept sets.  Every
+certificate rests on one property: **a family depends on the number of words only**, so that an
+attacker who changes words cannot change which copies are voted on.  ``distinct``, which shows each
+distinct word once, has a proof of its own; ``fresh`` and ``lm`` are drawn for every text, to
+measure what an attack does, and `kept.check_fixed` refuses to certify over them.
 """
 
 from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
-from typing import Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -47,8 +40,7 @@ _BEYOND = 64.0  # two logarithms of exponential keys differ by less than 41
 class Family:
     """A list of kept sets for texts of ``words`` words.
 
-    It is the same list for every such text, unless ``kind`` is ``distinct``, ``fresh`` or ``lm``:
-    then it belongs to one text, and `check_fixed` refuses the last two.  ``places``, of a
+    If ``kind`` is ``distinct``, ``fresh`` or ``lm`` it belongs to one text.  ``places``, of a
     ``distinct`` one, says which of the sets shows the word at each position; a set in no place is
     `BLANK`, and shows nothing.
     """
@@ -73,7 +65,7 @@ class Family:
 
     def shown(self, copies: int) -> list[list[int]]:
         """The positions of the words that the first ``copies`` copies show."""
-        return [[one for one in kept if one != BLANK] for kept in self.sets[:copies].tolist()]
+        return [[place for place in kept if place != BLANK] for kept in self.sets[:copies].tolist()]
 
 
 def family(
@@ -97,7 +89,7 @@ def family(
     """
     _check_sizes(words, kept, masks)
     if choice not in FAMILY_CHOICES or choice == "distinct":
-        known = [one for one in FAMILY_CHOICES if one != "distinct"]
+        known = [name for name in FAMILY_CHOICES if name != "distinct"]
         raise OptionError(f"family must be one of {', '.join(known)}; not {choice!r}")
     # One set keeps everything where nothing is hidden, so every kind is the same there.
     if choice == "windows" and kept < words:
@@ -182,33 +174,19 @@ def sampled_sets(
 ) -> KeptSets:
     """``masks`` independent uniform draws of ``kept`` out of ``words`` positions.
 
-    A pure function of its arguments, pinned by a test: it uses only numpy's raw bit stream
-    (whose values numpy promises to keep) and its own selection rule, so a certificate of today
-    can be checked in ten years.  The first sets of a longer sample are those of a shorter one.
+    A pure function of its arguments, pinned by a test: it uses only numpy's raw bit stream, whose
+    values numpy promises to keep.  The first sets of a longer sample are those of a shorter one.
     """
-    _check_sizes(words, kept, masks)
-    _check_seed(seed)
-    sets = np.empty((masks, kept), dtype=np.int32)
-    done = 0
-    for keys in _raw_keys(words, kept, masks, seed, stream):
-        # The positions of the `kept` smallest of independent 64-bit keys: a uniform set.
-        chosen = np.argpartition(keys, kept - 1, axis=1)[:, :kept]
-        sets[done : done + len(keys)] = np.sort(chosen, axis=1)
-        done += len(keys)
-    return _frozen(sets)
+    return _smallest_keys(words, kept, masks, seed, stream, lambda keys: keys)
 
 
 def weighted_sets(weights: npt.ArrayLike, kept: int, masks: int, seed: int) -> KeptSets:
     """``masks`` independent draws that hide words by weight; they prove nothing (`check_fixed`).
 
-    Each draw hides one word after another, without replacement, until ``kept`` are left; the
-    chance of a word to be the next is its share of the weights that are left.  (As numpy's
-    ``choice(words, words - kept, replace=False, p=weights / sum)`` draws them.)  Only ratios
-    matter.  A word of weight 0 is hidden only when no other word is left to hide, and among
-    such words all are alike; so weights that are all 0 are weights that are all equal.
-
-    A pure function of its arguments, pinned by a test, as `sampled_sets` is (but for the last
-    bit of a logarithm).  The first sets of a longer sample are those of a shorter one.
+    As numpy's ``choice(words, words - kept, replace=False, p=weights / sum)`` draws the hidden
+    words.  A word of weight 0 is hidden only when no other word is left to hide, and among such
+    words all are alike.  A pure function of its arguments, as `sampled_sets` is (but for the last
+    bit of a logarithm).
     """
     given = np.asarray(weights, dtype=np.float64)
     if given.ndim != 1 or not (np.isfinite(given) & (given >= 0)).all():
@@ -216,42 +194,47 @@ def weighted_sets(weights: npt.ArrayLike, kept: int, masks: int, seed: int) -> K
             f"weights must be a list of finite numbers of at least 0, not {weights!r}"
         )
     words = len(given)
-    _check_sizes(words, kept, masks)
-    _check_seed(seed)
     # In logarithms, for the largest weight may be 1e300 times the smallest.
     logs = np.zeros(words)
     positive = given > 0
     if positive.any():
         logs[positive] = np.log(given[positive])
         logs[~positive] = logs[positive].min() - _BEYOND
-    sets = np.empty((masks, kept), dtype=np.int32)
-    done = 0
-    for raw in _raw_keys(words, kept, masks, seed, "lm"):
+
+    def keys(raw: npt.NDArray[np.uint64]) -> npt.NDArray[np.float64]:
         # An exponential variable over its weight: the smallest is word i with chance w_i / sum,
-        # and the others, having no memory, then race on as if for the first time.
+        # and the others, having no memory, then race on as if for the first time.  The last stay.
         uniform = ((raw >> np.uint64(12)).astype(np.float64) + 0.5) * 2.0**-52
-        keys = np.log(-np.log(uniform)) - logs
-        chosen = np.argpartition(keys, words - kept, axis=1)[:, words - kept :]
-        sets[done : done + len(keys)] = np.sort(chosen, axis=1)
-        done += len(keys)
-    return _frozen(sets)
+        return logs - np.log(-np.log(uniform))
+
+    return _smallest_keys(words, kept, masks, seed, "lm", keys)
 
 
-def _raw_keys(
-    words: int, kept: int, masks: int, seed: int, stream: Stream
-) -> Iterator[npt.NDArray[np.uint64]]:
-    """Independent 64-bit keys: a row of ``words`` for each mask, some rows at a time."""
+def _smallest_keys(
+    words: int,
+    kept: int,
+    masks: int,
+    seed: int,
+    stream: Stream,
+    keys: Callable[[npt.NDArray[np.uint64]], npt.NDArray[Any]],
+) -> KeptSets:
+    """The positions of the smallest keys, made of independent 64-bit numbers: uniform as they are.
+
+    A row of ``words`` numbers for each set, some rows at a time.
+    """
+    _check_sizes(words, kept, masks)
+    if not (_is_integer(seed) and seed >= 0):
+        raise OptionError(f"seed must be a whole number of at least 0, not {seed!r}")
     bits = np.random.PCG64(np.random.SeedSequence([seed, _STREAMS[stream], words, kept]))
+    sets = np.empty((masks, kept), dtype=np.int32)
     step = max(1, _CHUNK // words)
     for start in range(0, masks, step):
         check_cancelled()
         rows = min(step, masks - start)
-        yield bits.random_raw(rows * words).reshape(rows, words)
-
-
-def _check_seed(seed: int) -> None:
-    if not (_is_integer(seed) and seed >= 0):
-        raise OptionError(f"seed must be a whole number of at least 0, not {seed!r}")
+        raw = bits.random_raw(rows * words).reshape(rows, words)
+        chosen = np.argpartition(keys(raw), kept - 1, axis=1)[:, :kept]
+        sets[start : start + rows] = np.sort(chosen, axis=1)
+    return _frozen(sets)
 
 
 def _check_sizes(words: int, kept: int, masks: int) -> None:

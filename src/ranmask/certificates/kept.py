@@ -40,20 +40,14 @@ class Retention:
                 + (", not both" if self.mask_rate is not None else ": there is neither"),
                 "keep",
             )
-        if self.keep is not None and not (
-            isinstance(self.keep, Integral) and not isinstance(self.keep, bool) and self.keep >= 1
-        ):
+        keep, rate = self.keep, self.mask_rate
+        whole = isinstance(keep, Integral) and not isinstance(keep, bool)
+        if keep is not None and not (whole and keep >= 1):
+            raise OptionError(f"keep must be a whole number of at least 1, not {keep!r}", "keep")
+        number = isinstance(rate, int | float | Fraction) and not isinstance(rate, bool)
+        if rate is not None and not (number and 0 <= rate < 1):
             raise OptionError(
-                f"keep must be a whole number of at least 1, not {self.keep!r}", "keep"
-            )
-        if self.mask_rate is not None and not (
-            isinstance(self.mask_rate, int | float | Fraction)
-            and not isinstance(self.mask_rate, bool)
-            and 0 <= self.mask_rate < 1
-        ):
-            raise OptionError(
-                f"mask_rate must be a number from 0 up to, but not including, 1; "
-                f"not {self.mask_rate!r}"
+                f"mask_rate must be a number from 0 up to, but not including, 1; not {rate!r}"
             )
 
     def count(self, words: int) -> int:
@@ -79,6 +73,11 @@ def kept_count(words: int, *, keep: int | None = None, mask_rate: float | None =
     return min(words, max(1, round_half_up(visible)))
 
 
+def sets_met(words: int, kept: int, changed: int) -> int:
+    """How many of all ``C(words, kept)`` sets meet ``changed`` given positions."""
+    return math.comb(words, kept) - math.comb(max(words - changed, 0), kept)
+
+
 def ramped_count(words: int, kept: int, share: Fraction) -> int:
     """How many words stay visible when only a ``share`` of those to hide is hidden yet."""
     return words - round_half_up(share * (words - kept))
@@ -94,11 +93,7 @@ def _as_written(number: float) -> Fraction:
 
 
 def check_fixed(kind: str) -> None:
-    """Refuse to certify over kept sets (a `FamilyKind` or `Sampling`) that are drawn by the words.
-
-    A certificate compares the votes on a text with those on a changed text, copy by copy.  Where
-    the words decide which copies there are, the changed text has others, and nothing follows.
-    """
+    """Refuse to certify over kept sets (`FamilyKind` or `Sampling`) that are drawn by the words."""
     if kind in ("fresh", "lm"):
         raise OptionError(
             f"sampling={kind!r} cannot be certified: its kept sets depend on the words, so whoever "

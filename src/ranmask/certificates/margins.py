@@ -4,9 +4,6 @@ The margin after ``d`` changed words is the share of all votes that the label ca
 before it stops being proved, however badly the ``d`` words were chosen.  **A curve is above zero
 exactly up to its certificate's radius**; the paper's radius *as printed* is the first number at
 which its own curve is not.
-
-Where the search for the costliest words gives up, the margin is a lower bound and is flagged.
-Integers and fractions decide; this module knows no texts, no models and no files.
 """
 
 from __future__ import annotations
@@ -17,13 +14,11 @@ from fractions import Fraction
 import numpy as np
 import numpy.typing as npt
 
-from ranmask.certificates.ablation import delta, label_and_rivals, lower_bound
-from ranmask.certificates.coverage import Coverage, Ints
+from ranmask.certificates.coverage import Coverage, Ints, OutOfWorkError
 from ranmask.certificates.distinct import most_removed
-from ranmask.certificates.exact import sets_met
 from ranmask.certificates.families import Family
 from ranmask.certificates.kept import check_fixed
-from ranmask.certificates.paper import estimated_beta
+from ranmask.certificates.sampled import sampled_margin
 from ranmask.certificates.votes import Votes
 
 BEYOND = 3
@@ -80,30 +75,10 @@ def sampled_margins(
     alpha: float,
     seed: int = 0,
 ) -> MarginCurve:
-    """What is left of a certificate of one text's ``label`` that was estimated from a sample.
-
-    The certificate's own test, as the distance from what it has to exceed.
-    """
-    check_fixed(family.kind)
-    samples, words = len(family), family.words
-    counts = votes.against([label])[0].tolist()
-    for_label = votes.best == label
-    share = Fraction(1)  # of the copies that meet a changed word, those that are lost
-    if kind.startswith("paper"):  # which knows of no uncertain vote
-        counts[label] = int(for_label.sum())
-        share = Fraction(counts[label], samples)
-    if kind == "ablation-runner-up":
-        low, high = label_and_rivals(counts, label, samples, alpha=alpha)
-        start = (low - high) / 2
-    else:
-        start = Fraction(lower_bound(counts[label], samples, alpha)) - _HALF
-    shown = _shown(radius, words)
-    margins = []
-    for changed in range(shown):
-        if kind == "paper-estimated-beta" and changed:
-            share = estimated_beta(family.sets, for_label, words, changed, seed=seed)
-        margins.append(start - share * delta(words, family.kept, changed))
-    return MarginCurve(kind, radius, tuple(margins), (True,) * shown)
+    """What is left of a certificate of one text's ``label`` that was estimated from a sample."""
+    margin = sampled_margin(kind, votes, family, label, alpha=alpha, seed=seed)
+    margins = tuple(map(margin, range(_shown(radius, family.words))))
+    return MarginCurve(kind, radius, margins, (True,) * len(margins))
 
 
 def _shown(radius: int | None, words: int) -> int:
@@ -149,7 +124,7 @@ def _searched_costs(
 ) -> tuple[list[int], tuple[bool, ...]]:
     """What is left of the lead over any family; where a search gives up, at the least."""
     rivals = sorted(
-        (_Rival(row, bound, family, shown - 1) for row in differences), key=lambda one: one.lead
+        (_Rival(row, bound, family, shown - 1) for row in differences), key=lambda rival: rival.lead
     )
     left, known = [], []
     for changed in range(shown):
@@ -182,9 +157,9 @@ class _Rival:
         self.lead = int(differences.sum())
         self._family = family
         self._weights: Ints = differences + bound
-        self._problem = Coverage(family.sets, self._weights, family.words, _WORK)
-        self._heaviest = np.concatenate(([0], np.cumsum(np.sort(self._weights)[::-1])))
-        self._greedy = self._problem.greedy(int(self._heaviest[-1]) + 1, most)[0]
+        complete = family.kind == "all"
+        self._problem = Coverage(family.sets, self._weights, family.words, _WORK, complete)
+        self._greedy = self._problem.greedy(int(self._weights.sum()) + 1, most)[0]
         self._costs, self._at_most = self._bounds(most)
 
     def at_most(self, changed: int) -> int:
@@ -198,19 +173,22 @@ class _Rival:
         """The most that so many words can cost; or, and False, no less than that."""
         best = self._costs[changed]
         while best < self.at_most(changed):
-            answer = self._problem.search(changed, best + 1)
-            if answer.proved:
-                break
-            if answer.positions is None:
+            try:
+                found = self._problem.search(changed, best + 1)
+            except OutOfWorkError:
                 return self.at_most(changed), False
-            best = int(self._weights[self._met(answer.positions)].sum())
+            if found is None:
+                break
+            best = int(self._weights[self._met(found)].sum())
         self._at_most[changed] = best
         return best, True
 
     def _bounds(self, most: int) -> tuple[list[int], list[int]]:
         """For each number of words: what a greedy choice costs, and what none can exceed."""
         family = self._family
-        costs, at_most = [], [int(self._heaviest[-1])] * (most + 1)
+        whole = int(self._weights.sum())
+        costs = []
+        at_most = [self._problem.most_met(changed) or whole for changed in range(most + 1)]
         for size in range(most + 1):
             met = self._met(tuple(self._greedy[:size]))
             costs.append(int(self._weights[met].sum()))
@@ -221,10 +199,6 @@ class _Rival:
             for changed in range(1, most + 1):
                 at_most[changed] = min(at_most[changed], costs[size] + int(added[changed - 1]))
         at_most[0] = 0
-        if family.kind == "all":
-            for changed in range(most + 1):
-                met_sets = sets_met(family.words, family.kept, changed)
-                at_most[changed] = min(at_most[changed], int(self._heaviest[met_sets]))
         return costs, at_most
 
     def _met(self, positions: tuple[int, ...]) -> npt.NDArray[np.bool_]:

@@ -1,71 +1,95 @@
-"""The certificate of the RanMASK paper, kept to reproduce its tables: **no guarantee**.
+"""The paper's ``beta``, by counting how the copies that show some positions vote; and its risk.
 
-Two faults make its radii untrue (docs/certificates.md has the worked counterexample):
-
-* ``beta``, the chance that a copy which shows a changed word still votes for the label, is
-  averaged over random positions (Algorithm 1) or replaced by ``p_c`` (Algorithm 2); the attacker
-  chooses the positions, so neither bounds it.
-* Algorithm 2 returns the first number of words that *fails* its own test: `printed_radius`.
-
-`paper_radius` is Algorithm 2 with the second fault removed; the first remains in both.
-Everything that shows these numbers must say that they are not a guarantee.
+A text has thousands of copies, and Algorithm 1 of the paper asks about hundreds of choices of
+positions for each number of words.  A position is a row of bits, one for each copy that shows it;
+the copies that a choice meets are the union of its rows.
 """
 
 from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable
+from dataclasses import dataclass
 from fractions import Fraction
+from typing import TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
-from ranmask.certificates.ablation import delta, lower_bound
-from ranmask.certificates.exact import Radius
 from ranmask.certificates.families import KeptSets
 from ranmask.certificates.kept import kept_count, round_half_up
-from ranmask.certificates.overlaps import Counts, Overlaps, random_positions
+from ranmask.errors import check_cancelled
 
-_HALF = Fraction(1, 2)
+Bits: TypeAlias = npt.NDArray[np.uint8]
+Counts: TypeAlias = npt.NDArray[np.int64]
+
+_ONES = np.array([byte.bit_count() for byte in range(256)], dtype=np.uint8)
+_SETS_AT_ONCE = 1 << 12  # bounds memory for texts of many words
 
 
-def paper_radius(
-    votes: int,
-    samples: int,
-    words: int,
-    kept: int,
-    *,
-    alpha: float = 0.05,
-    beta: Callable[[int], Fraction] | None = None,
-) -> Radius:
-    """Algorithm 2 without the off-by-one: the last number of words that passes its test.
+@dataclass(frozen=True, eq=False)
+class Overlaps:
+    """Which copies show which word, and which of them vote for the label.  Build it by `of`."""
 
-    ``beta`` maps a number of changed words to an estimate (`estimated_beta` is the paper's
-    Algorithm 1); by default it is ``votes / samples``, as in Algorithm 2.
+    shows: Bits
+    for_label: Bits
+
+    @classmethod
+    def of(cls, sets: KeptSets, for_label: npt.NDArray[np.bool_], words: int) -> Overlaps:
+        """From kept sets of ``words`` positions, and whether each of them votes for the label."""
+        parts = []
+        for start in range(0, len(sets), _SETS_AT_ONCE):
+            check_cancelled()
+            some = sets[start : start + _SETS_AT_ONCE]
+            seen = np.zeros((words, len(some)), dtype=bool)
+            seen[some, np.arange(len(some))[:, None]] = True
+            parts.append(np.packbits(seen, axis=1))
+        return cls(np.concatenate(parts, axis=1), np.packbits(for_label))
+
+    def counts(self, choices: npt.NDArray[np.intp]) -> tuple[Counts, Counts]:
+        """Two counts for each choice, which is a row of positions.
+
+        Copies that show one of them and vote for the label, and copies that show one of them.
+        """
+        met = np.zeros((len(choices), self.shows.shape[1]), dtype=np.uint8)
+        for column in choices.T:
+            met |= self.shows[column]
+        return self._counted(met)
+
+    def greedy_counts(self, most: int) -> tuple[Counts, Counts]:
+        """The same for greedy choices of 1 to ``most`` positions.
+
+        Each adds to the last the position that makes the label's share largest; of equals, the
+        first.  A better choice may exist: the largest share is only bounded from below.
+        """
+        met = np.zeros(self.shows.shape[1], dtype=np.uint8)
+        free = np.ones(len(self.shows), dtype=bool)
+        votes, copies = np.zeros(most, dtype=np.int64), np.zeros(most, dtype=np.int64)
+        for step in range(most):
+            label, shown = self._counted(met | self.shows)
+            # Two different fractions of less than 2**26 copies are different floats.
+            shares = np.where(shown > 0, label / np.maximum(shown, 1), -1.0)
+            best = int(np.argmax(np.where(free, shares, -2.0)))
+            free[best] = False
+            met |= self.shows[best]
+            votes[step], copies[step] = label[best], shown[best]
+        return votes, copies
+
+    def _counted(self, met: Bits) -> tuple[Counts, Counts]:
+        label, shown = (
+            _ONES[bits].sum(axis=-1, dtype=np.int64) for bits in (met & self.for_label, met)
+        )
+        return label, shown
+
+
+def random_positions(words: int, changed: int, draws: int, seed: int) -> npt.NDArray[np.intp]:
+    """``draws`` random choices of ``changed`` of ``words`` positions, a row each.
+
+    A pure function of its arguments; the first choices of more draws are those of fewer.
     """
-    share = Fraction(votes, samples)
-    low = Fraction(lower_bound(votes, samples, alpha))
-    radius = None
-    for changed in range(words + 1):
-        kept_vote = share if beta is None or changed == 0 else beta(changed)
-        if low - kept_vote * delta(words, kept, changed) <= _HALF:
-            break
-        radius = changed
-    return Radius(radius, tight=False)
-
-
-def printed_radius(
-    votes: int, samples: int, words: int, kept: int, *, alpha: float = 0.05
-) -> Radius:
-    """Algorithm 2 as printed: one more than `paper_radius`.
-
-    Where even the unchanged text fails the test, Algorithm 2 returns 0 and calls it certified at
-    0; here that is ``None``, as for every other certificate.
-    """
-    last = paper_radius(votes, samples, words, kept, alpha=alpha).words
-    # The printed loop runs d from 0 to the number of words and cannot return more than that.
-    return Radius(None if last is None else min(last + 1, words), tight=False)
+    bits = np.random.PCG64(np.random.SeedSequence([seed, words, changed]))
+    keys = bits.random_raw(draws * words).reshape(draws, words)
+    return np.argsort(keys, axis=1)[:, :changed]
 
 
 def estimated_beta(

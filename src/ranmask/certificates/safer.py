@@ -14,24 +14,8 @@ Assumptions.  The two samples are independent of each other; what is said of a c
 of the copy.  Votes that rounding in the model could turn are counted by the caller against the
 label and for every rival.
 
-Proof.  Two uniform variables, on ``P`` and on ``Q``, can be drawn together so that they are equal
-with probability ``sum_z min(1/|P|, 1/|Q|)`` over the common words ``z``, that is
-
-    overlap(P, Q) = |P & Q| / max(|P|, |Q|).
-
-Let ``q_x`` be the least overlap of ``P_x`` and ``P_x'`` over ``x'`` in ``S_x``.  Draw the copies
-of a text and of one that differs in ``R`` words together, word by word: where the words are the
-same the draws are, and where they differ the draws are equal with probability at least ``q_x``.
-So the two copies are the same text with probability at least ``m``, the product of the ``R``
-smallest ``q_x``, and get the same class then.  Hence the chance of every class moves by at most
-``1 - m``: the label falls and a rival rises by no more than that each, and ``label`` stays ahead
-if ``p_label - p_rival > 2 (1 - m)``.  ``R`` may be the number of words: then any number of
-replacements from the table is certified.
-
-The published bound has ``|P_x & P_x'| / |P_x|`` for the overlap.  That is the same where all sets
-are of one size, and too large where ``P_x'`` is the larger one.
-
-Chances are bounded as for ablation (`label_and_rivals`); from there on fractions decide.
+Proof: docs/certificates.md, "SAFER, in a sound form".  Chances are bounded as for ablation
+(`label_and_rivals`); from there on fractions decide.
 """
 
 from __future__ import annotations
@@ -41,8 +25,8 @@ import operator
 from collections.abc import Collection, Iterator, Sequence
 from fractions import Fraction
 
-from ranmask.certificates.ablation import label_and_rivals, largest_passing
 from ranmask.certificates.exact import Radius
+from ranmask.certificates.sampled import label_and_rivals, largest_passing
 
 
 def overlap(one: Collection[object], other: Collection[object]) -> Fraction:

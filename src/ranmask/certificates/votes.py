@@ -1,11 +1,8 @@
 """What the copies of texts say, as integers: floating point ends here.
 
-Three ensembles.  ``vote`` counts each copy's best class; ``score`` adds probabilities; ``logit``
-adds L2-normalised logits, as the paper's code does.  Scores are rounded to fixed-point numbers
-*before* they are added, and the smoothed classifier is defined on those, so sums and comparisons
-are exact.
-
-Raw logits are unbounded: one copy could outweigh all others, so there is no ensemble of them.
+``vote`` counts each copy's best class; ``score`` adds probabilities; ``logit`` adds L2-normalised
+logits (of raw ones, one copy could outweigh all others).  Scores are rounded to fixed-point numbers
+*before* they are added, and the smoothed classifier is defined on those, so sums are exact.
 """
 
 from __future__ import annotations
@@ -60,8 +57,7 @@ class Votes:
     @cached_property
     def starts(self) -> Ints:
         """Where the copies of each text begin."""
-        starts: Ints = np.cumsum(self.copies) - self.copies
-        return starts
+        return np.cumsum(self.copies) - self.copies
 
     @cached_property
     def counts(self) -> Ints:
@@ -76,8 +72,7 @@ class Votes:
         """What decides: votes, or sums of points, shape (texts, classes)."""
         if self.points is None:
             return self.counts
-        totals: Ints = np.add.reduceat(self.points, self.starts, axis=0)
-        return totals
+        return np.add.reduceat(self.points, self.starts, axis=0)
 
     @cached_property
     def winners(self) -> Ints:
@@ -88,8 +83,7 @@ class Votes:
     @property
     def uncertain_counts(self) -> Ints:
         """How many votes of each text are uncertain."""
-        counts: Ints = np.add.reduceat(self.uncertain, self.starts, dtype=np.int64)
-        return counts
+        return np.add.reduceat(self.uncertain, self.starts, dtype=np.int64)
 
     @property
     def blurred(self) -> npt.NDArray[np.bool_]:
@@ -107,8 +101,7 @@ class Votes:
         """The average score of each class, shape (texts, classes); None for votes."""
         if self.points is None:
             return None
-        means: Scores = self.totals / (SCALE * self.copies)[:, None]
-        return means
+        return self.totals / (SCALE * self.copies)[:, None]
 
     def against(self, labels: Sequence[int]) -> Ints:
         """Votes of each class; uncertain ones are taken from the label, and given to every rival.
@@ -160,16 +153,11 @@ class Votes:
 def count_votes(
     scores: Scores, ensemble: str, outputs: Outputs, tolerance: float, copies: Ints | None = None
 ) -> Votes:
-    """Read the scores of all copies of several texts.
+    """Read the scores of all copies of several texts, one text after another.
 
-    Args:
-        scores: Shape (copies of all texts, classes), finite; one text after another.
-        ensemble: ``vote``, ``score`` or ``logit``.
-        outputs: What ``scores`` are.
-        tolerance: How far the difference of two outputs of a copy may move when the copy is
-            computed again in other company, each output by at most half of it.  0 says that
-            nothing ever moves.
-        copies: How many copies each text has, at least one.  None: all are of one text.
+    ``tolerance`` is how far the difference of two outputs of a copy may move when the copy is
+    computed again in other company, each output by at most half of it; 0 says that nothing ever
+    moves.  ``copies``: how many each text has, at least one; None: all are of one text.
     """
     copies = np.array([len(scores)]) if copies is None else copies
     best = scores.argmax(axis=1).astype(np.int64)
@@ -208,11 +196,9 @@ def vote_differences(
 
     An uncertain vote is counted as a vote for the rival, *against every rival separately*.
     Counting it once, for the strongest rival only, is unsound with three classes.  Rivals that
-    received no vote at all look alike and share one row.
-
-    Several texts stand side by side, ``copies`` of each (None: one text), and each has a label of
-    its own, and so its own rivals.  All have as many rows as the one that needs most: further
-    rows of a text repeat its last.
+    received no vote at all look alike and share one row.  Several texts stand side by side,
+    ``copies`` of each (None: one text), each with its own label and rivals; all have as many rows
+    as the one that needs most, and further rows of a text repeat its last.
     """
     copies = np.array([len(best)]) if copies is None else copies
     labels = np.atleast_1d(labels)

@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from statistics import NormalDist
 
-from ranmask.certificates.ablation import lower_bound, upper_bound
+from ranmask.certificates.sampled import lower_bound, upper_bound
 from ranmask.errors import OptionError
 
 _DRAWS = 9_999

@@ -65,22 +65,15 @@ def read(path: Path) -> ModelConfig:
     options = record.get("smoothing")
     if not isinstance(options, dict):
         raise ModelError(f"{path} has no table of options under 'smoothing'")
-    return ModelConfig(kind, options, _parts(record.get("parts", []), kind, path), path)
-
-
-def _parts(parts: object, kind: str, path: Path) -> tuple[str, ...]:
-    if kind == CASCADE:
-        if parts != list(CASCADE_PARTS):
-            raise ModelError(
-                f"{path} has parts={parts!r}; a cascade's are {', '.join(CASCADE_PARTS)}"
-            )
-        return CASCADE_PARTS
-    if kind != BLEND:
-        return ()
+    if kind not in (CASCADE, BLEND):
+        return ModelConfig(kind, options, path=path)
+    parts = record.get("parts", [])
+    if kind == CASCADE and parts != list(CASCADE_PARTS):
+        raise ModelError(f"{path} has parts={parts!r}; a cascade's are {', '.join(CASCADE_PARTS)}")
     if (
         not isinstance(parts, list)
         or len(parts) < 2
-        or not all(isinstance(one, str) and Path(one).name == one != ".." for one in parts)
+        or not all(isinstance(part, str) and Path(part).name == part != ".." for part in parts)
     ):
         raise ModelError(f"{path} has parts={parts!r}, not two or more folders inside it")
-    return tuple(parts)
+    return ModelConfig(kind, options, tuple(parts), path)

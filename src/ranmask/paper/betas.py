@@ -13,8 +13,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ranmask.certificates.overlaps import Counts, Overlaps, random_positions
-from ranmask.certificates.paper import average_share
+from ranmask.certificates.paper import Counts, Overlaps, average_share, random_positions
 from ranmask.errors import OptionError
 from ranmask.results import BetaEstimate
 from ranmask.smoothing.masks import MaskedText

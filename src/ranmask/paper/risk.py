@@ -9,9 +9,9 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from ranmask.certificates.ablation import delta
 from ranmask.certificates.kept import kept_count
 from ranmask.certificates.paper import risk_probability
+from ranmask.certificates.sampled import delta
 from ranmask.errors import OptionError
 from ranmask.paper.published import RiskStatement, published
 

@@ -7,8 +7,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, Protocol, TypeAlias
 
-from ranmask.data.rows import Columns
-from ranmask.data.sources import RowSource, file_rows
+from ranmask.data.rows import Columns, RowSource, file_rows
 from ranmask.results import Certificate, Prediction
 from ranmask.runs.run import run
 from ranmask.runs.shards.reading import summarise_folder
@@ -64,7 +63,7 @@ def certify_file(
         events: Who is told of the cost, of progress and of rows that failed.
     """
     return classify_file(
-        functools.partial(_certify, classifier), input, output, columns, sharding, events
+        functools.partial(certify_task, classifier), input, output, columns, sharding, events
     )
 
 
@@ -79,7 +78,7 @@ def predict_file(
 ) -> RunSummary:
     """Label every row of a file, without certificates; arguments are those of `certify_file`."""
     return classify_file(
-        functools.partial(_predict, classifier), input, output, columns, sharding, events
+        functools.partial(predict_task, classifier), input, output, columns, sharding, events
     )
 
 
@@ -97,13 +96,15 @@ def classify_file(
     return summary if isinstance(summary, RunSummary) else summarise_folder(Path(output))
 
 
-def _certify(classifier: AnyClassifier) -> ClassifyTask:
+def certify_task(classifier: AnyClassifier) -> ClassifyTask:
+    """What `certify_file` does with rows."""
     loaded = _loaded(classifier)
     loaded.check_certifiable()  # told once, not for every row
     return ClassifyTask("certify", loaded.labels, loaded.certify, loaded.description())
 
 
-def _predict(classifier: AnyClassifier) -> ClassifyTask:
+def predict_task(classifier: AnyClassifier) -> ClassifyTask:
+    """What `predict_file` does with rows."""
     loaded = _loaded(classifier)
     return ClassifyTask("predict", loaded.labels, loaded.predict, loaded.description())
 

@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TypeAlias
 
-from ranmask.data.sources import RowSource
+from ranmask.data.rows import RowSource
 from ranmask.runs.result_file import ResultFile, check_result_file
 from ranmask.runs.shards.folder import check_folder
 from ranmask.runs.shards.run import Sharding, run_shards

@@ -14,10 +14,10 @@ from dataclasses import replace
 from typing import Any
 
 from ranmask.attacks.api import attack
-from ranmask.attacks.candidates import AnyWord
 from ranmask.attacks.outcome import AttackOutcome
 from ranmask.attacks.recipe import AttackRecipe, Budget
 from ranmask.attacks.recipes import AttackResources, build_recipe
+from ranmask.attacks.replacements import AnyWord
 from ranmask.attacks.resources.word_lists import Vocabulary
 from ranmask.attacks.search import AnyWords
 from ranmask.certificates.margins import MarginCurve, exact_margins, sampled_margins

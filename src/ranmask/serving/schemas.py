@@ -56,13 +56,12 @@ def _request_fields() -> dict[str, Any]:
     found: dict[str, Any] = {}
     for name in REQUEST_OPTIONS:
         field = option_fields(SmoothingOptions)[name]
-        about = field.about
         hint: Any = Literal[field.choices] if field.choices else field.kind
-        bounds = {"ge": about.least, "gt": about.above, "lt": about.below, "le": _MOST.get(name)}
+        bounds = {"ge": field.least, "gt": field.above, "lt": field.below, "le": _MOST.get(name)}
         limits: dict[str, Any] = {key: at for key, at in bounds.items() if at is not None}
         if field.kind is float:
             limits["allow_inf_nan"] = False
-        found[name] = (hint | None, Field(default=None, description=about.help, **limits))
+        found[name] = (hint | None, Field(default=None, description=field.help, **limits))
     return found
 
 

@@ -1,10 +1,8 @@
 """A detector in front: texts that look attacked go to the smoothed classifier, others do not.
 
-**The cascade as a whole carries no certificate.**  Its label is the plain classifier's wherever
-the detector sees nothing, and an attacker who fools both needs to change no more words than the
-plain classifier allows, however large the smoothed classifier's radius is.  What it offers is the
-plain classifier's accuracy on clean texts.  `Cascade.certify` is the variant that proves
-something: about the smoothed label, which it gives beside the shown one.
+**The cascade as a whole carries no certificate**: an attacker who fools the detector and the plain
+classifier needs to change no more words than those allow, however large the smoothed classifier's
+radius is.  What it offers is the plain classifier's accuracy on clean texts.
 """
 
 from __future__ import annotations
@@ -19,8 +17,7 @@ import numpy.typing as npt
 
 from ranmask.certificates.votes import as_scores
 from ranmask.errors import ModelError, blaming
-from ranmask.models.base import BaseClassifier, Scores, check_gives_scores
-from ranmask.models.full_text import score_full_texts
+from ranmask.models.base import BaseClassifier, Scores, check_gives_scores, score_full_texts
 from ranmask.models.model_config import CASCADE_PARTS
 from ranmask.options import CascadeOptions
 from ranmask.results import CascadeCertificate, CascadePrediction, Certificate, Prediction
@@ -34,7 +31,10 @@ DETECTOR_LABELS = (CLEAN, ATTACKED)
 PLAIN, SMOOTHED, DETECTOR = CASCADE_PARTS
 """The two paths, and what chooses between them."""
 
-
+_ABOUT = (
+    "the guarantee is for `label` ({}), the smoothed classifier's; none is given for "
+    "`shown_label`, which follows from a detector and a plain classifier"
+)
 _GRID = 2.0**-16  # suspicions are rounded to it: computed in another batch they move a little
 
 
@@ -74,7 +74,7 @@ class Cascade:
         for part in (plain, detector):
             check_gives_scores(part, "a cascade")
         if plain.labels != smoothed.labels:
-            shown = [", ".join(one.labels or ("unnamed",)) for one in (plain, smoothed)]
+            shown = [", ".join(part.labels or ("unnamed",)) for part in (plain, smoothed)]
             raise ModelError(
                 f"the plain classifier has the classes {shown[0]}, the smoothed one {shown[1]}: "
                 "they must be the same, in the same order"
@@ -129,13 +129,11 @@ class Cascade:
             return np.zeros(0)
         rows = score_full_texts(self.detector, documents(texts))
         scores = as_scores(rows, self.detector.outputs)
-        rounded: npt.NDArray[np.float64] = np.rint(scores[:, self._attacked] / _GRID) * _GRID
-        return rounded
+        return np.rint(scores[:, self._attacked] / _GRID) * _GRID
 
     def suspected(self, suspicions: npt.NDArray[np.float64]) -> npt.NDArray[np.bool_]:
         """Which texts take the smoothed path: those whose suspicion is above the threshold."""
-        above: npt.NDArray[np.bool_] = suspicions > self.threshold
-        return above
+        return suspicions > self.threshold
 
     def plain_predictions(self, texts: Sequence[Text | Document]) -> list[Prediction]:
         """What the plain classifier says of each text, whatever the detector says."""
@@ -163,19 +161,16 @@ class Cascade:
         ]
 
     def predict(self, texts: Sequence[Text | Document]) -> list[CascadePrediction]:
-        """The label that is shown, **with no certificate**, and the path that it comes from.
-
-        An attacker who fools the detector reaches the plain classifier.
-        """
+        """The label that is shown, **with no certificate**, and the path that it comes from."""
         read = documents(texts)
         suspicions = self.suspicions(read)
         places = np.flatnonzero(self.suspected(suspicions)).tolist()
         with blaming(places):
             found = self.smoothed.predict([read[place] for place in places]) if places else []
-        answers = self._shown(read, dict(zip(places, found, strict=True)))
+        shown = self._shown(read, dict(zip(places, found, strict=True)))
         return [
             _with(CascadePrediction, answer, path=path, suspicion=float(suspicion))
-            for (answer, path), suspicion in zip(answers, suspicions, strict=True)
+            for (answer, path), suspicion in zip(shown, suspicions, strict=True)
         ]
 
     def certify(self, texts: Sequence[Text | Document]) -> list[CascadeCertificate]:
@@ -185,10 +180,10 @@ class Cascade:
         ``shown_label``.
         """
         read = documents(texts)
-        certificates = self.smoothed.certify(read)
+        proved = self.smoothed.certify(read)
         suspicions = self.suspicions(read)
         places = np.flatnonzero(self.suspected(suspicions)).tolist()
-        answers = self._shown(read, {place: certificates[place] for place in places})
+        shown = self._shown(read, {place: proved[place] for place in places})
         return [
             _with(
                 CascadeCertificate,
@@ -197,11 +192,9 @@ class Cascade:
                 shown_label_id=answer.label_id,
                 path=path,
                 suspicion=float(suspicion),
-                assumes=(*result.assumes, _assumption(result)),
+                assumes=(*result.assumes, _ABOUT.format(result.label)),
             )
-            for result, (answer, path), suspicion in zip(
-                certificates, answers, suspicions, strict=True
-            )
+            for result, (answer, path), suspicion in zip(proved, shown, suspicions, strict=True)
         ]
 
     def _shown(
@@ -211,18 +204,11 @@ class Cascade:
         places = [place for place in range(len(texts)) if place not in smoothed]
         with blaming(places):
             plain = self.plain_predictions([texts[place] for place in places])
-        by_place = dict(zip(places, plain, strict=True))
+        others = iter(plain)
         return [
-            (smoothed[place], SMOOTHED) if place in smoothed else (by_place[place], PLAIN)
+            (smoothed[place], SMOOTHED) if place in smoothed else (next(others), PLAIN)
             for place in range(len(texts))
         ]
-
-
-def _assumption(result: Certificate) -> str:
-    return (
-        f"the guarantee is for `label` ({result.label}), the smoothed classifier's; none is given "
-        "for `shown_label`, which follows from a detector and a plain classifier"
-    )
 
 
 def _with(kind: Any, result: Prediction | Certificate, **more: Any) -> Any:

@@ -1,20 +1,14 @@
 """Which copies of a text vote: the kept sets that its options ask for.
 
 A certificate rests on kept sets that follow from the number of words (``sampling="fixed"``): the
-voting family, or the two random samples of the certificates that estimate.  (``family="distinct"``
-follows the words too, and is proved otherwise: `certificates.distinct`.)  The other two ways to
-draw them follow the *words*.  **They prove nothing**, since whoever changes a word changes which
-copies there are; they are for measuring what an attack does, as the paper measures it:
-
-``fresh``  a uniform draw for each text.
-``lm``     likewise, but a word is the likelier to be hidden the worse a language model predicts it.
-
-This module knows no scores: it ends where the base classifier begins.
+voting family, or the two random samples of the certificates that estimate.  Sets that are drawn
+for each text **prove nothing**, since whoever changes a word changes which copies there are; they
+are for measuring what an attack does, as the paper measures it: ``fresh``, uniform, and ``lm``,
+where a word is the likelier to be hidden the worse a language model predicts it.
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
@@ -61,87 +55,60 @@ class MaskedText(MaskedCopies):
         }
 
 
-class MaskSampler:
-    """Chooses the copies of texts, as ``options`` say.
+def check_word_losses(sampling: str, word_losses: WordLosses | None) -> None:
+    """Refuse a language model's losses, or that there are none, where it does not fit."""
+    if sampling == "lm" and word_losses is None:
+        raise OptionError(
+            "sampling='lm' needs word_losses, a language model's losses: pass "
+            "word_losses=lm.word_losses of a MaskedLM, or use sampling='fresh' "
+            "(on the command line: ranmask predict --sampling lm --lm FOLDER)"
+        )
+    if sampling != "lm" and word_losses is not None:
+        raise OptionError(
+            f"word_losses means nothing with sampling={sampling!r}: leave it out, or use "
+            "sampling='lm'"
+        )
+    if word_losses is not None and not callable(word_losses):
+        raise OptionError(
+            f"word_losses must be a function of documents, as lm.word_losses is, not "
+            f"{word_losses!r}"
+        )
 
-    ``word_losses`` is needed for ``sampling="lm"``, and means nothing otherwise.
-    """
 
-    def __init__(
-        self,
-        options: SmoothingOptions,
-        base: BaseClassifier,
-        word_losses: WordLosses | None = None,
-    ) -> None:
-        if options.sampling == "lm" and word_losses is None:
-            raise OptionError(
-                "sampling='lm' needs word_losses, a language model's losses: pass "
-                "word_losses=lm.word_losses of a MaskedLM, or use sampling='fresh' "
-                "(on the command line: ranmask predict --sampling lm --lm FOLDER)"
-            )
-        if options.sampling != "lm" and word_losses is not None:
-            raise OptionError(
-                f"word_losses means nothing with sampling={options.sampling!r}: leave it out, or "
-                "use sampling='lm'"
-            )
-        if word_losses is not None and not callable(word_losses):
-            raise OptionError(
-                f"word_losses must be a function of documents, as lm.word_losses is, not "
-                f"{word_losses!r}"
-            )
-        self.word_losses = word_losses
-        self._options = options
-        self._base = base
+def drawn_copies(
+    options: SmoothingOptions,
+    base: BaseClassifier,
+    documents: Sequence[Document],
+    word_losses: WordLosses | None,
+) -> Iterator[MaskedText]:
+    """Copies that are drawn for each text: by a language model's losses, where there is one."""
+    masks = options.masks or DEFAULT_FRESH_MASKS
+    # What no copy can show has no say in which copies there are either.
+    read = [
+        Document(document.words[: base.words_read(document)], document.premise)
+        for document in documents
+    ]
+    losses = None if word_losses is None else _checked_losses(word_losses, read)
+    for index, (document, shown) in enumerate(zip(documents, read, strict=True)):
+        words = len(shown.words)
+        kept = kept_count(words, keep=options.keep, mask_rate=options.mask_rate)
+        seed = text_seed(options.seed, shown.premise, shown.words)
+        if losses is None:
+            sets = families.sampled_sets(words, kept, masks, seed, stream="fresh")
+        else:
+            sets = families.weighted_sets(losses[index], kept, masks, seed)
+        family = Family("fresh" if losses is None else "lm", words, sets)
+        yield MaskedText(document, words, sets, family)
 
-    def texts(self, documents: Sequence[Document], sample: Sample = "vote") -> Iterator[MaskedText]:
-        """The copies of each document: those that vote, or one of a certificate's two samples."""
-        options = self._options
-        if options.sampling != "fixed":
-            yield from self._drawn(documents)
-            return
-        known: dict[int, Family] = {}
-        once = sample == "vote" and options.family == "distinct"
-        for document in documents:
-            read = self._base.words_read(document)
-            if once:
-                masks = options.masks or DEFAULT_MASKS
-                words = document.words[:read]
-                family = families.distinct_family(words, masks, blank=self._base.blank)
-            elif read in known:
-                family = known[read]
-            else:
-                family = known[read] = fixed_family(options, sample, read)
-            yield MaskedText(document, read, family.sets, family)
 
-    def language_model(self) -> object:
-        """What identifies the language model in a run's record: plain JSON values."""
-        owner = getattr(self.word_losses, "__self__", None)
-        if callable(getattr(owner, "description", None)):
-            return owner.description()  # type: ignore[union-attr]
-        named = self.word_losses if owner is None else type(owner)
-        name = getattr(named, "__qualname__", type(named).__qualname__)
-        return {"kind": "function", "function": f"{getattr(named, '__module__', None)}:{name}"}
-
-    def _drawn(self, documents: Sequence[Document]) -> Iterator[MaskedText]:
-        options = self._options
-        masks = options.masks or DEFAULT_FRESH_MASKS
-        # What no copy can show has no say in which copies there are either.
-        read = [
-            Document(document.words[: self._base.words_read(document)], document.premise)
-            for document in documents
-        ]
-        losses = None if self.word_losses is None else _checked_losses(self.word_losses, read)
-        for index, (document, shown) in enumerate(zip(documents, read, strict=True)):
-            words = len(shown.words)
-            kept = kept_count(words, keep=options.keep, mask_rate=options.mask_rate)
-            seed = text_seed(options.seed, shown.premise, shown.words)
-            if losses is None:
-                sets = families.sampled_sets(words, kept, masks, seed, stream="fresh")
-                family = Family("fresh", words, sets)
-            else:
-                sets = families.weighted_sets(losses[index], kept, masks, seed)
-                family = Family("lm", words, sets)
-            yield MaskedText(document, words, sets, family)
+def function_description(function: Any) -> object:
+    """What identifies a language model's function in a run's record: plain JSON values."""
+    owner = getattr(function, "__self__", None)
+    if callable(getattr(owner, "description", None)):
+        return owner.description()  # type: ignore[union-attr]
+    named = function if owner is None else type(owner)
+    name = getattr(named, "__qualname__", type(named).__qualname__)
+    return {"kind": "function", "function": f"{getattr(named, '__module__', None)}:{name}"}
 
 
 def fixed_family(options: SmoothingOptions, sample: Sample, words: int) -> Family:
@@ -181,9 +148,9 @@ def copies_of(options: SmoothingOptions, words: int) -> tuple[int, int]:
     masks = options.masks or 1
     if options.certificate != "exact":
         return masks + (options.selection_masks or 0), kept
-    if options.sampling != "fixed" or options.family == "sampled":  # however many differ
-        return masks, kept
-    return min(masks, words if options.family == "windows" else math.comb(words, kept)), kept
+    drawn = options.sampling != "fixed"  # however many differ
+    choice = "sampled" if drawn else options.voting_family
+    return families.family_size(words, kept, choice=choice, masks=masks), kept
 
 
 def _checked_losses(
@@ -195,7 +162,7 @@ def _checked_losses(
     try:
         answer = word_losses(documents)
         # Copies: whoever returned them may use their memory again.
-        losses = [np.asarray(one, dtype=np.float64).copy() for one in answer]
+        losses = [np.asarray(row, dtype=np.float64).copy() for row in answer]
     except RanmaskError:
         raise
     except Exception as error:
@@ -205,17 +172,17 @@ def _checked_losses(
             f"word_losses returned {len(losses)} arrays for {len(documents)} documents; expected "
             "one for each"
         )
-    for document, one in zip(documents, losses, strict=True):
-        if one.shape != (len(document.words),):
+    for document, own in zip(documents, losses, strict=True):
+        if own.shape != (len(document.words),):
             raise ClassifierError(
-                f"word_losses returned shape {one.shape} for a text of {len(document.words)} "
+                f"word_losses returned shape {own.shape} for a text of {len(document.words)} "
                 "words; expected one loss a word"
             )
-        usable = np.isfinite(one) & (one >= 0)
+        usable = np.isfinite(own) & (own >= 0)
         if not usable.all():
             place = int(np.flatnonzero(~usable)[0])
             raise ClassifierError(
-                f"word_losses returned {one[place]} for the word {document.words[place]!r}: a loss "
+                f"word_losses returned {own[place]} for the word {document.words[place]!r}: a loss "
                 "is a finite number of at least 0"
             )
     return losses

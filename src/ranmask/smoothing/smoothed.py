@@ -1,11 +1,4 @@
-"""`SmoothedClassifier`: any classifier, made provable by voting over masked copies.
-
-The path of a batch of texts, each arrow one call:
-
-    words -> masks -> scores of the copies -> votes -> certificates -> results
-
-This module knows no model, no tokens and no files.
-"""
+"""`SmoothedClassifier`: any classifier, made provable by voting over masked copies."""
 
 from __future__ import annotations
 
@@ -15,8 +8,8 @@ from typing import Any
 
 from ranmask.certificates.distinct import distinct_radii
 from ranmask.certificates.exact import exact_radii
-from ranmask.certificates.kept import FamilyChoice, Sampling
-from ranmask.certificates.sampled import sampled_radius
+from ranmask.certificates.families import Family, distinct_family
+from ranmask.certificates.sampled import radius_of, sampled_margin
 from ranmask.errors import ClassifierError, ModelError, OptionError
 from ranmask.models.base import BaseClassifier, MaskedCopies, Scores
 from ranmask.models.synonyms import Sample
@@ -26,16 +19,21 @@ from ranmask.options import (
     DEFAULT_ESTIMATION_MASKS,
     DEFAULT_MASKS,
     CertificateKind,
-    Ensemble,
     ModelOptions,
     SmoothingOptions,
-    Threat,
     for_certificate,
     overridden,
 )
 from ranmask.options.fields import check_saved
 from ranmask.results import Certificate, ShownCertificate
-from ranmask.smoothing.masks import MaskedText, MaskSampler, WordLosses
+from ranmask.smoothing.masks import (
+    MaskedText,
+    WordLosses,
+    check_word_losses,
+    drawn_copies,
+    fixed_family,
+    function_description,
+)
 from ranmask.smoothing.voting import ScoredTexts, VotingClassifier, load_base
 from ranmask.words import Document, Hiding, Text, documents
 
@@ -66,24 +64,6 @@ class SmoothedClassifier(VotingClassifier[SmoothingOptions, MaskedText]):
 
     Args:
         base: A function ``list of texts -> scores (texts, classes)``, or a `BaseClassifier`.
-        keep: How many words each copy shows; or ``mask_rate``, the share that it hides.
-        family: Which kept sets vote: ``auto`` (the default), ``all``, ``sampled``, ``windows``; or
-            ``distinct``, each distinct word once, however often it is repeated (``keep=1``, and
-            base classifiers that are blind to order, as for ``threat="edits"``).
-        masks: Largest family (exact, 1,000), or size of the estimation sample (others, 5,000); or
-            how many sets are drawn for each text (``sampling``, 100).
-        selection_masks: Size of the sample that selects the label (not for exact; 1,000).
-        ensemble: ``vote`` (default), ``score`` or ``logit``.
-        certificate: ``exact`` (default), ``ablation``, ``ablation-runner-up``; and, without any
-            guarantee, ``paper``, ``paper-as-printed``, ``paper-estimated-beta``.
-        alpha: Probability of error that ablation may have (0.05); exact has none.
-        seed: Fixes the sampled family, or the random samples.
-        threat: ``substitutions`` (default) or ``edits``, which also inserts and deletes words;
-            for ``keep=1`` and base classifiers that are blind to order only (`WordTable`, or
-            functions with ``hide="drop"``).
-        sampling: ``fixed`` (default), kept sets that depend on the number of words only.  Drawn
-            for each text, and **refused by every certificate**: ``fresh``, uniform; ``lm``, by
-            ``word_losses``, the likelier to hide a word the larger its loss.
         word_losses: For ``sampling="lm"``: the ``word_losses`` of a `MaskedLM`, or any function
             from documents to arrays of one loss a word.
         labels: Names of the classes; the model's own by default, else their numbers.
@@ -97,6 +77,8 @@ class SmoothedClassifier(VotingClassifier[SmoothingOptions, MaskedText]):
             Default: 4 for functions and other classifiers that are not ranmask's own, fewer for
             texts with few copies; 0 for ranmask's own.  0 for functions whose every call is dear:
             ``Certificate.assumes`` then says that nothing was checked.
+        options: The fields of `SmoothingOptions`, by name: ``keep`` or ``mask_rate``, ``family``,
+            ``masks``, ``ensemble``, ``certificate``, ``seed``, ``threat``, ...
 
     >>> def classify(texts):
     ...     return [[("good" in text), not ("good" in text)] for text in texts]
@@ -110,52 +92,27 @@ class SmoothedClassifier(VotingClassifier[SmoothingOptions, MaskedText]):
         self,
         base: BaseClassifier | Callable[[list[Any]], Any],
         *,
-        keep: int | None = None,
-        mask_rate: float | None = None,
-        family: FamilyChoice | None = None,
-        masks: int | None = None,
-        selection_masks: int | None = None,
-        ensemble: Ensemble = "vote",
-        certificate: CertificateKind = "exact",
-        alpha: float | None = None,
-        seed: int = 0,
-        threat: Threat = "substitutions",
-        sampling: Sampling = "fixed",
         word_losses: WordLosses | None = None,
         labels: Sequence[str] | None = None,
         mask_token: str | None = None,
         hide: Hiding | None = None,
         tolerance: float | None = None,
         recheck: int | None = None,
+        **options: Any,
     ) -> None:
-        options = SmoothingOptions(
-            keep=keep,
-            mask_rate=mask_rate,
-            family=family,
-            masks=masks,
-            selection_masks=selection_masks,
-            ensemble=ensemble,
-            certificate=certificate,
-            alpha=alpha,
-            seed=seed,
-            threat=threat,
-            sampling=sampling,
-        )
-        super().__init__(
-            options,
-            base,
-            labels=labels,
-            tolerance=tolerance,
-            recheck=recheck,
-            hide=hide,
-            mask_token=mask_token,
-        )
-        self._sampler = MaskSampler(options, self.base, word_losses)
-        if threat == "edits":
-            self._covered = {"most_words": options.masks or DEFAULT_MASKS}
+        chosen = SmoothingOptions(**options)
+        hiding: dict[str, Any] = {"hide": hide, "mask_token": mask_token}
+        checks: dict[str, Any] = {"tolerance": tolerance, "recheck": recheck}
+        super().__init__(chosen, base, labels=labels, **checks, **hiding)
+        check_word_losses(chosen.sampling, word_losses)
+        self._word_losses = word_losses
+        self._drawn = chosen.sampling != "fixed"  # for good: such copies are never certified
+        edits, distinct = chosen.threat == "edits", chosen.family == "distinct"
+        if edits:
+            self._covered = {"most_words": chosen.masks or DEFAULT_MASKS}
         for wanted, asked, instead in (
-            ("threat='edits'", threat == "edits", "threat='substitutions'"),
-            ("family='distinct'", family == "distinct", "family='auto'"),
+            ("threat='edits'", edits, "threat='substitutions'"),
+            ("family='distinct'", distinct, "family='auto'"),
         ):
             if asked and not self.base.order_free:
                 raise OptionError(
@@ -169,8 +126,6 @@ class SmoothedClassifier(VotingClassifier[SmoothingOptions, MaskedText]):
         cls,
         folder_or_id: str,
         *,
-        keep: int | None = None,
-        mask_rate: float | None = None,
         hide: Hiding | None = None,
         device: str | None = None,
         dtype: str | None = None,
@@ -199,9 +154,11 @@ class SmoothedClassifier(VotingClassifier[SmoothingOptions, MaskedText]):
             check_saved(known.path, saved, SmoothingOptions, ModelOptions)
         if device is not None or dtype is not None or hide is not None:
             saved.pop("tolerance", None)  # it was given for another computation
-        named = {"keep": keep, "mask_rate": mask_rate, "hide": hide}
-        given = {name: value for name, value in named.items() if value is not None}
-        merged = overridden(saved, {**given, **options})
+        named = {"keep", "mask_rate", "hide"}  # where None says nothing
+        given = {**options, "hide": hide}.items()
+        merged = overridden(
+            saved, {key: value for key, value in given if value is not None or key not in named}
+        )
         base = load_base(str(folder_or_id), merged, device=device, dtype=dtype, revision=revision)
         return cls(base, **merged)
 
@@ -219,7 +176,7 @@ class SmoothedClassifier(VotingClassifier[SmoothingOptions, MaskedText]):
         """What determines the results of this classifier, as plain JSON values."""
         described = super().description()
         if self.options.sampling == "lm":
-            described["language_model"] = self._sampler.language_model()
+            described["language_model"] = function_description(self._word_losses)
         return described
 
     def certify(self, texts: Sequence[Text | Document]) -> list[Certificate]:
@@ -236,7 +193,7 @@ class SmoothedClassifier(VotingClassifier[SmoothingOptions, MaskedText]):
             batches = self._scored(self.copies(documents(texts)))
             return list(chain.from_iterable(map(self._exact, batches)))
         estimated = self._estimated(documents(texts))
-        return [one for scored, labels in estimated for one in self._sampled(scored, kind, labels)]
+        return list(chain.from_iterable(self._sampled(*part, kind) for part in estimated))
 
     def certify_showing(
         self, texts: Sequence[Text | Document], copies: int
@@ -274,18 +231,16 @@ class SmoothedClassifier(VotingClassifier[SmoothingOptions, MaskedText]):
         """Several certificates of each text, **each as choosing it alone gives it**.
 
         The certificate of a kind is that of ``with_options(certificate=kind, **options).certify``,
-        with those of ``options`` that mean something to it.  So ``exact``
-        is about the vote that `predict` counts, over its own family and by its own ensemble; the
-        others are about a vote of random copies, and their result says of how many (``ensemble``,
-        ``masks``).  With ``family="sampled"`` and as many ``masks`` the exact family *is* the
-        estimation sample of the others: all then read the same votes, which are counted once.
+        with those of ``options`` that mean something to it.  With ``family="sampled"`` and as many
+        ``masks`` the exact family *is* the estimation sample of the others: all then read the same
+        votes, which are counted once.
         """
         self.check_certifiable()
         chosen = {kind: self.with_options(**for_certificate(kind, options)) for kind in kinds}
         exact, estimating = chosen.get("exact"), [kind for kind in chosen if kind != "exact"]
         if not estimating:
             proved = exact.certify(texts) if exact else []
-            return [{"exact": one} for one in proved] if exact else [{} for _ in texts]
+            return [{"exact": result} for result in proved] if exact else [{} for _ in texts]
         read = documents(texts)
         sample = chosen[estimating[0]]  # they differ in nothing but how they read it
         masked = list(exact.copies(read)) if exact else []
@@ -295,7 +250,7 @@ class SmoothedClassifier(VotingClassifier[SmoothingOptions, MaskedText]):
         proved_apart = chain.from_iterable(proofs)
         results: list[dict[CertificateKind, Certificate]] = []
         for scored, labels in sample._estimated(read):
-            found = {kind: list(sample._sampled(scored, kind, labels)) for kind in estimating}
+            found = {kind: list(sample._sampled(scored, labels, kind)) for kind in estimating}
             for place, text in enumerate(scored.texts):
                 row: dict[CertificateKind, Certificate] = {
                     kind: found[kind][place] for kind in estimating
@@ -313,17 +268,29 @@ class SmoothedClassifier(VotingClassifier[SmoothingOptions, MaskedText]):
     ) -> Iterator[MaskedText]:
         """The copies whose scores decide the label, for each document; or those of a sample.
 
-        With ``sampling="fixed"`` the kept sets are the same for all documents of one length (and
-        one premise); otherwise, and with ``family="distinct"``, they are those of this document,
-        every time that it is asked for.
+        The same every time; with a fixed family, of the same positions for all texts of a length.
         """
-        return self._sampler.texts(documents, sample)
+        options = self.options
+        if self._drawn:
+            yield from drawn_copies(options, self.base, documents, self._word_losses)
+            return
+        known: dict[int, Family] = {}
+        once = sample == "vote" and options.family == "distinct"
+        for document in documents:
+            read = self.base.words_read(document)
+            if once:
+                masks, words = options.masks or DEFAULT_MASKS, document.words[:read]
+                family = distinct_family(words, masks, blank=self.base.blank)
+            elif read in known:
+                family = known[read]
+            else:
+                family = known[read] = fixed_family(options, sample, read)
+            yield MaskedText(document, read, family.sets, family)
 
     def score(self, copies: Sequence[MaskedCopies]) -> list[Scores]:
         """The base classifier's scores of every copy of each text; a few are computed twice.
 
-        Raises `ClassifierError`, with the index of the text where it is known, if the base
-        classifier fails, or gives a copy another answer when it is asked again (``recheck``).
+        Raises `ClassifierError`, with the text's index where it is known, if it fails or disagrees.
         """
         scores = self.base.score(copies)
         return self._asked_again(copies, scores) if self._recheck.copies else scores
@@ -348,20 +315,14 @@ class SmoothedClassifier(VotingClassifier[SmoothingOptions, MaskedText]):
         return self._certificates(scored, "exact", labels, radii, threat=threat)
 
     def _sampled(
-        self, scored: ScoredTexts[MaskedText], kind: CertificateKind, labels: Sequence[int]
+        self, scored: ScoredTexts[MaskedText], labels: Sequence[int], kind: CertificateKind
     ) -> Iterator[Certificate]:
         alpha, seed = self.options.alpha or DEFAULT_ALPHA, self.options.seed
-        radii = (
-            sampled_radius(
-                kind,
-                scored.votes.part(place, place + 1),
-                text.family,
-                label,
-                alpha=alpha,
-                seed=seed,
-            )
-            for place, (text, label) in enumerate(zip(scored.texts, labels, strict=True))
-        )
+        radii = []
+        for place, (text, label) in enumerate(zip(scored.texts, labels, strict=True)):
+            votes = scored.votes.part(place, place + 1)
+            margin = sampled_margin(kind, votes, text.family, label, alpha=alpha, seed=seed)
+            radii.append(radius_of(kind, text.family.words, margin))
         threat = self.options.threat
         return self._certificates(scored, kind, labels, radii, threat=threat, alpha=alpha)
 
@@ -375,4 +336,4 @@ class SmoothedClassifier(VotingClassifier[SmoothingOptions, MaskedText]):
         return overridden(self.options.to_dict(), given)
 
     def _settings(self) -> dict[str, Any]:
-        return {**super()._settings(), "word_losses": self._sampler.word_losses}
+        return {**super()._settings(), "word_losses": self._word_losses}

@@ -102,7 +102,7 @@ def blend_folders(parts: Sequence[str], output: Path) -> SmoothedClassifier:
     folders = _free_of(output, parts)
     loaded = [SmoothedClassifier.from_pretrained(str(folder)) for folder in folders]
     first = loaded[0].options
-    blend = Blend([one.base for one in loaded])
+    blend = Blend([part.base for part in loaded])
     # Where a part is not blind to order, a word cannot count once: what is said of it differs.
     once = first.family == "distinct" and blend.order_free
     blended = SmoothedClassifier(
@@ -216,13 +216,10 @@ def _import(name: str) -> Any:
         module = importlib.import_module(module_name)
         return getattr(module, attribute)
     except ImportError as error:
-        raise ModelError(
-            f"cannot import {module_name!r} for the model {name!r}: {error}"
-        ) from error
+        problem = f"cannot import {module_name!r} for the model {name!r}: {error}"
+        raise ModelError(problem) from error
     except AttributeError as error:
         raise ModelError(f"module {module_name!r} has no {attribute!r}") from error
     except Exception as error:  # whatever the module does when it is imported
-        raise ModelError(
-            f"importing {module_name!r} for the model {name!r} raised {type(error).__name__}: "
-            f"{error}"
-        ) from error
+        problem = f"importing {module_name!r} for the model {name!r} raised {type(error).__name__}"
+        raise ModelError(f"{problem}: {error}") from error

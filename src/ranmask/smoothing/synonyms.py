@@ -18,11 +18,8 @@ from ranmask.models import model_config
 from ranmask.models.base import BaseClassifier, DrawnCopies, Scores
 from ranmask.models.synonyms import Sample, SynonymSets
 from ranmask.options import (
-    DEFAULT_ALPHA,
-    DEFAULT_SELECTION_MASKS,
     SAFER,
     SYNONYMS,
-    Ensemble,
     ModelOptions,
     SynonymOptions,
 )
@@ -38,8 +35,7 @@ class SynonymSmoothedClassifier(VotingClassifier[SynonymOptions, DrawnCopies]):
     Guarantee, with probability at least ``1 - alpha`` over the random copies that it is estimated
     from: the most likely label of a random copy stays the same when at most ``radius`` words are
     replaced, each by a word that the table of ``synonyms`` lists for it.  **Nothing is said of any
-    other word.**  ``Certificate.assumes`` lists what it rests on; `ranmask.certificates.safer`
-    proves it.
+    other word.**  ``Certificate.assumes`` lists what it rests on.
 
     Use:
 
@@ -51,16 +47,11 @@ class SynonymSmoothedClassifier(VotingClassifier[SynonymOptions, DrawnCopies]):
     Args:
         base: A function ``list of texts -> scores (texts, classes)``, or a `BaseClassifier`.
         synonyms: Which words may take a word's place.
-        masks: How many random copies `predict` draws of a text (100), and how many a certificate
-            is estimated from (5,000).
-        selection_masks: How many copies select the label that is certified (1,000).
-        ensemble: ``vote`` (default); ``score`` or ``logit``, which are never certified.
-        alpha: Probability of error of a certificate.
-        seed: Fixes the copies of every text.
         labels: Names of the classes; the model's own by default, else their numbers.
         tolerance: How far the difference of two outputs for one copy may move between
             computations.  Default: 0 for functions, measured for models.
         recheck: How many copies are scored a second time, as in `SmoothedClassifier`.
+        options: The fields of `SynonymOptions`, by name: ``masks``, ``ensemble``, ``seed``, ...
 
     >>> def classify(texts):
     ...     return [[("good" in text), not ("good" in text)] for text in texts]
@@ -78,22 +69,18 @@ class SynonymSmoothedClassifier(VotingClassifier[SynonymOptions, DrawnCopies]):
         base: BaseClassifier | Callable[[list[Any]], Any],
         synonyms: SynonymSets,
         *,
-        masks: int | None = None,
-        selection_masks: int | None = None,
-        ensemble: Ensemble = "vote",
-        alpha: float = DEFAULT_ALPHA,
-        seed: int = 0,
         labels: Sequence[str] | None = None,
         tolerance: float | None = None,
         recheck: int | None = None,
+        **options: Any,
     ) -> None:
         if not isinstance(synonyms, SynonymSets):
             raise OptionError(
                 f"synonyms must be SynonymSets, not a {type(synonyms).__name__}: build them with "
                 "SynonymSets(table), where table gives each word its synonyms"
             )
-        options = SynonymOptions(masks, selection_masks, ensemble, alpha, seed)
-        super().__init__(options, base, labels=labels, tolerance=tolerance, recheck=recheck)
+        chosen = SynonymOptions(**options)
+        super().__init__(chosen, base, labels=labels, tolerance=tolerance, recheck=recheck)
         self.synonyms = synonyms
         self._covered = {"table": synonyms.name}
 
@@ -173,17 +160,13 @@ class SynonymSmoothedClassifier(VotingClassifier[SynonymOptions, DrawnCopies]):
         self, documents: Sequence[Document], sample: Sample = "vote"
     ) -> Iterator[DrawnCopies]:
         """The copies that decide the label, for each document; or those of a sample."""
-        options = self.options
-        sizes: dict[Sample, int] = {
-            "vote": options.voting_masks,
-            "selection": options.selection_masks or DEFAULT_SELECTION_MASKS,
-            "estimation": options.estimation_masks,
-        }
+        name = "masks" if sample == "vote" else f"{sample}_masks"
+        size = self.options.resolved()[name]
         for document in documents:
             # What no copy can show has no say in which copies there are either.
             read = self.base.words_read(document)
             shown = Document(document.words[:read], document.premise)
-            drawn = self.synonyms.draw(shown, sizes[sample], options.seed, sample)
+            drawn = self.synonyms.draw(shown, size, self.options.seed, sample)
             yield replace(drawn, document=document)
 
     def score(self, copies: Sequence[DrawnCopies]) -> list[Scores]:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Siz
 from dataclasses import dataclass
 from itertools import islice, repeat
 from types import MappingProxyType
-from typing import Any, ClassVar, Generic, Self, TypeVar, cast
+from typing import Any, ClassVar, Generic, Self, TypeVar
 
 import numpy as np
 
@@ -71,7 +71,12 @@ class VotingClassifier(ABC, Generic[_Options, _Copies]):
         mask_token: str | None = None,
     ) -> None:
         self.options: _Options = options
-        self.base = wrapped = _as_base(base, hide, mask_token)
+        if isinstance(base, str):
+            raise OptionError(f"{base!r} is no classifier: load a model with from_pretrained")
+        wrapped = base if isinstance(base, BaseClassifier) else FunctionClassifier(base)
+        if hide or mask_token:
+            wrapped = wrapped.configured(hide=hide, mask_token=mask_token)
+        self.base = wrapped
         if tolerance is not None and not (
             isinstance(tolerance, int | float) and 0 <= tolerance < float("inf")
         ):
@@ -126,11 +131,8 @@ class VotingClassifier(ABC, Generic[_Options, _Copies]):
         """
         settings = self._settings()
         settings |= {name: given.pop(name) for name in settings.keys() & given.keys()}
-        build: Any = type(self)
-        rebuilt: Self = build(
-            self.base if base is None else base, **settings, **self._overridden(given)
-        )
-        return rebuilt
+        build: Callable[..., Self] = type(self)
+        return build(base or self.base, **settings, **self._overridden(given))
 
     def save_pretrained(self, folder: str) -> None:
         """Save the model and how it is smoothed; `from_pretrained` loads them again."""
@@ -150,6 +152,10 @@ class VotingClassifier(ABC, Generic[_Options, _Copies]):
             for scored in self.scored(texts)
             for fields in self.answers(scored, scored.votes.winners.tolist())
         ]
+
+    @abstractmethod
+    def certify(self, texts: Sequence[Text | Document]) -> list[Certificate]:
+        """The label of each text, and how many of its words can be changed without changing it."""
 
     @abstractmethod
     def copies(self, documents: Sequence[Document], sample: Sample = "vote") -> Iterable[_Copies]:
@@ -208,8 +214,8 @@ class VotingClassifier(ABC, Generic[_Options, _Copies]):
 
     def _settings(self) -> dict[str, Any]:
         """What this classifier was built with besides its options."""
-        given = {"tolerance": self.given_tolerance, "recheck": self.recheck}
-        return {"labels": self.labels, **given}
+        labels, tolerance = self.labels, self.given_tolerance
+        return {"labels": labels, "tolerance": tolerance, "recheck": self.recheck}
 
     def _scored(self, copies: Iterable[_Copies]) -> Iterator[ScoredTexts[_Copies]]:
         before = 0
@@ -287,26 +293,20 @@ def load_base(folder: str, options: dict[str, Any], **computed: str | None) -> B
     return pretrained.load(folder, hide=hide, mask_token=mask_token, **computed)
 
 
-def batched_by_size(items: Iterable[_Sized], most: int) -> Iterator[list[_Sized]]:
+def batched_by_size(
+    items: Iterable[_Sized], most: int, size: Callable[[_Sized], int] = len
+) -> Iterator[list[_Sized]]:
     """Items in their order, in batches whose sizes add up to ``most`` or just above."""
     batch: list[_Sized] = []
-    size = 0
+    total = 0
     for item in items:
         batch.append(item)
-        size += len(item)
-        if size >= most:
+        total += size(item)
+        if total >= most:
             yield batch
-            batch, size = [], 0
+            batch, total = [], 0
     if batch:
         yield batch
-
-
-def _as_base(base: object, hide: Hiding | None, mask_token: str | None) -> BaseClassifier:
-    if isinstance(base, str):
-        raise OptionError(f"{base!r} is no classifier: load a model with from_pretrained")
-    if not isinstance(base, BaseClassifier):
-        base = FunctionClassifier(cast("Callable[[list[Any]], Any]", base))  # checked there
-    return base.configured(hide=hide, mask_token=mask_token) if hide or mask_token else base
 
 
 def _checked_labels(
@@ -314,11 +314,8 @@ def _checked_labels(
 ) -> tuple[str, ...] | None:
     if labels is None:
         return default
-    if (
-        isinstance(labels, str)
-        or not isinstance(labels, Sequence)
-        or not all(isinstance(label, str) for label in labels)
-    ):
+    listed = isinstance(labels, Sequence) and not isinstance(labels, str)
+    if not listed or not all(isinstance(label, str) for label in labels):
         raise OptionError(f"labels must be a list of names, not {labels!r}")
     if len(set(labels)) != len(labels) or len(labels) < 2:
         raise OptionError(f"labels must be at least two different names, not {list(labels)!r}")

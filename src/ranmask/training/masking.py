@@ -10,14 +10,14 @@ import math
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from ranmask.certificates import families
-from ranmask.certificates.exact import sets_met
 from ranmask.certificates.families import KeptSets
-from ranmask.certificates.kept import FamilyChoice, Retention, ramped_count
+from ranmask.certificates.kept import FamilyChoice, Retention, ramped_count, sets_met
 from ranmask.models.encoding import Ids
 
 # Streams of their own: the order of rows and the masks of a phase have 2 * phase and the next.
@@ -114,8 +114,7 @@ class MaskingPlan:
         return int(_bits(self.seed, stream + self.phase, turn.epoch, turn.row).random_raw() >> 1)
 
 
-@dataclass(frozen=True, eq=False)
-class HiddenTokens:
+class HiddenTokens(NamedTuple):
     """A row of tokens as it is shown; at ``places``, which rise, ``targets`` are to be found."""
 
     shown: Ids

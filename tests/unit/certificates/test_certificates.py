@@ -6,20 +6,16 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from ranmask.certificates.ablation import (
-    ablation_radius,
+from ranmask.certificates.exact import exact_radius
+from ranmask.certificates.families import all_sets, family
+from ranmask.certificates.kept import sets_met
+from ranmask.certificates.paper import estimated_beta, risk_probability
+from ranmask.certificates.sampled import (
     delta,
     lower_bound,
-    runner_up_radius,
+    margin_from_counts,
+    radius_of,
     upper_bound,
-)
-from ranmask.certificates.exact import exact_radius, sets_met
-from ranmask.certificates.families import all_sets, family
-from ranmask.certificates.paper import (
-    estimated_beta,
-    paper_radius,
-    printed_radius,
-    risk_probability,
 )
 from ranmask.certificates.votes import vote_differences
 from ranmask.errors import OptionError
@@ -27,6 +23,11 @@ from ranmask.errors import OptionError
 
 def certain(votes):
     return np.zeros(len(votes), dtype=bool)
+
+
+def sampled_radius(kind, counts, samples, words, kept, **options):
+    margin = margin_from_counts(kind, counts, 0, samples, words, kept, **options)
+    return radius_of(kind, words, margin)
 
 
 def unanimous(words, kept, *, masks=200_000):
@@ -216,9 +217,9 @@ class TestCounterexample:
         """At n' = 100,000 samples the bounds settle on the limits: 3, printed 4, sound 2."""
         samples = 100_000
         votes = round(self.share(12, 0) * samples)
-        assert paper_radius(votes, samples, 43, 4).words == 3
-        assert printed_radius(votes, samples, 43, 4).words == 4
-        assert ablation_radius(votes, samples, 43, 4).words == 2
+        assert sampled_radius("paper", [votes], samples, 43, 4).words == 3
+        assert sampled_radius("paper-as-printed", [votes], samples, 43, 4).words == 4
+        assert sampled_radius("ablation", [votes], samples, 43, 4).words == 2
 
     def test_exact_over_all_sets(self):
         """All 123,410 kept sets: a proof of 2 words, and three words that break it."""
@@ -239,22 +240,22 @@ class TestAblation:
                 kept = kept_count(words, mask_rate=rate)
                 assert 2 * kept >= words
                 for radius in (
-                    ablation_radius(10**6, 10**6, words, kept),
-                    paper_radius(10**6, 10**6, words, kept),
-                    runner_up_radius([10**6, 0], 0, 10**6, words, kept),
+                    sampled_radius("ablation", [10**6], 10**6, words, kept),
+                    sampled_radius("paper", [10**6], 10**6, words, kept),
+                    sampled_radius("ablation-runner-up", [10**6, 0], 10**6, words, kept),
                 ):
                     assert radius.words == 0
 
     def test_not_certified_even_unchanged(self):
-        assert ablation_radius(500, 1000, 20, 2).words is None
-        assert paper_radius(500, 1000, 20, 2).words is None
-        assert printed_radius(500, 1000, 20, 2).words is None
-        assert runner_up_radius([500, 490, 10], 0, 1000, 20, 2).words is None
+        assert sampled_radius("ablation", [500], 1000, 20, 2).words is None
+        assert sampled_radius("paper", [500], 1000, 20, 2).words is None
+        assert sampled_radius("paper-as-printed", [500], 1000, 20, 2).words is None
+        assert sampled_radius("ablation-runner-up", [500, 490, 10], 1000, 20, 2).words is None
 
     def test_runner_up_form_certifies_without_a_majority(self):
         counts = [2200, 900, 950, 950]
-        assert ablation_radius(counts[0], 5000, 40, 1).words is None
-        assert runner_up_radius(counts, 0, 5000, 40, 1).words >= 3
+        assert sampled_radius("ablation", [counts[0]], 5000, 40, 1).words is None
+        assert sampled_radius("ablation-runner-up", counts, 5000, 40, 1).words >= 3
 
     def test_runner_up_form_splits_alpha_over_all_its_bounds(self):
         counts, samples, words, kept = [640, 200, 160], 1000, 40, 1
@@ -265,12 +266,12 @@ class TestAblation:
             return max(d for d in range(words) if low - high > 2 * delta(words, kept, d))
 
         assert radius_at(0.9) > radius_at(0.9 / 3)  # so that the split shows
-        answer = runner_up_radius(counts, 0, samples, words, kept, alpha=0.9)
+        answer = sampled_radius("ablation-runner-up", counts, samples, words, kept, alpha=0.9)
         assert answer.words == radius_at(0.9 / 3)
 
     def test_radius_is_the_last_that_passes(self):
         low = Fraction(lower_bound(4900, 5000, 0.05))
-        radius = ablation_radius(4900, 5000, 43, 4).words
+        radius = sampled_radius("ablation", [4900], 5000, 43, 4).words
         assert low - delta(43, 4, radius) > Fraction(1, 2)
         assert low - delta(43, 4, radius + 1) <= Fraction(1, 2)
 
@@ -278,8 +279,8 @@ class TestAblation:
 class TestPaper:
     def test_printed_is_one_more(self):
         for votes in (600, 800, 950, 1000):
-            last = paper_radius(votes, 1000, 43, 4).words
-            assert printed_radius(votes, 1000, 43, 4).words == last + 1
+            last = sampled_radius("paper", [votes], 1000, 43, 4).words
+            assert sampled_radius("paper-as-printed", [votes], 1000, 43, 4).words == last + 1
 
     def test_algorithm_1_averages_votes_of_sets_that_meet_the_positions(self):
         sets = family(10, 2).sets
@@ -294,7 +295,7 @@ class TestPaper:
         def none_left(changed):
             return Fraction(0)
 
-        assert paper_radius(900, 1000, 20, 2, beta=none_left).words == 20
+        assert sampled_radius("paper", [900], 1000, 20, 2, beta=none_left).words == 20
 
     def test_risk_probability(self):
         # 20 words, 6 masked, 2 perturbed: both survive with C(18, 6) / C(20, 6).

@@ -7,11 +7,10 @@ import numpy as np
 import pytest
 
 from ranmask.certificates import coverage, margins
-from ranmask.certificates.ablation import delta, lower_bound
 from ranmask.certificates.exact import exact_radii
 from ranmask.certificates.families import Family, family
 from ranmask.certificates.margins import BEYOND, exact_margins, sampled_margins
-from ranmask.certificates.sampled import sampled_radius
+from ranmask.certificates.sampled import delta, lower_bound, radius_of, sampled_margin
 from ranmask.certificates.votes import Votes, count_votes
 from ranmask.errors import OptionError
 
@@ -89,7 +88,7 @@ def test_where_the_search_gives_up_the_curve_is_a_lower_bound_and_says_so(
     true = exact_margins(said, family_, radius)
 
     def gives_up(self, positions, target):
-        return coverage.Answer(None, proved=False)
+        raise coverage.OutOfWorkError
 
     monkeypatch.setattr(margins.Coverage, "search", gives_up)
     bounded = exact_margins(said, family_, radius)
@@ -106,7 +105,8 @@ def test_a_sampled_curve_crosses_zero_right_after_its_radius(kind, lean):
     words = 20
     family_ = family(words, 3, choice="sampled", masks=400)
     said = votes_of(400, 3, 7, lean=lean, tolerance=0.01)
-    radius = sampled_radius(kind, said, family_, 0, alpha=0.05, seed=3).words
+    margin = sampled_margin(kind, said, family_, 0, alpha=0.05, seed=3)
+    radius = radius_of(kind, words, margin).words
     curve = sampled_margins(kind, said, family_, 0, radius, alpha=0.05, seed=3)
     last = last_positive(curve)
     if kind == "paper-as-printed" and last is not None:

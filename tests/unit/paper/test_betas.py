@@ -8,8 +8,12 @@ import pytest
 
 from ranmask import DataError, OptionError, SmoothedClassifier
 from ranmask.certificates.families import sampled_sets
-from ranmask.certificates.overlaps import Overlaps, random_positions
-from ranmask.certificates.paper import average_share, estimated_beta
+from ranmask.certificates.paper import (
+    Overlaps,
+    average_share,
+    estimated_beta,
+    random_positions,
+)
 from ranmask.models.testing import hashing_classifier, keyword_classifier
 from ranmask.paper.betas import BetaEstimator
 from ranmask.results import BetaEstimate

@@ -20,7 +20,7 @@ from ranmask import (
     load_default,
 )
 from ranmask.attacks.api import as_victim
-from ranmask.attacks.victims import Question, SynonymVictim
+from ranmask.attacks.victims import Question, SmoothedVictim
 from ranmask.certificates.safer import _moves, synonym_radius
 from ranmask.certificates.votes import count_votes
 from ranmask.models import pretrained
@@ -310,7 +310,7 @@ class TestVictim:
         for ensemble in ("vote", "score"):
             one = smoothed(hashing_classifier, masks=40, ensemble=ensemble)
             victim = as_victim(one)
-            assert isinstance(victim, SynonymVictim)
+            assert isinstance(victim, SmoothedVictim)
             answers = victim.answer([asked(0, text, text) for text in TEXTS])
             expected = one.predict(TEXTS)
             assert answers.labels.tolist() == [result.label_id for result in expected]

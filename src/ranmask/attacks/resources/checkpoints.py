@@ -17,13 +17,12 @@ from ranmask.errors import ModelError
 from ranmask.models import hub, identity
 from ranmask.models.batching import Batch, batches
 from ranmask.models.encoding import TokenRows
-from ranmask.models.row_format import RowFormat
-from ranmask.models.splitting import split_one_way
+from ranmask.models.tokenizing import RowFormat, split_one_way
 
 LONGEST = 512
 """Longest row, whatever the model takes: what attacks read is sentences."""
 
-_CPU_LEAST_ROWS, _GPU_LEAST_ROWS = 32, 2048
+_LEAST_ROWS = (32, 2048)  # of a batch, on a CPU and on a GPU
 
 
 class Checkpoint:
@@ -56,7 +55,6 @@ class Checkpoint:
         takes = RowFormat.of(model, tokenizer)
         self.longest = min(LONGEST, takes.longest, longest or LONGEST)
         self._pad_id = takes.pad_id
-        self._on_cpu = model.device.type == "cpu"
         self._reads_types = takes.types
 
     @classmethod
@@ -65,7 +63,12 @@ class Checkpoint:
 
         Refused where the file lacks weights that are used: they would be drawn at random.
         """
-        source = _existing(folder_or_id)
+        source = str(folder_or_id)
+        if source.startswith("~"):
+            source = str(Path(source).expanduser())
+        hub.check_folder(source)  # a folder that is not there must not be looked up on the hub
+        if isinstance(folder_or_id, Path) and not Path(source).is_dir():
+            raise ModelError(f"there is no model folder {source!r}")
         model, tokenizer, missing = hub.load_pretrained(cls.loader, source)
         if missing := list(filter(cls.needs, missing)):
             raise ModelError(
@@ -92,10 +95,15 @@ class Checkpoint:
         """
         if not texts:
             return []
-        encoded = self.tokenizer(
-            list(texts), truncation=True, max_length=self.longest, verbose=False
-        )
-        return [_row(ids or [self._pad_id]) for ids in encoded["input_ids"]]
+        longest = self.longest
+        encoded = self.tokenizer(list(texts), truncation=True, max_length=longest, verbose=False)
+        rows = []
+        for row in encoded["input_ids"]:
+            ids = np.array([row or [self._pad_id]], dtype=np.int64)
+            size = ids.shape[1]
+            positions = np.arange(size, dtype=np.int64)[None]
+            rows.append(TokenRows(ids, positions, np.array([size]), size, 0))
+        return rows
 
     def outputs(self, rows: Sequence[TokenRows]) -> Iterator[tuple[Batch, Any]]:
         """What the model says of rows, in batches, shortest first."""
@@ -103,9 +111,9 @@ class Checkpoint:
 
         if not rows:
             return
-        tokens = self.batch_tokens[0 if self._on_cpu else 1]
-        least_rows = _CPU_LEAST_ROWS if self._on_cpu else _GPU_LEAST_ROWS
-        for batch in batches(rows, tokens=tokens, least_rows=least_rows, pad_id=self._pad_id):
+        gpu = self.model.device.type != "cpu"
+        sizes = {"tokens": self.batch_tokens[gpu], "least_rows": _LEAST_ROWS[gpu]}
+        for batch in batches(rows, **sizes, pad_id=self._pad_id):
             with torch.inference_mode():
                 output = self.model(**batch.inputs(self._reads_types, self.model.device))
             yield batch, output
@@ -124,23 +132,3 @@ class Checkpoint:
     @cached_property
     def _digest(self) -> str:
         return identity.digest(self.model, self.tokenizer)
-
-
-def _existing(folder_or_id: str | Path) -> str:
-    """The name, once it is clear that it is no path to a folder that is not there.
-
-    Such a path must not be looked up on the hub by its name.
-    """
-    name = str(folder_or_id)
-    if name.startswith("~"):
-        name = str(Path(name).expanduser())
-    hub.check_folder(name)
-    if isinstance(folder_or_id, Path) and not Path(name).is_dir():
-        raise ModelError(f"there is no model folder {name!r}")
-    return name
-
-
-def _row(ids: Sequence[int]) -> TokenRows:
-    size = len(ids)
-    positions = np.arange(size, dtype=np.int64)[None]
-    return TokenRows(np.array([ids], dtype=np.int64), positions, np.array([size]), size, 0)

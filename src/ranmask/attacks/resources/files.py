@@ -69,15 +69,12 @@ def nltk_file(file: str, folder: str | Path | None = None) -> Path:
 
     It is looked for in ``folder``; else in the folders that the variable NLTK_DATA lists; else in
     ``nltk`` of ranmask's data folder, then in ``~/nltk_data``, where NLTK's downloader puts it.
-    NLTK's own search path is global to the process, so it is neither used nor changed.
     """
     data = data_folder()
-    if folder is not None:
-        named: list[str | Path] = [folder]
-    elif listed := [part for part in os.environ.get("NLTK_DATA", "").split(os.pathsep) if part]:
-        named = list(listed)  # someone said where: other data is never taken instead
-    else:
-        named = [*([] if data is None else [data / "nltk"]), "~/nltk_data"]
+    listed = list(filter(None, os.environ.get("NLTK_DATA", "").split(os.pathsep)))
+    usual = [*([] if data is None else [data / "nltk"]), Path("~/nltk_data")]
+    # Where someone said where, other data is never taken instead.
+    named = [folder] if folder is not None else listed or usual
     places = [Path(place).expanduser() for place in named]
     for place in places:
         if (place / file).is_file():

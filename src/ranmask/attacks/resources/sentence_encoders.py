@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from functools import cached_property
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -124,26 +123,19 @@ class UniversalSentenceEncoder:
         """One unit row for each sentence; each distinct sentence is computed once."""
         distinct = {sentence: row for row, sentence in enumerate(dict.fromkeys(sentences))}
         asked = list(distinct) or [""]  # even of no sentence at all, the rows have a width
-        parts = [
-            self._vectors(asked[start : start + _SENTENCES])
-            for start in range(0, len(asked), _SENTENCES)
-        ]
-        rows = np.array([distinct[sentence] for sentence in sentences], dtype=np.intp)
-        return np.concatenate(parts)[rows]
+        starts = range(0, len(asked), _SENTENCES)
+        parts = [self._vectors(asked[start : start + _SENTENCES]) for start in starts]
+        return np.concatenate(parts)[[distinct[sentence] for sentence in sentences] or slice(0)]
 
     def description(self) -> dict[str, Any]:
         """What a result records."""
+        variables = sorted((self._folder / "variables").glob("*"))
         return {
             "kind": "sentence-encoder",
             "name": "universal-sentence-encoder",
             "source": str(self._folder),
-            "sha256": self._digest,
+            "sha256": files_digest([self._folder / SAVED_MODEL, *variables]),
         }
-
-    @cached_property
-    def _digest(self) -> str:
-        variables = sorted((self._folder / "variables").glob("*"))
-        return files_digest([self._folder / SAVED_MODEL, *variables])
 
     def _vectors(self, sentences: list[str]) -> npt.NDArray[np.float32]:
         given: Any

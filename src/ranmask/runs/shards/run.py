@@ -8,8 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from ranmask.data.rows import Row
-from ranmask.data.sources import RowSource
+from ranmask.data.rows import Row, RowSource
 from ranmask.errors import ClassifierError, OptionError
 from ranmask.runs.shards.bad_rows import Isolation
 from ranmask.runs.shards.folder import ShardFolder

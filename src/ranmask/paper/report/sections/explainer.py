@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from ranmask.certificates.ablation import delta
-from ranmask.certificates.exact import sets_met
+from ranmask.certificates.kept import sets_met
+from ranmask.certificates.sampled import delta
 from ranmask.paper.report.blocks import Copy, Example, Prose, Section, Share, prose, text
 from ranmask.paper.report.counting import finished
 from ranmask.paper.report.sections import faults

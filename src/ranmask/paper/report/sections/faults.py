@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fractions import Fraction
 
-from ranmask.certificates.ablation import delta
+from ranmask.certificates.sampled import delta
 from ranmask.paper.report.blocks import Block, text
 from ranmask.paper.report.tables import Cell, Table, share, table
 
