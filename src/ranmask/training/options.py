@@ -24,6 +24,9 @@ _LARGE, _LARGE_RATE, _SMALL_RATE = 50_000_000, 5e-5, 2e-4  # parameters; learnin
 _LARGEST_BATCH, _STEPS_AN_EPOCH = 512, 32  # of a word table; few texts make smaller batches
 _WORDS_A_TARGET, _LARGEST_TARGET = 8, 8  # of a word table, by its median text
 
+MARGIN_WIDTH = 0.1
+"""Width of the margin loss's hinge, in scores."""
+
 WHOLE_TEXTS: dict[str, Any] = {"mask_rate": 0.0, "hide": "mask", "ensemble": "score"}
 """Options of training that hides no word: one copy shows all of a text, and decides alone."""
 
@@ -261,6 +264,9 @@ class WordTableOptions(Checked, kind="words", group="Training"):
         unset=_by_target("accuracy_weight"),
         least=0,
         group=VOTES,
+    )
+    whole_weight: float = option(
+        "Words that a whole-text model weighs, which votes too.", 0.0, least=0, group=VOTES
     )
     class_weights: ClassWeights = _CLASS_WEIGHTS("balanced")
     buckets: int = option("Rows of the table.", 1 << 18, least=1, group=_SIZES)
