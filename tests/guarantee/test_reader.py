@@ -216,6 +216,8 @@ def test_the_tree_costs_what_an_exhaustive_search_finds(data: st.DataObject) -> 
     for node, held in enumerate(nodes):
         if not held:
             said[0, node] = 0
+    if levels[0] == 1:  # of the whole text the named class counts, in full
+        said[0, 0] = np.eye(classes)[said[0, 0].argmax()]
     votes = count_votes(scores, "score", "scores", 0).beside(
         read_scores(said, weights, repeatable=True)
     )
@@ -313,10 +315,12 @@ def test_radius_0_needs_a_reader_that_says_the_same_again() -> None:
     assert proved(reads, 4) == ("1", None)  # the reader decides, and may say something else
     assert proved(sure, 4) == ("1", 0)
     assert proved(sure, 3) == ("0", None)  # a tie
-    moves = FunctionReader(reads, repeatable=True)
-    moves.tolerance = 0.2
-    assert proved(moves, 4) == ("1", None)  # 4 - 3 is less than what two scores may move
-    assert proved(moves, 6) == ("1", 0)
+    moves = FunctionReader(lambda texts: [[0.4, 0.6] for _ in texts], repeatable=True)
+    moves.tolerance = 0.05
+    assert proved(moves, 4) == ("1", 0)
+    moves.tolerance = 0.1
+    assert proved(moves, 4) == ("1", None)  # 0.6 - 0.4 is no more than two scores may move
+    assert proved(moves, 1) == ("0", 0)  # and here its vote does not matter
 
 
 def test_segments_need_a_reader_that_is_repeatable_and_answers() -> None:
@@ -343,4 +347,5 @@ def test_weights_are_rounded_once() -> None:
     rows = checked_scores([[0.3, 0.7]], 1, 2)[None]
     readings = read_scores(rows, (1 / 3,))
     assert readings.bounds.tolist() == [round(SCALE / 3)]
+    assert readings.points.tolist() == [[[0, round(SCALE / 3)]]]  # a vote, counted in full
     assert abs(readings.differences(np.array([0]))).max() <= readings.reserve

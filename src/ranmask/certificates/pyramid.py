@@ -9,7 +9,7 @@ Assumptions.  Those of `exact` for the copies; and that a segment whose words di
 as before, up to its slack.  Of whole texts nothing is assumed, but for ``radius == 0``.
 
 Proof (docs/certificates.md, "A reader beside the copies").  Whoever changes a word owns the whole
-text, whose ``B (q_label - q_rival)`` is then ``-B`` at worst: so the label must lead by more than
+text, whose vote of weight ``B`` is then for the rival at worst: so the label must lead by more than
 ``B`` without it.  Each segment that holds a changed word falls to minus its weight.  Segments are
 nested, so the nodes that changed positions meet form a tree.  The dearest ``d`` positions of a node
 are those of its children, merged by falling cost, with the node's own cost added to the first: as
@@ -148,12 +148,10 @@ def _proved_unchanged(votes: Votes) -> npt.NDArray[np.bool_]:
     """Which texts get the same label again, as the only winner, if not a word is changed."""
     readings = votes.readings
     assert readings is not None
-    if not readings.repeatable:
-        return np.zeros(len(votes.copies), dtype=bool)
     labels = votes.winners
     margins = np.add.reduceat(votes.differences(labels), votes.starts, axis=1)
     margins = margins + readings.differences(labels).sum(axis=2)
-    sure: npt.NDArray[np.bool_] = (margins > 0).all(axis=0) & readings.heard
+    sure: npt.NDArray[np.bool_] = (margins > 0).all(axis=0) & readings.sure
     return sure
 
 
