@@ -15,9 +15,10 @@ from ranmask.certificates.families import family
 from ranmask.certificates.pyramid import pyramid_radii
 from ranmask.certificates.readings import SCALE, levels_of, read_scores, segment_borders
 from ranmask.certificates.votes import count_votes
+from ranmask.errors import ClassifierError, OptionError, ReaderWarning
 from ranmask.models.base import checked_scores
 from ranmask.models.function import FunctionClassifier
-from ranmask.models.readers import FunctionReader, ReaderWarning
+from ranmask.models.readers import FunctionReader
 from ranmask.smoothing.protected import ProtectedClassifier
 from ranmask.smoothing.smoothed import SmoothedClassifier
 
@@ -324,8 +325,6 @@ def test_radius_0_needs_a_reader_that_says_the_same_again() -> None:
 
 
 def test_segments_need_a_reader_that_is_repeatable_and_answers() -> None:
-    from ranmask.errors import ClassifierError, OptionError
-
     def says(texts: list[str]) -> list[list[float]]:
         return [[1.0, 0.0] for _ in texts]
 
@@ -349,3 +348,31 @@ def test_weights_are_rounded_once() -> None:
     assert readings.bounds.tolist() == [round(SCALE / 3)]
     assert readings.points.tolist() == [[[0, round(SCALE / 3)]]]  # a vote, counted in full
     assert abs(readings.differences(np.array([0]))).max() <= readings.reserve
+
+
+@pytest.mark.parametrize(
+    ("weights", "keep"), [((1.5,), 1), ((0, 0.5), 1), ((1, 0.5, 0.25), 1), ((1.5,), 2)]
+)
+def test_a_curve_is_above_zero_exactly_up_to_the_radius(
+    weights: tuple[float, ...], keep: int
+) -> None:
+    from ranmask.certificates.margins import exact_margins
+
+    for seed in range(10):
+        protected = ProtectedClassifier(
+            Adversary(seed, quarters=True),
+            reader=FunctionReader(
+                Adversary(50 + seed, quarters=True), repeatable=len(weights) > 1 or seed % 2 == 0
+            ),
+            reader_weights=weights,
+            keep=keep,
+            ensemble="score",
+            labels=["a", "b", "c"],
+            recheck=0,
+        )
+        [scored] = protected.scored(["w0 w1 w2 w3 w4 w5 w6"])
+        [result] = protected.certify(["w0 w1 w2 w3 w4 w5 w6"])
+        curve = exact_margins(scored.votes, scored.texts[0].family, result.radius)
+        proved = -1 if result.radius is None else result.radius
+        above = [margin > 0 for margin in curve.margins]
+        assert above == [words <= proved for words in range(len(above))]
