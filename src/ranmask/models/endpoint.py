@@ -28,7 +28,13 @@ from http.client import HTTPException, HTTPResponse
 from typing import Any, NamedTuple, TypeVar
 from urllib.error import HTTPError
 from urllib.parse import urlsplit, urlunsplit
-from urllib.request import HTTPRedirectHandler, Request, build_opener
+from urllib.request import (
+    HTTPRedirectHandler,
+    HTTPSHandler,
+    OpenerDirector,
+    Request,
+    build_opener,
+)
 
 from ranmask.errors import ClassifierError, ModelError, OptionError, check_cancelled
 from ranmask.models.readers import checked_answers
@@ -107,6 +113,14 @@ class _NotSentOn(HTTPRedirectHandler):
         return None
 
 
+def opener(url: str) -> OpenerDirector:
+    """What opens an address: by a proxy where the environment names one, TLS being verified."""
+    if not url.startswith("https:"):
+        return build_opener(_NotSentOn)
+    # Made once: it reads the certificates of the system.
+    return build_opener(_NotSentOn, HTTPSHandler(context=ssl.create_default_context()))
+
+
 class Client:
     """Posts JSON to one address.  The key is shown to nobody else, and in no message.
 
@@ -115,7 +129,15 @@ class Client:
     """
 
     def __init__(
-        self, url: str, key: str | None, pace: Pace, *, timeout: float, retries: int, patience: int
+        self,
+        url: str,
+        key: str | None,
+        pace: Pace,
+        opener: OpenerDirector,
+        *,
+        timeout: float,
+        retries: int,
+        patience: int,
     ) -> None:
         self._url, self._key, self._pace = url, key, pace
         self._shown = url.partition("?")[0]
@@ -123,7 +145,7 @@ class Client:
         self._headers = {"Content-Type": "application/json", "User-Agent": "ranmask"}
         if key is not None:
             self._headers["Authorization"] = f"Bearer {key}"
-        self._opener = build_opener(_NotSentOn)
+        self._opener = opener
         self._in_vain, self._answered = 0, False
         self._mutex = threading.Lock()
 

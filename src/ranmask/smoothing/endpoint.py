@@ -25,6 +25,7 @@ from ranmask.models.endpoint import (
     Pace,
     Protocol,
     in_threads,
+    opener,
 )
 from ranmask.models.readers import Reader, as_given, warn_of
 from ranmask.options.fields import Checked, Option, check_saved
@@ -206,6 +207,7 @@ class EndpointReader(Reader):
         self._batch = self._protocol.most_texts or chosen.texts_per_request or _DEFAULT_TEXTS
         self._cache = None if cache is None else AnswerCache(Path(cache))
         self._pace = Pace(chosen.requests_per_minute, clock or Clock())
+        self._opener = opener(url)
 
     def read(self, texts: Sequence[Document], classes: int) -> Scores:
         """See `Reader.read`; each different text is asked about once."""
@@ -293,6 +295,7 @@ class EndpointReader(Reader):
             options.address,
             options.key(),
             self._pace,
+            self._opener,
             timeout=options.timeout,
             retries=options.retries,
             patience=options.patience,
