@@ -12,6 +12,7 @@ from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
+from itertools import islice
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -27,8 +28,8 @@ from ranmask.models.base import (
     MaskedCopies,
     Scores,
     check_gives_scores,
+    score_full_texts,
 )
-from ranmask.models.full_text import score_full_texts
 from ranmask.results import Certificate
 from ranmask.smoothing.cascade import Cascade
 from ranmask.smoothing.smoothed import SmoothedClassifier
@@ -182,11 +183,12 @@ class SmoothedVictim(Victim):
         return _joined([self._answer(part) for part in _slices(questions)])
 
     def _answer(self, questions: Sequence[Question]) -> Answers:
+        texts = [asked.text for asked in questions]
         if self._fixed and self.smoothed.options.family != "distinct":
             tables = self._from_near(questions)
         else:  # copies follow the words
-            tables = self._scored(self.smoothed.copies([asked.text for asked in questions]))
-        return _counted(self.smoothed, tables)
+            tables = self._scored(self.smoothed.copies(texts))
+        return _counted(self.smoothed, texts, tables)
 
     def _from_near(self, questions: Sequence[Question]) -> Iterator[Scores]:
         """The scores of all copies of each text, from a text that is near.
@@ -283,12 +285,15 @@ class CascadeVictim(Victim):
         return Answers(joined.labels[order], joined.shares[order])
 
 
-def _counted(smoothed: VotingClassifier[Any, Any], tables: Iterable[Scores]) -> Answers:
+def _counted(
+    smoothed: VotingClassifier[Any, Any], texts: Sequence[Document], tables: Iterable[Scores]
+) -> Answers:
     """Answers for texts whose copies were scored: a table of scores each."""
     labels: list[Ints] = []
     shares: list[Scores] = []
+    asked = iter(texts)
     for scores in batched_by_size(tables, COPIES_AT_ONCE):
-        votes = smoothed.count(scores)
+        votes = smoothed.count(scores, list(islice(asked, len(scores))))
         labels.append(votes.winners)
         means = votes.means()
         if means is None:

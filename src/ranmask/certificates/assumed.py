@@ -19,6 +19,11 @@ _IDEAL_COPIES = "the label is that of a vote over all random copies, of which pr
 _TOLERANCE = "recomputing a copy moves no output of the model by more than {:.3g}"
 _CHECKED = "checked on up to {} of the copies that are scored together"
 _UNCHECKED = "not checked"
+_READER = (
+    "nothing of what the reader says of whole texts, for one changed word or more; a radius of 0 "
+    "says that it would read the unchanged text alike"
+)
+_SEGMENTS = "the reader says the same of a segment whose words did not change"
 _ANSWERS = "the base classifier answers for every copy; a text that it fails on gets no label"
 
 
@@ -32,12 +37,15 @@ def assumptions(
     pair: bool = False,
     most_words: int | None = None,
     table: str | None = None,
+    reader: bool = False,
+    segments: bool = False,
 ) -> tuple[str, ...]:
     """What a certificate rests on, in words; nothing where it is no guarantee.
 
     ``rechecked``: most copies of those scored together that were asked about again; None where
     there was no need, because ranmask knows the classifier.  ``most_words``: where edits are
     covered, the longest text that is classified.  ``table``: the synonyms that are covered.
+    ``reader``: a model reads whole texts beside the copies, and, it may be, their ``segments``.
     """
     if kind.startswith("paper"):
         return ()
@@ -45,6 +53,10 @@ def assumptions(
     assumes += [_SUBSTITUTION] if most_words is None else [_EDITS, _LONGER.format(most_words)]
     if pair:
         assumes.append(_PREMISE)
+    if reader:
+        assumes.append(_READER)
+    if segments:
+        assumes.append(_SEGMENTS)
     if kind != "exact":
         assumes += [_IDEAL_VOTE if table is None else _IDEAL_COPIES, _SEED.format(seed)]
     same = _TOLERANCE.format(tolerance / 2) if tolerance > 0 else _DETERMINISTIC

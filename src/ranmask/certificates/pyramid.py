@@ -80,7 +80,7 @@ def _proved_without_the_whole(votes: Votes, families: Sequence[Family]) -> list[
     if families[0].places is not None:
         places = [family.places for family in families if family.places is not None]
         words = np.array([len(own) for own in places])
-        at = np.concatenate(places)
+        at = np.concatenate(places).astype(np.int64)
         return distinct_word_radii(differences, votes.copies, at, words, votes.bound, reserve)
     for family in families:
         check_fixed(family.kind)

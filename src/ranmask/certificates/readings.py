@@ -73,16 +73,11 @@ class Readings:
 
     def differences(self, labels: Ints) -> Ints:
         """Label minus rival, shape (rivals, texts, nodes): as low as a second reading makes it."""
-        texts, rivals = np.arange(len(labels)), rivals_of(labels, self.points.shape[2])
+        texts, rivals = np.arange(len(labels)), np.arange(self.points.shape[2] - 1)[:, None]
+        rivals = rivals + (rivals >= labels)  # all classes but the label, in their order
         lead = self.points[texts, :, labels] - self.slack - self.points[texts, :, rivals]
         lowest: Ints = np.maximum(lead, -self.bounds)
         return lowest
-
-
-def rivals_of(labels: Ints, classes: int) -> Ints:
-    """All classes but the label, in their order, shape (rivals, labels)."""
-    rivals = np.arange(classes - 1)[:, None]
-    return rivals + (rivals >= labels)
 
 
 def levels_of(weights: Sequence[float]) -> tuple[int, ...]:
@@ -109,7 +104,7 @@ def read_scores(
     """
     levels = levels_of(weights)
     of_nodes = np.repeat([float(weight) for weight in weights if weight], levels)
-    answered = ~np.isnan(scores).any(axis=2)
+    answered: npt.NDArray[np.bool_] = np.logical_not(np.isnan(scores).any(axis=2))
     said = np.where(answered[:, :, None], scores, 0.0)
     # Weighted and rounded once: the classifier is defined on these integers.
     points = np.rint(said * of_nodes[:, None] * SCALE).astype(np.int64)

@@ -19,7 +19,7 @@ import numpy.typing as npt
 
 from ranmask.certificates.coverage import Ints
 from ranmask.certificates.readings import SCALE as SCALE
-from ranmask.certificates.readings import Readings, rivals_of
+from ranmask.certificates.readings import Readings
 from ranmask.errors import ClassifierError, OptionError
 
 Scores: TypeAlias = npt.NDArray[np.float64]
@@ -74,7 +74,8 @@ class Votes:
         if self.readings is not None:
             alone = replace(self, readings=None).totals
             votes = self.bound if self.points is None else 1
-            return alone * votes + self.readings.points.sum(axis=1)
+            sums: Ints = alone * votes + self.readings.points.sum(axis=1)
+            return sums
         if self.points is None:
             return self.counts
         return np.add.reduceat(self.points, self.starts, axis=0)
@@ -103,11 +104,15 @@ class Votes:
         return replace(self, uncertain=uncertain, slack=slack)
 
     def means(self) -> Scores | None:
-        """The average score of each class, shape (texts, classes); None for votes."""
-        if self.points is None:
+        """The average score of each class, shape (texts, classes); None for votes alone."""
+        if self.readings is not None:
+            weights = SCALE * self.copies + int(self.readings.bounds.sum())
+        elif self.points is None:
             return None
-        read = 0 if self.readings is None else int(self.readings.bounds.sum())
-        return self.totals / (SCALE * self.copies + read)[:, None]
+        else:
+            weights = SCALE * self.copies
+        means: Scores = self.totals / weights[:, None]
+        return means
 
     def against(self, labels: Sequence[int]) -> Ints:
         """Votes of each class; uncertain ones are taken from the label, and given to every rival.
@@ -129,11 +134,13 @@ class Votes:
         if self.points is None and self.readings is None:
             return vote_differences(self.best, self.uncertain, labels, self.classes, self.copies)
         label = np.repeat(labels, self.copies)
-        rivals = rivals_of(label, self.classes)
+        rivals = np.arange(self.classes - 1)[:, None]
+        rivals = rivals + (rivals >= label)  # all classes but the label, in their order
         if self.points is None:
             for_label = (self.best == label) & ~self.uncertain
             against = (self.best == rivals) | self.uncertain
-            return self.bound * (for_label.astype(np.int64) - against)
+            votes: Ints = self.bound * (for_label.astype(np.int64) - against)
+            return votes
         copies = np.arange(len(label))
         highest = self.points[copies, label] - self.slack
         lowest: Ints = np.maximum(highest - self.points[copies, rivals], -self.bound)

@@ -18,19 +18,25 @@ FILE_NAME = "ranmask.json"
 FILE_VERSION = 1
 
 ENCODER, WORDS, BLEND, CASCADE = "encoder", "words", "blend", "cascade"
+PROTECTED = "protected"  # copies, and a reader beside them
 SYNONYMS = "synonyms"  # an encoder that is smoothed by the synonyms in synonyms.json beside it
-KINDS = (ENCODER, WORDS, BLEND, CASCADE, SYNONYMS)
+KINDS = (ENCODER, WORDS, BLEND, CASCADE, SYNONYMS, PROTECTED)
 
 CASCADE_PARTS = ("plain", "smoothed", "detector")
 """The folders inside that of a cascade."""
+
+PROTECTED_PARTS = ("copies", "reader")
+"""The folders inside that of a protected classifier."""
+
+_PARTS = {CASCADE: CASCADE_PARTS, PROTECTED: PROTECTED_PARTS}
 
 
 @dataclass(frozen=True)
 class ModelConfig:
     """``kind`` of the model, one of `KINDS`, and its smoothing.
 
-    ``parts`` names the folders inside that hold the parts of a blend, or of a `CASCADE`, whose
-    ``smoothing`` is its threshold: how it is smoothed is said in the folder of that part.
+    ``parts`` names the folders inside that hold the parts of a blend, of a `PROTECTED` one, or of a
+    `CASCADE`, whose ``smoothing`` is its threshold: how it is smoothed, that part's folder says.
     Whoever uses ``smoothing`` checks it first (`ranmask.options.check_saved`).
     """
 
@@ -65,22 +71,16 @@ def read(path: Path) -> ModelConfig:
     options = record.get("smoothing")
     if not isinstance(options, dict):
         raise ModelError(f"{path} has no table of options under 'smoothing'")
-    return ModelConfig(kind, options, _parts(record.get("parts", []), kind, path), path)
-
-
-def _parts(parts: object, kind: str, path: Path) -> tuple[str, ...]:
-    if kind == CASCADE:
-        if parts != list(CASCADE_PARTS):
-            raise ModelError(
-                f"{path} has parts={parts!r}; a cascade's are {', '.join(CASCADE_PARTS)}"
-            )
-        return CASCADE_PARTS
-    if kind != BLEND:
-        return ()
+    if kind != BLEND and kind not in _PARTS:
+        return ModelConfig(kind, options, path=path)
+    parts = record.get("parts", [])
+    if kind in _PARTS and parts != list(_PARTS[kind]):
+        expected = ", ".join(_PARTS[kind])
+        raise ModelError(f"{path} has parts={parts!r}; those of kind {kind!r} are {expected}")
     if (
         not isinstance(parts, list)
         or len(parts) < 2
-        or not all(isinstance(one, str) and Path(one).name == one != ".." for one in parts)
+        or not all(isinstance(part, str) and Path(part).name == part != ".." for part in parts)
     ):
         raise ModelError(f"{path} has parts={parts!r}, not two or more folders inside it")
-    return tuple(parts)
+    return ModelConfig(kind, options, tuple(parts), path)

@@ -1,12 +1,13 @@
 """Models that read texts as they are: what stands beside the copies in a vote.
 
-A `Reader` may be anything: for one changed word or more, nothing is assumed of what it says of whole
-texts (`certificates.pyramid`).  So it may also fail: a text that it does not answer for is decided by
-the copies alone.
+A `Reader` may be anything: for one changed word or more, nothing is assumed of what it says of
+whole texts (`certificates.pyramid`).  So it may also fail: a text that it does not answer for is
+decided by the copies alone.
 """
 
 from __future__ import annotations
 
+import sys
 import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
@@ -16,8 +17,7 @@ import numpy as np
 
 from ranmask.certificates.votes import Scores, as_scores, largest_move
 from ranmask.errors import ClassifierError, ModelError, OptionError
-from ranmask.models.base import BaseClassifier, check_gives_scores
-from ranmask.models.full_text import score_full_texts
+from ranmask.models.base import BaseClassifier, check_gives_scores, score_full_texts
 from ranmask.words import Document, join
 
 
@@ -52,6 +52,10 @@ class Reader(ABC):
     def description(self) -> dict[str, Any]:
         """What identifies this reader in a run's record: plain JSON values."""
         return {"kind": type(self).__name__}
+
+    def saved(self) -> dict[str, Any]:
+        """What ``reader.json`` says of it; ``given``: that it must be given again."""
+        return {"kind": "given", "was": f"a {type(self).__name__}"}
 
 
 class ModelReader(Reader):
@@ -132,6 +136,14 @@ class FunctionReader(Reader):
         name = getattr(named, "__qualname__", type(named).__qualname__)
         module = getattr(named, "__module__", None) or type(named).__module__
         return {"kind": "function", "function": f"{module}:{name}"}
+
+    def saved(self) -> dict[str, Any]:
+        name = self.description()["function"]
+        module, _, attribute = str(name).partition(":")
+        found = getattr(sys.modules.get(module), attribute, None)
+        if found is self.function and module != "__main__":
+            return {"kind": "function", "function": name, "repeatable": self.repeatable}
+        return {"kind": "given", "was": str(name)}
 
 
 def as_reader(model: object, labels: Sequence[str] | None = None) -> Reader:

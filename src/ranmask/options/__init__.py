@@ -38,6 +38,7 @@ DEFAULT_SELECTION_MASKS = 1000
 DEFAULT_FRESH_MASKS = 100
 DEFAULT_ALPHA = 0.05
 
+_MOST_LEVELS = 7  # 64 segments
 _SHOWN = {"keep": None, "mask_rate": None}  # how many words a copy shows: one of the two
 
 Keep = Annotated[int | None, Option("Words that each copy shows.", least=1)]
@@ -112,9 +113,23 @@ class SmoothingOptions(Checked):
         ),
     ] = "fixed"
 
+    reader_weights: Annotated[
+        tuple[float, ...] | None,
+        Option(
+            "What a reader weighs, in copies, of the whole text, then of each half, each quarter, "
+            "...",
+            least=0,
+            most=1_000_000,
+        ),
+    ] = None
+
     def __post_init__(self) -> None:
         Retention(self.keep, self.mask_rate)
+        if isinstance(self.reader_weights, list):  # as a file has it
+            object.__setattr__(self, "reader_weights", tuple(self.reader_weights))
         super().__post_init__()
+        if self.reader_weights is not None:
+            self._check_reader_weights(self.reader_weights)
         if self.certificate == "exact":
             self._refuse(
                 ("selection_masks", "alpha"),
@@ -154,6 +169,25 @@ class SmoothingOptions(Checked):
                     raise OptionError(
                         f"threat='edits' needs {name}={needed!r}, not {value!r}: use that, or "
                         "threat='substitutions'"
+                    )
+
+    def _check_reader_weights(self, weights: tuple[float, ...]) -> None:
+        if not any(weights) or len(weights) > _MOST_LEVELS:
+            raise OptionError(
+                f"reader_weights must be 1 to {_MOST_LEVELS} numbers, one of them above 0, not "
+                f"{weights!r}"
+            )
+        self._refuse(("certificate",), "which goes with no reader", beside="reader_weights")
+        if any(weights[1:]):
+            for name, value, needed in (
+                ("keep", self.keep, 1),
+                ("threat", self.threat, "substitutions"),
+                ("family", "auto" if self.family != "distinct" else self.family, "auto"),
+            ):
+                if value != needed:
+                    raise OptionError(
+                        f"reader_weights={weights!r} weighs segments, which needs {name}="
+                        f"{needed!r}, not {value!r}: use that, or weigh the whole text alone"
                     )
 
     def _refuse(self, names: Sequence[str], because: str, *, beside: str) -> None:
@@ -286,7 +320,7 @@ def overridden(saved: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str, 
     if now != before:
         left_out += ["family", "masks", "selection_masks", "alpha"]
     if now["exact"] != before["exact"]:
-        left_out.append("ensemble")
+        left_out += ["ensemble", "reader_weights"]
     if now["sampling"] != before["sampling"]:
         left_out.append("certificate")
     return {key: value for key, value in merged.items() if key in given or key not in left_out}

@@ -3,14 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from numbers import Integral
 from typing import Any, Self
 
 from ranmask.errors import DataError, OptionError
 
 RESULT_VERSION = 2
-CONSTANTS = ("version", "ensemble", "threat", "certificate", "guarantee", "alpha", "assumes")
+CONSTANTS = (
+    "version",
+    "ensemble",
+    "reader",
+    "threat",
+    "certificate",
+    "guarantee",
+    "alpha",
+    "assumes",
+)
 """What all results of a run have in common, most often; a file of results says it once."""
 
 _CONTAINERS = frozenset((tuple, list, dict))
@@ -25,7 +34,8 @@ class _Result:
     ``votes``: copies that named each class.  ``scores``: average score of each class, only for
     score and logit ensembles.  ``words``: words of the text (of the hypothesis, for a pair);
     ``words_read``: how many of them the model reads, the later ones being cut off.  ``kept``:
-    visible words in each copy.  ``masks``: number of copies.
+    visible words in each copy.  ``masks``: number of copies.  ``reader``: whether a model that
+    reads whole texts beside them ``answered`` or ``failed``; None where there is none.
     """
 
     label: str
@@ -38,6 +48,7 @@ class _Result:
     masks: int
     family: str
     ensemble: str
+    reader: str | None = field(default=None, kw_only=True)
 
     def to_dict(self) -> dict[str, Any]:
         """A JSON-ready mapping with a version number."""
@@ -55,9 +66,8 @@ class _Result:
         if missing:
             raise DataError(f"not a {cls.__name__}: no {', '.join(missing)}")
         values: dict[str, Any] = {}
-        for field in fields(cls):
-            value = data[field.name]
-            values[field.name] = tuple(value) if isinstance(value, list) else value
+        for name in (known.name for known in fields(cls)):
+            values[name] = tuple(data[name]) if isinstance(data[name], list) else data[name]
         return cls(**values)
 
 

@@ -17,8 +17,7 @@ import numpy.typing as npt
 
 from ranmask.certificates.votes import as_scores
 from ranmask.errors import ModelError, blaming
-from ranmask.models.base import BaseClassifier, Scores, check_gives_scores
-from ranmask.models.full_text import score_full_texts
+from ranmask.models.base import BaseClassifier, Scores, check_gives_scores, score_full_texts
 from ranmask.models.model_config import CASCADE_PARTS
 from ranmask.options import CascadeOptions
 from ranmask.results import CascadeCertificate, CascadePrediction, Certificate, Prediction

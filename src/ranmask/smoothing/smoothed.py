@@ -11,11 +11,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from itertools import chain
-from typing import Any
+from typing import Any, ClassVar
 
 from ranmask.certificates.distinct import distinct_radii
 from ranmask.certificates.exact import exact_radii
 from ranmask.certificates.families import Family, distinct_family
+from ranmask.certificates.pyramid import pyramid_radii
 from ranmask.certificates.sampled import radius_of, sampled_margin
 from ranmask.errors import ClassifierError, ModelError, OptionError
 from ranmask.models.base import BaseClassifier, MaskedCopies, Scores
@@ -95,6 +96,8 @@ class SmoothedClassifier(VotingClassifier[SmoothingOptions, MaskedText]):
     ('positive', 1, (0, 1))
     """
 
+    _READS: ClassVar[bool] = False  # whether a model reads whole texts beside the copies
+
     def __init__(
         self,
         base: BaseClassifier | Callable[[list[Any]], Any],
@@ -115,6 +118,11 @@ class SmoothedClassifier(VotingClassifier[SmoothingOptions, MaskedText]):
             "mask_token": mask_token,
         }
         super().__init__(chosen, base, labels=labels, **how)
+        if chosen.reader_weights is not None and not self._READS:
+            raise OptionError(
+                f"reader_weights={chosen.reader_weights!r} are those of a reader: give one to "
+                "ProtectedClassifier"
+            )
         check_word_losses(chosen.sampling, word_losses)
         self._word_losses = word_losses
         edits, distinct = chosen.threat == "edits", chosen.family == "distinct"
@@ -158,6 +166,12 @@ class SmoothedClassifier(VotingClassifier[SmoothingOptions, MaskedText]):
                 f"{str(folder_or_id)!r} holds a classifier that is smoothed by synonyms, not by "
                 "masks: load its folder with SynonymSmoothedClassifier.from_pretrained, or "
                 "with ranmask.smoothing.store.load_classifier"
+            )
+        if known.kind == model_config.PROTECTED:
+            raise ModelError(
+                f"{str(folder_or_id)!r} holds a classifier with a reader beside its copies: load "
+                "it with ProtectedClassifier.from_pretrained, or with "
+                "ranmask.smoothing.store.load_classifier"
             )
         saved = known.smoothing
         if known.kind != model_config.CASCADE:  # which `load_base` refuses
@@ -322,7 +336,9 @@ class SmoothedClassifier(VotingClassifier[SmoothingOptions, MaskedText]):
                     "words out of sight"
                 )
         families = [text.family for text in scored.texts]
-        if self.options.family == "distinct":
+        if scored.votes.readings is not None:
+            radii = pyramid_radii(scored.votes, families, edits=threat == "edits")
+        elif self.options.family == "distinct":
             radii = distinct_radii(scored.votes, families)
         else:
             radii = exact_radii(scored.votes, families, threat)

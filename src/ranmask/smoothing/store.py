@@ -3,23 +3,22 @@
 from __future__ import annotations
 
 import difflib
-import importlib
-import re
 import shutil
-import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from ranmask.errors import ModelError, OptionError, OutputError
-from ranmask.models import SHIPPED_FOLDER, model_config, pretrained
+from ranmask.models import SHIPPED_FOLDER, model_config, pretrained, reader_store
 from ranmask.models.base import BaseClassifier
 from ranmask.models.blend import Blend
+from ranmask.models.imports import imported, is_import_name
 from ranmask.options import CascadeOptions, ModelOptions, SmoothingOptions
 from ranmask.options.fields import check_saved
 from ranmask.results.files import draft, writing
 from ranmask.smoothing.cascade import Cascade
 from ranmask.smoothing.interface import CertifiedClassifier
+from ranmask.smoothing.protected import ProtectedClassifier
 from ranmask.smoothing.smoothed import SmoothedClassifier
 from ranmask.smoothing.synonyms import SynonymSmoothedClassifier
 
@@ -31,7 +30,6 @@ SHIPPED = {
 }
 """Models that come with ranmask, offline; each folder holds a card (README.md)."""
 
-_FUNCTION = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_]\w*")
 _MODEL_ONLY = ("device", "dtype", "revision")
 
 
@@ -47,7 +45,9 @@ def load_default(name: str = DEFAULT_MODEL, **options: Any) -> SmoothedClassifie
     >>> result.label
     'positive'
     """
-    return SmoothedClassifier.from_pretrained(str(shipped_folder(name)), **options)
+    loaded = _loaded(shipped_folder(name), None, options)
+    assert isinstance(loaded, SmoothedClassifier)
+    return loaded
 
 
 def shipped_folder(name: str) -> Path:
@@ -66,20 +66,43 @@ def load_classifier(model: str, **options: Any) -> CertifiedClassifier:
     The names in `SHIPPED` win over folders of that name: write ``./news`` for the folder.
     """
     given = {key: value for key, value in options.items() if value is not None}
+    reader = given.pop("reader", None)
+    reader = reader_store.named(reader) if isinstance(reader, str) else reader
+    if reader is not None and not _protected(model):
+        weights = given.pop("reader_weights", None)
+        smoothed = load_classifier(model, **given)
+        if not isinstance(smoothed, SmoothedClassifier):
+            raise OptionError(f"a reader cannot stand beside {model!r}, which does not vote")
+        return ProtectedClassifier.beside(smoothed, reader, weights)
     if model in SHIPPED:
-        return load_default(model, **given)
+        return _loaded(shipped_folder(model), reader, given)
     check_spelling(model)
-    if _FUNCTION.fullmatch(model) and not Path(model).is_dir():
+    if is_import_name(model):
         for key in _MODEL_ONLY:
             if key in given:
                 raise OptionError(f"{key}={given[key]!r} means nothing for a Python function")
-        return SmoothedClassifier(_import(model), **given)
+        return SmoothedClassifier(imported(model), **given)
+    return _loaded(model, reader, given)
+
+
+def _loaded(model: str | Path, reader: object, given: dict[str, Any]) -> CertifiedClassifier:
+    """A classifier from its folder, or the hub."""
     known = model_config.of_folder(Path(model))
-    if known is not None and known.kind == model_config.SYNONYMS:
-        return SynonymSmoothedClassifier.from_pretrained(model, **given)
-    if known is not None and known.kind == model_config.CASCADE:
+    kind = None if known is None else known.kind
+    if kind == model_config.PROTECTED:
+        return ProtectedClassifier.from_pretrained(str(model), reader=reader, **given)
+    if kind == model_config.SYNONYMS:
+        return SynonymSmoothedClassifier.from_pretrained(str(model), **given)
+    if known is not None and kind == model_config.CASCADE:
         return _load_cascade(Path(model), known, given)
-    return SmoothedClassifier.from_pretrained(model, **given)
+    return SmoothedClassifier.from_pretrained(str(model), **given)
+
+
+def _protected(model: str) -> bool:
+    """Whether a model has a reader of its own, which another takes the place of."""
+    folder = SHIPPED_FOLDER / model if model in SHIPPED else Path(model)
+    known = model_config.of_folder(folder)
+    return known is not None and known.kind == model_config.PROTECTED
 
 
 def load_with_any_keep(model: str, **options: Any) -> CertifiedClassifier:
@@ -88,7 +111,8 @@ def load_with_any_keep(model: str, **options: Any) -> CertifiedClassifier:
     A model that was never smoothed has no ``keep`` of its own, and one that masks no word has none.
     """
     known = None if model in SHIPPED else model_config.of_folder(Path(model))
-    if known is not None and known.kind in (model_config.SYNONYMS, model_config.CASCADE):
+    fixed = (model_config.SYNONYMS, model_config.CASCADE, model_config.PROTECTED)
+    if known is not None and known.kind in fixed:
         return load_classifier(model, **options)
     return load_classifier(model, **{**options, "keep": 1})
 
@@ -206,20 +230,3 @@ def _copy_into(
         for name, folder in parts.items():
             shutil.copytree(folder, place / name)
         model_config.write(place, kind, options, list(parts))
-
-
-def _import(name: str) -> Any:
-    module_name, _, attribute = name.partition(":")
-    if "" not in sys.path:
-        sys.path.insert(0, "")  # a module beside the user's files, as `python -m` would find it
-    try:
-        module = importlib.import_module(module_name)
-        return getattr(module, attribute)
-    except ImportError as error:
-        problem = f"cannot import {module_name!r} for the model {name!r}: {error}"
-        raise ModelError(problem) from error
-    except AttributeError as error:
-        raise ModelError(f"module {module_name!r} has no {attribute!r}") from error
-    except Exception as error:  # whatever the module does when it is imported
-        problem = f"importing {module_name!r} for the model {name!r} raised {type(error).__name__}"
-        raise ModelError(f"{problem}: {error}") from error

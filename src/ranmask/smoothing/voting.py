@@ -165,8 +165,11 @@ class VotingClassifier(ABC, Generic[_Options, _Copies]):
     def score(self, copies: Sequence[_Copies]) -> list[Scores]:
         """The base classifier's scores of every copy of each text."""
 
-    def count(self, scores: Sequence[Scores]) -> Votes:
-        """What the copies of texts say, from a table of scores for each text."""
+    def count(self, scores: Sequence[Scores], texts: Sequence[Document] = ()) -> Votes:
+        """What is said of texts, from a table of the scores of its copies for each.
+
+        The texts themselves are for classifiers that read them, too.
+        """
         copies = np.array([len(rows) for rows in scores])
         rows = np.concatenate(scores)
         if self.labels is not None and len(self.labels) != rows.shape[1]:
@@ -227,7 +230,7 @@ class VotingClassifier(ABC, Generic[_Options, _Copies]):
                     raise
                 raise ClassifierError(error.reason, before + error.index) from error.__cause__
             before += len(texts)
-            yield ScoredTexts(texts, self.count(scores))
+            yield ScoredTexts(texts, self.count(scores, [text.document for text in texts]))
 
     def _asked_again(
         self, copies: Sequence[MaskedCopies] | Sequence[DrawnCopies], scores: list[Scores]

@@ -261,7 +261,7 @@ class TestHalf:
 
     def test_attacked_to_a_file_that_is_reused(self, tmp_path):
         train = corpus([f"good film {n}" for n in range(8)], [1] * 8)
-        plan = AttackPlan(build_recipe("anywords", engine_supplies()), budget=1)
+        plan = AttackPlan(replace(build_recipe("anywords", engine_supplies()), budget=1))
         path = tmp_path / "new" / "attacked.jsonl"
         counted = []
 
@@ -284,7 +284,7 @@ class TestHalf:
         from ranmask import FunctionClassifier
 
         victim = FunctionClassifier(keyword_classifier, labels=("positive", "negative"))
-        plan = AttackPlan(build_recipe("anywords", engine_supplies()), budget=1)
+        plan = AttackPlan(replace(build_recipe("anywords", engine_supplies()), budget=1))
         with pytest.raises(OptionError, match="their order must be the same"):
             attack_half(victim, corpus(), tmp_path / "out.jsonl", plan)
 

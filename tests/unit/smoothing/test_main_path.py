@@ -70,8 +70,9 @@ class TestWithOptions:
 
 def test_copies_and_count_are_the_steps_of_predict():
     smoothed = SmoothedClassifier(keyword_classifier, keep=1)
-    copies = list(smoothed.copies([document(text) for text in TEXTS]))
-    votes = smoothed.count(smoothed.score(copies))
+    read = [document(text) for text in TEXTS]
+    copies = list(smoothed.copies(read))
+    votes = smoothed.count(smoothed.score(copies), read)
     assert votes.winners.tolist() == [one.label_id for one in smoothed.predict(TEXTS)]
     assert np.array_equal(votes.copies, [len(text.split()) for text in TEXTS])
 

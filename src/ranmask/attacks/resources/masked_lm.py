@@ -8,6 +8,7 @@ it is, nothing masked, in one pass.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,7 @@ from ranmask.attacks.resources.checkpoints import Checkpoint
 from ranmask.errors import ModelError, OptionError
 from ranmask.models.base import MaskedCopies
 from ranmask.models.encoding import WordEncoder
+from ranmask.models.tokenizing import RowFormat
 from ranmask.words import Document
 
 LOSS_DIGITS = 3
@@ -41,7 +43,8 @@ class MaskedLM(Checkpoint):
         self, model: Any, tokenizer: Any, *, source: str | None = None, longest: int | None = None
     ) -> None:
         super().__init__(model, tokenizer, source=source, longest=longest)
-        self._encoder = WordEncoder(tokenizer, self.longest, "mask")
+        takes = replace(RowFormat.of(model, tokenizer), longest=self.longest)
+        self._encoder = WordEncoder(tokenizer, takes, "mask")
         names = {int(place): str(token) for token, place in tokenizer.get_vocab().items()}
         self._known = sorted(names)
         self._names = [names[place] for place in self._known]
