@@ -368,6 +368,7 @@ def in_threads(
             try:
                 done.put((work(job, stop),))
             except BaseException as error:
+                stop.set()
                 done.put(error)
 
     for _ in range(min(threads, len(jobs))):

@@ -39,6 +39,7 @@ PROMPT = (
 _DEFAULT_TEXTS = 32
 _CHARACTERS_PER_TOKEN = 4
 _KIND = "endpoint"
+_NO_OPTIONS = ("format", "version", "kind", "labels")
 _ADDRESS = re.compile(r"https?://([\w.-]+|\[[\da-fA-F:.]+\])(:\d{1,5})?([/?][!-~]*)?", re.ASCII)
 _USER = re.compile(r"(?<=//).*@")
 _VARIABLE = re.compile("[A-Z_][A-Z0-9_]*")
@@ -248,25 +249,25 @@ class EndpointReader(Reader):
         place = self.options.address.partition("?")[0]
         return {"kind": _KIND, "url": place, "labels": list(self.labels), **found}
 
-    def to_dict(self) -> dict[str, Any]:
-        """Plain JSON values, for a model's folder: the options but for ``key_variable``."""
+    def saved(self) -> dict[str, Any]:
+        """What ``reader.json`` says of it: labels and options, but for ``key_variable``."""
         options = {**self.options.to_dict(), "key_variable": None}
         given = {name: value for name, value in options.items() if value is not None}
         return {"kind": _KIND, "labels": list(self.labels), **given}
 
     @classmethod
-    def from_dict(
+    def from_saved(
         cls,
-        saved: Mapping[str, Any],
+        record: Mapping[str, Any],
+        where: Path,
         *,
         key_variable: str | None = None,
         cache: str | Path | None = None,
-        where: Path = Path("the saved reader"),
     ) -> EndpointReader:
-        """The reader that `to_dict` wrote into the file ``where``, with the key that is given."""
-        options = {name: value for name, value in saved.items() if name not in ("kind", "labels")}
-        labels = saved.get("labels")
-        if saved.get("kind") != _KIND or "url" not in options or "key_variable" in options:
+        """The reader that `saved` told of, from the file ``where``; the key is given again."""
+        options = {name: value for name, value in record.items() if name not in _NO_OPTIONS}
+        labels = record.get("labels")
+        if record.get("kind") != _KIND or "url" not in options or "key_variable" in options:
             raise ModelError(f"{where} holds no endpoint as ranmask saves it")
         if not isinstance(labels, list) or not all(isinstance(label, str) for label in labels):
             raise ModelError(f"{where} has labels={labels!r}, which are no list of names")
