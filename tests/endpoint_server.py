@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from socketserver import TCPServer
 
-from ranmask.models.endpoint import Clock
+from ranmask.models.http_client import Clock
 
 
 class FakeClock(Clock):

@@ -16,17 +16,8 @@ import numpy as np
 from ranmask.certificates.votes import Scores
 from ranmask.errors import ModelError, OptionError
 from ranmask.models.answer_cache import AnswerCache
-from ranmask.models.endpoint import (
-    Answer,
-    ChatProtocol,
-    Client,
-    Clock,
-    NoAnswerError,
-    Pace,
-    Protocol,
-    in_threads,
-    opener,
-)
+from ranmask.models.endpoint import Answer, ChatProtocol, Protocol
+from ranmask.models.http_client import Client, Clock, NoAnswerError, Pace, in_threads, opener
 from ranmask.models.readers import Reader, as_given, warn_of
 from ranmask.options.fields import Checked, Option, check_saved
 from ranmask.results.files import fingerprint
@@ -67,16 +58,19 @@ class EndpointOptions(Checked):
         str | None,
         Option("Environment variable that holds the key, sent as a bearer token.", unset="no key"),
     ] = None
-    timeout: Annotated[float, Option("Most seconds for one answer.", above=0)] = 60.0
+    timeout: Annotated[float, Option("Most seconds for one answer.", above=0, most=86_400)] = 60.0
     retries: Annotated[
-        int, Option("Further attempts after 429, 5xx, a timeout or a lost connection.", least=0)
+        int,
+        Option(
+            "Further attempts after 429, 5xx, a timeout or a lost connection.", least=0, most=20
+        ),
     ] = 4
     patience: Annotated[
         int,
         Option("Requests in a row without an answer after which no more are sent.", least=1),
     ] = 8
     requests_per_minute: Annotated[
-        float | None, Option("Most requests a minute.", unset="no limit", above=0)
+        float | None, Option("Most requests a minute.", unset="no limit", least=0.01)
     ] = None
     parallel: Annotated[int, Option("Requests at the same time.", least=1, most=256)] = 4
     texts_per_request: Annotated[
@@ -200,11 +194,9 @@ class EndpointReader(Reader):
     ) -> None:
         self.options = chosen = EndpointOptions(url=url, **options)
         self.labels = tuple(labels)
-        self._protocol = Protocol(chosen.address, self.labels, chosen.fields())
+        self._protocol = Protocol(self.labels, chosen.fields())
         if chosen.protocol == "chat":
-            self._protocol = ChatProtocol(
-                chosen.address, self.labels, chosen.fields(), chosen.prompt
-            )
+            self._protocol = ChatProtocol(self.labels, chosen.fields(), chosen.prompt)
         self._batch = self._protocol.most_texts or chosen.texts_per_request or _DEFAULT_TEXTS
         self._cache = None if cache is None else AnswerCache(Path(cache))
         self._pace = Pace(chosen.requests_per_minute, clock or Clock())
@@ -283,10 +275,11 @@ class EndpointReader(Reader):
 
     def _cached(self, asked: Mapping[str, Any]) -> dict[str, Answer]:
         answers = {} if self._cache is None else self._cache.read()
+        known = {key: answers[key] for key in asked if key in answers}
         return {
-            key: Answer(answers[key], "as the cache says, it answered with none of the labels")
-            for key in asked
-            if key in answers and len(answers[key] or self.labels) == len(self.labels)
+            key: Answer(scores, "as the cache says, it answered with none of the labels")
+            for key, scores in known.items()
+            if scores is None or len(scores) == len(self.labels)
         }
 
     def _ask(self, asked: Mapping[str, Any]) -> dict[str, Answer]:

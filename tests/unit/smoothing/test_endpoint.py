@@ -21,7 +21,7 @@ import pytest
 
 from endpoint_server import FakeClock, by_word, chat, endpoint, text_of
 from ranmask.errors import ModelError, OptionError, OutputError, interruptible
-from ranmask.models.endpoint import Pace
+from ranmask.models.http_client import Pace
 from ranmask.models.readers import ReaderWarning
 from ranmask.smoothing.endpoint import EndpointOptions, EndpointReader
 from ranmask.words import documents
@@ -172,6 +172,7 @@ class TestJson:
             {"scores": [[0, 1], [float("nan"), 1], [1, 0]]},
             {"scores": [[0, 1], [float("inf"), 0], [1, 0]]},
             {"scores": [[0, 1], [1.5, 0], [1, 0]]},
+            {"scores": [[0, 1], [10**400, 0], [1, 0]]},
             {"scores": [[0, 1], "no", [1, 0]]},
             {"scores": [[0, 1], [0.2, 0.2, 0.6], [1, 0]]},
             {"labels": ["positive", "neutral", "negative"]},
@@ -277,6 +278,10 @@ class TestTryingAgain:
         server = self.failing(serve, 999, 500)
         why = unread(chat_reader(server, retries=1, patience=3), *map(str, range(50)), why="500")
         assert len(server.asked) == 6 and "not asked" not in why
+        clock = FakeClock()  # it does not wait for its turn to ask nothing
+        reader = chat_reader(server, clock=clock, retries=0, patience=3, requests_per_minute=1)
+        unread(reader, *map(str, range(50)), why="500")
+        assert sum(clock.slept) <= 180
         server.answer = by_word  # and tries again when it is asked again
         assert read(chat_reader(server), "good").tolist() == [[0, 1]]
 
@@ -328,6 +333,11 @@ class TestTryingAgain:
         reader = EndpointReader(url, labels=LABELS, model_name="m", clock=(clock := FakeClock()))
         unread(reader, "x", why="ConnectionRefusedError")
         assert len(clock.slept) == 4
+
+    @pytest.mark.parametrize("host", ["a..b", f"{'a' * 64}.org", "127.0.0.1:99999"])
+    def test_no_such_host(self, host):
+        reader = EndpointReader(f"http://{host}/", labels=LABELS, model_name="m", retries=0)
+        unread(reader, "x", why="the request failed")
 
     @pytest.mark.parametrize("begun", [b"", b"HTTP/1.1 200 OK\r\nContent-Length: 99\r\n\r\n{"])
     def test_a_closed_connection(self, serve, begun):
@@ -447,15 +457,18 @@ class TestKey:
         def answer(handler, content):
             if text_of(content) == "bad":
                 return handler.reply(f"no {handler.headers['Authorization']}".encode(), 400)
+            if text_of(content) == "parrot":
+                return handler.reply(chat(handler.headers["Authorization"]))
             return by_word(handler, content)
 
         server = serve(answer)
         reader = chat_reader(server, key_variable="SOME_KEY", cache=tmp_path / "cache")
         with pytest.warns(ReaderWarning, match="Bearer .the key.") as told:
             read(reader, "good", "bad")
-        assert [one["Authorization"] for one in server.headers] == [f"Bearer {KEY}"] * 2
+            read(reader, "parrot")
+        assert [one["Authorization"] for one in server.headers] == [f"Bearer {KEY}"] * 3
         shown = [reader.description(), reader.saved(), repr(reader.options), vars(reader)]
-        shown += [(tmp_path / "cache").read_text(), str(told[0].message)]
+        shown += [(tmp_path / "cache").read_text(), *(str(one.message) for one in told)]
         assert KEY not in str(shown)
         assert "SOME_KEY" not in str(reader.saved()) + str(reader.description())
 
@@ -640,6 +653,7 @@ class TestCache:
             b'{"key": "KEY"}',
             b'{"key": "KEY", "scores": [2, 0]}',
             b'{"key": "KEY", "scores": [0.5]}',
+            b'{"key": "KEY", "scores": []}',
             b'{"key": "KEY", "scores": "no"}',
         ],
     )
@@ -794,6 +808,8 @@ class TestSaving:
         {"texts_per_request": 0},
         {"timeout": 0},
         {"timeout": float("inf")},
+        {"timeout": 1e12},
+        {"retries": 2000},
         {"retries": -1},
         {"patience": 0},
         {"parallel": 0},
@@ -809,7 +825,9 @@ def test_options_that_are_refused(options):
     assert "secret" not in str(raised.value)
 
 
-@pytest.mark.parametrize("labels", [[], ["a"], ["a", "A"], ["a", '"a"'], ["a", ""], ["a", "a"]])
+@pytest.mark.parametrize(
+    "labels", [[], ["a"], ["a", "A"], ["a", '"a"'], ["a", ""], ["a", "a"], ["a", 1]]
+)
 def test_labels_that_are_refused(labels):
     with pytest.raises(OptionError, match="labels must be"):
         EndpointReader("http://a", labels=labels, protocol="json")
