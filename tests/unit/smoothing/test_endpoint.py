@@ -24,6 +24,7 @@ from ranmask.errors import ModelError, OptionError, OutputError, interruptible
 from ranmask.models.http_client import Pace
 from ranmask.models.readers import ReaderWarning
 from ranmask.smoothing.endpoint import EndpointOptions, EndpointReader
+from ranmask.smoothing.protected import ProtectedClassifier
 from ranmask.words import documents
 
 LABELS = ("negative", "positive")
@@ -790,6 +791,25 @@ class TestSaving:
             "model_name": None,
             "request_fields": "{}",
         }
+
+
+def test_copies_decide_alone_where_it_fails(serve):
+    def answer(handler, content):
+        if "bomb" in text_of(content):
+            return handler.reply({}, 500)
+        return handler.reply(chat("negative"))
+
+    protected = ProtectedClassifier(
+        lambda texts: [["good" not in text, "good" in text] for text in texts],
+        reader=chat_reader(serve(answer), retries=0),
+        reader_weights=(2,),
+        labels=("positive", "negative"),
+        keep=1,
+    )
+    with pytest.warns(ReaderWarning, match="1 of 3 texts"):
+        results = protected.certify(["good " * 5, "good bomb bad", "bad bad good"])
+    assert [result.reader for result in results] == ["answered", "failed", "answered"]
+    assert [result.label for result in results] == ["negative", "positive", "negative"]
 
 
 @pytest.mark.parametrize(
