@@ -23,7 +23,8 @@ from endpoint_server import FakeClock, by_word, chat, endpoint, text_of
 from ranmask.errors import ModelError, OptionError, OutputError, interruptible
 from ranmask.models.http_client import Pace
 from ranmask.models.readers import ReaderWarning
-from ranmask.smoothing.endpoint import EndpointOptions, EndpointReader
+from ranmask.options.endpoint import EndpointOptions
+from ranmask.smoothing.endpoint import EndpointReader
 from ranmask.smoothing.protected import ProtectedClassifier
 from ranmask.words import documents
 
