@@ -614,7 +614,9 @@ class TestCache:
         server = serve(answer)
         path = tmp_path / "cache"
         running = process(server, path, *paid, *rest)
-        while (not path.exists() or path.read_bytes().count(b"\n") < 7) and running.poll() is None:
+        end = time.monotonic() + 20
+        while not path.exists() or path.read_bytes().count(b"\n") < 7:
+            assert time.monotonic() < end and running.poll() is None
             time.sleep(0.01)
         os.kill(running.pid, signal.SIGKILL)
         running.communicate()
@@ -696,10 +698,17 @@ class TestStopping:
     @pytest.fixture
     def stuck(self, serve):
         go_on = threading.Event()
-        server = serve(lambda handler, content: go_on.wait(20))
-        yield chat_reader(server, parallel=2, timeout=20)
+        server = serve(lambda handler, content: go_on.wait(10))
+        yield chat_reader(server, parallel=2, timeout=20, retries=0, patience=1)
         go_on.set()
 
+    @pytest.fixture
+    def listens_to_ctrl_c(self):
+        before = signal.signal(signal.SIGINT, signal.default_int_handler)  # ignored in background
+        yield
+        signal.signal(signal.SIGINT, before)
+
+    @pytest.mark.usefixtures("listens_to_ctrl_c")
     def test_ctrl_c(self, stuck):
         threading.Timer(0.2, _thread.interrupt_main).start()
         began = time.monotonic()
