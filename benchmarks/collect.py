@@ -32,7 +32,7 @@ def result(
     finished = run["finished"]
     if not finished or finished["labelled"] != finished["rows"]:
         raise SystemExit("the run is not finished, or has rows without a label")
-    classifier = {**run["classifier"], "base": _without_paths(run["classifier"]["base"])}
+    classifier = _without_paths(run["classifier"])
     return {
         "format": "ranmask-result",
         "version": VERSION,
@@ -51,11 +51,10 @@ def result(
     }
 
 
-def _without_paths(base: dict[str, Any]) -> dict[str, Any]:
-    kept = {key: value for key, value in base.items() if key != "model"}
-    if "parts" in kept:
-        kept["parts"] = [_without_paths(part) for part in kept["parts"]]
-    return kept
+def _without_paths(described: Any) -> Any:
+    if isinstance(described, dict):
+        return {key: _without_paths(one) for key, one in described.items() if key != "model"}
+    return [_without_paths(one) for one in described] if isinstance(described, list) else described
 
 
 def write(name: str, value: dict[str, Any]) -> Path:

@@ -59,7 +59,8 @@ def section(figures: dict[str, Any]) -> str:
         "",
         "`certify` on AG News test texts, 2 cores: each step without those that it calls, as a "
         "share of all time, best of three. *table*: words looked up in a word table. *forward "
-        "pass*: inside torch. `news` is a 1-layer encoder with a word table; MiniLM is "
+        "pass*: inside torch. `news` is a word table with a 1-layer encoder beside it, which reads "
+        "the whole text; MiniLM is "
         "all-MiniLM-L6-v2 with a 4-class head.",
         "",
         f"| model | texts | a text | {' | '.join((*STEPS, _REST))} |",

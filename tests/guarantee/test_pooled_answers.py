@@ -15,6 +15,7 @@ import tiny_models
 
 from ranmask import SmoothedClassifier, load_default
 from ranmask.errors import ClassifierError
+from ranmask.models.blend import Blend
 from ranmask.models.huggingface import HuggingFaceClassifier
 from ranmask.serving.context import RequestContext
 from ranmask.serving.scorer import BatchScorer
@@ -97,10 +98,10 @@ def test_shipped_word_table():
     compare(base, [*OPTIONS, {"keep": 1, "threat": "edits"}], rows, batch_copies=700)
 
 
-def test_shipped_blend():
-    loaded = load_default("news")
+def test_blend_of_shipped_models():
+    blend = Blend([load_default("news").reader.base, load_default("news-words").base])
     options = [{"keep": 1, "ensemble": "score"}, {"keep": 2, "masks": 60, "ensemble": "score"}]
-    compare(loaded.base, options, texts(24, seed=3), batch_copies=300)
+    compare(blend, options, texts(24, seed=3), batch_copies=300)
 
 
 def test_pairs_beside_single_texts_and_texts_that_fail():

@@ -24,7 +24,7 @@ from ranmask.smoothing.synonyms import SynonymSmoothedClassifier
 
 DEFAULT_MODEL = "news"
 SHIPPED = {
-    "news": "news topics, a compact encoder and a word table",
+    "news": "news topics, a word table and a compact encoder that reads the whole text",
     "news-words": "news topics, a word table",
     "reviews-words": "film reviews, a word table",
 }

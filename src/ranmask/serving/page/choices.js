@@ -22,6 +22,9 @@ const card = () => cards.get(by("model").value);
 
 const byMasks = () => card()?.smoothing === "masks";
 
+// A model that reads the whole text votes beside the copies.
+const hasReader = () => Boolean(card()?.reader);
+
 // Another model: its own settings are the ones to begin with.
 export function modelChosen() {
   const saved = card()?.options ?? {};
@@ -44,6 +47,8 @@ function showPremise() {
 
 // Which choices go together; those that do not are switched off, and a note says why.
 export function fitChoices() {
+  if (hasReader()) by("certificate").value = "exact";
+  by("certificate").disabled = hasReader();
   const exact = by("certificate").value === "exact";
   const keep = Number(by("keep").value) || card()?.options?.keep;
   const edits = byMasks() && Boolean(card().order_free) && exact && keep === 1;
@@ -55,6 +60,7 @@ export function fitChoices() {
   by("covered").textContent = byMasks() ? "to anything at all" : "to a synonym that its table lists";
   const notes = [
     byMasks() ? "" : "This model is smoothed by synonyms: its copies show all words, each replaced at random by one that a table lists. It has one certificate, which counts votes.",
+    hasReader() ? "Beside the copies votes a model that reads the whole text; only the exact certificate allows for that." : "",
     byMasks() && !exact ? "This certificate counts votes, so each copy gives one vote." : "",
     !byMasks() || edits ? "" : card().order_free
       ? "Words added or deleted are covered by the exact certificate only, with one word in each copy."
