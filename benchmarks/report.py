@@ -97,7 +97,12 @@ def _shipped(figures: dict[str, Any]) -> str:
         "",
         "News models on AG News test texts, `reviews-words` on IMDB; labels are not looked at. "
         f"The word table is {figures['table_faster']} times as fast as `news`, in which an "
-        "encoder reads the whole text beside a table.",
+        "encoder reads the whole text beside a table."
+        + "".join(
+            f" That encoder alone takes {row['reader_milliseconds']} ms."
+            for row in figures["models"]
+            if "reader_milliseconds" in row
+        ),
         "",
         "| model | texts | load, tolerance | a text, many at once | slowest of 50 alone |",
         "|---|---:|---:|---:|---:|",

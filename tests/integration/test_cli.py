@@ -349,7 +349,7 @@ class TestUsage:
             (["certify", "--keep", "1.5", "a"], 2, "--keep: '1.5' is not a whole number"),
             (["train", "--epochs", "2.0", "--data", "x", "--output", "o"], 2, "--epochs: '2.0'"),
             (["certify", "-m", FAKE, "--input", "-absent.txt"], 1, "-absent.txt"),
-            (["certify", "--threat", "edits", "a"], 2, "--threat edits"),
+            (["certify", "-m", FAKE, "--keep", "1", "--threat", "edits", "a"], 2, "--threat edits"),
             (["certify", "--split", "test", "a"], 2, "go with --data"),
             (["certify", "--data", "nothing/here", "a"], 2, "one of them"),
             (["blend", "news-words", "./absent", "--output", "o"], 1, "no model folder"),
