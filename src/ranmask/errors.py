@@ -100,11 +100,19 @@ class OutputError(RanmaskError, OSError):
     """Results cannot be written, or the file there belongs to a different run."""
 
 
+class ReaderWarning(UserWarning):
+    """A model that reads whole texts did not answer for some, which their copies decide alone."""
+
+
 class MissingDependencyError(RanmaskError, ImportError):
     """An optional part of ranmask is not installed; the message has the command."""
 
     def __init__(self, what: str, extra: str) -> None:
         super().__init__(f"{what} is not installed: pip install 'ranmask[{extra}]'")
+        self._given = (what, extra)
+
+    def __reduce__(self) -> tuple[type, tuple[str, str]]:  # pickled on its way between processes
+        return type(self), self._given
 
 
 def folders_cut(text: str) -> str:

@@ -6,10 +6,10 @@ import json
 import os
 import re
 from dataclasses import dataclass
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Any, Literal
 
 from ranmask.errors import ModelError, OptionError
-from ranmask.options.fields import Checked, Option
+from ranmask.options.fields import REQUIRED, Checked, option
 
 PROMPT = (
     "Classify the text between <text> and </text>. Answer with one of these labels, exactly as it "
@@ -24,54 +24,42 @@ _VARIABLE = re.compile("[A-Z_][A-Z0-9_]*")
 
 
 @dataclass(frozen=True, kw_only=True)
-class EndpointOptions(Checked):
+class EndpointOptions(Checked, group="Endpoint"):
     """Where a model is asked, how, and how often.  Checked when built.
 
     The key is read from the environment when it is needed.  It is in no option, and the variable
     that holds it is not saved with a model: a folder from elsewhere must not choose what is sent.
     """
 
-    GROUP: ClassVar[str] = "Endpoint"
-
-    url: Annotated[str, Option("Address of the model; for chat, that before /chat/completions.")]
-    protocol: Annotated[
-        Literal["chat", "json"],
-        Option("chat: as OpenAI's API; json: scores or labels for a list of texts."),
-    ] = "chat"
-    model_name: Annotated[
-        str | None, Option("The model's name in a request (needed for chat).", unset="none")
-    ] = None
-    key_variable: Annotated[
-        str | None,
-        Option("Environment variable that holds the key, sent as a bearer token.", unset="no key"),
-    ] = None
-    timeout: Annotated[float, Option("Most seconds for one answer.", above=0, most=86_400)] = 60.0
-    retries: Annotated[
-        int,
-        Option(
-            "Further attempts after 429, 5xx, a timeout or a lost connection.", least=0, most=20
-        ),
-    ] = 4
-    patience: Annotated[
-        int,
-        Option("Requests in a row without an answer after which no more are sent.", least=1),
-    ] = 8
-    requests_per_minute: Annotated[
-        float | None, Option("Most requests a minute.", unset="no limit", least=0.01)
-    ] = None
-    parallel: Annotated[int, Option("Requests at the same time.", least=1, most=256)] = 4
-    texts_per_request: Annotated[
-        int | None,
-        Option("Texts in one request.", unset=f"{DEFAULT_TEXTS}; 1 for chat", least=1),
-    ] = None
-    prompt: Annotated[str, Option("What chat is told; {labels} stands for the labels.")] = PROMPT
-    request_fields: Annotated[
-        str,
-        Option('Further fields of a request, as {"max_tokens": 16}; null takes one out.'),
-    ] = "{}"
-    price: Annotated[
-        float | None, Option("Dollars for a million tokens that are read.", least=0)
-    ] = None
+    url: str = option("Address of the model; for chat, that before /chat/completions.", REQUIRED)
+    protocol: Literal["chat", "json"] = option(
+        "chat: as OpenAI's API; json: scores or labels for a list of texts.", "chat"
+    )
+    model_name: str | None = option(
+        "The model's name in a request (needed for chat).", unset="none"
+    )
+    key_variable: str | None = option(
+        "Environment variable that holds the key, sent as a bearer token.", unset="no key"
+    )
+    timeout: float = option("Most seconds for one answer.", 60.0, above=0, most=86_400)
+    retries: int = option(
+        "Further attempts after 429, 5xx, a timeout or a lost connection.", 4, least=0, most=20
+    )
+    patience: int = option(
+        "Requests in a row without an answer after which no more are sent.", 8, least=1
+    )
+    requests_per_minute: float | None = option(
+        "Most requests a minute.", unset="no limit", least=0.01
+    )
+    parallel: int = option("Requests at the same time.", 4, least=1, most=256)
+    texts_per_request: int | None = option(
+        "Texts in one request.", unset=f"{DEFAULT_TEXTS}; 1 for chat", least=1
+    )
+    prompt: str = option("What chat is told; {labels} stands for the labels.", PROMPT)
+    request_fields: str = option(
+        'Further fields of a request, as {"max_tokens": 16}; null takes one out.', "{}"
+    )
+    price: float | None = option("Dollars for a million tokens that are read.", least=0)
 
     def __post_init__(self) -> None:
         super().__post_init__()

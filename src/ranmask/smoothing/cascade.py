@@ -204,9 +204,11 @@ class Cascade:
         places = [place for place in range(len(texts)) if place not in smoothed]
         with blaming(places):
             plain = self.plain_predictions([texts[place] for place in places])
-        answers = {place: (answer, PLAIN) for place, answer in zip(places, plain, strict=True)}
-        answers |= {place: (answer, SMOOTHED) for place, answer in smoothed.items()}
-        return [answers[place] for place in range(len(texts))]
+        others = iter(plain)
+        return [
+            (smoothed[place], SMOOTHED) if place in smoothed else (next(others), PLAIN)
+            for place in range(len(texts))
+        ]
 
 
 def _with(kind: Any, result: Prediction | Certificate, **more: Any) -> Any:

@@ -292,20 +292,22 @@ def load_base(folder: str, options: dict[str, Any], **computed: str | None) -> B
     """A saved model; how it hides words is taken out of its ``options``."""
     from ranmask.models import pretrained
 
-    hiding = {name: options.pop(name, None) for name in ("hide", "mask_token")}
-    return pretrained.load(folder, **hiding, **computed)
+    hide, mask_token = options.pop("hide", None), options.pop("mask_token", None)
+    return pretrained.load(folder, hide=hide, mask_token=mask_token, **computed)
 
 
-def batched_by_size(items: Iterable[_Sized], most: int) -> Iterator[list[_Sized]]:
+def batched_by_size(
+    items: Iterable[_Sized], most: int, size: Callable[[_Sized], int] = len
+) -> Iterator[list[_Sized]]:
     """Items in their order, in batches whose sizes add up to ``most`` or just above."""
     batch: list[_Sized] = []
-    size = 0
+    total = 0
     for item in items:
         batch.append(item)
-        size += len(item)
-        if size >= most:
+        total += size(item)
+        if total >= most:
             yield batch
-            batch, size = [], 0
+            batch, total = [], 0
     if batch:
         yield batch
 

@@ -14,9 +14,10 @@ from typing import TYPE_CHECKING, Any
 from ranmask.errors import DataError, MissingDependencyError, OptionError
 from ranmask.metrics import CertifiedSummary
 from ranmask.smoothing.interface import CertifiedClassifier
+from ranmask.training.class_weights import class_weights
 from ranmask.training.evaluating import certified_score, certified_summary, figures
 from ranmask.training.masking import MaskingPlan, Turn
-from ranmask.training.options import TrainingOptions
+from ranmask.training.options import MARGIN_WIDTH, TrainingOptions
 from ranmask.training.records import Report, RunFolder, check_corpora, description
 from ranmask.words import Document, documents
 
@@ -121,7 +122,8 @@ def train_encoder(
             learner, texts, train.labels, plan, options.target_words, defence, on_gpu
         )
         classes = train.label_names
-        weights = losses.class_weights(train.labels, len(classes), options.class_weights)
+        counts = class_weights(train.labels, len(classes), options.class_weights)
+        weights = None if counts is None else torch.from_numpy(counts)
         objective = CertifiedClassification(
             learner, options, defence, votes, classes, weights, collate, measure
         )
@@ -255,8 +257,7 @@ class CertifiedClassification:
         table = scores.new_zeros(*present.shape, scores.shape[-1])
         table = table.index_put((text, batch["copy"]), scores)
         if options.vote_loss == "margin":
-            width = losses.MARGIN_WIDTH
-            return losses.margin_loss(table, present, classes, options.margin, width, counts)
+            return losses.margin_loss(table, present, classes, options.margin, MARGIN_WIDTH, counts)
         return losses.certified_loss(
             table,
             present,

@@ -19,8 +19,7 @@ from ranmask.attacks.recipes import AttackResources, build_recipe
 from ranmask.attacks.resources.word_lists import Vocabulary
 from ranmask.attacks.runs import attack_rows
 from ranmask.data import Corpus
-from ranmask.data.rows import Row
-from ranmask.data.sources import RowSource
+from ranmask.data.rows import Row, RowSource
 from ranmask.errors import DataError, OptionError
 from ranmask.models.testing import keyword_classifier
 from ranmask.runs.result_file import ResultFile

@@ -1,8 +1,6 @@
-"""What a masked language model expects in each place of a text.
+"""What a masked language model expects in each place of a text, read as it is, nothing masked.
 
-BERT-Attack takes its candidates from it (`MaskedLM.top_tokens`); LM-weighted masking hides
-words the more often the less they were expected (`MaskedLM.word_losses`).  Both read the text as
-it is, nothing masked, in one pass.
+For BERT-Attack's candidates (`MaskedLM.top_tokens`) and LM-weighted masks (`MaskedLM.word_losses`).
 """
 
 from __future__ import annotations
@@ -107,9 +105,8 @@ class MaskedLM(Checkpoint):
     def word_losses(self, documents: Sequence[Document]) -> list[npt.NDArray[np.float64]]:
         """How unexpected each word of each document is: the mean cross-entropy of its tokens.
 
-        Words are tokenised one by one, as classifiers read them (`encoding`).  The premise of a
-        pair is read but has no losses.  A word that the model does not get to see, since the row
-        is full or since nothing of it is in the vocabulary, has the mean loss of the others.
+        The premise of a pair is read but has no losses.  A word that the model does not get to see,
+        for lack of room or of tokens, has the mean loss of the others.
         """
         distinct = {document: index for index, document in enumerate(dict.fromkeys(documents))}
         copies = []

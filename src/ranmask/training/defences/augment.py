@@ -20,14 +20,13 @@ from typing import Any
 from ranmask.attacks.adversarial_data import augmented, read_attacked
 from ranmask.attacks.api import AnyVictim, as_victim
 from ranmask.attacks.loop import AttackLoop
+from ranmask.attacks.outcome import AttackSummary
 from ranmask.attacks.recipe import AttackRecipe
 from ranmask.attacks.runs import attack_rows
-from ranmask.attacks.summary import AttackSummary
 from ranmask.attacks.victims import PlainVictim
 from ranmask.certificates.kept import round_half_up
 from ranmask.data import Corpus
-from ranmask.data.rows import Row
-from ranmask.data.sources import RowSource
+from ranmask.data.rows import Row, RowSource
 from ranmask.errors import OptionError
 from ranmask.options.fields import option_fields
 from ranmask.runs.task import RunEvents, class_ids
