@@ -391,7 +391,7 @@ class TestRefused:
         [
             pytest.param({"smoothing": {"keep": 1}}, "the option 'keep'", id="option"),
             pytest.param({"smoothing": {"threshold": "x"}}, "wrong type", id="threshold"),
-            pytest.param({"parts": ["plain"]}, "those of kind 'cascade' are plain, smoothed", id="parts"),
+            pytest.param({"parts": ["plain"]}, "'cascade' are plain, smoothed", id="parts"),
         ],
     )
     def test_damaged_records(self, change, message, parts, tmp_path):
