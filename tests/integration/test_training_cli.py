@@ -94,6 +94,7 @@ class TestWords:
             "weight_decay": 0.001,
             "margin": 0.4,
             "accuracy_weight": 0.5,
+            "whole_weight": 0.0,
             "class_weights": "none",
             "buckets": 4096,
             "most_words": 800,
@@ -145,6 +146,25 @@ class TestWords:
         given = ("--kind", "mlm", "--base", "b", "--fail-below-majority")
         done = train("--data", data, "--output", tmp_path / "lm", *given)
         assert refused(done, 2, "--fail-below-majority means nothing with --kind mlm")
+
+    def test_the_base_install_is_enough(self, data, tmp_path):
+        """Where torch cannot be imported a table is trained, measured, saved and certified with."""
+        table = str(tmp_path / "table")
+        code = (
+            "import sys\n"
+            "for name in ('torch', 'transformers', 'accelerate'): sys.modules[name] = None\n"
+            "from ranmask.cli.main import main\n"
+            "main()\n"
+        )
+        commands = (
+            ("train", "--data", str(data), "--output", table, *WORDS),
+            ("certify", "--model", table, "the film was great"),
+        )
+        for command in commands:
+            arguments = (sys.executable, "-c", code, *command)
+            done = subprocess.run(arguments, capture_output=True, text=True, check=False)
+            assert done.returncode == 0, done.stderr
+        assert json.loads(done.stdout)["label"] == "praise"
 
     def test_interrupted_it_begins_anew(self, data, tmp_path, monkeypatch):
         from ranmask.training import word_table

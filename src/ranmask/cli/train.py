@@ -114,7 +114,7 @@ _COMMON = (TrainCommand, ColumnOptions, TrainingOptions)
     *DEFENCES,
     ResourceOptions,
     ColumnOptions,
-    without=("most_words", "keep_columns"),
+    without=("most_words", "whole_weight", "keep_columns"),
 )
 def train(given: Given) -> int | None:
     """Train a classifier whose labels can be certified, a rival of it, or a masked language model.

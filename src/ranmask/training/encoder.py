@@ -14,10 +14,11 @@ from typing import TYPE_CHECKING, Any
 from ranmask.errors import DataError, MissingDependencyError, OptionError
 from ranmask.metrics import CertifiedSummary
 from ranmask.smoothing.interface import CertifiedClassifier
+from ranmask.training.class_weights import class_weights
 from ranmask.training.defence import Defence
 from ranmask.training.evaluating import certified_score, certified_summary, figures
 from ranmask.training.masking import MaskingPlan, Turn
-from ranmask.training.options import TrainingOptions
+from ranmask.training.options import MARGIN_WIDTH, TrainingOptions
 from ranmask.training.records import Report, RunFolder, check_corpora, description
 from ranmask.words import Document, documents
 
@@ -107,6 +108,7 @@ def train_encoder(
     processes.by_the_first(run.begin)
 
     rows = slice(options.validation_rows)
+    counts = class_weights(train.labels, len(train.label_names), options.class_weights)
 
     def measure(model: Any) -> CertifiedSummary:
         classifier = defence.validator(classifier_of(model), options)
@@ -128,7 +130,7 @@ def train_encoder(
             defence,
             votes,
             train.label_names,
-            losses.class_weights(train.labels, len(train.label_names), options.class_weights),
+            None if counts is None else torch.from_numpy(counts),
             Collator(learner, texts, train.labels, plan, options.target_words, defence, on_gpu),
             measure,
         )
@@ -223,8 +225,7 @@ class CertifiedClassification:
         table = scores.new_zeros(*present.shape, scores.shape[-1])
         table = table.index_put((text, batch["copy"]), scores)
         if options.vote_loss == "margin":
-            width = losses.MARGIN_WIDTH
-            return losses.margin_loss(table, present, classes, options.margin, width, counts)
+            return losses.margin_loss(table, present, classes, options.margin, MARGIN_WIDTH, counts)
         return losses.certified_loss(
             table,
             present,

@@ -6,15 +6,8 @@ of the paper's successors: a hinge on the averaged margin.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import torch
 from torch import Tensor
-
-from ranmask.training.options import ClassWeights
-
-MARGIN_WIDTH = 0.1
-"""Width of the margin loss's hinge, in scores."""
 
 _NO_RIVAL = 1e9
 
@@ -28,8 +21,6 @@ def certified_loss(
     temperature: float,
     accuracy_weight: float = 0.0,
     weights: Tensor | None = None,
-    shares: Tensor | None = None,
-    blank: Tensor | None = None,
 ) -> Tensor:
     """The share of texts that are not certified, averaged over numbers of changed words.
 
@@ -53,11 +44,8 @@ def certified_loss(
         temperature: Width of the step, in words.
         accuracy_weight: 0 keeps the plain count.
         weights: (texts,): what each text counts (`weighted_mean`); None: all the same.
-        shares: As `certified_margins` takes them.
-        blank: Likewise.
     """
-    margins = certified_margins(scores, present, labels, met, shares, blank)
-    margins = margins * words_per_copy[:, None]
+    margins = certified_margins(scores, present, labels, met) * words_per_copy[:, None]
     lost = torch.sigmoid(-margins / temperature)
     if accuracy_weight:
         wrong = torch.nn.functional.softplus(-margins[:, :1] / temperature)
@@ -65,34 +53,17 @@ def certified_loss(
     return weighted_mean(lost.mean(1), weights)
 
 
-def certified_margins(
-    scores: Tensor,
-    present: Tensor,
-    labels: Tensor,
-    met: Tensor,
-    shares: Tensor | None = None,
-    blank: Tensor | None = None,
-) -> Tensor:
-    """What is left of the margin after ``d`` changed words, in copies: (texts, D + 1).
-
-    ``shares`` (texts, copies) says how much of a copy each one is: where a word counts once, its
-    occurrences share what it says.  That is the knapsack of `certificates.distinct` with its words
-    cut up.  ``blank`` (classes,) are the scores of a copy that no change meets.
-    """
+def certified_margins(scores: Tensor, present: Tensor, labels: Tensor, met: Tensor) -> Tensor:
+    """What is left of the margin after ``d`` changed words, in copies: (texts, D + 1)."""
     texts, copies, classes = scores.shape
     of_label = scores.gather(2, labels[:, None, None].expand(-1, copies, 1))
     differences = (of_label - scores) * present[..., None]
-    if shares is not None:
-        differences = differences * shares[..., None]
     weights = (differences + 1) * present[..., None]
     most = min(int(met.max()), copies)
     heaviest = weights.topk(most, dim=1).values.cumsum(1)
     costs = torch.cat([heaviest.new_zeros(texts, 1, classes), heaviest], dim=1)
     at = met.clamp(max=most)[..., None].expand(-1, -1, classes)
-    leads = differences.sum(1)
-    if blank is not None:
-        leads = leads + blank[labels][:, None] - blank
-    left = leads[:, None, :] - costs.gather(1, at)
+    left = differences.sum(1)[:, None, :] - costs.gather(1, at)
     own = torch.nn.functional.one_hot(labels, classes).bool()[:, None, :]
     return left.masked_fill(own, _NO_RIVAL).amin(2)
 
@@ -122,15 +93,3 @@ def weighted_mean(losses: Tensor, weights: Tensor | None) -> Tensor:
     sum would make a text count by who else happens to be there.
     """
     return losses.mean() if weights is None else (losses * weights).mean()
-
-
-def class_weights(labels: Sequence[int], classes: int, kind: ClassWeights) -> Tensor | None:
-    """What a text of each class counts in the loss: (classes,), with a mean of 1 over the texts.
-
-    ``balanced``: every class counts as much as any other, however few texts it has.  ``none``:
-    every text counts the same, which is None.
-    """
-    if kind == "none":
-        return None
-    texts = torch.bincount(torch.as_tensor(labels), minlength=classes).clamp(min=1)
-    return len(labels) / (classes * texts.to(torch.float32))

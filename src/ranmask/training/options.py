@@ -23,6 +23,9 @@ _LARGE, _LARGE_RATE, _SMALL_RATE = 50_000_000, 5e-5, 2e-4  # parameters; learnin
 _LARGEST_BATCH, _STEPS_AN_EPOCH = 512, 32  # of a word table; few texts make smaller batches
 _WORDS_A_TARGET, _LARGEST_TARGET = 8, 8  # of a word table, by its median text
 
+MARGIN_WIDTH = 0.1
+"""Width of the margin loss's hinge, in scores."""
+
 WHOLE_TEXTS: dict[str, Any] = {"mask_rate": 0.0, "hide": "mask", "ensemble": "score"}
 """Options of training that hides no word: one copy shows all of a text, and decides alone."""
 
@@ -321,6 +324,10 @@ class WordTableOptions(Checked):
             group=VOTES,
         ),
     ] = None
+    whole_weight: Annotated[
+        float,
+        Option("Words that a whole-text model weighs, which votes too.", least=0, group=VOTES),
+    ] = 0.0
     class_weights: _ClassWeights = "balanced"
     buckets: Annotated[int, Option("Rows of the table.", least=1, group=_SIZES)] = 1 << 18
     most_words: Annotated[

@@ -13,7 +13,6 @@ from ranmask.certificates.kept import Retention
 from ranmask.training.losses import (
     certified_loss,
     certified_margins,
-    class_weights,
     margin_loss,
 )
 from ranmask.training.masking import MaskingPlan, Turn
@@ -247,39 +246,25 @@ def test_every_small_case_with_one_word_a_copy():
             assert (left > 0).tolist() == [d <= certified for d in range(words + 1)]
 
 
-class TestClassWeights:
-    def test_every_class_counts_the_same(self):
-        labels = [0] * 9 + [1] * 2 + [2]
-        weights = class_weights(labels, 3, "balanced")
-        totals = [weights[label] * labels.count(label) for label in range(3)]
-        assert totals == pytest.approx([4, 4, 4])  # a third of the texts each
-        assert class_weights(labels, 3, "none") is None
+@pytest.mark.parametrize("accuracy_weight", [0.0, 0.7])
+def test_a_weight_is_a_number_of_texts(accuracy_weight):
+    """A text of weight 2 counts as if it stood there twice."""
+    rng = np.random.default_rng(0)
+    scores = torch.tensor(rng.random((3, 4, 2)))
+    present = torch.ones(3, 4, dtype=torch.bool)
+    labels, met = torch.tensor([0, 1, 0]), torch.tensor([[0, 1, 2]] * 3)
+    words = torch.ones(3).double()
+    weights = torch.tensor([2.0, 1.0, 1.0]).double()
+    twice = torch.tensor([0, 0, 1, 2])
 
-    def test_equal_classes_need_none(self):
-        assert class_weights([1, 0, 1, 0], 2, "balanced").tolist() == [1, 1]
+    def certified(rows, weights=None):
+        return certified_loss(
+            *(scores[rows], present[rows], labels[rows], met[rows], words[rows]),
+            *(0.5, accuracy_weight, weights),
+        )
 
-    def test_a_class_without_a_text_is_no_division_by_0(self):
-        assert torch.isfinite(class_weights([0, 0, 1], 3, "balanced")).all()
+    def margin(rows, weights=None):
+        return margin_loss(scores[rows], present[rows], labels[rows], 0.3, 0.1, weights)
 
-    @pytest.mark.parametrize("accuracy_weight", [0.0, 0.7])
-    def test_a_weight_is_a_number_of_texts(self, accuracy_weight):
-        """A text of weight 2 counts as if it stood there twice."""
-        rng = np.random.default_rng(0)
-        scores = torch.tensor(rng.random((3, 4, 2)))
-        present = torch.ones(3, 4, dtype=torch.bool)
-        labels, met = torch.tensor([0, 1, 0]), torch.tensor([[0, 1, 2]] * 3)
-        words = torch.ones(3).double()
-        weights = torch.tensor([2.0, 1.0, 1.0]).double()
-        twice = torch.tensor([0, 0, 1, 2])
-
-        def certified(rows, weights=None):
-            return certified_loss(
-                *(scores[rows], present[rows], labels[rows], met[rows], words[rows]),
-                *(0.5, accuracy_weight, weights),
-            )
-
-        def margin(rows, weights=None):
-            return margin_loss(scores[rows], present[rows], labels[rows], 0.3, 0.1, weights)
-
-        for loss in (certified, margin):
-            assert 3 * loss(torch.arange(3), weights) == pytest.approx(float(4 * loss(twice)))
+    for loss in (certified, margin):
+        assert 3 * loss(torch.arange(3), weights) == pytest.approx(float(4 * loss(twice)))

@@ -1,0 +1,183 @@
+"""What a word table learns, by steps against the gradient of its loss: numpy alone.
+
+The gradient is written out, from the loss back to the features.  ``by_x`` is the gradient by ``x``.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from typing import NamedTuple, TypeAlias, TypeVar
+
+import numpy as np
+
+from ranmask.training.adam import Adam
+from ranmask.training.class_weights import class_weights
+from ranmask.training.options import MARGIN_WIDTH, WordTableOptions
+from ranmask.training.table_loss import (
+    Floats,
+    Ints,
+    Pullback,
+    ahead,
+    ahead_pullback,
+    certified_loss,
+    label_first,
+    margin_loss,
+    margins,
+    sigmoid,
+    substitutions,
+    whole_text,
+)
+from ranmask.training.table_texts import Batch, TableTexts
+
+_Value = TypeVar("_Value", int, float)
+
+Progress: TypeAlias = Callable[[int, int, float], None]
+"""Called after every epoch: epochs done, epochs in all, mean loss of the last."""
+
+_BLANK_RATE = 5  # times the learning rate of the others: one number against many
+
+
+class Weights(NamedTuple):
+    """What is learned, or its gradient.  ``blank`` is None where there is none."""
+
+    features: Floats  # (classes, buckets)
+    bias: Floats  # (classes,)
+    blank: Floats | None  # (classes,)
+
+
+class Objective(NamedTuple):
+    """What is minimised for some texts: how, what each counts, and what the whole says of them."""
+
+    options: WordTableOptions
+    warm: bool
+    counts: Floats | float
+    whole: Floats | None  # (classes, texts)
+
+    def margins(
+        self, differences: Floats, batch: Batch, order: Ints, blank: Floats | None
+    ) -> tuple[Floats, Pullback]:
+        """What is left of the leads: those of mean scores, while warm; then of all that votes."""
+        lengths, shares = batch.lengths, batch.shares
+        if self.warm:
+            return margins(differences, lengths, np.repeat(1 / lengths, lengths))
+        target = resolved(self.options.target_words)
+        cost = substitutions(lengths, shares, target)
+        left, pullback = margins(differences, lengths, shares, cost)
+        if blank is not None:
+            left += ahead(sigmoid(blank)[order])
+        if self.whole is not None:
+            said = np.take_along_axis(self.whole, order, axis=0)
+            left += whole_text(said, self.options.whole_weight, target)
+        return left, pullback
+
+    def losses(self, left: Floats) -> tuple[Floats, Floats]:
+        """Of each text, and their gradient by what is left."""
+        options = self.options
+        if self.warm:
+            return margin_loss(left, options.margin, MARGIN_WIDTH)
+        width, accuracy = resolved(options.temperature), resolved(options.accuracy_weight)
+        return certified_loss(left, width, accuracy)
+
+
+def resolved(value: _Value | None) -> _Value:
+    """A resolved option, which is never None."""
+    assert value is not None
+    return value
+
+
+def learned(
+    texts: TableTexts,
+    classes: int,
+    options: WordTableOptions,
+    *,
+    whole: Floats | None = None,
+    progress: Progress | None = None,
+) -> Weights:
+    """The weights of a table; ``options`` are resolved, ``whole`` is (classes, texts)."""
+    rng = np.random.default_rng(options.seed)
+    weights = Weights(
+        np.zeros((classes, options.buckets), dtype=np.float32),
+        np.zeros(classes, dtype=np.float32),
+        np.zeros(classes, dtype=np.float32) if options.family == "distinct" else None,
+    )
+    epochs, size = resolved(options.epochs), resolved(options.batch_size)
+    decay, dropped = resolved(options.weight_decay), resolved(options.feature_dropout)
+    learners = [Adam(one) for one in weights if one is not None]
+    rates = _rates(resolved(options.learning_rate), epochs * -(-len(texts) // size))
+    of_classes = class_weights(texts.labels, classes, options.class_weights)
+    for epoch in range(epochs):
+        order = rng.permutation(len(texts))
+        losses = []
+        for start in range(0, len(order), size):
+            rows = order[start : start + size]
+            batch = texts.batch(rows)
+            kept = rng.random(options.buckets, dtype=np.float32) >= dropped
+            objective = Objective(
+                options,
+                warm=epoch < resolved(options.warm_epochs),
+                counts=1.0 if of_classes is None else of_classes[batch.labels],
+                whole=None if whole is None else whole[:, rows],
+            )
+            heard = kept.astype(np.float32) / np.float32(1 - dropped)
+            loss, gradient = loss_and_gradient(weights, batch, objective, heard)
+            if decay:
+                loss += decay * float(np.square(weights.features).sum())
+                gradient.features[:] += 2 * decay * weights.features
+            for learner, one, rate in zip(learners, gradient, next(rates), strict=False):
+                if one is not None:
+                    learner.step(one, rate)
+            losses.append(loss)
+        if progress is not None:
+            progress(epoch + 1, epochs, float(np.mean(losses)))
+    return weights
+
+
+def _rates(largest: float, steps: int) -> Iterator[tuple[float, float, float]]:
+    """The rates of each of `Weights` in each step: half a cosine, down to 0."""
+    for step in range(steps):
+        rate = largest * (1 + math.cos(math.pi * step / steps)) / 2
+        yield rate, rate, _BLANK_RATE * rate
+
+
+def loss_and_gradient(
+    weights: Weights, batch: Batch, objective: Objective, heard: Floats
+) -> tuple[float, Weights]:
+    """The mean loss of some texts; ``heard``: what features are multiplied by, 0 if dropped."""
+    counted = batch.weights * heard[batch.buckets]
+    starts = np.cumsum(batch.counts) - batch.counts
+    parts = np.take(weights.features, batch.buckets, axis=1) * counted
+    scores = sigmoid(np.add.reduceat(parts, starts, axis=1) + weights.bias[:, None])
+    loss, by_scores, by_blank = _loss(scores, weights.blank, batch, objective)
+    by_sums = by_scores * scores * (1 - scores)
+    by_parts = np.repeat(by_sums, batch.counts, axis=1) * counted
+    by_features = np.empty_like(weights.features)
+    for one, by in zip(by_features, by_parts, strict=True):
+        one[:] = _scattered(by, batch.buckets, len(one))
+    return loss, Weights(by_features, by_sums.sum(axis=1), by_blank)
+
+
+def _loss(
+    scores: Floats, blank: Floats | None, batch: Batch, objective: Objective
+) -> tuple[float, Floats, Floats | None]:
+    """The loss from the scores of distinct words, (classes, words), and its gradients."""
+    order = label_first(batch.labels, len(scores))
+    places = np.repeat(order, batch.lengths, axis=1) * scores.shape[1] + batch.words
+    left, pullback = objective.margins(ahead(np.take(scores, places)), batch, order, blank)
+    losses, by_left = objective.losses(left)
+    # Counts have a mean of 1 over all texts, not in each batch: divided by a batch's own sum, a
+    # text would count by who else happens to be there.
+    by_left *= objective.counts / len(losses)
+    by_scores = _scattered(ahead_pullback(pullback(by_left)), places, scores.size)
+    by_blank = None
+    if blank is not None and not objective.warm:
+        says = sigmoid(blank)
+        by_says = _scattered(ahead_pullback(by_left.sum(axis=0)), order, len(blank))
+        by_blank = by_says * says * (1 - says)
+    return float((losses * objective.counts).mean()), by_scores.reshape(scores.shape), by_blank
+
+
+def _scattered(values: Floats, places: Ints, size: int) -> Floats:
+    """The sum of the values at each place: the pullback of taking them from there."""
+    sums = np.bincount(places.ravel(), weights=values.ravel(), minlength=size)
+    return sums.astype(np.float64, copy=False)

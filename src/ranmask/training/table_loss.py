@@ -1,0 +1,166 @@
+"""What the training of a word table minimises, and its gradient: numpy alone.
+
+Each word of a text says something for the label and for each of its *rivals*:
+
+    differences   what a word says for the label minus for the rival    (rivals, words)
+    leads         their sums over the words of a text                   (rivals, texts)
+    costs         what 0 to D changed words take from a lead at most    (D + 1, rivals, texts)
+    left          leads - costs: proved where all rivals have some left (D + 1, rivals, texts)
+
+The words of all texts stand in one row, text after text; ``lengths`` says how many are whose.  What
+is computed comes with its *pullback*: from the gradient by what came out, that by what went in.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+Floats: TypeAlias = npt.NDArray[np.floating[Any]]
+Ints: TypeAlias = npt.NDArray[np.int64]
+Pullback: TypeAlias = Callable[[Floats], Floats]
+Cost: TypeAlias = Callable[[Floats], tuple[Floats, Pullback]]
+"""Costs from differences: all that the loss knows of what an attacker may do."""
+
+
+def sigmoid(logits: Floats) -> Floats:
+    """1 / (1 + exp(-logits)), exact at both ends."""
+    small = np.exp(-np.abs(logits))
+    value: Floats = np.where(logits < 0, small, np.ones((), small.dtype)) / (1 + small)
+    return value
+
+
+def softplus(logits: Floats) -> Floats:
+    """log(1 + exp(logits)), whose slope is `sigmoid`."""
+    return np.logaddexp(np.zeros((), logits.dtype), logits)
+
+
+def label_first(labels: Ints, classes: int) -> Ints:
+    """The classes as each text sees them, its label and then the rivals: (classes, texts)."""
+    order: Ints = (labels + np.arange(classes)[:, None]) % classes
+    return order
+
+
+def ahead(said: Floats) -> Floats:
+    """How far the first row, the label's, is ahead of each of the others."""
+    leads: Floats = said[0] - said[1:]
+    return leads
+
+
+def ahead_pullback(by: Floats) -> Floats:
+    """The pullback of `ahead`."""
+    return np.concatenate([by.sum(axis=0, keepdims=True), -by])
+
+
+def margins(
+    differences: Floats, lengths: Ints, shares: Floats | float, cost: Cost | None = None
+) -> tuple[Floats, Pullback]:
+    """What is left of the leads; without a ``cost``, the leads alone.
+
+    ``shares``: how much of a word each one is.  Where a word counts once, its occurrences share
+    what it says.
+    """
+    leads = np.add.reduceat(differences * shares, np.cumsum(lengths) - lengths, axis=1)
+    if cost is None:
+        return leads[None], lambda by: np.repeat(by[0], lengths, axis=1) * shares
+    costs, cost_pullback = cost(differences)
+
+    def pullback(by: Floats) -> Floats:
+        return np.repeat(by.sum(axis=0), lengths, axis=1) * shares - cost_pullback(by)
+
+    return leads - costs, pullback
+
+
+def substitutions(lengths: Ints, shares: Floats | float, most: int) -> Cost:
+    """Up to ``most`` words are replaced, each by one that says all for the rival: -1.
+
+    Of words that count once, that is the knapsack of `certificates.distinct`, its words cut up.
+    """
+
+    def cost(differences: Floats) -> tuple[Floats, Pullback]:
+        sums, pullback = largest_sums(differences * shares + 1, lengths, most)
+        return sums, lambda by: pullback(by) * shares
+
+    return cost
+
+
+def largest_sums(values: Floats, lengths: Ints, most: int) -> tuple[Floats, Pullback]:
+    """Sums of the 0 to ``most`` largest values of each text; no value is below 0."""
+    shape = len(values), len(lengths), max(int(lengths.max()), most)
+    offsets = np.arange(len(lengths)) * shape[2] - (np.cumsum(lengths) - lengths)
+    places = np.repeat(offsets, lengths) + np.arange(values.shape[1])
+    untaken = np.zeros((shape[0], shape[1] * shape[2]), dtype=values.dtype)
+    untaken[:, places] = values
+    untaken = untaken.reshape(shape)
+    sums = np.zeros((most + 1, *shape[:2]), dtype=values.dtype)
+    found = np.empty((*shape[:2], most), dtype=np.int64)
+    for rank in range(most):  # for a few, much faster than to sort
+        found[..., rank] = untaken.argmax(axis=2)
+        at = found[..., rank : rank + 1]
+        sums[rank + 1] = sums[rank] + np.take_along_axis(untaken, at, axis=2)[..., 0]
+        np.put_along_axis(untaken, at, -1, axis=2)
+
+    def pullback(by: Floats) -> Floats:
+        # What was found k-th is in every sum of k or more.
+        of_ranks = np.cumsum(by[:0:-1], axis=0)[::-1]
+        padded = np.zeros(shape, dtype=by.dtype)
+        np.put_along_axis(padded, found, np.moveaxis(of_ranks, 0, 2), axis=2)
+        return padded.reshape(shape[0], -1)[:, places]
+
+    return sums, pullback
+
+
+def whole_text(said: Floats, weight: float, most: int) -> Floats:
+    """What a model that reads the whole text adds to what is left.
+
+    Its copy weighs ``weight``, and ``said`` (classes, texts), `label_first`, is what it says of the
+    text as it stands.  Whoever changes a word owns that copy: from one changed word on it says -1.
+    """
+    lead = ahead(said)
+    return weight * np.stack([lead, *[np.full_like(lead, -1)] * most])
+
+
+def certified_loss(
+    left: Floats, temperature: float, accuracy_weight: float = 0.0
+) -> tuple[Floats, Floats]:
+    """The share of the numbers of changed words at which a text is not proved, and its gradient.
+
+    A text is proved where the rival with the least left has something left.  A step at 0 has no
+    gradient: a sigmoid of width ``temperature``, in words, stands in for it.  Unlike a hinge it
+    gives up on texts that are far out of reach, as a count of proved texts does.
+
+    It may also give up on a whole class: always to say the same is proved at any number of words
+    wherever it is right.  ``accuracy_weight`` puts, in the place of the step at 0 words, so many
+    times a logistic loss, which grows with every lost text and forbids that.
+
+    Returns:
+        (texts,) and, by what was left, (D + 1, rivals, texts).
+    """
+    margin, nearest = _nearest(left)
+    logits = -margin / temperature
+    lost = sigmoid(logits)
+    slopes = lost * sigmoid(-logits)
+    if accuracy_weight:
+        slopes[0] = accuracy_weight * lost[0]
+        lost[0] = accuracy_weight * softplus(logits[0])
+    return lost.mean(axis=0), nearest * (slopes / (-temperature * len(left)))[:, None]
+
+
+def margin_loss(left: Floats, target: float, width: float) -> tuple[Floats, Floats]:
+    """A soft hinge that pushes mean leads past ``target``, and its gradient, of the same shapes."""
+    margin, nearest = _nearest(left)
+    logits = (target - margin[0]) / width
+    return width * softplus(logits), nearest * -sigmoid(logits)
+
+
+def _nearest(left: Floats) -> tuple[Floats, Floats]:
+    """The least that is left against any rival, and its gradient.
+
+    Rivals that tie share the gradient: before anything is learned all of them do.
+    """
+    least = left.min(axis=1, keepdims=True)
+    tied = (left == least).astype(left.dtype)
+    return least[:, 0], tied / tied.sum(axis=1, keepdims=True)

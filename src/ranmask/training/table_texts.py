@@ -1,0 +1,115 @@
+"""Training texts of a word table in flat arrays: words as numbers, and the features of those."""
+
+from __future__ import annotations
+
+from array import array
+from collections import defaultdict
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from ranmask.errors import DataError
+from ranmask.models.word_features import WHOLE, features
+from ranmask.training.table_loss import Floats, Ints
+from ranmask.words import document
+
+
+class Batch(NamedTuple):
+    """Some texts: features of their distinct words, and which of these stand in which text."""
+
+    buckets: Ints
+    """Features, those of a distinct word side by side: their rows in the table."""
+    weights: Floats
+    """What each feature counts."""
+    counts: Ints
+    """How many features each distinct word has."""
+    words: Ints
+    """Texts one after another, word by word: the numbers of distinct words."""
+    lengths: Ints
+    """How many words each text has."""
+    shares: Floats | float
+    """How much of a word each one is; see `table_loss.margins`."""
+    labels: Ints
+
+
+class TableTexts:
+    """Labelled texts, to be read in batches.
+
+    Args:
+        texts: Single texts, of which the first ``most_words`` words are read.
+        labels: Of each, below ``classes``.
+        buckets: Rows of the table, among which features are spread.
+    """
+
+    def __init__(
+        self,
+        texts: Sequence[str],
+        labels: Sequence[int],
+        classes: int,
+        *,
+        buckets: int,
+        most_words: int,
+    ) -> None:
+        if not len(texts) or len(texts) != len(labels):
+            raise DataError(f"{len(texts)} texts and {len(labels)} labels cannot be trained on")
+        numbers: defaultdict[str, int] = defaultdict()
+        numbers.default_factory = numbers.__len__  # a new word gets the next number
+        flat = array("i")
+        lengths = []
+        for row, (text, label) in enumerate(zip(texts, labels, strict=True), 1):
+            if not isinstance(text, str):
+                raise DataError(f"a word table reads single texts, not {type(text).__name__}", row)
+            if not 0 <= label < classes:
+                raise DataError(f"label {label!r} is none of the {classes} classes", row)
+            words = document(text, row - 1).words[:most_words]
+            flat.extend(map(numbers.__getitem__, words))
+            lengths.append(len(words))
+        self.labels: Ints = np.array([int(label) for label in labels])
+        self._lengths: Ints = np.array(lengths)
+        self._starts = np.cumsum(self._lengths) - self._lengths
+        self._words = np.array(flat)
+        self._shares: Floats | None = None
+        hashes, weights, starts = features(numbers)
+        self._buckets = hashes % buckets
+        self._weights = (weights / WHOLE).astype(np.float32)
+        self._feature_starts = starts
+        self._feature_counts = np.diff(starts, append=len(hashes))
+        self._numbers: Ints = np.zeros(len(numbers), dtype=np.int64)
+
+    def __len__(self) -> int:
+        return len(self.labels)
+
+    def count_words_once(self) -> None:
+        """Let the occurrences of a word in a text share what it says."""
+        text = np.repeat(np.arange(len(self)), self._lengths)
+        keys = text * len(self._numbers) + self._words
+        _, place, counts = np.unique(keys, return_inverse=True, return_counts=True)
+        self._shares = (1 / counts[place]).astype(np.float32)
+
+    def batch(self, rows: Ints) -> Batch:
+        """The texts in ``rows``."""
+        lengths = self._lengths[rows]
+        at = _runs(self._starts[rows], lengths)
+        words = self._words[at]
+        seen = np.zeros(len(self._numbers), dtype=bool)
+        seen[words] = True
+        distinct = np.flatnonzero(seen)
+        self._numbers[distinct] = np.arange(len(distinct))
+        counts = self._feature_counts[distinct]
+        of_words = _runs(self._feature_starts[distinct], counts)
+        return Batch(
+            buckets=self._buckets[of_words],
+            weights=self._weights[of_words],
+            counts=counts,
+            words=self._numbers[words],
+            lengths=lengths,
+            shares=1.0 if self._shares is None else self._shares[at],
+            labels=self.labels[rows],
+        )
+
+
+def _runs(starts: Ints, lengths: Ints) -> Ints:
+    """Indices of several runs of neighbours, one after the other."""
+    before = np.cumsum(lengths) - lengths
+    return np.repeat(starts - before, lengths) + np.arange(int(lengths.sum()))
