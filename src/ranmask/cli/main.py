@@ -24,7 +24,7 @@ FAILED, WRONG_USAGE, SOME_ROWS_FAILED, INTERRUPTED = 1, 2, 3, 130
 COMMANDS = {
     **dict.fromkeys(("certify", "predict"), "ranmask.cli.certify"),
     **{name: f"ranmask.cli.{name}" for name in ("attack", "beta", "train", "tune", "reproduce")},
-    **{name: f"ranmask.cli.{name}" for name in ("report", "compare", "serve", "blend")},
+    **{name: f"ranmask.cli.{name}" for name in ("report", "compare", "serve", "blend", "protect")},
 }
 """The module of each command."""
 GROUPS: dict[str, tuple[str, Mapping[str, str]]] = {

@@ -7,7 +7,7 @@ cannot be saved without running code when it is loaded.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from ranmask.errors import ModelError
@@ -22,10 +22,13 @@ FORMAT, VERSION = "ranmask-reader", 1
 _WHOLE = {"mask_rate": 0.0, "ensemble": "score"}  # a model that is shown every word
 
 
-def named(name: str) -> Reader:
-    """A reader by name: a model's folder, a hub id, or ``module:attribute``."""
+def named(name: str, labels: Sequence[str] | None = None) -> Reader:
+    """A reader by name: a model's folder, a hub id, or ``module:attribute``.
+
+    ``labels``: the classes, for a model that does not say them.
+    """
     if is_import_name(name):
-        return as_reader(imported(name))
+        return _imported(name, labels)
     if (Path(name) / FILE_NAME).is_file():
         return load(Path(name))
     return ModelReader(pretrained.load(name))
@@ -49,9 +52,9 @@ def load(folder: Path, computed: Mapping[str, str | None] | None = None) -> Read
     record = read_json(path, format=FORMAT, version=VERSION, error=ModelError)
     kind = record.get("kind")
     if kind == "function" and isinstance(record.get("function"), str):
-        return FunctionReader(
-            imported(record["function"]), repeatable=record.get("repeatable") is True
-        )
+        reader = _imported(record["function"], record.get("labels"))
+        reader.repeatable = reader.repeatable or record.get("repeatable") is True
+        return reader
     if kind == "given":
         raise ModelError(
             f"the reader of {str(folder.parent)!r} was {record.get('was', 'an object')}, which no "
@@ -59,3 +62,10 @@ def load(folder: Path, computed: Mapping[str, str | None] | None = None) -> Read
             "module:name)"
         )
     raise ModelError(f"{path} has a reader of kind {kind!r}, which this ranmask does not know")
+
+
+def _imported(name: str, labels: Sequence[str] | None) -> Reader:
+    reader = as_reader(imported(name), labels)
+    if isinstance(reader, FunctionReader):
+        reader.name = name
+    return reader

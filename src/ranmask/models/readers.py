@@ -21,6 +21,9 @@ from ranmask.models.base import BaseClassifier, check_gives_scores
 from ranmask.models.full_text import score_full_texts
 from ranmask.words import Document, join
 
+SHARPNESS = 100.0
+"""A class that leads by 1 / SHARPNESS is all that is said where the label alone counts."""
+
 
 class ReaderWarning(UserWarning):
     """A reader did not answer for some texts, which their copies decide alone."""
@@ -85,6 +88,8 @@ class ModelReader(Reader):
 class FunctionReader(Reader):
     """Any function from a list of texts to a table of scores from 0 to 1, one row a text.
 
+    ``name``: ``module:attribute`` of the model it is from, where that is how it was found.
+
     It may be slow, random or remote.  Where it raises, or returns what is no such table, texts are
     asked about one by one, and those that fail again have no answer.  Pairs reach it as tuples
     ``(premise, hypothesis)``.
@@ -103,6 +108,7 @@ class FunctionReader(Reader):
         if batch_size < 1:
             raise OptionError(f"batch_size must be at least 1, not {batch_size!r}")
         self.function = function
+        self.name: str | None = None
         self.labels = None if labels is None else tuple(labels)
         self.repeatable = repeatable
         self._batch_size = batch_size
@@ -136,15 +142,17 @@ class FunctionReader(Reader):
         named = self.function
         name = getattr(named, "__qualname__", type(named).__qualname__)
         module = getattr(named, "__module__", None) or type(named).__module__
-        return {"kind": "function", "function": f"{module}:{name}"}
+        return {"kind": "function", "function": self.name or f"{module}:{name}"}
 
     def saved(self) -> dict[str, Any]:
-        name = self.description()["function"]
-        module, _, attribute = str(name).partition(":")
+        name = self.name or str(self.description()["function"])
+        module, _, attribute = name.partition(":")
         found = getattr(sys.modules.get(module), attribute, None)
-        if found is self.function and module != "__main__":
-            return {"kind": "function", "function": name, "repeatable": self.repeatable}
-        return {"kind": "given", "was": str(name)}
+        if self.name is None and (found is not self.function or module == "__main__"):
+            return {"kind": "given", "was": name}
+        labels = None if self.labels is None else list(self.labels)
+        record = {"kind": "function", "function": name, "repeatable": self.repeatable}
+        return record if labels is None else {**record, "labels": labels}
 
 
 def as_reader(model: object, labels: Sequence[str] | None = None) -> Reader:
@@ -179,6 +187,21 @@ def in_order(reader: Reader, labels: Sequence[str] | None) -> list[int] | None:
             f"{', '.join(labels)}: they must be the same"
         )
     return [reader.labels.index(label) for label in labels]
+
+
+def labels_alone(rows: Scores) -> Scores:
+    """Scores as if the reader had said its label alone: 1 for that, and 0 for the others.
+
+    Near a tie they are in between, so that an answer that moves a little does not turn from one
+    label to another: they move `SHARPNESS` times as far.
+    """
+    if rows.shape[1] < 2:
+        return rows
+    ordered = np.sort(rows, axis=1)
+    first, second = ordered[:, -1:], ordered[:, -2:-1]
+    lead = rows - np.where(rows == first, second, first)
+    said: Scores = np.clip(0.5 + SHARPNESS / 2 * lead, 0.0, 1.0)
+    return said
 
 
 def checked_answers(raw: object, rows: int, classes: int) -> Scores:

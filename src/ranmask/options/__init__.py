@@ -122,6 +122,10 @@ class SmoothingOptions(Checked):
             most=1_000_000,
         ),
     ] = None
+    reader_says: Annotated[
+        Literal["scores", "label"],
+        Option("What of a reader's answer is weighed: its scores, or all for its first label."),
+    ] = "scores"
 
     def __post_init__(self) -> None:
         Retention(self.keep, self.mask_rate)

@@ -1,0 +1,106 @@
+"""A pile of texts, labelled or not: several files as one, without empty rows and duplicates."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from ranmask.data.rows import Columns, open_source, read_rows
+from ranmask.data.sentences import sentences
+from ranmask.errors import DataError, TextError
+from ranmask.words import document, join
+
+
+@dataclass(frozen=True)
+class Pile:
+    """Different texts, each with single blanks between its words, in the order they came in.
+
+    ``labels``: of each, as they were written; None where there are none.  ``rows`` is how many
+    there were; ``duplicates``, ``empty`` and ``unusable`` of them were left out, and ``problem``
+    says what was wrong with the first that could not be used.  ``files``: name and digest of each.
+    """
+
+    texts: tuple[str, ...]
+    labels: tuple[str, ...] | None = None
+    rows: int = 0
+    duplicates: int = 0
+    empty: int = 0
+    unusable: int = 0
+    problem: str = ""
+    files: tuple[tuple[str, str], ...] = ()
+
+    def description(self) -> dict[str, Any]:
+        """Plain JSON values."""
+        counts = {name: getattr(self, name) for name in ("rows", "duplicates", "empty", "unusable")}
+        files = [{"name": name, "sha256": digest} for name, digest in self.files]
+        return {"texts": len(self.texts), **counts, "files": files}
+
+
+_Read = tuple[object, object, str]  # a text, its label, and what is wrong with the row
+
+
+def pile_of(texts: Iterable[object], labels: Sequence[object] | None = None) -> Pile:
+    """The pile of some texts in memory."""
+    given = list(texts)
+    if labels is not None and len(labels) != len(given):
+        raise DataError(f"{len(given)} texts have {len(labels)} labels: give one label a text")
+    of_each: Sequence[object] = [None] * len(given) if labels is None else labels
+    rows = ((text, label, "") for text, label in zip(given, of_each, strict=True))
+    return _piled(rows, labelled=labels is not None)
+
+
+def read_pile(
+    files: Sequence[Path], columns: Columns | None = None, *, by_sentence: bool = False
+) -> Pile:
+    """The pile of all rows of some files; ``by_sentence`` cuts each row into its sentences."""
+    columns = columns or Columns()
+    if columns.pair is not None:
+        raise DataError("pairs of texts cannot be protected: a word table reads single texts")
+    if by_sentence and columns.label is not None:
+        raise DataError(
+            f"column {columns.label!r} labels whole rows, not their sentences: leave out the "
+            "labels, or do not split"
+        )
+    sources = [open_source(path) for path in files]
+
+    def rows() -> Iterator[_Read]:
+        for source in sources:
+            for row in read_rows(source, columns):
+                if row.error is not None or not isinstance(row.text, str):
+                    yield "", None, f"{source.path.name}, row {row.number}: {row.error}"
+                    continue
+                for text in (sentences(row.text) or [""]) if by_sentence else [row.text]:
+                    missing = columns.label is not None and row.label in (None, "")
+                    problem = f"{source.path.name}, row {row.number}: no label" if missing else ""
+                    yield text, row.label, problem
+
+    named = tuple((source.path.name, source.sha256) for source in sources)
+    return _piled(rows(), labelled=columns.label is not None, files=named)
+
+
+def _piled(
+    rows: Iterable[_Read], *, labelled: bool, files: tuple[tuple[str, str], ...] = ()
+) -> Pile:
+    kept: dict[str, str] = {}
+    count = duplicates = empty = unusable = 0
+    first = ""
+    for count, (text, label, problem) in enumerate(rows, 1):
+        if isinstance(text, str) and not text.split() and not problem:
+            empty += 1
+            continue
+        if not problem:
+            try:
+                words = join(document(text).words)
+            except TextError as error:
+                problem = f"text {count}: {error.reason}"
+        if problem:
+            unusable += 1
+            first = first or problem
+        elif words in kept:
+            duplicates += 1
+        else:
+            kept[words] = str(label)
+    labels = tuple(kept.values()) if labelled else None
+    return Pile(tuple(kept), labels, count, duplicates, empty, unusable, first, files)

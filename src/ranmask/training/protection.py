@@ -1,0 +1,139 @@
+"""``protect.json``: what protecting a model came to, and the choice that was made."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from pathlib import Path
+from typing import Any, Literal, TypeAlias
+
+from ranmask import __version__
+from ranmask.errors import DataError, ModelError, OptionError, RanmaskError
+from ranmask.models import model_config
+from ranmask.results.files import read_json, write_file, write_json
+from ranmask.training.choosing import Weighed, chosen
+
+RECORD, CARD = "protect.json", "README.md"
+FORMAT: dict[str, Any] = {"format": "ranmask-protect", "version": 1}
+
+Measure: TypeAlias = Literal["accuracy", "agreement"]
+
+
+@dataclass(frozen=True)
+class Protection:
+    """A protected model as it was measured.
+
+    ``run``: what determines it.  ``measure``: whether the texts had labels, or were compared with
+    the model's own.  ``alone``: accuracy of the model by itself, on the texts to choose by and on
+    those for the figures; ``choosing`` and ``figures``: each weight on these.  ``learning``: tables
+    that learned from a quarter, a half and all of the texts, on the figures' texts.
+    ``classes``: by class, for the weight ``classes_weight``.
+    """
+
+    run: Mapping[str, Any]
+    measure: Measure
+    alone: tuple[Fraction, Fraction]
+    choosing: Sequence[Weighed]
+    figures: Sequence[Weighed]
+    learning: Sequence[tuple[int, Weighed]]
+    words: tuple[int, ...]
+    give_up: float
+    weight: float
+    reached: bool
+    classes: Sequence[Mapping[str, Any]] = ()
+    classes_weight: float | None = None
+    command: str | None = None
+
+    def at(self, weight: float | None = None) -> Weighed:
+        """The figures of a weight; None: of the one that was chosen."""
+        wanted = self.weight if weight is None else weight
+        return next(one for one in self.figures if one.weight == wanted)
+
+    def redrawn(self, words: Sequence[int] | None, give_up: float | None) -> Protection:
+        """The same measurements with another choice."""
+        asked = tuple(words or self.words)
+        points = self.give_up if give_up is None else give_up
+        best, reached = chosen(self.choosing, self.alone[0], asked, points)
+        return replace(self, words=asked, give_up=points, weight=best.weight, reached=reached)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain JSON values."""
+        names = ("run", "measure", "words", "give_up", "weight", "reached", "command")
+        return {
+            **{name: getattr(self, name) for name in names},
+            "words": list(self.words),
+            "alone": [[share.numerator, share.denominator] for share in self.alone],
+            "learning": [{"learned": texts, **one.to_dict()} for texts, one in self.learning],
+            "classes": {"weight": self.classes_weight, "figures": list(self.classes)},
+            "choosing": [one.to_dict() for one in self.choosing],
+            "figures": [one.to_dict() for one in self.figures],
+        }
+
+    @classmethod
+    def from_dict(cls, values: Mapping[str, Any], where: str) -> Protection:
+        """What `to_dict` gave; ``where`` it was read, for the error."""
+        try:
+            first, second = (Fraction(*pair) for pair in values["alone"])
+            learning = [(int(one["learned"]), Weighed.from_dict(one)) for one in values["learning"]]
+            found = cls(
+                run=values["run"],
+                measure=values["measure"],
+                alone=(first, second),
+                choosing=[Weighed.from_dict(one) for one in values["choosing"]],
+                figures=[Weighed.from_dict(one) for one in values["figures"]],
+                learning=learning,
+                words=tuple(map(int, values["words"])),
+                give_up=float(values["give_up"]),
+                weight=float(values["weight"]),
+                reached=bool(values["reached"]),
+                classes=values["classes"]["figures"],
+                classes_weight=values["classes"]["weight"],
+                command=values["command"],
+            )
+            found.at()
+        except (KeyError, TypeError, ValueError, StopIteration, ZeroDivisionError) as error:
+            raise DataError(f"{where} is damaged ({type(error).__name__}: {error})") from error
+        return found
+
+    def write(self, folder: Path) -> None:
+        """Write the record and the card."""
+        from ranmask.training.protect_card import protect_card
+
+        write_file(folder / CARD, protect_card(self))
+        record = {**FORMAT, "ranmask": __version__, "complete": True, **self.to_dict()}
+        write_json(folder / RECORD, record)
+
+    def save_choice(self, folder: Path) -> None:
+        """Give the model in a folder the weight that is chosen here."""
+        known = model_config.of_folder(folder)
+        if known is None or known.kind != model_config.PROTECTED:
+            raise ModelError(f"{str(folder)!r} holds no protected model")
+        smoothing = {**known.smoothing, "reader_weights": [self.weight]}
+        model_config.write(folder, known.kind, smoothing, known.parts)
+        self.write(folder)
+
+
+def read_protection(folder: Path) -> Protection:
+    """What `ranmask protect` measured of the model in a folder."""
+    path = folder / RECORD
+    if not path.is_file():
+        raise OptionError(
+            f"{str(folder)!r} has no {RECORD}: only what `ranmask protect` wrote can be chosen "
+            "anew without the model's answers"
+        )
+    values = read_json(path, format=FORMAT["format"], version=FORMAT["version"])
+    if not values.get("complete"):
+        raise DataError(f"{path} is that of a run that was not finished: run it again to resume")
+    return Protection.from_dict(values, str(path))
+
+
+def began(folder: Path) -> dict[str, Any] | None:
+    """The record of a run in a folder, finished or not; None where there is none."""
+    path = folder / RECORD
+    if not path.is_file():
+        return None
+    try:
+        return read_json(path, format=FORMAT["format"], version=FORMAT["version"])
+    except RanmaskError as error:
+        raise DataError(f"{error}. Name another folder, or delete this one") from error
