@@ -14,8 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.settings import REPOSITORY
-from ranmask.attacks.outcome import AttackOutcome
-from ranmask.attacks.summary import summarise
+from ranmask.attacks.outcome import AttackOutcome, summarise
 from ranmask.runs.result_file import read_header
 from ranmask.runs.stored import stored_lines
 

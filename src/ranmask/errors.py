@@ -105,6 +105,10 @@ class MissingDependencyError(RanmaskError, ImportError):
 
     def __init__(self, what: str, extra: str) -> None:
         super().__init__(f"{what} is not installed: pip install 'ranmask[{extra}]'")
+        self._given = (what, extra)
+
+    def __reduce__(self) -> tuple[type, tuple[str, str]]:  # pickled on its way between processes
+        return type(self), self._given
 
 
 def folders_cut(text: str) -> str:

@@ -11,11 +11,12 @@ and the balanced accuracy, and below it the recall and certified recall of each 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import Any
+from typing import Any, TypeVar
 
+_Value = TypeVar("_Value", int, Fraction)
 _MOST_RADII = 10  # of a class, in JSON
 _SHOWN_RADII = 5
 _SHOWN_CLASSES, _WORST = 6, 3
@@ -58,13 +59,12 @@ class ClassCounts:
 
 @dataclass
 class CertifiedSummary:
-    """Counts over labelled texts, added one by one; memory does not grow with their number."""
+    """Counts over labelled texts, added one by one; memory does not grow with their number.
 
-    texts: int = 0
-    correct: int = 0
-    classes: ClassCounts = field(default_factory=ClassCounts)
-    """Right labels by class: of all texts, or of none where classes are not known."""
-    _certified: Counter[tuple[int | None, int, int]] = field(default_factory=Counter)
+    ``counts``: texts by true class (None: not known), right label or not, radius, and words.
+    """
+
+    counts: Counter[tuple[int | None, bool, int | None, int]] = field(default_factory=Counter)
 
     def add(
         self,
@@ -80,12 +80,30 @@ class CertifiedSummary:
         ``expected``: the number of its true class, where that is known.  ``texts``: how many such
         texts there are.
         """
-        self.texts += texts
-        self.correct += texts * correct
-        if expected is not None:
-            self.classes.add(expected, right=correct, texts=texts)
-        if correct and radius is not None:
-            self._certified[expected, radius, words] += texts
+        self.counts[expected, correct, radius, words] += texts
+
+    def radii(self, *, correct: bool = True) -> list[tuple[int | None, int, int, int]]:
+        """Class, radius, words and number of the certified texts with a right or a wrong label."""
+        return [
+            (expected, radius, words, texts)
+            for (expected, right, radius, words), texts in self.counts.items()
+            if right == correct and radius is not None
+        ]
+
+    @property
+    def texts(self) -> int:
+        """How many were counted."""
+        return self.counts.total()
+
+    @property
+    def correct(self) -> int:
+        """Texts with the right label, certified or not."""
+        return sum(texts for (_, right, _, _), texts in self.counts.items() if right)
+
+    @property
+    def classes(self) -> ClassCounts:
+        """Right labels by class: of all texts, or of none where classes are not known."""
+        return self.certified_classes(None)
 
     @property
     def accuracy(self) -> Fraction:
@@ -94,15 +112,16 @@ class CertifiedSummary:
 
     def certified_accuracy(self, changed: int) -> Fraction:
         """CR@d: share of *all* texts that are right and certified at ``changed`` words."""
-        reached = sum(n for (_, radius, _), n in self._certified.items() if radius >= changed)
+        reached = sum(texts for _, radius, _, texts in self.radii() if radius >= changed)
         return _share(reached, self.texts)
 
-    def certified_classes(self, changed: int) -> ClassCounts:
-        """By class, what is right and certified at ``changed`` words."""
-        counts = ClassCounts(texts=self.classes.texts)
-        for (expected, radius, _), n in self._certified.items():
-            if expected is not None and radius >= changed:
-                counts.right[expected] += n
+    def certified_classes(self, changed: int | None) -> ClassCounts:
+        """By class, what is right, and certified at ``changed`` words unless that is None."""
+        counts = ClassCounts()
+        for (expected, right, radius, _), texts in self.counts.items():
+            if expected is not None:
+                reached = changed is None or (radius is not None and radius >= changed)
+                counts.add(expected, right=right and reached, texts=texts)
         return counts
 
     def beats_majority(self, *, balanced: bool = False) -> bool:
@@ -110,39 +129,37 @@ class CertifiedSummary:
 
         ``balanced`` compares balanced accuracies.  True where there are not two classes.
         """
-        if len(self.classes.texts) < 2:
+        classes = self.classes
+        if len(classes.texts) < 2:
             return True
         if balanced:
-            return self.classes.balanced > Fraction(1, len(self.classes.texts))
-        return self.accuracy > self.classes.majority
+            return classes.balanced > Fraction(1, len(classes.texts))
+        return self.accuracy > classes.majority
 
     @property
     def median_radius(self) -> int | None:
         """MCB: the lower median of the radii; None is the paper's N/A."""
-        median = self._lower_median(lambda radius, words: Fraction(radius))
-        return None if median is None else int(median)
+        return self._lower_median([(radius, texts) for _, radius, _, texts in self.radii()])
 
     @property
     def median_rate(self) -> Fraction | None:
         """MCR: the lower median of radius / words; None is the paper's N/A."""
-        return self._lower_median(Fraction)
+        rates = [(Fraction(radius, words), texts) for _, radius, words, texts in self.radii()]
+        return self._lower_median(rates)
 
-    def _lower_median(self, value: Callable[[int, int], Fraction]) -> Fraction | None:
-        """The lower median of a value of radius and words; minus infinity where uncertified."""
-        counts: Counter[Fraction] = Counter()
-        for (_, radius, words), n in self._certified.items():
-            counts[value(radius, words)] += n
-        place = (self.texts - 1) // 2 - (self.texts - counts.total())
-        for found, n in sorted(counts.items()):
-            if 0 <= place < n:
+    def _lower_median(self, values: Sequence[tuple[_Value, int]]) -> _Value | None:
+        """Of values and how many texts have each; texts beside them count as minus infinity."""
+        place = (self.texts - 1) // 2 - (self.texts - sum(texts for _, texts in values))
+        for found, texts in sorted(values):
+            if 0 <= place < texts:
                 return found
-            place -= n
+            place -= texts
         return None
 
     @property
     def largest_radius(self) -> int:
         """The largest radius among right labels; 0 where there is none."""
-        return max((radius for _, radius, _ in self._certified), default=0)
+        return max((radius for _, radius, _, _ in self.radii()), default=0)
 
 
 def median_certified_robustness(radii: Iterable[int | None]) -> int | None:
@@ -242,10 +259,15 @@ def _cells(entry: Mapping[str, Any]) -> dict[str, str]:
 def class_lines(classes: Sequence[Mapping[str, Any]]) -> list[str]:
     """The same as lines of text, in columns."""
     head, rows, left_out = class_table(classes)
+    return [*aligned(head, rows), *([left_out] if left_out else [])]
+
+
+def aligned(head: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
+    """Cells as lines of text, the first column to the left and the others to the right."""
     widths = [max(map(len, column)) for column in zip(head, *rows, strict=True)]
     lines = []
     for row in (head, *rows):
         first, *others = zip(row, widths, strict=True)
         cells = [first[0].ljust(first[1]), *(cell.rjust(width) for cell, width in others)]
         lines.append("  ".join(cells).rstrip())
-    return [*lines, *([left_out] if left_out else [])]
+    return lines

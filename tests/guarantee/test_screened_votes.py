@@ -14,6 +14,7 @@ from ranmask.errors import ClassifierError, ModelError
 from ranmask.models.base import BaseClassifier, MaskedCopies
 from ranmask.models.encoding import WordEncoder
 from ranmask.models.mixed_precision import MixedPrecisionClassifier
+from ranmask.models.tokenizing import RowFormat
 from ranmask.runs.task import classify_rows
 from ranmask.words import Document
 
@@ -33,7 +34,9 @@ class Exact(BaseClassifier):
     batch_tokens, epsilon, dtype = 2000, 2.0**-23, "float32"
 
     def __init__(self):
-        self.encoder = WordEncoder(tiny_models.wordpiece_tokenizer(), tiny_models.LONGEST, "mask")
+        tokenizer = tiny_models.wordpiece_tokenizer()
+        takes = RowFormat(tiny_models.LONGEST, tokenizer.pad_token_id, types=True, first_position=0)
+        self.encoder = WordEncoder(tokenizer, takes, "mask")
         self.tolerance_in_force = TOLERANCE
         self.asked = []  # how many rows, call by call
 

@@ -12,8 +12,7 @@ from unittest import mock
 import pytest
 
 from commands import run_cli
-from ranmask.attacks.outcome import AttackOutcome
-from ranmask.attacks.summary import summarise
+from ranmask.attacks.outcome import AttackOutcome, summarise
 from ranmask.runs.result_file import read_header
 from ranmask.runs.stored import stored_lines
 

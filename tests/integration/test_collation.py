@@ -6,9 +6,9 @@ import torch
 
 from ranmask.certificates.kept import Retention
 from ranmask.models.base import MaskedCopies
-from ranmask.training import collation
-from ranmask.training.collation import Collator
+from ranmask.training import encoder
 from ranmask.training.defence import Defence
+from ranmask.training.encoder import Collator
 from ranmask.training.masking import MaskingPlan, Turn
 from ranmask.words import documents
 
@@ -76,7 +76,7 @@ def test_few_parts_and_little_padding(classifier):
     base = classifier("bert", "mask")
     turns = [Turn(row % 6, row, 0.5) for row in range(60)]
     for some in (turns, turns[:2], turns[:1]):
-        assert 1 <= len(collated(base, some)[1]["parts"]) <= collation._PARTS
+        assert 1 <= len(collated(base, some)[1]["parts"]) <= encoder._PARTS
     _, batch = collated(base, turns)
     shapes = [part["input_ids"].shape for part in batch["parts"]]
     widest = max(width for _, width in shapes)
@@ -85,7 +85,7 @@ def test_few_parts_and_little_padding(classifier):
     _, on_gpu = collated(base, turns, on_gpu=True)
     rows = [len(part["input_ids"]) for part in on_gpu["parts"]]
     assert sum(rows) == int(batch["present"].sum())
-    assert all(some >= collation._GPU_ROWS for some in rows[:-1])
+    assert all(some >= encoder._GPU_ROWS for some in rows[:-1])
     assert 1 < len(rows) < len(shapes)
 
 

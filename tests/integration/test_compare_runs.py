@@ -6,12 +6,11 @@ import pytest
 
 from commands import run_cli
 from ranmask import SmoothedClassifier
-from ranmask.data.rows import Row
-from ranmask.data.sources import RowSource
+from ranmask.data.rows import Row, RowSource
 from ranmask.errors import DataError
 from ranmask.models.testing import keyword_classifier
 from ranmask.paper.reading import read, write
-from ranmask.runs.run import run as run_task
+from ranmask.runs.api import run as run_task
 from ranmask.runs.stored import stored_lines
 from ranmask.runs.task import ClassifyTask
 

@@ -18,17 +18,15 @@ from ranmask.errors import OptionError
 from ranmask.models.base import MaskedCopies
 from ranmask.models.batching import batches
 from ranmask.models.huggingface import HuggingFaceClassifier
-from ranmask.training.defence import Defence
+from ranmask.training.defence import Defence, Step
 from ranmask.training.defences import build, parts_of
 from ranmask.training.defences.dne import Dne, _risen
-from ranmask.training.defences.hotflip import HotFlip
+from ranmask.training.defences.hotflip import HotFlip, WordTokens
 from ranmask.training.defences.perturbation import FreeLb, Pgd
 from ranmask.training.defences.safer import Safer
-from ranmask.training.defences.word_tokens import WordTokens
 from ranmask.training.encoder import train_encoder
 from ranmask.training.masking import MaskingPlan, Turn
 from ranmask.training.options import WHOLE_TEXTS, TrainingOptions
-from ranmask.training.step import Step
 from ranmask.words import document
 
 pytestmark = pytest.mark.usefixtures("quiet")

@@ -14,9 +14,9 @@ from ranmask.certificates.families import sampled_sets
 from ranmask.errors import ClassifierError, ModelError, OptionError
 from ranmask.models import huggingface
 from ranmask.models.base import MaskedCopies
-from ranmask.models.gpu import select
+from ranmask.models.gpu import scoring
+from ranmask.models.gpu.forward import TorchOperations
 from ranmask.models.gpu.layout import FEW_COPIES, SharedRows, spell
-from ranmask.models.gpu.operations import TorchOperations
 from ranmask.models.gpu.packing import cut, pack
 from ranmask.models.huggingface import HuggingFaceClassifier
 from ranmask.models.mixed_precision import MixedPrecisionClassifier
@@ -164,7 +164,8 @@ class TestLayout:
     )
     def test_rows_of_the_table_are_rows_of_the_encoder(self, classifiers, name, hide, premise):
         packed, _ = classifiers(name, hide)
-        encoder = packed.encoder
+        encoder = copy.copy(packed.encoder)
+        encoder.first_position = 7
         random = np.random.default_rng(5)
         vocabulary = [*WORDS, "unbelievably", "re-redo", "!?!", "zzyzx"]
         copies = [
@@ -178,7 +179,7 @@ class TestLayout:
             )
             for words, keep in ((3, 1), (5, 4), (9, 2), (12, 3), (12, 5))
         ]
-        shared = SharedRows(spell(copies, encoder), encoder, 7, CPU)
+        shared = SharedRows(spell(copies, encoder), encoder, CPU)
         expected = encoder.rows_of_all(copies)
         lengths = np.concatenate([rows.lengths for rows in expected])
         assert (shared.lengths == lengths).all()
@@ -325,12 +326,12 @@ class TestChoice:
                     raise RuntimeError("no compiler")
                 return super().add_and_norm(rows, residual, index, norm) * 1.01
 
-        monkeypatch.setattr(select, "_operations", lambda _: [Broken(), TorchOperations()])
+        monkeypatch.setattr(scoring, "_operations", lambda _: [Broken(), TorchOperations()])
         reason = "no compiler" if raises else "moves logits by"
         with pytest.warns(RuntimeWarning, match=f"plain PyTorch is used.*Broken.*{reason}"):
             base = HuggingFaceClassifier(*tiny_models.bert())
         assert base._packed is not None
-        monkeypatch.setattr(select, "_operations", lambda _: [Broken()])
+        monkeypatch.setattr(scoring, "_operations", lambda _: [Broken()])
         with pytest.warns(RuntimeWarning, match="the model's own forward is used"):
             assert HuggingFaceClassifier(*tiny_models.bert())._packed is None
 

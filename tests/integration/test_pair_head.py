@@ -142,7 +142,7 @@ class TestLogits:
         whole = base.encoder.rows(MaskedCopies(pair, 4, np.arange(4, dtype=np.int32)[None]))
         hidden = ~np.isin(whole.positions[0], rows.positions[0])
         assert hidden.sum() == 2
-        start = base._first_position
+        start = base.encoder.first_position
         types = np.arange(whole.ids.shape[1])[None] >= whole.first_body_place
         types = types * whole.body_type
         with torch.no_grad():

@@ -118,8 +118,8 @@ def marks(recipe, runs):
 
 def expected_lines(recipe, step):
     if step.measures != "examples":
-        return recipe.sizes["texts"]
-    corpus = recipe.sizes["corpus"]
+        return recipe.settings["texts"]
+    corpus = recipe.settings["corpus"]
     return len((FOLDER / f"sentences-{corpus}.jsonl").read_text(encoding="utf-8").splitlines())
 
 

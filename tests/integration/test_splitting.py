@@ -13,7 +13,7 @@ from ranmask.attacks.resources.sentence_encoders import HuggingFaceSentenceEncod
 from ranmask.errors import ModelError
 from ranmask.models.huggingface import HuggingFaceClassifier
 from ranmask.models.pretrained import load
-from ranmask.models.splitting import split_one_way
+from ranmask.models.tokenizing import split_one_way
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 

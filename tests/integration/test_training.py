@@ -32,7 +32,7 @@ from ranmask.training.defence import Defence
 from ranmask.training.encoder import train_encoder
 from ranmask.training.evaluating import certified_score, certified_summary, figures
 from ranmask.training.masking import MaskingPlan, Turns
-from ranmask.training.options import TrainingOptions
+from ranmask.training.options import MARGIN_WIDTH, TrainingOptions
 from ranmask.training.records import RunFolder
 from ranmask.words import document, documents
 
@@ -292,7 +292,7 @@ class TestLoss:
         of_texts = torch.tensor([0.5, 3.0])
         words = self.BATCH["words_per_copy"].float()
         if vote_loss == "margin":
-            expected = losses.margin_loss(*given, 0.7, losses.MARGIN_WIDTH, of_texts)
+            expected = losses.margin_loss(*given, 0.7, MARGIN_WIDTH, of_texts)
         else:
             expected = losses.certified_loss(*given, self.BATCH["met"], words, 0.3, 0.6, of_texts)
         chosen = {"margin": 0.7, "temperature": 0.3, "accuracy_weight": 0.6}
@@ -305,7 +305,7 @@ class TestLoss:
         scores = self.LOGITS.softmax(-1) if head == "choice" else self.LOGITS.sigmoid()
         table = torch.stack([scores[[1, 0]], torch.stack([scores[2], torch.zeros(3)])])
         given = (table, self.BATCH["present"], self.BATCH["classes"])
-        expected = losses.margin_loss(*given, 0.7, losses.MARGIN_WIDTH)
+        expected = losses.margin_loss(*given, 0.7, MARGIN_WIDTH)
         found = self.loss(votes=True, head=head, vote_loss="margin", margin=0.7)
         assert torch.equal(found, expected)
         words = self.BATCH["words_per_copy"].float()

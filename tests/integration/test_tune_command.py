@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections import Counter
 
 import numpy as np
 import pytest
@@ -128,11 +129,11 @@ class TestEncoder:
         settings = [Setting(2, None, "auto", one, 30) for one in ("vote", "score", "logit")]
         for one in sweep(like, texts, [0, 1, 0, 1], settings):
             alone = SmoothedClassifier(base, keep=2, ensemble=one.setting.ensemble, masks=30)
-            right, wrong = {}, {}
-            for result, label in zip(alone.certify(texts), [0, 1, 0, 1], strict=True):
-                counts = right if result.label_id == label else wrong
-                counts[label, result.radius] = counts.get((label, result.radius), 0) + 1
-            assert (one.right, one.wrong) == (right, wrong)
+            counts = Counter(
+                (label, result.label_id == label, result.radius, 1)
+                for result, label in zip(alone.certify(texts), [0, 1, 0, 1], strict=True)
+            )
+            assert one.summary.counts == counts
             assert one.tolerance == base.tolerance
 
 

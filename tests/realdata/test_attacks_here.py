@@ -3,8 +3,8 @@
 import pytest
 
 from ranmask import attack, load_default
+from ranmask.attacks.outcome import summarise
 from ranmask.attacks.recipes import AttackResources
-from ranmask.attacks.summary import summarise
 from ranmask.attacks.victims import PlainVictim
 from ranmask.data import data_folder, load_corpus
 

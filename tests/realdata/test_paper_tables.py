@@ -124,19 +124,19 @@ def test_claims(plain, statement, claims):
 def test_settings(plain):
     settings = published().settings
     for said in (
-        f"randomly selected {settings.texts:,} test examples",
-        rf"uncertainty \alpha to {settings.alpha}",
-        rf"samples n for \textsc{{Predict}} procedure to {settings.selection_masks:,}",
-        rf"n' for \textsc{{Certify}} to {settings.masks:,}",
-        f"we set n to {settings.attacked_masks} to speed up",
-        f"IMDB ({settings.average_words['imdb']} words on average)",
-        f"AGNEWS ({settings.average_words['agnews']} words on average)",
+        f"randomly selected {settings['texts']:,} test examples",
+        rf"uncertainty \alpha to {settings['alpha']}",
+        rf"samples n for \textsc{{Predict}} procedure to {settings['selection_masks']:,}",
+        rf"n' for \textsc{{Certify}} to {settings['masks']:,}",
+        f"we set n to {settings['attacked_masks']} to speed up",
+        f"IMDB ({settings['average_words']['imdb']} words on average)",
+        f"AGNEWS ({settings['average_words']['agnews']} words on average)",
         "AdamW optimizer",
         "weight decay (1e-6), a batch size 32, a maximum number of epochs 20, and a gradient clip "
         "(-1, 1) and a learning rate (5e-5), which is decayed by the cosine annealing",
     ):
         assert said in plain, said
-    assert settings.training == {
+    assert settings["training"] == {
         "optimizer": "AdamW",
         "weight_decay": 1e-6,
         "batch_size": 32,
@@ -150,21 +150,21 @@ def test_settings(plain):
 
 def test_figures_and_footnote(plain):
     beta = published().beta
-    assert f"n_r = {beta.draws} and n_k = {beta.masks:,}" in plain
+    assert f"n_r = {beta['draws']} and n_k = {beta['masks']:,}" in plain
     bounds = [
         rf"{value * 1e5:g}\times10^{{-5}} on {corpus.upper()}"
-        for corpus, value in beta.below.items()
+        for corpus, value in beta["below"].items()
     ]
     assert all(bound in plain for bound in bounds)
     entropy = published().entropy
-    safer, *masked = entropy.mean.values()
+    safer, *masked = entropy["mean"].values()
     assert f"average entropy of SAFER's predictions is {safer}" in plain
     said = "those of RanMASK's are " + ", ".join(map(str, masked[:-1])) + f", and {masked[-1]}"
     assert said in plain
     assert r"when \rho = 5%, 10%, 50%, and 90% respectively" in plain
-    assert f"on {entropy.texts:,} test samples selected randomly from AGNEWS" in plain
+    assert f"on {entropy['texts']:,} test samples selected randomly from AGNEWS" in plain
     assert "varying the masking rates from 5% to 90%" in plain
-    assert f"obtained over {published().rates.runs} runs" in plain
+    assert f"obtained over {published().rates['runs']} runs" in plain
 
 
 def test_statements_on_risk(plain):

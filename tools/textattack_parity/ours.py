@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 
 from ranmask.attacks.api import attack
-from ranmask.attacks.candidates import TypingErrors, in_case_of
 from ranmask.attacks.recipe import AttackRecipe, Ranking
 from ranmask.attacks.recipes import AttackResources, build_recipe
+from ranmask.attacks.replacements import TypingErrors, in_case_of
 from ranmask.attacks.resources import MaskedLM, StopWords, WordVectors, load_tagger
 from ranmask.attacks.steps import Attempt, QueryModel, SeededRandom, Steps
 from ranmask.attacks.tokenization import AttackedText, tokenize

@@ -4,11 +4,11 @@
 
 `tokenization` which words of a text an attack may replace
 `steps`        what a search asks while it runs
-`candidates`, `constraints`, `search`  the parts of a `recipe`; `recipes` has them by name
+`replacements`, `search`  the parts of a `recipe`; `recipes` has them by name
 `resources`    what attacks know of language: word lists, synonyms, language models
 `victims`      what is attacked: plain, smoothed, any function
 `loop`         many texts in lock-step
-`outcome`, `summary`  what became of a text, and of many
+`outcome`      what became of a text, and of many
 `runs`         attacks over files, resumed; `adversarial_data` makes training data of them
 `textattack`   a wrapper for those who live there
 """

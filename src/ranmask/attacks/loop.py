@@ -144,7 +144,9 @@ class AttackLoop:
                 attempts.append(Attempt(target.number, text, target.label, self.seed))
             except RanmaskError as error:
                 self._finish(target, error)
-        certificates = self._answers(attempts, self._certify)
+        certificates: list[Any] = [None] * len(attempts)
+        if self._certifies:
+            certificates = self._answers(attempts, self._certify)
         for attempt, certificate in zip(attempts, certificates, strict=True):
             if isinstance(certificate, RanmaskError):
                 self._end(attempt, certificate)
@@ -158,8 +160,6 @@ class AttackLoop:
             self._running[attempt.number] = attempt
 
     def _certify(self, attempts: Sequence[Attempt]) -> Sequence[Any]:
-        if not self._certifies:
-            return [None] * len(attempts)
         return self.victim.certify([attempt.original.document for attempt in attempts])
 
     def _course(self, attempt: Attempt) -> Steps[AttackOutcome]:

@@ -10,8 +10,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
-from ranmask.attacks.candidates import Candidates
-from ranmask.attacks.constraints import Constraint
+from ranmask.attacks.replacements import Candidates, Constraint
 from ranmask.attacks.steps import Attempt, Component, QueryResult, Steps
 from ranmask.attacks.tokenization import AttackedText, Tokenization, count_words
 from ranmask.words import split
@@ -48,11 +47,10 @@ class Search(Component, ABC):
 class AttackRecipe:
     """A declared attack.
 
-    ``budget`` is its own limit of changed words, where none is given.
-    ``stop_words`` are never replaced, nor is a word twice; ``frozen_premise`` leaves the premise
-    of a pair alone.  Stop words are compared as they are written: ``The`` is not ``the``, as in
-    TextAttack.  ``sentence_encoder`` and ``masked_lm`` answer what its constraints and candidates
-    ask; ``resources`` describe what it was made with.
+    ``budget`` is its own limit of changed words, where none is given.  ``stop_words`` are never
+    replaced, as they are written (``The`` is not ``the``, as in TextAttack), nor is a word twice.
+    ``frozen_premise`` leaves the premise of a pair alone.  ``sentence_encoder`` and ``masked_lm``
+    answer what its constraints and candidates ask; ``resources`` describe what it was made with.
     """
 
     name: str

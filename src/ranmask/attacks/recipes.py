@@ -23,16 +23,19 @@ from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
 
 from ranmask.attacks import search
-from ranmask.attacks.candidates import AnyWord, LikelyWords, Synonyms, TypingErrors
-from ranmask.attacks.constraints import (
+from ranmask.attacks.recipe import AttackRecipe
+from ranmask.attacks.replacements import (
+    AnyWord,
     Constraint,
     EditDistance,
+    LikelyWords,
     MostWords,
     SamePartOfSpeech,
     SimilarSentence,
     SimilarWord,
+    Synonyms,
+    TypingErrors,
 )
-from ranmask.attacks.recipe import AttackRecipe
 from ranmask.attacks.resources.word_lists import StopWords, Vocabulary, load_stop_words
 from ranmask.attacks.tokenization import Tokenization
 from ranmask.errors import OptionError

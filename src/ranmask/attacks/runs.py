@@ -12,14 +12,12 @@ from typing import Any, TypeAlias
 
 from ranmask.attacks.api import AnyVictim, attack_loop
 from ranmask.attacks.loop import AttackLoop, Target
-from ranmask.attacks.outcome import AttackOutcome
+from ranmask.attacks.outcome import AttackOutcome, AttackSummary
 from ranmask.attacks.recipe import AttackRecipe
-from ranmask.attacks.summary import AttackSummary
-from ranmask.data.rows import Columns, Row
-from ranmask.data.sources import RowSource, file_rows
+from ranmask.data.rows import Columns, Row, RowSource, file_rows
 from ranmask.results.files import fingerprint, writing
+from ranmask.runs.api import run
 from ranmask.runs.result_file import ResultFile
-from ranmask.runs.run import run
 from ranmask.runs.shards.folder import read_manifest
 from ranmask.runs.shards.reading import folder_lines
 from ranmask.runs.shards.run import Sharding
@@ -197,29 +195,27 @@ class _Early:
 
     def __init__(self, path: Path, description: Mapping[str, Any]) -> None:
         self.path = path.with_name(path.name + ".early")
-        self._header = json.dumps({"run": fingerprint(description)}) + "\n"
+        self._header = json.dumps({"run": fingerprint(description)})
 
     def read(self) -> dict[int, Line]:
         """What an interrupted run left; nothing where it was another run's."""
         if not self.path.exists():
             return {}
         with writing(self.path):
-            lines = self.path.read_text(encoding="utf-8").splitlines(keepends=True)
+            *lines, cut_off = self.path.read_text(encoding="utf-8").split("\n")
             if lines[:1] != [self._header]:
                 self.path.unlink()
                 return {}
-            if not lines[-1].endswith("\n"):  # cut off with the run that wrote it
-                lines.pop()
-                self.path.write_text("".join(lines), encoding="utf-8")
-        found = [json.loads(line) for line in lines[1:]]
-        return {line["row"]: line for line in found}
+            if cut_off:  # with the run that wrote it
+                self.path.write_text("\n".join([*lines, ""]), encoding="utf-8")
+        return {line["row"]: line for line in map(json.loads, lines[1:])}
 
     def write(self, line: Line) -> None:
         """Append one, and hand it to the operating system at once."""
         with writing(self.path, resumed=True):
-            new = not self.path.exists()
+            begun = [] if self.path.exists() else [self._header]
             with self.path.open("a", encoding="utf-8") as file:
-                file.write((self._header if new else "") + json.dumps(line) + "\n")
+                file.write("\n".join([*begun, json.dumps(line), ""]))
 
     def remove(self) -> None:
         """Everything is in its place."""

@@ -1,8 +1,7 @@
 """A `ModelWrapper` over a smoothed classifier, for those who live in TextAttack.
 
-TextAttack is no dependency of ranmask: it pins older libraries, so it needs an environment of its
-own (docs/textattack.md says how to make one).  Word tables, blends of them and any function work
-there as they are; for a Hugging Face model, give a function that calls it.
+TextAttack needs an environment of its own (docs/textattack.md).  Word tables, blends of them and
+any function work there as they are; for a Hugging Face model, give a function that calls it.
 
     from textattack.attack_recipes import DeepWordBugGao2018
     from ranmask import load_default

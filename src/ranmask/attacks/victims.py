@@ -28,8 +28,8 @@ from ranmask.models.base import (
     MaskedCopies,
     Scores,
     check_gives_scores,
+    score_full_texts,
 )
-from ranmask.models.full_text import score_full_texts
 from ranmask.results import Certificate
 from ranmask.smoothing.cascade import Cascade
 from ranmask.smoothing.smoothed import SmoothedClassifier
@@ -121,7 +121,8 @@ class PlainVictim(Victim):
         self.copies_scored += draws
         kept = sampled_sets(words, words - hidden, draws, seed)
         [rows] = self.base.score([MaskedCopies(text, words, kept)])
-        return np.argmax(rows, axis=1)
+        labels: Ints = rows.argmax(axis=1)
+        return labels
 
 
 @dataclass(eq=False)
@@ -180,7 +181,9 @@ class SmoothedVictim(Victim):
         self._known.pop(attempt, None)
 
     def answer(self, questions: Sequence[Question]) -> Answers:
-        return _joined([self._answer(part) for part in _slices(questions)])
+        # A round of long texts would fill the memory.
+        parts = batched_by_size(questions, _CHARACTERS_AT_ONCE, size=_characters)
+        return _joined([self._answer(part) for part in parts])
 
     def _answer(self, questions: Sequence[Question]) -> Answers:
         texts = [asked.text for asked in questions]
@@ -305,16 +308,8 @@ def _counted(
     return Answers(np.concatenate(labels), _rounded(np.concatenate(shares)))
 
 
-def _slices(questions: Sequence[Question]) -> Iterator[Sequence[Question]]:
-    """Questions a few at a time, by their length: a round of long texts would fill the memory."""
-    start = size = 0
-    for place, question in enumerate(questions):
-        size += len(question.text.premise or "") + sum(map(len, question.text.words))
-        if size >= _CHARACTERS_AT_ONCE:
-            yield questions[start : place + 1]
-            start, size = place + 1, 0
-    if start < len(questions):
-        yield questions[start:]
+def _characters(question: Question) -> int:
+    return len(question.text.premise or "") + sum(map(len, question.text.words))
 
 
 def _joined(parts: Sequence[Answers]) -> Answers:

@@ -79,12 +79,12 @@ def exact_radii(
         radii = []
         for place, family in enumerate(families):
             part = votes.part(place, place + 1)
-            complete, differences = family.kind == "all", part.differences(part.winners)
-            radii.append(
-                exact_radius(
-                    family.sets, differences, family.words, bound=part.bound, complete=complete
-                )
-            )
+            differences, bound = part.differences(part.winners), part.bound
+            if family.single:
+                radii += single_word_radii(differences, part.copies, bound)
+            else:
+                sets, words, complete = family.sets, family.words, family.kind == "all"
+                radii.append(exact_radius(sets, differences, words, bound=bound, complete=complete))
     for place in np.flatnonzero(votes.blurred).tolist():
         part, radius = votes.part(place, place + 1), radii[place]
         if radius.tight and not _breaks(part, families[place], radius.worst):

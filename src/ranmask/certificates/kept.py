@@ -40,20 +40,14 @@ class Retention:
                 + (", not both" if self.mask_rate is not None else ": there is neither"),
                 "keep",
             )
-        if self.keep is not None and not (
-            isinstance(self.keep, Integral) and not isinstance(self.keep, bool) and self.keep >= 1
-        ):
+        keep, rate = self.keep, self.mask_rate
+        whole = isinstance(keep, Integral) and not isinstance(keep, bool)
+        if keep is not None and not (whole and keep >= 1):
+            raise OptionError(f"keep must be a whole number of at least 1, not {keep!r}", "keep")
+        number = isinstance(rate, int | float | Fraction) and not isinstance(rate, bool)
+        if rate is not None and not (number and 0 <= rate < 1):
             raise OptionError(
-                f"keep must be a whole number of at least 1, not {self.keep!r}", "keep"
-            )
-        if self.mask_rate is not None and not (
-            isinstance(self.mask_rate, int | float | Fraction)
-            and not isinstance(self.mask_rate, bool)
-            and 0 <= self.mask_rate < 1
-        ):
-            raise OptionError(
-                f"mask_rate must be a number from 0 up to, but not including, 1; "
-                f"not {self.mask_rate!r}"
+                f"mask_rate must be a number from 0 up to, but not including, 1; not {rate!r}"
             )
 
     def count(self, words: int) -> int:

@@ -6,10 +6,9 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text as RichText
 
-from ranmask.attacks.outcome import AttackOutcome, Change
-from ranmask.attacks.summary import AttackSummary
-from ranmask.metrics import class_lines
-from ranmask.words import Text, split
+from ranmask.attacks.outcome import AttackOutcome, AttackSummary
+from ranmask.cli.printing import marked
+from ranmask.metrics import class_lines, class_name
 
 _BEFORE, _AFTER = "bold green", "bold red"
 _COLOURS = {"succeeded": "red", "failed": "green", "skipped": "dim", "error": "yellow"}
@@ -51,9 +50,11 @@ def print_outcome(console: Console, outcome: AttackOutcome, labels: tuple[str, .
     table.add_column(_heading(clean, outcome.clean_share), ratio=1, overflow="fold")
     final = _name(outcome.final_label, labels)
     table.add_column(_heading(final, outcome.final_share), ratio=1, overflow="fold")
+    changed = {change.position for change in outcome.changes if not change.premise}
+    of_premise = {change.position for change in outcome.changes if change.premise}
     table.add_row(
-        _marked(outcome.text, outcome.changes, _BEFORE),
-        _marked(outcome.adversarial, outcome.changes, _AFTER),
+        marked(outcome.text, _BEFORE, changed, of_premise),
+        marked(outcome.adversarial, _AFTER, changed, of_premise),
     )
     console.print(title)
     console.print(table)
@@ -99,19 +100,4 @@ def _heading(label: str, share: float | None) -> RichText:
 
 
 def _name(label: int | None, labels: tuple[str, ...] | None) -> str:
-    if label is None:
-        return "?"
-    return labels[label] if labels is not None and label < len(labels) else str(label)
-
-
-def _marked(text: Text, changes: tuple[Change, ...], style: str) -> RichText:
-    shown = RichText()
-    parts = [(text, False)] if isinstance(text, str) else [(text[0], True), (text[1], False)]
-    for number, (part, premise) in enumerate(parts):
-        shown.append(" / " if number else "", style="dim")
-        changed = {change.position for change in changes if change.premise == premise}
-        for position, word in enumerate(split(part)):
-            shown.append(" " if position else "")
-            plain = "dim" if premise else ""
-            shown.append(word, style=style if position in changed else plain)
-    return shown
+    return "?" if label is None else class_name(label, labels)

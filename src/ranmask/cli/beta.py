@@ -4,32 +4,27 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, ClassVar
 
 from ranmask.cli.certify import described_task
 from ranmask.cli.command import Given, command
-from ranmask.cli.models import load_masked, masked_smoothing
+from ranmask.cli.loading import load_masked
 from ranmask.cli.options import ColumnOptions, InputOptions, ModelChoice, open_input
 from ranmask.cli.running import classify
-from ranmask.options import Keep, MaskRate, Seed
-from ranmask.options.fields import Checked, Option
+from ranmask.options import KEEP, MASK_RATE, SEED
+from ranmask.options.fields import Checked, option
 
 
 @dataclass(frozen=True, kw_only=True)
-class BetaCommand(Checked):
+class BetaCommand(Checked, group="Estimate"):
     """How beta is estimated."""
 
-    GROUP: ClassVar[str] = "Estimate"
-
-    output: Annotated[Path | None, Option("JSONL file, resumed if it exists.")] = None
-    keep: Keep = None
-    mask_rate: MaskRate = None
-    masks: Annotated[int | None, Option("Random copies a text.", unset="10000", least=1)] = None
-    draws: Annotated[
-        int | None, Option("Random choices of changed words to average over.", unset="200")
-    ] = None
-    changed: Annotated[int | None, Option("Most words that are changed.", unset="10")] = None
-    seed: Seed = 0
+    output: Path | None = option("JSONL file, resumed if it exists.")
+    keep: int | None = KEEP()
+    mask_rate: float | None = MASK_RATE()
+    masks: int | None = option("Random copies a text.", unset="10000", least=1)
+    draws: int | None = option("Random choices of changed words to average over.", unset="200")
+    changed: int | None = option("Most words that are changed.", unset="10")
+    seed: int = SEED(0)
 
 
 @command(InputOptions, ModelChoice, BetaCommand, ColumnOptions, without=("tolerance", "recheck"))
@@ -45,11 +40,11 @@ def beta(given: Given) -> bool:
         from ranmask.runs.result_file import check_result_file
 
         check_result_file(output)
-    masked_smoothing("beta", given)
     from ranmask.paper.betas import DEFAULT_BETA_MASKS, BetaEstimator
 
     # Votes of a random sample, however the model was saved to vote and to be certified.
     smoothed = load_masked(
+        "beta",
         given,
         masks=given.get("masks", DEFAULT_BETA_MASKS),
         certificate="ablation",

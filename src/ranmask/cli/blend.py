@@ -7,7 +7,6 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
-from ranmask.cli.options import tame_libraries
 from ranmask.cli.terminal import say
 
 
@@ -18,7 +17,6 @@ def blend(
     output: Annotated[Path, Parameter(help="Folder for the blend.")],
 ) -> None:
     """Make one classifier of several: the mean of their scores, certified as one."""
-    tame_libraries()
     from ranmask.smoothing.store import blend_folders
 
     blend_folders(parts, output)

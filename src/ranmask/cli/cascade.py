@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, ClassVar
+from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 
-from ranmask.cli.command import Given, command, others
-from ranmask.cli.options import Dtype, tame_libraries
-from ranmask.cli.terminal import say
+from ranmask.cli.command import Given, command
+from ranmask.cli.options import DTYPE, NumberType
+from ranmask.cli.terminal import resumed_later, say
 from ranmask.cli.training_log import TrainingLog
 from ranmask.errors import OptionError
-from ranmask.options import CascadeOptions, Device
-from ranmask.options.fields import Checked, Option
+from ranmask.options import DEVICE, CascadeOptions
+from ranmask.options.fields import REQUIRED, Checked, option, option_fields
 from ranmask.results.files import check_file, write_json
 from ranmask.training.options import WHOLE_TEXTS, TrainingOptions
 
@@ -25,48 +25,39 @@ _ATTACKED = "File that `ranmask attack --output` wrote; several."
 
 
 @dataclass(frozen=True, kw_only=True)
-class DetectorCommand(Checked):
+class DetectorCommand(Checked, group="Model and data"):
     """What a detector learns from."""
 
-    GROUP: ClassVar[str] = "Model and data"
-
-    attacked: Annotated[tuple[str, ...], Option(_ATTACKED, repeated=True)]
-    base: Annotated[str, Option("Folder or hub id of the encoder to start from.")]
-    output: Annotated[Path, Option("Folder for the model; resumed if it exists.")]
-    rows: Annotated[int | None, Option("Use only so many rows.", unset="all", least=1)] = None
-    device: Device = None
+    attacked: tuple[str, ...] = option(_ATTACKED, REQUIRED, repeated=True)
+    base: str = option("Folder or hub id of the encoder to start from.", REQUIRED)
+    output: Path = option("Folder for the model; resumed if it exists.", REQUIRED)
+    rows: int | None = option("Use only so many rows.", unset="all", least=1)
+    device: str | None = DEVICE()
 
 
-_DETECTOR_OPTIONS = (
+_SHARED = {
     *("epochs", "batch_size", "learning_rate", "patience"),
     *("evaluate_every", "validation_rows", "layers", "seed"),
-)
+}
 
 
-@command(DetectorCommand, TrainingOptions, without=others(TrainingOptions, *_DETECTOR_OPTIONS))
+@command(DetectorCommand, TrainingOptions, without=option_fields(TrainingOptions).keys() - _SHARED)
 def detector(given: Given) -> None:
     """Train a detector: which texts were attacked?
 
     It learns from texts before and after successful attacks.  Attack training texts for it, and
     keep those that the cascade is measured on apart.  The same command again resumes.
     """
-    tame_libraries()
     from ranmask.attacks.adversarial_data import detector_corpora, read_attacked
     from ranmask.training.encoder import train_encoder
 
     asked = given.build(DetectorCommand)
     options = TrainingOptions(**{**WHOLE_TEXTS, **given.of(TrainingOptions)})
     learned, held_out = detector_corpora(read_attacked([Path(path) for path in asked.attacked]))
-    with TrainingLog(asked.output) as log:
-        train_encoder(
-            asked.base,
-            learned.take(asked.rows),
-            held_out,
-            asked.output,
-            options,
-            report=log,
-            device=asked.device,
-        )
+    log, learned = TrainingLog(asked.output), learned.take(asked.rows)
+    how = (learned, held_out, asked.output, options)
+    with resumed_later(asked.output):
+        train_encoder(asked.base, *how, report=log, device=asked.device)
 
 
 def build(
@@ -81,7 +72,6 @@ def build(
     ] = CascadeOptions.threshold,
 ) -> None:
     """Copy three models into one folder: a cascade, which as a whole carries no certificate."""
-    tame_libraries()
     from ranmask.smoothing.store import cascade_folders
 
     cascade_folders(plain, smoothed, detector, output, threshold)
@@ -92,12 +82,12 @@ def build(
 class ReportCommand(Checked):
     """Which cascade is measured, and on what."""
 
-    model: Annotated[str, Option("Folder of a cascade.", short="m")]
-    attacked: Annotated[tuple[str, ...], Option(_ATTACKED, repeated=True)]
-    output: Annotated[Path | None, Option("JSON file for the report.")] = None
-    certify: Annotated[bool, Option("Also certify the texts.")] = True
-    device: Device = None
-    dtype: Dtype = None
+    model: str = option("Folder of a cascade.", REQUIRED, short="m")
+    attacked: tuple[str, ...] = option(_ATTACKED, REQUIRED, repeated=True)
+    output: Path | None = option("JSON file for the report.")
+    certify: bool = option("Also certify the texts.", True)
+    device: str | None = DEVICE()
+    dtype: NumberType | None = DTYPE()
 
 
 @command(ReportCommand)
@@ -107,7 +97,6 @@ def report(given: Given) -> None:
     The attack is the file's, made for its own victim.  To attack the cascade itself, as a whole:
     ranmask attack --model FOLDER.
     """
-    tame_libraries()
     from ranmask.attacks.adversarial_data import read_attacked
     from ranmask.evaluation.cascade_report import measure
     from ranmask.smoothing.cascade import Cascade
@@ -177,7 +166,7 @@ def _print_report(report: CascadeReport) -> None:
 
 
 def _share(part: int, whole: int) -> str:
-    from ranmask.evaluation.roc import wilson_interval
+    from ranmask.evaluation.intervals import wilson_interval
 
     if not whole:
         return "none"

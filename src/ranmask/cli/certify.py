@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from ranmask.certificates.kept import check_fixed
 from ranmask.cli.command import Given, command
-from ranmask.cli.models import load, load_masked, masked_smoothing
+from ranmask.cli.loading import load, load_masked, masked_smoothing
 from ranmask.cli.options import (
     ColumnOptions,
     InputOptions,
@@ -17,17 +17,16 @@ from ranmask.cli.options import (
     OutputOptions,
     ShardingOptions,
     open_input,
-    word_losses_from,
 )
 from ranmask.cli.running import classify
 from ranmask.errors import OptionError
 from ranmask.options import SmoothingOptions, for_certificate
-from ranmask.options.fields import Checked, Option, option_fields
+from ranmask.options.fields import Checked, option, option_fields
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from ranmask.results import Comparison, ShownCertificate
+    from ranmask.results import Comparison
     from ranmask.runs.task import Classify, ClassifyTask
     from ranmask.smoothing.smoothed import SmoothedClassifier
     from ranmask.words import Text
@@ -41,29 +40,23 @@ NOT_CERTIFIED = ("selection_masks", "certificate", "threat", "alpha", "tolerance
 class CertifyCommand(OutputOptions):
     """What ``ranmask certify`` shows besides."""
 
-    compare: Annotated[
-        bool,
-        Option(
-            "Four certificates side by side, each as --certificate gives it: exact, ablation, "
-            "paper, paper-as-printed."
-        ),
-    ] = False
-    copies: Annotated[
-        int | None,
-        Option(
-            "Add what the first copies of each text show and vote for, so many of them.", least=1
-        ),
-    ] = None
+    compare: bool = option(
+        "Four certificates side by side, each as --certificate gives it: exact, ablation, "
+        "paper, paper-as-printed.",
+        False,
+    )
+    copies: int | None = option(
+        "Add what the first copies of each text show and vote for, so many of them.", least=1
+    )
 
 
 @dataclass(frozen=True)
-class _SynonymCertificate(Checked):
+class _SynonymCertificate(Checked, kind="synonyms"):
     """The certificate of models that are smoothed by synonyms."""
 
-    KIND: ClassVar[str] = "synonyms"
-    certificate: Annotated[
-        Literal["safer"], option_fields(SmoothingOptions)["certificate"].about
-    ] = "safer"
+    certificate: Literal["safer"] = option(
+        option_fields(SmoothingOptions)["certificate"].help, "safer"
+    )
 
 
 @command(
@@ -81,8 +74,13 @@ def certify(given: Given) -> bool:
 
     With --input and --output, results are appended as they come; the same command again resumes.
     """
-    asked = given.build(CertifyCommand)
-    return _classify(given, partial(_certify_task, given, asked.compare, asked.copies))
+    from ranmask.runs.api import classify_task
+
+    if given.get("compare"):
+        return _classify(given, partial(_comparing, given))
+    if "copies" in given:
+        return _classify(given, partial(_showing, given))
+    return _classify(given, partial(classify_task, "certify", partial(load, given)))
 
 
 @command(
@@ -97,7 +95,9 @@ def certify(given: Given) -> bool:
 )
 def predict(given: Given) -> bool:
     """Label texts by the vote of their masked copies, without a certificate."""
-    return _classify(given, partial(_predict_task, given))
+    from ranmask.runs.api import classify_task
+
+    return _classify(given, partial(classify_task, "predict", partial(load, given)))
 
 
 def _classify(given: Given, make: Callable[[], ClassifyTask]) -> bool:
@@ -107,29 +107,12 @@ def _classify(given: Given, make: Callable[[], ClassifyTask]) -> bool:
     return classify(make, source, asked.output, sharding=sharding, as_json=asked.as_json)
 
 
-def _certify_task(given: Given, compare: bool, copies: int | None) -> ClassifyTask:
-    from ranmask.runs.task import ClassifyTask
-
-    if compare:
-        return _comparing(given, copies)
-    if copies is not None:
-        return _showing(given, copies)
-    classifier = load(given)
-    classifier.check_certifiable()  # told once, not for every row
-    return ClassifyTask("certify", classifier.labels, classifier.certify, classifier.description())
-
-
-def _predict_task(given: Given) -> ClassifyTask:
-    from ranmask.runs.task import ClassifyTask
-
-    classifier = load(given, word_losses=word_losses_from(given))
-    return ClassifyTask("predict", classifier.labels, classifier.predict, classifier.description())
-
-
-def _comparing(given: Given, copies: int | None) -> ClassifyTask:
+def _comparing(given: Given) -> ClassifyTask:
     """Several certificates, each as `certify --certificate` gives it with the same options."""
-    if copies is not None:
-        raise OptionError(f"--copies {copies} does not go with --compare: ask for one of them")
+    if "copies" in given:
+        raise OptionError(
+            f"--copies {given['copies']} does not go with --compare: ask for one of them"
+        )
     if "certificate" in given:
         raise OptionError(
             f"--certificate {given['certificate']} means nothing with --compare, which shows "
@@ -146,7 +129,7 @@ def _comparing(given: Given, copies: int | None) -> ClassifyTask:
     # Loaded as it was saved; `for_certificate` says which options belong to which certificate.
     chosen = {name: given[name] for name in _OF_CERTIFICATES if name in given}
     votes = {"ensemble": "vote"} if given.get("ensemble") == "vote" else {}
-    smoothed = load_masked(given, **{**dict.fromkeys(_OF_CERTIFICATES), **votes})
+    smoothed = load_masked("--compare", given, **{**dict.fromkeys(_OF_CERTIFICATES), **votes})
     from ranmask.results import Comparison
     from ranmask.smoothing.smoothed import COMPARED
 
@@ -166,16 +149,12 @@ def _comparing(given: Given, copies: int | None) -> ClassifyTask:
     )
 
 
-def _showing(given: Given, copies: int) -> ClassifyTask:
+def _showing(given: Given) -> ClassifyTask:
     """The exact certificate, and some of the copies that it rests on."""
-    masked_smoothing("--copies", given)
-    smoothed = load_masked(given)
-
-    def show(texts: Sequence[Text]) -> list[ShownCertificate]:
-        return smoothed.certify_showing(texts, copies)
-
+    smoothed = load_masked("--copies", given)
+    show = partial(smoothed.certify_showing, copies=given["copies"])
     show([])  # what is wrong with the options is told once, not for every row
-    return described_task("certify", smoothed, show, {"copies": copies})
+    return described_task("certify", smoothed, show, {"copies": given["copies"]})
 
 
 def described_task(

@@ -13,14 +13,13 @@ from __future__ import annotations
 import inspect
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import MISSING
 from pathlib import Path
-from typing import Annotated, Any, NamedTuple, TypeVar
+from typing import Annotated, Any, TypeVar
 
 from cyclopts import Group, Parameter, Token
 
 from ranmask.errors import OptionError, RanmaskError
-from ranmask.options.fields import OptionField, option_fields
+from ranmask.options.fields import REQUIRED, Option, option_fields
 
 _T = TypeVar("_T")
 
@@ -53,42 +52,17 @@ class Given(dict[str, Any]):
         self.refuse(self.keys() - self.of(*known).keys(), because)
 
 
-class _Owned(NamedTuple):
-    """A field and the dataclass that has it."""
-
-    owner: type
-    field: OptionField
-
-    @property
-    def kind(self) -> str:
-        """What it is trained, or defended, by: only some fields belong to one of several."""
-        return getattr(self.owner, "KIND", "")
-
-    @property
-    def default(self) -> str:
-        """The default in words."""
-        default = self.field.default
-        if default is None or default is MISSING:
-            return self.field.about.unset
-        if isinstance(default, bool) or default == ():
-            return ""
-        if isinstance(default, tuple):
-            return ",".join(map(str, default))
-        return f"{default:g}" if isinstance(default, float) else str(default)
-
-
 def command(
     *options: type, without: Iterable[str] = ()
 ) -> Callable[[Callable[[Given], Any]], Callable[..., Any]]:
     """Make a function of `Given` a command with a flag for each field of the dataclasses."""
-    left_out = set(without)
-    named: dict[str, list[_Owned]] = {}
+    named: dict[str, list[Option]] = {}
     for owner in options:
         for name, field in option_fields(owner).items():
-            if name not in left_out:
-                named.setdefault(name, []).append(_Owned(owner, field))
-    kinds = [owner.KIND for owner in options if hasattr(owner, "KIND")]
-    flags = {name: flag_of(name, owned[0].field.about.flag) for name, owned in named.items()}
+            if name not in without:
+                named.setdefault(name, []).append(field)
+    first_kind = next((found[0].owner for found in named.values() if found[0].owner), "")
+    flags = {name: flag_of(name, found[0].flag) for name, found in named.items()}
 
     def made(function: Callable[[Given], Any]) -> Callable[..., Any]:
         def called(*positional: str, **values: Any) -> Any:
@@ -98,7 +72,8 @@ def command(
                     if value is not None:
                         given[name] = _checked(flags[name], value, named[name])
                 if positional:
-                    given[_positional(named)] = positional
+                    texts = next(name for name, found in named.items() if found[0].positional)
+                    given[texts] = positional
                 return function(given)
             except RanmaskError as error:
                 error.args = (in_flags(error, flags), *error.args[1:])
@@ -106,7 +81,7 @@ def command(
 
         groups: dict[str, Group] = {}
         parameters = [
-            _parameter(flags[name], owned, kinds, groups) for name, owned in named.items()
+            _parameter(flags[name], found, first_kind, groups) for name, found in named.items()
         ]
         called.__name__, called.__doc__ = function.__name__, function.__doc__
         called.__module__ = function.__module__
@@ -116,11 +91,6 @@ def command(
         return called
 
     return made
-
-
-def others(options: type, *names: str) -> set[str]:
-    """The options of a dataclass but for some, as ``without`` of `command` wants them."""
-    return option_fields(options).keys() - names
 
 
 def in_flags(error: RanmaskError, flags: Mapping[str, str]) -> str:
@@ -155,36 +125,30 @@ def flag_of(name: str, spelt: str = "") -> str:
     return "--" + (spelt or name.replace("_", "-"))
 
 
-def _positional(named: Mapping[str, list[_Owned]]) -> str:
-    return next(name for name, owned in named.items() if owned[0].field.about.positional)
-
-
 def _parameter(
-    flag: str, owned: list[_Owned], kinds: list[str], groups: dict[str, Group]
+    flag: str, named: list[Option], first_kind: str, groups: dict[str, Group]
 ) -> inspect.Parameter:
-    owner, field = owned[0]
-    about = field.about
-    title = about.group or owner.GROUP  # type: ignore[attr-defined]
-    default = _joined([one.default for one in owned], owned)
+    field = named[0]
+    default = _joined([_default(one) for one in named], named)
     told = Parameter(
-        name=None if about.positional else [flag, *([f"-{about.short}"] if about.short else [])],
-        help=_help(owned, kinds),
-        group=groups.setdefault(title, Group(title, sort_key=len(groups))),
+        name=None if field.positional else [flag, *([f"-{field.short}"] if field.short else [])],
+        help=_help(named, first_kind),
+        group=groups.setdefault(field.group, Group(field.group, sort_key=len(groups))),
         show_default=(lambda _: default) if default else False,
         negative=f"--no-{flag[2:]}" if field.default is True else (),
-        env_var=about.variable or None,
-        allow_leading_hyphen=not about.positional and field.kind in (str, int, float, Path),
+        env_var=field.variable or None,
+        allow_leading_hyphen=not field.positional and field.kind in (str, int, float, Path),
         allow_repeating=True,
         converter=_whole if field.kind is int and not field.listed else None,
     )
     hint: Any = str if field.listed else field.kind
-    if about.positional:
+    if field.positional:
         return inspect.Parameter(
             field.name, inspect.Parameter.VAR_POSITIONAL, annotation=Annotated[hint, told]
         )
-    if about.repeated:
+    if field.repeated:
         hint = list[hint]
-    required = field.default is MISSING
+    required = field.default is REQUIRED
     return inspect.Parameter(
         field.name,
         inspect.Parameter.KEYWORD_ONLY,
@@ -201,28 +165,40 @@ def _whole(_: Any, tokens: Sequence[Token]) -> int:
         raise ValueError(f"{tokens[-1].value!r} is not a whole number") from None
 
 
-def _help(owned: list[_Owned], kinds: list[str]) -> str:
+def _help(named: list[Option], first_kind: str) -> str:
     """What the first field says, and others where they differ; whose they are, if not all's."""
-    said = _joined([one.field.about.help.rstrip(".") for one in owned], owned)
-    if owned[0].kind and owned[0].kind != kinds[0]:
-        said += f" ({', '.join(one.kind for one in owned if one.kind)})"
-    choices = dict.fromkeys(choice for one in owned for choice in one.field.choices)
+    said = _joined([field.help.rstrip(".") for field in named], named)
+    if named[0].owner not in ("", first_kind):
+        said += f" ({', '.join(field.owner for field in named if field.owner)})"
+    choices = dict.fromkeys(choice for field in named for choice in field.choices)
     return f"{said}. [choices: {', '.join(choices)}]" if choices else f"{said}."
 
 
-def _joined(texts: list[str], owned: list[_Owned]) -> str:
+def _joined(texts: list[str], named: list[Option]) -> str:
     """The first text, and those of other kinds that differ from it."""
     differ = [
-        f"{one.kind}: {text}"
-        for text, one in zip(texts, owned, strict=True)
-        if text != texts[0] and one.kind
+        f"{field.owner}: {text}"
+        for text, field in zip(texts, named, strict=True)
+        if text != texts[0] and field.owner
     ]
     return "; ".join(part for part in (texts[0], *differ) if part)
 
 
-def _checked(flag: str, value: Any, owned: list[_Owned]) -> Any:
+def _default(field: Option) -> str:
+    """The default in words."""
+    default = field.default
+    if default is None or default is REQUIRED:
+        return field.unset
+    if isinstance(default, bool) or default == ():
+        return ""
+    if isinstance(default, tuple):
+        return ",".join(map(str, default))
+    return f"{default:g}" if isinstance(default, float) else str(default)
+
+
+def _checked(flag: str, value: Any, named: list[Option]) -> Any:
     """A value as its field has it: one that some field of the name allows."""
-    field = owned[0].field
+    field = named[0]
     if field.listed:
         try:
             parts = value if isinstance(value, list) else value.split(",")
@@ -230,11 +206,11 @@ def _checked(flag: str, value: Any, owned: list[_Owned]) -> Any:
         except ValueError:
             raise OptionError(f"{flag} takes {_LISTS[field.kind]}; not {value!r}") from None
     refused = []
-    for one in owned:
+    for field in named:
         try:
-            one.field.check(value)
+            field.check(value)
         except OptionError as error:
             refused.append(error)
-    if len(refused) == len(owned):
+    if len(refused) == len(named):
         raise refused[0]
     return value

@@ -34,7 +34,7 @@ def compare(
 
     comparison = comparing.compare(read(a), read(b))
     if as_json:
-        sys.stdout.write(json.dumps(comparison.to_dict()) + "\n")
+        print(json.dumps(comparison.to_dict()))
     elif sys.stdout.isatty():
         from rich.console import Console
 
@@ -44,4 +44,4 @@ def compare(
     else:
         from ranmask.cli.compare_printing import markdown
 
-        sys.stdout.write(markdown(comparison))
+        print(markdown(comparison), end="")

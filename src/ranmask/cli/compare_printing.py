@@ -26,14 +26,14 @@ def print_comparison(console: Console, comparison: Comparison) -> None:
     for place, name in enumerate(_COLUMNS):
         table.add_column(name, justify="right" if place in _NUMBERS else "left", overflow="fold")
     step = None
-    for one in comparison.differences:
-        if step is not None and step != one.step:
+    for found in comparison.differences:
+        if step is not None and step != found.step:
             table.add_section()
-        shown = _cells(one)
-        style = "" if one.verdict == "no difference found" else "bold"
-        cells = [RichText("" if step == one.step else shown[0]), *map(RichText, shown[1:-1])]
+        shown = _cells(found)
+        style = "" if found.verdict == "no difference found" else "bold"
+        cells = [RichText("" if step == found.step else shown[0]), *map(RichText, shown[1:-1])]
         table.add_row(*cells, RichText(shown[-1], style=style))
-        step = one.step
+        step = found.step
     for name, what in (("A", comparison.a), ("B", comparison.b)):
         console.print(f"{name}: {_one_line(what)}", markup=False)
     console.print(table)
@@ -44,7 +44,7 @@ def print_comparison(console: Console, comparison: Comparison) -> None:
 def markdown(comparison: Comparison) -> str:
     """The same as Markdown, with every cell filled in."""
     rows = [_COLUMNS, tuple("---:" if place in _NUMBERS else "---" for place in range(10))]
-    rows += [_cells(one) for one in comparison.differences]
+    rows += map(_cells, comparison.differences)
     table = ["| " + " | ".join(_harmless(cell) for cell in row) + " |" for row in rows]
     title = f"A: {_harmless(comparison.a)}\n\nB: {_harmless(comparison.b)}\n\n"
     remarks = "\n".join(f"- {_harmless(line)}" for line in _remarks(comparison))
@@ -61,36 +61,36 @@ def _one_line(text: str) -> str:
 
 
 def _remarks(comparison: Comparison) -> list[str]:
-    starred = any((one.certificate or "").endswith("*") for one in comparison.differences)
+    starred = any((found.certificate or "").endswith("*") for found in comparison.differences)
     return [
-        *(line for one in comparison.classes for line in one.lines()),
+        *(line for classes in comparison.classes for line in classes.lines()),
         *comparison.notes,
         *(["* this certificate guarantees nothing"] if starred else []),
         *EXPLANATION,
     ]
 
 
-def _cells(one: Difference) -> tuple[str, ...]:
+def _cells(found: Difference) -> tuple[str, ...]:
     difference = ""
-    if one.difference is not None and one.interval is not None:
-        low, high = one.interval
-        difference = f"{one.difference:+.3f} ({low:+.3f} to {high:+.3f})"
+    if found.difference is not None and found.interval is not None:
+        low, high = found.interval
+        difference = f"{found.difference:+.3f} ({low:+.3f} to {high:+.3f})"
     return (
-        one.step,
-        one.figure if one.certificate is None else f"{one.certificate}: {one.figure}",
-        str(one.texts),
-        _figure(one, one.a),
-        _figure(one, one.b),
+        found.step,
+        found.figure if found.certificate is None else f"{found.certificate}: {found.figure}",
+        str(found.texts),
+        _figure(found, found.a),
+        _figure(found, found.b),
         difference,
-        f"{one.higher_a} / {one.higher_b}",
-        _chance(one.p_value),
-        _chance(one.adjusted),
-        one.verdict,
+        f"{found.higher_a} / {found.higher_b}",
+        _chance(found.p_value),
+        _chance(found.adjusted),
+        found.verdict,
     )
 
 
-def _figure(one: Difference, value: float | None) -> str:
-    if one.figure == "radius":
+def _figure(found: Difference, value: float | None) -> str:
+    if found.figure == "radius":
         return "MCB N/A" if value is None else f"MCB {value:g}"
     return f"{value:.3f}"
 

@@ -10,34 +10,32 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from importlib import import_module
-from typing import Any
 
 from cyclopts import App, CycloptsError
 
 from ranmask import __version__
+from ranmask.cli.terminal import tame_libraries
 from ranmask.errors import OptionError, RanmaskError
 
 FAILED, WRONG_USAGE, SOME_ROWS_FAILED, INTERRUPTED = 1, 2, 3, 130
 
-COMMANDS = {
-    **dict.fromkeys(("certify", "predict"), "ranmask.cli.certify"),
-    **{name: f"ranmask.cli.{name}" for name in ("attack", "beta", "train", "tune", "reproduce")},
-    **{name: f"ranmask.cli.{name}" for name in ("report", "compare", "serve", "blend", "protect")},
-}
-"""The module of each command."""
-GROUPS: dict[str, tuple[str, Mapping[str, str]]] = {
+COMMANDS = (
+    *("certify", "predict", "attack", "beta", "train", "tune", "reproduce"),
+    *("report", "compare", "serve", "blend", "protect"),
+)
+GROUPS = {
     "cascade": (
         "Plain for clean texts, smoothed for suspicious ones: build a cascade and look at it.",
-        dict.fromkeys(("detector", "build", "report"), "ranmask.cli.cascade"),
+        ("detector", "build", "report"),
     ),
     "runs": (
         "Folders of sharded runs (--shard-rows): how far, in order or not, one file of them.",
-        dict.fromkeys(("show", "verify", "merge"), "ranmask.cli.runs"),
+        ("show", "verify", "merge"),
     ),
 }
-"""Groups of commands: what they are for, and the module of each."""
+"""Groups of commands: what they are for, and what is in them."""
 
 
 def command_line(words: Sequence[str] = ()) -> App:
@@ -57,24 +55,23 @@ def command_line(words: Sequence[str] = ()) -> App:
         print_error=False,
         result_action="return_value",
     )
-    for name in _named(words, COMMANDS, GROUPS):
+    for name in _named(words, (*COMMANDS, *GROUPS)):
         if name in COMMANDS:
-            _add(app, COMMANDS[name], name)
+            _add(app, "certify" if name == "predict" else name, name)
             continue
-        about, modules = GROUPS[name]
+        about, names = GROUPS[name]
         app.command(group := App(name=name, help=about))
-        for inner in _named(words[1:], modules):
-            _add(group, modules[inner], inner)
+        for inner in _named(words[1:], names):
+            _add(group, name, inner)
     return app
 
 
-def _named(words: Sequence[str], *known: Mapping[str, Any]) -> list[str]:
-    names = [name for commands in known for name in commands]
-    return [words[0]] if words and words[0] in names else names
+def _named(words: Sequence[str], names: Sequence[str]) -> Sequence[str]:
+    return words[:1] if words and words[0] in names else names
 
 
 def _add(app: App, module: str, name: str) -> None:
-    function = getattr(import_module(module), name)
+    function = getattr(import_module(f"ranmask.cli.{module}"), name)
     paragraphs = function.__doc__.split("\n\n")
     # Paragraphs as single lines: the terminal breaks them.
     about = "\n\n".join(" ".join(paragraph.split()) for paragraph in paragraphs)
@@ -87,6 +84,7 @@ def run_command(words: Sequence[str]) -> int:
     A command returns whether a row failed, an exit code, or nothing.  Every error on purpose is
     one line on standard error.
     """
+    tame_libraries()
     try:
         app = command_line(words)
         if not words or (len(words) == 1 and words[0] in GROUPS):
@@ -102,7 +100,7 @@ def run_command(words: Sequence[str]) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return FAILED
     except (CycloptsError, RanmaskError) as error:
-        sys.stderr.write(f"error: {error}\n")
+        print(f"error: {error}", file=sys.stderr)
         return WRONG_USAGE if isinstance(error, CycloptsError | OptionError) else FAILED
     return SOME_ROWS_FAILED if done is True else int(done or 0)
 

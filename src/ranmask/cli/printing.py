@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text as RichText
 
-from ranmask.metrics import CertifiedSummary, certified_values, class_lines, headline
+from ranmask.metrics import CertifiedSummary, certified_values, class_lines, class_name, headline
 from ranmask.results import (
     CascadeCertificate,
     CascadePrediction,
@@ -18,9 +19,10 @@ from ranmask.results import (
     Comparison,
     ShownCertificate,
 )
+from ranmask.runs.stored import first_result
 from ranmask.runs.summary import RunSummary
 from ranmask.runs.task import Outcome, Result
-from ranmask.words import split
+from ranmask.words import Text, split
 
 _CRITICAL = "bold underline"
 _MOST_SHOWN_RADII = 10
@@ -58,21 +60,28 @@ def add_outcome(table: Table, outcome: Outcome) -> None:
         support = f"{result.votes[result.label_id]}/{result.masks}"
     else:
         support = f"{result.scores[result.label_id]:.2f}"
-    text = outcome.row.text
-    shown = RichText()
-    if isinstance(text, tuple):
-        shown.append(text[0] + " / ", style="dim")
-        text = text[1]
-    critical = set(result.critical_words) if isinstance(result, Certificate) else set()
-    for position, word in enumerate(split(text or "")):
-        shown.append(" " if position else "")
-        shown.append(word, style=_CRITICAL if position in critical else "")
+    critical = result.critical_words if isinstance(result, Certificate) else ()
     cells: list[str | RichText] = [number, _label(result), support]
     if isinstance(result, Certificate):
         cells.append(radius_text(result))
     if isinstance(result, Comparison):
-        cells += [RichText(_other_radius(one, result)) for one in result.others.values()]
-    table.add_row(*cells, shown)
+        cells += [RichText(_other_radius(other, result)) for other in result.others.values()]
+    table.add_row(*cells, marked(outcome.row.text or "", _CRITICAL, set(critical)))
+
+
+def marked(
+    text: Text, style: str, chosen: Collection[int], of_premise: Collection[int] = ()
+) -> RichText:
+    """A text with some of its words in a style; the premise of a pair is dim."""
+    premise, hypothesis = text if isinstance(text, tuple) else (None, text)
+    parts = [] if premise is None else [(premise, of_premise, "dim")]
+    shown = RichText()
+    for number, (part, places, plain) in enumerate([*parts, (hypothesis, chosen, "")]):
+        shown.append(" / " if number else "", style="dim")
+        for position, word in enumerate(split(part)):
+            shown.append(" " if position else "")
+            shown.append(word, style=style if position in places else plain)
+    return shown
 
 
 def _label(result: Result) -> str:
@@ -101,10 +110,14 @@ def _other_radius(other: Mapping[str, Any], exact: Certificate) -> str:
     return shown if other["label_id"] == exact.label_id else f"{shown} ({other['label']})"
 
 
-def needs_words(example: Result) -> bool:
-    """Whether figures alone would promise too much: a table's words only, or a cascade."""
-    cascade = isinstance(example, CascadePrediction | CascadeCertificate)
-    return cascade or (isinstance(example, Certificate) and example.threat == "synonyms")
+def print_run(console: Console, summary: RunSummary, output: Path) -> None:
+    """The summary of a run, in words where figures alone would promise too much."""
+    print_summary(console, summary)
+    example = first_result(output)
+    if isinstance(example, CascadePrediction | CascadeCertificate) or (
+        isinstance(example, Certificate) and example.threat == "synonyms"
+    ):
+        explain(console, example)
 
 
 def explain(console: Console, example: Result) -> None:
@@ -119,17 +132,20 @@ def explain(console: Console, example: Result) -> None:
             "use --certificate exact"
         )
         return
-    if example.threat == "synonyms":
-        console.print(_synonym_radius(example))
-        return
     chance = "" if example.alpha is None else f", with probability {1 - example.alpha:g}"
+    critical = "; underlined: one more word than that, and these could break it"
+    if example.threat == "synonyms":
+        console.print(
+            "[dim]radius: replace any that many words by words that the table lists for them, and "
+            f"the label stays{chance};[/] [yellow]this covers substitutions from the table only[/]"
+            f"[dim], no other word{critical if example.critical_words else ''}[/]"
+        )
+        return
     radius = "exact" if isinstance(example, Comparison) else "radius"
+    underlined = critical if not example.tight or example.critical_words else ""
     console.print(
         f"[dim]{radius}: change any that many words, to anything, and the label stays"
-        f"{chance}; underlined: one more word than that, and these could break it[/]"
-        if not example.tight or example.critical_words
-        else f"[dim]{radius}: change any that many words, to anything, and the label stays"
-        f"{chance}[/]"
+        f"{chance}{underlined}[/]"
     )
     if isinstance(example, Comparison):
         one = next(iter(example.others.values()))
@@ -139,16 +155,6 @@ def explain(console: Console, example: Result) -> None:
             "[yellow]* not a guarantee:[/] [dim]the certificate of the paper is unsound[/]",
             highlight=False,
         )
-
-
-def _synonym_radius(example: Certificate) -> str:
-    chance = "" if example.alpha is None else f", with probability {1 - example.alpha:g}"
-    critical = "; underlined: one more word than that, and these could break it"
-    return (
-        "[dim]radius: replace any that many words by words that the table lists for them, and the "
-        f"label stays{chance};[/] [yellow]this covers substitutions from the table only[/]"
-        f"[dim], no other word{critical if example.critical_words else ''}[/]"
-    )
 
 
 def print_summary(console: Console, summary: RunSummary) -> None:
@@ -169,13 +175,13 @@ def print_summary(console: Console, summary: RunSummary) -> None:
         say("  ".join([_median(certified), shown, *_shares(certified, most)]))
     for line in class_lines(by_class["classes"]):
         say(line)
-    for kind, one in summary.kinds.items():
+    for kind, compared in summary.kinds.items():
         figures = [
             f"{kind:<16}",
-            f"accuracy {float(one.summary.accuracy):.3f}",
-            _median(one.summary),
-            *_shares(one.summary, _COMPARED_RADII),
-            *([] if one.guarantee else ["no guarantee"]),
+            f"accuracy {float(compared.summary.accuracy):.3f}",
+            _median(compared.summary),
+            *_shares(compared.summary, _COMPARED_RADII),
+            *([] if compared.guarantee else ["no guarantee"]),
         ]
         console.print("  ".join(figures), highlight=False, soft_wrap=True)
 
@@ -206,5 +212,5 @@ def print_copies(console: Console, outcome: Outcome, labels: tuple[str, ...] | N
         for position, word in enumerate(words[: outcome.result.words_read]):
             shown.append(" " if position else "")
             shown.append(*((word, "") if position in kept else (_HIDDEN, "dim")))
-        table.add_row(RichText(str(vote) if labels is None else labels[vote]), shown)
+        table.add_row(RichText(class_name(vote, labels)), shown)
     console.print(table)

@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import itertools
-import sys
 import tomllib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
 from ranmask.cli.command import Given, command
 from ranmask.cli.terminal import say
 from ranmask.errors import OptionError, OutputError
-from ranmask.options import Device
-from ranmask.options.fields import Checked, Option
+from ranmask.options import DEVICE
+from ranmask.options.fields import Checked, option
 
 if TYPE_CHECKING:
     from ranmask.paper.reproduction.recipe import Recipe, Size
@@ -23,30 +22,25 @@ _ALL = "all"
 
 
 @dataclass(frozen=True, kw_only=True)
-class ReproduceCommand(Checked):
+class ReproduceCommand(Checked, group="Reproduction"):
     """Which recipes are followed, at which size."""
 
-    GROUP: ClassVar[str] = "Reproduction"
-
-    names: Annotated[
-        tuple[str, ...],
-        Option("Recipes, as sst2-certified; `all`; or the path of a .toml file.", positional=True),
-    ] = ()
-    smoke: Annotated[bool, Option("The smallest size: half a minute on two CPU cores.")] = False
-    paper: Annotated[bool, Option("The paper's own models and sizes: days, and a hub.")] = False
-    runs: Annotated[Path, Option("Folder for all that is trained and measured.")] = Path("runs")
-    base: Annotated[
-        str | None,
-        Option("Folder or hub id of the encoder that models are made from.", unset="the recipe's"),
-    ] = None
-    settings: Annotated[
-        tuple[str, ...],
-        Option("Another setting, as texts=200; several.", flag="set", repeated=True),
-    ] = ()
-    jobs: Annotated[int, Option("Steps that run at once, each in its own process.", least=1)] = 1
-    device: Device = None
-    listing: Annotated[bool, Option("Say what recipes there are.", flag="list")] = False
-    dry_run: Annotated[bool, Option("Print the commands, and run none.")] = False
+    names: tuple[str, ...] = option(
+        "Recipes, as sst2-certified; `all`; or the path of a .toml file.", (), positional=True
+    )
+    smoke: bool = option("The smallest size: half a minute on two CPU cores.", False)
+    paper: bool = option("The paper's own models and sizes: days, and a hub.", False)
+    runs: Path = option("Folder for all that is trained and measured.", Path("runs"))
+    base: str | None = option(
+        "Folder or hub id of the encoder that models are made from.", unset="the recipe's"
+    )
+    settings: tuple[str, ...] = option(
+        "Another setting, as texts=200; several.", (), flag="set", repeated=True
+    )
+    jobs: int = option("Steps that run at once, each in its own process.", 1, least=1)
+    device: str | None = DEVICE()
+    listing: bool = option("Say what recipes there are.", False, flag="list")
+    dry_run: bool = option("Print the commands, and run none.", False)
 
 
 @command(ReproduceCommand)
@@ -76,9 +70,11 @@ def _recipes(asked: ReproduceCommand) -> list[Recipe]:
     if asked.smoke and asked.paper:
         raise OptionError("--smoke and --paper are two sizes: give one")
     size: Size = "smoke" if asked.smoke else "paper" if asked.paper else "default"
-    every = [one for name in asked.names for one in (recipe_names() if name == _ALL else [name])]
+    every = [
+        other for name in asked.names for other in (recipe_names() if name == _ALL else [name])
+    ]
     chosen = list(dict.fromkeys(every))
-    known = {name: load_recipe(name, size).settings for name in chosen}
+    known = {name: load_recipe(name, size).written for name in chosen}
     for key in overrides:
         if not any(key in settings for settings in known.values()):
             settings = ", ".join(dict.fromkeys(key for one in known.values() for key in one))
@@ -147,21 +143,17 @@ def _list() -> None:
     width = max(map(len, recipe_names()))
     for name in recipe_names():
         recipe = load_recipe(name)
-        _print(f"{name:<{width}}  {recipe.title} ({recipe.paper}; {len(recipe.steps)} steps)")
+        print(f"{name:<{width}}  {recipe.title} ({recipe.paper}; {len(recipe.steps)} steps)")
 
 
 def _print_plan(recipes: list[Recipe], runs: Path, device: str | None) -> None:
     from ranmask.paper.reproduction.perform import finished
-    from ranmask.paper.reproduction.plan import plan, shown_command
+    from ranmask.paper.reproduction.plan import plan
 
     seen: set[str] = set()
     for recipe in recipes:
-        _print(f"# {recipe.name} ({recipe.size}): {recipe.title}")
+        print(f"# {recipe.name} ({recipe.size}): {recipe.title}")
         for planned in plan(recipe, runs, device):
             done = "done  " if finished(planned) else "as above  " if planned.key in seen else ""
-            _print(f"{done}{shown_command(planned.step)}")
+            print(f"{done}{planned.step.command}")
             seen.add(planned.key)
-
-
-def _print(line: str) -> None:
-    sys.stdout.write(f"{line}\n")

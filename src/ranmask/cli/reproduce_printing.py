@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import contextlib
 import json
+import sys
 import threading
 from pathlib import Path
-from types import TracebackType
 from typing import Any
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 from ranmask.paper.reproduction.perform import Performed, log_path
 from ranmask.paper.reproduction.plan import Planned
@@ -22,12 +25,6 @@ class ReproductionDisplay:
     """
 
     def __init__(self) -> None:
-        import sys
-
-        from rich.console import Console
-        from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
-        from rich.progress import TimeElapsedColumn as Elapsed
-
         # Bound to the stream that is there now: commands print into logs while they run.
         self._console = Console(file=sys.stderr)
         self._lively = self._console.is_terminal
@@ -35,15 +32,14 @@ class ReproductionDisplay:
             TextColumn("{task.description}", markup=False),
             BarColumn(bar_width=24),
             MofNCompleteColumn(),
-            Elapsed(),
+            TimeElapsedColumn(),
             TextColumn("{task.fields[detail]}", markup=False),
             console=self._console,
             transient=True,
             disable=not self._lively,
         )
         self._all: Any = None
-        self._tasks: dict[str, Any] = {}
-        self._watched: dict[str, _Watched] = {}
+        self._watched: dict[str, tuple[Any, _Watched]] = {}
         self._total = self._done = 0
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._watch, daemon=True)
@@ -54,12 +50,7 @@ class ReproductionDisplay:
             self._thread.start()
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        value: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._stop.set()
         if self._thread.is_alive():
             self._thread.join()
@@ -74,18 +65,17 @@ class ReproductionDisplay:
 
     def started(self, planned: Planned) -> None:
         """A step begins."""
-        self._watched[planned.key] = _Watched(planned)
         total = planned.texts if planned.step.measures != "training" else None
-        self._tasks[planned.key] = self._bar.add_task(planned.step.name, total=total, detail="")
+        task = self._bar.add_task(planned.step.name, total=total, detail="")
+        self._watched[planned.key] = task, _Watched(planned)
         if not self._lively:
             self._say(f"{planned.step.name}: begins")
 
     def ended(self, planned: Planned, performed: Performed) -> None:
         """A step is done, or has failed."""
-        self._watched.pop(planned.key, None)
-        task = self._tasks.pop(planned.key, None)
-        if task is not None:
-            self._bar.remove_task(task)
+        begun = self._watched.pop(planned.key, None)
+        if begun is not None:
+            self._bar.remove_task(begun[0])
         self._done += 1
         self._bar.advance(self._all)
         place = f"[{self._done}/{self._total}] {planned.step.name}"
@@ -95,7 +85,7 @@ class ReproductionDisplay:
             self._say(f"{place}: not begun: {performed.error}")
         else:
             self._say(f"{place}: failed: {performed.error}")
-            if task is not None:
+            if begun is not None:
                 self._say(f"    its log: {log_path(planned)}")
 
     def _say(self, text: str) -> None:
@@ -103,21 +93,18 @@ class ReproductionDisplay:
 
     def _watch(self) -> None:
         while not self._stop.wait(_REFRESH_SECONDS):
-            for key, watched in list(self._watched.items()):
-                task = self._tasks.get(key)
-                if task is not None:
-                    done, total, detail = watched.look()
-                    with contextlib.suppress(KeyError):  # it ended meanwhile
-                        self._bar.update(task, completed=done, total=total, detail=detail)
+            for task, watched in list(self._watched.values()):
+                done, total, detail = watched.look()
+                with contextlib.suppress(KeyError):  # it ended meanwhile
+                    self._bar.update(task, completed=done, total=total, detail=detail)
 
 
 class _Watched:
     """How far one step is, by the file that it writes."""
 
     def __init__(self, planned: Planned) -> None:
-        training = planned.step.measures == "training"
-        self._file: Path = planned.made / "training.jsonl" if training else planned.made
-        self._training = training
+        self._training = planned.step.measures == "training"
+        self._file: Path = planned.made / "training.jsonl" if self._training else planned.made
         self._texts = planned.texts
         self._read = self._lines = 0
         self._last = b""

@@ -11,10 +11,10 @@ from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING, Any
 
-from ranmask.cli.terminal import progress, say
+from ranmask.cli.terminal import progress, resumed_later, say
 
 if TYPE_CHECKING:
-    from ranmask.data.sources import RowSource
+    from ranmask.data.rows import RowSource
     from ranmask.runs.shards.run import Sharding
     from ranmask.runs.task import ClassifyTask, Outcome, RunEvents
 
@@ -34,17 +34,12 @@ def classify(
         return _show(make(), source, as_json)
     from rich.console import Console
 
-    from ranmask.cli import printing
+    from ranmask.cli.printing import print_run
     from ranmask.runs.api import classify_file
-    from ranmask.runs.stored import first_result
 
     with shown_events(source.total, output, sharding) as events:
         summary = classify_file(make, source, output, sharding=sharding, events=events)
-    console = Console(stderr=True)
-    printing.print_summary(console, summary)
-    example = first_result(output)
-    if example is not None and printing.needs_words(example):
-        printing.explain(console, example)
+    print_run(Console(stderr=True), summary, output)
     return summary.errors > 0
 
 
@@ -60,11 +55,8 @@ def shown_events(total: int, output: Path, sharding: Sharding | None = None) -> 
                 say(f"resuming {output}: {done} rows are done")
                 advance(done)
 
-        try:
+        with resumed_later(output):
             yield RunEvents(started=started, progress=advance, trouble=say)
-        except (KeyboardInterrupt, SystemExit):
-            say(f"interrupted: the same command resumes {output}")
-            raise
 
 
 def _show(task: ClassifyTask, source: RowSource, as_json: bool) -> bool:
@@ -87,8 +79,7 @@ def _show(task: ClassifyTask, source: RowSource, as_json: bool) -> bool:
 
     if as_json or task.command == "beta" or not sys.stdout.isatty():
         for _, line in outcomes():
-            sys.stdout.write(json.dumps(line) + "\n")
-            sys.stdout.flush()
+            print(json.dumps(line), flush=True)
     else:
         console = Console()
         table = printing.result_table(summary.has_radii, task.compared)

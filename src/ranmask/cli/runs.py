@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -13,7 +12,7 @@ from ranmask.cli.terminal import AsJson
 from ranmask.errors import DataError
 
 if TYPE_CHECKING:
-    from ranmask.attacks.summary import AttackSummary
+    from ranmask.attacks.outcome import AttackSummary
     from ranmask.runs.summary import RunSummary
 
 Folder = Annotated[Path, Parameter(help="Folder of a run with --shard-rows.")]
@@ -26,7 +25,9 @@ def verify(folder: Folder, /) -> None:
     found = check(folder)
     if found.problems:
         raise DataError(f"{folder} is not in order:\n" + "\n".join(found.problems))
-    _say(f"{folder}: {found.parts} parts, {found.rows} rows, {found.errors} with errors, all whole")
+    print(
+        f"{folder}: {found.parts} parts, {found.rows} rows, {found.errors} with errors, all whole"
+    )
 
 
 def merge(
@@ -41,46 +42,36 @@ def merge(
     from ranmask.runs.shards.reading import merge as merge_parts
 
     rows = merge_parts(folder, output, _summary(folder).values())
-    _say(f"{output}: {rows} rows")
+    print(f"{output}: {rows} rows")
 
 
-def show(
-    folder: Folder,
-    /,
-    *,
-    as_json: AsJson = False,
-) -> None:
+def show(folder: Folder, /, *, as_json: AsJson = False) -> None:
     """How far a sharded run is, and what its results are worth so far."""
     from ranmask.runs.shards.folder import read_manifest
 
-    manifest = read_manifest(folder)
+    manifest, summary = read_manifest(folder), _summary(folder)
     if as_json:
         about = {
             "command": manifest.command,
             "finished": manifest.finished,
             "parts": len(manifest.parts),
             "expected_rows": manifest.expected_rows,
-            "summary": _summary(folder).values(),
+            "summary": summary.values(),
         }
-        sys.stdout.write(json.dumps(about) + "\n")
+        print(json.dumps(about))
         return
     at_most = "" if manifest.expected_rows is None else f" of at most {manifest.expected_rows}"
     state = "finished" if manifest.finished else "not finished: the same command resumes it"
-    _say(f"{folder}: ranmask {manifest.command}, {state}")
-    _say(f"{len(manifest.parts)} parts, {manifest.rows}{at_most} rows")
+    print(f"{folder}: ranmask {manifest.command}, {state}")
+    print(f"{len(manifest.parts)} parts, {manifest.rows}{at_most} rows")
     from rich.console import Console
 
     from ranmask.cli.attack_printing import print_attack_summary
-    from ranmask.cli.printing import explain, needs_words, print_summary
-    from ranmask.runs.stored import first_result
+    from ranmask.cli.printing import print_run
     from ranmask.runs.summary import RunSummary
 
-    summary = _summary(folder)
     if isinstance(summary, RunSummary):
-        print_summary(Console(), summary)
-        example = first_result(folder)
-        if example is not None and needs_words(example):
-            explain(Console(), example)
+        print_run(Console(), summary, folder)
     else:
         print_attack_summary(Console(), str(manifest.run["recipe"]["name"]), summary)
 
@@ -92,7 +83,3 @@ def _summary(folder: Path) -> RunSummary | AttackSummary:
 
     attacked = read_manifest(folder).command == "attack"
     return runs.summarise_folder(folder) if attacked else summarise_folder(folder)
-
-
-def _say(words: str) -> None:
-    sys.stdout.write(f"{words}\n")

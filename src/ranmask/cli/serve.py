@@ -6,12 +6,10 @@ import os
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Annotated, ClassVar
 
 from ranmask.cli.command import Given, command
-from ranmask.cli.options import tame_libraries
 from ranmask.errors import MissingDependencyError, OptionError
-from ranmask.options.fields import Checked, Option
+from ranmask.options.fields import Checked, option
 from ranmask.serving.settings import ServiceSettings
 
 KEY_VARIABLE = "RANMASK_API_KEY"
@@ -20,14 +18,10 @@ _NEEDED = ("fastapi", "uvicorn", "prometheus_client")
 
 
 @dataclass(frozen=True, kw_only=True)
-class KeyOption(Checked):
+class KeyOption(Checked, group="Access"):
     """Where the key is; never the key itself, which other users of the machine could read."""
 
-    GROUP: ClassVar[str] = "Access"
-
-    api_key_file: Annotated[
-        Path | None, Option(f"File that holds the API key; or set {KEY_VARIABLE}.")
-    ] = None
+    api_key_file: Path | None = option(f"File that holds the API key; or set {KEY_VARIABLE}.")
 
     def key(self) -> str | None:
         """What callers must send."""
@@ -44,11 +38,10 @@ class KeyOption(Checked):
 @command(ServiceSettings, KeyOption)
 def serve(given: Given) -> None:
     """Answer over HTTP as certify does, with a page to try it on, until it is told to end."""
-    tame_libraries()
     for name in _NEEDED:
         if find_spec(name) is None:
             raise MissingDependencyError(name, "serve")
-    from ranmask.serving.processes import serve_as_set
+    from ranmask.serving.processes import serve as serve_until_told
 
     key = given.build(KeyOption).key()
-    serve_as_set(ServiceSettings(**given.of(ServiceSettings), api_key=key))
+    serve_until_told(ServiceSettings(**given.of(ServiceSettings), api_key=key))

@@ -1,10 +1,12 @@
-"""What people see of a command while it works, on standard error: lines, and a bar."""
+"""What people see of a command while it works, on standard error: lines, and a bar; no more."""
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Annotated
 
 from cyclopts import Parameter
@@ -17,33 +19,44 @@ AsJson = Annotated[
 
 def say(line: str) -> None:
     """A line on standard error, apart from results."""
-    sys.stderr.write(f"{line}\n")
-    sys.stderr.flush()
+    print(line, file=sys.stderr, flush=True)
+
+
+@contextmanager
+def resumed_later(output: Path | None) -> Iterator[None]:
+    """Say, where a command is interrupted, that the same one goes on."""
+    try:
+        yield
+    except (KeyboardInterrupt, SystemExit):
+        if output is not None:
+            say(f"interrupted: the same command resumes {output}")
+        raise
 
 
 @contextmanager
 def progress(total: int, done: int = 0) -> Iterator[Callable[[int], None]]:
     """Yields a function that moves the bar on; silent where standard error is not a terminal."""
+    from rich import progress as bars
     from rich.console import Console
-    from rich.progress import (
-        BarColumn,
-        MofNCompleteColumn,
-        Progress,
-        TextColumn,
-        TimeElapsedColumn,
-        TimeRemainingColumn,
-    )
 
     console = Console(stderr=True)
-    columns = (
-        TextColumn("texts"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TimeElapsedColumn(),
-        TimeRemainingColumn(),
-    )
-    with Progress(
-        *columns, console=console, transient=True, disable=not console.is_terminal
+    with bars.Progress(
+        *(bars.TextColumn("texts"), bars.BarColumn(), bars.MofNCompleteColumn()),
+        *(bars.TimeElapsedColumn(), bars.TimeRemainingColumn()),
+        console=console,
+        transient=True,
+        disable=not console.is_terminal,
     ) as bar:
         task = bar.add_task("texts", total=total, completed=done)
         yield lambda count: bar.advance(task, count)
+
+
+def tame_libraries() -> None:
+    """Have libraries say little, and keep little.  Call it before they are imported."""
+    os.environ.setdefault("TRANSFORMERS_VERBOSITY", "error")
+    os.environ.setdefault("HF_HUB_DISABLE_PROGRESS_BARS", "1")
+    os.environ.setdefault("TQDM_DISABLE", "1")
+    os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
+    # Batches have ever other shapes: kernels that are made for each and kept, up to a thousand,
+    # are memory that grows for minutes, and looking them up takes longer than making them.
+    os.environ.setdefault("ONEDNN_PRIMITIVE_CACHE_CAPACITY", "16")

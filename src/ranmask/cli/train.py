@@ -5,21 +5,16 @@ from __future__ import annotations
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from ranmask.cli.command import Given, command
-from ranmask.cli.options import (
-    ColumnOptions,
-    Data,
-    Labels,
-    ResourceOptions,
-    SkipBadRows,
-    tame_libraries,
-)
+from ranmask.cli.loading import resources_for
+from ranmask.cli.options import DATA, SKIP_BAD_ROWS, ColumnOptions, ResourceOptions
+from ranmask.cli.terminal import progress, resumed_later
 from ranmask.cli.training_log import TrainingLog
 from ranmask.errors import OptionError
-from ranmask.options import Device
-from ranmask.options.fields import Checked, Option, option_fields
+from ranmask.options import DEVICE, LABELS
+from ranmask.options.fields import REQUIRED, Checked, option, option_fields
 from ranmask.training.defence_options import DEFENCES, AugmentOptions
 from ranmask.training.options import (
     MASKS,
@@ -39,50 +34,38 @@ _KINDS: dict[str, type] = {
     kind.KIND: kind for kind in (TrainingOptions, WordTableOptions, MlmOptions)
 }
 _DEFAULT_DEFENCE = "ranmask"
-_DEFENCES: dict[str, type] = {kind.KIND: kind for kind in DEFENCES}  # type: ignore[attr-defined]
+_DEFENCES: dict[str, type] = {kind.KIND: kind for kind in DEFENCES}
 _OF_SYNONYMS = ("hotflip", "dne", "safer")  # defences that read a table of neighbours
 _BELOW_MAJORITY = 4
 """The exit code of a finished training that has learned nothing, where that was asked for."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class TrainCommand(Checked):
+class TrainCommand(Checked, group="Model and data"):
     """What ``ranmask train`` trains, and on what."""
 
-    GROUP: ClassVar[str] = "Model and data"
-
-    data: Data
-    output: Annotated[Path, Option("Folder for the model; resumed if it exists.")]
-    kind: Annotated[
-        Literal["encoder", "words", "mlm"],
-        Option("words: a table of word scores; mlm: a masked language model, for attacks."),
-    ] = "encoder"
-    base: Annotated[str | None, Option("Folder or hub id of the encoder to start from.")] = None
-    defence: Annotated[
-        str | None,
-        Option(
-            "none, ranmask, pgd, freelb, hotflip, dne, augment or safer; ranmask+freelb and the "
-            "like do both.",
-            unset=_DEFAULT_DEFENCE,
-            group="Defences",
-        ),
-    ] = None
-    validation: Annotated[str | None, Option("Texts to choose by.", unset="its own, or carved")] = (
-        None
+    data: str = DATA(REQUIRED)
+    output: Path = option("Folder for the model; resumed if it exists.", REQUIRED)
+    kind: Literal["encoder", "words", "mlm"] = option(
+        "words: a table of word scores; mlm: a masked language model, for attacks.", "encoder"
     )
-    also: Annotated[
-        tuple[str, ...], Option("More training texts, of the same classes.", repeated=True)
-    ] = ()
-    rows: Annotated[int | None, Option("Use only so many rows.", unset="all", least=1)] = None
-    held_out: Annotated[
-        int | None, Option("Only the first rows of validation.", unset="all", least=1)
-    ] = None
-    labels: Labels = None
-    skip_bad_rows: SkipBadRows = False
-    fail_below_majority: Annotated[
-        bool, Option("Exit code 4 if it does not beat naming the largest class always.")
-    ] = False
-    device: Device = None
+    base: str | None = option("Folder or hub id of the encoder to start from.")
+    defence: str | None = option(
+        "none, ranmask, pgd, freelb, hotflip, dne, augment or safer; ranmask+freelb and the "
+        "like do both.",
+        unset=_DEFAULT_DEFENCE,
+        group="Defences",
+    )
+    validation: str | None = option("Texts to choose by.", unset="its own, or carved")
+    also: tuple[str, ...] = option("More training texts, of the same classes.", (), repeated=True)
+    rows: int | None = option("Use only so many rows.", unset="all", least=1)
+    held_out: int | None = option("Only the first rows of validation.", unset="all", least=1)
+    labels: tuple[str, ...] | None = LABELS()
+    skip_bad_rows: bool = SKIP_BAD_ROWS(False)
+    fail_below_majority: bool = option(
+        "Exit code 4 if it does not beat naming the largest class always.", False
+    )
+    device: str | None = DEVICE()
 
     def corpora(self, columns: Columns) -> tuple[Corpus, Corpus]:
         """What is learned from, and what is held out."""
@@ -137,47 +120,41 @@ def train(given: Given) -> int | None:
         )
     if asked.kind == "mlm":
         given.refuse(["fail_below_majority"], because)
-    tame_libraries()
-    with TrainingLog(asked.output) as log:
-        if asked.kind == "encoder":
-            _train_encoder(given, asked, columns, log)
-        else:
-            given.refuse_others(TrainCommand, ColumnOptions, _KINDS[asked.kind], because=because)
-            options: Any = given.build(_KINDS[asked.kind])
-            learned, held_out = asked.corpora(columns)
-            if asked.kind == "words":
-                from ranmask.training.word_table import train_words
-
-                train_words(learned, held_out, asked.output, options, report=log)
-            else:
-                from ranmask.training.mlm import train_mlm
-
-                base, device = str(asked.base), asked.device
-                train_mlm(base, learned, held_out, asked.output, options, report=log, device=device)
+    log = TrainingLog(asked.output)
+    with resumed_later(asked.output):
+        _train(given, asked, columns, log)
     if asked.fail_below_majority and log.beats_majority is False:
         return _BELOW_MAJORITY
     return None
 
 
-def _train_encoder(given: Given, asked: TrainCommand, columns: Columns, log: TrainingLog) -> None:
-    from ranmask.training.encoder import train_encoder
-
-    given.refuse_others(*_COMMON, *DEFENCES, ResourceOptions, because="with --kind encoder")
-    defence, options = defended(given, _DEFAULT_DEFENCE if asked.defence is None else asked.defence)
+def _train(given: Given, asked: TrainCommand, columns: Columns, log: TrainingLog) -> None:
+    of_encoders = (*DEFENCES, ResourceOptions) if asked.kind == "encoder" else ()
+    known = (TrainCommand, ColumnOptions, _KINDS[asked.kind], *of_encoders)
+    given.refuse_others(*known, because=f"with --kind {asked.kind}")
+    how: dict[str, Any] = {"report": log, "device": asked.device}
+    options: Any
+    if asked.kind == "encoder":
+        how["defence"], options = defended(
+            given, _DEFAULT_DEFENCE if asked.defence is None else asked.defence
+        )
+    else:
+        options = given.build(_KINDS[asked.kind])
     learned, held_out = asked.corpora(columns)
-    base = str(asked.base)
-    if defence.name == "augment":
-        learned = _augmented(given, asked, options, learned, held_out)
-    train_encoder(
-        base,
-        learned,
-        held_out,
-        asked.output,
-        options,
-        defence=defence,
-        report=log,
-        device=asked.device,
-    )
+    if asked.kind == "words":
+        from ranmask.training.word_table import train_words
+
+        train_words(learned, held_out, asked.output, options, report=log)
+    elif asked.kind == "mlm":
+        from ranmask.training.mlm import train_mlm
+
+        train_mlm(str(asked.base), learned, held_out, asked.output, options, **how)
+    else:
+        from ranmask.training.encoder import train_encoder
+
+        if how["defence"].name == "augment":
+            learned = _augmented(given, asked, options, learned, held_out)
+        train_encoder(str(asked.base), learned, held_out, asked.output, options, **how)
 
 
 def defended(given: Given, name: str) -> tuple[Defence, TrainingOptions]:
@@ -191,16 +168,14 @@ def defended(given: Given, name: str) -> tuple[Defence, TrainingOptions]:
     because = f"with --defence {name}"
     if own == "augment":
         given.refuse_others(*_COMMON, AugmentOptions, ResourceOptions, because=because)
-        augmented = given.build(AugmentOptions)
-        taken = {"recipe": augmented.recipe, "share": augmented.share}
-        if augmented.attacked:
-            taken = {}
+        wanted = given.build(AugmentOptions)
+        taken = {} if wanted.attacked else {"recipe": wanted.recipe, "share": wanted.share}
     else:
         foreign = given.keys() - taken.keys() - given.of(*_COMMON).keys()
         given.refuse(foreign, because)
     if not masked:
         fields = option_fields(TrainingOptions).items()
-        hidden = (name for name, field in fields if field.about.group in (MASKS, VOTES))
+        hidden = (name for name, field in fields if field.group in (MASKS, VOTES))
         given.refuse(hidden, f"{because}, which hides no word")
         # The folder of SAFER keeps how many copies it certifies with; it certifies votes alone.
         added = ("ensemble",) if own == "safer" else ("ensemble", "masks")
@@ -218,8 +193,7 @@ def _augmented(
     held_out: Corpus,
 ) -> Corpus:
     """The training texts, and those of them that were attacked with success."""
-    from ranmask.attacks.recipes import build_recipe
-    from ranmask.cli.terminal import progress
+    from ranmask.attacks.recipes import build_recipe, check_names
     from ranmask.runs.task import RunEvents
     from ranmask.training.defences import augment
 
@@ -235,7 +209,8 @@ def _augmented(
         )
     share = _share(wanted.share)
     rows = augment.attacked_rows(learned, without=held_out, share=share, seed=options.seed)
-    resources = _resources(given, wanted.recipe, rows, asked.device)
+    check_names(wanted.recipe, "ranmask-2021")
+    resources = resources_for(wanted.recipe, rows, given, asked.device)
     plan = augment.AttackPlan(build_recipe(wanted.recipe, resources), share, options.seed)
     with progress(len(rows)) as advance:
         return augment.augmented_corpus(
@@ -246,14 +221,6 @@ def _augmented(
             device=asked.device,
             events=RunEvents(started=lambda rows, done: advance(done), progress=advance),
         )
-
-
-def _resources(given: Given, recipe: str, rows: Any, device: str | None) -> Any:
-    from ranmask.attacks.recipes import check_names
-    from ranmask.cli.resources import resources_for
-
-    check_names(recipe, "ranmask-2021")
-    return resources_for(recipe, rows, given, device)
 
 
 def _share(given: str) -> Fraction:

@@ -26,13 +26,6 @@ class TrainingLog:
         self._output = output
         self.beats_majority: bool | None = None
 
-    def __enter__(self) -> TrainingLog:
-        return self
-
-    def __exit__(self, kind: Any, *_: object) -> None:
-        if kind is KeyboardInterrupt:
-            say(f"interrupted: the same command resumes {self._output}")
-
     def __call__(self, line: dict[str, Any]) -> None:
         """Print one line of the log."""
         if line["phase"] == "complete":

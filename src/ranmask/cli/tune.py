@@ -8,20 +8,18 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from ranmask.certificates.kept import FamilyChoice, Retention
 from ranmask.cli.command import Given, command
-from ranmask.cli.options import ColumnOptions, Data, ModelChoice, SkipBadRows, tame_libraries
-from ranmask.cli.terminal import say
+from ranmask.cli.options import DATA, SKIP_BAD_ROWS, ColumnOptions, ModelChoice
+from ranmask.cli.terminal import progress, resumed_later, say
 from ranmask.errors import OptionError
 from ranmask.options import Ensemble
-from ranmask.options.fields import Checked, Option
+from ranmask.options.fields import REQUIRED, Checked, option
 from ranmask.results.files import check_file
 
 if TYPE_CHECKING:
-    from fractions import Fraction
-
     from ranmask.data import Corpus
     from ranmask.evaluation.settings import Setting
     from ranmask.evaluation.tuning import Measured
@@ -29,77 +27,38 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, kw_only=True)
-class TuneCommand(Checked):
+class TuneCommand(Checked, group="Settings"):
     """Which settings are measured, on what, and how one is picked."""
 
-    GROUP: ClassVar[str] = "Settings"
-
-    data: Data
-    split: Annotated[
-        str,
-        Option(
-            "Part of the corpus: validation is what training does not learn from. all: every row "
-            "of a file that the model has not learned from."
-        ),
-    ] = "validation"
-    rows: Annotated[int, Option("Only the first rows of it.", least=1)] = 500
-    skip_bad_rows: SkipBadRows = False
-    keep: Annotated[
-        tuple[int, ...],
-        Option(
-            "Words that copies show, as 1,2,3.", unset="the model's, one less, one more", least=1
-        ),
-    ] = ()
-    mask_rate: Annotated[
-        tuple[float, ...], Option("And shares hidden, as 0.8,0.9.", least=0, below=1)
-    ] = ()
-    family: Annotated[
-        tuple[FamilyChoice, ...],
-        Option("auto, all, sampled, windows, distinct: some.", unset="the model's"),
-    ] = ()
-    ensemble: Annotated[
-        tuple[Ensemble, ...],
-        Option("vote, score, logit: some.", unset="all that suit the model"),
-    ] = ()
-    masks: Annotated[int | None, Option("Most copies a text.", unset="the model's", least=1)] = None
-    threshold: Annotated[
-        tuple[int, ...], Option("Radii below which no answer is given.", least=0)
-    ] = (0, 1, 2, 3)
-    at: Annotated[int, Option("Changed words that matter most.", least=1)] = 3
-    rule: Annotated[
-        Literal["score", "paper", "frontier"],
-        Option(
-            "Picks by score (mean CR@0 to CR@at), by paper (median radius); frontier: all of it."
-        ),
-    ] = "score"
-    output: Annotated[Path | None, Option("JSON file; resumed if it exists.", group="Output")] = (
-        None
+    data: str = DATA(REQUIRED)
+    split: str = option(
+        "Part of the corpus: validation is what training does not learn from. all: every row "
+        "of a file that the model has not learned from.",
+        "validation",
     )
-    svg: Annotated[Path | None, Option("SVG file for the picture.", group="Output")] = None
-
-    def settings(self, model: str, classifier: SmoothedClassifier, corpus: Corpus) -> list[Setting]:
-        """The settings to measure."""
-        from ranmask.evaluation.settings import grid, supported_ensembles
-
-        ensembles: Sequence[Ensemble] = self.ensemble
-        if not ensembles:
-            supported = supported_ensembles(classifier, corpus.texts[0])
-            ensembles = list(dict.fromkeys((*supported, classifier.options.ensemble)))
-        kept = [Retention(keep=keep) for keep in self.keep]
-        return grid(
-            classifier.options,
-            _own_retention(model, classifier),
-            retentions=[*kept, *(Retention(mask_rate=rate) for rate in self.mask_rate)],
-            choices=self.family,
-            ensembles=ensembles,
-            masks=self.masks,
-        )
-
-    def picked(self, measured: Sequence[Measured]) -> Measured | None:
-        """The setting that the rule chooses."""
-        from ranmask.evaluation.tuning import pick
-
-        return pick(measured, self.rule, self.at)
+    rows: int = option("Only the first rows of it.", 500, least=1)
+    skip_bad_rows: bool = SKIP_BAD_ROWS(False)
+    keep: tuple[int, ...] = option(
+        "Words that copies show, as 1,2,3.", (), unset="the model's, one less, one more", least=1
+    )
+    mask_rate: tuple[float, ...] = option("And shares hidden, as 0.8,0.9.", (), least=0, below=1)
+    family: tuple[FamilyChoice, ...] = option(
+        "auto, all, sampled, windows, distinct: some.", (), unset="the model's"
+    )
+    ensemble: tuple[Ensemble, ...] = option(
+        "vote, score, logit: some.", (), unset="all that suit the model"
+    )
+    masks: int | None = option("Most copies a text.", unset="the model's", least=1)
+    threshold: tuple[int, ...] = option(
+        "Radii below which no answer is given.", (0, 1, 2, 3), least=0
+    )
+    at: int = option("Changed words that matter most.", 3, least=1)
+    rule: Literal["score", "paper", "frontier"] = option(
+        "Picks by score (mean CR@0 to CR@at), by paper (median radius); frontier: all of it.",
+        "score",
+    )
+    output: Path | None = option("JSON file; resumed if it exists.", group="Output")
+    svg: Path | None = option("SVG file for the picture.", group="Output")
 
 
 @command(
@@ -115,7 +74,7 @@ def tune(given: Given) -> None:
     With --output, the same command again resumes.
     """
     from ranmask.data import load_corpus
-    from ranmask.evaluation.tuning import check_families
+    from ranmask.evaluation.tuning import check_families, pick
     from ranmask.smoothing import store
     from ranmask.smoothing.smoothed import SmoothedClassifier
 
@@ -123,7 +82,7 @@ def tune(given: Given) -> None:
     if asked.output is not None:
         check_file(asked.output)
     if asked.svg is not None:
-        from ranmask.evaluation.frontier_plot import check_plot
+        from ranmask.evaluation.frontier_plot import check_plot, write_plot
 
         check_plot(asked.svg)
     columns = given.build(ColumnOptions).columns()
@@ -135,7 +94,6 @@ def tune(given: Given) -> None:
         columns=columns if columns.wanted else None,
         skip_bad_rows=asked.skip_bad_rows,
     ).take(asked.rows)
-    tame_libraries()
     options = given.of(ModelChoice)
     options.pop("model", None)
     # A model that was never smoothed has no keep of its own; which one it is loaded with does not
@@ -144,32 +102,47 @@ def tune(given: Given) -> None:
     if not isinstance(classifier, SmoothedClassifier):
         raise OptionError(f"{name} is not smoothed by masking words, which is what tune varies")
     classifier.check_certifiable()  # certify would refuse whatever is advised here
-    settings = asked.settings(name, classifier, corpus)
+    settings = _settings(asked, name, classifier, corpus)
     check_families(classifier, corpus.texts, settings)
     say(_rows_used(corpus))
     measured = _measure(classifier, corpus, settings, asked)
-    picked = asked.picked(measured)
+    picked = pick(measured, asked.rule, asked.at)
     show(measured, asked, picked, classifier.labels or corpus.label_names)
     _advise(name, options, measured, asked, picked)
     if asked.svg is not None:
-        from ranmask.evaluation.frontier_plot import write_plot
-
         title = f"{name} on {corpus.name}, {len(corpus.texts):,} {corpus.split} texts"
         write_plot(asked.svg, measured, at=asked.at, picked=picked, title=title)
 
 
-def _own_retention(model: str, classifier: SmoothedClassifier) -> Retention | None:
-    """How many words the model was saved to be shown, None where it does not say."""
+def _settings(
+    asked: TuneCommand, model: str, classifier: SmoothedClassifier, corpus: Corpus
+) -> list[Setting]:
+    """The settings to measure; by default near what the model was saved with, if it says so."""
+    from ranmask.evaluation.settings import grid, supported_ensembles
     from ranmask.models.function import FunctionClassifier
     from ranmask.models.pretrained import saved_options
     from ranmask.smoothing import store
 
-    if isinstance(classifier.base, FunctionClassifier):
-        return None
-    place = str(store.shipped_folder(model)) if model in store.SHIPPED else model
-    saved = saved_options(place)
+    saved = {}
+    if not isinstance(classifier.base, FunctionClassifier):
+        place = str(store.shipped_folder(model)) if model in store.SHIPPED else model
+        saved = saved_options(place)
     keep, rate = saved.get("keep"), saved.get("mask_rate")
-    return None if keep is None and rate is None else Retention(keep, rate)
+    supported: Sequence[Ensemble] = ()
+    if not asked.ensemble:
+        supported = supported_ensembles(classifier, corpus.texts[0])
+        supported = list(dict.fromkeys((*supported, classifier.options.ensemble)))
+    return grid(
+        classifier.options,
+        None if keep is None and rate is None else Retention(keep, rate),
+        retentions=[
+            *(Retention(keep=keep) for keep in asked.keep),
+            *(Retention(mask_rate=rate) for rate in asked.mask_rate),
+        ],
+        choices=asked.family,
+        ensembles=asked.ensemble or supported,
+        masks=asked.masks,
+    )
 
 
 def _measure(
@@ -179,7 +152,6 @@ def _measure(
     asked: TuneCommand,
 ) -> list[Measured]:
     """Measure what is not in the file yet, and write it there."""
-    from ranmask.cli.terminal import progress
     from ranmask.evaluation.tuning import sweep
     from ranmask.evaluation.tuning_file import TuneFile
     from ranmask.runs.task import class_ids
@@ -187,12 +159,13 @@ def _measure(
     numbers = class_ids(corpus.label_names, classifier.labels)
     expected = [numbers[label] for label in corpus.labels]
     file = None
+    measured: list[Measured] = []
     if asked.output is not None:
         described = classifier.description()
         model = {key: described[key] for key in ("base", "labels", "given_tolerance")}
         model |= {"seed": classifier.options.seed, "threat": classifier.options.threat}
         file = TuneFile(asked.output, data=corpus.description(), model=model, settings=settings)
-    measured = [] if file is None else list(file.measured)
+        measured = list(file.measured)
     if measured:
         say(f"resuming {asked.output} after {len(measured)} of {len(settings)} settings")
     left = settings[len(measured) :]
@@ -202,58 +175,46 @@ def _measure(
             file.write(measured, at=asked.at, thresholds=asked.threshold, rule=asked.rule)
 
     texts = len(corpus.texts)
-    try:
-        pace = Pace(classifier, corpus, left)
+    with resumed_later(asked.output):
+        still = _announce(classifier, corpus, left)
+        started = time.monotonic()
         with progress(texts * len(settings), done=texts * len(measured)) as advance:
             for found in sweep(classifier, corpus.texts, expected, left, advance=advance):
                 measured.append(found)
-                pace.done(found.setting)
+                del still[found.setting]
+                if still and not sys.stderr.isatty():  # a terminal has the bar
+                    say(
+                        f"{found.setting.name}: measured, {_duration(time.monotonic() - started)} "
+                        f"so far; still to go: {len(still)} of the settings, about "
+                        f"{_duration(sum(still.values()))}"
+                    )
                 write()
-    except KeyboardInterrupt:
-        if asked.output is not None:
-            say(f"interrupted: the same command resumes {asked.output}")
-        raise
     if not left:  # other thresholds, perhaps
         write()
     return measured
 
 
-class Pace:
-    """Says what the settings will cost before the first, and how far it is after each.
+def _announce(
+    classifier: SmoothedClassifier, corpus: Corpus, settings: Sequence[Setting]
+) -> dict[Setting, float]:
+    """Say what the settings will cost; returns the seconds of each."""
+    from ranmask.evaluation.tuning import costs
 
-    On a terminal a bar shows the second.
-    """
-
-    def __init__(
-        self, classifier: SmoothedClassifier, corpus: Corpus, settings: Sequence[Setting]
-    ) -> None:
-        from ranmask.evaluation.tuning import costs
-
-        self._left: dict[Setting, float] = {}
-        found = costs(classifier, corpus.texts, settings) if settings else []
-        for cost in found:
-            self._left |= dict.fromkeys(cost.settings, cost.seconds / len(cost.settings))
-            first, *others = cost.settings
-            name = " and ".join([first.name, *(setting.ensemble for setting in others)])
-            say(f"{name}: {cost.copies:,} masked copies, about {_duration(cost.seconds)}")
-        if found:
-            copies = sum(cost.copies for cost in found)
-            say(
-                f"{len(settings)} settings, {len(corpus.texts):,} texts: {copies:,} copies, about "
-                f"{_duration(sum(cost.seconds for cost in found))} in all, as a few texts took; "
-                "--rows, --masks and --keep make it less"
-            )
-        self._started = time.monotonic()
-
-    def done(self, setting: Setting) -> None:
-        """One more setting was measured."""
-        del self._left[setting]
-        if self._left and not sys.stderr.isatty():
-            say(
-                f"{setting.name}: measured, {_duration(time.monotonic() - self._started)} so far; "
-                f"still to go: {len(self._left)} of the settings, about "
-                f"{_duration(sum(self._left.values()))}"
-            )
+    seconds: dict[Setting, float] = {}
+    found = costs(classifier, corpus.texts, settings) if settings else []
+    for cost in found:
+        seconds |= dict.fromkeys(cost.settings, cost.seconds / len(cost.settings))
+        first, *others = cost.settings
+        name = " and ".join([first.name, *(setting.ensemble for setting in others)])
+        say(f"{name}: {cost.copies:,} masked copies, about {_duration(cost.seconds)}")
+    if found:
+        copies = sum(cost.copies for cost in found)
+        say(
+            f"{len(settings)} settings, {len(corpus.texts):,} texts: {copies:,} copies, about "
+            f"{_duration(sum(cost.seconds for cost in found))} in all, as a few texts took; "
+            "--rows, --masks and --keep make it less"
+        )
+    return seconds
 
 
 def _duration(seconds: float) -> str:
@@ -285,62 +246,57 @@ def show(
     names: Sequence[str],
 ) -> None:
     """Print what was measured, by class for the setting that was picked."""
-    from ranmask.evaluation.tuning import frontier
-    from ranmask.metrics import certified_values, class_lines
+    from ranmask.evaluation.tuning_file import figures
+    from ranmask.metrics import class_lines
 
     at = asked.at
-    best = frontier(measured, at)
-    changes = range(1, at + 1)
-    figures = ["accuracy", "balanced", "MCB", *(f"CR@{d}" for d in changes), "s/text"]
+    found = figures(measured, at=at, thresholds=asked.threshold, rule=asked.rule, names=names)
+    entries = found["measured"]
+    certified = [f"CR@{changed}" for changed in range(1, at + 1)]
     print_table(
-        ["setting", *figures, "frontier"],
+        ["setting", "accuracy", "balanced", "MCB", *certified, "s/text", "frontier"],
         [
             [
-                found.setting.name,
-                _share(found.accuracy),
-                _share(found.summary.classes.balanced),
-                _median(found),
-                *(_share(found.certified_accuracy(d)) for d in changes),
-                f"{found.seconds:.2g}",
-                "*" if found in best else "",
+                setting.setting.name,
+                *_shares(entry["accuracy"], entry["balanced_accuracy"]),
+                _median(setting),
+                *_shares(*entry["certified_accuracy"][1:]),
+                f"{setting.seconds:.2g}",
+                "*" if entry["frontier"] else "",
             ]
-            for found in measured
+            for setting, entry in zip(measured, entries, strict=True)
         ],
     )
-    _print(
+    print(
         f"MCB: median radius.  CR@d: right, and proved to stay so whichever d words are changed.\n"
         f"*: nothing here has more accuracy without less CR@{at}, or the other way round.\n"
         f"balanced: mean recall of the classes.  Naming the largest class for every text has "
-        f"accuracy {_share(measured[0].summary.classes.majority)}."
+        f"accuracy {entries[0]['majority']:.3f}."
     )
     if picked is None:
         return
-    _print(f"\n{picked.setting.name}, by class:")
-    for line in class_lines(certified_values(picked.summary, names)["classes"]):
-        _print(line)
+    name, entry = picked.setting.name, entries[measured.index(picked)]
+    print(f"\n{name}, by class:", *class_lines(entry["classes"]), sep="\n")
     if not picked.summary.beats_majority():
-        _print(
+        print(
             "warning: it is no more accurate than naming the largest class for every text: "
             "its radii say nothing of what it has learned"
         )
-    _print(f"\nIf {picked.setting.name} answers only where the radius reaches a threshold:")
-    answers = [picked.abstention(threshold, at) for threshold in asked.threshold]
+    print(f"\nIf {name} answers only where the radius reaches a threshold:")
     print_table(
         ["threshold", "answered", "right of those", f"stays@{at}", f"never wrong@{at}"],
         [
             [
-                str(found.threshold),
-                _share(found.coverage),
-                "N/A" if found.accuracy is None else _share(found.accuracy),
-                _share(found.certified_accuracy[at]),
-                _share(found.never_wrong[at]),
+                str(answer["threshold"]),
+                *_shares(answer["coverage"], answer["accuracy"]),
+                *_shares(answer["certified_accuracy"][at], answer["never_wrong"][at]),
             ]
-            for found in answers
+            for answer in entry["thresholds"]
         ],
     )
     # Outputs that move when they are computed again may cost an answer, though never a label.
     but = ", but for votes as near as the tolerance" if picked.tolerance else ""
-    _print(
+    print(
         f"stays@{at}: of all texts, answered right whichever {at} words are changed{but}.\n"
         f"never wrong@{at}: answered right, or not at all."
     )
@@ -357,32 +313,27 @@ def _advise(
     from ranmask.evaluation.tuning import frontier
 
     if picked is None:
-        chosen = frontier(measured, asked.at)
-        _print("\nOn the frontier:")
+        print("\nOn the frontier:")
     else:
-        chosen = [picked]
-        figure = f"largest mean of CR@0 to CR@{asked.at}, {_share(picked.score(asked.at))}"
+        figure = f"mean of CR@0 to CR@{asked.at}, {float(picked.score(asked.at)):.3f}"
         if asked.rule == "paper":
-            figure = f"largest median radius, {_median(picked)}"
-        _print(f"\nPicked by --rule {asked.rule} ({figure}):")
+            figure = f"median radius, {_median(picked)}"
+        print(f"\nPicked by --rule {asked.rule} (largest {figure}):")
     more = [
         part
         for name, value in options.items()
         for part in (f"--{name}", ",".join(value) if isinstance(value, tuple) else str(value))
     ]
-    for found in chosen:
-        command = ["ranmask", "certify", "--model", model, *found.setting.flags, *more]
-        _print(shlex.join(command))
+    for found in [picked] if picked else frontier(measured, asked.at):
+        print(shlex.join(["ranmask", "certify", "--model", model, *found.setting.flags, *more]))
 
 
 def print_table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
     """Columns, the first to the left and the others to the right; coloured on a terminal."""
     if not sys.stdout.isatty():
-        widths = [max(map(len, column)) for column in zip(head, *rows, strict=True)]
-        for row in (head, *rows):
-            first, *others = zip(row, widths, strict=True)
-            cells = [first[0].ljust(first[1]), *(cell.rjust(width) for cell, width in others)]
-            _print("  ".join(cells).rstrip())
+        from ranmask.metrics import aligned
+
+        print(*aligned(head, rows), sep="\n")
         return
     from rich.console import Console
     from rich.table import Table
@@ -395,13 +346,9 @@ def print_table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
     Console().print(table)
 
 
-def _print(text: str) -> None:
-    sys.stdout.write(f"{text}\n")
-
-
-def _share(value: Fraction) -> str:
-    return f"{float(value):.3f}"
+def _shares(*values: float | None) -> list[str]:
+    return ["N/A" if value is None else f"{value:.3f}" for value in values]
 
 
 def _median(found: Measured) -> str:
-    return "N/A" if found.median_radius is None else str(found.median_radius)
+    return "N/A" if found.summary.median_radius is None else str(found.summary.median_radius)

@@ -1,6 +1,6 @@
 """Labelled texts by name, for training, tuning and evaluation: all of a split, or an error.
 
-A name is one of `known.NAMES`, a local file (csv, tsv, jsonl, parquet), a local folder with
+A name is one of `known.KNOWN`, a local file (csv, tsv, jsonl, parquet), a local folder with
 ``train.*`` and perhaps ``validation.*`` (or ``dev.*``) and ``test.*``, or a dataset of the Hugging
 Face hub.  A known name wins over a file of that name: write ``./sst2`` for the file.
 
@@ -13,15 +13,6 @@ that was trained on most of a file is not the model that was asked for.
   row whose exact text stays in train is left out, and the note says how many.
 - **test** keeps the order of its file, except where that is label by label: the first rows would
   all be of one class.  It is carved only for corpora that come as one file (hate, sms_spam).
-
-A module imports only from those above it:
-
-`rows`           rows from files, one by one
-`known`          the corpora that are known by name: labels, files, hub ids, terms
-`corpus`         the record of labelled texts, the fixed order, and two of them as one
-`labelled_rows`  rows of a part with their class ids, or an error
-`origins`        what a name means: the data folder, a file, a folder, the hub
-`splits`         train, validation and test: as shipped, or carved
 """
 
 from ranmask.data.corpus import Corpus, joined, permutation

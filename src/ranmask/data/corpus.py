@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -33,7 +32,10 @@ class Corpus:
 
     def __post_init__(self) -> None:
         if not self.sha256:
-            object.__setattr__(self, "sha256", _digest(self.texts, self.labels))
+            digest = hashlib.sha256()
+            for row in zip(self.texts, self.labels, strict=True):
+                digest.update(json.dumps(row).encode() + b"\n")
+            object.__setattr__(self, "sha256", digest.hexdigest())
 
     def description(self) -> dict[str, Any]:
         """What a result has to say about its data, as plain JSON."""
@@ -103,10 +105,3 @@ def permutation(rows: int) -> list[int]:
 def one_note(*notes: str | None) -> str | None:
     """These notes as one; None where there are none."""
     return "; ".join(note for note in notes if note) or None
-
-
-def _digest(texts: Sequence[Text], labels: Sequence[int]) -> str:
-    digest = hashlib.sha256()
-    for text, label in zip(texts, labels, strict=True):
-        digest.update(json.dumps([text, label]).encode() + b"\n")
-    return digest.hexdigest()

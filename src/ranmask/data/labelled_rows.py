@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import logging
 import re
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from typing import NamedTuple
 
 from ranmask.data.corpus import one_note
+from ranmask.data.origins import Part
 from ranmask.data.rows import Row
 from ranmask.errors import DataError, TextError
 from ranmask.words import Text, document
@@ -16,19 +17,15 @@ _log = logging.getLogger("ranmask")
 _WHOLE_NUMBER = re.compile(r"-?[0-9]{1,9}")
 
 
-@dataclass(frozen=True)
-class Part:
-    """Rows that come together: one file, or one split of a hub dataset."""
+class LabelledRow(NamedTuple):
+    """A row that can be used."""
 
-    where: str
-    rows: Callable[[], Iterator[Row]]
-    note: str | None = None
-    whole: int | None = None
-    unlabelled: int | None = None
+    number: int
+    text: Text
+    value: str
 
 
-@dataclass(frozen=True)
-class Labels:
+class Labels(NamedTuple):
     """What labels there are, and whether the rows say their numbers or their names."""
 
     names: tuple[str, ...]
@@ -40,15 +37,6 @@ class Labels:
             return self.names.index(value) if value in self.names else None
         number = int(value) if _WHOLE_NUMBER.fullmatch(value) else -1
         return number if 0 <= number < len(self.names) else None
-
-
-@dataclass(frozen=True)
-class LabelledRow:
-    """A row that can be used."""
-
-    number: int
-    text: Text
-    value: str
 
 
 def usable_rows(
@@ -70,25 +58,22 @@ def usable_rows(
             rows.append(_labelled(row))
         except (DataError, TextError) as error:
             problems.append((row.number, error.reason))
-    refusal = _refusal(*problems[0], len(problems) - 1, part.where) if problems else None
-    if refusal is not None and not skip_bad_rows:
-        raise DataError(
-            f"{refusal.reason}. Correct the data, or leave such rows out (skip_bad_rows)",
-            refusal.row,
-        )
-    if refusal is not None:
-        _log.warning("left out %s: %s", _left_out(len(problems)), refusal)
+    left_out = None
+    if problems:
+        refusal = _refusal(problems, part.where)
+        if not skip_bad_rows:
+            advice = "Correct the data, or leave such rows out (skip_bad_rows)"
+            raise DataError(f"{refusal.reason}. {advice}", refusal.row)
+        left_out = f"left out {_counted(len(problems), 'row')} that cannot be used"
+        _log.warning("%s: %s", left_out, refusal)
     if not rows:
         raise DataError(f"{part.where} has no rows")
-    note = part.note
+    partial = None
     if part.whole is not None and len(rows) < part.whole:
         kind = "training" if split == "train" else split
-        note = one_note(note, f"{len(rows):,} of {part.whole:,} {kind} rows (partial)")
-    if problems:
-        note = one_note(note, f"left out {_left_out(len(problems))}")
-    if unlabelled:
-        note = one_note(note, f"{unlabelled:,} rows without a label left out")
-    return rows, note
+        partial = f"{len(rows):,} of {part.whole:,} {kind} rows (partial)"
+    missing = f"{unlabelled:,} rows without a label left out" if unlabelled else None
+    return rows, one_note(part.note, partial, left_out, missing)
 
 
 def labels_of(rows: Sequence[LabelledRow], given: tuple[str, ...] | None, where: str) -> Labels:
@@ -125,20 +110,23 @@ def labels_of(rows: Sequence[LabelledRow], given: tuple[str, ...] | None, where:
 
 def class_ids(rows: Sequence[LabelledRow], labels: Labels, where: str) -> list[int]:
     """The labels of rows as class ids; raises where one is no label of train."""
-    readings = [labels]
-    if labels.numbers:  # a second file may spell out what the first one numbers
-        readings.append(replace(labels, numbers=False))
     values = {row.value for row in rows}
-    for reading in readings:
-        ids = {value: one for value in values if (one := reading.id(value)) is not None}
+    # A second file may spell out what the first one numbers.
+    for reading in (labels, Labels(labels.names, numbers=False)):
+        ids = {value: place for value in values if (place := reading.id(value)) is not None}
         if len(ids) == len(values):
             return [ids[row.value] for row in rows]
     expected = ", ".join(labels.names)
     if labels.numbers:
         expected = f"0 to {len(labels.names) - 1} ({expected})"
-    outside = [row for row in rows if labels.id(row.value) is None]
-    problem = f"its label {outside[0].value!r} is none of {expected}"
-    raise _refusal(outside[0].number, problem, len(outside) - 1, where)
+    raise _refusal(
+        [
+            (row.number, f"its label {row.value!r} is none of {expected}")
+            for row in rows
+            if labels.id(row.value) is None
+        ],
+        where,
+    )
 
 
 def _labelled(row: Row) -> LabelledRow:
@@ -149,7 +137,7 @@ def _labelled(row: Row) -> LabelledRow:
     if isinstance(value, int):
         value = str(value).lower() if isinstance(value, bool) else str(value)
     if value is None or value != value:  # NaN is how tables write a number that is missing
-        raise DataError("it has no label")
+        value = ""
     if not isinstance(value, str):
         kind = type(value).__name__
         raise DataError(f"its label {value!r} ({kind}) is neither a whole number nor a name")
@@ -158,10 +146,11 @@ def _labelled(row: Row) -> LabelledRow:
     return LabelledRow(row.number, row.text, value.strip())
 
 
-def _left_out(rows: int) -> str:
-    return f"{rows:,} row{'s' * (rows > 1)} that cannot be used"
+def _counted(count: int, thing: str) -> str:
+    return f"{count:,} {thing}{'s' * (count > 1)}"
 
 
-def _refusal(row: int, problem: str, others: int, where: str) -> DataError:
-    more = f"; {others:,} more row{'s' * (others > 1)} cannot be used" if others else ""
+def _refusal(problems: Sequence[tuple[int, str]], where: str) -> DataError:
+    (row, problem), *others = problems
+    more = f"; {_counted(len(others), 'more row')} cannot be used" if others else ""
     return DataError(f"{where}: {problem}{more}", row=row)

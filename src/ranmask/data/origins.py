@@ -5,36 +5,46 @@ from __future__ import annotations
 import logging
 import os
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from ranmask.data.corpus import one_note
-from ranmask.data.known import KNOWN, NAMES
-from ranmask.data.labelled_rows import Labels, Part
-from ranmask.data.rows import Columns, Row, open_source, read_rows
+from ranmask.data.known import KNOWN
+from ranmask.data.rows import SUFFIXES, Columns, Row, file_rows
 from ranmask.errors import DataError, MissingDependencyError, OptionError
 
 _log = logging.getLogger("ranmask")
-_SUFFIXES = (".csv", ".tsv", ".jsonl", ".ndjson", ".parquet", ".pq", ".txt")
-_FILE_NAMES = {"train": ("train",), "validation": ("validation", "dev"), "test": ("test",)}
+_SPLIT_NAMES = {"train": ("train",), "validation": ("validation", "dev"), "test": ("test",)}
 _HUB_ID = re.compile(r"[\w-][\w.-]*(/[\w-][\w.-]*)?")
 
 
 @dataclass(frozen=True)
+class Part:
+    """Rows that come together: one file, or one split of a hub dataset."""
+
+    where: str
+    rows: Callable[[], Iterable[Row]]
+    note: str | None = None
+    whole: int | None = None
+    unlabelled: int | None = None
+
+
+@dataclass(frozen=True)
 class Origin:
-    """Where a corpus comes from, before any row is read."""
+    """Where a corpus comes from, before any row is read.
+
+    ``numbered``: its rows say numbers, of ``label_names``; else the rows of train decide.
+    """
 
     name: str
     parts: Mapping[str, Part]
-    labels: Labels | None = None
-    """None: to be found in the rows of train."""
-    label_names: tuple[str, ...] | None = None
+    label_names: tuple[str, ...] | None
+    no_test: str
+    numbered: bool = False
     carves_test: bool = False
-    no_test: str = ""
     one_file: bool = False
-    skip_bad_rows: bool = False
 
 
 def find_origin(
@@ -42,7 +52,13 @@ def find_origin(
 ) -> Origin:
     """What a name means: a known corpus, else a folder or file that is there, else the hub."""
     name = str(name_or_path)
-    names = _checked_names(label_names)
+    names = None
+    if label_names is not None:
+        names = tuple(label_names)
+        if isinstance(label_names, str) or len(set(names)) < max(2, len(names)):
+            raise OptionError(
+                f"label_names must be at least two different names, not {label_names!r}"
+            )
     if name in KNOWN:
         if columns not in (None, Columns()):
             raise OptionError(f"{name} has its own columns: leave out {columns}")
@@ -56,9 +72,8 @@ def find_origin(
         advice = (
             f"give the test file itself, or a folder with train{path.suffix} and test{path.suffix}"
         )
-        parts = {"train": _file_part(path, columns)}
-        return Origin(name, parts, label_names=names, no_test=advice, one_file=True)
-    if path.suffix.lower() in _SUFFIXES or not _HUB_ID.fullmatch(name):
+        return Origin(name, {"train": _file_part(path, columns)}, names, advice, one_file=True)
+    if path.suffix.lower() in SUFFIXES or not _HUB_ID.fullmatch(name):
         raise DataError(f"there is no file or folder {name}")
     return _hub_origin(name, columns, names)
 
@@ -77,29 +92,26 @@ def data_folder() -> Path | None:
 
 def _known_origin(name: str, names: tuple[str, ...] | None) -> Origin:
     known = KNOWN[name]
+    inside = known.folder or name
     folder = data_folder()
     given = os.environ.get("RANMASK_DATA")
     if given and folder is None:  # someone said where: never go and take other rows instead
         raise DataError(f"RANMASK_DATA={given} is not a folder: correct it or unset it")
-    if folder is not None and (folder / known.folder).is_dir():
-        _log.info("%s: reading the files in %s", name, folder / known.folder)
-        parts = {
-            split: _file_part(folder / known.folder / file, known.columns)
-            for split, file in known.files.items()
-        }
+    advice = f"cannot find {name}: set RANMASK_DATA to a folder that holds {inside}/"
+    if folder is not None and (folder / inside).is_dir():
+        _log.info("%s: reading the files in %s", name, folder / inside)
+        files = known.files.items()
+        parts = {split: _file_part(folder / inside / file, known.columns) for split, file in files}
     elif known.hub is None:
-        raise DataError(
-            f"cannot find {name}: set RANMASK_DATA to a folder that holds {known.folder}/"
-        )
+        raise DataError(advice)
     else:
         _log.info("%s: not in a data folder, reading the hub dataset %s", name, known.hub)
         try:
             splits = _load_from_hub(known.hub)
         except (DataError, MissingDependencyError) as error:
             raise DataError(
-                f"cannot find {name}: set RANMASK_DATA to a folder that holds {known.folder}/, or "
-                f"have the hub dataset {known.hub} read, with pip install 'ranmask[datasets]' and "
-                f"a network ({error})"
+                f"{advice}, or have the hub dataset {known.hub} read, with pip install "
+                f"'ranmask[datasets]' and a network ({error})"
             ) from error
         parts = {
             split: replace(
@@ -107,24 +119,24 @@ def _known_origin(name: str, names: tuple[str, ...] | None) -> Origin:
                 note=f"hub dataset {known.hub}",  # its rows need not be those of the files
                 unlabelled=known.hub_unlabelled,
             )
-            for split in known.hub_splits
+            for split in known.files
         }
     for split, part in parts.items():
         note = one_note(part.note, known.notes.get(split))
         parts[split] = replace(part, note=note, whole=known.whole.get(split))
-    labels = _named_numbers(name, known.label_names, names)
-    return Origin(name, parts, labels, carves_test=known.carves_test, no_test=known.no_test)
+    names = _renamed(name, known.label_names, names)
+    return Origin(name, parts, names, known.no_test, True, known.carves_test)
 
 
 def _folder_origin(
     name: str, folder: Path, columns: Columns, names: tuple[str, ...] | None
 ) -> Origin:
     try:
-        there = [path for path in sorted(folder.iterdir()) if path.suffix.lower() in _SUFFIXES]
+        there = [path for path in sorted(folder.iterdir()) if path.suffix.lower() in SUFFIXES]
     except OSError as error:
         raise DataError(f"cannot read {folder}: {error.strerror}") from error
     parts = {}
-    for split, stems in _FILE_NAMES.items():
+    for split, stems in _SPLIT_NAMES.items():
         files = [path for path in there if path.stem in stems]
         if len(files) > 1:
             shown = ", ".join(path.name for path in files)
@@ -132,10 +144,9 @@ def _folder_origin(
         if files:
             parts[split] = _file_part(files[0], columns)
     if "train" not in parts:
-        raise DataError(
-            f"{folder} has no train file: expected train{', train'.join(_SUFFIXES[:-1])}"
-        )
-    return Origin(name, parts, label_names=names, no_test=f"there is no test file in {folder}")
+        expected = ", ".join(f"train{suffix}" for suffix in SUFFIXES if suffix != ".txt")
+        raise DataError(f"{folder} has no train file: expected {expected}")
+    return Origin(name, parts, names, f"there is no test file in {folder}")
 
 
 def _hub_origin(name: str, columns: Columns, names: tuple[str, ...] | None) -> Origin:
@@ -143,45 +154,35 @@ def _hub_origin(name: str, columns: Columns, names: tuple[str, ...] | None) -> O
         splits = _load_from_hub(name)
     except MissingDependencyError:
         raise MissingDependencyError(
-            f"{name} is not a file, a folder or one of {', '.join(NAMES)}, so it is looked for on "
+            f"{name} is not a file, a folder or one of {', '.join(KNOWN)}, so it is looked for on "
             "the Hugging Face hub, and datasets",
             "datasets",
         ) from None
     _log.info("%s: reading the hub dataset", name)
     parts = {
         split: _hub_part(name, theirs[0], splits, columns)
-        for split, those in _FILE_NAMES.items()
-        if (theirs := [one for one in those if one in splits])
+        for split, those in _SPLIT_NAMES.items()
+        if (theirs := [their for their in those if their in splits])
     }
     shown = ", ".join(splits)
     if "train" not in parts:
         raise DataError(f"the hub dataset {name} has no split train; it has {shown}")
-    labels = None
-    feature = splits["train"].features.get(columns.label)
-    if class_names := getattr(feature, "names", None):
-        labels = _named_numbers(name, class_names, names)
-    return Origin(name, parts, labels, names, no_test=f"it has the splits {shown}")
+    own = getattr(splits["train"].features.get(columns.label), "names", None)
+    names = _renamed(name, own, names) if own else names
+    return Origin(name, parts, names, f"it has the splits {shown}", numbered=bool(own))
 
 
-def _checked_names(names: Sequence[str] | None) -> tuple[str, ...] | None:
-    if names is None:
-        return None
-    if isinstance(names, str) or len(set(names)) < max(2, len(names)):
-        raise OptionError(f"label_names must be at least two different names, not {names!r}")
-    return tuple(names)
-
-
-def _named_numbers(name: str, own: Sequence[str], given: tuple[str, ...] | None) -> Labels:
-    """The labels of a corpus that knows their names, by other names if some are given."""
+def _renamed(name: str, own: Sequence[str], given: tuple[str, ...] | None) -> tuple[str, ...]:
+    """The names of a corpus that knows them, or as many others."""
     if given is not None and len(given) != len(own):
         raise OptionError(
             f"{name} has {len(own)} labels ({', '.join(own)}), and label_names has {len(given)}"
         )
-    return Labels(given or tuple(own), numbers=True)
+    return given or tuple(own)
 
 
 def _file_part(path: Path, columns: Columns) -> Part:
-    return Part(str(path), lambda: read_rows(open_source(path), columns))
+    return Part(str(path), lambda: file_rows(path, columns).rows)
 
 
 def _load_from_hub(name: str) -> dict[str, Any]:

@@ -14,16 +14,18 @@ import json
 import math
 import re
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from ranmask.errors import DataError, OptionError
 from ranmask.words import Text
 
-FORMATS = ("txt", "csv", "tsv", "jsonl", "parquet")
-_SUFFIXES = {f".{name}": name for name in FORMATS} | {".ndjson": "jsonl", ".pq": "parquet"}
+_FORMATS = ("txt", "csv", "tsv", "jsonl", "parquet")
+SUFFIXES = {f".{name}": name for name in _FORMATS} | {".ndjson": "jsonl", ".pq": "parquet"}
+"""The formats of files, by how their names end."""
 ID = "id"
 """The column that every result repeats, where there is one."""
 
@@ -102,21 +104,31 @@ class Columns:
 
 
 @dataclass(frozen=True)
-class Source:
-    """An input file: what identifies it, and how many lines or rows it has at most."""
+class RowSource:
+    """Rows, how many there are at most, and what the record of a run says of them."""
 
-    path: Path
-    kind: str
-    sha256: str
-    rows: int
+    rows: Iterable[Row]
+    total: int
+    description: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def label_names(self) -> Sequence[str] | None:
+        """Names of the classes, where the data know them."""
+        names: Sequence[str] | None = self.description.get("label_names")
+        return names
 
 
-def open_source(path: Path) -> Source:
-    """Look at a file once: its format, its digest and its size.  Raises if it cannot be used."""
-    kind = _SUFFIXES.get(path.suffix.lower())
+def file_rows(path: str | Path, columns: Columns | None = None) -> RowSource:
+    """The rows of a txt, csv, tsv, jsonl or parquet file in their order, streamed.
+
+    The file is read once for its digest and its size, and its first row for the columns: what is
+    wrong with them is told at once.
+    """
+    path, columns = Path(path), columns or Columns()
+    kind = SUFFIXES.get(path.suffix.lower())
     if kind is None:
         raise DataError(
-            f"cannot tell the format of {path}: its name must end in one of {', '.join(_SUFFIXES)}"
+            f"cannot tell the format of {path}: its name must end in one of {', '.join(SUFFIXES)}"
         )
     digest, lines, last = hashlib.sha256(), 0, b"\n"
     try:
@@ -129,70 +141,55 @@ def open_source(path: Path) -> Source:
                 last = block[-1:]
     except OSError as error:
         raise DataError(f"cannot read {path}: {error.strerror}") from error
-    if kind != "parquet" and start.startswith((b"\xff\xfe", b"\xfe\xff")):
-        raise DataError(f"{path} is UTF-16: convert it to UTF-8 first")
+    total = lines + (last != b"\n") - (kind in ("csv", "tsv"))
     if kind == "parquet":
-        rows = int(_open_parquet(path).metadata.num_rows)
-    else:
-        rows = lines + (last != b"\n") - (kind in ("csv", "tsv"))
-    return Source(path, kind, digest.hexdigest(), max(rows, 0))
+        total = int(_open_parquet(path).metadata.num_rows)
+    elif start.startswith((b"\xff\xfe", b"\xfe\xff")):
+        raise DataError(f"{path} is UTF-16: convert it to UTF-8 first")
+    elif kind == "txt" and columns.wanted:
+        raise DataError(f"{path} is plain text, one text a line: it has no columns")
+    rows = _READERS[kind](path, columns)
+    first = next(rows, None)
+    if first is None:
+        raise DataError(f"{path} has no rows")
+    description = {"path": str(path), "sha256": digest.hexdigest(), "columns": columns.wanted}
+    return RowSource(itertools.chain([first], rows), total, description)
 
 
-def read_rows(source: Source, columns: Columns) -> Iterator[Row]:
-    """The rows of a file in their order.  Checks the columns before the first row."""
-    if source.kind == "parquet":
-        return _read_parquet(source.path, columns)
-    if source.kind == "jsonl":
-        return _read_jsonl(source.path, columns)
-    if source.kind == "txt":
-        if columns.wanted:
-            raise DataError(f"{source.path} is plain text, one text a line: it has no columns")
-        return _read_txt(source.path)
-    return _read_table(source.path, columns, "\t" if source.kind == "tsv" else ",")
-
-
-def _read_txt(path: Path) -> Iterator[Row]:
+def _read_txt(path: Path, _: Columns) -> Iterator[Row]:
     for number, line in enumerate(_lines(path), 1):
         yield _row(number, {"text": line}, Columns("text"))
 
 
 def _read_jsonl(path: Path, columns: Columns) -> Iterator[Row]:
-    parsed = _parsed(path, columns)
+    lines = ((number, line) for number, line in enumerate(_lines(path), 1) if line.strip())
+    parsed = ((number, _values(line, columns)) for number, line in lines)
     first = list(itertools.islice(parsed, _FIRST_ROWS))
-    problems = [one for _, one in first if isinstance(one, DataError)]
-    if first and len(problems) == len(first):
-        raise DataError(f"{path}: {problems[0].reason}", first[0][0])
+    if first and all(isinstance(found, str) for _, found in first):
+        raise DataError(f"{path}: {first[0][1]}", first[0][0])
     for number, found in itertools.chain(first, parsed):
-        if isinstance(found, DataError):
-            yield Row(number, None, error=found.reason)
+        if isinstance(found, str):
+            yield Row(number, None, error=found)
         else:
             yield _row(number, *found)
 
 
-def _parsed(
-    path: Path, columns: Columns
-) -> Iterator[tuple[int, tuple[dict[str, Any], Columns] | DataError]]:
-    """Each row with its values and the columns that hold what is wanted, or what is wrong."""
-    for number, line in enumerate(_lines(path), 1):
-        if line.strip():  # else, by the habits of the format, not a row
-            try:
-                yield number, _values(line, columns)
-            except DataError as error:
-                yield number, error
-
-
-def _values(line: str, columns: Columns) -> tuple[dict[str, Any], Columns]:
+def _values(line: str, columns: Columns) -> tuple[dict[str, Any], Columns] | str:
+    """The values of a line and the columns that hold what is wanted, or what is wrong."""
     try:
         value = json.loads(line)
     except json.JSONDecodeError as error:
-        raise DataError(f"not valid JSON: {error}") from None
+        return f"not valid JSON: {error}"
     except RecursionError:
-        raise DataError("not valid JSON: nested too deeply") from None
+        return "not valid JSON: nested too deeply"
     if isinstance(value, str) and not columns.wanted:
         return {"text": value}, Columns("text")
     if not isinstance(value, dict):
-        raise DataError(f"expected a JSON object, not {_shown(value)}")
-    return value, columns.found_in(list(value), "the row")
+        return f"expected a JSON object, not {_shown(value)}"
+    try:
+        return value, columns.found_in(list(value), "the row")
+    except DataError as error:
+        return error.reason
 
 
 def _read_table(path: Path, columns: Columns, delimiter: str) -> Iterator[Row]:
@@ -204,11 +201,7 @@ def _read_table(path: Path, columns: Columns, delimiter: str) -> Iterator[Row]:
             if not names:
                 raise DataError(f"{path} is empty: expected a first line with column names")
             columns = columns.found_in(names, str(path))
-            number = 0
-            for fields in reader:
-                if not fields:
-                    continue
-                number += 1
+            for number, fields in enumerate(filter(None, reader), 1):
                 if len(fields) != len(names):
                     problem = f"{len(fields)} fields where the first line names {len(names)}"
                     yield Row(number, None, error=problem)
@@ -260,17 +253,16 @@ def _row(number: int, values: dict[str, Any], columns: Columns) -> Row:
     parts = []
     for name in columns.pair or (columns.text or "text",):
         value = values[name]
+        problem = None
         if value is None or (isinstance(value, float) and math.isnan(value)):
-            return Row(number, None, error=f"column {name!r} is missing a value", kept=kept)
-        if not isinstance(value, str):
-            kind = type(value).__name__
-            problem = f"column {name!r} holds {_shown(value)} ({kind}), not text"
-            return Row(number, None, error=problem, kept=kept)
-        foreign = _FOREIGN.search(value)
-        if foreign is not None:
+            problem = "is missing a value"
+        elif not isinstance(value, str):
+            problem = f"holds {_shown(value)} ({type(value).__name__}), not text"
+        elif foreign := _FOREIGN.search(value):
             byte = ord(foreign.group()) - 0xDC00
-            problem = f"column {name!r} is not valid UTF-8 (byte 0x{byte:02x}): convert the file"
-            return Row(number, None, error=problem, kept=kept)
+            problem = f"is not valid UTF-8 (byte 0x{byte:02x}): convert the file"
+        if problem:
+            return Row(number, None, error=f"column {name!r} {problem}", kept=kept)
         parts.append(value)
     text: Text = (parts[0], parts[1]) if columns.pair else parts[0]
     label = values[columns.label] if columns.label is not None else None
@@ -287,3 +279,12 @@ def _plain(value: Any) -> Any:
 def _shown(value: object) -> str:
     shown = repr(value)
     return shown if len(shown) <= 40 else shown[:37] + "..."
+
+
+_READERS: dict[str, Callable[[Path, Columns], Iterator[Row]]] = {
+    "txt": _read_txt,
+    "csv": partial(_read_table, delimiter=","),
+    "tsv": partial(_read_table, delimiter="\t"),
+    "jsonl": _read_jsonl,
+    "parquet": _read_parquet,
+}

@@ -17,7 +17,7 @@ from ranmask.data.labelled_rows import (
     usable_rows,
 )
 from ranmask.data.origins import Origin, find_origin
-from ranmask.data.rows import Columns
+from ranmask.data.rows import Columns, Row, RowSource
 from ranmask.errors import DataError, OptionError
 
 _log = logging.getLogger("ranmask")
@@ -43,14 +43,9 @@ def load_corpus(
     """
     if split not in (*SPLITS, ALL):
         raise OptionError(f"split must be one of {', '.join((*SPLITS, ALL))}, not {split!r}")
-    origin = replace(find_origin(name_or_path, columns, label_names), skip_bad_rows=skip_bad_rows)
-    if split == ALL:
-        return _all_rows(origin)
-    return _read(origin, split)[split]
-
-
-def _all_rows(origin: Origin) -> Corpus:
-    """A file whole: nothing is carved from it."""
+    origin = find_origin(name_or_path, columns, label_names)
+    if split != ALL:
+        return _read(origin, [split], skip_bad_rows)[split]
     if not origin.one_file:
         raise OptionError(
             f"{origin.name} has parts of its own: name one of {', '.join(SPLITS)}; {ALL} is for a "
@@ -58,7 +53,7 @@ def _all_rows(origin: Origin) -> Corpus:
         )
     # As a validation part is read: whole, and in the fixed order.
     whole = replace(origin, parts={**origin.parts, "validation": origin.parts["train"]})
-    return replace(_read(whole, "validation")["validation"], split=ALL)
+    return replace(_read(whole, ["validation"], skip_bad_rows)["validation"], split=ALL)
 
 
 def load_splits(
@@ -89,7 +84,7 @@ def load_splits(
                 f"{validation} ships without a validation part: give a file with the rows"
             )
         origin = replace(origin, parts={**origin.parts, "validation": part})
-    found = _read(replace(origin, skip_bad_rows=skip_bad_rows), "train", "validation")
+    found = _read(origin, ["train", "validation"], skip_bad_rows)
     train, held_out = found["train"], found["validation"]
     if validation is not None:
         held_out = replace(held_out, name=str(validation))
@@ -100,18 +95,34 @@ def load_splits(
     return train, held_out.take(validation_rows)
 
 
-def _read(origin: Origin, *splits: str) -> dict[str, Corpus]:
+def corpus_rows(
+    name: str,
+    split: str | None = None,
+    rows: int | None = None,
+    *,
+    skip_bad_rows: bool = False,
+) -> RowSource:
+    """The first ``rows`` rows of a corpus, with their labels; ``split`` is test by default."""
+    corpus = load_corpus(name, split or "test", skip_bad_rows=skip_bad_rows).take(rows)
+    labelled = enumerate(zip(corpus.texts, corpus.labels, strict=True), 1)
+    found = [Row(number, text, corpus.label_names[label]) for number, (text, label) in labelled]
+    return RowSource(found, len(found), corpus.description())
+
+
+def _read(origin: Origin, splits: Sequence[str], skip_bad_rows: bool) -> dict[str, Corpus]:
     """These splits.  Train is read too where it decides the labels or is carved from."""
     if "test" in splits and "test" not in origin.parts and not origin.carves_test:
         raise DataError(f"{origin.name} has no test split: {origin.no_test}")
     found: dict[str, Corpus] = {}
-    labels = origin.labels
-    if labels is None or "train" in splits or any(one not in origin.parts for one in splits):
-        found, labels = _read_train(origin)
+    labels = None
+    if origin.numbered and origin.label_names is not None:
+        labels = Labels(origin.label_names, numbers=True)
+    if labels is None or "train" in splits or any(split not in origin.parts for split in splits):
+        found, labels = _read_train(origin, labels, skip_bad_rows)
     for split in splits:
         if split in origin.parts and split != "train":
             part = origin.parts[split]
-            rows, note = usable_rows(part, split, skip_bad_rows=origin.skip_bad_rows)
+            rows, note = usable_rows(part, split, skip_bad_rows=skip_bad_rows)
             ids = class_ids(rows, labels, part.where)
             order: Sequence[int] = range(len(rows))
             if split == "validation":
@@ -129,11 +140,13 @@ def _read(origin: Origin, *splits: str) -> dict[str, Corpus]:
     return found
 
 
-def _read_train(origin: Origin) -> tuple[dict[str, Corpus], Labels]:
+def _read_train(
+    origin: Origin, labels: Labels | None, skip_bad_rows: bool
+) -> tuple[dict[str, Corpus], Labels]:
     """Train, and what is carved from its rows."""
     part = origin.parts["train"]
-    rows, note = usable_rows(part, "train", skip_bad_rows=origin.skip_bad_rows)
-    labels = origin.labels or labels_of(rows, origin.label_names, part.where)
+    rows, note = usable_rows(part, "train", skip_bad_rows=skip_bad_rows)
+    labels = labels or labels_of(rows, origin.label_names, part.where)
     ids = class_ids(rows, labels, part.where)
 
     # Of the one permutation the first rows are test, the next validation, and the rest train.
@@ -162,7 +175,7 @@ def _read_train(origin: Origin) -> tuple[dict[str, Corpus], Labels]:
     there = {ids[place] for place in places["train"]}
     if len(there) < len(labels.names):
         empty = next(name for place, name in enumerate(labels.names) if place not in there)
-        elsewhere = sum(labels.names[one] == empty for one in ids)
+        elsewhere = sum(labels.names[place] == empty for place in ids)
         why = f": all its rows ({elsewhere}) are carved for other splits" if elsewhere else ""
         raise DataError(
             f"{part.where}: the class {empty!r} has no row in train{why}; add rows, or leave the "
@@ -190,5 +203,5 @@ def _corpus(
 
 
 def _label_by_label(ids: Sequence[int]) -> bool:
-    changes = sum(one != other for one, other in pairwise(ids))
+    changes = sum(label != following for label, following in pairwise(ids))
     return 0 < changes == len(set(ids)) - 1

@@ -1,27 +1,22 @@
 """What a cascade is worth on texts that were attacked: a frozen record, to and from JSON.
 
-Reads the outcomes of an attack on some victim, and asks the three parts of the cascade about the
-texts before and after.  The texts must be held out: neither a part nor the detector was trained on
-them.  Texts with errors count nowhere.
-
-- **Clean accuracy**: right labels of the original texts, all of them.
-- **Robust accuracy**: texts that are right under the attack, of all.  A text that the victim got
-  wrong by itself was not attacked and counts as wrong, as in the paper; where the attack failed
-  the text is the original.
-- For a classifier other than the victim this is a *transferred* attack, which says nothing of an
-  attacker who asks that classifier: ``ranmask attack --model CASCADE`` does.
+The texts must be held out: neither a part nor the detector was trained on them.  Robust accuracy
+is of all texts without errors: one that the victim got wrong by itself was not attacked and counts
+as wrong, as in the paper.  For a classifier other than the victim the attack is a *transferred*
+one, which says nothing of an attacker who asks it: ``ranmask attack --model CASCADE`` does.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, fields, replace
-from typing import Any
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, is_dataclass
+from typing import Any, get_args, get_origin, get_type_hints
 
 from ranmask.attacks.outcome import AttackOutcome
 from ranmask.errors import DataError
-from ranmask.evaluation.roc import Roc, RocPoint, roc_curve, wilson_interval
+from ranmask.evaluation.intervals import wilson_interval
+from ranmask.evaluation.roc import Roc, roc_curve
 from ranmask.metrics import ClassCounts
 from ranmask.results import Certificate
 from ranmask.results.files import check_format
@@ -112,23 +107,11 @@ class CascadeReport:
     def from_dict(cls, data: Mapping[str, Any]) -> CascadeReport:
         """The record that `to_dict` wrote; keys that are not its own are left alone."""
         check_format(data, _FORMAT, REPORT_VERSION, "the cascade report")
+        hints = get_type_hints(cls)
         try:
-            values = {field.name: data[field.name] for field in fields(cls)}
-            records: dict[str, Callable[..., Any]] = {
-                **dict.fromkeys(_CLASSIFIERS, Accuracy),
-                **dict.fromkeys(("clean_paths", "attacked_paths"), Paths),
-                "proved": Proved,
-                "roc": Roc,
-            }
-            for name, record in records.items():
-                if values[name] is not None:
-                    values[name] = record(**_tuples(values[name]))
-            if values["roc"] is not None:
-                points = tuple(RocPoint(**point) for point in values["roc"].points)
-                values["roc"] = replace(values["roc"], points=points)
+            return cls(**{name: _read(data[name], hints[name]) for name in hints})
         except (KeyError, TypeError) as error:
             raise DataError(f"not a whole cascade report: {error}") from error
-        return cls(**_tuples(values))
 
     def clean_classes(self, name: str) -> ClassCounts:
         """By class, what a classifier (plain, smoothed or cascade) gets right of the originals."""
@@ -146,11 +129,15 @@ class CascadeReport:
         )
 
 
-def _tuples(values: Mapping[str, Any]) -> dict[str, Any]:
-    """The same with tuples for lists, which is what JSON makes of them."""
-    return {
-        key: tuple(value) if isinstance(value, list) else value for key, value in values.items()
-    }
+def _read(value: Any, hint: Any) -> Any:
+    """A plain JSON value as a field of this type: lists are tuples, objects are records."""
+    for kind in (hint, *get_args(hint)):
+        if isinstance(value, dict) and isinstance(kind, type) and is_dataclass(kind):
+            types = get_type_hints(kind)
+            return kind(**{name: _read(entry, types.get(name)) for name, entry in value.items()})
+        if isinstance(value, list) and get_origin(kind) is tuple:
+            return tuple(_read(entry, get_args(kind)[0]) for entry in value)
+    return value
 
 
 def measure(
@@ -176,7 +163,8 @@ def measure(
     attacked = [outcome for outcome in used if outcome.status == "succeeded"]
     texts = [outcome.text for outcome in used if outcome.text is not None]
     before = _Answers(cascade, texts)
-    after = _Answers(cascade, [one.adversarial for one in attacked if one.adversarial is not None])
+    adversarial = [outcome.adversarial for outcome in attacked if outcome.adversarial is not None]
+    after = _Answers(cascade, adversarial)
     class_texts = Counter(map(_class, used))
     classes = max(class_texts) + 1 if names is None else len(names)
     statuses = Counter(outcome.status for outcome in used)
@@ -223,17 +211,10 @@ class _Answers:
 
 
 def _proved(used: Sequence[AttackOutcome], certificates: Sequence[Certificate]) -> Proved:
-    right = [
-        (outcome, certificate)
-        for outcome, certificate in zip(used, certificates, strict=True)
-        if outcome.label == certificate.label_id
-    ]
-    harmless = [
-        outcome
-        for outcome, certificate in right
-        if outcome.status == "succeeded" and covers(certificate, outcome)
-    ]
-    return Proved(len(right), len(harmless))
+    pairs = zip(used, certificates, strict=True)
+    right = [(outcome, found) for outcome, found in pairs if outcome.label == found.label_id]
+    succeeded = [pair for pair in right if pair[0].status == "succeeded"]
+    return Proved(len(right), sum(covers(found, outcome) for outcome, found in succeeded))
 
 
 def covers(certificate: Certificate, outcome: AttackOutcome) -> bool:

@@ -1,9 +1,7 @@
-"""The picture of a sweep: accuracy against certified accuracy, one marker a setting, as SVG.
+"""The picture of a sweep: accuracy against certified accuracy, one numbered marker a setting.
 
-Markers are numbered, and a list beside them says which setting each is.
-
-The same measurements give the same bytes (with the same matplotlib).  Text stays text, and the
-background is white, so that the picture reads on light and dark pages alike.
+The same measurements give the same bytes of SVG (with the same matplotlib).  Text stays text, and
+the background is white, so that the picture reads on light and dark pages alike.
 """
 
 from __future__ import annotations
@@ -79,7 +77,10 @@ def plot_svg(
 
 
 def _draw(axes: Axes, measured: Sequence[Measured], at: int, picked: Measured | None) -> None:
-    points = [(float(entry.accuracy), float(entry.certified_accuracy(at))) for entry in measured]
+    points = [
+        (float(entry.summary.accuracy), float(entry.summary.certified_accuracy(at)))
+        for entry in measured
+    ]
     best = frontier(measured, at)
     on_frontier = [entry in best for entry in measured]
     line = sorted({point for point, is_best in zip(points, on_frontier, strict=True) if is_best})

@@ -1,21 +1,14 @@
-"""How sure a measured proportion is, and whether two measured differences are more than luck.
+"""How sure a measured share is, and whether two runs over the same texts differ by more than luck.
 
-All of this speaks of *texts drawn at random*: it says how far a share measured on some texts may
-be from the share on all such texts.  It says nothing about certificates, which need no luck.
-
-* `proportion_interval`: Clopper and Pearson's interval; its confidence is never below what it says.
-* `paired_difference`: two runs over the same texts, right or wrong: McNemar's exact test, and
-  Tango's interval for the difference.
-* `sign_test`: two runs over the same texts with a radius each: how often either is larger.
-* `mean_difference`: two runs over the same texts with a number each: the mean difference.
-* `holm`: p-values of several comparisons, so that all of them can be believed together.
+All of this speaks of *texts drawn at random*: how far a share measured on some texts may be from
+the share on all such texts.  It says nothing about certificates, which need no luck.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from statistics import NormalDist
 
@@ -24,35 +17,23 @@ from ranmask.errors import OptionError
 
 _DRAWS = 9_999
 _NUMBERS_AT_ONCE = 1 << 20
+_NORMAL = 1.959963984540054  # the normal quantile of 0.975
 _HALVINGS = 60  # of an interval no longer than 2: beyond what a double can tell apart
 
 
 @dataclass(frozen=True)
 class Paired:
-    """Two runs over the same texts: ``difference`` is the first's share less the second's.
+    """Two runs over the same texts: ``difference`` is the first's mean less the second's.
 
-    ``only_first``, ``only_second``: texts that only one of the runs has right.  ``p_value``:
-    how likely so uneven a split of them is, or a more uneven one, if neither run is better.
+    ``interval``: of the difference; both are None for radii, which have no mean.
+    ``higher_first``, ``higher_second``: texts on which the one is right or larger, and the other
+    is not.  ``p_value``: how likely a difference so far from none is if neither run is better.
     """
 
-    difference: float
-    interval: tuple[float, float]
-    only_first: int
-    only_second: int
-    p_value: float
-
-
-@dataclass(frozen=True)
-class SignTest:
-    """``wins``: texts where the first is larger; ``losses``: smaller; ``ties`` count for nothing.
-
-    ``p_value``: how likely so uneven a split of wins and losses is, or a more uneven one, if
-    neither is more likely than the other.
-    """
-
-    wins: int
-    losses: int
-    ties: int
+    difference: float | None
+    interval: tuple[float, float] | None
+    higher_first: int
+    higher_second: int
     p_value: float
 
 
@@ -74,15 +55,29 @@ def proportion_interval(
     return lower_bound(successes, trials, tail), upper_bound(successes, trials, tail)
 
 
+def wilson_interval(part: int, whole: int) -> tuple[float, float]:
+    """Wilson's 95 % interval of a share, for independent draws; (0, 1) of nothing."""
+    if not 0 <= part <= whole:
+        raise OptionError(f"a share needs 0 <= part <= whole, not {part} of {whole}")
+    if whole == 0:
+        return 0.0, 1.0
+    share = part / whole
+    middle = share + _NORMAL**2 / (2 * whole)
+    spread = _NORMAL * math.sqrt(share * (1 - share) / whole + _NORMAL**2 / (4 * whole**2))
+    scale = 1 + _NORMAL**2 / whole
+    # At the ends the formula gives 0 and 1, but for rounding.
+    low = 0.0 if part == 0 else (middle - spread) / scale
+    high = 1.0 if part == whole else (middle + spread) / scale
+    return low, high
+
+
 def paired_difference(
     first: Sequence[bool], second: Sequence[bool], confidence: float = 0.95
 ) -> Paired:
     """McNemar's exact test and Tango's score interval; entry i of both belongs to text i.
 
-    The test is exact: given the texts that only one run has right, their split is binomial with
-    chance 1/2, and the p-value is twice its smaller tail.  The interval is asymptotic (Tango,
-    Statistics in Medicine 17, 1998): the differences that a score test does not reject.  It
-    keeps its width where the runs never disagree.
+    Tango's interval (Statistics in Medicine 17, 1998) is asymptotic: the differences that a score
+    test does not reject.  It keeps its width where the runs never disagree.
 
     >>> first = [True] * 83 + [False] * 17
     >>> second = [True] * 80 + [False] * 3 + [True] * 12 + [False] * 5
@@ -91,51 +86,55 @@ def paired_difference(
     >>> f"{result.difference:+.3f} ({low:+.3f} to {high:+.3f}), p = {result.p_value:.3f}"
     '-0.090 (-0.174 to -0.016), p = 0.035'
     """
-    _check_pairs(first, second)
-    only_first = sum(1 for a, b in zip(first, second, strict=True) if a and not b)
-    only_second = sum(1 for a, b in zip(first, second, strict=True) if b and not a)
-    texts = len(first)
+    signs = sign_test(first, second)
+    plus, minus, texts = signs.higher_first, signs.higher_second, len(first)
     deviation = NormalDist().inv_cdf(1 - _outside(confidence) / 2)
-    return Paired(
-        difference=(only_first - only_second) / texts,
-        interval=(
-            -_tango_upper(only_second, only_first, texts, deviation),
-            _tango_upper(only_first, only_second, texts, deviation),
-        ),
-        only_first=only_first,
-        only_second=only_second,
-        p_value=_even_split(only_first, only_second),
-    )
+    low = -_tango_upper(minus, plus, texts, deviation)
+    high = _tango_upper(plus, minus, texts, deviation)
+    return replace(signs, difference=(plus - minus) / texts, interval=(low, high))
 
 
-def sign_test(first: Sequence[float | None], second: Sequence[float | None]) -> SignTest:
+def sign_test(first: Sequence[float | None], second: Sequence[float | None]) -> Paired:
     """The sign test, exact and two-sided; entry i of both belongs to text i, and ties are dropped.
 
     ``None`` is less than every number: a text that is not certified at all.
 
     >>> sign_test([3, 2, None, 1], [1, 2, 0, None])
-    SignTest(wins=2, losses=1, ties=1, p_value=1.0)
+    Paired(difference=None, interval=None, higher_first=2, higher_second=1, p_value=1.0)
     """
-    _check_pairs(first, second)
-    pairs = [(_or_below_all(a), _or_below_all(b)) for a, b in zip(first, second, strict=True)]
-    wins = sum(1 for a, b in pairs if a > b)
-    losses = sum(1 for a, b in pairs if a < b)
-    return SignTest(wins, losses, len(pairs) - wins - losses, _even_split(wins, losses))
+    if len(first) != len(second):
+        raise OptionError(
+            f"{len(first)} and {len(second)} results cannot be paired: give one of each run for "
+            "each text"
+        )
+    if len(first) == 0:
+        raise OptionError("there are no pairs to compare: give at least one text")
+    numbers = ([-math.inf if value is None else value for value in run] for run in (first, second))
+    pairs = list(zip(*numbers, strict=True))
+    higher = sum(1 for a, b in pairs if a > b)
+    lower = sum(1 for a, b in pairs if a < b)
+    # Twice the smaller tail of a fair coin's binomial distribution, at most 1; in integers.
+    tail = term = 1
+    for heads in range(1, min(higher, lower) + 1):
+        term = term * (higher + lower - heads + 1) // heads
+        tail += term
+    p_value = min(Fraction(1), Fraction(2 * tail, 2 ** (higher + lower)))
+    return Paired(None, None, higher, lower, float(p_value))
 
 
-def mean_difference(a: Sequence[float], b: Sequence[float]) -> tuple[float, float, float]:
-    """A 95 % interval of the mean of ``a - b``, and a two-sided p-value of its being 0.
+def mean_difference(first: Sequence[float], second: Sequence[float]) -> Paired:
+    """A 95 % interval of the mean difference, and a two-sided p-value of its being 0.
 
     The interval is a percentile bootstrap's.  The test flips the sign of each text's difference
     at random: exact if a text's two values could as well be exchanged, up to its draws.  The same
     values always give the same answer.
 
     >>> mean_difference([1.0, 2.0], [1.0, 2.0])
-    (0.0, 0.0, 1.0)
+    Paired(difference=0.0, interval=(0.0, 0.0), higher_first=0, higher_second=0, p_value=1.0)
     """
     import numpy as np
 
-    gaps = np.subtract(a, b, dtype=np.float64)
+    gaps = np.subtract(first, second, dtype=np.float64)
     generator = np.random.default_rng(0)
     at_once = max(1, _NUMBERS_AT_ONCE // len(gaps))
     means, as_far = [], 1  # the signs as they are count as one draw
@@ -146,7 +145,12 @@ def mean_difference(a: Sequence[float], b: Sequence[float]) -> tuple[float, floa
         # Sums in another order differ by a rounding error.
         as_far += int((np.abs(flipped) >= abs(gaps.sum()) - 1e-9).sum())
     low, high = np.quantile(np.concatenate(means), [0.025, 0.975])
-    return float(low), float(high), as_far / (_DRAWS + 1)
+    return replace(
+        sign_test(first, second),
+        difference=sum(first) / len(first) - sum(second) / len(second),
+        interval=(float(low), float(high)),
+        p_value=as_far / (_DRAWS + 1),
+    )
 
 
 def holm(p_values: Sequence[float]) -> tuple[float, ...]:
@@ -170,21 +174,18 @@ def holm(p_values: Sequence[float]) -> tuple[float, ...]:
     return tuple(adjusted)
 
 
-def _even_split(one: int, other: int) -> float:
-    """Twice the smaller tail of a fair coin's binomial distribution, at most 1; in integers."""
-    tosses = one + other
-    tail = term = 1  # the binomial coefficient of 0
-    for heads in range(1, min(one, other) + 1):
-        term = term * (tosses - heads + 1) // heads
-        tail += term
-    return float(min(Fraction(1), Fraction(2 * tail, 2**tosses)))
-
-
 def _tango_upper(plus: int, minus: int, texts: int, deviation: float) -> float:
     """The largest difference that Tango's score test does not reject."""
 
     def rejects(difference: float) -> bool:
-        spread = 2 * _minus_chance(plus, minus, texts, difference) + difference * (1 - difference)
+        # The likeliest chance of a minus, given that a plus is likelier by the difference: the
+        # larger root of a x^2 + b x + c.  It is real, for a likelihood has a maximum; only
+        # rounding could take the discriminant below 0.
+        a = 2 * texts
+        b = (2 * texts - plus + minus) * difference - plus - minus
+        c = -minus * difference * (1 - difference)
+        chance = (math.sqrt(max(b * b - 4 * a * c, 0.0)) - b) / (2 * a)
+        spread = 2 * chance + difference * (1 - difference)
         return (plus - minus - texts * difference) ** 2 > deviation**2 * texts * spread
 
     inside, outside = (plus - minus) / texts, 1.0
@@ -199,31 +200,7 @@ def _tango_upper(plus: int, minus: int, texts: int, deviation: float) -> float:
     return outside
 
 
-def _minus_chance(plus: int, minus: int, texts: int, difference: float) -> float:
-    """The likeliest chance of a minus, given that a plus is likelier by ``difference``."""
-    # The larger root of a x^2 + b x + c.  It is real, for a likelihood has a maximum; only
-    # rounding could take the discriminant below 0.
-    a = 2 * texts
-    b = (2 * texts - plus + minus) * difference - plus - minus
-    c = -minus * difference * (1 - difference)
-    return (math.sqrt(max(b * b - 4 * a * c, 0.0)) - b) / (2 * a)
-
-
-def _or_below_all(value: float | None) -> float:
-    return -math.inf if value is None else value
-
-
 def _outside(confidence: float) -> float:
     if not 0 < confidence < 1:
         raise OptionError(f"confidence must lie between 0 and 1, not {confidence!r}: try 0.95")
     return 1 - confidence
-
-
-def _check_pairs(first: Sequence[object], second: Sequence[object]) -> None:
-    if len(first) != len(second):
-        raise OptionError(
-            f"{len(first)} and {len(second)} results cannot be paired: give one of each run for "
-            "each text"
-        )
-    if len(first) == 0:
-        raise OptionError("there are no pairs to compare: give at least one text")

@@ -1,4 +1,4 @@
-"""How well a score tells two kinds apart: the ROC curve, its area, and intervals of shares.
+"""How well a score tells two kinds apart: the ROC curve and its area.
 
 Counts and fractions; floats are only compared, never added.  This module knows nothing of texts
 or models.
@@ -13,8 +13,6 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from ranmask.errors import DataError
-
-_Z = 1.959963984540054  # the normal quantile of 0.975
 
 
 @dataclass(frozen=True)
@@ -67,19 +65,3 @@ def roc_curve(clean: Sequence[float], attacked: Sequence[float]) -> Roc:
         found += of_attacked[value]
     points.append(RocPoint(math.nextafter(values[-1], -math.inf), alarms, found))
     return Roc(len(clean), len(attacked), tuple(points))
-
-
-def wilson_interval(part: int, whole: int) -> tuple[float, float]:
-    """Wilson's 95 % interval of a share, for independent draws; (0, 1) of nothing."""
-    if not 0 <= part <= whole:
-        raise DataError(f"a share needs 0 <= part <= whole, not {part} of {whole}")
-    if whole == 0:
-        return 0.0, 1.0
-    share = part / whole
-    middle = share + _Z**2 / (2 * whole)
-    spread = _Z * math.sqrt(share * (1 - share) / whole + _Z**2 / (4 * whole**2))
-    scale = 1 + _Z**2 / whole
-    # At the ends the formula gives 0 and 1, but for rounding.
-    low = 0.0 if part == 0 else (middle - spread) / scale
-    high = 1.0 if part == whole else (middle + spread) / scale
-    return low, high

@@ -1,8 +1,5 @@
 """Which setting to run: one model under several settings, and what each proves of labelled texts.
 
-`sweep` measures each `Setting` on texts that the model was not trained on, `frontier` leaves those
-that no other beats in both accuracy and certified accuracy, and `pick` names one.
-
 A smoothed classifier may also answer only where its radius is at least a *threshold* of ``t``
 words.  Two things are proved of that (docs/tuning.md):
 
@@ -16,10 +13,9 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from fractions import Fraction
-from functools import cached_property
 from itertools import chain, groupby
 from typing import Literal, TypeAlias, get_args
 
@@ -34,10 +30,6 @@ from ranmask.words import Text, documents
 
 Rule: TypeAlias = Literal["score", "paper", "frontier"]
 RULES: tuple[Rule, ...] = get_args(Rule)
-
-_Bucket: TypeAlias = tuple[int, int | None]
-Radii: TypeAlias = Mapping[_Bucket, int]
-"""How many texts have each true class and radius; None: not certified even unchanged."""
 
 _TEXTS_AT_ONCE = 32
 _PROBED_SECONDS = 2.0  # where a text of a pass takes so long, no other is tried
@@ -62,65 +54,37 @@ class Abstention:
 
 @dataclass(frozen=True, eq=False)
 class Measured:
-    """What a setting came to: radii of the texts with the right and with the wrong label.
+    """What a setting came to: the radii of the texts, all figures being computed from them.
 
     ``seconds``: of work on one text, as a mean.  ``tolerance``: in force when it was measured.
-    ``loose``: texts of which more might be provable.  Everything else is computed from the radii,
-    exactly.
+    ``loose``: texts of which more might be provable.
     """
 
     setting: Setting
-    right: Radii
-    wrong: Radii
+    summary: CertifiedSummary
     seconds: float
     tolerance: float = 0.0
     loose: int = 0
 
-    @cached_property
-    def summary(self) -> CertifiedSummary:
-        """The same counts as every other summary of ranmask has them."""
-        summary = CertifiedSummary()
-        for correct, radii in ((True, self.right), (False, self.wrong)):
-            for (expected, radius), texts in radii.items():
-                summary.add(correct=correct, radius=radius, words=1, expected=expected, texts=texts)
-        return summary
-
-    @property
-    def accuracy(self) -> Fraction:
-        """Share of right labels, certified or not."""
-        return self.summary.accuracy
-
-    @property
-    def median_radius(self) -> int | None:
-        """MCB, the paper's median; None where most texts are wrong or not certified."""
-        return self.summary.median_radius
-
-    def certified_accuracy(self, changed: int) -> Fraction:
-        """CR@d: share of all texts that are right and certified at ``changed`` words."""
-        return self.summary.certified_accuracy(changed)
-
     def score(self, at: int) -> Fraction:
         """The mean of CR@0 to CR@``at``."""
-        return sum(map(self.certified_accuracy, range(at + 1)), Fraction(0)) / (at + 1)
+        shares = map(self.summary.certified_accuracy, range(at + 1))
+        return sum(shares, Fraction(0)) / (at + 1)
 
     def abstention(self, threshold: int, at: int) -> Abstention:
         """What is answered, and proved of the answers, with a threshold of so many words."""
-        right = self.certified_accuracy(threshold)
-        wrong = sum(
-            texts
-            for (_, radius), texts in self.wrong.items()
-            if radius is not None and radius >= threshold
-        )
-        coverage = right + Fraction(wrong, self.summary.texts)
+        share = self.summary.certified_accuracy
+        wrong = self.summary.radii(correct=False)
+        answered_wrong = sum(texts for _, radius, _, texts in wrong if radius >= threshold)
+        right = share(threshold)
+        coverage = right + Fraction(answered_wrong, self.summary.texts)
         return Abstention(
             threshold,
             coverage,
             right / coverage if coverage else None,
-            tuple(self.certified_accuracy(threshold + changed) for changed in range(at + 1)),
+            tuple(share(threshold + changed) for changed in range(at + 1)),
             tuple(
-                self.accuracy
-                if changed <= threshold
-                else self.certified_accuracy(changed - threshold)
+                self.summary.accuracy if changed <= threshold else share(changed - threshold)
                 for changed in range(at + 1)
             ),
         )
@@ -136,16 +100,10 @@ def sweep(
 ) -> Iterator[Measured]:
     """Certify all texts under each setting, exactly; settings come in their order.
 
-    The base classifier, seed, threat and labels are those of ``classifier``.  All settings are
-    checked before the first text is classified.  Neighbouring settings that differ in the ensemble
-    only share one pass of the model; its time counts for each of them.
-
-    Args:
-        classifier: The model, however smoothed.
-        texts: What it is measured on.
-        labels: The right class of each.
-        settings: What is tried.
-        advance: Called with a number of texts whenever so many are done under one setting.
+    ``labels``: the right class of each text.  ``advance`` is called with a number of texts
+    whenever so many are done under one setting.  All settings are checked before the first text is
+    classified.  Neighbouring settings that differ in the ensemble only share one pass of the model;
+    its time counts for each of them.
     """
     if not texts or len(texts) != len(labels):
         raise DataError(f"{len(texts)} texts and {len(labels)} labels cannot be measured")
@@ -193,7 +151,7 @@ def _measure(
     advance: Callable[[int], None],
 ) -> Iterator[Measured]:
     """What the settings of one pass come to."""
-    right, wrong = ({setting: Counter[_Bucket]() for setting in group} for _ in range(2))
+    summaries = {setting: CertifiedSummary() for setting in group}
     seconds, loose = dict.fromkeys(group, 0.0), Counter[Setting]()
     for start in range(0, len(texts), _TEXTS_AT_ONCE):
         batch = slice(start, start + _TEXTS_AT_ONCE)
@@ -209,29 +167,15 @@ def _measure(
                         f"the data have a class number {label}, but the model knows "
                         f"{len(result.votes)} classes only"
                     )
-                radii = right if result.label_id == label else wrong
-                radii[setting][label, result.radius] += 1
+                correct = result.label_id == label
+                summaries[setting].add(
+                    correct=correct, radius=result.radius, words=1, expected=label
+                )
                 loose[setting] += not result.tight
             advance(len(results))
     for setting in group:
-        yield Measured(
-            setting,
-            _in_order(right[setting]),
-            _in_order(wrong[setting]),
-            seconds[setting] / len(texts),
-            classifier.tolerance,
-            loose[setting],
-        )
-
-
-def _in_order(radii: Radii) -> Radii:
-    """By class, then by radius, where None comes before 0."""
-
-    def rank(bucket: _Bucket) -> tuple[int, int]:
-        label, radius = bucket
-        return label, -1 if radius is None else radius
-
-    return {bucket: radii[bucket] for bucket in sorted(radii, key=rank)}
+        mean = seconds[setting] / len(texts)
+        yield Measured(setting, summaries[setting], mean, classifier.tolerance, loose[setting])
 
 
 class _ScoredOnce(WrappedClassifier):
@@ -320,12 +264,12 @@ def frontier(measured: Sequence[Measured], at: int) -> list[Measured]:
 
     One beats another if it is as good in both and better in one; equals stay together.
     """
-    points = [(entry.accuracy, entry.certified_accuracy(at)) for entry in measured]
+    points = [(entry.summary.accuracy, entry.summary.certified_accuracy(at)) for entry in measured]
     return [
         entry
-        for entry, (accuracy, certified) in zip(measured, points, strict=True)
+        for entry, mine in zip(measured, points, strict=True)
         if not any(
-            (x, y) != (accuracy, certified) and x >= accuracy and y >= certified for x, y in points
+            other != mine and other[0] >= mine[0] and other[1] >= mine[1] for other in points
         )
     ]
 
@@ -344,8 +288,8 @@ def pick(measured: Sequence[Measured], rule: Rule, at: int) -> Measured | None:
         return None
 
     def merit(entry: Measured) -> tuple[Fraction | int, Fraction]:
-        if rule == "score":
-            return entry.score(at), entry.accuracy
-        return -1 if entry.median_radius is None else entry.median_radius, entry.accuracy
+        median = entry.summary.median_radius
+        worth = entry.score(at) if rule == "score" else -1 if median is None else median
+        return worth, entry.summary.accuracy
 
     return max(measured, key=merit)

@@ -1,8 +1,7 @@
 """The JSON file of a sweep: written after each setting, resumed by the same command.
 
-It holds what was measured (counts of radii) and, for reading, the figures that follow from them.
-Those follow from ``at``, thresholds and rule too, which may change from one command to the next;
-the model, the data and the settings may not.
+Beside the counts of radii it holds figures that follow from them, and from options that may
+change from one command to the next; the model, the data and the settings may not.
 """
 
 from __future__ import annotations
@@ -16,8 +15,8 @@ from typing import Any
 from ranmask import __version__
 from ranmask.errors import OutputError, RanmaskError
 from ranmask.evaluation.settings import Setting
-from ranmask.evaluation.tuning import Measured, Radii, Rule, frontier, pick
-from ranmask.metrics import certified_values
+from ranmask.evaluation.tuning import Measured, Rule, frontier, pick
+from ranmask.metrics import CertifiedSummary, certified_values
 from ranmask.results.files import another_run, check_file, read_json, write_json
 
 FORMAT, VERSION = "ranmask-tune", 2
@@ -70,7 +69,7 @@ class TuneFile:
             raise another_run(self.path, differing)
         try:
             found = [_measured(entry) for entry in record["measured"]]
-            known = [asdict(one.setting) for one in found]
+            known = [asdict(entry.setting) for entry in found]
         except (KeyError, TypeError, ValueError, RanmaskError) as error:
             raise OutputError(f"{self.path} is damaged ({error}): delete it") from error
         if known != self._run["settings"][: len(known)]:
@@ -98,27 +97,27 @@ def figures(
         "picked": None if picked is None else asdict(picked.setting),
         "measured": [
             {
-                "setting": asdict(one.setting),
-                "right": _triples(one.right),
-                "wrong": _triples(one.wrong),
-                "seconds_per_text": one.seconds,
-                "tolerance": one.tolerance,
-                "loose": one.loose,
-                "accuracy": float(one.accuracy),
-                "median_radius": one.median_radius,
-                "certified_accuracy": _floats(map(one.certified_accuracy, range(at + 1))),
-                **certified_values(one.summary, names),
-                "score": float(one.score(at)),
-                "frontier": one in best,
-                "thresholds": [_threshold(one, threshold, at) for threshold in thresholds],
+                "setting": asdict(entry.setting),
+                "right": _triples(entry.summary, correct=True),
+                "wrong": _triples(entry.summary, correct=False),
+                "seconds_per_text": entry.seconds,
+                "tolerance": entry.tolerance,
+                "loose": entry.loose,
+                "accuracy": float(entry.summary.accuracy),
+                "median_radius": entry.summary.median_radius,
+                "certified_accuracy": _floats(map(entry.summary.certified_accuracy, range(at + 1))),
+                **certified_values(entry.summary, names),
+                "score": float(entry.score(at)),
+                "frontier": entry in best,
+                "thresholds": [_threshold(entry, threshold, at) for threshold in thresholds],
             }
-            for one in measured
+            for entry in measured
         ],
     }
 
 
-def _threshold(one: Measured, threshold: int, at: int) -> dict[str, Any]:
-    found = one.abstention(threshold, at)
+def _threshold(entry: Measured, threshold: int, at: int) -> dict[str, Any]:
+    found = entry.abstention(threshold, at)
     return {
         "threshold": threshold,
         "coverage": float(found.coverage),
@@ -129,23 +128,22 @@ def _threshold(one: Measured, threshold: int, at: int) -> dict[str, Any]:
 
 
 def _measured(entry: Mapping[str, Any]) -> Measured:
-    return Measured(
-        Setting(**entry["setting"]),
-        _radii(entry["right"]),
-        _radii(entry["wrong"]),
-        float(entry["seconds_per_text"]),
-        float(entry["tolerance"]),
-        int(entry["loose"]),
-    )
+    summary = CertifiedSummary()
+    for correct, triples in ((True, entry["right"]), (False, entry["wrong"])):
+        for expected, radius, texts in triples:
+            summary.add(correct=correct, radius=radius, words=1, expected=expected, texts=texts)
+    seconds, tolerance = float(entry["seconds_per_text"]), float(entry["tolerance"])
+    return Measured(Setting(**entry["setting"]), summary, seconds, tolerance, int(entry["loose"]))
 
 
-def _triples(radii: Radii) -> list[list[int | None]]:
-    """JSON has no table with such keys: true class, radius and number of texts."""
-    return [[expected, radius, texts] for (expected, radius), texts in radii.items()]
-
-
-def _radii(triples: Any) -> Radii:
-    return {(expected, radius): texts for expected, radius, texts in triples}
+def _triples(summary: CertifiedSummary, *, correct: bool) -> list[tuple[int | None, ...]]:
+    """JSON has no table with such keys: true class, radius (None first) and number of texts."""
+    found = [
+        (expected, radius, texts)
+        for (expected, right, radius, _), texts in summary.counts.items()
+        if right == correct
+    ]
+    return sorted(found, key=lambda entry: (entry[0] or 0, -1 if entry[1] is None else entry[1]))
 
 
 def _floats(values: Any) -> list[float]:

@@ -24,6 +24,7 @@ from ranmask.errors import ClassifierError, OptionError, blaming
 from ranmask.words import Document, Hiding
 
 _MOST_CODES = 1 << 62  # as many copies can be told apart by one 64-bit number
+_CHARACTERS_AT_ONCE = 1 << 21  # a list of long texts, laid out at once, would fill the memory
 
 
 @dataclass(frozen=True, eq=False)
@@ -214,6 +215,20 @@ class WrappedClassifier(BaseClassifier):
 
     def description(self) -> dict[str, object]:
         return self.inner.description()
+
+
+def score_full_texts(base: BaseClassifier, texts: Sequence[Document]) -> Scores:
+    """What ``base`` says of each full text, with every word shown, a row each; at least one."""
+    rows: list[Scores] = []
+    start = size = 0
+    for stop, text in enumerate(texts, 1):
+        size += len(text.premise or "") + sum(map(len, text.words))
+        if size >= _CHARACTERS_AT_ONCE or stop == len(texts):
+            with blaming(range(start, stop)):
+                whole = [whole_copy(text, base.words_read(text)) for text in texts[start:stop]]
+                rows.append(np.concatenate(base.score(whole)))  # copied: memory is used again
+            start, size = stop, 0
+    return np.concatenate(rows)
 
 
 def check_gives_scores(base: BaseClassifier, purpose: str) -> None:

@@ -2,7 +2,7 @@
 
 `batches` pads rows of similar length: for training, and where nothing is proved.  `even_batches`
 holds rows of one length, a multiple of a step.  Libraries that add up in one order for all such
-shapes give a row the same bits in any batch (`numerics.steady_rows`).
+shapes give a row the same bits in any batch (`numerics`).
 """
 
 from __future__ import annotations
@@ -57,8 +57,22 @@ def batches(
     then need no padding at all.  A row longer than ``tokens`` is a batch of its own.
     """
     rows = _Rows(texts, pad_id)
-    for start, stop in _cuts(rows.rising, tokens, least_rows):
+    rising, total, start = rows.rising, len(rows.rising), 0
+    while start < total:
+        # Rows of the same length as the first, as many as fit ...
+        length = int(rising[start])
+        same = int(np.searchsorted(rising, length, side="right"))
+        stop = min(same, start + max(1, tokens // length))
+        # ... and longer ones, while the batch is too small to be worth a pass.
+        while stop == same and stop - start < least_rows and stop < total:
+            length = int(rising[stop])
+            room = max(1, tokens // length) - (stop - start)
+            if room <= 0:
+                break
+            same = int(np.searchsorted(rising, length, side="right"))
+            stop = min(same, stop + room, start + max(least_rows, stop - start + 1))
         yield rows.batch(rows.order[start:stop])
+        start = stop
 
 
 def by_text(table: npt.NDArray[Any], texts: Sequence[Sized]) -> list[npt.NDArray[Any]]:
@@ -90,27 +104,6 @@ def even_batches(
             places = rows.order[first : min(first + most, stop)]
             filled = np.resize(places, -(-len(places) // count.step) * count.step)
             yield replace(rows.batch(filled), places=places)
-
-
-def _cuts(rising: Ids, tokens: int, least_rows: int) -> Iterator[tuple[int, int]]:
-    """Where to cut rows of rising length into batches."""
-    total = len(rising)
-    start = 0
-    while start < total:
-        # Rows of the same length as the first, as many as fit ...
-        length = int(rising[start])
-        same = int(np.searchsorted(rising, length, side="right"))
-        stop = min(same, start + max(1, tokens // length))
-        # ... and longer ones, while the batch is too small to be worth a pass.
-        while stop == same and stop - start < least_rows and stop < total:
-            length = int(rising[stop])
-            room = max(1, tokens // length) - (stop - start)
-            if room <= 0:
-                break
-            same = int(np.searchsorted(rising, length, side="right"))
-            stop = min(same, stop + room, start + max(least_rows, stop - start + 1))
-        yield start, stop
-        start = stop
 
 
 class _Rows:

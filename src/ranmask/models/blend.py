@@ -71,5 +71,5 @@ class Blend(BaseClassifier):
         scores = [
             as_scores(rows, part.outputs) for rows, part in zip(said, self.parts, strict=True)
         ]
-        ends = np.cumsum([len(one) for one in copies])[:-1]
+        ends = np.cumsum([len(text) for text in copies])[:-1]
         return np.split(np.mean(scores, axis=0), ends)

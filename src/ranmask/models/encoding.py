@@ -3,7 +3,7 @@
 Guarantee: **a hidden word leaves no trace.**  A row is a function of the kept words, their
 positions and the number of words.  To that end
 
-* each word is tokenised by itself, once, and in one way (`splitting`); a hidden word stands for
+* each word is tokenised by itself, once, and in one way (`tokenizing`); a hidden word stands for
   exactly one token, whatever its own tokens are;
 * only the first `words_read` words are read, a number that does not depend on any word;
 * a kept word gives at most ``TOKENS_PER_WORD`` tokens of its first ``CHARACTERS_PER_WORD``
@@ -31,8 +31,7 @@ import numpy.typing as npt
 from ranmask.certificates.families import KeptSets
 from ranmask.errors import ModelError
 from ranmask.models.base import DrawnCopies, MaskedCopies
-from ranmask.models.special_tokens import Frame, frame_of
-from ranmask.models.splitting import split_one_way
+from ranmask.models.tokenizing import Frame, RowFormat, frame_of, split_one_way
 from ranmask.words import Document, Hiding
 
 Ids: TypeAlias = npt.NDArray[np.int64]
@@ -71,48 +70,34 @@ class TokenRows:
 
 
 class WordEncoder:
-    """Turns a text and its kept sets into token rows.
+    """Turns a text and its kept sets into token rows, as a model ``takes`` them.
 
-    Args:
-        tokenizer: A Hugging Face tokenizer.  Random splits are switched off in it (`splitting`).
-        longest: The longest row that the model takes, in tokens.
-        hide: ``mask`` or ``drop``.
-        mask_token: Another token to stand for a hidden word than the tokenizer's own.
-        pad_id: The token that fills short rows up; the tokenizer's own by default.
-        types: Whether the model tells premise and hypothesis apart by token types.
+    Random splits are switched off in the tokenizer.  ``mask_token``: another token to stand for a
+    hidden word than the tokenizer's own.
     """
 
     def __init__(
-        self,
-        tokenizer: Any,
-        longest: int,
-        hide: Hiding,
-        mask_token: str | None = None,
-        *,
-        pad_id: int | None = None,
-        types: bool = True,
+        self, tokenizer: Any, takes: RowFormat, hide: Hiding, mask_token: str | None = None
     ) -> None:
         split_one_way(tokenizer)
         self.tokenizer = tokenizer
-        self.longest = longest
+        self.longest, self.pad_id, self.types = takes.longest, takes.pad_id, takes.types
+        self.first_position = takes.first_position
         self.hide = hide
         self.mask_token = mask_token
         self.mask_id = _mask_id(tokenizer, mask_token)
-        self.types = types
-        pad = tokenizer.pad_token_id if pad_id is None else pad_id
-        self.pad_id = 0 if pad is None else int(pad)
         unknown = tokenizer.unk_token_id
         self._unknown = self.pad_id if unknown is None else int(unknown)
         self._special = set(tokenizer.all_special_ids) - {self._unknown}
         # Tokens that never stand for a word of a text; what is unknown does.
         self.wordless_ids = sorted({*self._special, self.mask_id, self.pad_id})
         self._single, _ = frame_of(tokenizer)
-        self._most_premise_tokens = longest // 2
+        self._most_premise_tokens = self.longest // 2
         self._pair: tuple[Frame, tuple[int, ...]] | None = None
         self._known: dict[str, tuple[int, ...]] = {}
         self._known_sets: dict[_WordSet, tuple[Ids, Ids]] = {}
         if self.longest < len(self._single.before) + len(self._single.after) + 1:
-            raise ModelError(f"the model takes rows of {longest} tokens only: no word fits in")
+            raise ModelError(f"the model takes rows of {self.longest} tokens only: no word fits in")
 
     def words_read(self, document: Document) -> int:
         """How many words fit when each is one token; nothing of the words themselves counts."""
@@ -142,7 +127,7 @@ class WordEncoder:
         words = self._tokenise(copies)
         visible = [(text.document.premise, text.kept.shape[1]) for text in copies]
         return [
-            self._lay_out(
+            self.lay_out(
                 words[start:stop],
                 [text.kept for text in copies[start:stop]],
                 self._frame(copies[start].document.premise),
@@ -151,10 +136,9 @@ class WordEncoder:
         ]
 
     def rows_of_drawn(self, texts: Sequence[DrawnCopies]) -> list[TokenRows]:
-        """Token rows of random copies of texts, in their order: all words are visible.
+        """The rows that `rows_of_all` lays out for random copies one by one.
 
-        The same rows as `rows_of_all` lays out for the copies one by one; but the sets that
-        words are drawn from are tokenised once, and copies choose among their tokens.
+        But the sets that words are drawn from are tokenised once; copies choose among their tokens.
         """
         visible = [(text.premise, len(text.sets)) for text in texts]
         return [
@@ -171,15 +155,11 @@ class WordEncoder:
         """The tokens of words that do not begin a text, all of them."""
         return self._plain_ids([f" {word}" for word in words])
 
-    def lay_out(self, words: Sequence[tuple[int, ...]], kept: KeptSets) -> TokenRows:
-        """Rows of a single text for words whose tokens are known."""
-        return self._lay_out([words], [kept], self._single)
-
-    def _lay_out(
+    def lay_out(
         self,
         texts: Sequence[Sequence[tuple[int, ...]]],
         kept_sets: Sequence[KeptSets],
-        frame: Frame,
+        frame: Frame | None = None,
     ) -> TokenRows:
         """Rows of the copies of texts, each a list of words' tokens with kept sets of its own."""
         kept = np.concatenate(kept_sets)
@@ -187,10 +167,9 @@ class WordEncoder:
         repeats = [len(sets) for sets in kept_sets]
         # Of each copy: where the words of its text begin among all words.
         first_words = np.repeat(np.cumsum(counts) - counts, repeats)[:, None]
-        words = [ids for text in texts for ids in text]
-        return self._place(
-            _flat(words), first_words + kept, kept, np.repeat(counts, repeats), frame
-        )
+        words = _flat([ids for text in texts for ids in text])
+        counts = np.repeat(counts, repeats)
+        return self._place(words, first_words + kept, kept, counts, frame or self._single)
 
     def _choose(self, texts: Sequence[DrawnCopies], frame: Frame) -> TokenRows:
         """Rows of texts with as many words."""
@@ -220,11 +199,10 @@ class WordEncoder:
         word_counts: Ids,
         frame: Frame,
     ) -> TokenRows:
-        """Rows of copies that show words of a list, told by their places in that list.
+        """Rows of copies that show words of a list: the sizes and tokens of ``words``.
 
-        ``words`` has the sizes and tokens of the list's words, one after another; row ``i`` of
-        ``kept_words`` names the words that copy ``i`` shows, and of ``kept`` where they stand among
-        its ``word_counts[i]`` words.
+        Row ``i`` of ``kept_words`` has the places in that list of what copy ``i`` shows, row ``i``
+        of ``kept`` where they stand among its ``word_counts[i]`` words.
         """
         sizes, tokens = words
         copies, visible = kept.shape
@@ -241,9 +219,8 @@ class WordEncoder:
 
         # All tokens of all kept words, flat: their row, position and id.
         flat_sizes = kept_sizes.ravel()
-        within = np.arange(int(flat_sizes.sum())) - np.repeat(
-            np.cumsum(flat_sizes) - flat_sizes, flat_sizes
-        )
+        flat_starts = np.cumsum(flat_sizes) - flat_sizes
+        within = np.arange(int(flat_sizes.sum())) - np.repeat(flat_starts, flat_sizes)
         row = np.repeat(np.repeat(np.arange(copies), visible), flat_sizes)
         position = np.repeat(starts.ravel(), flat_sizes) + within
         token = tokens[np.repeat(offsets[kept_words].ravel(), flat_sizes) + within]

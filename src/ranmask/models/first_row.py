@@ -32,9 +32,8 @@ def first_row_model(model: Any) -> Any | None:
     if not isinstance(layers, nn.ModuleList) or not len(layers):
         return None
     last = layers[-1]
-    if not (hasattr(last, "feed_forward_chunk") and hasattr(last, "attention")):
-        return None
-    if getattr(model.config, "_attn_implementation", None) not in ("sdpa", "eager"):
+    known = getattr(model.config, "_attn_implementation", None) in ("sdpa", "eager")
+    if not (known and hasattr(last, "feed_forward_chunk") and hasattr(last, "attention")):
         return None
     layers._modules[str(len(layers) - 1)] = _FirstRowLayer(last)
     return clones[0]
@@ -65,14 +64,9 @@ class _FirstRowLayer(nn.Module):
         first = hidden_states[:, :1]
         if attention_mask is not None:
             attention_mask = attention_mask[..., :1, :]
-        query, key, value = (
-            self._heads(project(rows))
-            for project, rows in (
-                (attention.query, first),
-                (attention.key, hidden_states),
-                (attention.value, hidden_states),
-            )
-        )
+        query = self._heads(attention.query(first))
+        key = self._heads(attention.key(hidden_states))
+        value = self._heads(attention.value(hidden_states))
         context = _attend(query, key, value, attention_mask, attention.scaling)
         joined = context.transpose(1, 2).reshape(len(first), 1, -1)
         row: torch.Tensor = self.layer.feed_forward_chunk(

@@ -92,11 +92,11 @@ class FunctionClassifier(BaseClassifier):
         }
 
     def score(self, copies: Sequence[MaskedCopies]) -> list[Scores]:
-        shown = ((place, text) for place, one in enumerate(copies) for text in self.shown(one))
+        shown = ((place, copy) for place, text in enumerate(copies) for copy in self.shown(text))
         batches = []
         while batch := list(itertools.islice(shown, self._batch_size)):
             batches.append(self._said_of(batch))
-        ends = np.cumsum([len(one) for one in copies])[:-1]
+        ends = np.cumsum([len(text) for text in copies])[:-1]
         return np.split(np.concatenate(batches), ends)
 
     def shown(self, copies: MaskedCopies) -> Iterator[str | tuple[str, str]]:
@@ -122,7 +122,9 @@ class FunctionClassifier(BaseClassifier):
             texts = {place for place, _ in blamed}
             index = texts.pop() if len(texts) == 1 else None
             if len(blamed) == 1:
-                told = f"{reason.reason}, for the copy {_cut(blamed[0][1])}"
+                shown = repr(blamed[0][1])
+                shown = shown if len(shown) <= 80 else shown[:77] + "..."
+                told = f"{reason.reason}, for the copy {shown}"
             else:
                 told = (
                     f"{reason.reason}, for {len(blamed)} copies together, though for neither half "
@@ -152,8 +154,3 @@ class FunctionClassifier(BaseClassifier):
         scores = checked_scores(raw, size, self._classes)
         self._classes = scores.shape[1]
         return scores
-
-
-def _cut(copy: object) -> str:
-    shown = repr(copy)
-    return shown if len(shown) <= 80 else shown[:77] + "..."

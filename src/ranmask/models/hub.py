@@ -24,13 +24,8 @@ def load_pretrained(
 ) -> tuple[Any, Any, list[str]]:
     """A model, its tokenizer, and the weights that its files lack: those were drawn at random.
 
-    Args:
-        loader: An ``Auto...`` class of transformers.
-        name: A folder, or a hub id.
-        called: What messages call the model, before its name.
-        dtype: The number type of its weights.
-        revision: Of a model on the hub.
-        given: What else the loader takes.
+    ``loader``: an ``Auto...`` class of transformers, which also takes ``given``; ``name``: a folder
+    or a hub id; ``called``: what messages call the model, before its name.
     """
     try:
         import torch
@@ -97,7 +92,7 @@ def usable_device(device: str | None) -> Any:
 
 @contextmanager
 def _quiet(logging: Any) -> Iterator[None]:
-    """No bar for reading a file, no table of the weights that it has too many or too few of."""
+    """No bar for reading a file, no table of weights that are too many or missing."""
     shown, verbosity = logging.is_progress_bar_enabled(), logging.get_verbosity()
     logging.disable_progress_bar()
     logging.set_verbosity_error()

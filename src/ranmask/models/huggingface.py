@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
 import numpy as np
 
 from ranmask.errors import ClassifierError, MissingDependencyError, ModelError, OptionError
-from ranmask.models import hub, identity, numerics
+from ranmask.models import hub, identity
 from ranmask.models.base import (
     BaseClassifier,
     DrawnCopies,
@@ -28,16 +28,15 @@ from ranmask.models.base import (
 )
 from ranmask.models.batching import Batch, RowCount, by_text, even_batches
 from ranmask.models.encoding import TokenRows, WordEncoder
-from ranmask.models.probes import Probes
-from ranmask.models.row_format import RowFormat
+from ranmask.models.numerics import SAME_LIMIT, Probes, relative_difference
+from ranmask.models.tokenizing import RowFormat
 from ranmask.words import Document, Hiding
 
 try:
     import torch
 
     from ranmask.models.first_row import first_row_model
-    from ranmask.models.gpu.scoring import PackedScorer
-    from ranmask.models.gpu.select import select
+    from ranmask.models.gpu.scoring import PackedScorer, select
     from ranmask.models.row_counts import ALONE, row_counts
 except ImportError as error:
     raise MissingDependencyError("PyTorch", "hf") from error
@@ -63,7 +62,7 @@ class HuggingFaceClassifier(BaseClassifier):
 
     A hidden word leaves no trace in what the model is given (see `encoding`).  The logits of a
     copy do not depend on other copies, to the last bit, where batches of some shape are seen to
-    compute it so (`numerics.steady_rows`); elsewhere how far they move is measured (`tolerance`).
+    compute it so (`Probes.steady_rows`); elsewhere how far they move is measured (`tolerance`).
 
     Args:
         model: A ``...ForSequenceClassification`` model, on the device and in the dtype to run in.
@@ -73,10 +72,9 @@ class HuggingFaceClassifier(BaseClassifier):
             attention, which is checked here by running the model.
         mask_token: A token of the vocabulary to use where the tokenizer has no mask token.
         batch_tokens: Most tokens in one forward pass; a default for the device otherwise.
-        backend: ``packed`` computes rows without padding, by `ranmask.models.gpu`, once its
-            logits were compared with the model's own; a model that it cannot compute is refused.
-            ``plain`` calls the model.  ``auto`` is ``packed`` on a GPU, where that is possible,
-            and ``plain`` elsewhere.
+        backend: ``packed`` computes rows without padding (`ranmask.models.gpu`), once its logits
+            were compared with the model's own, or refuses; ``plain`` calls the model; ``auto`` is
+            ``packed`` on a GPU, where that is possible, and ``plain`` elsewhere.
     """
 
     repeatable = True
@@ -111,10 +109,8 @@ class HuggingFaceClassifier(BaseClassifier):
         self.batch_tokens = batch_tokens or (_CPU_TOKENS if on_cpu else _GPU_TOKENS)
         self._forget()
         takes = RowFormat.of(model, tokenizer)
-        self._first_position = takes.first_position
-        self.encoder = WordEncoder(
-            tokenizer, takes.longest, hide, mask_token, pad_id=takes.pad_id, types=takes.types
-        )
+        self.encoder = WordEncoder(tokenizer, takes, hide, mask_token)
+        self._probes = Probes(self.encoder, self.batch_tokens)
         self._prepare()
 
     def _forget(self) -> None:
@@ -138,10 +134,7 @@ class HuggingFaceClassifier(BaseClassifier):
         )
 
     def in_dtype(self, dtype: str) -> HuggingFaceClassifier:
-        """The same classifier with a copy of the model in another number type.
-
-        What was checked in single precision when this one was built holds for the copy.
-        """
+        """The same with a copy of the model in another number type; what was checked holds."""
         other = copy.copy(self)
         other.model = copy.deepcopy(self.model).to(getattr(torch, dtype))
         other._fast = None if self._fast is None else first_row_model(other.model)
@@ -191,11 +184,8 @@ class HuggingFaceClassifier(BaseClassifier):
         return (_STEADY,) if self.tolerance == 0 else ()
 
     def _find_tolerance(self) -> float:
-        packed = self._packed
-        if packed is None:
-            self._steady = numerics.steady_rows(
-                self._in_batches, self.encoder, self.batch_tokens, row_counts(self.model)
-            )
+        if self._packed is None:
+            self._steady = self._probes.steady_rows(self._in_batches, row_counts(self.model))
             steady = self._steady is not None
             if self._steady == ALONE:
                 warnings.warn(
@@ -207,18 +197,12 @@ class HuggingFaceClassifier(BaseClassifier):
         else:
             # On a CPU, rounding to a smaller dtype would hide most of what there is to see.
             shows = self.model.device.type != "cpu" or self.model.dtype == torch.float32
-            steady = shows and numerics.same_everywhere(
-                self.score_rows, self.score_copies, self.encoder, self.batch_tokens
-            )
+            steady = shows and self._probes.same_everywhere(self.score_rows, self.score_copies)
         if steady:
             return 0.0
-        return numerics.measure_tolerance(
-            self._in_batches if packed is None else packed.score_rows,
-            self.encoder,
-            self.epsilon,
-            self.batch_tokens,
-            None if packed is None else self.score_copies,
-        )
+        if self._packed is None:
+            return self._probes.tolerance(self._in_batches, self.epsilon)
+        return self._probes.tolerance(self._packed.score_rows, self.epsilon, self.score_copies)
 
     def score(self, copies: Sequence[MaskedCopies]) -> list[Scores]:
         return by_text(self.score_copies(copies), copies)
@@ -252,7 +236,6 @@ class HuggingFaceClassifier(BaseClassifier):
     def _in_batches(
         self, rows: Sequence[TokenRows], tokens: int | None = None, count: RowCount | None = None
     ) -> Scores:
-        total = sum(len(text) for text in rows)
         logits: Scores | None = None
         plan = even_batches(
             rows,
@@ -265,17 +248,14 @@ class HuggingFaceClassifier(BaseClassifier):
             if count is not None and count == self._steady:
                 self._check_steady(batch, part, count)
             if logits is None:
-                logits = np.empty((total, part.shape[1]))
+                logits = np.empty((sum(map(len, rows)), part.shape[1]))
             logits[batch.places] = part[: len(batch.places)]
         if logits is None:
             raise ClassifierError("no copies to score")
         return logits
 
     def _check_steady(self, batch: Batch, logits: Scores, count: RowCount) -> None:
-        """Once for each length and about as many rows: a few rows have the same bits by themselves.
-
-        What was seen when the model was loaded is seen again on the copies themselves.
-        """
+        """Once for each length and about as many rows: a few have the same bits by themselves."""
         rows, width = batch.ids.shape
         shape = (width, rows.bit_length(), torch.get_num_threads())
         if shape in self._seen_shapes:
@@ -308,7 +288,7 @@ class HuggingFaceClassifier(BaseClassifier):
         """What the model's forward takes for a batch; training and inference share it."""
         inputs = batch.inputs(self.encoder.types)
         if self.encoder.hide == "drop" if positions is None else positions:
-            inputs["position_ids"] = torch.from_numpy(batch.positions + self._first_position)
+            inputs["position_ids"] = torch.from_numpy(batch.positions + self.encoder.first_position)
         return inputs
 
     def _prepare(self) -> None:
@@ -319,7 +299,13 @@ class HuggingFaceClassifier(BaseClassifier):
         checked = self.model
         if self.model.dtype != torch.float32:
             checked = copy.deepcopy(self.model).float()
-        logits = self._check_batching(checked)
+        try:
+            logits = self._probes.padded_logits(partial(self._run, checked))
+        except (ValueError, IndexError) as error:
+            raise ModelError(
+                f"{type(checked).__name__} cannot compute several rows together: "
+                f"{hub.first_line(error)} Name the padding token in its config as pad_token_id"
+            ) from error
         if self.encoder.hide == "drop":
             self._check_dropping(checked)
         self._packed = self._select_packed(checked)
@@ -331,9 +317,7 @@ class HuggingFaceClassifier(BaseClassifier):
         wanted = self._backend
         if wanted == "plain" or (wanted == "auto" and self.model.device.type not in _PACKED_ON):
             return None
-        found, complaints = select(
-            self.model, exact, self._run, self.encoder, self._first_position, self.batch_tokens
-        )
+        found, complaints = select(self.model, exact, self._run, self._probes)
         reasons = "; ".join(complaints)
         if found is None and wanted == "packed":
             raise ModelError(f"backend='packed' is not possible: {reasons}. Use backend='plain'")
@@ -352,31 +336,17 @@ class HuggingFaceClassifier(BaseClassifier):
         if fast is None:
             return False
         try:
-            other = self._probe(fast)
+            other = self._probes.padded_logits(partial(self._run, fast))
         except Exception:  # whatever the unknown structure does: the plain path stays right
             return False
-        return numerics.relative_difference(other, logits) <= numerics.SAME_LIMIT
-
-    def _probe(self, model: Any) -> Scores:
-        """Logits of random rows in one padded batch."""
-        rows = Probes(self.encoder).rows()
-        return numerics.padded_logits(partial(self._run, model), rows, self.encoder)
-
-    def _check_batching(self, model: Any) -> Scores:
-        try:
-            return self._probe(model)
-        except (ValueError, IndexError) as error:
-            raise ModelError(
-                f"{type(model).__name__} cannot compute several rows together: "
-                f"{hub.first_line(error)} Name the padding token in its config as pad_token_id"
-            ) from error
+        return relative_difference(other, logits) <= SAME_LIMIT
 
     def _check_dropping(self, model: Any) -> None:
         name = type(model).__name__
         if "position_ids" not in inspect.signature(self.model.forward).parameters:
             raise ModelError(f"{name} takes no position_ids, so hide='drop' is not possible")
-        difference = numerics.dropping_difference(partial(self._run, model), self.encoder)
-        if difference > numerics.SAME_LIMIT:
+        difference = self._probes.dropping_difference(partial(self._run, model))
+        if difference > SAME_LIMIT:
             raise ModelError(
                 f"hide='drop' is not exact for {name}: leaving hidden words out moves its logits "
                 f"by {difference:.1e} of their size, where hiding them from attention would not. "

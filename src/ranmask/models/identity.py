@@ -64,6 +64,12 @@ def _tokenizer(tokenizer: Any) -> dict[str, Any]:
 
 def _slow(tokenizer: Any) -> dict[str, Any]:
     """A tokenizer in Python: its class, its files, and what else it was built from."""
+    with tempfile.TemporaryDirectory() as folder:
+        try:
+            written = tokenizer.save_vocabulary(folder) or ()
+        except NotImplementedError:
+            written = ()  # characters or bytes: there is no file
+        files = [hashlib.sha256(Path(path).read_bytes()).hexdigest() for path in written]
     elsewhere = {*tokenizer.special_tokens_map, "added_tokens_decoder", "model_max_length"}
     given = {
         key: value
@@ -74,19 +80,9 @@ def _slow(tokenizer: Any) -> dict[str, Any]:
         "class": type(tokenizer).__name__,
         "vocabulary": tokenizer.get_vocab(),
         "added": {index: repr(token) for index, token in tokenizer.added_tokens_decoder.items()},
-        "files": _files(tokenizer),
+        "files": files,
         "given": given,
     }
-
-
-def _files(tokenizer: Any) -> list[str]:
-    """Digests of the files that a slow tokenizer keeps its vocabulary, merges or pieces in."""
-    with tempfile.TemporaryDirectory() as folder:
-        try:
-            written = tokenizer.save_vocabulary(folder) or ()
-        except NotImplementedError:
-            return []  # characters or bytes: there is no file
-        return [hashlib.sha256(Path(path).read_bytes()).hexdigest() for path in written]
 
 
 def _config(value: Any) -> Any:

@@ -1,7 +1,6 @@
 """The votes of single precision, most of them decided in half precision.
 
-On a GPU half precision is faster, but too coarse for close votes.  Few votes are
-close: those are computed again.  This module knows no framework, only two classifiers.
+On a GPU half precision is faster, but too coarse for close votes: those are computed again.
 """
 
 from __future__ import annotations
@@ -14,10 +13,10 @@ import numpy as np
 import numpy.typing as npt
 
 from ranmask.errors import ClassifierError
-from ranmask.models import numerics
 from ranmask.models.base import DrawnCopies, MaskedCopies, Scores, WrappedClassifier
 from ranmask.models.batching import by_text
 from ranmask.models.encoding import WordEncoder
+from ranmask.models.numerics import Probes
 from ranmask.words import Hiding
 
 if TYPE_CHECKING:
@@ -48,7 +47,7 @@ class MixedPrecisionClassifier(WrappedClassifier):
       Neither is it by the returned row, whose lead is more than ``d + t > t``.
 
     Therefore votes may be counted with the exact model's tolerance.  That ``d`` is a bound is an
-    assumption, as it is for ``t``: it is measured (`numerics.measure_difference`), and every copy
+    assumption, as it is for ``t``: it is measured (`Probes.difference`), and every copy
     that both models compute is held against it; once one is beyond it, nothing is scored any more.
     Nothing else of a row is right: sums of scores would mix two precisions, so ``votes_only`` is
     True.
@@ -85,12 +84,9 @@ class MixedPrecisionClassifier(WrappedClassifier):
     def difference(self) -> float:
         """How far a difference of two outputs may lie between the models; measured once."""
         if self._difference is None:
-            self._difference = numerics.measure_difference(
-                self.fast.raw_rows,
-                self.exact.score_rows,
-                self.encoder,
-                self.fast.epsilon,
-                self.exact.batch_tokens,
+            probes = Probes(self.encoder, self.exact.batch_tokens)
+            self._difference = probes.difference(
+                self.fast.raw_rows, self.exact.score_rows, self.fast.epsilon
             )
         return self._difference
 
@@ -134,10 +130,14 @@ class MixedPrecisionClassifier(WrappedClassifier):
 
     def _corrected(self, scores: Scores, exactly: Callable[[_Which], Scores]) -> Scores:
         """The scores, with exact rows in place of those that are too close."""
-        close = ~_leads_by_more(scores, self.screen)
+        finite = np.asarray(np.isfinite(scores).all(axis=1))
+        top_two = np.partition(np.where(finite[:, None], scores, 0.0), -2, axis=1)[:, -2:]
+        close = ~(top_two[:, 1] - top_two[:, 0] > self.screen)  # as a row of zeros is
         if close.any():
             again = exactly(close)
-            self._farthest_seen = max(self._farthest_seen, _apart(scores[close], again))
+            moved = (scores[close] - again)[finite[close]]
+            farthest = float(np.ptp(moved, axis=1).max(initial=0.0))
+            self._farthest_seen = max(self._farthest_seen, farthest)
             self._check_difference()
             scores[close] = again
             self.rechecked += len(again)
@@ -151,17 +151,3 @@ class MixedPrecisionClassifier(WrappedClassifier):
                 f"{self._farthest_seen:.3g}, and by at most {self.difference:.3g} was allowed for, "
                 "on which all results so far rest: compute them again with dtype='float32'"
             )
-
-
-def _apart(fast: Scores, exact: Scores) -> float:
-    """The farthest that a difference of two outputs of a row lies between the models."""
-    finite = np.isfinite(fast).all(axis=1)
-    return float(np.ptp(fast[finite] - exact[finite], axis=1).max(initial=0.0))
-
-
-def _leads_by_more(scores: Scores, margin: float) -> _Which:
-    """Which rows are finite and have a best output that is more than ``margin`` above the next."""
-    finite = np.isfinite(scores).all(axis=1, keepdims=True)
-    top_two = np.partition(np.where(finite, scores, 0.0), -2, axis=1)[:, -2:]
-    ahead: _Which = top_two[:, 1] - top_two[:, 0] > margin
-    return ahead  # a row of zeros is not

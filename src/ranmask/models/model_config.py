@@ -71,22 +71,16 @@ def read(path: Path) -> ModelConfig:
     options = record.get("smoothing")
     if not isinstance(options, dict):
         raise ModelError(f"{path} has no table of options under 'smoothing'")
-    return ModelConfig(kind, options, _parts(record.get("parts", []), kind, path), path)
-
-
-def _parts(parts: object, kind: str, path: Path) -> tuple[str, ...]:
-    if kind in _PARTS:
-        if parts != list(_PARTS[kind]):
-            raise ModelError(
-                f"{path} has parts={parts!r}; those of kind {kind!r} are {', '.join(_PARTS[kind])}"
-            )
-        return _PARTS[kind]
-    if kind != BLEND:
-        return ()
+    if kind != BLEND and kind not in _PARTS:
+        return ModelConfig(kind, options, path=path)
+    parts = record.get("parts", [])
+    if kind in _PARTS and parts != list(_PARTS[kind]):
+        expected = ", ".join(_PARTS[kind])
+        raise ModelError(f"{path} has parts={parts!r}; those of kind {kind!r} are {expected}")
     if (
         not isinstance(parts, list)
         or len(parts) < 2
-        or not all(isinstance(one, str) and Path(one).name == one != ".." for one in parts)
+        or not all(isinstance(part, str) and Path(part).name == part != ".." for part in parts)
     ):
         raise ModelError(f"{path} has parts={parts!r}, not two or more folders inside it")
-    return tuple(parts)
+    return ModelConfig(kind, options, tuple(parts), path)

@@ -1,8 +1,7 @@
 """The paper's head for pairs: both sentences' encodings, side by side, into a two-layer network.
 
-Premise and hypothesis go through the encoder together, so that each attends to the other.  The
-encoding of a sentence is the mean of the last hidden states of its tokens.  Both are joined and fed
-to a linear layer, tanh, dropout and a second linear layer.
+Premise and hypothesis go through the encoder together.  The encoding of a sentence is the mean of
+the last hidden states of its tokens.
 
 A logit is a function of the row of tokens alone: whatever leaves no trace in a row (`encoding`)
 leaves none here.  Separators say which tokens belong to which sentence.  Special tokens and padding
@@ -42,12 +41,8 @@ def _of_encoder(name: str) -> property:
 class PairConfig(transformers.PretrainedConfig):  # type: ignore[no-untyped-call]
     """What a `PairHeadModel` is built from.
 
-    Args:
-        encoder_config: The encoder's own config.
-        head_width: Units between the two layers of the head; as wide as the encoder by default.
-        head_dropout: Dropout between them.
-        separator_id: The token that ends the premise.
-        special_ids: Tokens that stand for no word, the separator and padding among them.
+    ``head_width``: units between the two layers of the head; as wide as the encoder by default.
+    ``separator_id`` ends the premise; ``special_ids``, which it is one of, stand for no word.
     """
 
     model_type = MODEL_TYPE
@@ -123,10 +118,6 @@ class PairHeadModel(transformers.PreTrainedModel):  # type: ignore[no-untyped-ca
         model._set_backbone(encoder)
         return model
 
-    def read_by(self, tokenizer: Any) -> None:
-        """Go by the ids of this tokenizer, where they are no longer those of the old one."""
-        self.config.separator_id, self.config.special_ids = _frame_ids(tokenizer)
-
     def _set_backbone(self, encoder: Any) -> None:
         # A pooler is never looked at, and several devices want a gradient for every weight.
         if "add_pooling_layer" in inspect.signature(type(encoder).__init__).parameters:
@@ -179,10 +170,10 @@ class PairHeadModel(transformers.PreTrainedModel):  # type: ignore[no-untyped-ca
 
 
 def with_pair_head(model: Any, tokenizer: Any) -> PairHeadModel:
-    """An encoder under a new pair head; one that has a pair head already keeps it."""
+    """An encoder under a new pair head; one that has a pair head keeps it, with this tokenizer."""
     if not isinstance(model, PairHeadModel):
         return PairHeadModel.around(model, tokenizer)
-    model.read_by(tokenizer)
+    model.config.separator_id, model.config.special_ids = _frame_ids(tokenizer)
     return model
 
 
@@ -204,6 +195,3 @@ def register() -> None:
     transformers.AutoConfig.register(MODEL_TYPE, PairConfig, exist_ok=True)
     for kind in (transformers.AutoModel, transformers.AutoModelForSequenceClassification):
         kind.register(PairConfig, PairHeadModel, exist_ok=True)
-
-
-__all__ = ["PairConfig", "PairHeadModel", "register", "with_pair_head"]

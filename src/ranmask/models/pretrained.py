@@ -10,15 +10,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ranmask.errors import MissingDependencyError, ModelError, OptionError, OutputError
 from ranmask.models import hub, model_config
 from ranmask.models.base import BaseClassifier
+from ranmask.models.blend import Blend
+from ranmask.models.word_table import WordTable
 from ranmask.words import Hiding
-
-if TYPE_CHECKING:
-    from ranmask.models.blend import Blend
 
 _DTYPES = ("float32", "bfloat16", "float16")
 
@@ -47,13 +46,9 @@ def load(
     computed = {"device": device, "dtype": dtype}
     others = {"hide": hide, "mask_token": mask_token, "revision": revision}
     if known.kind == model_config.WORDS:
-        from ranmask.models.word_table import WordTable
-
         _check_plain_folder(folder_or_id, "a word table", others | computed)
         return WordTable.load(folder_or_id)
     if known.kind == model_config.BLEND:
-        from ranmask.models.blend import Blend
-
         _check_plain_folder(folder_or_id, "a blend", others)
         return Blend([load_part(Path(folder_or_id), part, computed) for part in known.parts])
     if known.kind in (model_config.CASCADE, model_config.PROTECTED):
@@ -62,8 +57,26 @@ def load(
             "ranmask.smoothing.store.load_classifier, or name the folder of one of its parts, "
             f"{', '.join(known.parts)}"
         )
+    from ranmask.models.huggingface import HuggingFaceClassifier
+    from ranmask.models.mixed_precision import SCREENED, MixedPrecisionClassifier
+
+    numbers = "float32" if dtype is None or dtype == SCREENED else dtype
+    if numbers not in _DTYPES:
+        raise OptionError(f"dtype must be one of {', '.join((*_DTYPES, SCREENED))}; not {dtype!r}")
+    where = hub.usable_device(device)
+    model, tokenizer, missing = hub.load_pretrained(
+        "AutoModelForSequenceClassification", folder_or_id, dtype=numbers, revision=revision
+    )
+    if missing:
+        raise ModelError(
+            f"{folder_or_id!r} is not a trained classifier: it has no weights for "
+            f"{hub.listed(missing)}. Fine-tune it for sequence classification first"
+        )
     hiding: Hiding = "mask" if hide is None else hide
-    return _load_encoder(folder_or_id, hiding, mask_token, device, dtype, revision)
+    classifier = HuggingFaceClassifier(
+        model.to(where), tokenizer, hide=hiding, mask_token=mask_token, source=folder_or_id
+    )
+    return MixedPrecisionClassifier(classifier) if dtype == SCREENED else classifier
 
 
 def _check_plain_folder(folder: str, kind: str, refused: Mapping[str, str | None]) -> None:
@@ -88,35 +101,6 @@ def load_part(folder: Path, part: str, computed: Mapping[str, str | None]) -> Ba
     return load(str(folder / part), **given)
 
 
-def _load_encoder(
-    folder_or_id: str,
-    hide: Hiding,
-    mask_token: str | None,
-    device: str | None,
-    dtype: str | None,
-    revision: str | None,
-) -> BaseClassifier:
-    from ranmask.models.huggingface import HuggingFaceClassifier
-    from ranmask.models.mixed_precision import SCREENED, MixedPrecisionClassifier
-
-    numbers = "float32" if dtype is None or dtype == SCREENED else dtype
-    if numbers not in _DTYPES:
-        raise OptionError(f"dtype must be one of {', '.join((*_DTYPES, SCREENED))}; not {dtype!r}")
-    where = hub.usable_device(device)
-    model, tokenizer, missing = hub.load_pretrained(
-        "AutoModelForSequenceClassification", folder_or_id, dtype=numbers, revision=revision
-    )
-    if missing:
-        raise ModelError(
-            f"{folder_or_id!r} is not a trained classifier: it has no weights for "
-            f"{hub.listed(missing)}. Fine-tune it for sequence classification first"
-        )
-    classifier = HuggingFaceClassifier(
-        model.to(where), tokenizer, hide=hide, mask_token=mask_token, source=folder_or_id
-    )
-    return MixedPrecisionClassifier(classifier) if dtype == SCREENED else classifier
-
-
 def save(
     base: BaseClassifier,
     folder: str,
@@ -129,9 +113,6 @@ def save(
 
     ``kind`` is what the record calls an encoder; others are refused where it is not `ENCODER`.
     """
-    from ranmask.models.blend import Blend
-    from ranmask.models.word_table import WordTable
-
     if kind != model_config.ENCODER and isinstance(base, WordTable | Blend):
         raise ModelError(
             f"a {type(base).__name__} that is smoothed by synonyms cannot be saved: only Hugging "
@@ -140,8 +121,15 @@ def save(
     if isinstance(base, WordTable):
         (base if labels is None else base.renamed(labels)).save(folder, options)
         return
+    path = Path(folder)
     if isinstance(base, Blend):
-        _save_blend(base, Path(folder), options, labels)
+        # A family, a tolerance or a threat is the blend's: in a part it would mean something else.
+        shared = {key: options.get(key) for key in ("keep", "mask_rate", "ensemble")}
+        parts = {f"part{number}": part for number, part in enumerate(base.parts, 1)}
+        for name, part in parts.items():
+            own = part.smoothing if isinstance(part, WordTable) else shared
+            save(part, str(path / name), options=own, labels=labels)
+        model_config.write(path, model_config.BLEND, options, list(parts))
         return
     model = getattr(base, "model", None)
     encoder = getattr(base, "encoder", None)
@@ -153,7 +141,6 @@ def save(
     if labels is not None:
         model.config.id2label = dict(enumerate(labels))
         model.config.label2id = {label: index for index, label in enumerate(labels)}
-    path = Path(folder)
     hiding = {"hide": encoder.hide, "mask_token": encoder.mask_token}
     try:
         path.mkdir(parents=True, exist_ok=True)
@@ -162,20 +149,6 @@ def save(
         model_config.write(path, kind, {**options, **hiding})
     except OSError as error:
         raise OutputError(f"cannot write a model to {path}: {error}") from error
-
-
-def _save_blend(
-    blend: Blend, folder: Path, options: Mapping[str, Any], labels: tuple[str, ...] | None
-) -> None:
-    from ranmask.models.word_table import WordTable
-
-    # A family, a tolerance or a threat is the blend's: in a part it would mean something else.
-    shared = {key: options.get(key) for key in ("keep", "mask_rate", "ensemble")}
-    parts = {f"part{number}": part for number, part in enumerate(blend.parts, 1)}
-    for name, part in parts.items():
-        own = part.smoothing if isinstance(part, WordTable) else shared
-        save(part, str(folder / name), options=own, labels=labels)
-    model_config.write(folder, model_config.BLEND, options, list(parts))
 
 
 def saved_options(folder_or_id: str, revision: str | None = None) -> dict[str, Any]:

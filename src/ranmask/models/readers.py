@@ -17,8 +17,7 @@ import numpy as np
 
 from ranmask.certificates.votes import Scores, as_scores, largest_move
 from ranmask.errors import ClassifierError, ModelError, OptionError
-from ranmask.models.base import BaseClassifier, check_gives_scores
-from ranmask.models.full_text import score_full_texts
+from ranmask.models.base import BaseClassifier, check_gives_scores, score_full_texts
 from ranmask.words import Document, join
 
 SHARPNESS = 100.0

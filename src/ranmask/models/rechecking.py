@@ -25,9 +25,7 @@ _ONE_IN = 8  # of a text with few copies, fewer are
 class Recheck:
     """Remembers one answer, and compares others.
 
-    Args:
-        base: The classifier.
-        copies: Most copies of those scored together that are asked about again; 0: none.
+    ``copies``: most copies of those scored together that are asked about again; 0: none.
     """
 
     def __init__(self, base: BaseClassifier, copies: int) -> None:
@@ -45,10 +43,8 @@ class Recheck:
     ) -> None:
         """Raise `ClassifierError`, which names the text, where an answer moves too far.
 
-        Args:
-            asked: The copies of each text.
-            said: What was said of them; nobody else may change these arrays.
-            tolerance: As `BaseClassifier.tolerance`: each output moves by at most half of it.
+        Nobody else may change the arrays of what was ``said``.  Each output may move by half of the
+        ``tolerance``, as `BaseClassifier.tolerance`.
         """
         if not self.copies or not said:
             return
@@ -89,29 +85,23 @@ class Recheck:
             text = None if error.index is None else batch[error.index][0]
             raise ClassifierError(error.reason, text) from error.__cause__
         for (text, copy, before), after in zip(batch, now, strict=True):
-            _compare(copy, text, before, after, tolerance)
-
-
-def _compare(
-    copy: MaskedCopies, text: int | None, before: Scores, now: Scores, tolerance: float
-) -> None:
-    moved = float(np.abs(now - before).max()) if len(now) == len(before) else float("inf")
-    if moved <= tolerance / 2:
-        return
-    hint = ""
-    if moved < float("inf"):
-        hint = f" If these are rounding errors, give a tolerance well above {2 * moved:.2g}."
-    # The first copy of all may be somebody else's text: it is not quoted.
-    whose = f"of {_shown(copy)}" if text is not None else "of a copy of an earlier text"
-    raise ClassifierError(
-        f"the base classifier said {before.tolist()} {whose}, and {now.tolist()} when it was "
-        "asked again in another batch: it must be deterministic and judge each text by itself."
-        f"{hint} recheck=0 leaves this check out, and certificates may then be false",
-        text,
-    )
-
-
-def _shown(copy: MaskedCopies) -> str:
-    words = [copy.document.words[position] for position in copy.kept[0].tolist()]
-    text = " ".join(words)
-    return f"the copy that shows {text if len(text) <= 60 else text[:57] + '...'!r}"
+            moved = float(np.abs(after - before).max()) if len(after) == len(before) else np.inf
+            if moved <= tolerance / 2:
+                continue
+            hint = ""
+            if moved < np.inf:
+                hint = (
+                    f" If these are rounding errors, give a tolerance well above {2 * moved:.2g}."
+                )
+            whose = "a copy of an earlier text"  # may be somebody else's: it is not quoted
+            if text is not None:
+                shown = " ".join(copy.document.words[place] for place in copy.kept[0].tolist())
+                shown = shown if len(shown) <= 60 else shown[:57] + "..."
+                whose = f"the copy that shows {shown!r}"
+            raise ClassifierError(
+                f"the base classifier said {before.tolist()} of {whose}, and {after.tolist()} when "
+                "it was asked again in another batch: it must be deterministic and judge each text "
+                f"by itself.{hint} recheck=0 leaves this check out, and certificates may then be "
+                "false",
+                text,
+            )

@@ -1,6 +1,6 @@
 """Batch sizes in which a model may give a row the same bits whatever else is in the batch.
 
-To be tried cheapest first (`numerics.steady_rows`).  On a CPU the last resort is one row a batch.
+To be tried cheapest first (`numerics`).  On a CPU the last resort is one row a batch.
 """
 
 from __future__ import annotations
@@ -40,16 +40,11 @@ def _steady_attention(config: Any) -> bool:
         return True  # another kind of attention
     generator = torch.Generator().manual_seed(0)
     order = torch.arange(_PROBED).flip(0)
+    attend = torch.nn.functional.scaled_dot_product_attention
     for length in (*range(2, 20), 25, 33, 47, 64):
         shape = (3, _PROBED, length, heads, width // heads)
-        rows = torch.randn(shape, generator=generator)
-        parts = [_attend(rows[:, some]) for some in order.view(-1, 4)]
-        if not torch.equal(_attend(rows)[order], torch.cat(parts)):
+        rows = torch.randn(shape, generator=generator)  # transposed, as models lay heads out
+        parts = [attend(*rows[:, some].transpose(2, 3)) for some in order.view(-1, 4)]
+        if not torch.equal(attend(*rows.transpose(2, 3))[order], torch.cat(parts)):
             return False
     return True
-
-
-def _attend(rows: torch.Tensor) -> torch.Tensor:
-    """Attention of rows, (query, key and value; rows; length; heads; size), as models call it."""
-    query, key, value = rows.transpose(2, 3)
-    return torch.nn.functional.scaled_dot_product_attention(query, key, value)

@@ -21,7 +21,10 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator, Mapping, Sequence
+import unicodedata
+from collections import deque
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
@@ -32,11 +35,11 @@ from ranmask.certificates.safer import overlap
 from ranmask.errors import DataError, ModelError, OptionError
 from ranmask.models import SYNONYM_SET_SIZE
 from ranmask.models.base import DrawnCopies
-from ranmask.models.spelling import Spelling, found_again
-from ranmask.results.files import check_format, write_file
+from ranmask.results.files import read_json, write_file
 from ranmask.words import Document, text_seed
 
 FILE_NAME = "synonyms.json"
+_FORMAT = "ranmask-synonyms"
 FILE_VERSION = 1
 
 Sample: TypeAlias = Literal["vote", "selection", "estimation"]
@@ -44,6 +47,59 @@ Sample: TypeAlias = Literal["vote", "selection", "estimation"]
 _STREAMS: dict[Sample, int] = {"vote": 0, "selection": 1, "estimation": 2}
 
 _CACHED_WORDS = 20_000
+
+
+@dataclass(frozen=True)
+class Spelling:
+    """A word as the table's word ``key``, and the punctuation around it.
+
+    ``cases`` are those that it is in: "A" is Capitalised and UPPER.
+    """
+
+    before: str
+    key: str
+    cases: tuple[int, ...]
+    after: str
+
+    @classmethod
+    def of(cls, word: str) -> Spelling | None:
+        """None where no case and punctuation around a lower-case word give this word."""
+        start, end = 0, len(word)
+        while start < end and unicodedata.category(word[start])[0] in "PS":
+            start += 1
+        while end > start and unicodedata.category(word[end - 1])[0] in "PS":
+            end -= 1
+        core = word[start:end]
+        key = core.lower()
+        cases = tuple(case for case in range(3) if core == _in_case(key, case))
+        return cls(word[:start], key, cases, word[end:]) if cases else None
+
+    def like(self, key: str) -> tuple[str, ...]:
+        """Another word of the table in every case that this one is in, with its punctuation."""
+        return tuple(self.before + _in_case(key, case) + self.after for case in self.cases)
+
+
+def _in_case(word: str, case: int) -> str:
+    """0 lower, 1 Capitalised, 2 UPPER."""
+    if case == 0:
+        return word
+    return word[:1].upper() + word[1:] if case == 1 else word.upper()
+
+
+def _found_again(word: str) -> bool:
+    """Whether a word of the table is found again under itself, in whatever case it is shown."""
+    try:
+        word.encode("utf-8")
+    except UnicodeEncodeError:
+        return False
+    for case in range(3):
+        shown = _in_case(word, case)
+        spelling = Spelling.of(shown)
+        if shown.split() != [shown] or spelling is None:
+            return False
+        if (spelling.before, spelling.key, spelling.after) != ("", word, ""):
+            return False
+    return True
 
 
 class SynonymSets:
@@ -83,7 +139,15 @@ class SynonymSets:
                 f"{name}: none of the {len(self._listed):,} words of the table can be used: they "
                 "must be in lower case, without punctuation around them, and have synonyms that are"
             )
-        self._graph = _undirected(self._table)
+        # Both ends of every entry: the words that a word lists, then those that list it.
+        listing: dict[str, list[str]] = {}
+        for word in sorted(self._table):
+            for other in self._table[word]:
+                listing.setdefault(other, []).append(word)
+        self._graph = {
+            word: tuple(dict.fromkeys([*self._table.get(word, ()), *listing.get(word, ())]))
+            for word in dict.fromkeys([*self._table, *listing])
+        }
         self._sha256: str | None = None
         self._near: dict[str, tuple[str, ...]] = {}
         self._perturbations: dict[str, tuple[str, ...]] = {}
@@ -97,7 +161,7 @@ class SynonymSets:
         spelling = Spelling.of(word)
         if spelling is not None:
             for other in self._listed.get(spelling.key, ()):
-                found += spelling.all_like(other)
+                found += spelling.like(other)
         # Two words cannot take the place of one.
         return (word, *dict.fromkeys(one for one in found if one.split() == [one] != [word]))
 
@@ -109,7 +173,7 @@ class SynonymSets:
             if spelling is None or spelling.key not in self._graph:
                 known = (word,)
             else:
-                known = tuple(map(spelling.like, self._nearest(spelling.key)))
+                known = tuple(spelling.like(near)[0] for near in self._nearest(spelling.key))
             _keep(self._perturbations, word, known)
         return known
 
@@ -164,38 +228,24 @@ class SynonymSets:
         if self._sha256 is None:
             spelt = json.dumps(self._listed, sort_keys=True)
             self._sha256 = hashlib.sha256(spelt.encode("ascii")).hexdigest()
-        return {
-            "name": self.name,
-            "sha256": self._sha256,
-            "size": self.size,
-            "words": self.words,
-            "dropped": self._dropped,
-        }
+        counts = {"size": self.size, "words": self.words, "dropped": self._dropped}
+        return {"name": self.name, "sha256": self._sha256, **counts}
 
     def save(self, folder: Path) -> None:
         """Write ``synonyms.json`` into a folder."""
-        data = {
-            "format": "ranmask-synonyms",
-            "version": FILE_VERSION,
-            "name": self.name,
-            "size": self.size,
-            "table": {word: list(others) for word, others in self._listed.items()},
-        }
-        write_file(folder / FILE_NAME, json.dumps(data) + "\n")
+        head = {"format": _FORMAT, "version": FILE_VERSION, "name": self.name, "size": self.size}
+        write_file(folder / FILE_NAME, json.dumps({**head, "table": self._listed}) + "\n")
 
     @classmethod
     def load(cls, folder: Path) -> SynonymSets:
         """Read the ``synonyms.json`` of a folder."""
         path = folder / FILE_NAME
+        data = read_json(path, format=_FORMAT, version=FILE_VERSION, error=ModelError)
+        if not isinstance(data.get("table"), dict) or not isinstance(data.get("name"), str):
+            raise ModelError(f"cannot read {path}: synonyms without a table or a name")
         try:
-            data = json.loads(path.read_text(encoding="utf-8"))
-            if not isinstance(data, dict):
-                raise DataError("not a JSON object")
-            check_format(data, "ranmask-synonyms", FILE_VERSION, "the table of synonyms")
-            if not isinstance(data.get("table"), dict) or not isinstance(data.get("name"), str):
-                raise DataError("synonyms without a table or a name")
             return cls(data["table"], size=data.get("size", 0), name=data["name"])
-        except (OSError, TypeError, ValueError, DataError, OptionError) as error:
+        except (TypeError, DataError, OptionError) as error:
             raise ModelError(f"cannot read {path}: {error}") from error
 
     # -- the table -----------------------------------------------------------------------------
@@ -208,7 +258,7 @@ class SynonymSets:
             if not isinstance(word, str):
                 raise DataError(f"{self.name}: {word!r} is not a word")
             if word not in verdicts:
-                verdicts[word] = found_again(word)
+                verdicts[word] = _found_again(word)
             return verdicts[word]
 
         for word, others in table.items():
@@ -226,36 +276,15 @@ class SynonymSets:
         if known is not None:
             return known
         found = {key: None}  # in the order of discovery
-        whole = all(len(found) <= self.size for _ in _spreading(self._graph, found))
+        waiting = deque(found)
+        while waiting and len(found) <= self.size:
+            fresh = [word for word in self._graph[waiting.popleft()] if word not in found]
+            found.update(dict.fromkeys(fresh))
+            waiting.extend(fresh)
+        whole = len(found) <= self.size
         first = tuple(sorted(list(found)[: self.size]))
         self._near.update(dict.fromkeys(found if whole else [key], first))
         return first
-
-
-def _undirected(table: Mapping[str, Sequence[str]]) -> dict[str, tuple[str, ...]]:
-    """Both ends of every entry: the words that a word lists, then those that list it."""
-    listing: dict[str, list[str]] = {}
-    for word in sorted(table):
-        for other in table[word]:
-            listing.setdefault(other, []).append(word)
-    everyone = dict.fromkeys([*table, *listing])
-    return {
-        word: tuple(dict.fromkeys([*table.get(word, ()), *listing.get(word, ())]))
-        for word in everyone
-    }
-
-
-def _spreading(graph: Mapping[str, Sequence[str]], found: dict[str, None]) -> Iterator[str]:
-    """Breadth-first from the word in ``found``; every new word is added there, and told."""
-    [start] = found
-    waiting, place = [start], 0
-    while place < len(waiting):
-        for other in graph[waiting[place]]:
-            if other not in found:
-                found[other] = None
-                waiting.append(other)
-                yield other
-        place += 1
 
 
 def _keep(cache: dict[str, Any], word: str, value: object) -> None:

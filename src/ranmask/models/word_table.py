@@ -66,14 +66,10 @@ def sigmoid_curve() -> npt.NDArray[np.int32]:
 class WordTable(BaseClassifier):
     """Scores every word by itself; of a copy with several words, the mean of their scores.
 
-    Args:
-        entries: int8 or int16, shape (buckets, classes): what each feature adds to the sums.
-        bias: int64, shape (classes,): what the sums begin with.
-        labels: Names of the classes.
-        shift: A sum is divided by ``2**shift``, and rounded, to find its place on the curve;
-            0 is in the middle.
-        curve: int32, rising, from 0 to at most `ONE`; by default the sigmoid.
-        blank: int64, shape (classes,): the sums of a copy that shows no word.  None: it has none.
+    ``entries`` (int8 or int16; buckets, classes) are what each feature adds to the sums, ``bias``
+    (int64; classes) what these begin with, ``blank`` those of a copy that shows no word.  A sum is
+    divided by ``2**shift``, and rounded, to find its place on the ``curve`` (int32, rising, from 0
+    to at most `ONE`; the sigmoid by default); 0 is in the middle.
     """
 
     outputs = "scores"
@@ -116,12 +112,8 @@ class WordTable(BaseClassifier):
                 f"a word table of {len(self.labels)} classes cannot have entries of shape "
                 f"{entries.shape} and a bias of shape {bias.shape}"
             )
-        if (
-            not len(self._curve) % 2
-            or int(self._curve[0]) < 0
-            or int(self._curve[-1]) > ONE
-            or bool((np.diff(self._curve) < 0).any())
-        ):
+        rising = bool((np.diff([0, *self._curve.tolist(), ONE]) >= 0).all())
+        if not len(self._curve) % 2 or not rising:
             raise ModelError(
                 f"a word table's curve must rise from 0 to at most {ONE}, in an odd number of steps"
             )
@@ -175,13 +167,9 @@ class WordTable(BaseClassifier):
         path = Path(folder)
         # One key, since safetensors writes several in any order, and the same table is to be the
         # same file, byte for byte.
-        about = {
-            "version": FILE_VERSION,
-            "labels": self.labels,
-            "shift": self._shift,
-            "sha256": self.digest,
-        }
-        content = save(self._arrays(), {"ranmask": json.dumps(about)})
+        about = {"version": FILE_VERSION, "labels": self.labels, "shift": self._shift}
+        spelt = json.dumps(about | {"sha256": self.digest})
+        content = save(self._arrays(), {"ranmask": spelt})
         try:
             path.mkdir(parents=True, exist_ok=True)
             (path / FILE_NAME).write_bytes(content)
@@ -193,8 +181,8 @@ class WordTable(BaseClassifier):
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Copies and other processes get the table without what it has looked up."""
-        make = functools.partial(WordTable, labels=self.labels, shift=self._shift)
-        return functools.partial(make, **self._arrays()), ()
+        made: dict[str, Any] = {"labels": self.labels, "shift": self._shift, **self._arrays()}
+        return functools.partial(WordTable, **made), ()
 
     def renamed(self, labels: Sequence[str]) -> WordTable:
         """This table with other names for its classes."""
@@ -232,20 +220,20 @@ class WordTable(BaseClassifier):
         return tuple((self._points(words)[0] / ONE).tolist())
 
     def score(self, copies: Sequence[MaskedCopies]) -> list[Scores]:
-        for one in copies:
-            if one.document.premise is not None:
+        for text in copies:
+            if text.document.premise is not None:
                 raise ClassifierError(
                     "a word table reads single texts only, not pairs of premise and hypothesis: "
                     "use an encoder for pairs"
                 )
         size = copies[0].kept.shape[1]
-        if any(one.kept.shape[1] != size for one in copies):
-            return [rows for one in copies for rows in self.score([one])]
-        words = [one.document.words for one in copies]
+        if any(text.kept.shape[1] != size for text in copies):
+            return [rows for text in copies for rows in self.score([text])]
+        words = [text.document.words for text in copies]
         points = self._points(list(itertools.chain.from_iterable(words)))
         starts = list(itertools.accumulate(map(len, words), initial=0))
-        counts = [len(one.kept) for one in copies]
-        kept = np.concatenate([one.kept for one in copies])
+        counts = [len(text.kept) for text in copies]
+        kept = np.concatenate([text.kept for text in copies])
         places = kept + np.repeat(starts[:-1], counts)[:, None]
         if self._blank is not None:
             points = np.concatenate([points, self._on_curve(self._blank)[None, :]])
@@ -281,14 +269,12 @@ class WordTable(BaseClassifier):
         for start in range(0, len(fresh), _WORDS_AT_ONCE):
             group = fresh[start : start + _WORDS_AT_ONCE]
             known = len(self._places)
-            self._rows[known : known + len(group)] = self._computed(group)
+            hashes, weights, starts = features(group)
+            parts = self._entries[hashes % len(self._entries)] * weights[:, None]
+            sums = np.add.reduceat(parts, starts, axis=0) + self._bias
+            self._rows[known : known + len(group)] = self._on_curve(sums)
             self._places.update(zip(group, itertools.count(known), strict=False))
             self._characters += sum(map(len, group))
-
-    def _computed(self, words: Sequence[str]) -> npt.NDArray[np.int32]:
-        hashes, weights, starts = features(words)
-        parts = self._entries[hashes % len(self._entries)] * weights[:, None]
-        return self._on_curve(np.add.reduceat(parts, starts, axis=0) + self._bias)
 
     def _on_curve(self, sums: npt.NDArray[np.int64]) -> npt.NDArray[np.int32]:
         steps = (sums + (1 << self._shift >> 1)) >> self._shift
@@ -305,7 +291,7 @@ def _checked(
     name: str, array: npt.NDArray[Any], types: tuple[type[np.integer], ...], dimensions: int
 ) -> npt.NDArray[Any]:
     if array.dtype not in types or array.ndim != dimensions or not array.size:
-        wanted = " or ".join(np.dtype(one).name for one in types)
+        wanted = " or ".join(np.dtype(kind).name for kind in types)
         raise ModelError(
             f"a word table's {name} must be {wanted} of {dimensions} dimensions, not "
             f"{array.dtype} of shape {array.shape}"

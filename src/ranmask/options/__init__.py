@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from fractions import Fraction
-from typing import Annotated, Any, ClassVar, Literal, TypeAlias, get_args
+from functools import partial
+from typing import Any, Literal, TypeAlias, get_args
 
 from ranmask.certificates.kept import FamilyChoice, Retention, Sampling, check_fixed
 from ranmask.errors import OptionError
-from ranmask.options.fields import Checked, Option, check_choice, option_fields
+from ranmask.options.fields import Checked, check_choice, option, option_fields
 from ranmask.words import Hiding
 
 CertificateKind: TypeAlias = Literal[
@@ -26,6 +27,7 @@ Ensemble: TypeAlias = Literal["vote", "score", "logit"]
 ENSEMBLES: tuple[Ensemble, ...] = get_args(Ensemble)
 
 Threat: TypeAlias = Literal["substitutions", "edits"]
+ReaderSays: TypeAlias = Literal["scores", "label"]
 
 SAFER: Literal["safer"] = "safer"
 """The certificate of classifiers that are smoothed by synonyms, which have no other."""
@@ -41,33 +43,28 @@ DEFAULT_ALPHA = 0.05
 _MOST_LEVELS = 7  # 64 segments
 _SHOWN = {"keep": None, "mask_rate": None}  # how many words a copy shows: one of the two
 
-Keep = Annotated[int | None, Option("Words that each copy shows.", least=1)]
-MaskRate = Annotated[
-    float | None,
-    Option("Or: share of words that is hidden.", least=0, below=1, also=(Fraction,)),
-]
-Masks = Annotated[
-    int | None,
-    Option(
-        "Most copies a text.",
-        unset=f"{DEFAULT_MASKS}, or {DEFAULT_ESTIMATION_MASKS} to estimate from; "
-        f"{DEFAULT_FRESH_MASKS} where they are drawn for each text",
-        least=1,
-    ),
-]
-SelectionMasks = Annotated[
-    int | None,
-    Option(
-        "Copies that select the label (not exact).", unset=str(DEFAULT_SELECTION_MASKS), least=1
-    ),
-]
-EnsembleOption = Annotated[Ensemble, Option("How copies are added up.")]
-Seed = Annotated[int, Option("Fixes whatever is drawn at random.", least=0)]
-Device = Annotated[str | None, Option("cpu, cuda and so on.", unset="a GPU if there is one")]
+KEEP = partial(option, "Words that each copy shows.", least=1)
+MASK_RATE = partial(
+    option, "Or: share of words that is hidden.", least=0, below=1, also=(Fraction,)
+)
+MASKS = partial(
+    option,
+    "Most copies a text.",
+    unset=f"{DEFAULT_MASKS}, or {DEFAULT_ESTIMATION_MASKS} to estimate from; "
+    f"{DEFAULT_FRESH_MASKS} where they are drawn for each text",
+    least=1,
+)
+SELECTION_MASKS = partial(
+    option, "Copies that select the label (not exact).", unset=str(DEFAULT_SELECTION_MASKS), least=1
+)
+ENSEMBLE = partial(option, "How copies are added up.")
+SEED = partial(option, "Fixes whatever is drawn at random.", least=0)
+LABELS = partial(option, "Names of the classes, separated by commas.", unset="the model's")
+DEVICE = partial(option, "cpu, cuda and so on.", unset="a GPU if there is one")
 
 
 @dataclass(frozen=True)
-class SmoothingOptions(Checked):
+class SmoothingOptions(Checked, group="Smoothing"):
     """How a smoothed classifier votes and certifies.  Checked when built.
 
     None stands for the default; `resolved` fills it in.  Options that mean nothing together are
@@ -82,50 +79,37 @@ class SmoothingOptions(Checked):
     ``certificate`` and ``threat="edits"`` mean nothing with them.
     """
 
-    GROUP: ClassVar[str] = "Smoothing"
+    keep: int | None = KEEP()
+    mask_rate: float | None = MASK_RATE()
+    family: FamilyChoice | None = option("Which kept sets vote (exact only).", unset="auto")
+    masks: int | None = MASKS()
+    selection_masks: int | None = SELECTION_MASKS()
+    ensemble: Ensemble = ENSEMBLE("vote")
+    certificate: CertificateKind = option(
+        "What is proved; the paper's carry no guarantee.", "exact"
+    )
+    alpha: float | None = option(
+        "Chance of error (not exact).", unset=str(DEFAULT_ALPHA), above=0, below=1
+    )
+    seed: int = SEED(0)
+    threat: Threat = option(
+        "edits: insertions, deletions and reordering too, for classifiers of single words.",
+        "substitutions",
+    )
+    sampling: Sampling = option(
+        "fixed; or, proving nothing, masks drawn for each text: fresh, or lm (words that a "
+        "language model predicts badly are hidden more often).",
+        "fixed",
+    )
 
-    keep: Keep = None
-    mask_rate: MaskRate = None
-    family: Annotated[
-        FamilyChoice | None, Option("Which kept sets vote (exact only).", unset="auto")
-    ] = None
-    masks: Masks = None
-    selection_masks: SelectionMasks = None
-    ensemble: EnsembleOption = "vote"
-    certificate: Annotated[
-        CertificateKind,
-        Option("What is proved; the paper's carry no guarantee."),
-    ] = "exact"
-    alpha: Annotated[
-        float | None,
-        Option("Chance of error (not exact).", unset=str(DEFAULT_ALPHA), above=0, below=1),
-    ] = None
-    seed: Seed = 0
-    threat: Annotated[
-        Threat,
-        Option("edits: insertions, deletions and reordering too, for classifiers of single words."),
-    ] = "substitutions"
-    sampling: Annotated[
-        Sampling,
-        Option(
-            "fixed; or, proving nothing, masks drawn for each text: fresh, or lm (words that a "
-            "language model predicts badly are hidden more often)."
-        ),
-    ] = "fixed"
-
-    reader_weights: Annotated[
-        tuple[float, ...] | None,
-        Option(
-            "What a reader weighs, in copies, of the whole text, then of each half, each quarter, "
-            "...",
-            least=0,
-            most=1_000_000,
-        ),
-    ] = None
-    reader_says: Annotated[
-        Literal["scores", "label"],
-        Option("What of a reader's answer is weighed: its scores, or all for its first label."),
-    ] = "scores"
+    reader_weights: tuple[float, ...] | None = option(
+        "What a reader weighs, in copies, of the whole text, then of each half, quarter, ...",
+        least=0,
+        most=1_000_000,
+    )
+    reader_says: ReaderSays = option(
+        "What of a reader's answer counts: its scores, or all for its first label.", "scores"
+    )
 
     def __post_init__(self) -> None:
         Retention(self.keep, self.mask_rate)
@@ -135,29 +119,20 @@ class SmoothingOptions(Checked):
         if self.reader_weights is not None:
             self._check_reader_weights(self.reader_weights)
         if self.certificate == "exact":
-            self._refuse(
-                ("selection_masks", "alpha"),
-                "which draws no samples: leave it out, or use certificate='ablation'",
-                beside="certificate",
-            )
+            use = "draws no samples: leave it out, or use certificate='ablation'"
+            self._refuse("certificate", use, "selection_masks", "alpha")
         else:
-            self._refuse(
-                ("family",),
-                "which draws random kept sets: leave it out, or use certificate='exact'",
-                beside="certificate",
-            )
+            use = "draws random kept sets: leave it out, or use certificate='exact'"
+            self._refuse("certificate", use, "family")
             if self.ensemble != "vote":
                 raise OptionError(
                     f"certificate={self.certificate!r} counts votes; ensemble="
                     f"{self.ensemble!r} goes with certificate='exact' only"
                 )
         if self.sampling != "fixed":
-            self._refuse(
-                ("family", "certificate", "threat"),
-                "which draws kept sets for each text and certifies none: leave it out, or use "
-                "sampling='fixed'",
-                beside="sampling",
-            )
+            use = "certifies none: leave it out, or use sampling='fixed'"
+            because = f"draws kept sets for each text and {use}"
+            self._refuse("sampling", because, "family", "certificate", "threat")
         if self.family == "distinct" and self.keep != 1:
             raise OptionError(
                 f"family='distinct' counts each word once, by itself: it needs keep=1, not "
@@ -181,7 +156,7 @@ class SmoothingOptions(Checked):
                 f"reader_weights must be 1 to {_MOST_LEVELS} numbers, one of them above 0, not "
                 f"{weights!r}"
             )
-        self._refuse(("certificate",), "which goes with no reader", beside="reader_weights")
+        self._refuse("reader_weights", "goes with the exact one only", "certificate")
         if any(weights[1:]):
             for name, value, needed in (
                 ("keep", self.keep, 1),
@@ -194,14 +169,12 @@ class SmoothingOptions(Checked):
                         f"{needed!r}, not {value!r}: use that, or weigh the whole text alone"
                     )
 
-    def _refuse(self, names: Sequence[str], because: str, *, beside: str) -> None:
+    def _refuse(self, beside: str, because: str, *names: str) -> None:
+        other = f"{beside}={getattr(self, beside)!r}, which {because}"
         for name in names:
             value = getattr(self, name)
             if value != option_fields(SmoothingOptions)[name].default:
-                raise OptionError(
-                    f"{name}={value!r} means nothing with {beside}={getattr(self, beside)!r}, "
-                    f"{because}"
-                )
+                raise OptionError(f"{name}={value!r} means nothing with {other}")
 
     @property
     def voting_family(self) -> FamilyChoice:
@@ -231,32 +204,18 @@ REQUEST_OPTIONS = tuple(name for name in option_fields(SmoothingOptions) if name
 
 
 @dataclass(frozen=True)
-class SynonymOptions(Checked):
+class SynonymOptions(Checked, group="Smoothing"):
     """How a classifier that is smoothed by synonyms votes and certifies.  Checked when built.
 
     ``masks`` copies vote in `predict` (100) and are the estimation sample of `certify` (5,000);
     ``selection_masks`` copies select the label that is certified (1,000).
     """
 
-    GROUP: ClassVar[str] = "Smoothing"
-
-    masks: Masks = None
-    selection_masks: SelectionMasks = None
-    ensemble: EnsembleOption = "vote"
-    alpha: Annotated[float, Option("Chance of error (not exact).", above=0, below=1)] = (
-        DEFAULT_ALPHA
-    )
-    seed: Seed = 0
-
-    @property
-    def voting_masks(self) -> int:
-        """How many copies decide a label without a certificate."""
-        return self.masks or DEFAULT_FRESH_MASKS
-
-    @property
-    def estimation_masks(self) -> int:
-        """How many copies a certificate is estimated from."""
-        return self.masks or DEFAULT_ESTIMATION_MASKS
+    masks: int | None = MASKS()
+    selection_masks: int | None = SELECTION_MASKS()
+    ensemble: Ensemble = ENSEMBLE("vote")
+    alpha: float = option("Chance of error (not exact).", DEFAULT_ALPHA, above=0, below=1)
+    seed: int = SEED(0)
 
     def check_certifiable(self) -> None:
         """Refuse to certify anything but votes."""
@@ -270,8 +229,8 @@ class SynonymOptions(Checked):
         """Plain JSON values with every default filled in, as a run's record shows them."""
         return {
             **asdict(self),
-            "masks": self.voting_masks,
-            "estimation_masks": self.estimation_masks,
+            "masks": self.masks or DEFAULT_FRESH_MASKS,
+            "estimation_masks": self.masks or DEFAULT_ESTIMATION_MASKS,
             "selection_masks": self.selection_masks or DEFAULT_SELECTION_MASKS,
             "certificate": SAFER,
             "threat": SYNONYMS,
@@ -279,35 +238,24 @@ class SynonymOptions(Checked):
 
 
 @dataclass(frozen=True)
-class ModelOptions(Checked):
+class ModelOptions(Checked, group="Model"):
     """How a model's words are hidden and its classes named; a model's file may say it too."""
 
-    GROUP: ClassVar[str] = "Model"
-
-    labels: Annotated[
-        tuple[str, ...] | None,
-        Option("Names of the classes, separated by commas.", unset="the model's"),
-    ] = None
-    mask_token: Annotated[
-        str | None, Option("What stands for a hidden word.", unset="the model's")
-    ] = None
-    hide: Annotated[
-        Hiding | None, Option("How words are hidden.", unset="as trained, else mask")
-    ] = None
-    tolerance: Annotated[
-        float | None,
-        Option("How far outputs may move when recomputed.", unset="measured", least=0),
-    ] = None
+    labels: tuple[str, ...] | None = LABELS()
+    mask_token: str | None = option("What stands for a hidden word.", unset="the model's")
+    hide: Hiding | None = option("How words are hidden.", unset="as trained, else mask")
+    tolerance: float | None = option(
+        "How far outputs may move when recomputed.", unset="measured", least=0
+    )
 
 
 @dataclass(frozen=True)
 class CascadeOptions(Checked):
     """When a cascade takes its smoothed path."""
 
-    threshold: Annotated[
-        float,
-        Option("Suspicion above which a text is taken for attacked; 1: never.", least=0, most=1),
-    ] = 0.5
+    threshold: float = option(
+        "Suspicion above which a text is taken for attacked; 1: never.", 0.5, least=0, most=1
+    )
 
 
 def overridden(saved: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str, Any]:
@@ -334,10 +282,8 @@ def for_certificate(kind: CertificateKind, given: Mapping[str, Any]) -> dict[str
     """Options for one certificate among several: those that mean nothing to it are left out."""
     check_choice("certificate", kind, CERTIFICATES)
     foreign = ("selection_masks", "alpha") if kind == "exact" else ("family", "ensemble")
-    return {
-        **{name: value for name, value in given.items() if name not in foreign},
-        "certificate": kind,
-    }
+    own = {name: value for name, value in given.items() if name not in foreign}
+    return {**own, "certificate": kind}
 
 
 def _chosen_for(options: Mapping[str, Any]) -> dict[str, Any]:

@@ -1,6 +1,6 @@
 """An option: a field of a dataclass that says what it is for and what it may be.
 
-    epochs: Annotated[int, Option("Most epochs.", least=1)] = 20
+    epochs: int = option("Most epochs.", 20, least=1)
 
 Its checks, its flag on the command line, its place in the HTTP schema and in a model's file are
 made of that field.
@@ -10,37 +10,43 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import MISSING, asdict, dataclass, fields
+from dataclasses import MISSING, asdict, dataclass, field, fields
 from functools import lru_cache
 from pathlib import Path
 from types import NoneType, UnionType
-from typing import (
-    Annotated,
-    Any,
-    ClassVar,
-    Literal,
-    NamedTuple,
-    Union,
-    get_args,
-    get_origin,
-    get_type_hints,
-)
+from typing import Any, ClassVar, Literal, Union, cast, get_args, get_origin, get_type_hints
 
 from ranmask.errors import ModelError, OptionError
+
+REQUIRED: Any = MISSING
+"""The default of an option that has none."""
+
+
+def option(help: str, default: Any = None, **about: Any) -> Any:
+    """A field that is an option; ``about`` is what else `Option` has."""
+    return field(default=default, metadata={"help": help, **about})
 
 
 @dataclass(frozen=True)
 class Option:
     """What a field is for, and what it may be.
 
+    ``owner`` is the kind of its class, ``kind`` its type without None, of a list that of its items.
     ``unset``: what None stands for, in words.  ``least`` and ``most`` may be reached, ``above``
-    and ``below`` may not; of a list, each item is checked.  On the command line: ``group`` is its
-    heading in the help, where it is not its class's; ``flag`` its name, where that is another;
-    ``short`` a letter beside it; ``variable`` an environment variable instead; ``positional``: it
-    has no flag; ``repeated``: a list whose flag is given once an item, not once with commas.
-    ``also``: another type of number that is read exactly.
+    and ``below`` may not; of a list, each item is checked.  ``also``: another type of number that
+    is read exactly.  On the command line: ``group`` is its heading in the help, by default its
+    class's; ``flag`` its name, where that is another; ``short`` a letter beside it; ``variable``
+    an environment variable instead; ``positional``: it has no flag; ``repeated``: a list whose
+    flag is given once an item, not once with commas.
     """
 
+    name: str
+    owner: str
+    kind: type
+    listed: bool
+    choices: tuple[str, ...]
+    optional: bool
+    default: Any
     help: str
     unset: str = ""
     least: float | None = None
@@ -77,18 +83,6 @@ class Option:
             return f" above {self.above:g}"
         return "" if self.least is None else f" of at least {self.least:g}"
 
-
-class OptionField(NamedTuple):
-    """A field, read: ``kind`` is its type without None, of a list that of its items."""
-
-    name: str
-    kind: type
-    listed: bool
-    choices: tuple[str, ...]
-    optional: bool
-    default: Any
-    about: Option
-
     def check(self, value: Any) -> None:
         """Refuse a value of the wrong type or out of bounds, by name."""
         if value is None and self.optional:
@@ -108,10 +102,10 @@ class OptionField(NamedTuple):
             if not isinstance(value, bool):
                 raise self._wrong("True or False", value)
         elif self.kind in _KINDS:
-            wanted = (int,) if self.kind is int else (int, float, *self.about.also)
+            wanted = (int,) if self.kind is int else (int, float, *self.also)
             right = isinstance(value, wanted) and not isinstance(value, bool)
-            if not right or not math.isfinite(value) or not self.about.allows(value):
-                raise self._wrong(f"a {_KINDS[self.kind]}{self.about.bounds}", value)
+            if not right or not math.isfinite(value) or not self.allows(value):
+                raise self._wrong(f"a {_KINDS[self.kind]}{self.bounds}", value)
         elif not isinstance(value, self.kind):
             raise self._wrong(f"a {self.kind.__name__}", value)
 
@@ -123,22 +117,19 @@ _KINDS: dict[type, str] = {int: "whole number", float: "number"}
 
 
 @lru_cache
-def option_fields(options: type) -> dict[str, OptionField]:
+def option_fields(options: type) -> dict[str, Option]:
     """The options of a dataclass by name; other fields are left out."""
-    hints = get_type_hints(options, include_extras=True)
-    found = {}
-    for field in fields(options):
-        notes = getattr(hints[field.name], "__metadata__", ())
-        about = next((note for note in notes if isinstance(note, Option)), None)
-        if about is not None:
-            default = field.default if field.default_factory is MISSING else field.default_factory()
-            found[field.name] = OptionField(field.name, *_parsed(hints[field.name]), default, about)
+    hints = get_type_hints(options)
+    found, owner = {}, cast("type[Checked]", options)
+    for declared in fields(options):
+        if declared.metadata:
+            name, about = declared.name, {"group": owner.GROUP, **declared.metadata}
+            known = (name, owner.KIND, *_parsed(hints[name]), declared.default)
+            found[name] = Option(*known, **about)
     return found
 
 
 def _parsed(hint: Any) -> tuple[type, bool, tuple[str, ...], bool]:
-    if get_origin(hint) is Annotated:
-        hint = get_args(hint)[0]
     optional = get_origin(hint) in (Union, UnionType) and NoneType in get_args(hint)
     if optional:
         (hint,) = (kind for kind in get_args(hint) if kind is not NoneType)
@@ -151,14 +142,21 @@ def _parsed(hint: Any) -> tuple[type, bool, tuple[str, ...], bool]:
 
 
 class Checked:
-    """A dataclass of options, checked when built.  ``GROUP`` is their heading in the help."""
+    """A dataclass of options, checked when built.
+
+    ``group`` is their heading in the help; ``kind`` says which of several kinds has them.
+    """
 
     GROUP: ClassVar[str] = "Settings"
+    KIND: ClassVar[str] = ""
+
+    def __init_subclass__(cls, group: str = "", kind: str = "") -> None:
+        cls.GROUP, cls.KIND = group or cls.GROUP, kind or cls.KIND
 
     def __post_init__(self) -> None:
         kind: type = type(self)
-        for name, field in option_fields(kind).items():
-            field.check(getattr(self, name))
+        for name, known in option_fields(kind).items():
+            known.check(getattr(self, name))
 
     def to_dict(self) -> dict[str, Any]:
         """Plain JSON values."""

@@ -68,8 +68,7 @@ def compare(a: Reproduction, b: Reproduction) -> Comparison:
     """Every figure that both have, with paired tests over the texts that both have.
 
     Steps are paired by what they measure and by their place in the table or figure; two single
-    runs are paired with each other.  Refused: runs over other data, and runs without a text in
-    common.
+    runs with each other.  Refused: runs over other data, and runs without a text in common.
     """
     pairs, notes = _pairs(a, b)
     notes += [
@@ -169,7 +168,14 @@ def _paired(title: str, step_a: Step, step_b: Step) -> tuple[Measured, Measured,
     """The two results over the texts that both have without an error, and what to know of them."""
     a, b = step_a.result, step_b.result
     same_data = _check_data(title, step_a, step_b)
-    places_a, places_b = _places(a), _places(b)
+    places_a, places_b = (
+        {
+            row: place
+            for place, row in enumerate(result.rows)
+            if not (isinstance(result, Attacked) and result.statuses[place] == "error")
+        }
+        for result in (a, b)
+    )
     rows = [row for row in places_a if row in places_b]
     if not rows:
         raise DataError(f"{title}: A and B have no text in common that has no error in either")
@@ -184,15 +190,6 @@ def _paired(title: str, step_a: Step, step_b: Step) -> tuple[Measured, Measured,
             f"has {len(a.rows)}, B has {len(b.rows)}"
         )
     return of_a, of_b, notes
-
-
-def _places(result: Measured) -> dict[int, int]:
-    """Where each row without an error stands."""
-    return {
-        row: place
-        for place, row in enumerate(result.rows)
-        if not (isinstance(result, Attacked) and result.statuses[place] == "error")
-    }
 
 
 def _at(result: Any, places: Sequence[int]) -> Any:
@@ -210,19 +207,18 @@ def _at(result: Any, places: Sequence[int]) -> Any:
 
 def _result_notes(title: str, a: Measured, b: Measured) -> list[str]:
     """Where figures of the same name do not mean the same."""
-    notes = []
     if isinstance(a, Attacked) and isinstance(b, Attacked) and a.attack != b.attack:
-        notes.append(f"{title}: A was attacked by {a.attack}, B by {b.attack}")
+        return [f"{title}: A was attacked by {a.attack}, B by {b.attack}"]
     if isinstance(a, Certified) and isinstance(b, Certified):
-        names_a, names_b = ([reading.certificate for reading in one.readings] for one in (a, b))
+        names_a, names_b = ([of.certificate for of in result.readings] for result in (a, b))
         if not set(names_a) & set(names_b):
-            notes.append(
+            return [
                 f"{title}: radii are not compared, for A has the certificates "
                 f"{', '.join(names_a)} and B has {', '.join(names_b)}"
-            )
-        elif a.threat != b.threat:
-            notes.append(f"{title}: a radius counts {a.threat} in A and {b.threat} in B")
-    return notes
+            ]
+        if a.threat != b.threat:
+            return [f"{title}: a radius counts {a.threat} in A and {b.threat} in B"]
+    return []
 
 
 def _check_data(title: str, step_a: Step, step_b: Step) -> bool:

@@ -12,18 +12,15 @@ def jensen_shannon(p: npt.ArrayLike, q: npt.ArrayLike) -> float:
     """The Jensen-Shannon divergence, in nats, of two lists of numbers, each scaled to sum to 1.
 
     From 0 (in proportion) to ``log 2`` (nowhere positive both).  The paper's figure compares in
-    this way p_c and beta, one entry for each *text*.  Those are two lists of probabilities, not
-    two distributions over texts, and scaling them hides what was asked:
+    this way p_c and beta, one entry for each *text*.  Scaling these lists, which are no
+    distributions over texts, hides what was asked:
 
     * a common factor is lost: had every beta half the size of its p_c, the divergence would be 0;
-    * it is an average: about an eighth of the mean square of the relative differences.  Of 1,000
-      texts with a p_c of .65 one may have a beta of .95, and it still stays below the 2.5e-5
-      that the paper calls very small.
+    * it is an average: about an eighth of the mean square of the relative differences, so one
+      text may differ much while it stays below the 2.5e-5 that the paper calls very small.
 
-    So a small divergence does not show that beta is close to p_c, for one text or for all.
-
-    The published code mixes the lists before it scales them.  With sums P and Q that makes the
-    divergence larger by about the ((P - Q) / (P + Q))^2-th part of it: next to nothing here.
+    The published code mixes the lists before it scales them, which makes it larger by about the
+    ((P - Q) / (P + Q))^2-th part, P and Q being the sums: next to nothing here.
 
     >>> shares = [0.9, 0.8, 0.6]
     >>> jensen_shannon(shares, [share / 2 for share in shares])
@@ -38,14 +35,11 @@ def jensen_shannon(p: npt.ArrayLike, q: npt.ArrayLike) -> float:
         raise OptionError(
             f"p has {len(first)} entries and q has {len(second)}: give one of each for each text"
         )
-    middle = (first + second) / 2
-    # Rounding may leave a few bits below 0 where both are in proportion.
-    return max(0.0, (_relative_entropy(first, middle) + _relative_entropy(second, middle)) / 2)
-
-
-def _relative_entropy(p: npt.NDArray[np.float64], q: npt.NDArray[np.float64]) -> float:
-    some = p > 0  # 0 log 0 is 0
-    return float(np.sum(p[some] * np.log(p[some] / q[some])))
+    middle, total = (first + second) / 2, 0.0
+    for shares in (first, second):
+        some = shares > 0  # 0 log 0 is 0
+        total += float(np.sum(shares[some] * np.log(shares[some] / middle[some])))
+    return max(0.0, total / 2)  # rounding may leave a few bits below 0 where both are in proportion
 
 
 def _distribution(values: npt.ArrayLike, name: str) -> npt.NDArray[np.float64]:

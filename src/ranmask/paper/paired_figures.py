@@ -90,7 +90,7 @@ def _figures(result: Measured) -> dict[tuple[str | None, str], _Values]:
     """
     if isinstance(result, Attacked):
         statuses = result.statuses
-        success = [None if one == "skipped" else one == "succeeded" for one in statuses]
+        success = [None if status == "skipped" else status == "succeeded" for status in statuses]
         return {
             (None, "Cln"): [status != "skipped" for status in statuses],
             (None, "Boa"): [status == "failed" for status in statuses],
@@ -127,7 +127,7 @@ def differences(step: str, a: Measured, b: Measured) -> list[Difference]:
         return [
             _difference(step, None, "accuracy", *(next(iter(x.values())) for x in (of_a, of_b)))
         ]
-    both = [reading for one in (a, b) for reading in getattr(one, "readings", ())]
+    both = [reading for result in (a, b) for reading in getattr(result, "readings", ())]
     starred = {reading.certificate for reading in both if not reading.guarantee}
     found = []
     for name, figure in shared:
@@ -148,36 +148,28 @@ def _difference(
     step: str, certificate: str | None, figure: str, a: _Values, b: _Values
 ) -> Difference:
     """One figure: the median and the sign test of radii, the mean and its test of the others."""
-    middle = median_certified_robustness if figure == "radius" else _mean
-    if figure == "radius" or figure.startswith("entropy"):
-        signs = sign_test(a, b)
-        higher, p_value = (signs.wins, signs.losses), signs.p_value
-        difference, interval = None, None
-        if figure != "radius":
-            low, high, p_value = mean_difference(a, b)
-            difference, interval = _mean(a) - _mean(b), (low, high)
+    first: float | None
+    second: float | None
+    if figure == "radius":
+        test = sign_test(a, b)
+        first, second = median_certified_robustness(a), median_certified_robustness(b)
     else:
-        paired = paired_difference(a, b)
-        difference, interval, p_value = paired.difference, paired.interval, paired.p_value
-        higher = paired.only_first, paired.only_second
+        test = (mean_difference if figure.startswith("entropy") else paired_difference)(a, b)
+        first, second = (float(sum(values) / len(values)) for values in (a, b))
     return Difference(
-        step=step,
-        certificate=certificate,
-        figure=figure,
-        texts=len(a),
-        a=middle(a),
-        b=middle(b),
-        difference=difference,
-        interval=interval,
-        higher_a=higher[0],
-        higher_b=higher[1],
-        p_value=p_value,
-        adjusted=p_value,
+        step,
+        certificate,
+        figure,
+        len(a),
+        first,
+        second,
+        test.difference,
+        test.interval,
+        test.higher_first,
+        test.higher_second,
+        test.p_value,
+        adjusted=test.p_value,
     )
-
-
-def _mean(values: _Values) -> float:
-    return float(sum(values) / len(values))
 
 
 def by_class(step: str, a: Measured, b: Measured) -> ByClass:

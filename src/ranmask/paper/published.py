@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
 from importlib import resources
+from types import MappingProxyType
 from typing import Any, Literal, TypeAlias, TypeVar
 
 from ranmask.errors import OptionError
@@ -24,7 +25,6 @@ from ranmask.errors import OptionError
 Metric: TypeAlias = Literal["cln", "boa", "succ", "mcb", "share"]
 
 _Value = TypeVar("_Value")
-_NOT_AVAILABLE = "N/A"
 _ROUNDING = Fraction("0.05")  # every percentage of the empirical tables has one decimal
 
 
@@ -97,51 +97,6 @@ class Claim:
 
 
 @dataclass(frozen=True)
-class Settings:
-    """How the paper's experiments were run.
-
-    ``selection_masks``: n of its PREDICT; ``masks``: n' of its CERTIFY; ``attacked_masks``: n
-    under attack.  ``average_words``: by corpus, where the paper states it.
-    """
-
-    texts: int
-    selection_masks: int
-    masks: int
-    attacked_masks: int
-    alpha: float
-    average_words: Mapping[str, int]
-    training: Mapping[str, float | int | str]
-
-
-@dataclass(frozen=True)
-class BetaFigure:
-    """The figure of Jensen-Shannon divergences: all are said to lie below ``below[corpus]``."""
-
-    draws: int
-    masks: int
-    below: Mapping[str, float]
-
-
-@dataclass(frozen=True)
-class EntropyNote:
-    """The footnote on the entropy of predictions: ``mean`` by method."""
-
-    corpus: str
-    texts: int
-    mean: Mapping[str, float]
-
-
-@dataclass(frozen=True)
-class RateFigure:
-    """The figure of accuracy under attack against masking rates; its values are not in print."""
-
-    corpus: str
-    lowest: float
-    highest: float
-    runs: int
-
-
-@dataclass(frozen=True)
 class RiskStatement:
     """What the paper says of the risk probability of an average text of a corpus."""
 
@@ -153,16 +108,19 @@ class RiskStatement:
 
 @dataclass(frozen=True)
 class Published:
-    """Everything the paper prints; tables by their label, an unknown one is an `OptionError`."""
+    """Everything the paper prints; tables by their label, an unknown one is an `OptionError`.
+
+    ``settings``, ``beta``, ``entropy`` and ``rates`` are as ``published.toml`` explains them.
+    """
 
     certified: Mapping[str, CertifiedTable]
     empirical: Mapping[str, EmpiricalTable]
     claims: Mapping[str, Claim]
-    settings: Settings
-    beta: BetaFigure
-    entropy: EntropyNote
-    rates: RateFigure
     risk: Mapping[str, RiskStatement]
+    settings: Mapping[str, Any]
+    beta: Mapping[str, Any]
+    entropy: Mapping[str, Any]
+    rates: Mapping[str, Any]
 
 
 @dataclass(frozen=True)
@@ -182,18 +140,18 @@ def published() -> Published:
     source = resources.files("ranmask.paper").joinpath("published.toml")
     document = tomllib.loads(source.read_text(encoding="utf-8"))
     claims = [Claim(**claim | {"tables": tuple(claim["tables"])}) for claim in document["claims"]]
+    # The division of two whole numbers gives the double that the decimal is written as.
+    risks = [RiskStatement(**risk | {"rate": risk["rate"] / 100}) for risk in document["risk"]]
+    certified, empirical = (
+        map(_certified, document["certified"]),
+        map(_empirical, document["empirical"]),
+    )
     return Published(
-        certified=_Named("table", {one["table"]: _certified(one) for one in document["certified"]}),
-        empirical=_Named("table", {one["table"]: _empirical(one) for one in document["empirical"]}),
-        claims=_Named("claim", {claim.name: claim for claim in claims}),
-        settings=Settings(**document["settings"]),
-        beta=BetaFigure(**document["beta"]),
-        entropy=EntropyNote(**document["entropy"]),
-        rates=RateFigure(**_with_shares(document["rates"], "lowest", "highest")),
-        risk=_Named(
-            "statement on the risk of",
-            {one["corpus"]: RiskStatement(**_with_shares(one, "rate")) for one in document["risk"]},
-        ),
+        _Named("table", {table.name: table for table in certified}),
+        _Named("table", {table.name: table for table in empirical}),
+        _Named("claim", {claim.name: claim for claim in claims}),
+        _Named("statement on the risk of", {risk.corpus: risk for risk in risks}),
+        *(MappingProxyType(document[key]) for key in ("settings", "beta", "entropy", "rates")),
     )
 
 
@@ -230,7 +188,7 @@ class _Named(dict[str, _Value]):
 
 def _certified(table: Mapping[str, Any]) -> CertifiedTable:
     rows = [
-        CertifiedRow(rate / 100, accuracy, *(None if one == _NOT_AVAILABLE else one for one in row))
+        CertifiedRow(rate / 100, accuracy, *(None if value == "N/A" else value for value in row))
         for rate, accuracy, *row in table["rows"]
     ]
     chosen = table["chosen"] / 100
@@ -248,13 +206,8 @@ def _empirical(table: Mapping[str, Any]) -> EmpiricalTable:
     return EmpiricalTable(table["table"], table["corpus"], table["base"], methods, attacks, cells)
 
 
-def _with_shares(values: Mapping[str, Any], *names: str) -> dict[str, Any]:
-    # The division of two whole numbers gives the double that the decimal is written as.
-    return {key: value / 100 if key in names else value for key, value in values.items()}
-
-
 def _consistent(cell: Cell) -> bool:
-    clean, robust, success = (Fraction(str(one)) for one in (cell.cln, cell.boa, cell.succ))
+    clean, robust, success = (Fraction(str(value)) for value in (cell.cln, cell.boa, cell.succ))
     least = 100 * (1 - (robust + _ROUNDING) / (clean - _ROUNDING))
     most = 100 * (1 - (robust - _ROUNDING) / (clean + _ROUNDING))
     return least - _ROUNDING <= success <= most + _ROUNDING

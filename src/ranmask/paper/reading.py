@@ -2,35 +2,39 @@
 
 Reads files only, never a model, and keeps no text of a dataset; only our own sentences, the
 lines of an ``examples`` step, stay as they are.  Folders of the machine that made the files are
-cut from paths, so that what `write` writes can be committed.
+cut from paths, so that the condensed file which `write` writes can be committed.  Guarantee: what
+`write` wrote `read` reads back, equal in every field.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import json
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path, PurePosixPath
 from typing import Any
 
 from ranmask.errors import DataError, folders_cut
 from ranmask.paper.result_lines import COMMANDS, condense, first_error
-from ranmask.paper.run_data import Kind, Measures, Reproduction, Step, Trained
-from ranmask.paper.run_data_file import FORMAT, from_content, read_condensed, write
+from ranmask.paper.run_data import RESULTS, Kind, Measures, Reproduction, Step, Trained
 from ranmask.paper.typed_json import (
     JsonObject,
     from_json,
     read_lines,
     read_object,
+    to_json,
     without_folders,
 )
+from ranmask.results.files import write_file
 from ranmask.runs.result_file import read_header, with_constants
-
-__all__ = ["INDEX", "INDEX_FORMAT", "INDEX_VERSION", "read", "read_several", "sources", "write"]
 
 INDEX = "reproduction.json"
 INDEX_FORMAT, INDEX_VERSION = "ranmask-reproduction", 1
+FORMAT, VERSION = "ranmask-condensed", 1
 
 _RESULTS = "results"  # the folder inside a reproduction's that has the result files
+_RECIPE = ("name", "title", "kind", "paper", "about")
+_SPREAD = 5  # levels with a line for each entry: the whole, steps, a step, its result, readings
 _TRAINING_FORMAT, _TRAINING_VERSION = "ranmask-training", 1
 _READABLE = (
     "give a folder that `ranmask reproduce` wrote, a condensed file, or the result file of one "
@@ -58,7 +62,7 @@ def read(path: Path) -> Reproduction:
     found = read_object(path)
     if found.get("format") != FORMAT:
         raise DataError(f"{path} has format {found.get('format')!r}, not {FORMAT!r}: {_READABLE}")
-    return read_condensed(path)
+    return _from_content(read_object(path, FORMAT, VERSION), _with_stored)
 
 
 def read_several(paths: Iterable[Path]) -> tuple[Reproduction, ...]:
@@ -86,6 +90,58 @@ def sources(path: Path) -> set[Path]:
     return {path.resolve()}
 
 
+def content(run: Reproduction, steps: list[dict[str, Any]]) -> dict[str, Any]:
+    """What every file says of a reproduction in the same words."""
+    return {
+        "recipe": {key: getattr(run, key) for key in _RECIPE},
+        "size": run.size,
+        "settings": run.settings,
+        "machine": run.machine,
+        "steps": steps,
+    }
+
+
+def write(run: Reproduction, path: Path) -> None:
+    """Write the condensed file of a reproduction, whole or not at all."""
+    values = content(run, [to_json(step) for step in run.steps])
+    text = _text({"format": FORMAT, "version": VERSION, **values}, _SPREAD)
+    write_file(path, text + "\n")
+
+
+def _text(value: Any, levels: int) -> str:
+    """JSON with a line for each entry of the uppermost levels, and without blanks below them."""
+    if levels and value and isinstance(value, Mapping):
+        lines = [f"{json.dumps(key)}: {_text(entry, levels - 1)}" for key, entry in value.items()]
+        return "{\n" + ",\n".join(lines) + "\n}"
+    if levels and value and isinstance(value, list) and isinstance(value[0], Mapping):
+        return "[\n" + ",\n".join(_text(entry, levels - 1) for entry in value) + "\n]"
+    return json.dumps(value, separators=(",", ":"))
+
+
+def _from_content(found: JsonObject, read_step: Callable[[Step, JsonObject], Step]) -> Reproduction:
+    """The reproduction that a file describes; ``read_step`` adds the result of a step."""
+    if not isinstance(found["steps"], list):
+        raise DataError(f"{found.where}: steps is a {type(found['steps']).__name__}, not a list")
+    steps = []
+    for number, values in enumerate(found["steps"], 1):
+        entry = JsonObject(values, f"{found.where}: step {number}")
+        without = {key: value for key, value in entry.items() if key != "result"}
+        steps.append(read_step(from_json(Step, without, entry.where), entry))
+    recipe = found.inner("recipe")
+    for key in _RECIPE:
+        recipe[key]  # says what is missing there, and not in the whole
+    values = {**{key: found[key] for key in ("size", "settings", "machine")}, **recipe}
+    return from_json(Reproduction, {**values, "steps": tuple(steps)}, f"{found.where}: recipe")
+
+
+def _with_stored(step: Step, entry: JsonObject) -> Step:
+    """The step with the result that a condensed file holds."""
+    if entry["result"] is None:
+        return step
+    where = f"{entry.where}: result of {step.name}"
+    return replace(step, result=from_json(RESULTS[step.measures], entry["result"], where))
+
+
 def _read_folder(folder: Path) -> Reproduction:
     found = read_object(folder / INDEX, INDEX_FORMAT, INDEX_VERSION)
     for key in ("settings", "machine"):
@@ -108,7 +164,7 @@ def _read_folder(folder: Path) -> Reproduction:
         add = _with_training if step.measures == "training" else _with_lines
         return add(step, path)
 
-    return from_content(found, with_result)
+    return _from_content(found, with_result)
 
 
 def _with_training(step: Step, path: Path) -> Step:
@@ -126,7 +182,8 @@ def _with_lines(step: Step, path: Path) -> Step:
             f"{path} was written by `ranmask {record['command']}`, and a step that measures "
             f"{step.measures!r} is written by `ranmask {COMMANDS[step.measures]}`"
         )
-    step = replace(step, data=without_folders(record["input"]))
+    step = replace(step, data=JsonObject(without_folders(record["input"]), f"{path}: input"))
+    step.check(str(path))
     if "finished" not in record:
         rows = max(path.read_bytes().count(b"\n") - 1, 0)
         note = f"not finished (rows so far: {rows}): the same command goes on"
@@ -168,20 +225,14 @@ def _read_file(path: Path) -> Reproduction:
         )
     measures, kind = _SINGLE[record["command"]]
     name = path.name.removesuffix(".jsonl")
+    recipe = {"name": name, "title": name, "kind": kind, "paper": "", "about": ""}
+    machine = {"ranmask": record["ranmask"]}
     # The record says what was run, but not the line that was typed.
-    step = _with_lines(Step(name, measures, "", _place(name, record), "done"), path)
-    made = Reproduction(
-        name=name,
-        title=name,
-        kind=kind,
-        paper="",
-        about="",
-        size="single run",
-        settings={},
-        machine={"ranmask": record["ranmask"]},
-        steps=(from_json(Step, vars(step), str(path)),),
-    )
-    return from_json(Reproduction, vars(made), str(path))
+    step = {"name": name, "measures": measures, "command": "", "state": "done"}
+    steps = [{**step, "place": _place(name, record)}]
+    found = {"recipe": recipe, "size": "single run", "settings": {}, "machine": machine}
+    whole = JsonObject({**found, "steps": steps}, str(path))
+    return _from_content(whole, lambda step, _: _with_lines(step, path))
 
 
 def _place(name: str, record: JsonObject) -> dict[str, Any]:

@@ -81,28 +81,26 @@ def _certified(lines: Sequence[JsonObject], errors: int) -> Result:
     for line in lines:
         if list(line.get("others") or {}) != others or line["certificate"] != first["certificate"]:
             raise DataError(f"{line.where}: other certificates than in the first line: run again")
-    beside = {name: [line.inner("others").inner(name) for line in lines] for name in others}
+    # What a certificate found on each line; the first one's is the line itself.
+    found = {first["certificate"]: lines} | {
+        name: [line.inner("others").inner(name) for line in lines] for name in others
+    }
     return Certified(
         rows=_each(lines, "row"),
         words=_each(lines, "words"),
         masks=max(line["masks"] for line in lines),
-        readings=(
-            _reading(first["certificate"], lines, lines),
-            *(_reading(name, lines, found) for name, found in beside.items()),
+        readings=tuple(
+            Reading(
+                certificate=name,
+                guarantee=all(_each(entries, "guarantee")),
+                correct=_correct(lines, entries),
+                radius=_each(entries, "radius"),
+            )
+            for name, entries in found.items()
         ),
         errors=errors,
         threat=first["threat"],
         expected=_each(lines, "expected_id"),
-    )
-
-
-def _reading(name: str, lines: Sequence[JsonObject], found: Sequence[JsonObject]) -> Reading:
-    """What the certificate found on each line, which the line itself may be."""
-    return Reading(
-        certificate=name,
-        guarantee=all(one["guarantee"] for one in found),
-        correct=_correct(lines, found),
-        radius=_each(found, "radius"),
     )
 
 
@@ -113,8 +111,8 @@ def _correct(lines: Sequence[JsonObject], found: Sequence[JsonObject]) -> tuple[
                 f"{line.where}: row {line['row']} has no true label: run again with "
                 "--label-column, or with --data"
             )
-    pairs = zip(lines, found, strict=True)
-    return tuple(bool(line["expected_id"] == one["label_id"]) for line, one in pairs)
+    pairs = zip(_each(lines, "expected_id"), _each(found, "label_id"), strict=True)
+    return tuple(bool(expected == label) for expected, label in pairs)
 
 
 def _predicted(lines: Sequence[JsonObject], errors: int) -> Result:
@@ -149,28 +147,25 @@ def _entropy(weights: Sequence[float]) -> float:
 
 def _betas(lines: Sequence[JsonObject], errors: int) -> Result:
     changed = tuple(lines[0]["changed"])
-    for line in lines:
-        lengths = {len(line["average"]), len(line["largest"])}
-        if tuple(line["changed"]) != changed or lengths != {len(changed)}:
-            raise DataError(
-                f"{line.where}: betas for other numbers of changed words than in the first line: "
-                "run again"
-            )
-    average, largest = (
-        tuple(
-            tuple(None if beta is None else round(beta, _DECIMALS) for beta in column)
-            for column in zip(*(line[key] for line in lines), strict=True)
+    columns: dict[str, tuple[Any, ...]] = {}
+    for key in ("average", "largest"):
+        for line in lines:
+            if tuple(line["changed"]) != changed or len(line[key]) != len(changed):
+                raise DataError(
+                    f"{line.where}: betas for other numbers of changed words than in the first "
+                    "line: run again"
+                )
+        columns[key] = tuple(
+            tuple(None if beta is None else round(beta, _DECIMALS) for beta in betas)
+            for betas in zip(*_each(lines, key), strict=True)
         )
-        for key in ("average", "largest")
-    )
     return Betas(
         rows=_each(lines, "row"),
         words=_each(lines, "words"),
         changed=changed,
-        share=tuple(round(line["share"], _DECIMALS) for line in lines),
-        average=average,
-        largest=largest,
+        share=tuple(round(share, _DECIMALS) for share in _each(lines, "share")),
         errors=errors,
+        **columns,
     )
 
 

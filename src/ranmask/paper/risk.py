@@ -73,10 +73,24 @@ class RiskTable:
 
 def risk_table() -> tuple[RiskTable, ...]:
     """The risk for the two corpora that the paper speaks of, at the rates that it attacks."""
-    lengths = {**_UNSTATED_WORDS, **published().settings.average_words}
-    return tuple(
-        _table(statement, lengths[statement.corpus]) for statement in published().risk.values()
-    )
+    lengths = {**_UNSTATED_WORDS, **published().settings["average_words"]}
+    tables = []
+    for statement in published().risk.values():
+        words, rate = lengths[statement.corpus], statement.rate
+        kept = kept_count(words, mask_rate=rate)
+        rows = tuple(
+            RiskRow(
+                perturbed,
+                perturbed / words,
+                float(risk_probability(words, rate, perturbed / words)),
+                unrounded_risk(words, rate, perturbed / words),
+                float(delta(words, kept, perturbed)),
+            )
+            for perturbed in range(words + 1)
+        )
+        half = _share_of_half(words, rate)
+        tables.append(RiskTable(statement.corpus, words, rate, kept, statement, half, rows))
+    return tuple(tables)
 
 
 def unrounded_risk(words: int, rate: float, share: float) -> float:
@@ -100,31 +114,6 @@ def unrounded_risk(words: int, rate: float, share: float) -> float:
         + math.lgamma(shown + 1)
         - math.lgamma(max(spare, 0.0) + 1)
         - math.lgamma(words + 1)
-    )
-
-
-def _table(statement: RiskStatement, words: int) -> RiskTable:
-    rate = statement.rate
-    kept = kept_count(words, mask_rate=rate)
-    return RiskTable(
-        statement.corpus,
-        words,
-        rate,
-        kept,
-        statement,
-        _share_of_half(words, rate),
-        tuple(_row(words, rate, kept, perturbed) for perturbed in range(words + 1)),
-    )
-
-
-def _row(words: int, rate: float, kept: int, perturbed: int) -> RiskRow:
-    share = perturbed / words
-    return RiskRow(
-        perturbed,
-        share,
-        float(risk_probability(words, rate, share)),
-        unrounded_risk(words, rate, share),
-        float(delta(words, kept, perturbed)),
     )
 
 

@@ -5,12 +5,16 @@ That is enough for every table, curve, interval and paired test, and small enoug
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Annotated, Any, Literal, TypeAlias
+from typing import Annotated, Any, Literal, TypeAlias, TypeVar
 
 from ranmask.errors import DataError
+from ranmask.metrics import CertifiedSummary
 from ranmask.paper.typed_json import Packed, check_entries
+
+_Result = TypeVar("_Result")
 
 Kind: TypeAlias = Literal["certified", "empirical", "beta", "rates", "entropy", "arithmetic"]
 Measures: TypeAlias = Literal["training", "certified", "attack", "predict", "beta", "examples"]
@@ -65,7 +69,11 @@ Rows: TypeAlias = Annotated[tuple[int, ...], Packed(_ranges, _from_ranges)]
 
 
 class _OfTexts:
-    """A result with lists that have an entry for each text."""
+    """A result with lists that have an entry for each text.
+
+    ``rows``: number of each text's row in its source.  ``words``: how many each has.  ``expected``:
+    the number of its true class.  ``errors``: rows with an error, which are left out.
+    """
 
     rows: Rows
 
@@ -105,15 +113,41 @@ class Reading:
     correct: Annotated[tuple[bool, ...], _letters(_YES_NO)]
     radius: tuple[int | None, ...]
 
+    @property
+    def counted(self) -> list[int]:
+        """The radii that count, -1 for a text that is wrong or not certified."""
+        pairs = zip(self.correct, self.radius, strict=True)
+        return [radius if correct and radius is not None else -1 for correct, radius in pairs]
+
+    def certified_at(self, changed: int) -> int:
+        """Texts that are right and certified at so many changed words."""
+        return sum(radius >= changed for radius in self.counted)
+
+    def median_interval(self) -> tuple[int | None, int | None] | None:
+        """95 % interval of the median radius, by order statistics; None with too few texts.
+
+        Half of all such texts have a radius of at most the true median, so how many of ours do is
+        binomial; that tells between which of our sorted radii it lies, whatever their distribution.
+        """
+        texts = len(self.radius)
+        # The largest rank with P(Binomial(texts, 1/2) < rank) <= 2.5 %, in whole numbers.
+        below, rank = 0, 0
+        while 40 * (below + math.comb(texts, rank)) <= 2**texts:
+            below += math.comb(texts, rank)
+            rank += 1
+        if not rank:
+            return None
+        ordered = sorted(self.counted)
+        low, high = ordered[rank - 1], ordered[texts - rank]
+        return (None if low < 0 else low, None if high < 0 else high)
+
 
 @dataclass(frozen=True)
 class Certified(_OfTexts):
     """A run of ``ranmask certify``: several certificates of the same texts, exact first.
 
-    ``words``: words of each text.  ``rows``: number of each text's row in its source.
-    ``masks``: the most copies that a text had.  ``errors``: rows with an error, which are left out.
-    ``threat``: what a radius counts, as `ranmask.results.Certificate` has it.  ``expected``: the
-    number of each text's true class, or nothing.
+    ``masks``: the most copies that a text had.  ``threat``: what a radius counts, as
+    `ranmask.results.Certificate` has it.
     """
 
     rows: Rows
@@ -130,6 +164,18 @@ class Certified(_OfTexts):
             raise DataError(f"{where}: words is 0 for a certified text")
         super().check(where)
 
+    def reading(self, certificate: str, start: int = 0) -> Reading | None:
+        """What a certificate from place ``start`` on makes of the votes; None: not asked."""
+        named = (found for found in self.readings[start:] if found.certificate == certificate)
+        return next(named, None)
+
+    def summary(self, of: Reading) -> CertifiedSummary:
+        """The paper's figures of one certificate."""
+        counted = CertifiedSummary()
+        for correct, radius, words in zip(of.correct, of.radius, self.words, strict=True):
+            counted.add(correct=correct, radius=radius, words=words)
+        return counted
+
 
 @dataclass(frozen=True)
 class Attacked(_OfTexts):
@@ -137,8 +183,7 @@ class Attacked(_OfTexts):
 
     ``attack``: the recipe's full name, which says what it did without.  ``victim``: how it was
     smoothed, or None for a plain classifier.  ``changed``: words changed, where it succeeded.
-    ``confirmed``: whether a success is still one on fresh masks; None elsewhere.  ``expected``: the
-    number of each text's true class, or nothing.
+    ``confirmed``: whether a success is still one on fresh masks; None elsewhere.
     """
 
     attack: str
@@ -158,8 +203,6 @@ class Predicted(_OfTexts):
 
     Entropies in nats, of the shares of the votes and, where the ensemble has them, of the mean
     scores (of the softmax of the mean logits).
-    ``words``: words of each text, or nothing.  ``errors``: rows with an error, which are left out.
-    ``expected``: the number of each text's true class, or nothing.
     """
 
     rows: Rows
@@ -177,8 +220,7 @@ class Betas(_OfTexts):
 
     ``share``: p_c of each text.  ``average[i]`` and ``largest[i]``: for each text, beta for
     ``changed[i]`` changed words, as the paper averages it over random positions, and for the
-    worst of the positions that were tried; None where a text has fewer words.  ``errors``: rows
-    with an error, which are left out.
+    worst of the positions that were tried; None where a text has fewer words.
     """
 
     rows: Rows
@@ -231,6 +273,15 @@ class Trained:
 
 
 Result: TypeAlias = Certified | Attacked | Predicted | Betas | Examples | Trained
+RESULTS: dict[Measures, type[Result]] = {
+    "training": Trained,
+    "certified": Certified,
+    "attack": Attacked,
+    "predict": Predicted,
+    "beta": Betas,
+    "examples": Examples,
+}
+"""What a step that measures something results in."""
 
 
 @dataclass(frozen=True)
@@ -280,3 +331,9 @@ class Reproduction:
     def missing(self) -> list[Step]:
         """Steps without a result."""
         return [step for step in self.steps if step.state != "done"]
+
+    def finished(self, sort: type[_Result]) -> Iterator[tuple[Step, _Result]]:
+        """Steps that are done and have a result of this sort."""
+        for step in self.steps:
+            if step.state == "done" and isinstance(step.result, sort):
+                yield step, step.result

@@ -50,7 +50,7 @@ class Packed:
 
 def read_object(path: Path, format: str = "", version: int = 0) -> JsonObject:
     """The JSON object that a file holds; refused where it has another format or version."""
-    found = JsonObject(_parsed(_text(path), str(path)), str(path))
+    found = _parsed(_text(path), str(path))
     if format:
         check_format(found, format, version, str(path))
     return found
@@ -60,11 +60,7 @@ def read_lines(path: Path) -> list[JsonObject]:
     """The JSON objects that a file holds, one a line."""
     # Not splitlines(): texts may hold other characters that it takes for ends of lines.
     lines = _text(path).removesuffix("\n").split("\n")
-    return [
-        JsonObject(_parsed(line, where), where)
-        for number, line in enumerate(lines if lines != [""] else [], 1)
-        for where in [f"{path}, line {number}"]
-    ]
+    return [_parsed(line, f"{path}, line {number}") for number, line in enumerate(lines, 1)]
 
 
 def from_json(kind: type[_Record], values: object, where: str, *, by_hand: bool = False) -> _Record:
@@ -113,27 +109,33 @@ def converted(value: Any, hint: Any, name: str, where: str, by_hand: bool = Fals
     if NoneType in inner:
         if value is None:
             return None
-        [hint] = [one for one in inner if one is not NoneType]
+        [hint] = [kind for kind in inner if kind is not NoneType]
         return converted(value, hint, name, where, by_hand)
     if origin is Annotated:
-        return converted(_unpacked(value, inner[1], name, where), inner[0], name, where)
+        if isinstance(value, str):
+            try:
+                value = inner[1].unpack(value)
+            except (ValueError, KeyError) as error:
+                raise DataError(f"{where}: {name} cannot be read: {error}") from error
+        return converted(value, inner[0], name, where)
     if origin is tuple and isinstance(value, list | tuple):
-        if is_dataclass(inner[0]):
-            return tuple(
-                converted(entry, inner[0], f"{name} {number}", where, by_hand)
-                for number, entry in enumerate(value, 1)
-            )
-        return tuple(converted(entry, inner[0], name, where, by_hand) for entry in value)
+        numbered = is_dataclass(inner[0])
+        return tuple(
+            converted(entry, inner[0], f"{name} {number}" if numbered else name, where, by_hand)
+            for number, entry in enumerate(value, 1)
+        )
     if is_dataclass(hint) and isinstance(hint, type):
         if isinstance(value, hint):
             return value
         return from_json(hint, value, f"{where}: {name}", by_hand=by_hand)
     if not _fits(value, hint, origin):
+        shown = ascii(value)  # the entry that is wrong may stand in a long list: cut it
+        shown = shown if len(shown) <= _LONGEST else shown[: _LONGEST - 3] + "..."
         if origin is Literal:
-            raise DataError(f"{where}: {name} {_shown(value)} is none of {', '.join(inner)}")
+            raise DataError(f"{where}: {name} {shown} is none of {', '.join(inner)}")
         spelt = hint.__name__ if isinstance(hint, type) and not inner else _SPELT.get(origin, hint)
         touched = "" if by_hand else ": the file was changed after it was written"
-        raise DataError(f"{where}: {name} is {_shown(value)}, not {spelt}{touched}")
+        raise DataError(f"{where}: {name} is {shown}, not {spelt}{touched}")
     return value
 
 
@@ -165,15 +167,6 @@ def _fits(value: Any, hint: Any, origin: Any) -> bool:
     return origin is None and isinstance(value, hint)
 
 
-def _unpacked(value: Any, packed: Packed, name: str, where: str) -> Any:
-    if not isinstance(value, str):
-        return value
-    try:
-        return packed.unpack(value)
-    except (ValueError, KeyError) as error:
-        raise DataError(f"{where}: {name} cannot be read: {error}") from error
-
-
 def _plain(value: Any, hint: Any) -> Any:
     if get_origin(hint) is Annotated:
         return get_args(hint)[1].pack(value)
@@ -182,12 +175,6 @@ def _plain(value: Any, hint: Any) -> Any:
     if isinstance(value, tuple):
         return [_plain(entry, None) for entry in value]
     return value
-
-
-def _shown(value: object) -> str:
-    """The first entry that is likely to be wrong is often in a long list: cut it."""
-    shown = ascii(value)
-    return shown if len(shown) <= _LONGEST else shown[: _LONGEST - 3] + "..."
 
 
 def _text(path: Path) -> str:
@@ -199,9 +186,9 @@ def _text(path: Path) -> str:
         raise DataError(f"cannot read {path}: it is not UTF-8 ({error.reason})") from error
 
 
-def _parsed(text: str, where: str) -> object:
+def _parsed(text: str, where: str) -> JsonObject:
     try:
-        return json.loads(text)
+        return JsonObject(json.loads(text), where)
     except json.JSONDecodeError as error:
         place = f"{where}, line {error.lineno}" if error.lineno > 1 else where
         raise DataError(f"{place}: not valid JSON: {error.msg}") from error

@@ -1,5 +1,5 @@
 """Resumable work over many rows.
 
-`api` is what a user calls, `task` what is done with a row, `run` the loop, `result_file` the file
-that it writes, `shards` a folder instead; `stored` reads both, `summary` says what they are worth.
+`api` is what a user calls, `task` what is done with a row, `result_file` the file of a run,
+`shards` a folder instead; `stored` reads both, `summary` says what they are worth.
 """

@@ -1,4 +1,9 @@
-"""`certify_file` and `predict_file`: every row of a file, in one resumable call."""
+"""Every row of a file in one resumable call, into one file or a folder of shards.
+
+Results are written as they come.  The same call again goes on after the last row that is complete;
+other options, another model or another input are refused.  A killed run loses at most the rows
+that were being worked on.
+"""
 
 from __future__ import annotations
 
@@ -7,14 +12,14 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, Protocol, TypeAlias
 
-from ranmask.data.rows import Columns
-from ranmask.data.sources import RowSource, file_rows
+from ranmask.data.rows import Columns, RowSource, file_rows
 from ranmask.results import Certificate, Prediction
-from ranmask.runs.run import run
+from ranmask.runs.result_file import ResultFile, check_result_file
+from ranmask.runs.shards.folder import check_folder
 from ranmask.runs.shards.reading import summarise_folder
-from ranmask.runs.shards.run import Sharding
+from ranmask.runs.shards.run import Sharding, run_shards
 from ranmask.runs.summary import RunSummary
-from ranmask.runs.task import ClassifyTask, RunEvents
+from ranmask.runs.task import ClassifyTask, RunEvents, Summary, Task, class_ids
 from ranmask.words import Text
 
 
@@ -38,8 +43,10 @@ class Classifier(Protocol):
         """What determines the results, as plain JSON values."""
 
 
+MakeTask: TypeAlias = Callable[[], Task]
+"""Loads the model.  For shards it is called in each worker, and must be picklable."""
+
 AnyClassifier: TypeAlias = Classifier | Callable[[], Classifier]
-MakeClassifyTask: TypeAlias = Callable[[], ClassifyTask]
 
 
 def certify_file(
@@ -63,9 +70,8 @@ def certify_file(
         sharding: Cut the input into shards for worker processes; docs/scale.md.
         events: Who is told of the cost, of progress and of rows that failed.
     """
-    return classify_file(
-        functools.partial(_certify, classifier), input, output, columns, sharding, events
-    )
+    make = functools.partial(classify_task, "certify", classifier)
+    return classify_file(make, input, output, columns, sharding, events)
 
 
 def predict_file(
@@ -78,13 +84,12 @@ def predict_file(
     events: RunEvents | None = None,
 ) -> RunSummary:
     """Label every row of a file, without certificates; arguments are those of `certify_file`."""
-    return classify_file(
-        functools.partial(_predict, classifier), input, output, columns, sharding, events
-    )
+    make = functools.partial(classify_task, "predict", classifier)
+    return classify_file(make, input, output, columns, sharding, events)
 
 
 def classify_file(
-    make: MakeClassifyTask,
+    make: Callable[[], ClassifyTask],
     input: str | Path | RowSource,
     output: str | Path,
     columns: Columns | None = None,
@@ -97,16 +102,54 @@ def classify_file(
     return summary if isinstance(summary, RunSummary) else summarise_folder(Path(output))
 
 
-def _certify(classifier: AnyClassifier) -> ClassifyTask:
-    loaded = _loaded(classifier)
-    loaded.check_certifiable()  # told once, not for every row
-    return ClassifyTask("certify", loaded.labels, loaded.certify, loaded.description())
+def run(
+    make: MakeTask,
+    source: RowSource,
+    output: Path,
+    *,
+    sharding: Sharding | None = None,
+    events: RunEvents | None = None,
+) -> Summary | None:
+    """Work on every row and write the results to ``output``.
+
+    Returns their summary; None for shards, whose folder is summarised by whoever knows its results.
+    The place of the output is checked before the model is loaded.
+    """
+    told = events or RunEvents()
+    checked = functools.partial(_checked, make, source.label_names)
+    if sharding is not None:
+        check_folder(output)
+        run_shards(checked, source, output, sharding, told)
+        return None
+    check_result_file(output)
+    task = checked()
+    summary = task.summary()
+    description = {**task.description(), "input": source.description}
+    with ResultFile(output, description) as results:
+        summary.add(results.lines())
+        told.started(source.total, results.rows)
+        todo = (row for row in source.rows if row.number > results.done)
+        new = False
+        for lines in task.groups(todo, results, told):
+            results.write(lines)
+            summary.add(lines)
+            new = True
+        if new or not results.finished:
+            results.finish({**summary.values(), **task.effort()})
+    return summary
 
 
-def _predict(classifier: AnyClassifier) -> ClassifyTask:
-    loaded = _loaded(classifier)
-    return ClassifyTask("predict", loaded.labels, loaded.predict, loaded.description())
+def _checked(make: MakeTask, label_names: Sequence[str] | None) -> Task:
+    """The task; classes of the data that the model does not know are told before the first row."""
+    task = make()
+    if label_names:
+        class_ids(label_names, task.labels)
+    return task
 
 
-def _loaded(classifier: AnyClassifier) -> Classifier:
-    return classifier if hasattr(classifier, "certify") else classifier()  # type: ignore[return-value]
+def classify_task(command: str, classifier: AnyClassifier) -> ClassifyTask:
+    """What `certify_file` (or ``predict``) does with rows."""
+    loaded: Any = classifier if hasattr(classifier, "certify") else classifier()
+    if command == "certify":
+        loaded.check_certifiable()  # told once, not for every row
+    return ClassifyTask(command, loaded.labels, getattr(loaded, command), loaded.description())

@@ -19,7 +19,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import IO, Any
 
-from ranmask.errors import ClassifierError, DataError, OutputError, RanmaskError
+from ranmask.errors import DataError, OutputError, RanmaskError
 from ranmask.results import CONSTANTS
 from ranmask.results.files import (
     check_file,
@@ -64,14 +64,27 @@ def with_constants(row: Mapping[str, Any], constants: Mapping[str, Any]) -> dict
     return {**constants, **row} if has_result else dict(row)
 
 
-def rows_of(lines: Iterable[Mapping[str, Any]]) -> Iterator[dict[str, Any]]:
-    """The rows among the lines of a file, whole."""
+def result_rows(path: Path) -> Iterator[dict[str, Any]]:
+    """The rows of a file of results, whole; a line that was cut off ends them."""
     constants: Mapping[str, Any] = {}
-    for line in lines:
-        if "row" in line:
-            yield with_constants(line, constants)
-        else:
-            constants = line.get("constants", constants)
+    try:
+        with path.open("rb") as file:
+            for number, line in enumerate(file, 1):
+                if not line.endswith(b"\n"):
+                    return
+                try:
+                    found = json.loads(line)
+                except ValueError as error:
+                    why = f"not valid JSON: {error}"
+                    raise DataError(f"{path}, line {number}: {why}") from error
+                if not isinstance(found, dict):
+                    raise DataError(f"{path}, line {number}: it holds {found!r:.60}, not an object")
+                if "row" in found:
+                    yield with_constants(found, constants)
+                else:
+                    constants = found.get("constants", constants)
+    except OSError as error:
+        raise DataError(f"cannot read {path}: {error.strerror}") from error
 
 
 class ResultFile:
@@ -87,8 +100,7 @@ class ResultFile:
         self.done = self.rows = 0
         self.finished = False
         self.description = json.loads(json.dumps(description))
-        self._constants: dict[str, Any] | None = None
-        self._waiting: list[Mapping[str, Any]] = []
+        self._constants: dict[str, Any] | None = None  # None: there is no first line
         self._rows_end = 0
         self._file: IO[bytes] | None = None
 
@@ -103,49 +115,38 @@ class ResultFile:
             raise
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, value: BaseException | None, trace: object
-    ) -> None:
+    def __exit__(self, *exception: object) -> None:
         if self._file is not None:
             with contextlib.suppress(OSError):  # reported when it was written
-                if isinstance(value, ClassifierError):
-                    self._write_waiting({})
                 self._file.close()
 
     def write(self, lines: Sequence[Mapping[str, Any]]) -> None:
         """Append rows and hand them to the operating system at once.
 
-        Rows with errors wait for the first result, which says what is constant.
+        The first result says what is constant: the first line is then written again, and with it
+        the rows before, which have errors.
         """
-        if self.finished and self._file is not None:  # rows were taken out of a finished file
+        if self._file is not None and self.finished:  # rows were taken out of a finished file
             self._file.truncate(self._rows_end)
             self.finished = False
-        self._waiting += lines
-        constants = self._constants
-        if constants is None:
-            constants = constants_of(lines)
-        if constants is not None:
-            self._write_waiting(constants)
+        constants = self._constants or constants_of(lines) or {}
+        first: list[Mapping[str, Any]] = []
+        if self._file is not None and constants != self._constants:
+            first = [{**self.description, "constants": constants}, *self.lines()]
+            self._file.truncate(0)
+            self._constants = constants
+        self._append([*first, *(without(line, constants) for line in lines)])
 
     def finish(self, summary: Mapping[str, Any]) -> None:
         """Record that every input row is in the file."""
-        self._write_waiting(self._constants or {})
+        if self._constants is None:
+            self.write([])
         self._append([{"finished": dict(summary)}])
         self.finished = True
 
     def lines(self) -> Iterator[dict[str, Any]]:
         """All rows in the file, in their order."""
-        with writing(self.path), self.path.open("rb") as file:
-            yield from rows_of(map(json.loads, file))
-
-    def _write_waiting(self, constants: dict[str, Any]) -> None:
-        rows = [without(line, constants) for line in self._waiting]
-        if self._constants is None:
-            self._constants = constants
-            self._append([{**self.description, "constants": constants}, *rows])
-        else:
-            self._append(rows)
-        self._waiting = []
+        return result_rows(self.path)
 
     def _append(self, lines: Sequence[Mapping[str, Any]]) -> None:
         if self._file is None:
@@ -160,8 +161,9 @@ class ResultFile:
         """Check that the file is this run's, cut off what is not whole, and find its last row."""
         file.seek(0)
         first = file.readline()
-        if not first.endswith(b"\n") and self._half_written(first):
-            first = b""
+        start = line_bytes({"format": RESULTS_FORMAT})[:-2]
+        if not first.endswith(b"\n") and start.startswith(first[: len(start)]):
+            first = b""  # the first line of a run, which was cut off with it
         end = self._rows_end = len(first)
         if first:
             header = _header(first, self.path, OutputError)
@@ -170,26 +172,17 @@ class ResultFile:
                     f"{self.path} exists and was not written by ranmask: choose another output, "
                     "or delete it"
                 )
-            check_same_run(
-                {key: value for key, value in header.items() if key != "constants"},
-                self.description,
-                self.path,
-            )
-            self._constants = header["constants"]
+            self._constants = header.pop("constants")
+            check_same_run(header, self.description, self.path)
             for line in file:
                 if not line.endswith(b"\n"):
                     break
+                end += len(line)
                 self._note(line)
                 if not self.finished:
-                    self._rows_end = end + len(line)
-                end += len(line)
+                    self._rows_end = end
         with writing(self.path):
             file.truncate(end)
-
-    def _half_written(self, first: bytes) -> bool:
-        """Whether the first line of a run was cut off with it."""
-        start = line_bytes({"format": RESULTS_FORMAT})[:-2]
-        return start.startswith(first[: len(start)])
 
     def _note(self, line: bytes) -> None:
         """Take down a line that is in the file."""

@@ -2,31 +2,27 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 from ranmask.data.rows import Row
 from ranmask.errors import DataError
 from ranmask.results import records
-from ranmask.runs.result_file import read_header, rows_of
+from ranmask.runs.result_file import read_header, result_rows
 from ranmask.runs.shards.reading import folder_lines
 from ranmask.runs.task import Outcome, Result
 
-_BY_KEY: dict[str, dict[str, type[Result]]] = {
-    "certify": {
-        "others": records.Comparison,
-        "copies": records.ShownCertificate,
-        "shown_label": records.CascadeCertificate,
-        "radius": records.Certificate,
-    },
-    "predict": {
-        "changed": records.BetaEstimate,
-        "suspicion": records.CascadePrediction,
-        "label": records.Prediction,
-    },
+_BY_KEY: dict[str, type[Result]] = {
+    "others": records.Comparison,
+    "copies": records.ShownCertificate,
+    "shown_label": records.CascadeCertificate,
+    "radius": records.Certificate,
+    "changed": records.BetaEstimate,
+    "suspicion": records.CascadePrediction,
+    "label": records.Prediction,
 }
+"""The first key that a line has says what its result is."""
 
 
 def read_results(path: str | Path) -> Iterator[Outcome]:
@@ -41,39 +37,17 @@ def read_results(path: str | Path) -> Iterator[Outcome]:
         if "hypothesis" in line:
             text = (line["premise"], line["hypothesis"])
         row = Row(line["row"], text, line.get("expected_id"))
-        yield Outcome(row, _result(line), line.get("error"))
+        result = None
+        if "label_id" in line:
+            result = next(_BY_KEY[key] for key in _BY_KEY if key in line).from_dict(line)
+        yield Outcome(row, result, line.get("error"))
 
 
 def first_result(path: Path) -> Result | None:
     """The first result of a run: all of them are of one kind."""
-    return next((one.result for one in read_results(path) if one.result is not None), None)
+    return next((row.result for row in read_results(path) if row.result is not None), None)
 
 
 def stored_lines(path: Path) -> Iterator[dict[str, Any]]:
     """The rows of a run, from its file or its folder."""
-    return folder_lines(path) if path.is_dir() else rows_of(_lines(path))
-
-
-def _lines(path: Path) -> Iterator[dict[str, Any]]:
-    try:
-        with path.open("rb") as file:
-            for number, line in enumerate(file, 1):
-                if not line.endswith(b"\n"):
-                    return  # cut off with the run that wrote it
-                try:
-                    found = json.loads(line)
-                except ValueError as error:
-                    why = f"not valid JSON: {error}"
-                    raise DataError(f"{path}, line {number}: {why}") from error
-                if not isinstance(found, dict):
-                    raise DataError(f"{path}, line {number}: it holds {found!r:.60}, not an object")
-                yield found
-    except OSError as error:
-        raise DataError(f"cannot read {path}: {error.strerror}") from error
-
-
-def _result(line: Mapping[str, Any]) -> Result | None:
-    if "label_id" not in line:
-        return None
-    kinds = _BY_KEY["certify" if "radius" in line else "predict"]
-    return next(kind for key, kind in kinds.items() if key in line).from_dict(line)
+    return folder_lines(path) if path.is_dir() else result_rows(path)

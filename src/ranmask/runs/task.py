@@ -168,9 +168,8 @@ class Outcome:
 
     def to_dict(self, labels: tuple[str, ...] | None) -> dict[str, Any]:
         """The JSON line of this row."""
-        kept = self.row.kept_values()
-        others = {"columns": kept.pop("columns")} if "columns" in kept else {}
-        line: dict[str, Any] = {"row": self.row.number, **kept}
+        line: dict[str, Any] = {"row": self.row.number, **self.row.kept_values()}
+        others = {"columns": line.pop("columns")} if "columns" in line else {}
         if isinstance(self.row.text, tuple):
             line["premise"], line["hypothesis"] = self.row.text
         elif self.row.text is not None:
@@ -179,7 +178,13 @@ class Outcome:
             line |= self.result.to_dict()
         line |= others
         if self.result is not None and self.row.label is not None:
-            line |= _judged(self.row.label, self.result, labels)
+            classes = len(self.result.votes)
+            line["expected_id"] = expected = label_id(self.row.label, labels, classes)
+            if expected is not None:
+                line["correct"] = expected == self.result.label_id
+            else:
+                names = ", ".join(labels) if labels else f"0 to {classes - 1}"
+                line["error"] = f"unknown label {self.row.label!r}: the classes are {names}"
         if self.error is not None:
             line["error"] = self.error
         return line
@@ -187,14 +192,6 @@ class Outcome:
 
 _Answered: TypeAlias = tuple[Outcome, ClassifierError | None]
 """An outcome, and why the classifier failed on its row, where it did."""
-
-
-def _judged(label: object, result: Result, labels: tuple[str, ...] | None) -> dict[str, Any]:
-    expected = label_id(label, labels, len(result.votes))
-    if expected is None:
-        names = ", ".join(labels) if labels else f"0 to {len(result.votes) - 1}"
-        return {"expected_id": None, "error": f"unknown label {label!r}: the classes are {names}"}
-    return {"expected_id": expected, "correct": expected == result.label_id}
 
 
 def label_id(label: object, labels: tuple[str, ...] | None, classes: int) -> int | None:
@@ -237,16 +234,9 @@ def class_ids(names: Sequence[str], labels: tuple[str, ...] | None) -> list[int]
     return found
 
 
-def classify_rows(
-    rows: Iterable[Row],
-    classify: Classify,
-    *,
-    at_once: int | None = None,
-    trouble: Tell = _log.warning,
-) -> Iterator[Outcome]:
+def classify_rows(rows: Iterable[Row], classify: Classify, **how: Any) -> Iterator[Outcome]:
     """Classify rows in their order; those of `classify_groups`, one by one."""
-    for group in classify_groups(rows, classify, at_once=at_once, trouble=trouble):
-        yield from group
+    return itertools.chain.from_iterable(classify_groups(rows, classify, **how))
 
 
 def classify_groups(
@@ -290,16 +280,14 @@ def _classify_group(rows: list[Row], classify: Classify, trouble: Tell) -> list[
     answers: dict[int, _Answered] = {}
     usable: list[tuple[Row, Text]] = []
     for row in rows:
-        problem = row.error
-        if problem is None:
-            try:
-                document(row.text)
-            except TextError as error:
-                problem = error.reason
-        if problem is None and row.text is not None:
+        try:
+            if row.error is not None:
+                raise TextError(row.error)
+            document(row.text)
+            assert row.text is not None
             usable.append((row, row.text))
-        else:
-            answers[row.number] = Outcome(row, error=problem), None
+        except TextError as error:
+            answers[row.number] = Outcome(row, error=error.reason), None
     try:
         results = classify([text for _, text in usable]) if usable else []
         for (row, _), result in zip(usable, results, strict=True):

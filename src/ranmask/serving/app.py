@@ -6,11 +6,11 @@ routes -> RequestBatcher (short requests, together) or Workers (long ones, each 
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Protocol
+from typing import Any, TypeAlias
 
 from fastapi import FastAPI, Request, Response
 from fastapi.exceptions import RequestValidationError
@@ -19,49 +19,29 @@ from starlette.exceptions import HTTPException
 from starlette.middleware.cors import CORSMiddleware
 
 from ranmask import __version__
-from ranmask.errors import TextError
+from ranmask.errors import RanmaskError, TextError
 from ranmask.options import CertificateKind, for_certificate
+from ranmask.results import Certificate, Prediction
 from ranmask.serving import schemas
 from ranmask.serving.auth import AuthMiddleware
-from ranmask.serving.batching import SHORT_COPIES, RequestBatcher
 from ranmask.serving.context import RequestContext
-from ranmask.serving.handlers import attacked, certified, predicted
 from ranmask.serving.limits import BodyLimitsMiddleware
-from ranmask.serving.openapi import describe, documented
-from ranmask.serving.pages import StaticFile, documentation, page_files
-from ranmask.serving.problems import Problem, invalid
+from ranmask.serving.pages import describe, documentation, documented, page_files
+from ranmask.serving.problems import Problem, invalid, is_callers, shown
+from ranmask.serving.registry import ModelRegistry
 from ranmask.serving.request_log import FACTS, RequestLogMiddleware
-from ranmask.serving.scorer import PoolFigures
 from ranmask.serving.settings import ServiceSettings
 from ranmask.serving.sizing import ReadText, read_texts
 from ranmask.serving.telemetry import CONTENT_TYPE, Telemetry
-from ranmask.serving.workers import Workers
+from ranmask.serving.workers import SHORT_COPIES, RequestBatcher, Workers
 from ranmask.smoothing.interface import CertifiedClassifier
 from ranmask.words import Document
 
+_TEXTS_AT_ONCE = 64  # between two looks at whether anybody still waits
 _MOST_OF_TIME = 0.8  # of the deadline: attacks end by then, with what they found
 _POSTED = (400, 401, 404, 408, 413, 415, 422, 429, 503, 504)
 
 _TEXT = {"type": "string"}
-
-
-class Models(Protocol):
-    """What the application needs of a host of models."""
-
-    def names(self) -> Sequence[str]:
-        """The models that are served; the first is the default."""
-
-    def about(self, name: str) -> Mapping[str, Any]:
-        """What a caller may know about a model."""
-
-    def copies(self, name: str, texts: Sequence[ReadText], **options: Any) -> int:
-        """How many copies a request asks for; raises where it asks for too much, or wrongly."""
-
-    def smoothed(self, name: str, context: RequestContext, **options: Any) -> CertifiedClassifier:
-        """The model as one request asks for it."""
-
-    def figures(self, name: str) -> PoolFigures:
-        """What the pool of a model counted."""
 
 
 @dataclass(frozen=True)
@@ -71,7 +51,6 @@ class _Asked:
     model: str
     options: Mapping[str, Any]
     texts: Sequence[ReadText]
-    smoothed: Callable[[RequestContext], CertifiedClassifier]
     copies: int
 
     def only_text(self) -> Document:
@@ -89,12 +68,13 @@ class Service:
     connection.
     """
 
-    def __init__(self, host: Models, settings: ServiceSettings) -> None:
+    def __init__(self, host: ModelRegistry, settings: ServiceSettings) -> None:
         self.draining = False
         self.closing = False
         self.telemetry = Telemetry(lambda: {name: host.figures(name) for name in host.names()})
         self._host = host
         self._settings = settings
+        self._seconds = _MOST_OF_TIME * settings.deadline_seconds
         self._open()
 
     def _open(self) -> None:
@@ -112,45 +92,49 @@ class Service:
 
     async def predict(self, request: Request, body: schemas.Texts) -> Response:
         """The label of each text, without a certificate."""
-        return await self._classified(request, body, predicted)
+        return await self._classified(request, body, "predict")
 
     async def certify(self, request: Request, body: schemas.Texts) -> Response:
         """The label of each text, and how many of its words can be changed without effect."""
-        return await self._classified(request, body, certified)
+        return await self._classified(request, body, "certify")
 
     async def explain(self, request: Request, body: schemas.ExplainQuestion) -> Response:
         """The certificate of one text, copies that vote, and the margin that changes leave."""
         from ranmask.serving.explaining import explain
 
-        seconds = _MOST_OF_TIME * self._settings.deadline_seconds
         asked = self._asked(request, body)
         text = asked.only_text()
 
-        def choose(context: RequestContext, kind: CertificateKind) -> CertifiedClassifier:
-            options = for_certificate(kind, asked.options)
-            self._host.copies(asked.model, [text], **options)  # refuses too many
-            return self._host.smoothed(asked.model, context, **options)
+        def explained(context: RequestContext) -> dict[str, Any]:
+            def choose(kind: CertificateKind) -> CertifiedClassifier:
+                options = for_certificate(kind, asked.options)
+                self._host.copies(asked.model, [text], **options)  # refuses too many
+                return self._host.smoothed(asked.model, context, **options)
 
-        answer = await self.workers.run(
-            request.receive,
-            lambda context: explain(
-                asked.smoothed(context), text, body.copies, partial(choose, context), seconds
-            ),
-        )
+            smoothed = self._host.smoothed(asked.model, context, **asked.options)
+            return explain(smoothed, text, body.copies, choose, self._seconds)
+
+        answer = await self.workers.run(request.receive, explained)
         return JSONResponse({"model": asked.model, **answer})
 
     async def attack(self, request: Request, body: schemas.AttackQuestion) -> Response:
         """Try to change the label of one text by changing its words."""
+        from ranmask.serving.explaining import attack_once
+
         [text] = body.all_texts()
-        seconds = _MOST_OF_TIME * self._settings.deadline_seconds
         asked = self._asked(request, body)
         asked.only_text()
-        answer = await self.workers.run(
-            request.receive,
-            lambda context: attacked(
-                asked.smoothed(context), text, body.budget, body.label_id, seconds
-            ),
-        )
+
+        def attacked(context: RequestContext) -> dict[str, Any]:
+            smoothed = self._host.smoothed(asked.model, context, **asked.options)
+            label = body.label_id
+            if label is None:
+                label = smoothed.predict([text])[0].label_id
+            outcome = attack_once(smoothed, text, label, body.budget, self._seconds)
+            labels = None if smoothed.labels is None else list(smoothed.labels)
+            return {**outcome.to_dict(), "labels": labels}
+
+        answer = await self.workers.run(request.receive, attacked)
         return JSONResponse({"model": asked.model, **answer})
 
     async def models(self) -> Response:
@@ -176,21 +160,20 @@ class Service:
     # -- what questions share ------------------------------------------------------------------
 
     async def _classified(
-        self,
-        request: Request,
-        body: schemas.OneText | schemas.ManyTexts,
-        classify: Callable[
-            [CertifiedClassifier, Sequence[ReadText], RequestContext], list[dict[str, Any]]
-        ],
+        self, request: Request, body: schemas.OneText | schemas.ManyTexts, command: str
     ) -> Response:
         asked = self._asked(request, body)
-        smoothed = asked.smoothed  # alone: others who ask the same must not keep these texts alive
+        # Not `asked`: others who ask the same must not keep these texts alive.
+        model, options = asked.model, asked.options
 
         def answer(texts: Sequence[ReadText], context: RequestContext) -> list[dict[str, Any]]:
-            return classify(smoothed(context), texts, context)
+            smoothed = self._host.smoothed(model, context, **options)
+            if command == "certify":
+                smoothed.check_certifiable()
+            return classified(getattr(smoothed, command), texts, context)
 
         if asked.copies <= SHORT_COPIES:
-            question = (classify, asked.model, frozenset(asked.options.items()))
+            question = (command, model, frozenset(options.items()))
             results = await self.gathering.run(
                 request.receive, question, answer, asked.texts, asked.copies
             )
@@ -198,11 +181,11 @@ class Service:
             results = await self.workers.run(
                 request.receive, lambda context: answer(asked.texts, context)
             )
-        failed = sum("error" in one for one in results)
-        self.telemetry.classified(asked.model, len(results) - failed, failed)
+        failed = sum("error" in result for result in results)
+        self.telemetry.classified(model, len(results) - failed, failed)
         if failed == len(results):
             raise Problem(422, "unusable_text", f"no text can be used: {results[0]['error']}")
-        return JSONResponse({"model": asked.model, "results": results})
+        return JSONResponse({"model": model, "results": results})
 
     def _asked(self, request: Request, body: schemas.OneText | schemas.ManyTexts) -> _Asked:
         """What a request asks for, within all limits."""
@@ -214,12 +197,41 @@ class Service:
             facts.update(model=model, texts=len(texts))
         if self._settings.log_texts:
             facts["sent"] = sent
-        copies = self._host.copies(model, texts, **options)
-        smoothed = partial(self._host.smoothed, model, **options)
-        return _Asked(model, options, texts, smoothed, copies)
+        return _Asked(model, options, texts, self._host.copies(model, texts, **options))
 
 
-def create_app(host: Models, settings: ServiceSettings) -> FastAPI:
+Classify: TypeAlias = Callable[[Sequence[Document]], Sequence[Prediction | Certificate]]
+
+
+def classified(
+    classify: Classify, texts: Sequence[ReadText], context: RequestContext
+) -> list[dict[str, Any]]:
+    """A result for each text as a dictionary, or ``{"error": ...}`` where it cannot be used."""
+    answers: list[dict[str, Any]] = []
+    for start in range(0, len(texts), _TEXTS_AT_ONCE):
+        context.check()
+        group = texts[start : start + _TEXTS_AT_ONCE]
+        results = iter(_each(classify, [text for text in group if isinstance(text, Document)]))
+        answers += [
+            next(results) if isinstance(text, Document) else {"error": shown(text.reason)}
+            for text in group
+        ]
+    return answers
+
+
+def _each(classify: Classify, texts: Sequence[Document]) -> list[dict[str, Any]]:
+    """All at once; where that fails, one by one, so that one text does not spoil the others."""
+    try:
+        return [result.to_dict() for result in classify(texts)] if texts else []
+    except RanmaskError as error:
+        if len(texts) > 1:
+            return [answer for text in texts for answer in _each(classify, [text])]
+        if not is_callers(error):
+            raise
+        return [{"error": shown(str(error).removeprefix("text 0: "))}]
+
+
+def create_app(host: ModelRegistry, settings: ServiceSettings) -> FastAPI:
     """The application over models that are loaded; ``app.state.service`` is its `Service`."""
     service = Service(host, settings)
 
@@ -241,8 +253,14 @@ def create_app(host: Models, settings: ServiceSettings) -> FastAPI:
     app.state.service = service
     _add_routes(app, service)
     description = describe(app, key=settings.api_key is not None)
-    app.openapi = lambda: description  # type: ignore[method-assign]
-    _add_pages(app, description)
+    pages = {
+        **page_files(),
+        "/docs": documentation(description),
+        "/openapi.json": (bytes(JSONResponse(description).body), "application/json"),
+    }
+    for path, (content, kind) in pages.items():
+        page = partial(_page, content, kind)
+        app.add_api_route(path, page, include_in_schema=False, response_model=None)
     routes = frozenset(getattr(route, "path", "") for route in app.routes)
     # The last one added is the outermost.
     app.add_middleware(BodyLimitsMiddleware, settings=settings)
@@ -284,42 +302,19 @@ def _add_routes(app: FastAPI, service: Service) -> None:
     )
 
 
-def _add_pages(app: FastAPI, description: Mapping[str, Any]) -> None:
-    files = {**page_files(), "/docs": documentation(description)}
-    for path, file in files.items():
-        app.add_api_route(path, _serving(file), include_in_schema=False)
-    app.add_api_route("/openapi.json", _described(description), include_in_schema=False)
+async def _page(content: bytes, kind: str) -> Response:
+    return Response(content, media_type=kind)
 
 
-def _serving(file: StaticFile) -> Callable[[], Awaitable[Response]]:
-    async def serve() -> Response:
-        return Response(file.content, media_type=file.kind)
-
-    return serve
-
-
-def _described(description: Mapping[str, Any]) -> Callable[[], Awaitable[Response]]:
-    async def serve() -> Response:
-        return JSONResponse(description)
-
-    return serve
-
-
-async def _invalid(request: Request, error: Exception) -> Response:
+async def _invalid(_: Request, error: Exception) -> Response:
     assert isinstance(error, RequestValidationError)
-    return _answered(request, invalid(list(error.errors())))
+    raise invalid(list(error.errors()))
 
 
-async def _http_error(request: Request, error: Exception) -> Response:
+async def _http_error(_: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
     code, message = {
         404: ("no_such_route", "there is nothing here: /docs lists what there is"),
         405: ("wrong_method", "this method is not answered here: /docs says which is"),
     }.get(error.status_code, ("invalid_json", "the body is not valid JSON"))
-    return _answered(request, Problem(error.status_code, code, message, error.headers))
-
-
-def _answered(request: Request, problem: Problem) -> Response:
-    facts = request.scope[FACTS]
-    facts["code"] = problem.code
-    return problem.response(facts["request_id"])
+    raise Problem(error.status_code, code, message, error.headers)

@@ -68,7 +68,8 @@ class AuthMiddleware:
             )
 
     def _check_name(self, headers: Headers) -> None:
-        name = _without_port(headers.get("host", "")).lower()
+        host = headers.get("host", "").lower()
+        name = host[1:].partition("]")[0] if host.startswith("[") else host.partition(":")[0]
         if not is_loopback(name) and name not in self._names:
             raise Problem(
                 421,
@@ -88,9 +89,3 @@ def needs_key(path: str) -> bool:
 
 def _digest(key: str) -> bytes:
     return hashlib.sha256(key.encode("utf-8", "surrogatepass")).digest()
-
-
-def _without_port(host: str) -> str:
-    if host.startswith("["):
-        return host[1:].partition("]")[0]
-    return host.partition(":")[0]

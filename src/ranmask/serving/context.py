@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import math
 import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
 from ranmask.errors import interruptible
-from ranmask.serving.faults import Cancelled, DeadlinePassed
+from ranmask.serving.problems import Cancelled, DeadlinePassed
 
 _TURN_SECONDS = 0.05  # then others who wait for a turn have theirs
 
@@ -47,46 +48,46 @@ class FairSemaphore:
 class RequestContext:
     """One request, as the pools of copies know it.  Threads may share it, but for `at_work`.
 
-    Args:
-        deadline: When its time is over, on the clock of `time.monotonic`; None for never.
+    ``deadline``: when its time is over, on the clock of `time.monotonic`.  ``cancelled``: whether
+    it was given up.
     """
 
-    def __init__(self, deadline: float | None = None) -> None:
+    def __init__(self, deadline: float = math.inf) -> None:
         self.deadline = deadline
+        self.cancelled = False
         self._lock = threading.Lock()
-        self._cancelled = False
         self._sleeping: set[threading.Event] = set()
         self._turns: FairSemaphore | None = None
         self._turn_ends = 0.0
 
-    @property
-    def cancelled(self) -> bool:
-        """Whether `cancel` was called."""
-        return self._cancelled
-
     def cancel(self) -> None:
         """Give the request up: whatever waits for its copies wakes and raises `Cancelled`."""
         with self._lock:
-            self._cancelled = True
-            sleeping = list(self._sleeping)
-        for event in sleeping:
-            event.set()
+            self.cancelled = True
+            for event in self._sleeping:
+                event.set()
 
     def check(self) -> None:
         """Raise `Cancelled` or `DeadlinePassed` where the request is over."""
-        if self._cancelled:
+        if self.cancelled:
             raise Cancelled
-        if self.deadline is not None and time.monotonic() >= self.deadline:
+        if time.monotonic() >= self.deadline:
             raise DeadlinePassed
 
     def wait(self, event: threading.Event) -> None:
         """Return when the event is set, or when the request is over, whichever comes first."""
-        with self._resting(), self._woken_by_cancel(event):
-            while not (event.is_set() or self._over()):
-                left = threading.TIMEOUT_MAX
-                if self.deadline is not None:
-                    left = min(left, max(0.0, self.deadline - time.monotonic()))
-                event.wait(left)
+        with self._resting():
+            with self._lock:
+                self._sleeping.add(event)
+            try:
+                while not (event.is_set() or self.cancelled):
+                    left = self.deadline - time.monotonic()
+                    if left <= 0:
+                        return
+                    event.wait(min(left, threading.TIMEOUT_MAX))
+            finally:
+                with self._lock:
+                    self._sleeping.discard(event)
 
     @contextmanager
     def at_work(self, turns: FairSemaphore) -> Iterator[None]:
@@ -98,7 +99,7 @@ class RequestContext:
         """
         with turns, interruptible(self._pass_on):
             self._turns = turns
-            self._begin_turn()
+            self._turn_ends = time.monotonic() + _TURN_SECONDS
             try:
                 self.check()
                 yield
@@ -123,21 +124,4 @@ class RequestContext:
             yield
         finally:
             self._turns.__enter__()
-            self._begin_turn()
-
-    def _begin_turn(self) -> None:
-        self._turn_ends = time.monotonic() + _TURN_SECONDS
-
-    def _over(self) -> bool:
-        late = self.deadline is not None and time.monotonic() >= self.deadline
-        return self._cancelled or late
-
-    @contextmanager
-    def _woken_by_cancel(self, event: threading.Event) -> Iterator[None]:
-        with self._lock:
-            self._sleeping.add(event)
-        try:
-            yield
-        finally:
-            with self._lock:
-                self._sleeping.discard(event)
+            self._turn_ends = time.monotonic() + _TURN_SECONDS

@@ -1,9 +1,4 @@
-"""What the page shows of one text: its certificate, copies that vote, and how far proofs reach.
-
-`explain` answers with plain JSON values; `attack_once` lets the attack engine try to break a
-label.  Neither decides anything: certificates come from `SmoothedClassifier`, curves from
-`margins`.
-"""
+"""What the page shows of one text: its certificate, copies that vote, and how far proofs reach."""
 
 from __future__ import annotations
 
@@ -14,13 +9,13 @@ from dataclasses import replace
 from typing import Any
 
 from ranmask.attacks.api import attack
-from ranmask.attacks.candidates import AnyWord
 from ranmask.attacks.outcome import AttackOutcome
 from ranmask.attacks.recipe import AttackRecipe, Budget
 from ranmask.attacks.recipes import AttackResources, build_recipe
+from ranmask.attacks.replacements import AnyWord
 from ranmask.attacks.resources.word_lists import Vocabulary
 from ranmask.attacks.search import AnyWords
-from ranmask.certificates.margins import MarginCurve, exact_margins, sampled_margins
+from ranmask.certificates.margins import exact_margins, sampled_margins
 from ranmask.errors import OptionError
 from ranmask.options import DEFAULT_ALPHA, CertificateKind
 from ranmask.results import Certificate
@@ -82,7 +77,7 @@ def explain(
     [certificate] = once.certify([text])
     scored = _scored(once, text)
     family = scored.texts[0].family
-    curves = {certificate.certificate: _drawn(_curve(once, scored, certificate), certificate)}
+    curves = {certificate.certificate: _curve(once, scored, certificate)}
     refused: dict[str, str] = {}
     spent = time.monotonic() - begun
     for kinds in _beside(certificate) if smoothed.options.threat == "substitutions" else ():
@@ -95,12 +90,15 @@ def explain(
                 raise OptionError(
                     f"its {more:,} copies would take about {needed:.0f} s more: choose it by itself"
                 )
-            curves |= _curves(other.with_options(base=base), text, kinds)
+            other = other.with_options(base=base)
+            [found] = other.compare([text], kinds)
+            votes = _scored(other, text)
+            curves |= {kind: _curve(other, votes, found[kind]) for kind in kinds}
         except OptionError as error:
             refused |= dict.fromkeys(kinds, str(error))
     shown = zip(family.shown(copies), scored.votes.best[:copies].tolist(), strict=True)
-    votes = [{"kept": kept, "label_id": vote} for kept, vote in shown]
-    return {**_answer(smoothed, certificate, words, votes, curves), "refused": refused}
+    voting = [{"kept": kept, "label_id": vote} for kept, vote in shown]
+    return {**_answer(smoothed, certificate, words, voting, curves), "refused": refused}
 
 
 def _answer(
@@ -126,14 +124,6 @@ def _beside(own: Certificate) -> list[tuple[CertificateKind, ...]]:
     return [estimating] if own.certificate == "exact" else [("exact",), estimating]
 
 
-def _curves(
-    smoothed: SmoothedClassifier, text: Document, kinds: tuple[CertificateKind, ...]
-) -> dict[str, dict[str, Any]]:
-    [found] = smoothed.compare([text], kinds)
-    scored = _scored(smoothed, text)
-    return {kind: _drawn(_curve(smoothed, scored, one), one) for kind, one in found.items()}
-
-
 def _scored(smoothed: SmoothedClassifier, text: Document) -> ScoredTexts[MaskedText]:
     """What a certificate is read from."""
     exact = smoothed.options.certificate == "exact"
@@ -142,29 +132,24 @@ def _scored(smoothed: SmoothedClassifier, text: Document) -> ScoredTexts[MaskedT
 
 def _curve(
     smoothed: SmoothedClassifier, scored: ScoredTexts[MaskedText], certificate: Certificate
-) -> MarginCurve:
+) -> dict[str, Any]:
     options, votes, family = smoothed.options, scored.votes, scored.texts[0].family
     if certificate.certificate == "exact":
-        return exact_margins(votes, family, certificate.radius, options.threat)
-    return sampled_margins(
-        certificate.certificate,
-        votes,
-        family,
-        certificate.label_id,
-        certificate.radius,
-        alpha=options.alpha or DEFAULT_ALPHA,
-        seed=options.seed,
-    )
-
-
-def _drawn(curve: MarginCurve, certificate: Certificate) -> dict[str, Any]:
+        curve = exact_margins(votes, family, certificate.radius, options.threat)
+    else:
+        curve = sampled_margins(
+            certificate.certificate,
+            votes,
+            family,
+            certificate.label_id,
+            certificate.radius,
+            alpha=options.alpha or DEFAULT_ALPHA,
+            seed=options.seed,
+        )
+    said = ("guarantee", "alpha", "label_id", "ensemble", "masks")
     return {
         "radius": curve.radius,
-        "guarantee": certificate.guarantee,
-        "alpha": certificate.alpha,
-        "label_id": certificate.label_id,
-        "ensemble": certificate.ensemble,
-        "masks": certificate.masks,
+        **{name: getattr(certificate, name) for name in said},
         "margins": [float(margin) for margin in curve.margins],
         "known": list(curve.known),
     }
@@ -211,8 +196,8 @@ def attack_once(
         )
         if outcomes[-1].status != "failed" or time.monotonic() >= end:
             break
-    best = min(outcomes, key=lambda one: (one.status != "succeeded", one.final_share or 0.0))
-    return replace(best, queries=sum(one.queries for one in outcomes))
+    best = min(outcomes, key=lambda end: (end.status != "succeeded", end.final_share or 0.0))
+    return replace(best, queries=sum(outcome.queries for outcome in outcomes))
 
 
 def _words_of(budget: Budget, certificate: Certificate) -> int:

@@ -6,7 +6,7 @@ import asyncio
 import re
 from typing import TYPE_CHECKING
 
-from ranmask.serving.problems import Problem, gone
+from ranmask.serving.problems import Cancelled, Problem
 from ranmask.serving.settings import ServiceSettings
 
 if TYPE_CHECKING:
@@ -34,7 +34,10 @@ class BodyLimitsMiddleware:
             await self._app(scope, receive, send)
             return
         headers = dict(scope["headers"])
-        self._check_headers(headers)
+        # Refused before it is sent, where it says how long it is; counted in any case.
+        length = headers.get(b"content-length", b"0")
+        if length.isdigit() and int(length) > self._bytes:
+            raise self._too_large()
         body = await self._whole(receive)
         if body:
             kind = headers.get(b"content-type", b"").partition(b";")[0].strip().lower()
@@ -44,13 +47,13 @@ class BodyLimitsMiddleware:
                 )
             if too_deep(body):
                 raise Problem(400, "too_deep", f"the JSON is nested deeper than {DEEPEST} levels")
-        await self._app(scope, _replayed(body, receive), send)
+        # The body once, then what really comes: the news that the client went away.
+        pending: list[Message] = [{"type": "http.request", "body": body, "more_body": False}]
 
-    def _check_headers(self, headers: dict[bytes, bytes]) -> None:
-        # Refused before it is sent, where it says how long it is; counted in any case.
-        length = headers.get(b"content-length", b"0")
-        if length.isdigit() and int(length) > self._bytes:
-            raise self._too_large()
+        async def receive_again() -> Message:
+            return pending.pop() if pending else await receive()
+
+        await self._app(scope, receive_again, send)
 
     async def _whole(self, receive: Receive) -> bytes:
         parts = bytearray()
@@ -59,27 +62,19 @@ class BodyLimitsMiddleware:
                 while True:
                     message = await receive()
                     if message["type"] == "http.disconnect":
-                        raise gone()
+                        raise Cancelled
                     parts += message.get("body", b"")
                     if len(parts) > self._bytes:
                         raise self._too_large()
                     if not message.get("more_body", False):
                         return bytes(parts)
         except TimeoutError:
-            raise Problem(
-                408,
-                "slow_body",
-                f"the body did not arrive within {self._seconds:g} s",
-                {"Connection": "close"},
-            ) from None
+            late = f"the body did not arrive within {self._seconds:g} s"
+            raise Problem(408, "slow_body", late, {"Connection": "close"}) from None
 
     def _too_large(self) -> Problem:
-        return Problem(
-            413,
-            "body_too_large",
-            f"the body is larger than {self._bytes} bytes: send fewer texts at once",
-            {"Connection": "close"},
-        )
+        message = f"the body is larger than {self._bytes} bytes: send fewer texts at once"
+        return Problem(413, "body_too_large", message, {"Connection": "close"})
 
 
 def too_deep(body: bytes) -> bool:
@@ -97,13 +92,3 @@ def too_deep(body: bytes) -> bool:
             break
         left = inner
     return b"[]" in left or left.count(b"[") > DEEPEST
-
-
-def _replayed(body: bytes, receive: Receive) -> Receive:
-    """The body once, then what really comes: the news that the client went away."""
-    pending: list[Message] = [{"type": "http.request", "body": body, "more_body": False}]
-
-    async def receive_again() -> Message:
-        return pending.pop() if pending else await receive()
-
-    return receive_again

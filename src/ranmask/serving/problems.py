@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ranmask.errors import (
@@ -15,7 +15,6 @@ from ranmask.errors import (
     TextError,
     folders_cut,
 )
-from ranmask.serving.faults import Busy, Cancelled, Closing, DeadlinePassed, UnknownModel
 
 if TYPE_CHECKING:
     from starlette.responses import JSONResponse
@@ -49,6 +48,47 @@ class Problem(Exception):  # noqa: N818 - an answer, not a failure of ours
         )
 
 
+class UnknownModel(Problem):
+    """No model of that name is served."""
+
+    def __init__(self, name: str, served: Sequence[str]) -> None:
+        message = f"no model {name!r} is served here; there are {', '.join(served)}"
+        super().__init__(404, "unknown_model", shown(message))
+
+
+class Busy(Problem):
+    """Too much is waiting already.  ``seconds`` is an estimate of when there will be room."""
+
+    def __init__(self, seconds: float) -> None:
+        self.seconds = seconds
+        wait = max(1, math.ceil(seconds))
+        message = f"too much work is waiting: ask again in {wait} s"
+        super().__init__(429, "busy", message, {"Retry-After": str(wait)})
+
+
+class Closing(Problem):
+    """The service is about to end, and takes no more work."""
+
+    def __init__(self) -> None:
+        message = "the service is shutting down: send the request to another one, or later"
+        super().__init__(503, "closing", message, {"Retry-After": "5"})
+
+
+class Cancelled(Problem):
+    """The client went away; what was not computed yet never will be."""
+
+    def __init__(self) -> None:
+        super().__init__(CLIENT_GONE, "client_gone", "the client closed the connection")
+
+
+class DeadlinePassed(Problem):
+    """The request's time is over; what was not computed yet never will be."""
+
+    def __init__(self) -> None:
+        message = "no answer before the deadline: send fewer texts, or ask for fewer masks"
+        super().__init__(504, "deadline", message)
+
+
 def problem_of(error: Exception) -> Problem:
     """What a caller is told about an exception: never a folder, never a traceback.
 
@@ -56,24 +96,15 @@ def problem_of(error: Exception) -> Problem:
     """
     if isinstance(error, Problem):
         return error
-    if isinstance(error, TextError):
-        return Problem(422, "unusable_text", shown(str(error)))
-    if isinstance(error, OptionError):
-        return Problem(422, "wrong_option", shown(str(error)))
+    for kind, status, code in (
+        (TextError, 422, "unusable_text"),
+        (OptionError, 422, "wrong_option"),
+        (MissingDependencyError, 503, "not_installed"),
+    ):
+        if isinstance(error, kind):
+            return Problem(status, code, shown(str(error)))
     if isinstance(error, RanmaskError) and is_callers(error):
         return Problem(422, "unusable_model", shown(str(error)))
-    if isinstance(error, UnknownModel):
-        return Problem(404, "unknown_model", shown(str(error)))
-    if isinstance(error, Busy):
-        return busy(error.seconds)
-    if isinstance(error, DeadlinePassed):
-        return late()
-    if isinstance(error, Cancelled):
-        return gone()
-    if isinstance(error, Closing):
-        return Problem(503, "closing", str(error), {"Retry-After": "5"})
-    if isinstance(error, MissingDependencyError):
-        return Problem(503, "not_installed", shown(str(error)))
     return Problem(500, "internal", "something went wrong here; the log has it by request_id")
 
 
@@ -85,29 +116,6 @@ def is_callers(error: RanmaskError) -> bool:
     if isinstance(error, ClassifierError):
         return error.__cause__ is None
     return isinstance(error, TextError | OptionError | ModelError)
-
-
-def busy(seconds: float) -> Problem:
-    """Too much is waiting already."""
-    wait = max(1, math.ceil(seconds))
-    return Problem(
-        429,
-        "busy",
-        f"too much work is waiting: ask again in {wait} s",
-        {"Retry-After": str(wait)},
-    )
-
-
-def late() -> Problem:
-    """The deadline passed before there was an answer."""
-    return Problem(
-        504, "deadline", "no answer before the deadline: send fewer texts, or ask for fewer masks"
-    )
-
-
-def gone() -> Problem:
-    """The client went away."""
-    return Problem(CLIENT_GONE, "client_gone", "the client closed the connection")
 
 
 def invalid(errors: list[Any]) -> Problem:

@@ -14,8 +14,6 @@ import socket
 import tempfile
 import threading
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from multiprocessing import connection
 from multiprocessing.context import SpawnProcess
@@ -23,7 +21,7 @@ from types import FrameType
 from typing import Any
 
 from ranmask.errors import ModelError, OptionError, RanmaskError
-from ranmask.serving.running import listener_on, serve, serve_on, shown_url
+from ranmask.serving.running import listener_on, serve_on, shown_url
 from ranmask.serving.settings import ServiceSettings
 from ranmask.serving.telemetry import SHARED_FIGURES, forget_process, log, log_to
 
@@ -34,10 +32,7 @@ _AFTER_DEADLINE_SECONDS = 20.0  # a process that has not ended by then is killed
 
 @dataclass
 class _Child:
-    """One process; ``news`` says when it is ready, or why it is not.
-
-    ``heard`` is how many signals were passed on to it.
-    """
+    """One process; ``news`` says when it is ready, or why it is not; ``heard`` counts signals."""
 
     process: SpawnProcess
     news: connection.Connection[Any, Any]
@@ -59,14 +54,17 @@ class Supervisor:
 
     def run(self) -> None:
         """Serve until SIGTERM or SIGINT; raises what keeps the first processes from starting."""
-        with self._handling_signals():
-            try:
-                self._children = [self._start() for _ in range(self._settings.processes)]
-                self._watch()
-            finally:
-                for child in self._children:
-                    child.process.kill()
-                    child.process.join()
+        kinds = (signal.SIGTERM, signal.SIGINT)
+        before = [signal.signal(kind, self._told) for kind in kinds]
+        try:
+            self._children = [self._start() for _ in range(self._settings.processes)]
+            self._watch()
+        finally:
+            for child in self._children:
+                child.process.kill()
+                child.process.join()
+            for kind, handler in zip(kinds, before, strict=True):
+                signal.signal(kind, handler)
 
     def _start(self) -> _Child:
         context = multiprocessing.get_context("spawn")
@@ -86,7 +84,8 @@ class Supervisor:
                 self._hear(child)
                 if ended:
                     self._bury(child, first=not listening)
-            if not listening and self._ending is None and all(one.ready for one in self._children):
+            ready = all(child.ready for child in self._children)
+            if ready and not listening and self._ending is None:
                 listening = True
                 url = shown_url(self._settings.host, self._settings.port)
                 log("listening", url=url, models=self._names, processes=self._pids())
@@ -121,14 +120,14 @@ class Supervisor:
         if child.ready or child.failure is not None or not child.news.poll():
             return
         try:
-            kind, value = child.news.recv()
+            said = child.news.recv()
         except EOFError:  # it died
             return
-        if kind == "ready":
-            child.ready, self._names = True, value
-            log("process ready", pid=child.process.pid)
+        if isinstance(said, RanmaskError):
+            child.failure = said
         else:
-            child.failure = OptionError(*value) if kind == "OptionError" else ModelError(*value)
+            child.ready, self._names = True, said
+            log("process ready", pid=child.process.pid)
 
     def _bury(self, child: _Child, *, first: bool) -> None:
         """Go on without a process that has ended, or with another in its place."""
@@ -147,46 +146,42 @@ class Supervisor:
         log("process died", pid=child.process.pid, exit_code=code, reason=reason)
         self._restarts.append(time.monotonic() + _RESTART_SECONDS)
 
-    @contextmanager
-    def _handling_signals(self) -> Iterator[None]:
-        kinds = (signal.SIGTERM, signal.SIGINT)
-        before = [signal.signal(kind, self._told) for kind in kinds]
-        try:
-            yield
-        finally:
-            for kind, handler in zip(kinds, before, strict=True):
-                signal.signal(kind, handler)
-
-    def _told(self, kind: int, frame: FrameType | None) -> None:
-        del frame
+    def _told(self, kind: int, _: FrameType | None) -> None:
         self._signals.append(kind)
         patience = self._settings.deadline_seconds + self._settings.drain_seconds
         self._ending = time.monotonic() + patience + _AFTER_DEADLINE_SECONDS
 
 
-def serve_as_set(settings: ServiceSettings) -> None:
-    """Serve until SIGTERM or SIGINT, in this process or in several of its own.
+def serve(settings: ServiceSettings) -> None:
+    """Serve until SIGTERM or SIGINT; every request that was accepted by then is answered.
 
-    Several share the cores, unless ``OMP_NUM_THREADS`` says otherwise.
+    In this process, or in several of its own, which share the cores, unless ``OMP_NUM_THREADS``
+    says otherwise.  The log goes to standard error, one JSON object a line; ``listening`` has the
+    address.
     """
-    number = settings.processes
-    if number == 1:
-        serve(settings)
-        return
     log_to(texts=settings.log_texts)
-    if not hasattr(socket, "SO_REUSEPORT"):
+    number = settings.processes
+    if number > 1 and not hasattr(socket, "SO_REUSEPORT"):
         raise OptionError(f"this system cannot share a port: leave --processes {number} out")
-    with tempfile.TemporaryDirectory() as figures:
+    # A taken port is told before models load.
+    listener = listener_on(settings.host, settings.port)
+    if number == 1:
+        with listener:
+            url = shown_url(*listener.getsockname()[:2])
+            serve_on(listener, settings, lambda names: log("listening", url=url, models=names))
+        log("ended")
+        return
+    listener.close()
+    with (
+        tempfile.TemporaryDirectory() as figures,
+        # Held, but not listened on, for the others.
+        listener_on(settings.host, settings.port, shared=True) as held,
+    ):
         os.environ[SHARED_FIGURES] = figures
         os.environ.setdefault("OMP_NUM_THREADS", str(max(1, (os.cpu_count() or 1) // number)))
-        # Found free by one who does not share it; then held, but not listened on, for the others.
-        listener_on(settings.host, settings.port).close()
-        held = listener_on(settings.host, settings.port, shared=True)
         try:
-            fixed = replace(settings, port=held.getsockname()[1])
-            Supervisor(fixed).run()
+            Supervisor(replace(settings, port=held.getsockname()[1])).run()
         finally:
-            held.close()
             del os.environ[SHARED_FIGURES]
 
 
@@ -197,15 +192,11 @@ def _serve_one(
     os.setpgid(0, 0)  # what is typed at a terminal reaches the first process, which passes it on
     _end_with(parent)
     log_to(texts=settings.log_texts)
-    listener = listener_on(settings.host, settings.port, shared=True)
-    try:
-        serve_on(listener, settings, lambda names: news.send(("ready", names)))
-    except RanmaskError as error:
-        names = error.names if isinstance(error, OptionError) else ()
-        kind = "OptionError" if isinstance(error, OptionError) else "ModelError"
-        news.send((kind, (str(error), *names)))
-    finally:
-        listener.close()
+    with listener_on(settings.host, settings.port, shared=True) as listener:
+        try:
+            serve_on(listener, settings, news.send)
+        except RanmaskError as error:
+            news.send(error)
 
 
 def _end_with(parent: int) -> None:

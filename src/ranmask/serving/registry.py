@@ -6,37 +6,29 @@ shares with all others (`pool`).  Cascades are refused: as a whole they carry no
 
 from __future__ import annotations
 
+import functools
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import PurePath
-from typing import Any
+from typing import Any, TypeAlias
 
 from ranmask.errors import ModelError, OptionError
 from ranmask.options import REQUEST_OPTIONS, SAFER, SynonymOptions
 from ranmask.options.fields import option_fields
 from ranmask.serving.context import FairSemaphore, RequestContext
-from ranmask.serving.faults import UnknownModel
-from ranmask.serving.scorer import (
-    DEFAULT_BATCH_COPIES,
-    DEFAULT_WAITING_COPIES,
-    BatchScorer,
-    PoolFigures,
-)
+from ranmask.serving.problems import UnknownModel
+from ranmask.serving.scorer import BatchScorer, PoolFigures
+from ranmask.serving.settings import ServiceSettings
 from ranmask.serving.sizing import ReadText, copies_of
 from ranmask.smoothing.interface import CertifiedClassifier
 from ranmask.smoothing.smoothed import SmoothedClassifier
 from ranmask.smoothing.store import SHIPPED, load_classifier
 from ranmask.smoothing.synonyms import SynonymSmoothedClassifier
 
-SYNONYM_OPTIONS = tuple(
-    name
-    for name in REQUEST_OPTIONS
-    if name == "certificate" or name in option_fields(SynonymOptions)
-)
-"""What a request may choose for a model that is smoothed by synonyms."""
-
+Loaded: TypeAlias = SmoothedClassifier | SynonymSmoothedClassifier
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
+_REMEMBERED = 256
 _PRIVATE = "model"  # of a base classifier's description: it may be a path of this machine
 
 
@@ -67,11 +59,18 @@ def named_models(models: Sequence[str]) -> dict[str, str]:
 
 @dataclass(frozen=True, eq=False)
 class _Hosted:
-    """A loaded model, and all that a request's classifier takes from it."""
+    """A loaded model, its pool, and what a user may know of it."""
 
-    loaded: SmoothedClassifier | SynonymSmoothedClassifier
+    loaded: Loaded
     pool: BatchScorer
     about: dict[str, Any]
+
+    @functools.cached_property
+    def options(self) -> Callable[[frozenset[tuple[str, Any]]], Any]:
+        """The options of the classifier that a request asks for; most requests ask the same."""
+        return functools.lru_cache(_REMEMBERED)(
+            lambda given: self.loaded.options_with(**self.checked(dict(given)))
+        )
 
     def checked(self, options: Mapping[str, Any]) -> dict[str, Any]:
         """The options that a request gives, without those that are None."""
@@ -107,37 +106,22 @@ class ModelRegistry:
         self,
         models: Mapping[str, str],
         *,
-        batch_copies: int = DEFAULT_BATCH_COPIES,
-        waiting_copies: int = DEFAULT_WAITING_COPIES,
+        batch_copies: int = ServiceSettings.batch_copies,
+        waiting_copies: int = ServiceSettings.waiting_copies,
         **options: Any,
     ) -> None:
         if not models:
             raise OptionError(f"name a model to serve; {', '.join(SHIPPED)} come with ranmask")
-        loaded = {name: _certifying(name, model, options) for name, model in models.items()}
         turns = FairSemaphore()
         self._hosted: dict[str, _Hosted] = {}
-        for name, classifier in loaded.items():
+        for name, loaded in {name: _load(name, models[name], options) for name in models}.items():
             pool = BatchScorer(
-                classifier.base,
-                batch_copies=batch_copies,
-                waiting_copies=waiting_copies,
-                turns=turns,
+                loaded.base, batch_copies=batch_copies, waiting_copies=waiting_copies, turns=turns
             )
-            description = classifier.description()
-            self._hosted[name] = _Hosted(
-                classifier,
-                pool,
-                _about(name, classifier, description),
-            )
-        self._admitting = True
-
-    @property
-    def ready(self) -> bool:
-        """Whether new requests are taken."""
-        return self._admitting
+            self._hosted[name] = _Hosted(loaded, pool, _about(name, loaded))
 
     def names(self) -> tuple[str, ...]:
-        """The names of the models, in the order in which they were given."""
+        """The names of the models, in the order in which they were given; the first is default."""
         return tuple(self._hosted)
 
     def about(self, name: str) -> dict[str, Any]:
@@ -152,7 +136,7 @@ class ModelRegistry:
         """The classifier that `load_classifier` gives for these options, over the shared model.
 
         Options that are None are left out.  Raises `OptionError` for wrong ones, and
-        `UnknownModel`.  Its methods raise a `ServingFault` where the model is not asked.
+        `UnknownModel`.  Its methods raise a `Problem` where the model is not asked.
         """
         hosted = self._of(name)
         base = hosted.pool.classifier(context)
@@ -160,23 +144,12 @@ class ModelRegistry:
 
     def copies(self, name: str, texts: Sequence[ReadText], **options: Any) -> int:
         """How many copies `smoothed` takes of texts, at most; raises `OptionError` for too many."""
-        hosted = self._of(name)
-        return copies_of(hosted.loaded.options_with(**hosted.checked(options)), texts)
+        return copies_of(self._of(name).options(frozenset(options.items())), texts)
 
-    def stop_admitting(self) -> None:
-        """Refuse new requests with `Closing`; those that were let in go on, until `close`."""
-        self._admitting = False
+    def close(self, timeout: float | None = None) -> None:
+        """End all pools: what waits is computed first, for ``timeout`` seconds a model at most."""
         for hosted in self._hosted.values():
-            hosted.pool.stop_admitting()
-
-    def close(self, *, drain: bool = True, timeout: float | None = None) -> None:
-        """End all pools: what waits is computed first (``drain``), or fails with `Closing`.
-
-        Call it when no request is at work any more; ``timeout`` seconds a model at most.
-        """
-        self.stop_admitting()
-        for hosted in self._hosted.values():
-            hosted.pool.close(drain=drain, timeout=timeout)
+            hosted.pool.close(timeout)
 
     def _of(self, name: str) -> _Hosted:
         if name not in self._hosted:
@@ -184,11 +157,9 @@ class ModelRegistry:
         return self._hosted[name]
 
 
-def _certifying(
-    name: str, model: str, options: Mapping[str, Any]
-) -> SmoothedClassifier | SynonymSmoothedClassifier:
+def _load(name: str, model: str, options: Mapping[str, Any]) -> Loaded:
     loaded = load_classifier(model, **options)
-    if not isinstance(loaded, SmoothedClassifier | SynonymSmoothedClassifier):
+    if not isinstance(loaded, Loaded):
         raise ModelError(
             f"{name!r} is a {type(loaded).__name__.lower()}, which as a whole carries no "
             "certificate and is not served: serve the folder 'smoothed' inside it"
@@ -197,18 +168,16 @@ def _certifying(
     return loaded
 
 
-def _about(
-    name: str,
-    loaded: SmoothedClassifier | SynonymSmoothedClassifier,
-    description: Mapping[str, Any],
-) -> dict[str, Any]:
+def _about(name: str, loaded: Loaded) -> dict[str, Any]:
     by_masks = isinstance(loaded, SmoothedClassifier)
+    known = ("certificate", *option_fields(SynonymOptions))
+    description = loaded.description()
     return {
         "name": name,
         "smoothing": "masks" if by_masks else "synonyms",
         "labels": description["labels"],
         "options": description["options"],
-        "request_options": list(REQUEST_OPTIONS if by_masks else SYNONYM_OPTIONS),
+        "request_options": [name for name in REQUEST_OPTIONS if by_masks or name in known],
         "tolerance": description["tolerance"],
         "order_free": loaded.base.order_free,
         "pairs": loaded.base.pairs,
@@ -219,4 +188,4 @@ def _about(
 def _public(described: Any) -> Any:
     if isinstance(described, dict):
         return {key: _public(value) for key, value in described.items() if key != _PRIVATE}
-    return [_public(one) for one in described] if isinstance(described, list) else described
+    return [_public(value) for value in described] if isinstance(described, list) else described

@@ -21,6 +21,7 @@ FACTS = "ranmask.facts"
 OTHER_ROUTE = OTHER_METHOD = "other"
 """In logs and metrics: whatever a client made up."""
 
+_HEADERS = [(name.lower().encode(), value.encode()) for name, value in HEADERS.items()]
 _USABLE_ID = re.compile(rb"[A-Za-z0-9._-]{1,64}")
 _INTERNAL = 500
 _METHODS = ("GET", "HEAD", "POST", "OPTIONS")
@@ -41,10 +42,8 @@ class RequestLogMiddleware:
         routes: frozenset[str],
         closing: Callable[[], bool],
     ) -> None:
-        self._app = app
+        self._app, self._telemetry, self._routes = app, telemetry, routes
         self._closing = closing
-        self._telemetry = telemetry
-        self._routes = routes
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request, whatever happens further in."""
@@ -60,13 +59,13 @@ class RequestLogMiddleware:
             nonlocal status
             if message["type"] == "http.response.start":
                 status = message["status"]
-                extra = {**HEADERS, "X-Request-ID": request_id}
+                headers = [*message.get("headers", ()), *_HEADERS]
+                headers.append((b"x-request-id", request_id.encode()))
                 if scope["path"].startswith("/v1/"):
-                    extra["Cache-Control"] = "no-store"
+                    headers.append((b"cache-control", b"no-store"))
                 if self._closing():
-                    extra["Connection"] = "close"
-                marks = [(name.lower().encode(), value.encode()) for name, value in extra.items()]
-                message = {**message, "headers": [*message.get("headers", ()), *marks]}
+                    headers.append((b"connection", b"close"))
+                message = {**message, "headers": headers}
             await send(message)
 
         begun = time.perf_counter()

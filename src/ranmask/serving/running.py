@@ -1,4 +1,4 @@
-"""Run the service: load, listen, answer; on SIGTERM answer what was accepted, and end."""
+"""One process of the service: load, listen, answer; on SIGTERM answer what came, and end."""
 
 from __future__ import annotations
 
@@ -16,27 +16,11 @@ from ranmask.serving.app import Service, create_app
 from ranmask.serving.connections import bounded
 from ranmask.serving.registry import ModelRegistry, named_models
 from ranmask.serving.settings import ServiceSettings
-from ranmask.serving.telemetry import log, log_to
 
 _KEEP_ALIVE_SECONDS = 15
 _AFTER_DEADLINE_SECONDS = 10  # for answers to be sent, when the service ends
 _TICK_SECONDS = 0.05
 _BACKLOG = 1024
-
-
-def serve(settings: ServiceSettings) -> None:
-    """Serve until SIGTERM or SIGINT; every request that was accepted by then is answered.
-
-    The log goes to standard error, one JSON object a line; ``listening`` has the address.
-    """
-    log_to(texts=settings.log_texts)
-    listener = listener_on(settings.host, settings.port)  # a taken port is told before models load
-    try:
-        url = shown_url(*listener.getsockname()[:2])
-        serve_on(listener, settings, lambda names: log("listening", url=url, models=names))
-    finally:
-        listener.close()
-    log("ended")
 
 
 def serve_on(

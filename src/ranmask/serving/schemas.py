@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import fields
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias, get_type_hints
 
@@ -56,13 +57,12 @@ def _request_fields() -> dict[str, Any]:
     found: dict[str, Any] = {}
     for name in REQUEST_OPTIONS:
         field = option_fields(SmoothingOptions)[name]
-        about = field.about
         hint: Any = Literal[field.choices] if field.choices else field.kind
-        bounds = {"ge": about.least, "gt": about.above, "lt": about.below, "le": _MOST.get(name)}
+        bounds = {"ge": field.least, "gt": field.above, "lt": field.below, "le": _MOST.get(name)}
         limits: dict[str, Any] = {key: at for key, at in bounds.items() if at is not None}
         if field.kind is float:
             limits["allow_inf_nan"] = False
-        found[name] = (hint | None, Field(default=None, description=about.help, **limits))
+        found[name] = (hint | None, Field(default=None, description=field.help, **limits))
     return found
 
 
@@ -92,7 +92,7 @@ class OneText(Question):
 
     def all_texts(self) -> list[Text]:
         """The texts, pairs as tuples."""
-        return [_as_text(self.text)]
+        return _as_texts([self.text])
 
 
 class ManyTexts(Question):
@@ -102,7 +102,7 @@ class ManyTexts(Question):
 
     def all_texts(self) -> list[Text]:
         """The texts, pairs as tuples."""
-        return [_as_text(text) for text in self.texts]
+        return _as_texts(self.texts)
 
 
 def _which(body: Any) -> str:
@@ -145,12 +145,8 @@ def _answer(name: str, result: type, about: str) -> Any:
 
 
 if TYPE_CHECKING:
-
-    class PredictionResult(_Answer):
-        """A prediction."""
-
-    class CertificateResult(_Answer):
-        """A certificate."""
+    PredictionResult = _Answer
+    CertificateResult = _Answer
 else:
     PredictionResult = _answer(
         "PredictionResult", Prediction, "The smoothed label of a text, without a guarantee."
@@ -255,5 +251,5 @@ class ErrorAnswer(BaseModel):
     error: ErrorBody
 
 
-def _as_text(sent: str | list[str]) -> Text:
-    return sent if isinstance(sent, str) else (sent[0], sent[1])
+def _as_texts(sent: Sequence[str | list[str]]) -> list[Text]:
+    return [text if isinstance(text, str) else (text[0], text[1]) for text in sent]

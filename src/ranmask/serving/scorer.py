@@ -10,67 +10,37 @@ This module knows no texts, votes, certificates or HTTP.
 
 from __future__ import annotations
 
+import itertools
 import threading
 import time
 import weakref
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import partial
-from types import TracebackType
 
 import numpy as np
 
 from ranmask.errors import ClassifierError, ModelError, OptionError
 from ranmask.models.base import BaseClassifier, MaskedCopies, Scores, WrappedClassifier
 from ranmask.serving.context import FairSemaphore, RequestContext
-from ranmask.serving.faults import Busy, Closing
+from ranmask.serving.problems import Busy, Closing
 from ranmask.serving.scoring_requests import Portion, ScoringRequest, fair_shares
 from ranmask.words import Document, Hiding
-
-DEFAULT_BATCH_COPIES = 8192
-DEFAULT_WAITING_COPIES = 200_000
-DEFAULT_BATCH_SECONDS = 0.1
 
 _LEAST_COPIES = 32  # smaller batches waste more than they shorten anybody's wait
 _FIRST_COPIES = 256  # before the model's pace is known
 _MEMORY = 0.5  # how much of the known pace a batch leaves in place
 
 
-@dataclass(frozen=True, eq=False)
-class Known:
-    """A model, and what is asked of it before the first request.
-
-    The answers take the model or its tokenizer, which belong to the pool's thread from then on.
-    ``pair_refusal`` says why the model takes no pairs; None if it does, and it remembers how.
-    """
-
-    base: BaseClassifier
-    tolerance: float
-    pair_refusal: str | None
-
-    @classmethod
-    def of(cls, base: BaseClassifier) -> Known:
-        """Ask the model now."""
-        try:
-            base.words_read(Document(("a",), "a"))
-        except ModelError as error:
-            return cls(base, base.tolerance, str(error))
-        return cls(base, base.tolerance, None)
-
-
 class BatchedClassifier(WrappedClassifier):
-    """Says what the model says; ``score`` may be computed in the company of other requests."""
+    """The model as one request sees it: ``score`` may be computed in the company of others."""
 
-    def __init__(
-        self, known: Known, score: Callable[[Sequence[MaskedCopies]], list[Scores]]
-    ) -> None:
-        super().__init__(known.base)
-        self._known = known
-        self._score = score
+    def __init__(self, pool: BatchScorer, context: RequestContext) -> None:
+        super().__init__(pool.base)
+        self._pool, self._context = pool, context
 
     def score(self, copies: Sequence[MaskedCopies]) -> list[Scores]:
-        """As the model's own; waits for its turn, and raises `ServingFault` where it has none."""
-        return self._score(copies)
+        """As the model's own; waits for its turn, and raises `Problem` where it has none."""
+        return self._pool.score(copies, self._context)
 
     def configured(
         self, *, hide: Hiding | None = None, mask_token: str | None = None
@@ -83,17 +53,17 @@ class BatchedClassifier(WrappedClassifier):
 
     def words_read(self, document: Document) -> int:
         """As the model's own."""
-        if document.premise is not None and self._known.pair_refusal is not None:
-            raise ModelError(self._known.pair_refusal)
+        if document.premise is not None and self._pool.pair_refusal is not None:
+            raise ModelError(self._pool.pair_refusal)
         return self.inner.words_read(document)
 
     @property
     def tolerance(self) -> float:
         """As it was measured before the first request."""
-        return self._known.tolerance
+        return self._pool.tolerance
 
 
-@dataclass(frozen=True)
+@dataclass
 class PoolFigures:
     """What a pool has done since it began, and what waits; for metrics."""
 
@@ -113,7 +83,9 @@ class BatchScorer:
 
     A batch is as large as the model computes in about ``batch_seconds``, so that nobody waits long
     for a batch in flight; never above ``batch_copies``.  Use `classifier` for each request, and
-    `close` in the end.
+    `close` in the end.  What takes the model or its tokenizer is asked before the first request,
+    for they belong to the pool's thread from then on: its ``tolerance``, and in ``pair_refusal``
+    why it takes no pairs; None if it does, and it remembers how.
 
     Args:
         base: The model.  Nothing else may call its `score` meanwhile.
@@ -129,18 +101,25 @@ class BatchScorer:
         self,
         base: BaseClassifier,
         *,
-        batch_copies: int = DEFAULT_BATCH_COPIES,
-        waiting_copies: int = DEFAULT_WAITING_COPIES,
-        batch_seconds: float = DEFAULT_BATCH_SECONDS,
+        batch_copies: int = 8192,
+        waiting_copies: int = 200_000,
+        batch_seconds: float = 0.1,
         turns: FairSemaphore | None = None,
     ) -> None:
-        for name, value in (("batch_copies", batch_copies), ("waiting_copies", waiting_copies)):
-            if value < 1:
-                raise OptionError(f"{name} must be a whole number of at least 1, not {value!r}")
-        if not batch_seconds > 0:
-            raise OptionError(f"batch_seconds must be above 0, not {batch_seconds!r}")
-        self._base = base
-        self._known = Known.of(base)
+        for name, value in (
+            ("batch_copies", batch_copies),
+            ("waiting_copies", waiting_copies),
+            ("batch_seconds", batch_seconds),
+        ):
+            if not value > 0:
+                raise OptionError(f"{name} must be above 0, not {value!r}")
+        self.base = base
+        self.tolerance = base.tolerance
+        self.pair_refusal: str | None = None
+        try:
+            base.words_read(Document(("a",), "a"))
+        except ModelError as error:
+            self.pair_refusal = str(error)
         self._batch_copies = batch_copies
         self._waiting_copies = waiting_copies
         self._batch_seconds = batch_seconds
@@ -149,7 +128,6 @@ class BatchScorer:
         self._waiting: dict[ScoringRequest, None] = {}  # oldest first
         self._in_flight: list[Portion] = []
         self._admitted: weakref.WeakSet[RequestContext] = weakref.WeakSet()
-        self._admitting = True
         self._closed = False
         self._pace: float | None = None  # copies a second
         self._figures = PoolFigures()
@@ -159,29 +137,23 @@ class BatchScorer:
     def __enter__(self) -> BatchScorer:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        self.close(drain=kind is None)
+    def __exit__(self, *exception: object) -> None:
+        self.close()
 
     def classifier(self, context: RequestContext) -> BatchedClassifier:
         """The model as one request sees it."""
-        return BatchedClassifier(self._known, partial(self.score, context=context))
+        return BatchedClassifier(self, context)
 
     def figures(self) -> PoolFigures:
         """What was done, and what waits at this moment."""
         with self._changed:
-            return replace(
-                self._figures, waiting_asks=len(self._waiting), waiting_copies=self._left()
-            )
+            left = sum(request.left for request in self._waiting)
+            return replace(self._figures, waiting_asks=len(self._waiting), waiting_copies=left)
 
     def score(self, copies: Sequence[MaskedCopies], context: RequestContext) -> list[Scores]:
         """As the model's `score`; waits until other threads' copies and these are computed.
 
-        Raises what the model raises for these copies, and a `ServingFault` where it is not asked.
+        Raises what the model raises for these copies, and a `Problem` where it is not asked.
         A request that was let in once is refused no more until `close`.
         """
         context.check()
@@ -199,72 +171,49 @@ class BatchScorer:
                 request.given_up = True
                 if request in self._waiting:
                     del self._waiting[request]
-                    self._count(dropped_copies=request.left)
+                    self._figures.dropped_copies += request.left
         scores = request.scores()
         if scores is None:
             context.check()
             raise AssertionError("a request ended without scores, an error or an end")
         return scores
 
-    def stop_admitting(self) -> None:
-        """Refuse new requests with `Closing`; those that were let in go on, until `close`."""
-        with self._changed:
-            self._admitting = False
+    def close(self, timeout: float | None = None) -> None:
+        """Take nothing more, compute what waits, and end the thread.
 
-    def close(self, *, drain: bool = True, timeout: float | None = None) -> None:
-        """Take nothing more, and end the thread.
-
-        What waits is computed first (``drain``), for ``timeout`` seconds at most; the rest fails
-        with `Closing`.
+        After ``timeout`` seconds, what is not computed yet fails with `Closing`.
         """
         with self._changed:
-            self._admitting = False
             self._closed = True
-            if not drain:
-                self._refuse(list(self._waiting))
             self._changed.notify_all()
         self._thread.join(timeout)
         with self._changed:
-            self._refuse([*self._waiting, *(portion.request for portion in self._in_flight)])
+            for request in [*self._waiting, *(portion.request for portion in self._in_flight)]:
+                self._waiting.pop(request, None)
+                request.fail(Closing())
 
     # -- under the lock ------------------------------------------------------------------------
 
-    def _left(self) -> int:
-        return sum(request.left for request in self._waiting)
-
-    def _ahead_of(self, request: ScoringRequest) -> int:
-        short = request.total <= self._batch_copies
-        return sum(
-            one.left for one in self._waiting if not short or one.total <= self._batch_copies
-        )
-
     def _admit(self, request: ScoringRequest, context: RequestContext) -> None:
-        known = context in self._admitted
-        if self._closed or not (known or self._admitting):
+        if self._closed:
             raise Closing
-        waiting = self._ahead_of(request)
-        beyond = waiting + request.total - self._waiting_copies
-        if not known and waiting and beyond > 0:
-            self._count(refused_asks=1)
-            raise Busy(waiting, min(beyond, waiting) / self._pace if self._pace else 1.0)
-        self._admitted.add(context)
-        self._count(asks=1)
-
-    def _refuse(self, requests: Sequence[ScoringRequest]) -> None:
-        for request in requests:
-            self._waiting.pop(request, None)
-            request.fail(Closing())
-
-    def _count(self, **more: float) -> None:
-        now = self._figures
-        self._figures = replace(now, **{name: getattr(now, name) + n for name, n in more.items()})
+        if context not in self._admitted:
+            short = request.total <= self._batch_copies
+            ahead = [
+                other.left
+                for other in self._waiting
+                if not short or other.total <= self._batch_copies
+            ]
+            beyond = sum(ahead) + request.total - self._waiting_copies
+            if ahead and beyond > 0:
+                self._figures.refused_asks += 1
+                raise Busy(min(beyond, sum(ahead)) / self._pace if self._pace else 1.0)
+            self._admitted.add(context)
+        self._figures.asks += 1
 
     def _next_batch(self) -> list[Portion]:
-        room = _FIRST_COPIES
-        if self._pace is not None:
-            aimed = self._pace * self._batch_seconds
-            room = self._batch_copies if aimed >= self._batch_copies else int(aimed)
-        room = min(max(room, _LEAST_COPIES), self._batch_copies)
+        aimed = _FIRST_COPIES if self._pace is None else self._pace * self._batch_seconds
+        room = int(min(max(aimed, _LEAST_COPIES), self._batch_copies))
         shares = fair_shares({request: request.left for request in self._waiting}, room)
         batch = [request.take(share) for request, share in shares.items()]
         for request in shares:
@@ -304,7 +253,9 @@ class BatchScorer:
         seconds = time.perf_counter() - start
         copies = sum(map(len, tables))
         with self._changed:
-            self._count(batches=1, copies=copies, busy_seconds=seconds)
+            self._figures.batches += 1
+            self._figures.copies += copies
+            self._figures.busy_seconds += seconds
             pace = copies / max(seconds, 1e-9)
             known = pace if self._pace is None else self._pace
             self._pace = _MEMORY * known + (1 - _MEMORY) * pace
@@ -317,31 +268,30 @@ class BatchScorer:
 
     def _scored(self, batch: list[Portion]) -> list[Scores]:
         """The model's rows for each portion, in one call."""
-        copies = [one for portion in batch for one in portion.copies]
-        scored = iter(self._base.score(copies))
-        tables = []
-        for portion in batch:
-            parts = [(one, next(scored, None)) for one in portion.copies]
-            for one, rows in parts:
-                if rows is None or rows.ndim != 2 or len(rows) != len(one):
-                    shape = None if rows is None else rows.shape
-                    raise ClassifierError(
-                        f"the base classifier returned shape {shape} for {len(one)} copies"
-                    )
-            tables.append(np.concatenate([rows for _, rows in parts if rows is not None]))
-        return tables
+        copies = [text for portion in batch for text in portion.copies]
+        scored = self.base.score(copies)
+        for text, rows in itertools.zip_longest(copies, scored):
+            if text is None or rows is None or rows.ndim != 2 or len(rows) != len(text):
+                raise ClassifierError(
+                    f"the base classifier returned {len(scored)} tables for {len(copies)} texts, "
+                    f"one of shape {None if rows is None else rows.shape}"
+                )
+        left = iter(scored)
+        return [np.concatenate([next(left) for _ in portion.copies]) for portion in batch]
 
     def _fail(self, request: ScoringRequest, error: BaseException) -> None:
         if not isinstance(error, Exception):  # sys.exit in a model must not end the service
-            reason = ClassifierError(f"the base classifier raised {type(error).__name__}: {error}")
-            reason.__cause__ = error
-            error = reason
+            said = f"the base classifier raised {type(error).__name__}: {error}"
+            error = _because(ClassifierError(said), error)
         elif isinstance(error, ClassifierError) and error.index is not None:
             # It counts texts of this portion, not of the request.
-            reason = ClassifierError(error.reason)
-            reason.__cause__ = error.__cause__
-            error = reason
+            error = _because(ClassifierError(error.reason), error.__cause__)
         with self._changed:
             self._waiting.pop(request, None)
-            self._count(failed_asks=1)
+            self._figures.failed_asks += 1
             request.fail(error)
+
+
+def _because(error: ClassifierError, cause: BaseException | None) -> ClassifierError:
+    error.__cause__ = cause
+    return error

@@ -1,11 +1,9 @@
-"""The copies of one call of `score`, and how they are cut into portions and put together again.
-
-This module knows neither threads nor models.
-"""
+"""The copies of one call of `score`, and how they are cut into portions and put together again."""
 
 from __future__ import annotations
 
 import threading
+from collections import deque
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -21,49 +19,44 @@ class Portion:
 
     request: ScoringRequest
     start: int
-    copies: tuple[MaskedCopies, ...]
+    copies: list[MaskedCopies]
 
 
 class ScoringRequest:
     """All copies that one caller waits for.  Copies are numbered across its texts.
 
-    ``finished`` is set when `scores` has something to say; ``given_up`` says that nobody listens.
+    ``left``: how many were not taken yet.  ``finished`` is set when `scores` has something to say;
+    ``given_up`` says that nobody listens.
     """
 
     def __init__(self, copies: Sequence[MaskedCopies]) -> None:
-        self.total = sum(map(len, copies))
+        self.total = self.left = sum(map(len, copies))
         self.finished = threading.Event()
         self.given_up = False
-        self._copies = tuple(copies)
-        self._taken = 0
-        self._text = 0  # the text that the next copy belongs to ...
-        self._row = 0  # ... and the copy's number within it
+        self._ends = np.cumsum([len(text) for text in copies])
+        self._waiting = deque(copies)
         self._dealt = 0
         self._table: Scores | None = None
         self._error: BaseException | None = None
 
-    @property
-    def left(self) -> int:
-        """How many copies were not taken yet."""
-        return self.total - self._taken
-
     def take(self, most: int) -> Portion:
         """The next copies, at most ``most`` of them."""
-        start, wanted = self._taken, min(most, self.left)
-        parts = []
-        while wanted > 0:
-            text = self._copies[self._text]
-            rows = min(wanted, len(text) - self._row)
-            whole = rows == len(text)
-            if rows:
-                shown = text.kept[self._row : self._row + rows]
-                parts.append(text if whole else MaskedCopies(text.document, text.words_read, shown))
-            self._row += rows
-            self._taken += rows
-            wanted -= rows
-            if self._row == len(text):
-                self._text, self._row = self._text + 1, 0
-        return Portion(self, start, tuple(parts))
+        portion = Portion(self, self.total - self.left, [])
+        most = min(most, self.left)
+        while most > 0:
+            text = self._waiting.popleft()
+            if len(text) > most:
+                first, rest = (
+                    MaskedCopies(text.document, text.words_read, kept)
+                    for kept in (text.kept[:most], text.kept[most:])
+                )
+                self._waiting.appendleft(rest)
+                text = first
+            if len(text):
+                portion.copies.append(text)
+            most -= len(text)
+            self.left -= len(text)
+        return portion
 
     def deal(self, start: int, rows: Scores) -> None:
         """Take the scores of copies from number ``start`` on; the last ones finish the request."""
@@ -90,7 +83,7 @@ class ScoringRequest:
             raise self._error
         if self._table is None or self._dealt < self.total:
             return None
-        return np.split(self._table, np.cumsum([len(one) for one in self._copies])[:-1])
+        return np.split(self._table, self._ends[:-1])
 
 
 def fair_shares(left: Mapping[ScoringRequest, int], room: int) -> dict[ScoringRequest, int]:

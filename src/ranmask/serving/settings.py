@@ -4,126 +4,98 @@ from __future__ import annotations
 
 import ipaddress
 from dataclasses import dataclass, field
-from typing import Annotated, ClassVar
 
 from ranmask.errors import OptionError
-from ranmask.options.fields import Checked, Option
+from ranmask.options.fields import Checked, option
 
 _KEY_CHARACTERS = 16
 _MODELS, _ACCESS, _LIMITS = "Models", "Access", "Limits"
 
 
 @dataclass(frozen=True, kw_only=True)
-class ServiceSettings(Checked):
+class ServiceSettings(Checked, group="Service"):
     """Settings of one service.  Checked when built.
 
     **It refuses to listen beyond this machine without an API key.**
     """
 
-    GROUP: ClassVar[str] = "Service"
-
-    host: Annotated[str, Option("Address to listen on; beyond this machine, a key is needed.")] = (
-        "127.0.0.1"
+    host: str = option("Address to listen on; beyond this machine, a key is needed.", "127.0.0.1")
+    port: int = option("Port to listen on; 0 takes a free one.", 8000, least=0, most=65535)
+    processes: int = option(
+        "Processes that answer, each with models of its own; more for a CPU.", 1, least=1
     )
-    port: Annotated[int, Option("Port to listen on; 0 takes a free one.", least=0, most=65535)] = (
-        8000
+    models: tuple[str, ...] = option(
+        "A model to serve, as for certify, or NAME=MODEL; may be given several times. The "
+        "first answers where a request names none.",
+        ("news",),
+        flag="model",
+        short="m",
+        repeated=True,
+        group=_MODELS,
     )
-    processes: Annotated[
-        int,
-        Option("Processes that answer, each with models of its own; more for a CPU.", least=1),
-    ] = 1
-    models: Annotated[
-        tuple[str, ...],
-        Option(
-            "A model to serve, as for certify, or NAME=MODEL; may be given several times. The "
-            "first answers where a request names none.",
-            flag="model",
-            short="m",
-            repeated=True,
-            group=_MODELS,
-        ),
-    ] = ("news",)
-    keep: Annotated[
-        int | None, Option("Words that each copy shows.", "as saved", least=1, group=_MODELS)
-    ] = None
-    mask_rate: Annotated[
-        float | None,
-        Option("Or: share of words that is hidden.", least=0, below=1, group=_MODELS),
-    ] = None
-    device: Annotated[
-        str | None, Option("cpu, cuda and so on.", "a GPU if there is one", group=_MODELS)
-    ] = None
+    keep: int | None = option(
+        "Words that each copy shows.", unset="as saved", least=1, group=_MODELS
+    )
+    mask_rate: float | None = option(
+        "Or: share of words that is hidden.", least=0, below=1, group=_MODELS
+    )
+    device: str | None = option(
+        "cpu, cuda and so on.", unset="a GPU if there is one", group=_MODELS
+    )
     api_key: str | None = field(default=None, repr=False)
-    cors_origins: Annotated[
-        tuple[str, ...],
-        Option(
-            "A web page of this origin, as https://example.org, may call; may be given several "
-            "times.",
-            flag="cors-origin",
-            repeated=True,
-            group=_ACCESS,
-        ),
-    ] = ()
-    allowed_hosts: Annotated[
-        tuple[str, ...],
-        Option(
-            "A further name by which the service may be called without a key.",
-            flag="allowed-host",
-            repeated=True,
-            group=_ACCESS,
-        ),
-    ] = ()
-    body_bytes: Annotated[int, Option("Largest body of a request.", above=0, group=_LIMITS)] = (
-        1 << 20
+    cors_origins: tuple[str, ...] = option(
+        "A web page of this origin, as https://example.org, may call; may be given several times.",
+        (),
+        flag="cors-origin",
+        repeated=True,
+        group=_ACCESS,
     )
-    arrival_seconds: Annotated[
-        float,
-        Option(
-            "Most seconds for the head of a request to arrive, and its body.",
-            above=0,
-            flag="arrival",
-            group=_LIMITS,
-        ),
-    ] = 10.0
-    connections: Annotated[
-        int, Option("Most connections that are open.", above=0, group=_LIMITS)
-    ] = 1024
-    most_texts: Annotated[
-        int, Option("Most texts in one request, up to 10,000.", above=0, group=_LIMITS)
-    ] = 256
-    most_words: Annotated[
-        int, Option("Most words in one text, premise included.", above=0, group=_LIMITS)
-    ] = 2000
-    deadline_seconds: Annotated[
-        float, Option("Most seconds for one answer.", above=0, flag="deadline", group=_LIMITS)
-    ] = 30.0
-    drain_seconds: Annotated[
-        float,
-        Option(
-            "Seconds from SIGTERM, when /readyz says no, to closing the port.",
-            least=0,
-            flag="drain",
-            group=_LIMITS,
-        ),
-    ] = 1.0
-    batch_copies: Annotated[int, Option("Most copies scored at once.", above=0, group=_LIMITS)] = (
-        4096
+    allowed_hosts: tuple[str, ...] = option(
+        "A further name by which the service may be called without a key.",
+        (),
+        flag="allowed-host",
+        repeated=True,
+        group=_ACCESS,
     )
-    waiting_copies: Annotated[
-        int, Option("Most copies that wait for a model; beyond it, 429.", above=0, group=_LIMITS)
-    ] = 1_000_000
-    threads: Annotated[
-        int,
-        Option(
-            "Requests that are worked on at once; short ones have as many threads of their own.",
-            above=0,
-            group=_LIMITS,
-        ),
-    ] = 16
-    waiting_requests: Annotated[
-        int, Option("Further requests that wait for a thread.", least=0, group=_LIMITS)
-    ] = 128
-    log_texts: Annotated[bool, Option("Write the texts to the log too.", group=_ACCESS)] = False
+    body_bytes: int = option("Largest body of a request.", 1 << 20, above=0, group=_LIMITS)
+    arrival_seconds: float = option(
+        "Most seconds for the head of a request to arrive, and its body.",
+        10.0,
+        above=0,
+        flag="arrival",
+        group=_LIMITS,
+    )
+    connections: int = option("Most connections that are open.", 1024, above=0, group=_LIMITS)
+    most_texts: int = option(
+        "Most texts in one request, up to 10,000.", 256, above=0, group=_LIMITS
+    )
+    most_words: int = option(
+        "Most words in one text, premise included.", 2000, above=0, group=_LIMITS
+    )
+    deadline_seconds: float = option(
+        "Most seconds for one answer.", 30.0, above=0, flag="deadline", group=_LIMITS
+    )
+    drain_seconds: float = option(
+        "Seconds from SIGTERM, when /readyz says no, to closing the port.",
+        1.0,
+        least=0,
+        flag="drain",
+        group=_LIMITS,
+    )
+    batch_copies: int = option("Most copies scored at once.", 4096, above=0, group=_LIMITS)
+    waiting_copies: int = option(
+        "Most copies that wait for a model; beyond it, 429.", 1_000_000, above=0, group=_LIMITS
+    )
+    threads: int = option(
+        "Requests that are worked on at once; short ones have as many threads of their own.",
+        16,
+        above=0,
+        group=_LIMITS,
+    )
+    waiting_requests: int = option(
+        "Further requests that wait for a thread.", 128, least=0, group=_LIMITS
+    )
+    log_texts: bool = option("Write the texts to the log too.", False, group=_ACCESS)
 
     def __post_init__(self) -> None:
         super().__post_init__()

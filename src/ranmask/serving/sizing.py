@@ -24,35 +24,21 @@ MOST_DRAWN = 200_000_000
 def read_texts(texts: Sequence[Text], most_texts: int, most_words: int) -> list[ReadText]:
     """The texts of a request; more of them, or longer ones, than one may hold are refused."""
     if len(texts) > most_texts:
-        raise Problem(
-            422,
-            "too_many_texts",
-            f"{len(texts)} texts are more than {most_texts}: send them in several requests",
-        )
-    read = list(map(_read, texts))
-    for index, (text, sent) in enumerate(zip(read, texts, strict=True)):
-        words = _words(text, sent)
+        message = f"{len(texts)} texts are more than {most_texts}: send them in several requests"
+        raise Problem(422, "too_many_texts", message)
+    read: list[ReadText] = []
+    for index, sent in enumerate(texts):
+        try:
+            text = document(sent)
+            words = len(text.words) + len(split(text.premise or ""))
+            read.append(text)
+        except TextError as error:
+            words = sum(len(split(part)) for part in ([sent] if isinstance(sent, str) else sent))
+            read.append(error)
         if words > most_words:
-            raise Problem(
-                422,
-                "too_many_words",
-                f"text {index} has {words} words, more than {most_words}: cut it",
-            )
+            message = f"text {index} has {words} words, more than {most_words}: cut it"
+            raise Problem(422, "too_many_words", message)
     return read
-
-
-def _read(text: Text) -> ReadText:
-    try:
-        return document(text)
-    except TextError as error:
-        return error
-
-
-def _words(read: ReadText, sent: Text) -> int:
-    """The words of a text, those of its premise too."""
-    if isinstance(read, Document):
-        return len(read.words) + len(split(read.premise or ""))
-    return sum(len(split(part)) for part in ([sent] if isinstance(sent, str) else sent))
 
 
 def copies_of(options: SmoothingOptions | SynonymOptions, texts: Iterable[ReadText]) -> int:

@@ -14,7 +14,7 @@ import traceback
 from collections.abc import Callable, Mapping
 from dataclasses import fields
 from pathlib import PurePath
-from typing import Any, TextIO, TypeAlias
+from typing import Any, TextIO
 
 from prometheus_client import (
     CollectorRegistry,
@@ -35,45 +35,51 @@ SHARED_FIGURES = "PROMETHEUS_MULTIPROC_DIR"
 
 _SECONDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60)
 
-Figures: TypeAlias = Mapping[str, PoolFigures]
-"""By the name of a model, what its pool counted."""
-
 
 class Telemetry:
     """The metrics of one service, in a registry of their own.
 
-    ``pools`` gives the figures of the models' pools at any moment.
+    ``pools`` gives the figures of the models' pools, by the names of the models, at any moment.
     """
 
-    def __init__(self, pools: Callable[[], Figures]) -> None:
-        self._registry = CollectorRegistry()
+    def __init__(self, pools: Callable[[], Mapping[str, PoolFigures]]) -> None:
+        self._pools = pools
+        self._shared = SHARED_FIGURES in os.environ
+        self._registry = registry = CollectorRegistry()
         self._requests = Counter(
             "ranmask_requests",
             "Requests that were answered.",
             ("route", "status"),
-            registry=self._registry,
+            registry=registry,
         )
         self._seconds = Histogram(
             "ranmask_request_seconds",
             "Time from the first byte of a request to the last of its answer.",
             ("route",),
             buckets=_SECONDS,
-            registry=self._registry,
+            registry=registry,
         )
         self._texts = Counter(
             "ranmask_texts",
             "Texts that were classified, or could not be.",
             ("model", "outcome"),
-            registry=self._registry,
+            registry=registry,
         )
-        self._open = Gauge(
-            "ranmask_open_requests",
-            "Requests not yet answered.",
-            registry=self._registry,
-            multiprocess_mode="livesum",
-        )
-        self._pools = pools
-        self._pool_metrics = _PoolMetrics(self._registry)
+        self._open = self._gauge("ranmask_open_requests", "Requests not yet answered.")
+        self._counted: dict[tuple[str, str], float] = {}
+        self._of_pools: dict[str, Counter | Gauge] = {}
+        for field in fields(PoolFigures):
+            name, said = f"ranmask_pool_{field.name}", field.name.replace("_", " ")
+            said = f"{said} of the pool of a model.".capitalize()
+            self._of_pools[field.name] = (
+                self._gauge(name, said, "model")
+                if field.name.startswith("waiting")
+                else Counter(name, said, ("model",), registry=registry)
+            )
+
+    def _gauge(self, name: str, said: str, *labels: str) -> Gauge:
+        """What may fall; of several processes, the sum over those that live."""
+        return Gauge(name, said, labels, registry=self._registry, multiprocess_mode="livesum")
 
     def begun(self) -> None:
         """A request came in."""
@@ -84,7 +90,8 @@ class Telemetry:
         self._open.dec()
         self._requests.labels(route, str(status)).inc()
         self._seconds.labels(route).observe(seconds)
-        self._pool_metrics.take(self._pools())
+        if self._shared:  # another process may be asked for the metrics
+            self._count_pools()
 
     def classified(self, model: str, done: int, failed: int) -> None:
         """Texts of one request have their results."""
@@ -93,40 +100,22 @@ class Telemetry:
 
     def exposition(self) -> bytes:
         """The metrics as Prometheus reads them, of all processes of the service."""
-        self._pool_metrics.take(self._pools())
-        if SHARED_FIGURES not in os.environ:
+        self._count_pools()
+        if not self._shared:
             return generate_latest(self._registry)
         shared = CollectorRegistry()
         multiprocess.MultiProcessCollector(shared)  # type: ignore[no-untyped-call]
         return generate_latest(shared)
 
-
-class _PoolMetrics:
-    """The figures of the models' pools: what waits may fall, the rest only grows."""
-
-    def __init__(self, registry: CollectorRegistry) -> None:
-        self._gauges: dict[str, Gauge] = {}
-        self._counters: dict[str, Counter] = {}
-        self._counted: dict[tuple[str, str], float] = {}
-        for field in fields(PoolFigures):
-            name, said = f"ranmask_pool_{field.name}", field.name.replace("_", " ")
-            said = f"{said} of the pool of a model.".capitalize()
-            if field.name.startswith("waiting"):
-                self._gauges[field.name] = Gauge(
-                    name, said, ("model",), registry=registry, multiprocess_mode="livesum"
-                )
-            else:
-                self._counters[field.name] = Counter(name, said, ("model",), registry=registry)
-
-    def take(self, pools: Figures) -> None:
-        """Bring the metrics up to date."""
-        for model, figures in pools.items():
-            for name, gauge in self._gauges.items():
-                gauge.labels(model).set(getattr(figures, name))
-            for name, counter in self._counters.items():
+    def _count_pools(self) -> None:
+        for model, figures in self._pools().items():
+            for name, metric in self._of_pools.items():
                 now = getattr(figures, name)
-                counter.labels(model).inc(now - self._counted.get((model, name), 0))
-                self._counted[model, name] = now
+                if isinstance(metric, Gauge):
+                    metric.labels(model).set(now)
+                else:
+                    metric.labels(model).inc(now - self._counted.get((model, name), 0))
+                    self._counted[model, name] = now
 
 
 def forget_process(pid: int | None) -> None:
@@ -148,11 +137,13 @@ class JsonLines(logging.Formatter):
 
     def format(self, record: logging.LogRecord) -> str:
         """The line."""
+        # Of libraries, what follows the first line may quote anything: objects, folders, texts.
+        said = record.getMessage()
         line: dict[str, Any] = {
             "time": time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(record.created))
             + f".{int(record.msecs):03d}Z",
             "level": record.levelname.lower(),
-            "event": self._said(record),
+            "event": said if self._texts else said.partition("\n")[0],
             **getattr(record, "facts", {}),
         }
         if record.exc_info and record.exc_info[1] is not None:
@@ -166,11 +157,6 @@ class JsonLines(logging.Formatter):
                 line["exception_message"] = str(error)
         return json.dumps(line)
 
-    def _said(self, record: logging.LogRecord) -> str:
-        # Of libraries, what follows the first line may quote anything: objects, folders, texts.
-        said = record.getMessage()
-        return said if self._texts else said.partition("\n")[0]
-
 
 def log(event: str, level: int = logging.INFO, **facts: Any) -> None:
     """One event, with facts that are plain JSON values."""
@@ -183,10 +169,7 @@ def log_failure(event: str, error: BaseException, **facts: Any) -> None:
 
 
 def log_to(stream: TextIO | None = None, texts: bool = False) -> None:
-    """Write the log of the service, of its server and of its event loop to a stream.
-
-    Standard error by default.
-    """
+    """Write the log of service, server and event loop to a stream, by default standard error."""
     handler = logging.StreamHandler(stream or sys.stderr)
     handler.setFormatter(JsonLines(texts))
     for name, level in (

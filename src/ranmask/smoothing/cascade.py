@@ -17,8 +17,7 @@ import numpy.typing as npt
 
 from ranmask.certificates.votes import as_scores
 from ranmask.errors import ModelError, blaming
-from ranmask.models.base import BaseClassifier, Scores, check_gives_scores
-from ranmask.models.full_text import score_full_texts
+from ranmask.models.base import BaseClassifier, Scores, check_gives_scores, score_full_texts
 from ranmask.models.model_config import CASCADE_PARTS
 from ranmask.options import CascadeOptions
 from ranmask.results import CascadeCertificate, CascadePrediction, Certificate, Prediction
@@ -205,9 +204,11 @@ class Cascade:
         places = [place for place in range(len(texts)) if place not in smoothed]
         with blaming(places):
             plain = self.plain_predictions([texts[place] for place in places])
-        answers = {place: (answer, PLAIN) for place, answer in zip(places, plain, strict=True)}
-        answers |= {place: (answer, SMOOTHED) for place, answer in smoothed.items()}
-        return [answers[place] for place in range(len(texts))]
+        others = iter(plain)
+        return [
+            (smoothed[place], SMOOTHED) if place in smoothed else (next(others), PLAIN)
+            for place in range(len(texts))
+        ]
 
 
 def _with(kind: Any, result: Prediction | Certificate, **more: Any) -> Any:

@@ -148,7 +148,7 @@ class ProtectedClassifier(SmoothedClassifier):
     def _settings(self) -> dict[str, Any]:
         return {**super()._settings(), "reader": self.reader}
 
-    def count(self, scores: Sequence[Scores], texts: Sequence[Document]) -> Votes:
+    def count(self, scores: Sequence[Scores], texts: Sequence[Document] = ()) -> Votes:
         """What copies and reader say of texts; the texts are read here."""
         votes = super().count(scores, texts)
         weights = self.options.reader_weights or ()

@@ -1,11 +1,4 @@
-"""`SmoothedClassifier`: any classifier, made provable by voting over masked copies.
-
-The path of a batch of texts, each arrow one call:
-
-    words -> masks -> scores of the copies -> votes -> certificates -> results
-
-This module knows no model, no tokens and no files.
-"""
+"""`SmoothedClassifier`: any classifier, made provable by voting over masked copies."""
 
 from __future__ import annotations
 
@@ -111,13 +104,9 @@ class SmoothedClassifier(VotingClassifier[SmoothingOptions, MaskedText]):
         **options: Any,
     ) -> None:
         chosen = SmoothingOptions(**options)
-        how: dict[str, Any] = {
-            "tolerance": tolerance,
-            "recheck": recheck,
-            "hide": hide,
-            "mask_token": mask_token,
-        }
-        super().__init__(chosen, base, labels=labels, **how)
+        hiding: dict[str, Any] = {"hide": hide, "mask_token": mask_token}
+        checks: dict[str, Any] = {"tolerance": tolerance, "recheck": recheck}
+        super().__init__(chosen, base, labels=labels, **checks, **hiding)
         if chosen.reader_weights is not None and not self._READS:
             raise OptionError(
                 f"reader_weights={chosen.reader_weights!r} are those of a reader: give one to "
@@ -125,6 +114,7 @@ class SmoothedClassifier(VotingClassifier[SmoothingOptions, MaskedText]):
             )
         check_word_losses(chosen.sampling, word_losses)
         self._word_losses = word_losses
+        self._drawn = chosen.sampling != "fixed"  # for good: such copies are never certified
         edits, distinct = chosen.threat == "edits", chosen.family == "distinct"
         if edits:
             self._covered = {"most_words": chosen.masks or DEFAULT_MASKS}
@@ -217,7 +207,7 @@ class SmoothedClassifier(VotingClassifier[SmoothingOptions, MaskedText]):
             batches = self._scored(self.copies(documents(texts)))
             return list(chain.from_iterable(map(self._exact, batches)))
         estimated = self._estimated(documents(texts))
-        return [one for scored, labels in estimated for one in self._sampled(scored, kind, labels)]
+        return list(chain.from_iterable(self._sampled(*part, kind) for part in estimated))
 
     def certify_showing(
         self, texts: Sequence[Text | Document], copies: int
@@ -255,18 +245,16 @@ class SmoothedClassifier(VotingClassifier[SmoothingOptions, MaskedText]):
         """Several certificates of each text, **each as choosing it alone gives it**.
 
         The certificate of a kind is that of ``with_options(certificate=kind, **options).certify``,
-        with those of ``options`` that mean something to it.  So ``exact``
-        is about the vote that `predict` counts, over its own family and by its own ensemble; the
-        others are about a vote of random copies, and their result says of how many (``ensemble``,
-        ``masks``).  With ``family="sampled"`` and as many ``masks`` the exact family *is* the
-        estimation sample of the others: all then read the same votes, which are counted once.
+        with those of ``options`` that mean something to it.  With ``family="sampled"`` and as many
+        ``masks`` the exact family *is* the estimation sample of the others: all then read the same
+        votes, which are counted once.
         """
         self.check_certifiable()
         chosen = {kind: self.with_options(**for_certificate(kind, options)) for kind in kinds}
         exact, estimating = chosen.get("exact"), [kind for kind in chosen if kind != "exact"]
         if not estimating:
             proved = exact.certify(texts) if exact else []
-            return [{"exact": one} for one in proved] if exact else [{} for _ in texts]
+            return [{"exact": result} for result in proved] if exact else [{} for _ in texts]
         read = documents(texts)
         sample = chosen[estimating[0]]  # they differ in nothing but how they read it
         masked = list(exact.copies(read)) if exact else []
@@ -276,7 +264,7 @@ class SmoothedClassifier(VotingClassifier[SmoothingOptions, MaskedText]):
         proved_apart = chain.from_iterable(proofs)
         results: list[dict[CertificateKind, Certificate]] = []
         for scored, labels in sample._estimated(read):
-            found = {kind: list(sample._sampled(scored, kind, labels)) for kind in estimating}
+            found = {kind: list(sample._sampled(scored, labels, kind)) for kind in estimating}
             for place, text in enumerate(scored.texts):
                 row: dict[CertificateKind, Certificate] = {
                     kind: found[kind][place] for kind in estimating
@@ -294,12 +282,10 @@ class SmoothedClassifier(VotingClassifier[SmoothingOptions, MaskedText]):
     ) -> Iterator[MaskedText]:
         """The copies whose scores decide the label, for each document; or those of a sample.
 
-        With ``sampling="fixed"`` the kept sets are the same for all documents of one length (and
-        one premise); otherwise, and with ``family="distinct"``, they are those of this document,
-        every time that it is asked for.
+        The same every time; with a fixed family, of the same positions for all texts of a length.
         """
         options = self.options
-        if options.sampling != "fixed":
+        if self._drawn:
             yield from drawn_copies(options, self.base, documents, self._word_losses)
             return
         known: dict[int, Family] = {}
@@ -318,8 +304,7 @@ class SmoothedClassifier(VotingClassifier[SmoothingOptions, MaskedText]):
     def score(self, copies: Sequence[MaskedCopies]) -> list[Scores]:
         """The base classifier's scores of every copy of each text; a few are computed twice.
 
-        Raises `ClassifierError`, with the index of the text where it is known, if the base
-        classifier fails, or gives a copy another answer when it is asked again (``recheck``).
+        Raises `ClassifierError`, with the text's index where it is known, if it fails or disagrees.
         """
         scores = self.base.score(copies)
         return self._asked_again(copies, scores) if self._recheck.copies else scores
@@ -346,7 +331,7 @@ class SmoothedClassifier(VotingClassifier[SmoothingOptions, MaskedText]):
         return self._certificates(scored, "exact", labels, radii, threat=threat)
 
     def _sampled(
-        self, scored: ScoredTexts[MaskedText], kind: CertificateKind, labels: Sequence[int]
+        self, scored: ScoredTexts[MaskedText], labels: Sequence[int], kind: CertificateKind
     ) -> Iterator[Certificate]:
         alpha, seed = self.options.alpha or DEFAULT_ALPHA, self.options.seed
         radii = []

@@ -18,7 +18,6 @@ from ranmask.models import model_config
 from ranmask.models.base import BaseClassifier, DrawnCopies, Scores
 from ranmask.models.synonyms import Sample, SynonymSets
 from ranmask.options import (
-    DEFAULT_SELECTION_MASKS,
     SAFER,
     SYNONYMS,
     ModelOptions,
@@ -161,17 +160,13 @@ class SynonymSmoothedClassifier(VotingClassifier[SynonymOptions, DrawnCopies]):
         self, documents: Sequence[Document], sample: Sample = "vote"
     ) -> Iterator[DrawnCopies]:
         """The copies that decide the label, for each document; or those of a sample."""
-        options = self.options
-        sizes: dict[Sample, int] = {
-            "vote": options.voting_masks,
-            "selection": options.selection_masks or DEFAULT_SELECTION_MASKS,
-            "estimation": options.estimation_masks,
-        }
+        name = "masks" if sample == "vote" else f"{sample}_masks"
+        size = self.options.resolved()[name]
         for document in documents:
             # What no copy can show has no say in which copies there are either.
             read = self.base.words_read(document)
             shown = Document(document.words[:read], document.premise)
-            drawn = self.synonyms.draw(shown, sizes[sample], options.seed, sample)
+            drawn = self.synonyms.draw(shown, size, self.options.seed, sample)
             yield replace(drawn, document=document)
 
     def score(self, copies: Sequence[DrawnCopies]) -> list[Scores]:

@@ -165,8 +165,11 @@ class VotingClassifier(ABC, Generic[_Options, _Copies]):
     def score(self, copies: Sequence[_Copies]) -> list[Scores]:
         """The base classifier's scores of every copy of each text."""
 
-    def count(self, scores: Sequence[Scores], texts: Sequence[Document]) -> Votes:
-        """What is said of texts, from a table of the scores of its copies for each."""
+    def count(self, scores: Sequence[Scores], texts: Sequence[Document] = ()) -> Votes:
+        """What is said of texts, from a table of the scores of its copies for each.
+
+        The texts themselves are for classifiers that read them, too.
+        """
         copies = np.array([len(rows) for rows in scores])
         rows = np.concatenate(scores)
         if self.labels is not None and len(self.labels) != rows.shape[1]:
@@ -289,20 +292,22 @@ def load_base(folder: str, options: dict[str, Any], **computed: str | None) -> B
     """A saved model; how it hides words is taken out of its ``options``."""
     from ranmask.models import pretrained
 
-    hiding = {name: options.pop(name, None) for name in ("hide", "mask_token")}
-    return pretrained.load(folder, **hiding, **computed)
+    hide, mask_token = options.pop("hide", None), options.pop("mask_token", None)
+    return pretrained.load(folder, hide=hide, mask_token=mask_token, **computed)
 
 
-def batched_by_size(items: Iterable[_Sized], most: int) -> Iterator[list[_Sized]]:
+def batched_by_size(
+    items: Iterable[_Sized], most: int, size: Callable[[_Sized], int] = len
+) -> Iterator[list[_Sized]]:
     """Items in their order, in batches whose sizes add up to ``most`` or just above."""
     batch: list[_Sized] = []
-    size = 0
+    total = 0
     for item in items:
         batch.append(item)
-        size += len(item)
-        if size >= most:
+        total += size(item)
+        if total >= most:
             yield batch
-            batch, size = [], 0
+            batch, total = [], 0
     if batch:
         yield batch
 

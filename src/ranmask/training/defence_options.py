@@ -3,91 +3,69 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Annotated, ClassVar, Literal, TypeAlias
+from typing import Literal, TypeAlias
 
 from ranmask.models import SYNONYM_SET_SIZE
-from ranmask.options.fields import Checked, Option
+from ranmask.options.fields import Checked, option
 
 Norm: TypeAlias = Literal["l2", "linf"]
 Flips: TypeAlias = Literal["words", "synonyms"]
 
 
 @dataclass(frozen=True)
-class AscentOptions(Checked):
+class AscentOptions(Checked, kind="freelb", group="Defences"):
     """Gradient ascent in a ball around the embeddings of a text."""
 
-    KIND: ClassVar[str] = "freelb"
-    GROUP: ClassVar[str] = "Defences"
-
-    steps: Annotated[int, Option("Steps of ascent.", least=1)] = 3
-    step_size: Annotated[float, Option("Length of a step.", least=0)] = 0.3
-    initial_magnitude: Annotated[float, Option("Random shift before it.", least=0)] = 0.5
-    max_norm: Annotated[float, Option("Largest shift; 0: plain training.", least=0)] = 0.05
-    norm: Annotated[Norm, Option("Measures shifts; linf: the largest single number.")] = "l2"
+    steps: int = option("Steps of ascent.", 3, least=1)
+    step_size: float = option("Length of a step.", 0.3, least=0)
+    initial_magnitude: float = option("Random shift before it.", 0.5, least=0)
+    max_norm: float = option("Largest shift; 0: plain training.", 0.05, least=0)
+    norm: Norm = option("Measures shifts; linf: the largest single number.", "l2")
 
 
 @dataclass(frozen=True)
-class PgdOptions(AscentOptions):
+class PgdOptions(AscentOptions, kind="pgd"):
     """As many steps as the tables of the paper have."""
 
-    KIND: ClassVar[str] = "pgd"
-
-    steps: Annotated[int, Option("Steps of ascent.", least=1)] = 10
+    steps: int = option("Steps of ascent.", 10, least=1)
 
 
 @dataclass(eq=False, kw_only=True)
-class HotFlipOptions(Checked):
+class HotFlipOptions(Checked, kind="hotflip", group="Defences"):
     """Which words are flipped, and to what."""
 
-    KIND: ClassVar[str] = "hotflip"
-    GROUP: ClassVar[str] = "Defences"
-
-    change_rate: Annotated[float, Option("Share of words to flip.", least=0, most=1)] = 0.2
-    flips: Annotated[Flips, Option("Flip to any words or to synonyms.")] = "words"
+    change_rate: float = option("Share of words to flip.", 0.2, least=0, most=1)
+    flips: Flips = option("Flip to any words or to synonyms.", "words")
 
 
 @dataclass(eq=False, kw_only=True)
-class DneOptions(Checked):
+class DneOptions(Checked, kind="dne", group="Defences"):
     """Ascent on the weights of mixtures of synonyms."""
 
-    KIND: ClassVar[str] = "dne"
-    GROUP: ClassVar[str] = "Defences"
-
-    steps: Annotated[int, Option("Steps of ascent.", least=0)] = 3
-    step_size: Annotated[float, Option("Length of a step.", least=0)] = 1.0
-    hull: Annotated[
-        float, Option("Share of the synonyms' hull; 0: the word alone.", least=0, most=1)
-    ] = 1.0
+    steps: int = option("Steps of ascent.", 3, least=0)
+    step_size: float = option("Length of a step.", 1.0, least=0)
+    hull: float = option("Share of the synonyms' hull; 0: the word alone.", 1.0, least=0, most=1)
 
 
 @dataclass(eq=False, kw_only=True)
-class SaferOptions(Checked):
+class SaferOptions(Checked, kind="safer", group="Defences"):
     """Random synonyms in the place of words."""
 
-    KIND: ClassVar[str] = "safer"
-    GROUP: ClassVar[str] = "Defences"
-
-    set_size: Annotated[int, Option("Most words that take turns in a word's place.", least=1)] = (
-        SYNONYM_SET_SIZE
+    set_size: int = option(
+        "Most words that take turns in a word's place.", SYNONYM_SET_SIZE, least=1
     )
 
 
 @dataclass(frozen=True)
-class AugmentOptions(Checked):
+class AugmentOptions(Checked, kind="augment", group="Defences"):
     """Which training texts are attacked, and how."""
 
-    KIND: ClassVar[str] = "augment"
-    GROUP: ClassVar[str] = "Defences"
-
-    attacked: Annotated[
-        tuple[str, ...],
-        Option("Training texts that were attacked already, by ranmask attack.", repeated=True),
-    ] = ()
-    victim: Annotated[str | None, Option("Model to attack them with.", unset="trained for it")] = (
-        None
+    attacked: tuple[str, ...] = option(
+        "Training texts that were attacked already, by ranmask attack.", (), repeated=True
     )
-    recipe: Annotated[str, Option("The attack.")] = "textfooler"
-    share: Annotated[str, Option("Share of the rows to attack.")] = "1/2"
+    victim: str | None = option("Model to attack them with.", unset="trained for it")
+    recipe: str = option("The attack.", "textfooler")
+    share: str = option("Share of the rows to attack.", "1/2")
 
 
 DEFENCES: tuple[type[Checked], ...] = (

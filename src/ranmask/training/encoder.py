@@ -1,7 +1,7 @@
 """Training an encoder to be smoothed: `train_encoder`.
 
-Masked training, then vote training from its best checkpoint.  Ours is what is fed in (`masking`,
-`collation`), what is minimised (`losses`), and what "best" means: certified accuracy on validation.
+Masked training, then vote training from its best checkpoint.  Ours is what is fed in (`masking`),
+what is minimised (`losses`), and what "best" means: certified accuracy on validation.
 """
 
 from __future__ import annotations
@@ -15,7 +15,6 @@ from ranmask.errors import DataError, MissingDependencyError, OptionError
 from ranmask.metrics import CertifiedSummary
 from ranmask.smoothing.interface import CertifiedClassifier
 from ranmask.training.class_weights import class_weights
-from ranmask.training.defence import Defence
 from ranmask.training.evaluating import certified_score, certified_summary, figures
 from ranmask.training.masking import MaskingPlan, Turn
 from ranmask.training.options import MARGIN_WIDTH, TrainingOptions
@@ -23,15 +22,17 @@ from ranmask.training.records import Report, RunFolder, check_corpora, descripti
 from ranmask.words import Document, documents
 
 try:
+    import numpy as np
     import torch
     import transformers
     from torch.nn import functional
 
     from ranmask.models import hub, pair_head
+    from ranmask.models.base import MaskedCopies
+    from ranmask.models.batching import batches
     from ranmask.models.huggingface import HuggingFaceClassifier
     from ranmask.training import compact, losses, processes
-    from ranmask.training.collation import Collator
-    from ranmask.training.step import Step
+    from ranmask.training.defence import Defence, Step
     from ranmask.training.trainer import Phase, train_phase
 except ImportError as error:
     raise MissingDependencyError("PyTorch, transformers or accelerate", "train") from error
@@ -41,6 +42,9 @@ if TYPE_CHECKING:
 
 _KIND = "AutoModelForSequenceClassification"
 _VOTES = "votes"
+_PARTS = 6  # most forward passes a step: more waste less padding, and take more launches
+_GPU_ROWS = 64  # fewer rows keep a GPU waiting for the next launch
+_NO_LIMIT = 1 << 40
 
 
 def train_encoder(
@@ -62,15 +66,10 @@ def train_encoder(
 
     Started by ``torchrun``, all processes train one model, and the first one writes it.
 
-    Args:
-        base: Folder or hub id of an encoder, with or without a classification head.
-        train: What it learns from.
-        validation: What the best checkpoint is chosen by; its labels are those of ``train``.
-        output: The folder to write.
-        options: How it is trained.
-        defence: What training does against attacks besides masking; nothing by default.
-        report: Called with every line of the log.
-        device: ``cpu`` keeps it off a GPU.
+    ``base``: the folder or hub id of an encoder, with or without a classification head.
+    ``validation`` has the labels of ``train``; the best checkpoint is chosen by it.  ``defence``:
+    what is done against attacks besides masking.  ``report`` is called with every line of the log;
+    ``device="cpu"`` keeps it off a GPU.
     """
     defence = defence or Defence()
     check_corpora(train, validation)
@@ -108,7 +107,6 @@ def train_encoder(
     processes.by_the_first(run.begin)
 
     rows = slice(options.validation_rows)
-    counts = class_weights(train.labels, len(train.label_names), options.class_weights)
 
     def measure(model: Any) -> CertifiedSummary:
         classifier = defence.validator(classifier_of(model), options)
@@ -116,23 +114,18 @@ def train_encoder(
 
     for phase in phases(options)[done:]:
         votes = phase.name == _VOTES
+        copies, ramp = (options.vote_copies, 0.0) if votes else (options.copies, options.ramp)
         plan = MaskingPlan(
-            options.retentions,
-            options.family,
-            options.vote_copies if votes else options.copies,
-            0.0 if votes else options.ramp,
-            options.seed,
-            phase.number,
+            options.retentions, options.family, copies, ramp, options.seed, phase.number
         )
+        collate = Collator(
+            learner, texts, train.labels, plan, options.target_words, defence, on_gpu
+        )
+        classes = train.label_names
+        counts = class_weights(train.labels, len(classes), options.class_weights)
+        weights = None if counts is None else torch.from_numpy(counts)
         objective = CertifiedClassification(
-            learner,
-            options,
-            defence,
-            votes,
-            train.label_names,
-            None if counts is None else torch.from_numpy(counts),
-            Collator(learner, texts, train.labels, plan, options.target_words, defence, on_gpu),
-            measure,
+            learner, options, defence, votes, classes, weights, collate, measure
         )
         model = train_phase(
             phase, learner.model, tokenizer, objective, len(texts), run, options, on_gpu=on_gpu
@@ -161,20 +154,62 @@ def train_encoder(
 
 def phases(options: TrainingOptions) -> list[Phase]:
     """Masked training (or plain, where no word is hidden) and vote training, as asked for."""
-    rate = options.learning_rate
-    masked = Phase(
-        name="masked" if options.hides_words else "plain",
-        epochs=options.epochs,
-        learning_rate=rate,
-        patience=options.patience,
-    )
-    votes = Phase(
-        name=_VOTES,
-        number=1,
-        epochs=options.vote_epochs,
-        learning_rate=options.vote_learning_rate or rate,
-    )
+    rate, vote_rate = options.learning_rate, options.vote_learning_rate
+    name = "masked" if options.hides_words else "plain"
+    masked = Phase(name, options.epochs, rate, patience=options.patience)
+    votes = Phase(_VOTES, options.vote_epochs, vote_rate or rate, number=1)
     return [phase for phase in (masked, votes) if phase.epochs]
+
+
+@dataclass(frozen=True, eq=False)
+class Collator:
+    """Builds the batch of a training step.
+
+    A batch holds ``parts`` (inputs of the model's forward) with their ``bodies`` (where a row holds
+    the text itself, and not its premise), and for the rows of all parts in their order ``text``
+    and ``copy``; for each text its ``classes`` (not ``labels``: the trainer must not count them),
+    ``present``, ``met`` and ``words_per_copy``, as `losses` takes them; and a ``seed``.
+    """
+
+    base: HuggingFaceClassifier
+    documents: Sequence[Document]
+    labels: Sequence[int]
+    plan: MaskingPlan
+    target_words: int
+    defence: Defence
+    on_gpu: bool = False
+
+    def __call__(self, turns: Sequence[Turn]) -> dict[str, Any]:
+        """The batch of these texts' turns."""
+        draws, rows = [], []
+        for turn in turns:
+            document = self.defence.reads(self.documents[turn.row], self.plan.text_seed(turn))
+            words = self.base.words_read(document)
+            draw = self.plan.draw(words, turn)
+            draws.append(draw)
+            rows.append(self.base.encoder.rows(MaskedCopies(document, words, draw.sets)))
+        sizes = np.array([len(draw.sets) for draw in draws])
+        least_rows = max(_GPU_ROWS if self.on_gpu else 1, -(-int(sizes.sum()) // _PARTS))
+        pad_id = self.base.encoder.pad_id
+        plan = list(batches(rows, tokens=_NO_LIMIT, least_rows=least_rows, pad_id=pad_id))
+        order = np.concatenate([batch.places for batch in plan])
+        text = np.repeat(np.arange(len(turns)), sizes)
+        copy = np.arange(len(text)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+        starts = torch.tensor([of_text.first_body_place for of_text in rows])[text]
+        met = [[draw.met(changed) for changed in range(self.target_words + 1)] for draw in draws]
+        return {
+            "parts": [self.base.inputs(batch) for batch in plan],
+            "bodies": [
+                torch.arange(batch.ids.shape[1]) >= starts[batch.places][:, None] for batch in plan
+            ],
+            "text": torch.from_numpy(text[order]),
+            "copy": torch.from_numpy(copy[order]),
+            "classes": torch.tensor([self.labels[turn.row] for turn in turns]),
+            "present": torch.from_numpy(np.arange(sizes.max()) < sizes[:, None]),
+            "met": torch.tensor(met),
+            "words_per_copy": torch.tensor([draw.words_per_copy for draw in draws]),
+            "seed": torch.tensor(self.plan.step_seed(turns[0])),
+        }
 
 
 @dataclass(frozen=True, eq=False)
@@ -197,15 +232,12 @@ class CertifiedClassification:
         self, model: Any, batch: Any, backward: Callable[[torch.Tensor], None]
     ) -> torch.Tensor:
         """The loss of a batch, as the defence computes it."""
-        step = Step(
-            model,
-            self.base,
-            batch["parts"],
-            batch["bodies"],
-            lambda logits: self._plain_loss(logits, batch),
-            backward,
-            int(batch["seed"]),
-        )
+
+        def plain_loss(logits: torch.Tensor) -> torch.Tensor:
+            return self._plain_loss(logits, batch)
+
+        parts, bodies, seed = batch["parts"], batch["bodies"], int(batch["seed"])
+        step = Step(model, self.base, parts, bodies, plain_loss, backward, seed)
         return self.defence.loss(step)
 
     def _plain_loss(self, logits: torch.Tensor, batch: Any) -> torch.Tensor:
@@ -279,6 +311,3 @@ def _new_model(
     if options.pair_head:
         model = pair_head.with_pair_head(model, tokenizer)
     return model, tokenizer
-
-
-__all__ = ["train_encoder"]

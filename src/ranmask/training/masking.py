@@ -10,6 +10,7 @@ import math
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -113,8 +114,7 @@ class MaskingPlan:
         return int(_bits(self.seed, stream + self.phase, turn.epoch, turn.row).random_raw() >> 1)
 
 
-@dataclass(frozen=True, eq=False)
-class HiddenTokens:
+class HiddenTokens(NamedTuple):
     """A row of tokens as it is shown; at ``places``, which rise, ``targets`` are to be found."""
 
     shown: Ids

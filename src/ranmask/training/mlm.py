@@ -17,12 +17,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ranmask.errors import DataError, MissingDependencyError, ModelError, OptionError
-from ranmask.models.base import MaskedCopies
-from ranmask.models.batching import Batch, batches
+from ranmask.models.base import whole_copy
+from ranmask.models.batching import batches
 from ranmask.models.encoding import WordEncoder
-from ranmask.models.row_format import RowFormat
+from ranmask.models.tokenizing import RowFormat
 from ranmask.results.files import writing
-from ranmask.training.masking import HiddenTokens, TokenMasking, Turn
+from ranmask.training.masking import TokenMasking, Turn
 from ranmask.training.options import MlmOptions
 from ranmask.training.records import Report, RunFolder, check_one_process, check_rows, description
 from ranmask.words import Document, documents
@@ -88,14 +88,8 @@ def train_mlm(
     run.begin()
 
     if not finished:
-        phase = Phase(
-            name=_PHASE,
-            epochs=options.epochs,
-            learning_rate=options.learning_rate,
-            warmup=options.warmup,
-            best="validation_loss",
-            smaller_is_better=True,
-        )
+        how: dict[str, Any] = {"best": "validation_loss", "smaller_is_better": True}
+        phase = Phase(_PHASE, options.epochs, options.learning_rate, warmup=options.warmup, **how)
         model = train_phase(
             phase, model, tokenizer, objective, len(texts), run, options, on_gpu=on_gpu
         )
@@ -118,18 +112,11 @@ def _new_model(base: str, options: MlmOptions) -> tuple[Any, Any]:
     model, tokenizer, lacking = hub.load_pretrained(_KIND, base, called="the base encoder ")
     if tokenizer.mask_token_id is None:
         raise ModelError(f"the tokenizer of {base!r} has no mask token: name another base")
-    known = model.get_input_embeddings().num_embeddings
-    if len(tokenizer) > known:
-        raise ModelError(
-            f"the tokenizer of {base!r} knows {len(tokenizer)} tokens, the model only {known}: "
-            "they do not belong together"
-        )
     inner = f"{model.base_model_prefix}."
     missing = [key for key in lacking if key.startswith(inner)]
     if missing:
         raise ModelError(
-            f"{base!r} is not a trained encoder: it has no weights for {', '.join(missing[:4])}"
-            f"{' ...' if len(missing) > 4 else ''}"
+            f"{base!r} is not a trained encoder: it has no weights for {hub.listed(missing)}"
         )
     return model, tokenizer
 
@@ -148,14 +135,11 @@ class HidingCollator:
         tokenizer: Any,
         documents: Sequence[Document],
         options: MlmOptions,
-        *,
         held_out: bool = False,
     ) -> None:
         takes = RowFormat.of(model, tokenizer)
-        longest = min(options.longest, takes.longest)
-        self._encoder = WordEncoder(
-            tokenizer, longest, "mask", pad_id=takes.pad_id, types=takes.types
-        )
+        takes = replace(takes, longest=min(options.longest, takes.longest))
+        self._encoder = WordEncoder(tokenizer, takes, "mask")
         self._documents = documents
         ordinary = np.zeros(model.get_input_embeddings().num_embeddings, dtype=bool)
         ordinary[list(tokenizer.get_vocab().values())] = True
@@ -169,24 +153,20 @@ class HidingCollator:
         rows, hidden = [], []
         for turn in turns:
             document = self._documents[turn.row]
-            words = self._encoder.words_read(document)
-            every = np.arange(words, dtype=np.int32)[None]
-            row = self._encoder.rows(MaskedCopies(document, words, every))
+            row = self._encoder.rows(whole_copy(document, self._encoder.words_read(document)))
             hidden.append(self._masking.hide(row.ids[0], turn))
             rows.append(replace(row, ids=hidden[-1].shown[None]))
         least_rows, pad_id = -(-len(rows) // _PARTS), self._encoder.pad_id
-        planned = batches(rows, tokens=_NO_LIMIT, least_rows=least_rows, pad_id=pad_id)
-        return {"parts": [self._part(one, [hidden[i] for i in one.places]) for one in planned]}
-
-    def _part(self, batch: Batch, hidden: Sequence[HiddenTokens]) -> dict[str, Any]:
-        places = np.zeros(batch.ids.shape, dtype=bool)
-        for row_places, of_row in zip(places, hidden, strict=True):
-            row_places[of_row.places] = True
-        return {
-            "inputs": batch.inputs(self._encoder.types),
-            "places": torch.from_numpy(places),
-            "targets": torch.from_numpy(np.concatenate([of_row.targets for of_row in hidden])),
-        }
+        parts = []
+        for batch in batches(rows, tokens=_NO_LIMIT, least_rows=least_rows, pad_id=pad_id):
+            of_rows = [hidden[place] for place in batch.places]
+            places = np.zeros(batch.ids.shape, dtype=bool)
+            for row_places, of_row in zip(places, of_rows, strict=True):
+                row_places[of_row.places] = True
+            targets = torch.from_numpy(np.concatenate([of_row.targets for of_row in of_rows]))
+            inputs = batch.inputs(self._encoder.types)
+            parts.append({"inputs": inputs, "places": torch.from_numpy(places), "targets": targets})
+        return {"parts": parts}
 
 
 def hidden_loss(model: Any, batch: Mapping[str, Any]) -> tuple[torch.Tensor, int]:
@@ -249,6 +229,3 @@ class HiddenTokenLoss:
             )
         measured = {"texts": self.rows, "tokens": tokens, "validation_loss": mean}
         return {**measured, "perplexity": math.exp(mean)}
-
-
-__all__ = ["train_mlm"]

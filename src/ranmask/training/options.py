@@ -5,12 +5,13 @@ from __future__ import annotations
 import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Annotated, Any, ClassVar, Literal, TypeAlias
+from functools import partial
+from typing import Any, Literal, TypeAlias
 
 from ranmask.certificates.kept import Retention
 from ranmask.errors import OptionError
 from ranmask.options import Ensemble
-from ranmask.options.fields import Checked, Option
+from ranmask.options.fields import Checked, option
 from ranmask.words import Hiding, split
 
 ClassWeights: TypeAlias = Literal["none", "balanced"]
@@ -38,25 +39,23 @@ _EPOCHS, _LEARNING_RATE, _TEXTS = (
     *("Most epochs of (masked) training.", "Peak of the schedule."),
     "Texts that are computed at once.",
 )
-_ClassWeights = Annotated[
-    ClassWeights,
-    Option("balanced: every class counts the same, however few texts it has; or none."),
-]
-_Seed = Annotated[int, Option("Fixes whatever is drawn at random.", least=0, below=2**32)]
-_BatchSize = Annotated[int, Option(_TEXTS, least=1, group=_SCHEDULE)]
-_Accumulate = Annotated[int, Option("Batches in a step.", least=1, group=_SCHEDULE)]
-_GradientClip = Annotated[float, Option("Largest norm of the gradient.", above=0, group=_SCHEDULE)]
-_WeightDecay = Annotated[float, Option("AdamW's.", least=0, group=_SCHEDULE)]
-_Weights = Annotated[WeightType, Option("Type that weights are stored in.", group=_SIZES)]
-_EvaluateEvery = Annotated[
-    int | None,
-    Option("Steps between evaluations, each a checkpoint.", unset="an epoch", least=1),
-]
-_ValidationRows = Annotated[int, Option("Texts that an evaluation reads.", least=1)]
+_CLASS_WEIGHTS = partial(
+    option, "balanced: every class counts the same, however few texts it has; or none."
+)
+_SEED = partial(option, "Fixes whatever is drawn at random.", least=0, below=2**32)
+_BATCH_SIZE = partial(option, _TEXTS, least=1, group=_SCHEDULE)
+_ACCUMULATE = partial(option, "Batches in a step.", least=1, group=_SCHEDULE)
+_GRADIENT_CLIP = partial(option, "Largest norm of the gradient.", above=0, group=_SCHEDULE)
+_WEIGHT_DECAY = partial(option, "AdamW's.", least=0, group=_SCHEDULE)
+_WEIGHTS = partial(option, "Type that weights are stored in.", group=_SIZES)
+_EVALUATE_EVERY = partial(
+    option, "Steps between evaluations, each a checkpoint.", unset="an epoch", least=1
+)
+_VALIDATION_ROWS = partial(option, "Texts that an evaluation reads.", least=1)
 
 
 @dataclass(frozen=True)
-class TrainingOptions(Checked):
+class TrainingOptions(Checked, kind="encoder", group="Training"):
     """Masked training, then vote training.
 
     The defaults of the first are the paper's but for class weights, and for the learning rate of
@@ -68,119 +67,88 @@ class TrainingOptions(Checked):
     added up as the smoothed classifier does, and the loss is on the margin of the sum.
     """
 
-    KIND: ClassVar[str] = "encoder"
-    GROUP: ClassVar[str] = "Training"
-
-    keep: Annotated[
-        tuple[int, ...],
-        Option(
-            "Words that copies show; several, as 1,2,3, are mixed, and the first is certified.",
-            least=1,
-            group=MASKS,
-        ),
-    ] = ()
-    mask_rate: Annotated[
-        float | None, Option("Or: share of words that is hidden.", least=0, below=1, group=MASKS)
-    ] = None
-    hide: Annotated[
-        Hiding, Option("drop leaves hidden words out, mask shows a token for each.", group=MASKS)
-    ] = "drop"
-    family: Annotated[
-        Literal["auto", "windows"],
-        Option("Kept sets that training draws: at random (auto) or windows.", group=MASKS),
-    ] = "auto"
-    head: Annotated[
-        Head,
-        Option(
-            "choice (softmax), or approval (a sigmoid for each class: a word may speak for two).",
-            group=_SIZES,
-        ),
-    ] = "choice"
-    pair_head: Annotated[
-        bool, Option("For pairs: both encodings, concatenated, and two layers.", group=_SIZES)
-    ] = False
-    epochs: Annotated[int, Option(_EPOCHS, least=0)] = 20
-    copies: Annotated[int, Option("Masked copies of a text in a step.", least=1, group=MASKS)] = 1
-    ramp: Annotated[
-        float,
-        Option(
-            "Share of masked training in which the number of hidden words rises, from none.",
-            least=0,
-            most=1,
-            group=MASKS,
-        ),
-    ] = 0.0
-    patience: Annotated[
-        int | None, Option("Evaluations without gain before it stops.", unset="never", least=1)
-    ] = 3
-    vote_epochs: Annotated[
-        int, Option("Epochs of vote training after it.", least=0, group=VOTES)
-    ] = 0
-    vote_copies: Annotated[
-        int, Option("Most copies of a text in a vote.", least=1, group=VOTES)
-    ] = 64
-    vote_loss: Annotated[
-        VoteLoss,
-        Option("certified: counts texts that are not certified; margin: a hinge.", group=VOTES),
-    ] = "certified"
-    target_words: Annotated[
-        int,
-        Option(
-            "Changed words to be certified against: certified accuracy is averaged from 0 up to "
-            "it, in the loss and where the best checkpoint is chosen.",
-            least=1,
-            group=VOTES,
-        ),
-    ] = 5
-    temperature: Annotated[
-        float | None,
-        Option(
-            "Width of the certified loss, in words.", unset="target / 2.5", above=0, group=VOTES
-        ),
-    ] = None
-    accuracy_weight: Annotated[
-        float,
-        Option(
-            "Weight of plain accuracy in the loss; 0 may give up on a class.", least=0, group=VOTES
-        ),
-    ] = 1.0
-    margin: Annotated[float, Option("Margin to reach.", least=0, group=VOTES)] = 0.55
-    class_weights: _ClassWeights = "balanced"
-    learning_rate: Annotated[
-        float | None,
-        Option(_LEARNING_RATE, unset="2e-4, 5e-5 from 50M parameters", above=0, group=_SCHEDULE),
-    ] = None
-    vote_learning_rate: Annotated[
-        float | None,
-        Option("The same for vote training.", unset="the same", above=0, group=VOTES),
-    ] = None
-    weight_decay: _WeightDecay = 1e-6
-    batch_size: _BatchSize = 32
-    accumulate: _Accumulate = 1
-    gradient_clip: _GradientClip = 1.0
-    layers: Annotated[
-        int | None,
-        Option("Keep only the first layers of the base.", unset="all", least=1, group=_SIZES),
-    ] = None
-    vocabulary: Annotated[
-        int | None,
-        Option("Keep only the most frequent tokens.", unset="all", least=100, group=_SIZES),
-    ] = None
-    longest: Annotated[
-        int | None,
-        Option("Most tokens of a text that are read.", unset="as the base", least=8, group=_SIZES),
-    ] = None
-    weights: _Weights = "float32"
-    evaluate_every: _EvaluateEvery = None
-    validation_rows: _ValidationRows = 500
-    ensemble: Annotated[
-        Ensemble | None,
-        Option("How copies are added up.", unset="vote; score after vote training", group=_SAVED),
-    ] = None
-    masks: Annotated[
-        int | None, Option("Most copies a text.", unset="1000", least=1, group=_SAVED)
-    ] = None
-    seed: _Seed = 0
+    keep: tuple[int, ...] = option(
+        "Words that copies show; several, as 1,2,3, are mixed, and the first is certified.",
+        (),
+        least=1,
+        group=MASKS,
+    )
+    mask_rate: float | None = option(
+        "Or: share of words that is hidden.", least=0, below=1, group=MASKS
+    )
+    hide: Hiding = option(
+        "drop leaves hidden words out, mask shows a token for each.", "drop", group=MASKS
+    )
+    family: Literal["auto", "windows"] = option(
+        "Kept sets that training draws: at random (auto) or windows.", "auto", group=MASKS
+    )
+    head: Head = option(
+        "choice (softmax), or approval (a sigmoid for each class: a word may speak for two).",
+        "choice",
+        group=_SIZES,
+    )
+    pair_head: bool = option(
+        "For pairs: both encodings, concatenated, and two layers.", False, group=_SIZES
+    )
+    epochs: int = option(_EPOCHS, 20, least=0)
+    copies: int = option("Masked copies of a text in a step.", 1, least=1, group=MASKS)
+    ramp: float = option(
+        "Share of masked training in which the number of hidden words rises, from none.",
+        0.0,
+        least=0,
+        most=1,
+        group=MASKS,
+    )
+    patience: int | None = option(
+        "Evaluations without gain before it stops.", 3, unset="never", least=1
+    )
+    vote_epochs: int = option("Epochs of vote training after it.", 0, least=0, group=VOTES)
+    vote_copies: int = option("Most copies of a text in a vote.", 64, least=1, group=VOTES)
+    vote_loss: VoteLoss = option(
+        "certified: counts texts that are not certified; margin: a hinge.", "certified", group=VOTES
+    )
+    target_words: int = option(
+        "Changed words to be certified against: certified accuracy is averaged from 0 up to "
+        "it, in the loss and where the best checkpoint is chosen.",
+        5,
+        least=1,
+        group=VOTES,
+    )
+    temperature: float | None = option(
+        "Width of the certified loss, in words.", unset="target / 2.5", above=0, group=VOTES
+    )
+    accuracy_weight: float = option(
+        "Weight of plain accuracy in the loss; 0 may give up on a class.", 1.0, least=0, group=VOTES
+    )
+    margin: float = option("Margin to reach.", 0.55, least=0, group=VOTES)
+    class_weights: ClassWeights = _CLASS_WEIGHTS("balanced")
+    learning_rate: float | None = option(
+        _LEARNING_RATE, unset="2e-4, 5e-5 from 50M parameters", above=0, group=_SCHEDULE
+    )
+    vote_learning_rate: float | None = option(
+        "The same for vote training.", unset="the same", above=0, group=VOTES
+    )
+    weight_decay: float = _WEIGHT_DECAY(1e-6)
+    batch_size: int = _BATCH_SIZE(32)
+    accumulate: int = _ACCUMULATE(1)
+    gradient_clip: float = _GRADIENT_CLIP(1.0)
+    layers: int | None = option(
+        "Keep only the first layers of the base.", unset="all", least=1, group=_SIZES
+    )
+    vocabulary: int | None = option(
+        "Keep only the most frequent tokens.", unset="all", least=100, group=_SIZES
+    )
+    longest: int | None = option(
+        "Most tokens of a text that are read.", unset="as the base", least=8, group=_SIZES
+    )
+    weights: WeightType = _WEIGHTS("float32")
+    evaluate_every: int | None = _EVALUATE_EVERY()
+    validation_rows: int = _VALIDATION_ROWS(500)
+    ensemble: Ensemble | None = option(
+        "How copies are added up.", unset="vote; score after vote training", group=_SAVED
+    )
+    masks: int | None = option("Most copies a text.", unset="1000", least=1, group=_SAVED)
+    seed: int = _SEED(0)
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -251,89 +219,61 @@ def _by_target(name: str) -> str:
 
 
 @dataclass(frozen=True)
-class WordTableOptions(Checked):
+class WordTableOptions(Checked, kind="words", group="Training"):
     """How a word table is trained.  Checked when built.
 
     What is None depends on whether there is a target (`resolved`).  A target out of reach only
     teaches the table to say always the same.
     """
 
-    KIND: ClassVar[str] = "words"
-    GROUP: ClassVar[str] = "Training"
-
-    target_words: Annotated[
-        int | None,
-        Option(
-            "Most changed words that training tries to certify; 0: accuracy alone.",
-            unset="an eighth of the median text, 1 to 8",
-            least=0,
-            group=VOTES,
-        ),
-    ] = None
-    family: Annotated[
-        TableFamily | None,
-        Option(
-            "all, or distinct (each word counts once).", unset=_by_target("family"), group=MASKS
-        ),
-    ] = None
-    temperature: Annotated[
-        float | None,
-        Option(
-            "Width of the certified loss, in words.",
-            unset=_by_target("temperature"),
-            above=0,
-            group=VOTES,
-        ),
-    ] = None
-    epochs: Annotated[int | None, Option(_EPOCHS, unset=_by_target("epochs"), least=1)] = None
-    warm_epochs: Annotated[
-        int | None,
-        Option(
-            "Epochs on the margin before the certified loss.",
-            unset=_by_target("warm_epochs"),
-            least=0,
-        ),
-    ] = None
-    learning_rate: Annotated[
-        float | None,
-        Option(_LEARNING_RATE, unset=_by_target("learning_rate"), above=0, group=_SCHEDULE),
-    ] = None
-    batch_size: Annotated[
-        int | None, Option(_TEXTS, unset="up to 512", least=1, group=_SCHEDULE)
-    ] = None
-    feature_dropout: Annotated[
-        float | None,
-        Option(
-            "Share of features that is silent in a step.",
-            unset=_by_target("feature_dropout"),
-            least=0,
-            below=1,
-        ),
-    ] = None
-    weight_decay: Annotated[
-        float | None,
-        Option("Of squared weights.", unset=_by_target("weight_decay"), least=0, group=_SCHEDULE),
-    ] = None
-    margin: Annotated[float, Option("Margin to reach.", above=0, below=1, group=VOTES)] = 0.3
-    accuracy_weight: Annotated[
-        float | None,
-        Option(
-            "Weight of plain accuracy in the loss; 0 may give up on a class.",
-            unset=_by_target("accuracy_weight"),
-            least=0,
-            group=VOTES,
-        ),
-    ] = None
-    whole_weight: Annotated[
-        float,
-        Option("Words that a whole-text model weighs, which votes too.", least=0, group=VOTES),
-    ] = 0.0
-    class_weights: _ClassWeights = "balanced"
-    buckets: Annotated[int, Option("Rows of the table.", least=1, group=_SIZES)] = 1 << 18
-    most_words: Annotated[
-        int, Option("Words of a text that are trained on, which bounds memory.", least=1)
-    ] = 800
-    seed: Annotated[int, Option("Fixes whatever is drawn at random.", least=0)] = 0
+    target_words: int | None = option(
+        "Most changed words that training tries to certify; 0: accuracy alone.",
+        unset="an eighth of the median text, 1 to 8",
+        least=0,
+        group=VOTES,
+    )
+    family: TableFamily | None = option(
+        "all, or distinct (each word counts once).", unset=_by_target("family"), group=MASKS
+    )
+    temperature: float | None = option(
+        "Width of the certified loss, in words.",
+        unset=_by_target("temperature"),
+        above=0,
+        group=VOTES,
+    )
+    epochs: int | None = option(_EPOCHS, unset=_by_target("epochs"), least=1)
+    warm_epochs: int | None = option(
+        "Epochs on the margin before the certified loss.", unset=_by_target("warm_epochs"), least=0
+    )
+    learning_rate: float | None = option(
+        _LEARNING_RATE, unset=_by_target("learning_rate"), above=0, group=_SCHEDULE
+    )
+    batch_size: int | None = option(_TEXTS, unset="up to 512", least=1, group=_SCHEDULE)
+    feature_dropout: float | None = option(
+        "Share of features that is silent in a step.",
+        unset=_by_target("feature_dropout"),
+        least=0,
+        below=1,
+    )
+    weight_decay: float | None = option(
+        "Of squared weights.", unset=_by_target("weight_decay"), least=0, group=_SCHEDULE
+    )
+    margin: float = option("Margin to reach.", 0.3, above=0, below=1, group=VOTES)
+    accuracy_weight: float | None = option(
+        "Weight of plain accuracy in the loss; 0 may give up on a class.",
+        unset=_by_target("accuracy_weight"),
+        least=0,
+        group=VOTES,
+    )
+    whole_weight: float = option(
+        "Words that a whole-text model weighs, which votes too.", 0.0, least=0, group=VOTES
+    )
+    class_weights: ClassWeights = _CLASS_WEIGHTS("balanced")
+    buckets: int = option("Rows of the table.", 1 << 18, least=1, group=_SIZES)
+    most_words: int = option(
+        "Words of a text that are trained on, which bounds memory.", 800, least=1
+    )
+    seed: int = option("Fixes whatever is drawn at random.", 0, least=0)
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -362,7 +302,7 @@ class WordTableOptions(Checked):
 
 
 @dataclass(frozen=True)
-class MlmOptions(Checked):
+class MlmOptions(Checked, kind="mlm", group="Training"):
     """How a masked language model is trained.  Checked when built.
 
     As BERT's, 80 % of the tokens to predict are shown as the mask token, 10 % as a random token,
@@ -370,26 +310,20 @@ class MlmOptions(Checked):
     a head; 5e-5 suits one that is a masked language model already.
     """
 
-    KIND: ClassVar[str] = "mlm"
-    GROUP: ClassVar[str] = "Training"
-
-    epochs: Annotated[int, Option(_EPOCHS, least=1)] = 3
-    mask_rate: Annotated[
-        float, Option("Share of tokens that are predicted.", above=0, below=1, group=MASKS)
-    ] = 0.15
-    learning_rate: Annotated[float, Option(_LEARNING_RATE, above=0, group=_SCHEDULE)] = 3e-4
-    warmup: Annotated[
-        float,
-        Option("Share of the steps in which it rises.", least=0, below=1, group=_SCHEDULE),
-    ] = 0.06
-    weight_decay: _WeightDecay = 0.01
-    batch_size: _BatchSize = 32
-    accumulate: _Accumulate = 1
-    gradient_clip: _GradientClip = 1.0
-    longest: Annotated[
-        int, Option("Most tokens of a text that are read.", least=16, group=_SIZES)
-    ] = 128
-    weights: _Weights = "float32"
-    evaluate_every: _EvaluateEvery = None
-    validation_rows: _ValidationRows = 500
-    seed: _Seed = 0
+    epochs: int = option(_EPOCHS, 3, least=1)
+    mask_rate: float = option(
+        "Share of tokens that are predicted.", 0.15, above=0, below=1, group=MASKS
+    )
+    learning_rate: float = option(_LEARNING_RATE, 3e-4, above=0, group=_SCHEDULE)
+    warmup: float = option(
+        "Share of the steps in which it rises.", 0.06, least=0, below=1, group=_SCHEDULE
+    )
+    weight_decay: float = _WEIGHT_DECAY(0.01)
+    batch_size: int = _BATCH_SIZE(32)
+    accumulate: int = _ACCUMULATE(1)
+    gradient_clip: float = _GRADIENT_CLIP(1.0)
+    longest: int = option("Most tokens of a text that are read.", 128, least=16, group=_SIZES)
+    weights: WeightType = _WEIGHTS("float32")
+    evaluate_every: int | None = _EVALUATE_EVERY()
+    validation_rows: int = _VALIDATION_ROWS(500)
+    seed: int = _SEED(0)

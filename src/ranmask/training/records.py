@@ -151,11 +151,10 @@ class RunFolder:
 
     def log(self, line: Mapping[str, Any]) -> None:
         """Append a line to the log and report it."""
-        full = dict(line)
         with writing(self.folder), (self.folder / LOG).open("a", encoding="utf-8") as file:
-            file.write(json.dumps(full) + "\n")
+            file.write(json.dumps(line) + "\n")
         if self._report is not None:
-            self._report(full)
+            self._report(dict(line))
 
     def rewind(self, phase: str, step: int) -> float:
         """Drop what the log says of a phase beyond ``step``; returns the seconds up to there.
@@ -185,8 +184,7 @@ class RunFolder:
     def complete(self, measured: Mapping[str, Any], **more: Any) -> None:
         """Write the card, record what was measured, and remove the checkpoints."""
         with writing(self.folder):
-            card = model_card(self._description, measured)
-            write_file(self.folder / CARD, card)
+            write_file(self.folder / CARD, model_card(self._description, measured))
             self.log({"phase": COMPLETE, **measured})
             # Last: a folder whose record says so lacks nothing.
             self._write(
@@ -204,8 +202,6 @@ def _differences(there: Any, here: Any, in_part: bool, name: str = "") -> list[s
         return [
             found
             for key in sorted(keys)
-            for found in _differences(
-                there.get(key), here.get(key), in_part, f"{name}.{key}".lstrip(".")
-            )
+            for found in _differences(there.get(key), here.get(key), in_part, f"{name}.{key}")
         ]
-    return [] if there == here else [f"{name} ({there!r} there, {here!r} here)"]
+    return [] if there == here else [f"{name.lstrip('.')} ({there!r} there, {here!r} here)"]

@@ -11,7 +11,7 @@ import os
 import time
 import warnings
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -27,7 +27,7 @@ from ranmask.training.records import COMPLETE, RunFolder
 _GPU_WORKERS = 8
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class Phase:
     """One run of the Trainer.
 
@@ -40,6 +40,7 @@ class Phase:
     name: str
     epochs: int
     learning_rate: float | None
+    _: KW_ONLY
     number: int = 0
     patience: int | None = None
     warmup: float = 0.06
@@ -52,17 +53,14 @@ class Objective(Protocol):
 
     def collate(self, turns: Sequence[Turn]) -> dict[str, Any]:
         """The batch of these texts' turns."""
-        ...
 
     def loss(
         self, model: Any, batch: Any, backward: Callable[[torch.Tensor], None]
     ) -> torch.Tensor:
         """The loss of a batch; ``backward`` adds the gradients of another one to the step."""
-        ...
 
     def measured(self, model: Any) -> dict[str, Any]:
         """What ``model``, in single precision, does on the held-out rows: plain JSON values."""
-        ...
 
 
 def train_phase(
@@ -136,9 +134,8 @@ class PhaseTrainer(Trainer):
         found = processes.by_the_first(lambda: self.objective.measured(_plain_copy(self.model)))
         metrics = {f"eval_{name}": value for name, value in found.items()}
         self.log(metrics)
-        self.control = self.callback_handler.on_evaluate(
-            self.args, self.state, self.control, metrics
-        )
+        state, control = self.state, self.control
+        self.control = self.callback_handler.on_evaluate(self.args, state, control, metrics)
         return metrics
 
 
@@ -164,16 +161,10 @@ class Watcher(TrainerCallback):
             if key not in ("epoch", "total_flos") and not key.startswith("train_")
         }
         if kept and state.is_world_process_zero:
-            self._run.log(
-                {
-                    "phase": self._phase.name,
-                    "step": state.global_step,
-                    "steps": state.max_steps,
-                    "epoch": round(state.global_step / self._steps_per_epoch, 3),
-                    "seconds": round(time.monotonic() - self._started, 1),
-                    **kept,
-                }
-            )
+            step = {"step": state.global_step, "steps": state.max_steps}
+            epoch = round(state.global_step / self._steps_per_epoch, 3)
+            times = {"epoch": epoch, "seconds": round(time.monotonic() - self._started, 1)}
+            self._run.log({"phase": self._phase.name, **step, **times, **kept})
 
     def on_evaluate(self, args: Any, state: Any, control: Any, **_: Any) -> None:
         """Stop where nothing was gained for long enough."""
@@ -204,11 +195,7 @@ def _is_over(state: Any, phase: Phase) -> bool:
 
 
 def _arguments(
-    phase: Phase,
-    turns: Turns,
-    run: RunFolder,
-    options: TrainingOptions | MlmOptions,
-    on_gpu: bool,
+    phase: Phase, turns: Turns, run: RunFolder, options: TrainingOptions | MlmOptions, on_gpu: bool
 ) -> TrainingArguments:
     every = options.evaluate_every or turns.steps_per_epoch
     assert phase.learning_rate is not None, "see TrainingOptions.settled"

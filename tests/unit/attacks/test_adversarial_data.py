@@ -19,8 +19,7 @@ from ranmask.attacks.recipes import AttackResources, build_recipe
 from ranmask.attacks.resources.word_lists import Vocabulary
 from ranmask.attacks.runs import attack_rows
 from ranmask.data import Corpus
-from ranmask.data.rows import Row
-from ranmask.data.sources import RowSource
+from ranmask.data.rows import Row, RowSource
 from ranmask.errors import DataError, OptionError
 from ranmask.models.testing import keyword_classifier
 from ranmask.runs.result_file import ResultFile
@@ -261,7 +260,7 @@ class TestHalf:
 
     def test_attacked_to_a_file_that_is_reused(self, tmp_path):
         train = corpus([f"good film {n}" for n in range(8)], [1] * 8)
-        plan = AttackPlan(build_recipe("anywords", engine_supplies()), budget=1)
+        plan = AttackPlan(replace(build_recipe("anywords", engine_supplies()), budget=1))
         path = tmp_path / "new" / "attacked.jsonl"
         counted = []
 
@@ -284,7 +283,7 @@ class TestHalf:
         from ranmask import FunctionClassifier
 
         victim = FunctionClassifier(keyword_classifier, labels=("positive", "negative"))
-        plan = AttackPlan(build_recipe("anywords", engine_supplies()), budget=1)
+        plan = AttackPlan(replace(build_recipe("anywords", engine_supplies()), budget=1))
         with pytest.raises(OptionError, match="their order must be the same"):
             attack_half(victim, corpus(), tmp_path / "out.jsonl", plan)
 

@@ -6,14 +6,14 @@ import string
 
 import pytest
 
-from ranmask.attacks.candidates import (
+from ranmask.attacks.recipe import AttackRecipe
+from ranmask.attacks.replacements import (
     AnyWord,
     LikelyWords,
     Synonyms,
     TypingErrors,
     in_case_of,
 )
-from ranmask.attacks.recipe import AttackRecipe
 from ranmask.attacks.resources.neighbours import NeighbourTable
 from ranmask.attacks.search import AtRandom, Greedy
 from ranmask.attacks.steps import Attempt, FillMask

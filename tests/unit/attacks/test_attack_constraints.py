@@ -8,14 +8,14 @@ import numpy as np
 import pytest
 
 from ranmask import MissingDependencyError
-from ranmask.attacks.constraints import (
+from ranmask.attacks.recipes import AttackResources, build_recipe
+from ranmask.attacks.replacements import (
     EditDistance,
     MostWords,
     SamePartOfSpeech,
     SimilarSentence,
     SimilarWord,
 )
-from ranmask.attacks.recipes import AttackResources, build_recipe
 from ranmask.attacks.resources.neighbours import NeighbourTable
 from ranmask.attacks.resources.word_lists import StopWords
 from ranmask.attacks.steps import EncodeSentences

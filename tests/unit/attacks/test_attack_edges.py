@@ -22,16 +22,15 @@ from tools.main_path import functions_called
 from commands import run_cli
 from ranmask import SmoothedClassifier, attack
 from ranmask.attacks.api import as_victim
-from ranmask.attacks.candidates import Candidates
 from ranmask.attacks.loop import AttackLoop, Target
 from ranmask.attacks.recipe import AttackRecipe, usable
 from ranmask.attacks.recipes import RECIPES, AttackResources, build_recipe, uses
+from ranmask.attacks.replacements import Candidates
 from ranmask.attacks.resources.word_lists import StopWords, Vocabulary
 from ranmask.attacks.runs import attack_rows
 from ranmask.attacks.search import AnyWords, ByUnknown, LabelsOnly
 from ranmask.cli.attack_printing import print_outcome
-from ranmask.data.rows import Row
-from ranmask.data.sources import RowSource
+from ranmask.data.rows import Row, RowSource
 from ranmask.errors import ClassifierError, OptionError
 from ranmask.models.testing import hashing_classifier, keyword_classifier
 from ranmask.runs.stored import stored_lines

@@ -12,11 +12,19 @@ import pytest
 from ranmask import ClassifierError, OptionError, OutputError, SmoothedClassifier, TextError
 from ranmask.attacks import victims
 from ranmask.attacks.api import as_victim, attack
-from ranmask.attacks.candidates import AnyWord, Candidates, LikelyWords, Synonyms, TypingErrors
-from ranmask.attacks.constraints import EditDistance, MostWords, SimilarSentence
 from ranmask.attacks.loop import AttackLoop, Target
 from ranmask.attacks.recipe import AttackRecipe
 from ranmask.attacks.recipes import AttackResources
+from ranmask.attacks.replacements import (
+    AnyWord,
+    Candidates,
+    EditDistance,
+    LikelyWords,
+    MostWords,
+    SimilarSentence,
+    Synonyms,
+    TypingErrors,
+)
 from ranmask.attacks.resources.neighbours import NeighbourTable
 from ranmask.attacks.resources.word_lists import Vocabulary
 from ranmask.attacks.runs import attack_rows
@@ -32,8 +40,7 @@ from ranmask.attacks.search import (
 )
 from ranmask.attacks.victims import GRID, Answers, PlainVictim, Question, SmoothedVictim, Victim
 from ranmask.certificates.families import sampled_sets
-from ranmask.data.rows import Row
-from ranmask.data.sources import RowSource
+from ranmask.data.rows import Row, RowSource
 from ranmask.models.function import FunctionClassifier
 from ranmask.models.testing import NEGATIVE, POSITIVE, hashing_classifier, keyword_classifier
 from ranmask.runs.result_file import read_header

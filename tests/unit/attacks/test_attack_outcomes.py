@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 from rich.console import Console
 
 from ranmask import DataError
-from ranmask.attacks.outcome import AttackOutcome, Change, changes_between
-from ranmask.attacks.summary import AttackSummary, summarise
+from ranmask.attacks.outcome import AttackOutcome, AttackSummary, Change, changes_between, summarise
 from ranmask.cli.attack_printing import print_attack_summary, print_outcome, print_pace
 
 words = st.text("ab[]é\u2003 ", min_size=1, max_size=5)

@@ -5,9 +5,8 @@ import json
 import numpy as np
 import pytest
 
-from ranmask.attacks.candidates import Candidates, Synonyms
-from ranmask.attacks.constraints import MostWords, SimilarSentence
 from ranmask.attacks.recipe import AttackRecipe, Ranking, words_changed
+from ranmask.attacks.replacements import Candidates, MostWords, SimilarSentence, Synonyms
 from ranmask.attacks.resources.neighbours import NeighbourTable
 from ranmask.attacks.search import (
     AnyWords,

@@ -5,14 +5,14 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from ranmask.data.rows import Columns, Row, open_source, read_rows
+from ranmask.data.rows import Columns, Row, file_rows
 from ranmask.errors import DataError, OptionError
 
 
 def rows_of(path, **columns):
-    source = open_source(path)
-    rows = list(read_rows(source, Columns(**columns)))
-    assert len(rows) <= source.rows
+    source = file_rows(path, Columns(**columns))
+    rows = list(source.rows)
+    assert len(rows) <= source.total
     return rows
 
 
@@ -201,7 +201,7 @@ class TestKeptColumns:
         return path
 
     def read(self, path, **columns):
-        return list(read_rows(open_source(path), Columns(**columns)))
+        return list(file_rows(path, Columns(**columns)).rows)
 
     def test_an_id_is_always_kept(self, file):
         rows = self.read(file, text="review", label="label")

@@ -7,8 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ranmask.errors import DataError
-from ranmask.evaluation.roc import RocPoint, roc_curve, wilson_interval
+from ranmask.errors import DataError, OptionError
+from ranmask.evaluation.intervals import wilson_interval
+from ranmask.evaluation.roc import RocPoint, roc_curve
 
 # Few different values, so that ties within and between the kinds are common.
 SCORES = st.lists(st.sampled_from([0.0, 0.125, 0.5, 0.75, 1.0]), min_size=1, max_size=12)
@@ -66,7 +67,7 @@ def test_wilson_intervals_by_hand():
     assert (round(low, 3), round(high, 3)) == (0.255, 0.366)
     assert wilson_interval(0, 10)[0] == 0 and wilson_interval(10, 10)[1] == 1
     assert wilson_interval(0, 0) == (0, 1)
-    with pytest.raises(DataError, match="3 of 2"):
+    with pytest.raises(OptionError, match="3 of 2"):
         wilson_interval(3, 2)
 
 

@@ -24,6 +24,7 @@ from ranmask.evaluation.frontier_plot import check_plot, plot_svg, write_plot
 from ranmask.evaluation.settings import Setting, grid, retentions_near, supported_ensembles
 from ranmask.evaluation.tuning import Measured, frontier, pick, sweep
 from ranmask.evaluation.tuning_file import TuneFile
+from ranmask.metrics import CertifiedSummary
 from ranmask.models.testing import hashing_classifier, keyword_classifier
 
 FAKE = "ranmask.models.testing:keyword_classifier"
@@ -49,19 +50,30 @@ def measure(settings, base=keyword_classifier, rows=TEXTS, **options):
 
 def made(right, wrong, setting=KEEP_1):
     """Measured texts by their radii, all of one class."""
-    of_class = ({(0, radius): texts for radius, texts in one.items()} for one in (right, wrong))
-    return Measured(setting, *of_class, 0.5)
+    summary = CertifiedSummary()
+    for correct, radii in ((True, right), (False, wrong)):
+        for radius, texts in radii.items():
+            summary.add(correct=correct, radius=radius, words=1, expected=0, texts=texts)
+    return Measured(setting, summary, 0.5)
+
+
+def radii(found, *, correct=True):
+    """How many texts have each true class and radius."""
+    return {
+        (expected, radius): texts
+        for (expected, right, radius, _), texts in found.summary.counts.items()
+        if right == correct
+    }
 
 
 class TestFigures:
     def test_radii_accuracy_and_score_by_hand(self):
         [one] = measure([KEEP_1])
-        assert one.right == {(0, None): 1, (0, 1): 1, (1, 0): 1, (1, 2): 1}
-        assert one.wrong == {(0, 1): 1, (1, 2): 1}
-        assert list(one.right) == [(0, None), (0, 1), (1, 0), (1, 2)]
-        assert one.accuracy == Fraction(4, 6)
-        assert one.median_radius is None  # wrong, wrong, none, 0, 1, 2: the third is none
-        shares = [one.certified_accuracy(changed) for changed in range(4)]
+        assert radii(one) == {(0, None): 1, (0, 1): 1, (1, 0): 1, (1, 2): 1}
+        assert radii(one, correct=False) == {(0, 1): 1, (1, 2): 1}
+        assert one.summary.accuracy == Fraction(4, 6)
+        assert one.summary.median_radius is None  # wrong, wrong, none, 0, 1, 2: the third is none
+        shares = [one.summary.certified_accuracy(changed) for changed in range(4)]
         assert shares == [Fraction(3, 6), Fraction(2, 6), Fraction(1, 6), 0]
         assert one.score(2) == Fraction(3 + 2 + 1, 18)
         assert one.seconds > 0 and one.loose == 0 and one.tolerance == 0
@@ -83,7 +95,7 @@ class TestFigures:
     def test_score_ensemble_by_hand(self):
         """`good` scores 2/3 to 1/3.  Of five, the margin is 5/3, and a change costs 4/3."""
         [one] = measure([replace(KEEP_1, ensemble="score")], rows=TEXTS[:1])
-        assert one.right == {(1, 1): 1}
+        assert radii(one) == {(1, 1): 1}
 
     def test_every_setting_is_what_certify_says(self):
         texts = [(f"w{i} w{i + 1} w{i + 2} w{i % 5} w{i % 3} w{i % 2}", i % 3) for i in range(70)]
@@ -104,8 +116,8 @@ class TestFigures:
                 counts = right if result.label_id == label else wrong
                 key = label, result.radius
                 counts[key] = counts.get(key, 0) + 1
-            assert (one.right, one.wrong) == (right, wrong), one.setting
-        assert len({str((one.right, one.wrong)) for one in found}) > 6
+            assert (radii(one), radii(one, correct=False)) == (right, wrong), one.setting
+        assert len({str(sorted(one.summary.counts.items(), key=str)) for one in found}) > 6
 
     def test_what_the_model_was_smoothed_with_stays(self):
         def odd(texts):
@@ -117,7 +129,7 @@ class TestFigures:
         assert (same.options.seed, same.tolerance, same.labels) == (5, 1e-2, ("n", "p"))
         assert same.options.certificate == "exact"
         [one] = sweep(like, ["good good good"], [1], [setting])
-        assert one.right == {(1, None): 1} and one.tolerance == 1e-2  # every vote is uncertain
+        assert radii(one) == {(1, None): 1} and one.tolerance == 1e-2  # every vote is uncertain
 
     def test_another_certificate_becomes_the_exact_one(self):
         like = SmoothedClassifier(
@@ -167,7 +179,8 @@ class TestPasses:
         classify, shown = self.counting()
         one, two = measure([KEEP_1, replace(KEEP_1, ensemble="logit")], classify)
         assert len(shown) > 2 and sum(shown) == sum(len(text.split()) for text, _ in TEXTS)
-        assert one.right == measure([KEEP_1])[0].right and two.accuracy == one.accuracy
+        assert one.summary == measure([KEEP_1])[0].summary
+        assert two.summary.accuracy == one.summary.accuracy
 
     def test_memory_is_of_the_same_question_only(self):
         base = tuning._ScoredOnce(FunctionClassifier(hashing_classifier, hide="drop"))
@@ -292,7 +305,7 @@ def measured_lists():
 
 
 def beats(one, other, at):
-    mine, theirs = ((m.accuracy, m.certified_accuracy(at)) for m in (one, other))
+    mine, theirs = ((m.summary.accuracy, m.summary.certified_accuracy(at)) for m in (one, other))
     return mine != theirs and all(a >= b for a, b in zip(mine, theirs, strict=True))
 
 
@@ -323,12 +336,12 @@ class TestChoosing:
         two = made({2: 6}, {0: 4})
         three = made({3: 6}, {0: 4})
         three_and_right = made({0: 1, 3: 6}, {0: 3})
-        assert (none.median_radius, two.median_radius, three.median_radius) == (None, 2, 3)
-        assert three_and_right.median_radius == 3
+        medians = [found.summary.median_radius for found in (none, two, three, three_and_right)]
+        assert medians == [None, 2, 3, 3]
         assert pick([none, two, three], "paper", 1) is three
         assert pick([three, three_and_right, two], "paper", 1) is three_and_right
         assert pick([three_and_right, three, two], "paper", 1) is three_and_right
-        assert pick([none, made({0: 6}, {0: 4})], "paper", 1).median_radius == 0
+        assert pick([none, made({0: 6}, {0: 4})], "paper", 1).summary.median_radius == 0
 
     def test_paper_rule_where_no_median_is_defined(self):
         worse, better = made({None: 1}, {0: 9}), made({0: 2}, {0: 8})
@@ -413,8 +426,8 @@ class TestFile:
         whole = measure(SETTINGS)
         self.open(path).write(whole[:2], **FIGURES)
         again = self.open(path)
-        found = [(one.setting, one.right, one.wrong, one.seconds) for one in again.measured]
-        assert found == [(one.setting, one.right, one.wrong, one.seconds) for one in whole[:2]]
+        found = [(one.setting, one.summary, one.seconds) for one in again.measured]
+        assert found == [(one.setting, one.summary, one.seconds) for one in whole[:2]]
         again.write([*again.measured, whole[2]], **FIGURES)
         record = json.loads(path.read_text())
         assert record["complete"] is True

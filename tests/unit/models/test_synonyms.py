@@ -246,7 +246,7 @@ class TestFiles:
         ("content", "message"),
         [
             ("{", "synonyms.json"),
-            ("[]", "not a JSON object"),
+            ("[]", "holds no JSON object"),
             ("{}", "has format None, not 'ranmask-synonyms'"),
             ('{"format": "ranmask-synonyms", "version": 9}', "version 9 is not 1"),
             ('{"format": "ranmask-synonyms", "version": 1, "name": "x"}', "without a table"),

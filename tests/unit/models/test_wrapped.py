@@ -6,7 +6,8 @@ import pytest
 from ranmask.evaluation.tuning import _ScoredOnce
 from ranmask.models.base import BaseClassifier, WrappedClassifier
 from ranmask.serving.caching import CachingClassifier
-from ranmask.serving.scorer import BatchedClassifier, Known
+from ranmask.serving.context import RequestContext
+from ranmask.serving.scorer import BatchScorer
 from ranmask.words import Document
 
 PASSED_ON = sorted(
@@ -43,7 +44,7 @@ class Odd(BaseClassifier):
 WRAPPERS = {
     "remembering": CachingClassifier,
     "scored once": _ScoredOnce,
-    "pooled": lambda base: BatchedClassifier(Known.of(base), base.score),
+    "pooled": lambda base: BatchScorer(base).classifier(RequestContext()),
 }
 
 

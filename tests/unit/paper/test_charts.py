@@ -20,7 +20,6 @@ from ranmask.paper.report.charts import (
     Dots,
     Plot,
     Point,
-    Rule,
     Series,
     inline,
     key,
@@ -59,7 +58,7 @@ def test_well_formed_spoken_and_the_same_every_time(chart):
 
 
 @pytest.mark.parametrize(
-    "chart", [plot(2, name=EVIL, title=EVIL, rules=(Rule(0.5, EVIL),)), dots(EVIL)]
+    "chart", [plot(2, name=EVIL, title=EVIL, rules=((0.5, EVIL),)), dots(EVIL)]
 )
 def test_everything_is_escaped(chart):
     for svg in (inline(chart), standalone(chart), *(swatch for swatch, _ in key(chart))):

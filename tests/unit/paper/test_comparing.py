@@ -78,7 +78,11 @@ class TestCertified:
         assert only(found, "CR@1").a == 4 / 6 and only(found, "CR@1").b == 4 / 6
         radius = only(found, "radius")
         signs = sign_test([3, 2, 2, None, None, 5], [1, 2, 0, 0, 4, 6])
-        assert (radius.higher_a, radius.higher_b) == (signs.wins, signs.losses) == (2, 3)
+        assert (
+            (radius.higher_a, radius.higher_b)
+            == (signs.higher_first, signs.higher_second)
+            == (2, 3)
+        )
         assert (radius.a, radius.b, radius.difference, radius.interval) == (2, 1, None, None)
         assert found.notes == ()
 
@@ -211,22 +215,24 @@ class TestPredictions:
         gaps = np.array([0.3, -0.1, 0.4, 0.2, 0.25, 0.05, -0.2])
         flips = np.array(list(itertools.product([1, -1], repeat=len(gaps))))
         exact = np.mean(np.abs(flips @ gaps) >= abs(gaps.sum()) - 1e-12)
-        low, high, p_value = mean_difference(gaps, np.zeros(len(gaps)))
-        assert p_value == pytest.approx(exact, abs=0.02)
-        assert low < gaps.mean() < high
+        found = mean_difference(gaps, np.zeros(len(gaps)))
+        assert found.p_value == pytest.approx(exact, abs=0.02)
+        assert found.interval[0] < gaps.mean() == pytest.approx(found.difference)
+        assert gaps.mean() < found.interval[1]
 
     def test_the_interval_covers(self):
         generator = np.random.default_rng(3)
         inside = 0
         for _ in range(60):
             gaps = generator.exponential(1, size=60)
-            low, high, _ = mean_difference(gaps, np.zeros(60))
+            low, high = mean_difference(gaps, np.zeros(60)).interval
             inside += low <= 1 <= high
         assert 50 <= inside < 60
 
     def test_many_texts_take_little_memory(self):
-        low, high, p_value = mean_difference(np.ones(3000) + np.arange(3000) % 2, np.zeros(3000))
-        assert low < 1.5 < high and p_value == 1 / 10_000
+        found = mean_difference(np.ones(3000) + np.arange(3000) % 2, np.zeros(3000))
+        low, high = found.interval
+        assert low < 1.5 < high and found.p_value == 1 / 10_000
 
 
 class TestPairing:

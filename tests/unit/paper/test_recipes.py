@@ -2,6 +2,7 @@
 
 import itertools
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import get_args
 
@@ -11,7 +12,7 @@ from ranmask.cli.main import command_line
 from ranmask.errors import DataError, OptionError
 from ranmask.paper.published import published
 from ranmask.paper.reproduction import plan as planning
-from ranmask.paper.reproduction.plan import new_record, plan, shown_command
+from ranmask.paper.reproduction.plan import plan
 from ranmask.paper.reproduction.recipe import FOLDER, OUTPUT, Size, load_recipe, recipe_names
 
 SIZES = get_args(Size)
@@ -163,15 +164,15 @@ def test_the_paper_size_has_the_papers_numbers():
         recipe = load_recipe(name, "paper")
         if recipe.kind == "arithmetic":
             continue
-        assert recipe.sizes["texts"] == settings.texts
+        assert recipe.settings["texts"] == settings["texts"]
         if recipe.kind == "certified":
-            assert recipe.sizes["masks"] == settings.masks
-            assert recipe.sizes["selection"] == settings.selection_masks
+            assert recipe.settings["masks"] == settings["masks"]
+            assert recipe.settings["selection"] == settings["selection_masks"]
         elif recipe.kind == "beta":
-            assert recipe.sizes["masks"] == published().beta.masks
-            assert recipe.sizes["draws"] == published().beta.draws
+            assert recipe.settings["masks"] == published().beta["masks"]
+            assert recipe.settings["draws"] == published().beta["draws"]
         else:
-            assert recipe.sizes["masks"] == settings.attacked_masks
+            assert recipe.settings["masks"] == settings["attacked_masks"]
 
 
 def test_the_small_recipes_leave_no_method_and_no_attack_out():
@@ -248,12 +249,12 @@ def test_a_fingerprint_does_not_know_where_ranmask_lies(name, inside, monkeypatc
     assert f"/opt/ranmask/{inside}" in written
     before = keys(recipe)
     steps = tuple(
-        type(step)(step.name, step.measures, tuple(words), step.place)
+        replace(step, words=tuple(words))
         for step, words in zip(recipe.steps, json.loads(written), strict=True)
     )
     monkeypatch.setattr(planning, "FOLDER", Path("/opt/ranmask/paper/recipes"))
     monkeypatch.setattr(planning, "SHIPPED_FOLDER", Path("/opt/ranmask/models/shipped"))
-    assert keys(type(recipe)(**{**vars(recipe), "steps": steps})) == before
+    assert keys(replace(recipe, steps=steps)) == before
 
 
 def test_another_version_of_ranmask_makes_its_own(load, monkeypatch):
@@ -297,11 +298,11 @@ def test_how_many_texts_a_step_has(load):
 @pytest.mark.parametrize(("name", "size"), EVERY)
 def test_a_record_names_no_folder_of_this_machine(name, size):
     recipe = load_recipe(name, size)
-    written = json.dumps([vars(one) for one in new_record(recipe).steps])
-    written += json.dumps(new_record(recipe).settings)
+    written = json.dumps([{**vars(step), "words": ()} for step in recipe.steps])
+    written += json.dumps(recipe.settings)
     assert str(FOLDER.parents[1]) not in written
     for step in recipe.steps:
-        shown = shown_command(step)
+        shown = step.command
         assert shown.startswith(f"ranmask {step.words[0]} ") and OUTPUT not in shown
         assert f"--output {step.name}" in shown and "@" not in shown
 
@@ -316,15 +317,15 @@ def test_settings_are_filled_in(load):
         *("mask0.3", "mask0.5", "mask0.3-certified", "mask0.5-certified")
     ]
     assert recipe.steps[2].place == {"rate": 0.3}  # a number, as the setting is one
-    assert recipe.sizes["masks"] == 100 and recipe.sizes["rates"] == [0.3, 0.5]
-    assert "options" not in recipe.sizes and "recipes" not in recipe.sizes
-    assert load(size="smoke").sizes["masks"] == 8
+    assert recipe.settings["masks"] == 100 and recipe.settings["rates"] == [0.3, 0.5]
+    assert "options" not in recipe.settings and "recipes" not in recipe.settings
+    assert load(size="smoke").settings["masks"] == 8
 
 
 def test_overrides_replace_settings(load):
     recipe = load(overrides={"rates": [0.7], "masks": 5})
     assert [step.name for step in recipe.steps] == ["mask0.7", "mask0.7-certified"]
-    assert "5" in recipe.steps[1].words and recipe.sizes["masks"] == 5
+    assert "5" in recipe.steps[1].words and recipe.settings["masks"] == 5
     with pytest.raises(OptionError, match=r"ours has no setting 'mask'; it has corpus.* masks"):
         load(overrides={"mask": 5})
 
@@ -345,8 +346,8 @@ STEPS = '[[steps]]\nname = "mask{rate}-certified"'
     ("old", "new", "message"),
     [
         ('title = "Ours"', "title = Ours", "cannot read the recipe .*ours.toml: "),
-        ('format = "ranmask-recipe"', "", "is no recipe that this ranmask reads: format None ver"),
-        ("version = 1", "version = 2", "version 2, expected 'ranmask-recipe' version 1"),
+        ('format = "ranmask-recipe"', "", "has format None, not 'ranmask-recipe'"),
+        ("version = 1", "version = 2", "version 2 is not 1, the one this ranmask reads"),
         ("[settings]", "[setting]", "unknown 'setting'$"),
         ('paper = "none"', "", "no 'paper' in it$"),
         ('kind = "certified"', 'kind = "sure"', "kind 'sure' is none of certified, empirical"),

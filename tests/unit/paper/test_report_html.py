@@ -198,7 +198,7 @@ def test_figures_of_rates_entropies_and_betas(page, everything):
         mean = sum(result.vote_entropy) / len(result.vote_entropy)
         cells = by_name(entropies)[place["method"]]
         assert cells[1] == written(mean) and cells[-1] == str(len(result.rows))
-        assert cells[0] == written(published().entropy.mean[place["method"]])
+        assert cells[0] == written(published().entropy["mean"][place["method"]])
     largest = {
         max(
             beta - p

@@ -16,8 +16,7 @@ from ranmask.attacks.loop import AttackLoop
 from ranmask.attacks.recipes import AttackResources, build_recipe
 from ranmask.attacks.resources.word_lists import Vocabulary
 from ranmask.attacks.runs import attack_rows
-from ranmask.data.rows import Row
-from ranmask.data.sources import RowSource
+from ranmask.data.rows import Row, RowSource
 from ranmask.errors import DataError, OutputError, folders_cut
 from ranmask.models.testing import keyword_classifier
 from ranmask.paper.reading import read, read_several, write

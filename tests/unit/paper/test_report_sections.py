@@ -26,13 +26,8 @@ from ranmask.paper.report.blocks import (
     prose,
     text,
 )
-from ranmask.paper.report.counting import (
-    count_attacks,
-    length_bins,
-    median_interval,
-    pairs_in_order,
-    rank_correlation,
-)
+from ranmask.paper.report.counting import count_attacks
+from ranmask.paper.report.figures import length_bins
 from ranmask.paper.report.page import build
 from ranmask.paper.report.sections import (
     arithmetic,
@@ -45,6 +40,7 @@ from ranmask.paper.report.sections import (
     provenance,
     rates,
 )
+from ranmask.paper.report.sections.empirical import pairs_in_order, rank_correlation
 from ranmask.paper.report.tables import (
     Cell,
     Column,
@@ -184,16 +180,17 @@ def test_median_interval_is_that_of_order_statistics():
         return Reading("exact", True, (True,) * len(radii), tuple(radii))
 
     # Textbook: of 10 sorted values the 2nd and the 9th; of 25 the 8th and the 18th.
-    assert median_interval(given_radii(range(10))) == (1, 8)
-    assert median_interval(given_radii(range(25))) == (7, 17)
-    assert median_interval(given_radii(range(5))) is None  # 2 / 2**5 is more than 5 %
+    assert given_radii(range(10)).median_interval() == (1, 8)
+    assert given_radii(range(25)).median_interval() == (7, 17)
+    assert given_radii(range(5)).median_interval() is None  # 2 / 2**5 is more than 5 %
     wrong = Reading("exact", True, (False,) * 6, (3,) * 6)
-    assert median_interval(wrong) == (None, None)
+    assert wrong.median_interval() == (None, None)
 
 
 @given(st.integers(6, 200))
 def test_median_interval_is_sure_enough_and_no_wider(texts):
-    low, high = median_interval(Reading("exact", True, (True,) * texts, tuple(range(texts))))
+    reading = Reading("exact", True, (True,) * texts, tuple(range(texts)))
+    low, high = reading.median_interval()
     outside = sum(math.comb(texts, count) for count in range(low + 1))
     assert high == texts - 1 - low
     assert 2 * outside <= 0.05 * 2**texts
@@ -289,7 +286,7 @@ def test_the_lesson_shows_a_dissenting_copy():
     assert picture.about == (
         "6 of its 10 copies, and how each votes. Grey: hidden. The bar below counts all."
     )
-    assert [(part.label, part.votes, part.wins) for part in picture.tally] == [
+    assert picture.tally == [
         ("good", 9, True),
         ("class 1", 1, False),
     ]
@@ -309,7 +306,7 @@ def test_the_lesson_names_classes_by_their_own_run():
         blocks = explainer.section(runs).blocks
         picture = next(block for block in blocks if isinstance(block, Example))
         votes = {copy.vote for copy in picture.copies}
-        return votes, [part.label for part in picture.tally]
+        return votes, [label for label, _, _ in picture.tally]
 
     assert named() == ({"good", "class 1"}, ["good", "class 1"])
     assert named(labels=("good", "poor")) == ({"good", "poor"}, ["good", "poor"])
@@ -642,7 +639,7 @@ def test_beta_lines():
     [table] = tables(section.blocks)
     assert [cell.text for cell in table.rows[0]][4:] == [".050", ".150", ".200"]
     [picture] = [block for block in section.blocks if isinstance(block, Picture)]
-    assert picture.charts[0].rules[0].y == published().beta.below["sst2"]
+    assert picture.charts[0].rules[0][0] == published().beta["below"]["sst2"]
 
 
 def test_rates_count_seeds_together():

@@ -69,7 +69,7 @@ def test_a_name_that_promises_another_format(ending, tmp_path):
 def test_a_sharded_run_needs_a_folder(tmp_path):
     (tmp_path / "file").touch()
     with pytest.raises(OutputError, match="it is a file, and a sharded run writes a folder"):
-        ShardFolder(tmp_path / "file", {}).__enter__()
+        ShardFolder(tmp_path / "file", {}, 0).__enter__()
     with pytest.raises(OutputError, match="cannot write") as raised:
-        ShardFolder(tmp_path / "file" / "inside", {}).__enter__()
+        ShardFolder(tmp_path / "file" / "inside", {}, 0).__enter__()
     assert "What was written before" not in str(raised.value)

@@ -3,6 +3,7 @@
 import itertools
 import json
 import os
+import pickle
 from collections import deque
 from dataclasses import replace
 
@@ -22,7 +23,7 @@ from ranmask import (
     TextError,
 )
 from ranmask.attacks.outcome import AttackOutcome, Change
-from ranmask.data.rows import Row
+from ranmask.data.rows import Row, RowSource
 from ranmask.models.testing import keyword_classifier
 from ranmask.results import Certificate, Prediction
 from ranmask.runs.shards.bad_rows import Isolation
@@ -30,9 +31,9 @@ from ranmask.runs.shards.columns import _schema, decoded, encoded
 from ranmask.runs.shards.folder import LOG, MANIFEST, ShardFolder, read_manifest
 from ranmask.runs.shards.local import _choose_gpu
 from ranmask.runs.shards.reading import folder_lines, merge, summarise_folder, verify
-from ranmask.runs.shards.run import POISON, run_with
-from ranmask.runs.shards.work import Job, Piece, Refusal, Survived, Worker, pieces
-from ranmask.runs.shards.workers import Answer, Lost, check_alike
+from ranmask.runs.shards.run import POISON, Sharding, run_with
+from ranmask.runs.shards.work import Job, Piece, Worker, pieces
+from ranmask.runs.shards.workers import Lost, check_alike
 from ranmask.runs.summary import RunSummary
 from ranmask.runs.task import ROWS_AT_ONCE, ClassifyTask, Outcome, RunEvents, classify_rows
 
@@ -77,15 +78,14 @@ class InThisProcess:
         death = self._dies(piece)
         if death:
             blamed = death != "node"
-            return Answer(piece, Lost("its worker ended", blamed))
-        if piece.trial:
-            return Answer(piece, Survived())
-        return Answer(piece, self._worker.answer(piece))
+            return piece, Lost("its worker ended", blamed)
+        return piece, None if piece.trial else self._worker.answer(piece)
 
 
-def run(path, count=50, shard_rows=8, **options):
-    engine = InThisProcess(**options)
-    run_with(engine, rows(count), path, origin={"sha256": "x"}, shard_rows=shard_rows)
+def run(path, count=50, shard_rows=8, about=None, engine=None, **options):
+    engine = engine or InThisProcess(**options)
+    source = RowSource(rows(count), count, about or {"sha256": "x"})
+    run_with(engine, source, path, Sharding(shard_rows), RunEvents())
     return engine
 
 
@@ -217,7 +217,7 @@ class TestTheSameBytes:
 
         task = replace(make_task(), classify=classify)
         piece = Piece(0, tuple(rows(2 * ROWS_AT_ONCE + 5)))
-        assert Worker(Job(lambda: task)).answer(piece).rows == 2 * ROWS_AT_ONCE + 5
+        assert Worker(Job(lambda: task)).answer(piece).record.rows == 2 * ROWS_AT_ONCE + 5
         assert sizes == [ROWS_AT_ONCE, ROWS_AT_ONCE, 5]
 
 
@@ -284,7 +284,7 @@ class TestPoison:
                 isolation.died(piece)
             else:
                 survived += places
-                isolation.survived(piece)
+                isolation.survived()
             waiting += isolation.take()
         assert isolation.over and isolation.poison == {5}
         assert sorted(survived) == [place for place in range(16) if place != 5]
@@ -341,9 +341,9 @@ class TestFolder:
 
     def test_the_input_may_have_moved(self, tmp_path):
         here, there = ({"path": path, "sha256": "x"} for path in ("here", "there"))
-        run_with(InThisProcess(), rows(20), tmp_path / "out", origin=here, shard_rows=8)
+        run(tmp_path / "out", about=here)
         before = contents(tmp_path / "out")
-        run_with(InThisProcess(), rows(20), tmp_path / "out", origin=there, shard_rows=8)
+        run(tmp_path / "out", about=there)
         assert contents(tmp_path / "out") == before
 
     def test_a_foreign_folder_is_refused(self, tmp_path):
@@ -355,9 +355,9 @@ class TestFolder:
     def test_two_writers(self, tmp_path):
         identity = {"run": {}, "sharding": {}, "versions": {}}
         with (
-            ShardFolder(tmp_path / "out", identity),
+            ShardFolder(tmp_path / "out", identity, 0),
             pytest.raises(OutputError, match="another run is writing"),
-            ShardFolder(tmp_path / "out", identity),
+            ShardFolder(tmp_path / "out", identity, 0),
         ):
             pass
 
@@ -453,7 +453,7 @@ class TestWork:
             TextError("no words", 3),
             OutputError("full"),
         ):
-            again = Refusal.of(error).error()
+            again = pickle.loads(pickle.dumps(error))
             assert type(again) is type(error) and str(again) == str(error)
 
     def test_a_broken_classifier_is_told(self, tmp_path):
@@ -467,7 +467,7 @@ class TestWork:
                 self._worker = Worker(Job(lambda: task))
 
         with pytest.raises(ClassifierError, match=r"20 rows in a row.*out of order"):
-            run_with(Broken(), rows(50), tmp_path / "out", origin={}, shard_rows=30)
+            run(tmp_path / "out", shard_rows=30, engine=Broken())
 
     def test_workers_must_be_alike(self):
         report = InThisProcess().report()
@@ -505,5 +505,6 @@ class TestWork:
             assert len(read) <= sum(done) + 3 * 8  # two at work and one ahead
 
         events = RunEvents(progress=told)
-        run_with(engine, watched(), tmp_path / "out", origin={}, shard_rows=8, events=events)
+        source = RowSource(watched(), 80)
+        run_with(engine, source, tmp_path / "out", Sharding(8), events)
         assert sum(done) == 80

@@ -14,7 +14,7 @@ from ranmask import SmoothedClassifier
 from ranmask.errors import ClassifierError, ModelError, OptionError
 from ranmask.models.base import BaseClassifier, MaskedCopies
 from ranmask.serving.context import FairSemaphore, RequestContext
-from ranmask.serving.faults import Busy, Cancelled, Closing, DeadlinePassed
+from ranmask.serving.problems import Busy, Cancelled, Closing, DeadlinePassed
 from ranmask.serving.scorer import BatchScorer
 from ranmask.serving.scoring_requests import ScoringRequest, fair_shares
 from ranmask.words import Document
@@ -237,7 +237,7 @@ def test_a_full_queue_refuses_new_requests_and_says_when_to_come_again(threads):
         base.await_batch()
         huge = ask(threads, pool, [text(1, 500)])  # nothing waits: taken, however long
         until(lambda: pool.figures().waiting_asks == 1)
-        with pytest.raises(Busy, match="500 masked copies are waiting") as refusal:
+        with pytest.raises(Busy) as refusal:
             pool.classifier(RequestContext()).score([text(2, 33)])
         assert refusal.value.seconds == 1.0
         base.gate.release(1)
@@ -279,7 +279,7 @@ def test_long_requests_do_not_keep_short_ones_out(threads):
         until(lambda: pool.figures().waiting_asks == 1)
         short = [ask(threads, pool, [text(n, 32)]) for n in (2, 3, 4)]
         until(lambda: pool.figures().waiting_asks == 4)
-        with pytest.raises(Busy, match="96 masked copies are waiting"):  # of short ones
+        with pytest.raises(Busy):  # 96 of short ones wait
             pool.classifier(RequestContext()).score([text(5, 5)])
         fits = ask(threads, pool, [text(6, 4)])
         until(lambda: pool.figures().waiting_asks == 5)
@@ -382,13 +382,15 @@ def test_closing_finishes_what_waits(threads):
     context = RequestContext()
     running = ask(threads, pool, [text(0, 100)], context)
     base.await_batch()
-    pool.stop_admitting()
-    with pytest.raises(Closing):
-        pool.classifier(RequestContext()).score([text(1, 1)])
-    more = ask(threads, pool, [text(2, 5)], context)  # of a request that was let in before
+    more = ask(threads, pool, [text(2, 5)])
     until(lambda: pool.figures().waiting_asks == 2)
+    closing = threads.submit(pool.close)
+    until(lambda: pool._closed)
+    for late in (context, RequestContext()):
+        with pytest.raises(Closing):
+            pool.classifier(late).score([text(1, 1)])
     base.gate.release(100)
-    pool.close()
+    closing.result(PATIENCE)
     check_rows([text(0, 100)], running.result(PATIENCE))
     check_rows([text(2, 5)], more.result(PATIENCE))
     with pytest.raises(Closing):
@@ -396,36 +398,19 @@ def test_closing_finishes_what_waits(threads):
     pool.close()
 
 
-@pytest.mark.parametrize("drain", [True, False])
-def test_closing_does_not_wait_for_a_model_that_hangs(threads, drain):
+def test_closing_does_not_wait_for_a_model_that_hangs(threads):
     base = Gated()
     pool = BatchScorer(base, batch_copies=32)
     flying = ask(threads, pool, [text(0, 10)])
     base.await_batch()
     waiting = ask(threads, pool, [text(1, 10)])
     until(lambda: pool.figures().waiting_asks == 1)
-    pool.close(drain=drain, timeout=0.01)
+    pool.close(timeout=0.01)
     for one in (flying, waiting):
         with pytest.raises(Closing):
             one.result(PATIENCE)
     base.gate.release(100)
     pool.close()
-
-
-def test_closing_without_draining_computes_nothing_more(threads):
-    base = Gated()
-    pool = BatchScorer(base, batch_copies=32)
-    flying = ask(threads, pool, [text(0, 10)])
-    base.await_batch()
-    waiting = ask(threads, pool, [text(1, 10)])
-    until(lambda: pool.figures().waiting_asks == 1)
-    closing = threads.submit(pool.close, drain=False)
-    with pytest.raises(Closing):
-        waiting.result(PATIENCE)
-    base.gate.release(100)
-    closing.result(PATIENCE)
-    check_rows([text(0, 10)], flying.result(PATIENCE))
-    assert base.batches == [[(0, 10)]]
 
 
 @settings(max_examples=15, deadline=None)
@@ -445,7 +430,7 @@ def test_nothing_is_lost_or_mixed_up_under_stress(seed):
 
     def run(job):
         pool, texts, end = job
-        context = RequestContext(time.monotonic() + 0.002 if end == "late" else None)
+        context = RequestContext(time.monotonic() + (0.002 if end == "late" else PATIENCE))
         if end == "cancel":
             threading.Timer(0.001, context.cancel).start()
         is_guilty = any(int(one.document.words[0]) in guilty and len(one) for one in texts)

@@ -10,7 +10,7 @@ import pytest
 from ranmask.errors import check_cancelled
 from ranmask.serving import context as context_module
 from ranmask.serving.context import FairSemaphore, RequestContext
-from ranmask.serving.faults import Cancelled, DeadlinePassed
+from ranmask.serving.problems import Cancelled, DeadlinePassed
 from ranmask.serving.workers import turns_of_requests
 
 PATIENCE = 20
@@ -130,7 +130,7 @@ def test_requests_compute_on_as_many_cores_as_there_are(monkeypatch, cores, at_o
 )
 def test_computations_stop_when_the_request_is_over(end, fault):
     turns = FairSemaphore(1)
-    context = RequestContext(time.monotonic() + 0.02 if end == "late" else None)
+    context = RequestContext(time.monotonic() + (0.02 if end == "late" else 100))
     if end == "before":
         context.cancel()
     with pytest.raises(fault), context.at_work(turns):

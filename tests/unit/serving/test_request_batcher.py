@@ -9,11 +9,9 @@ import weakref
 import pytest
 
 from ranmask.errors import check_cancelled
-from ranmask.serving import batching
-from ranmask.serving.batching import RequestBatcher
-from ranmask.serving.faults import Busy, Cancelled, Closing, DeadlinePassed
-from ranmask.serving.problems import Problem
-from ranmask.serving.workers import Workers
+from ranmask.serving import workers as batching
+from ranmask.serving.problems import Busy, Cancelled, Closing, DeadlinePassed, Problem
+from ranmask.serving.workers import RequestBatcher, Workers
 
 
 async def stays():
@@ -229,7 +227,7 @@ def test_a_refusal_of_the_service_is_told_to_all_and_not_tried_again():
             with pytest.raises(Busy):
                 await one
 
-    model = Model(held=2, fails=lambda texts: Busy(5, 1.0))
+    model = Model(held=2, fails=lambda texts: Busy(1.0))
     played(scene, model)
     assert sorted(model.calls) == [["a", "b"], ["x"], ["y"]]
 

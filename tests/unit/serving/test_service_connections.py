@@ -68,7 +68,7 @@ def played(scene):
         transport = protocol.transport
         found = "aborted" if transport.aborted else "closing" if transport.closing else "open"
         protocol.connection_lost(None)
-        assert protocol._head_timer is protocol._rest_timer is None
+        assert not protocol._timers
         return found
 
     return asyncio.run(play())
@@ -111,7 +111,7 @@ def test_answers_that_are_not_read(closing, read):
     async def scene(protocol):
         if closing != "no head":
             await answered(protocol)
-            assert protocol._rest_timer is None
+            assert protocol._no_rest not in protocol._timers
             protocol.transport.unsent = 100
         if closing == "keep-alive":
             protocol.timeout_keep_alive_handler()

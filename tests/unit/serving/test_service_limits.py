@@ -8,8 +8,8 @@ import time
 import pytest
 
 from ranmask.serving.app import create_app
-from ranmask.serving.faults import Cancelled
 from ranmask.serving.limits import DEEPEST, too_deep
+from ranmask.serving.problems import Cancelled
 from ranmask.serving.scorer import PoolFigures
 from ranmask.serving.settings import ServiceSettings
 

@@ -12,10 +12,18 @@ from ranmask.errors import (
     OptionError,
     TextError,
 )
+from ranmask.serving.app import classified
 from ranmask.serving.context import RequestContext
-from ranmask.serving.faults import Busy, Cancelled, Closing, DeadlinePassed, UnknownModel
-from ranmask.serving.handlers import classified
-from ranmask.serving.problems import Problem, busy, problem_of, shown
+from ranmask.serving.problems import (
+    Busy,
+    Cancelled,
+    Closing,
+    DeadlinePassed,
+    Problem,
+    UnknownModel,
+    problem_of,
+    shown,
+)
 from ranmask.serving.request_log import RequestLogMiddleware
 from ranmask.serving.sizing import read_texts
 from ranmask.serving.telemetry import Telemetry
@@ -30,8 +38,8 @@ from ranmask.words import Document
         (ClassifierError("single texts only"), 422, "unusable_model", None),
         (ModelError("no pairs"), 422, "unusable_model", None),
         (UnknownModel("x", ["news"]), 404, "unknown_model", None),
-        (Busy(10, 2.3), 429, "busy", "3"),
-        (Busy(10, 0.0), 429, "busy", "1"),
+        (Busy(2.3), 429, "busy", "3"),
+        (Busy(0.0), 429, "busy", "1"),
         (Cancelled(), 499, "client_gone", None),
         (DeadlinePassed(), 504, "deadline", None),
         (Closing(), 503, "closing", "5"),
@@ -54,7 +62,7 @@ def test_a_problem_is_passed_on_as_it_is():
 
 
 def test_seconds_are_rounded_up():
-    assert [busy(seconds).headers["Retry-After"] for seconds in (0, 1, 1.01, 59.5)] == [
+    assert [Busy(seconds).headers["Retry-After"] for seconds in (0, 1, 1.01, 59.5)] == [
         *("1", "1", "2", "60"),
     ]
 

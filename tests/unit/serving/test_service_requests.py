@@ -14,7 +14,7 @@ from ranmask.errors import ClassifierError
 from ranmask.results import Certificate, Prediction
 from ranmask.serving import schemas
 from ranmask.serving.app import create_app
-from ranmask.serving.faults import Busy, Closing
+from ranmask.serving.problems import Busy, Closing
 from ranmask.serving.registry import ModelRegistry
 from ranmask.serving.settings import ServiceSettings
 from ranmask.serving.telemetry import JsonLines, log_to
@@ -254,7 +254,7 @@ class TestFaults:
         host.before = before
 
     def test_busy(self, host, client):
-        self.fail(host, Busy(10, 2.3))
+        self.fail(host, Busy(2.3))
         response = client.post("/v1/predict", json={"text": "a"})
         refused(response, 429, "busy")
         assert response.headers["retry-after"] == "3"

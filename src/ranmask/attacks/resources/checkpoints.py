@@ -17,8 +17,7 @@ from ranmask.errors import ModelError
 from ranmask.models import hub, identity
 from ranmask.models.batching import Batch, batches
 from ranmask.models.encoding import TokenRows
-from ranmask.models.row_format import RowFormat
-from ranmask.models.splitting import split_one_way
+from ranmask.models.tokenizing import RowFormat, split_one_way
 
 LONGEST = 512
 """Longest row, whatever the model takes: what attacks read is sentences."""

@@ -1,13 +1,12 @@
-"""What a masked language model expects in each place of a text.
+"""What a masked language model expects in each place of a text, read as it is, nothing masked.
 
-BERT-Attack takes its candidates from it (`MaskedLM.top_tokens`); LM-weighted masking hides
-words the more often the less they were expected (`MaskedLM.word_losses`).  Both read the text as
-it is, nothing masked, in one pass.
+For BERT-Attack's candidates (`MaskedLM.top_tokens`) and LM-weighted masks (`MaskedLM.word_losses`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -17,6 +16,7 @@ from ranmask.attacks.resources.checkpoints import Checkpoint
 from ranmask.errors import ModelError, OptionError
 from ranmask.models.base import MaskedCopies
 from ranmask.models.encoding import WordEncoder
+from ranmask.models.tokenizing import RowFormat
 from ranmask.words import Document
 
 LOSS_DIGITS = 3
@@ -41,7 +41,8 @@ class MaskedLM(Checkpoint):
         self, model: Any, tokenizer: Any, *, source: str | None = None, longest: int | None = None
     ) -> None:
         super().__init__(model, tokenizer, source=source, longest=longest)
-        self._encoder = WordEncoder(tokenizer, self.longest, "mask")
+        takes = replace(RowFormat.of(model, tokenizer), longest=self.longest)
+        self._encoder = WordEncoder(tokenizer, takes, "mask")
         names = {int(place): str(token) for token, place in tokenizer.get_vocab().items()}
         self._known = sorted(names)
         self._names = [names[place] for place in self._known]
@@ -104,9 +105,8 @@ class MaskedLM(Checkpoint):
     def word_losses(self, documents: Sequence[Document]) -> list[npt.NDArray[np.float64]]:
         """How unexpected each word of each document is: the mean cross-entropy of its tokens.
 
-        Words are tokenised one by one, as classifiers read them (`encoding`).  The premise of a
-        pair is read but has no losses.  A word that the model does not get to see, since the row
-        is full or since nothing of it is in the vocabulary, has the mean loss of the others.
+        The premise of a pair is read but has no losses.  A word that the model does not get to see,
+        for lack of room or of tokens, has the mean loss of the others.
         """
         distinct = {document: index for index, document in enumerate(dict.fromkeys(documents))}
         copies = []

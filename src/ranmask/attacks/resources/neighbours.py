@@ -36,11 +36,7 @@ _CACHED_WORDS = 100_000
 
 
 class Neighbours(ABC):
-    """What attacks need of neighbours.  Words are looked up as they are spelt, case and all.
-
-    A result records ``name``, the first of ``files``, what they were read from, and a digest; and
-    how many words there are, and how many were left out, and why.
-    """
+    """What attacks need of neighbours.  Words are looked up as they are spelt, case and all."""
 
     kind: ClassVar[str]
 

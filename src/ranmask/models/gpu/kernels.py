@@ -17,7 +17,7 @@ import triton
 import triton.language as tl
 from torch import nn
 
-from ranmask.models.gpu.operations import TorchOperations
+from ranmask.models.gpu.forward import TorchOperations
 from ranmask.models.gpu.packing import Packing
 
 _LOG2_E = 1.4426950408889634

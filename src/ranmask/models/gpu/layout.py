@@ -19,7 +19,7 @@ import torch
 from ranmask.models.base import MaskedCopies
 from ranmask.models.encoding import Ids, WordEncoder
 from ranmask.models.gpu.packing import Packing, to_device
-from ranmask.models.special_tokens import Frame
+from ranmask.models.tokenizing import Frame
 
 FEW_COPIES = 64
 """A text of fewer is laid out faster together with others, on the host."""
@@ -90,20 +90,10 @@ class SharedRows:
 
     The table begins with the mask token at every position, and each token that ends a row at every
     position; then come the texts, each with the tokens that begin its rows and those of its words.
-
-    Args:
-        texts: The texts, which it suits.
-        encoder: Where their tokens come from.
-        first_position: The position that the model gives to a row's first token.
-        device: Where rows are laid out.
     """
 
     def __init__(
-        self,
-        texts: Sequence[SpeltText],
-        encoder: WordEncoder,
-        first_position: int,
-        device: torch.device,
+        self, texts: Sequence[SpeltText], encoder: WordEncoder, device: torch.device
     ) -> None:
         self._masked = encoder.hide == "mask"
         self._after = len(texts[0].frame.after)
@@ -112,7 +102,7 @@ class SharedRows:
         self.lengths = np.concatenate([text.lengths for text in texts])
         self._width = 1 + max(text.longest for text in texts)
         table, text_places, word_places = _table(texts, encoder.mask_id, self._width)
-        table[1] += first_position
+        table[1] += encoder.first_position
         counts = np.array([len(text.sizes) for text in texts])
         of_text = [
             (len(text.frame.before), place, len(text.sizes), text.shifts)

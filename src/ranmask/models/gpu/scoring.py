@@ -1,28 +1,33 @@
 """From copies to logits: batches are cut on the host, laid out and computed on the device.
 
 The host does not wait for the device before all is asked for: while batches are computed, it
-prepares the next ones.
+prepares the next ones.  `select` finds the scorer of a model: one that was seen to compute the same
+function, or none.
 """
 
 from __future__ import annotations
 
+import importlib.util
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
+from functools import partial
 from typing import Any, TypeAlias
 
 import numpy as np
 import torch
 
-from ranmask.errors import ClassifierError
+from ranmask.errors import ClassifierError, ModelError
 from ranmask.models.base import MaskedCopies, Scores
-from ranmask.models.batching import by_text
+from ranmask.models.batching import Batch, by_text
 from ranmask.models.encoding import Ids, TokenRows, WordEncoder
-from ranmask.models.gpu.forward import PackedEncoder, Start
+from ranmask.models.gpu.forward import PackedEncoder, Start, TorchOperations
 from ranmask.models.gpu.layout import FEW_COPIES, SharedRows, SpeltText, spell
-from ranmask.models.gpu.operations import TorchOperations
 from ranmask.models.gpu.packing import Packing, cut, pack, to_device
 from ranmask.models.gpu.weights import encoder_parts
+from ranmask.models.hub import first_line
+from ranmask.models.numerics import SAME_LIMIT, Probes, relative_difference
 
+_COARSE_STEPS = 32  # of a smaller dtype's rounding, by which its logits may differ
 _TEXTS_AT_ONCE = 16  # tokenised together: few, so that the device soon has work
 
 _Begin: TypeAlias = Callable[[Packing], tuple[Start, torch.Tensor | None]]
@@ -32,39 +37,26 @@ _Begin: TypeAlias = Callable[[Packing], tuple[Start, torch.Tensor | None]]
 class PackedScorer:
     """Logits of copies and token rows, not checked to be finite.
 
-    Args:
-        model: A model whose structure `weights` knows.
-        operations: What computes it.
-        encoder: What makes token rows.
-        first_position: The position that the model gives to a row's first token.
-        tokens: Most tokens of a batch.
+    ``model`` is one whose structure `weights` knows; a batch has at most so many ``tokens``.
     """
 
     def __init__(
-        self,
-        model: Any,
-        operations: TorchOperations,
-        encoder: WordEncoder,
-        first_position: int,
-        tokens: int,
+        self, model: Any, operations: TorchOperations, encoder: WordEncoder, tokens: int
     ) -> None:
         self._model = PackedEncoder(encoder_parts(model), operations)
-        self._given = operations, encoder, first_position, tokens
+        self._operations = operations
         self._encoder = encoder
-        self._first_position = first_position
         self._tokens = tokens
 
     def for_model(self, model: Any) -> PackedScorer:
         """The same for a copy of the model, in another dtype or on another device."""
-        return PackedScorer(model, *self._given)
+        return PackedScorer(model, self._operations, self._encoder, self._tokens)
 
     def score(self, copies: Sequence[MaskedCopies]) -> Scores:
         """Logits of all copies of all texts, in their order."""
         others: list[int] = []
         with self._computing():
-            found = [
-                (numbers, self._of_shared(texts)) for numbers, texts in self._shared(copies, others)
-            ]
+            found = [*self._shared(copies, others)]
             if others:
                 rows = self._encoder.rows_of_all([copies[number] for number in others])
                 found.append((others, self._of_rows(rows, self._tokens)))
@@ -95,38 +87,32 @@ class PackedScorer:
 
     def _shared(
         self, copies: Sequence[MaskedCopies], others: list[int]
-    ) -> Iterator[tuple[list[int], list[SpeltText]]]:
-        """Texts to lay out on the device, a batch at a time; the ``others`` are noted."""
+    ) -> Iterator[tuple[list[int], torch.Tensor]]:
+        """Logits of texts that are laid out on the device, by batches; the ``others`` are noted."""
         many = [number for number, text in enumerate(copies) if len(text) >= FEW_COPIES]
         others.extend(number for number, text in enumerate(copies) if len(text) < FEW_COPIES)
         numbers: list[int] = []
         texts: list[SpeltText] = []
         tokens = 0
-        for number, text in self._spelt(copies, many):
-            if not text.suits(self._encoder):
-                others.append(number)
-                continue
-            own = int(text.lengths.sum())
-            if texts and (tokens + own > self._tokens or not texts[0].goes_with(text)):
-                yield numbers, texts
-                numbers, texts, tokens = [], [], 0
-            numbers.append(number)
-            texts.append(text)
-            tokens += own
+        for start in range(0, len(many), _TEXTS_AT_ONCE):
+            some = many[start : start + _TEXTS_AT_ONCE]
+            spelt = spell([copies[number] for number in some], self._encoder)
+            for number, text in zip(some, spelt, strict=True):
+                if not text.suits(self._encoder):
+                    others.append(number)
+                    continue
+                own = int(text.lengths.sum())
+                if texts and (tokens + own > self._tokens or not texts[0].goes_with(text)):
+                    yield numbers, self._of_shared(texts)
+                    numbers, texts, tokens = [], [], 0
+                numbers.append(number)
+                texts.append(text)
+                tokens += own
         if texts:
-            yield numbers, texts
-
-    def _spelt(
-        self, copies: Sequence[MaskedCopies], numbers: Sequence[int]
-    ) -> Iterator[tuple[int, SpeltText]]:
-        """Some of the texts, as tokens."""
-        for start in range(0, len(numbers), _TEXTS_AT_ONCE):
-            some = numbers[start : start + _TEXTS_AT_ONCE]
-            texts = spell([copies[number] for number in some], self._encoder)
-            yield from zip(some, texts, strict=True)
+            yield numbers, self._of_shared(texts)
 
     def _of_shared(self, texts: Sequence[SpeltText]) -> torch.Tensor:
-        rows = SharedRows(texts, self._encoder, self._first_position, self._model.device)
+        rows = SharedRows(texts, self._encoder, self._model.device)
         start = self._model.start(rows.tokens, rows.positions, rows.types)
         return self._all(rows.lengths, self._tokens, lambda packing: (start, rows.index(packing)))
 
@@ -136,7 +122,7 @@ class PackedScorer:
             column = np.arange(text.ids.shape[1])
             used = column < text.lengths[:, None]
             types = np.where(column < text.first_body_place, 0, text.body_type)
-            positions = text.positions[used] + self._first_position
+            positions = text.positions[used] + self._encoder.first_position
             flat.append([text.ids[used], positions, np.broadcast_to(types, used.shape)[used]])
         lengths = np.concatenate([text.lengths for text in rows])
         columns, first = to_device(
@@ -167,3 +153,51 @@ class PackedScorer:
 def _on_host(logits: torch.Tensor) -> Scores:
     doubles: Scores = logits.cpu().numpy().astype(np.float64)
     return doubles
+
+
+def select(
+    model: Any, exact: Any, run: Callable[[Any, Batch], Scores], random: Probes
+) -> tuple[PackedScorer | None, list[str]]:
+    """The fastest scorer for ``model`` whose logits are the model's own; and why others are not.
+
+    Compared in single precision, where rounding hides nothing: ``exact`` is the same model in it.
+    In the model's own dtype only coarse errors would show, and are looked for.
+
+    ``run``: logits of a batch by a model's own forward; ``random``: what they are compared on.
+    """
+    try:
+        encoder_parts(model)
+    except ModelError as error:
+        return None, [str(error)]
+    kinds, copies = random.all_kinds(), random.copies()
+    probes = [kinds, [kinds[0], random.longest()], [random.encoder.rows(copies)]]
+    own = [random.padded_logits(partial(run, exact), rows) for rows in probes]
+
+    def build(model: Any, operations: TorchOperations, limit: float) -> PackedScorer:
+        scorer = PackedScorer(model, operations, random.encoder, random.tokens)
+        found = [*map(scorer.score_rows, probes), scorer.score([copies])]
+        for logits, expected in zip(found, [*own, own[-1]], strict=True):
+            difference = relative_difference(logits, expected)
+            if not difference <= limit:  # nan is not
+                raise ModelError(f"it moves logits by {difference:.1e} of their size")
+        return scorer
+
+    coarse = max(SAME_LIMIT, _COARSE_STEPS * torch.finfo(model.dtype).eps)
+    complaints: list[str] = []
+    for operations in _operations(model.device):
+        try:
+            build(exact, operations, SAME_LIMIT)
+            return build(model, operations, coarse), complaints
+        except Exception as error:  # whatever a compiler or a driver raises: the next may work
+            name = type(operations).__name__
+            complaints.append(f"{name} cannot be used: {first_line(error)}")
+    return None, complaints
+
+
+def _operations(device: torch.device) -> Iterator[TorchOperations]:
+    """What may be tried on a device, fastest first."""
+    if device.type == "cuda" and importlib.util.find_spec("triton") is not None:
+        from ranmask.models.gpu.kernels import TritonOperations
+
+        yield TritonOperations()
+    yield TorchOperations()

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from operator import attrgetter
 from typing import Any
 
 import torch
@@ -21,6 +22,18 @@ _CLASSIFIER_READS_ROWS = (
     *("CamembertForSequenceClassification", "ElectraForSequenceClassification"),
 )
 _ATTENTIONS = ("sdpa", "eager")
+
+# Where query, key and value, and then the other parts of a `Layer` are.
+_BERT_LAYER = attrgetter(
+    *("attention.self.query", "attention.self.key", "attention.self.value"),
+    *("attention.output.dense", "attention.output.LayerNorm"),
+    *("intermediate.dense", "intermediate.intermediate_act_fn", "output.dense", "output.LayerNorm"),
+)
+_DISTILBERT_LAYER = attrgetter(
+    *("attention.q_lin", "attention.k_lin", "attention.v_lin"),
+    *("attention.out_lin", "sa_layer_norm"),
+    *("ffn.lin1", "ffn.activation", "ffn.lin2", "output_layer_norm"),
+)
 
 
 class SideBySide:
@@ -110,23 +123,10 @@ def _bert(body: Any, head: Callable[[torch.Tensor], torch.Tensor]) -> Encoder:
         types=body.embeddings.token_type_embeddings,
         norm=body.embeddings.LayerNorm,
         projection=getattr(body, "embeddings_project", None),
-        layers=tuple(_bert_layer(layer) for layer in body.encoder.layer),
+        layers=_layers(body.encoder.layer, _BERT_LAYER),
         heads=attention.num_attention_heads,
         scale=attention.scaling,
         head=head,
-    )
-
-
-def _bert_layer(layer: Any) -> Layer:
-    own = layer.attention.self
-    return Layer(
-        query_key_value=SideBySide(own.query, own.key, own.value),
-        output=layer.attention.output.dense,
-        output_norm=layer.attention.output.LayerNorm,
-        inner=layer.intermediate.dense,
-        activation=layer.intermediate.intermediate_act_fn,
-        outer=layer.output.dense,
-        outer_norm=layer.output.LayerNorm,
     )
 
 
@@ -139,21 +139,15 @@ def _distilbert(model: Any) -> Encoder:
         types=None,
         norm=body.embeddings.LayerNorm,
         projection=None,
-        layers=tuple(_distilbert_layer(layer) for layer in body.transformer.layer),
+        layers=_layers(body.transformer.layer, _DISTILBERT_LAYER),
         heads=attention.n_heads,
         scale=attention.scaling,
         head=lambda first: model.classifier(model.pre_classifier(first).relu()),
     )
 
 
-def _distilbert_layer(layer: Any) -> Layer:
-    own = layer.attention
-    return Layer(
-        query_key_value=SideBySide(own.q_lin, own.k_lin, own.v_lin),
-        output=own.out_lin,
-        output_norm=layer.sa_layer_norm,
-        inner=layer.ffn.lin1,
-        activation=layer.ffn.activation,
-        outer=layer.ffn.lin2,
-        outer_norm=layer.output_layer_norm,
+def _layers(layers: Any, parts: Callable[[Any], Any]) -> tuple[Layer, ...]:
+    return tuple(
+        Layer(SideBySide(query, key, value), *others)
+        for query, key, value, *others in map(parts, layers)
     )

@@ -106,25 +106,17 @@ class Copy:
 
 
 @dataclass(frozen=True)
-class Share:
-    """A part of a tally: so many copies voted so."""
-
-    label: str
-    votes: int
-    wins: bool
-
-
-@dataclass(frozen=True)
 class Example:
     """A sentence, some of its masked copies with their votes, the tally, and what is proved.
 
-    ``critical`` words are marked in the sentence.  ``about``: which copies these are.
+    ``critical`` words are marked in the sentence.  ``tally``: labels with their votes, and whether
+    they win.  ``about``: which copies these are.
     """
 
     words: Sequence[str]
     critical: frozenset[int]
     copies: Sequence[Copy]
-    tally: Sequence[Share]
+    tally: Sequence[tuple[str, int, bool]]
     verdict: Prose
     about: str = ""
 

@@ -7,7 +7,7 @@ only sign: each series has its own dashes and markers.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib import resources
@@ -52,23 +52,18 @@ class Series:
 
 
 @dataclass(frozen=True)
-class Rule:
-    """A level line across the chart, with a few words on it."""
-
-    y: float
-    label: str
-
-
-@dataclass(frozen=True)
 class Plot:
-    """Series over two axes.  ``description``: what someone who cannot see it should know."""
+    """Series over two axes.  ``description``: what someone who cannot see it should know.
+
+    ``rules``: level lines across the chart, each with a few words on it.
+    """
 
     title: str
     description: str
     x: Axis
     y: Axis
     series: Sequence[Series]
-    rules: Sequence[Rule] = ()
+    rules: Sequence[tuple[float, str]] = ()
 
 
 @dataclass(frozen=True)
@@ -96,6 +91,12 @@ class Dots:
 Chart: TypeAlias = Plot | Dots
 
 
+def lines(named: Mapping[str, Sequence[Point]]) -> list[Series]:
+    """A line for each list of points, each with its own look."""
+    numbered = enumerate(named.items(), 1)
+    return [Series(name, points, look) for look, (name, points) in numbered]
+
+
 def inline(chart: Chart) -> str:
     """The chart for a page that has the style sheet and shows the key itself."""
     return _svg(chart, *_body(chart))
@@ -118,10 +119,11 @@ def key(chart: Chart) -> tuple[tuple[str, str], ...]:
             ("look1", marker(17, 7, 1), chart.names[0]),
             ("other", marker(17, 7, 4), chart.names[1]),
         ]
-    elif len(chart.series) < 2:
-        return ()
     else:
-        shown = [(_look(one), _sample(one), one.name) for one in chart.series]
+        shown = []
+        for series in chart.series if len(chart.series) > 1 else ():
+            through = "" if series.shape == "points" else line(1, 7, 33, 7, "line")
+            shown.append((_look(series), through + marker(17, 7, series.look), series.name))
     return tuple(
         (
             element(
@@ -176,9 +178,9 @@ def _plot(chart: Plot) -> str:
     parts.append(line(_LEFT, bottom, right, bottom, "axis"))
     parts.append(text(chart.x.title, (_LEFT + right) / 2, _HEIGHT - 8, "name middle"))
     parts.append(text(chart.y.title, 13, (_TOP + bottom) / 2, "name middle", turned=True))
-    for rule in chart.rules:
-        y = _y(chart, rule.y)
-        parts += [line(_LEFT, y, right, y, "rule"), text(rule.label, right, y - 4, "tick end")]
+    for level, label in chart.rules:
+        y = _y(chart, level)
+        parts += [line(_LEFT, y, right, y, "rule"), text(label, right, y - 4, "tick end")]
     parts += [_band(chart, series) for series in chart.series]
     # The first series is the one that matters: nothing is drawn over it.
     parts += [_series(chart, series) for series in reversed(chart.series)]
@@ -287,11 +289,6 @@ def _key(entries: Sequence[tuple[str, str]], top: float) -> tuple[str, float]:
         parts += [placed, text(name, x + 40, y + 4, "tick")]
         x += width
     return "".join(parts), (y + 14 - top) if entries else 0.0
-
-
-def _sample(series: Series) -> str:
-    through = "" if series.shape == "points" else line(1, 7, 33, 7, "line")
-    return through + marker(17, 7, series.look)
 
 
 def _look(series: Series) -> str:

@@ -5,20 +5,33 @@ from __future__ import annotations
 from importlib import resources
 from typing import TYPE_CHECKING, Any
 
-from ranmask.paper.report.blocks import Block, Picture, Report
+from ranmask.paper.report.blocks import Picture, Report
 from ranmask.paper.report.charts import inline, key, style_sheet
 from ranmask.paper.report.svg import clean
 
 if TYPE_CHECKING:
     from jinja2 import Environment
-    from markupsafe import Markup
 
 
 def render(report: Report) -> str:
     """The page.  Everything that comes from results is escaped."""
-    page = environment(autoescape=True, finalize=_finalize)
-    page.globals.update(charts=_charts, key=_key)
-    style = _trusted(style_sheet() + template("report.css"))
+    from markupsafe import Markup  # of our own style sheets, and SVG, which is escaped already
+
+    def shown(value: Any) -> Any:
+        """Characters that no file can hold are replaced, wherever text is put in."""
+        return clean(value) if type(value) is str else value
+
+    def charts(picture: Picture) -> list[Markup]:
+        return [Markup(inline(chart)) for chart in picture.charts]  # noqa: S704
+
+    def keys(picture: Picture) -> list[tuple[Markup, str]]:
+        """One key for all charts of the picture: what any of them shows, once."""
+        found = dict.fromkeys(entry for chart in picture.charts for entry in key(chart))
+        return [(Markup(swatch), name) for swatch, name in found]  # noqa: S704
+
+    page = environment(autoescape=True, finalize=shown)
+    page.globals.update(charts=charts, key=keys)
+    style = Markup(style_sheet() + template("report.css"))  # noqa: S704
     return page.from_string(template("report.html")).render(report=report, style=style)
 
 
@@ -33,7 +46,7 @@ def environment(**options: Any) -> Environment:
         keep_trailing_newline=True,
         **options,
     )
-    made.globals["kind"] = _kind
+    made.globals["kind"] = lambda block: type(block).__name__.lower()
     return made
 
 
@@ -41,29 +54,3 @@ def template(name: str) -> str:
     """A template, or a style sheet."""
     folder = resources.files("ranmask.paper.report") / "templates"
     return (folder / name).read_text(encoding="utf-8")
-
-
-def _trusted(text: str) -> Markup:
-    """Our own style sheets, and SVG, which is escaped where it is made."""
-    from markupsafe import Markup
-
-    return Markup(text)  # noqa: S704
-
-
-def _finalize(value: Any) -> Any:
-    """Characters that no file can hold are replaced, wherever text is put in."""
-    return clean(value) if type(value) is str else value
-
-
-def _kind(block: Block) -> str:
-    return type(block).__name__.lower()
-
-
-def _charts(picture: Picture) -> list[Markup]:
-    return [_trusted(inline(chart)) for chart in picture.charts]
-
-
-def _key(picture: Picture) -> list[tuple[Markup, str]]:
-    """One key for all charts of the picture: what any of them shows, once."""
-    found = dict.fromkeys(entry for chart in picture.charts for entry in key(chart))
-    return [(_trusted(swatch), name) for swatch, name in found]

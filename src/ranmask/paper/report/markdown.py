@@ -87,17 +87,13 @@ def _pictures(blocks: Sequence[Block]) -> Iterator[Picture]:
 def _file_names(report: Report) -> list[tuple[Picture, list[str]]]:
     """The pictures of a report with the names of their files, no two alike."""
     found, taken = [], set[str]()
-    for picture in (shown for one in report.sections for shown in _pictures(one.blocks)):
+    for picture in (shown for part in report.sections for shown in _pictures(part.blocks)):
         # No name of a recipe can lead elsewhere.
         stem = start = re.sub(r"[^a-z0-9]+", "-", picture.name.lower()).strip("-")[:80] or "figure"
-        while not taken.isdisjoint(names := _numbered(stem, len(picture.charts))):
+        endings = [f"-{place}" for place in range(1, len(picture.charts) + 1)]
+        endings = endings if len(endings) > 1 else [""]
+        while not taken.isdisjoint(names := [f"{stem}{ending}.svg" for ending in endings]):
             stem = f"{start}-{len(taken)}"
         found.append((picture, names))
         taken.update(names)
     return found
-
-
-def _numbered(stem: str, count: int) -> list[str]:
-    if count == 1:
-        return [f"{stem}.svg"]
-    return [f"{stem}-{place}.svg" for place in range(1, count + 1)]

@@ -42,18 +42,13 @@ def build(reproductions: Sequence[Reproduction], title: str | None = None) -> Re
     They come in the paper's order of what they are about, and else as they were given.
     ``title``: by default that of the reproduction, where there is one only.
     """
-    reproductions = sorted(_told_apart(reproductions), key=lambda run: _ORDER.index(run.kind))
+    titles = [run.title for run in reproductions]
+    reproductions = [  # whatever is there in two sizes has its size in the title
+        replace(run, title=f"{run.title} ({run.size})") if titles.count(run.title) > 1 else run
+        for run in sorted(reproductions, key=lambda run: _ORDER.index(run.kind))
+    ]
     if title is None:
         several = "Runs of ranmask" if overview.only_runs(reproductions) else _TITLE
         title = reproductions[0].title if len(reproductions) == 1 else several
     sections = [found for made in _SECTIONS if (found := made(reproductions)) is not None]
     return Report(title, overview.one_sentence(reproductions), sections)
-
-
-def _told_apart(reproductions: Sequence[Reproduction]) -> tuple[Reproduction, ...]:
-    """The same, with its size in the title of whatever is there in two sizes."""
-    titles = [one.title for one in reproductions]
-    return tuple(
-        replace(one, title=f"{one.title} ({one.size})") if titles.count(one.title) > 1 else one
-        for one in reproductions
-    )

@@ -83,7 +83,7 @@ def table(
         elif isinstance(title, str):
             columns.append(Column(title.removeprefix("<"), numeric=not title.startswith("<")))
         else:
-            columns += [Column(one, title[0]) for one in title[1]]
+            columns += [Column(inner, title[0]) for inner in title[1]]
     cells = [[entry if isinstance(entry, Cell) else Cell(entry) for entry in row] for row in rows]
     return Table(caption, columns, cells, notes)
 

@@ -1,8 +1,7 @@
 """One step: run its command, keep what it prints, and mark it as done.
 
-A step that is done is never done again.  One that was interrupted goes on where it stopped, for
-every ranmask command resumes.  Two runs that need the same step do not do it at once: the second
-waits for the first.
+A step that was interrupted goes on where it stopped, for every ranmask command resumes.  Of two
+runs that need the same step the second waits for the first.
 """
 
 from __future__ import annotations
@@ -14,7 +13,7 @@ import platform
 import sys
 import time
 import traceback
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -31,8 +30,6 @@ RunCommand: TypeAlias = Callable[[Sequence[str]], int]
 """Runs one ranmask command in this process and returns its exit code."""
 
 _DONE = "step.json"
-_LOG = "log.txt"
-_LOCK = "lock"
 _GOOD = (0, 3)  # 3: all rows are done, and some have errors, which their lines name
 _INTERRUPTED = 130
 
@@ -54,7 +51,7 @@ class Performed:
 
 def log_path(planned: Planned) -> Path:
     """Where a step's command prints to."""
-    return planned.folder / _LOG
+    return planned.folder / "log.txt"
 
 
 def finished(planned: Planned) -> Performed | None:
@@ -71,9 +68,12 @@ def finished(planned: Planned) -> Performed | None:
 
 def perform(planned: Planned, run_command: RunCommand) -> Performed:
     """Do a step, unless it is done; raises `KeyboardInterrupt` where it is interrupted."""
-    with writing(planned.folder):
-        planned.folder.mkdir(parents=True, exist_ok=True)
-    with _alone(planned.folder / _LOCK):
+    place = planned.folder / "lock"
+    with contextlib.ExitStack() as opened:
+        with writing(place):  # only one process at a time, where the system can lock files
+            planned.folder.mkdir(parents=True, exist_ok=True)
+            file = opened.enter_context(place.open("a"))
+            lock(file, place, wait=True)
         done = finished(planned)
         if done is not None:
             return done
@@ -83,15 +83,18 @@ def perform(planned: Planned, run_command: RunCommand) -> Performed:
         here = machine(gpu="cpu" not in planned.words)
         if code == _INTERRUPTED:
             raise KeyboardInterrupt
+        error = None
         if code not in _GOOD:
-            reason = _last_words(said) or f"its command ended with exit code {code}"
-            return Performed(planned.key, seconds, here, reason)
-        if not planned.made.exists():
-            return Performed(planned.key, seconds, here, f"its command made no {planned.made.name}")
-        content = {"command": list(planned.words), "seconds": seconds, "machine": here}
-        done_record = {"format": FORMAT, "version": VERSION, **content}
-        write_json(planned.folder / _DONE, done_record, shared=True)
-        return Performed(planned.key, seconds, here)
+            lines = [line.strip() for line in said.splitlines() if line.strip()]
+            last = lines[-1].removeprefix("error: ") if lines else ""
+            error = last or f"its command ended with exit code {code}"
+        elif not planned.made.exists():
+            error = f"its command made no {planned.made.name}"
+        else:
+            head = {"format": FORMAT, "version": VERSION, "command": list(planned.words)}
+            record = {**head, "seconds": seconds, "machine": here}
+            write_json(planned.folder / _DONE, record, shared=True)
+        return Performed(planned.key, seconds, here, error)
 
 
 def _run(planned: Planned, run_command: RunCommand) -> tuple[int, str]:
@@ -105,34 +108,13 @@ def _run(planned: Planned, run_command: RunCommand) -> tuple[int, str]:
             except Exception:  # a bug, or no memory: the other steps can still be done
                 traceback.print_exc(file=log)
                 code = 1
-            finally:
-                _release_memory()
+            finally:  # what a step leaves on a GPU, other steps that share it may need
+                torch: Any = sys.modules.get("torch")
+                if torch is not None and torch.cuda.is_available():
+                    gc.collect()
+                    torch.cuda.empty_cache()
         log.seek(before)
         return code, log.read()
-
-
-def _release_memory() -> None:
-    """What a step leaves on a GPU, other steps that share it may need."""
-    torch: Any = sys.modules.get("torch")
-    if torch is not None and torch.cuda.is_available():
-        gc.collect()
-        torch.cuda.empty_cache()
-
-
-def _last_words(said: str) -> str:
-    """The last line that says something."""
-    lines = (line.strip() for line in reversed(said.splitlines()))
-    return next((line for line in lines if line), "").removeprefix("error: ")
-
-
-@contextlib.contextmanager
-def _alone(path: Path) -> Iterator[None]:
-    """Only one process at a time, where the system can lock files."""
-    with contextlib.ExitStack() as opened:
-        with writing(path):
-            file = opened.enter_context(path.open("a"))
-            lock(file, path, wait=True)
-        yield
 
 
 def machine(*, gpu: bool) -> dict[str, str]:
@@ -144,11 +126,8 @@ def machine(*, gpu: bool) -> dict[str, str]:
     for package in ("torch", "transformers"):
         with contextlib.suppress(PackageNotFoundError):
             found[package] = version(package)
-    return {**found, "hardware": _hardware(gpu)}
-
-
-def _hardware(gpu: bool) -> str:
     torch: Any = sys.modules.get("torch")  # not loaded: nothing ran on a GPU
+    hardware = f"{os.cpu_count()} CPU cores ({platform.machine()})"
     if gpu and torch is not None and torch.cuda.is_available():
-        return f"one {torch.cuda.get_device_name(0)}"
-    return f"{os.cpu_count()} CPU cores ({platform.machine()})"
+        hardware = f"one {torch.cuda.get_device_name(0)}"
+    return {**found, "hardware": hardware}

@@ -12,7 +12,6 @@ from __future__ import annotations
 import hashlib
 import itertools
 import json
-import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,10 +19,8 @@ from pathlib import Path
 from ranmask import __version__
 from ranmask.models import SHIPPED_FOLDER
 from ranmask.paper.reproduction.recipe import FOLDER, OUTPUT, Recipe, RecipeStep
-from ranmask.paper.run_data import Reproduction, Step
-from ranmask.paper.typed_json import without_folders
+from ranmask.paper.run_data import Step
 
-_CALLED = "ranmask"
 _TABLE = ("--kind", "words")  # a table of words is trained and asked on no device
 
 
@@ -75,19 +72,17 @@ def _made(folder: Path, step: RecipeStep) -> Path:
 
 
 def _fingerprint(step: RecipeStep, before: Mapping[str, Planned]) -> str:
+    places = {str(FOLDER): "ranmask/recipes", str(SHIPPED_FOLDER): "ranmask/models"}
     keys = {f"@{name}": planned.key for name, planned in before.items()}
-    words = [keys.get(word, _wherever_it_lies(word)) for word in step.words]
+    words = []
+    for word in step.words:
+        for folder, called in places.items():  # wherever ranmask is installed
+            word = word.replace(folder, called)
+        words.append(keys.get(word, word))
     if words[0] == "attack":  # as its flag was called when results/reproduced was made
         words = ["--texts" if word == "--rows" else word for word in words]
     spelt = json.dumps([__version__, words])
     return hashlib.sha256(spelt.encode()).hexdigest()[:10]
-
-
-def _wherever_it_lies(word: str) -> str:
-    """A word of a command, without the folder that ranmask is installed in."""
-    for folder, called in ((FOLDER, "recipes"), (SHIPPED_FOLDER, "models")):
-        word = word.replace(str(folder), f"{_CALLED}/{called}")
-    return word
 
 
 def run_folder(recipe: Recipe, runs: Path) -> Path:
@@ -96,34 +91,7 @@ def run_folder(recipe: Recipe, runs: Path) -> Path:
     return runs / f"{recipe.name}{ending}"
 
 
-def result_name(step: RecipeStep | Step) -> str:
+def result_name(step: Step) -> str:
     """The file of a step's result, inside the folder of a reproduction."""
     ending = "training.json" if step.measures == "training" else "jsonl"
     return f"results/{step.name}.{ending}"
-
-
-def shown_command(step: RecipeStep) -> str:
-    """The command as one would type it, without the places of this machine."""
-    shown = [
-        step.name if word == OUTPUT else without_folders(word).removeprefix("@")
-        for word in step.words
-    ]
-    return shlex.join((_CALLED, *shown))
-
-
-def new_record(recipe: Recipe) -> Reproduction:
-    """The record of a recipe of which nothing is done yet."""
-    return Reproduction(
-        name=recipe.name,
-        title=recipe.title,
-        kind=recipe.kind,
-        paper=recipe.paper,
-        about=recipe.about,
-        size=recipe.size,
-        settings=without_folders(recipe.sizes),
-        machine={},
-        steps=tuple(
-            Step(step.name, step.measures, shown_command(step), dict(step.place), "todo")
-            for step in recipe.steps
-        ),
-    )

@@ -16,10 +16,10 @@ from typing import Any, Literal, TypeAlias
 
 from ranmask.errors import DataError, OptionError
 from ranmask.models import SHIPPED_FOLDER
-from ranmask.paper.reproduction.templating import Template
 from ranmask.paper.result_lines import COMMANDS
-from ranmask.paper.run_data import Kind, Measures
-from ranmask.paper.typed_json import check_entries, from_json
+from ranmask.paper.run_data import Kind, Reproduction, Step
+from ranmask.paper.typed_json import check_entries, from_json, without_folders
+from ranmask.results.files import check_format
 
 FORMAT, VERSION = "ranmask-recipe", 1
 FOLDER = Path(__file__).parents[1] / "recipes"
@@ -28,6 +28,8 @@ OUTPUT = "\0output"  # what stands for {output} until a step has its place
 Size: TypeAlias = Literal["default", "smoke", "paper"]
 
 _SHARED = "shared.toml"
+_NAMED = re.compile(r"\{[^{}]+\}")
+_DEEPEST = 20  # settings that name settings; deeper, they name each other in a circle
 _NO_SIZES = (  # settings that tell a reader nothing
     *("recipes", "shipped", "together", "validation_masks"),
     *("model", "example_model", "trained_rates"),
@@ -37,13 +39,10 @@ _COMMANDS: dict[str, str] = {"training": "train"} | dict(COMMANDS)
 
 
 @dataclass(frozen=True)
-class RecipeStep:
+class RecipeStep(Step):
     """One ranmask command.  ``words`` of it may be `OUTPUT`, or ``@name`` for another step."""
 
-    name: str
-    measures: Measures
-    words: tuple[str, ...]
-    place: Mapping[str, Any]
+    words: tuple[str, ...] = ()
 
     @property
     def needs(self) -> tuple[str, ...]:
@@ -52,22 +51,15 @@ class RecipeStep:
 
 
 @dataclass(frozen=True)
-class Recipe:
-    """A recipe in one size; each step follows what it needs.
+class Recipe(Reproduction):
+    """A recipe in one size: its reproduction, of which nothing is done yet.
 
-    ``settings``: as they are written.  ``sizes``: those among them that are numbers, words, or
-    lists of such, filled in: what a reader wants to know.
+    Each step follows what it needs.  ``settings``: those that are numbers, words, or lists of
+    such, filled in: what a reader wants to know.  ``written``: all of them, as they are written.
     """
 
-    name: str
-    title: str
-    kind: Kind
-    paper: str
-    about: str
-    size: Size
-    settings: Mapping[str, Any]
-    sizes: Mapping[str, Any]
     steps: tuple[RecipeStep, ...]
+    written: Mapping[str, Any]
 
 
 @dataclass(frozen=True)
@@ -123,11 +115,7 @@ def load_recipe(
             "path of a .toml file"
         )
     values = _parsed(path)
-    if values.get("format") != FORMAT or values.get("version") != VERSION:
-        raise DataError(
-            f"{path} is no recipe that this ranmask reads: format {values.get('format')!r} version "
-            f"{values.get('version')!r}, expected {FORMAT!r} version {VERSION}"
-        )
+    check_format(values, FORMAT, VERSION, f"the recipe {path}")
     read = from_json(_RecipeFile, values, f"the recipe {path}", by_hand=True)
     settings = _settings(read, size, path)
     for key, value in (overrides or {}).items():
@@ -137,8 +125,11 @@ def load_recipe(
             )
         settings[key] = value
     template = Template(settings, path)
-    steps = tuple(_steps(read.steps, settings, path))
-    _check_steps(steps, path)
+    plain = {
+        key: template.value(value)
+        for key, value in settings.items()
+        if key not in _NO_SIZES and _plain(value)
+    }
     return Recipe(
         name=path.stem,
         title=read.title,
@@ -146,13 +137,10 @@ def load_recipe(
         paper=read.paper,
         about=" ".join(read.about.split()),
         size=size,
-        settings=settings,
-        sizes={
-            key: template.value(value)
-            for key, value in settings.items()
-            if key not in _NO_SIZES and _plain(value)
-        },
-        steps=steps,
+        settings=without_folders(plain),
+        machine={},
+        steps=tuple(_steps(read.steps, settings, path)),
+        written=settings,
     )
 
 
@@ -182,6 +170,7 @@ def _steps(
     written: Sequence[_StepFile], settings: Mapping[str, Any], path: Path
 ) -> Iterator[RecipeStep]:
     """The steps that are written, each as often as it says."""
+    names: set[str] = set()
     for number, step in enumerate(written, 1):
         whose = f"step {number} of the recipe {path}"
         for key, setting in step.each.items():
@@ -198,31 +187,91 @@ def _steps(
             known = {**settings, **dict(zip(step.each, values, strict=True)), "output": OUTPUT}
             template = Template(known, path)
             name, filled = template.text(step.name), tuple(template.words(words))
-            whose = f"the step {name!r} of {path}"
-            command = filled[0] if filled else ""
-            if _COMMANDS.get(step.measures) != command:
-                can = ", ".join(f"{measured!r} by {by}" for measured, by in _COMMANDS.items())
-                raise DataError(
-                    f"{whose} measures {step.measures!r} by {command!r}; it can measure {can}"
-                )
             place = {key: template.value(value) for key, value in step.place.items()}
-            yield RecipeStep(name, step.measures, filled, place)  # type: ignore[arg-type]
-
-
-def _check_steps(steps: Sequence[RecipeStep], path: Path) -> None:
-    names: set[str] = set()
-    for step in steps:
-        whose = f"the step {step.name!r} of {path}"
-        if not _NAME.fullmatch(step.name):
-            raise DataError(
-                f"{whose} cannot have that name: letters, digits and _.- only, and no . or - in "
-                "front"
+            found = RecipeStep(
+                name,
+                step.measures,  # type: ignore[arg-type]
+                _shown_command(name, filled),
+                place,
+                "todo",
+                words=filled,
             )
-        if step.name in names:
-            raise DataError(f"the recipe {path} has two steps {step.name!r}")
-        if step.words.count(OUTPUT) != 1:
-            raise DataError(f"{whose} must name {{output}} once")
-        for needed in step.needs:
-            if needed not in names:
-                raise DataError(f"{whose} needs {needed!r}, which is no step before it")
-        names.add(step.name)
+            _check_step(found, names, path)
+            names.add(name)
+            yield found
+
+
+def _shown_command(name: str, words: Sequence[str]) -> str:
+    """The command as one would type it, without the places of this machine."""
+    shown = [name if word == OUTPUT else without_folders(word).removeprefix("@") for word in words]
+    return shlex.join(("ranmask", *shown))
+
+
+def _check_step(step: RecipeStep, before: set[str], path: Path) -> None:
+    whose = f"the step {step.name!r} of {path}"
+    command = step.words[0] if step.words else ""
+    if _COMMANDS.get(step.measures) != command:
+        can = ", ".join(f"{measured!r} by {by}" for measured, by in _COMMANDS.items())
+        raise DataError(f"{whose} measures {step.measures!r} by {command!r}; it can measure {can}")
+    if not _NAME.fullmatch(step.name):
+        raise DataError(
+            f"{whose} cannot have that name: letters, digits and _.- only, and no . or - in front"
+        )
+    if step.name in before:
+        raise DataError(f"the recipe {path} has two steps {step.name!r}")
+    if step.words.count(OUTPUT) != 1:
+        raise DataError(f"{whose} must name {{output}} once")
+    for needed in step.needs:
+        if needed not in before:
+            raise DataError(f"{whose} needs {needed!r}, which is no step before it")
+
+
+class Template:
+    """Fills settings, as ``{texts}`` or ``{rival.options}``, into the words of a recipe.
+
+    >>> template = Template({"rate": 0.9, "fit": ["--rows", "{rows}"], "rows": 8}, Path("my.toml"))
+    >>> template.text("mask{rate}"), template.value("{rate}")
+    ('mask0.9', 0.9)
+    >>> list(template.words(["train", "{fit}"]))
+    ['train', '--rows', '8']
+    """
+
+    def __init__(self, settings: Mapping[str, Any], path: Path) -> None:
+        self._settings = settings
+        self._whose = f"the recipe {path}"
+
+    def value(self, given: Any, depth: int = 0) -> Any:
+        """A setting itself where ``given`` names one and nothing else, with its type."""
+        if not isinstance(given, str):
+            return given
+        if not _NAMED.fullmatch(given):
+            return _NAMED.sub(lambda match: self.text(match.group(), given, depth + 1), given)
+        if depth > _DEEPEST:
+            raise DataError(f"{self._whose} has settings that name each other: {given}")
+        found: Any = self._settings
+        for part in given[1:-1].split("."):
+            if not isinstance(found, Mapping) or part not in found:
+                raise DataError(f"{self._whose} names a setting {given[1:-1]!r} that is not there")
+            found = found[part]
+        return self.value(found, depth + 1)
+
+    def words(self, given: Sequence[Any], depth: int = 0) -> Iterator[str]:
+        """Words with their settings; one that is a list becomes as many words."""
+        for word in given:
+            found = self.value(word, depth)
+            if isinstance(found, list):
+                yield from self.words(found, depth + 1)
+            elif isinstance(found, Mapping):
+                raise DataError(f"{self._whose} has a table as a word of a command: {word!r}")
+            else:
+                yield str(found)
+
+    def text(self, given: str, whole: str = "", depth: int = 0) -> str:
+        """A name with its settings; ``whole``: what it is a part of."""
+        found = self.value(given, depth)
+        if isinstance(found, list | Mapping):
+            raise DataError(
+                f"{self._whose} has a list or a table inside of {whole or given!r}: only a word "
+                "of a command that is nothing else can be a list"
+            )
+        return str(found)

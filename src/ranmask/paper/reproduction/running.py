@@ -21,15 +21,14 @@ from pathlib import Path
 from typing import Protocol
 
 from ranmask.errors import OutputError
-from ranmask.paper.reading import INDEX, INDEX_FORMAT, INDEX_VERSION
+from ranmask.paper.reading import INDEX, INDEX_FORMAT, INDEX_VERSION, content
 from ranmask.paper.reproduction.perform import Performed, RunCommand, finished, perform
-from ranmask.paper.reproduction.plan import Planned, new_record, plan, result_name, run_folder
+from ranmask.paper.reproduction.plan import Planned, plan, result_name, run_folder
 from ranmask.paper.reproduction.recipe import Recipe
-from ranmask.paper.run_data_file import content
 from ranmask.paper.typed_json import to_json
 from ranmask.results.files import draft, write_json, writing
 
-_IN_FILES = ("data", "result")  # of a step: its own files have them
+_LEFT_OUT = ("data", "result", "words")  # of a step: its own files have them
 
 
 class Display(Protocol):
@@ -92,7 +91,7 @@ class _Book:
     def __init__(self, recipe: Recipe, folder: Path, steps: Sequence[Planned]) -> None:
         self._folder = folder
         self.steps = {step.key: step for step in steps}
-        self._record = new_record(recipe)
+        self._record = recipe
 
     def enter(self, performed: Performed) -> bool:
         """Take down how a step went; False where it is none of this reproduction's."""
@@ -100,7 +99,13 @@ class _Book:
         if planned is None:
             return False
         if performed.error is None:
-            self._copy(planned)
+            target = self._folder / result_name(planned.step)
+            training = planned.step.measures == "training"
+            with writing(target):
+                target.parent.mkdir(parents=True, exist_ok=True)
+                with draft(target, shared=True) as copied:
+                    source = planned.made / "training.json" if training else planned.made
+                    shutil.copyfile(source, copied)
         steps = tuple(
             replace(
                 step,
@@ -120,7 +125,7 @@ class _Book:
         """Write ``reproduction.json``: what is run, on what, and what became of each step."""
         steps = [
             {
-                **{key: value for key, value in to_json(step).items() if key not in _IN_FILES},
+                **{key: value for key, value in to_json(step).items() if key not in _LEFT_OUT},
                 "output": result_name(step),
             }
             for step in self._record.steps
@@ -130,15 +135,6 @@ class _Book:
             self._folder.mkdir(parents=True, exist_ok=True)
         write_json(self._folder / INDEX, {**head, **content(self._record, steps)}, shared=True)
 
-    def _copy(self, planned: Planned) -> None:
-        target = self._folder / result_name(planned.step)
-        training = planned.step.measures == "training"
-        source = planned.made / "training.json" if training else planned.made
-        with writing(target):
-            target.parent.mkdir(parents=True, exist_ok=True)
-            with draft(target, shared=True) as copied:
-                shutil.copyfile(source, copied)
-
 
 def _serial(
     todo: Mapping[str, Planned],
@@ -147,12 +143,10 @@ def _serial(
     display: Display,
 ) -> Generator[Performed, None, None]:
     for planned in todo.values():
-        blocker = next((key for key in planned.needs if key in failed), None)
-        if blocker is not None:
-            yield _blocked(planned, blocker)
-            continue
-        display.started(planned)
-        yield perform(planned, run_command)
+        blocked = _blocked(planned, failed)
+        if blocked is None:
+            display.started(planned)
+        yield blocked or perform(planned, run_command)
 
 
 def _parallel(
@@ -163,7 +157,7 @@ def _parallel(
     jobs: int,
 ) -> Generator[Performed, None, None]:
     """Several steps at once.  Those that others wait for come first, by their order in recipes."""
-    waiting, over = dict(todo), {key for one in todo.values() for key in one.needs} - set(todo)
+    waiting, over = dict(todo), {key for step in todo.values() for key in step.needs} - set(todo)
     running: dict[Future[Performed], Planned] = {}
     context = multiprocessing.get_context("spawn")  # a forked process cannot use a GPU
     with ProcessPoolExecutor(
@@ -172,10 +166,10 @@ def _parallel(
         try:
             while waiting or running:
                 for key, planned in list(waiting.items()):
-                    blocker = next((need for need in planned.needs if need in failed), None)
-                    if blocker is not None:
+                    blocked = _blocked(planned, failed)
+                    if blocked is not None:
                         del waiting[key]
-                        yield _blocked(planned, blocker)
+                        yield blocked
                     elif len(running) < jobs and over.issuperset(planned.needs):
                         del waiting[key]
                         display.started(planned)
@@ -196,8 +190,13 @@ def _parallel(
             raise
 
 
-def _blocked(planned: Planned, blocker: str) -> Performed:
-    return Performed(planned.key, 0.0, {}, f"it needs {blocker}, which failed", blocked=True)
+def _blocked(planned: Planned, failed: Mapping[str, Performed]) -> Performed | None:
+    """What becomes of a step that needs one which failed; None where there is no such need."""
+    for key in planned.needs:
+        if key in failed:
+            said = f"it needs {key}, which failed"
+            return Performed(planned.key, 0.0, {}, said, blocked=True)
+    return None
 
 
 def _follow(parent: int, jobs: int) -> None:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter, deque
-from collections.abc import Iterator
+from collections import Counter
 
 from ranmask.runs.shards.work import Piece
 
@@ -21,44 +20,40 @@ class Isolation:
     def __init__(self, shard: Piece) -> None:
         self.shard = shard
         self.poison: set[int] = set()
-        self._waiting: deque[tuple[int, int]] = deque(_halves(0, len(shard.rows)))
-        self._out: Counter[tuple[int, int]] = Counter()
+        self._waiting: list[Piece] = []
+        self._out = 0
         self._deaths: Counter[int] = Counter()
+        self._halve(shard)
 
     @property
     def over(self) -> bool:
         """Whether no trial is left."""
-        return not self._waiting and not self._out.total()
+        return not self._waiting and not self._out
 
-    def take(self) -> Iterator[Piece]:
+    def take(self) -> list[Piece]:
         """The trials that can be made now."""
-        while self._waiting:
-            start, stop = self._waiting.popleft()
-            self._out[start, stop] += 1
-            yield Piece(self.shard.shard, self.shard.rows[start:stop], start, trial=True)
+        taken, self._waiting = self._waiting, []
+        self._out += len(taken)
+        return taken
 
-    def survived(self, piece: Piece) -> None:
-        """These rows are harmless."""
-        self._end(piece)
+    def survived(self) -> None:
+        """The rows of a piece are harmless."""
+        self._out -= 1
 
     def died(self, piece: Piece) -> None:
         """At least one of these rows is not, unless it was an accident."""
-        start, stop = self._end(piece)
-        if stop - start > 1:
-            self._waiting += _halves(start, stop)
+        self._out -= 1
+        if len(piece.rows) > 1:
+            self._halve(piece)
             return
-        self._deaths[start] += 1
-        if self._deaths[start] < _DEATHS_OF_A_ROW:
-            self._waiting.append((start, stop))
+        self._deaths[piece.start] += 1
+        if self._deaths[piece.start] < _DEATHS_OF_A_ROW:
+            self._waiting.append(piece)
         else:
-            self.poison.add(start)
+            self.poison.add(piece.start)
 
-    def _end(self, piece: Piece) -> tuple[int, int]:
-        place = (piece.start, piece.start + len(piece.rows))
-        self._out[place] -= 1
-        return place
-
-
-def _halves(start: int, stop: int) -> list[tuple[int, int]]:
-    middle = (start + stop) // 2
-    return [half for half in ((start, middle), (middle, stop)) if half[0] < half[1]]
+    def _halve(self, piece: Piece) -> None:
+        middle = len(piece.rows) // 2
+        for start, rows in ((0, piece.rows[:middle]), (middle, piece.rows[middle:])):
+            if rows:
+                self._waiting.append(Piece(piece.shard, rows, piece.start + start, trial=True))

@@ -10,6 +10,7 @@ is JSON in ``extra``.
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import functools
 import json
@@ -35,10 +36,8 @@ _ROWS_READ_AT_ONCE = 1024
 def _fields(record: type) -> dict[str, Any]:
     """The fields of a result that differ from row to row, with their types."""
     hints = typing.get_type_hints(record)
-    names = {
-        field.name: _RENAMED.get(field.name, field.name) for field in dataclasses.fields(record)
-    }
-    return {names[field]: hints[field] for field in names if field not in CONSTANTS}
+    names = [field.name for field in dataclasses.fields(record) if field.name not in CONSTANTS]
+    return {_RENAMED.get(name, name): hints[name] for name in names}
 
 
 @functools.cache
@@ -100,10 +99,13 @@ def encoded(lines: Sequence[Mapping[str, Any]], record: type) -> bytes:
 
 def decoded(path: Path) -> Iterator[dict[str, Any]]:
     """The lines of a Parquet file that `encoded` made, in their order."""
-    about = metadata(path)
-    for batch in batches(path):
-        for values in batch.to_pylist():
-            yield _line(values, about)
+    with _opened(path) as file:
+        about = json.loads((file.schema_arrow.metadata or {}).get(_METADATA, "{}"))
+        if "fields" not in about:
+            raise DataError(f"{path} has no results of ranmask: it is no part of a run")
+        for batch in file.iter_batches(_ROWS_READ_AT_ONCE):
+            for values in batch.to_pylist():
+                yield _line(values, about)
 
 
 def with_constants_of(table: Any, schema: Any) -> Any:
@@ -112,35 +114,23 @@ def with_constants_of(table: Any, schema: Any) -> Any:
     return _table([_line(row, mine) for row in table.to_pylist()], schema, theirs)
 
 
-def metadata(path: Path) -> dict[str, Any]:
-    """The constants of a Parquet file, and the fields of its results."""
-    with _opened(path) as file:
-        found: dict[str, Any] = json.loads((file.schema_arrow.metadata or {}).get(_METADATA, "{}"))
-    if "fields" not in found:
-        raise DataError(f"{path} has no results of ranmask: it is no part of a run")
-    return found
-
-
-def batches(path: Path, names: Sequence[str] | None = None) -> Iterator[Any]:
+def batches(path: Path, names: Sequence[str]) -> Iterator[Any]:
     """Record batches of some columns of a Parquet file, which is never held whole."""
-    import pyarrow
-
-    try:
-        with _opened(path) as file:
-            missing = [name for name in names or () if name not in file.schema_arrow.names]
-            if missing:
-                raise DataError(f"{path} has no column {missing[0]!r}: it is no part of a run")
-            yield from file.iter_batches(_ROWS_READ_AT_ONCE, columns=names)
-    except (pyarrow.ArrowException, OSError) as error:
-        raise DataError(f"cannot read {path}: {error}") from error
+    with _opened(path) as file:
+        missing = [name for name in names if name not in file.schema_arrow.names]
+        if missing:
+            raise DataError(f"{path} has no column {missing[0]!r}: it is no part of a run")
+        yield from file.iter_batches(_ROWS_READ_AT_ONCE, columns=names)
 
 
-def _opened(path: Path) -> Any:
+@contextlib.contextmanager
+def _opened(path: Path) -> Iterator[Any]:
     import pyarrow
     from pyarrow import parquet
 
     try:
-        return parquet.ParquetFile(path)
+        with parquet.ParquetFile(path) as file:
+            yield file
     except (pyarrow.ArrowException, OSError) as error:
         raise DataError(f"cannot read {path}: {error}") from error
 
@@ -165,10 +155,8 @@ def _line(values: Mapping[str, Any], about: Mapping[str, Any]) -> dict[str, Any]
 def _storable(value: object) -> bool:
     if not isinstance(value, str):
         return False
-    if value.isascii():
-        return True
     try:
-        value.encode("utf-8")
+        value.encode()
     except UnicodeEncodeError:
         return False
     return True

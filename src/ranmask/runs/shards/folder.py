@@ -13,7 +13,7 @@ import contextlib
 import hashlib
 import json
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -28,30 +28,12 @@ from ranmask.results.files import (
     write_json,
     writing,
 )
-from ranmask.runs.shards.work import Part
+from ranmask.runs.shards.work import Part, PartRecord
 
 MANIFEST, LOG = "manifest.json", "parts.jsonl"
 FORMAT, VERSION = "ranmask-shards", 1
 
 _IDENTITY = ("run", "sharding", "versions")
-
-
-@dataclass(frozen=True)
-class PartRecord:
-    """What the manifest says of a part: its shard, what is in it, and the checksum of its file."""
-
-    number: int
-    rows: int
-    errors: int
-    first_row: int
-    last_row: int
-    bytes: int
-    sha256: str
-
-    @property
-    def name(self) -> str:
-        """The name of its file."""
-        return f"part-{self.number:05d}.parquet"
 
 
 @dataclass(frozen=True)
@@ -109,9 +91,12 @@ def read_manifest(folder: Path) -> Manifest:
     try:
         parts = {part["number"]: PartRecord(**part) for part in content["parts"]}
         machines = list(content["machines"])
-        for record, machine in _logged(folder / LOG):
-            parts[record.number] = record
-            machines.append(machine)
+        logged = (folder / LOG).read_bytes() if (folder / LOG).exists() else b""
+        for line in logged.splitlines(keepends=True):
+            if line.endswith(b"\n"):  # else it was cut off with the run that wrote it
+                entry = json.loads(line)
+                parts[entry["part"]["number"]] = PartRecord(**entry["part"])
+                machines.append(entry["machine"])
         return Manifest(
             {key: content[key] for key in _IDENTITY},
             content["expected_rows"],
@@ -136,9 +121,7 @@ class ShardFolder:
     Refuses a folder that belongs to another run, and one that another run is writing.
     """
 
-    def __init__(
-        self, path: Path, identity: Mapping[str, Any], expected_rows: int | None = None
-    ) -> None:
+    def __init__(self, path: Path, identity: Mapping[str, Any], expected_rows: int) -> None:
         self.path = path
         self.done: dict[int, PartRecord] = {}
         self._identity = json.loads(json.dumps(identity))
@@ -163,37 +146,26 @@ class ShardFolder:
         if self._lock is not None:
             os.close(self._lock)
 
-    def add(self, number: int, part: Part) -> None:
+    def add(self, part: Part) -> None:
         """Write a part; when this returns it is on the disk, whatever happens."""
-        record = PartRecord(
-            number=number,
-            rows=part.rows,
-            errors=len(part.failed),
-            first_row=part.first_row,
-            last_row=part.last_row,
-            bytes=len(part.data),
-            sha256=hashlib.sha256(part.data).hexdigest(),
-        )
-        write_file(self.path / record.name, part.data, durable=True)
-        line = json.dumps({"part": asdict(record), "machine": dict(part.machine)}) + "\n"
+        write_file(self.path / part.record.name, part.data, durable=True)
+        line = json.dumps({"part": asdict(part.record), "machine": dict(part.machine)}) + "\n"
         with writing(self.path / LOG, resumed=True), (self.path / LOG).open("ab") as log:
             log.write(line.encode())
             log.flush()
             os.fsync(log.fileno())
-        self.done[number] = record
+        self.done[part.record.number] = part.record
         self._machines.append(part.machine)
 
     def finish(self, shards: int) -> None:
         """Every shard of the input is done: say so in the manifest."""
-        missing = [number for number in range(shards) if number not in self.done]
-        if missing or len(self.done) != shards:
+        if sorted(self.done) != list(range(shards)):
             raise OutputError(
                 f"{self.path} has {len(self.done)} parts where the input has {shards} shards: "
                 "choose another folder"
             )
         self._write_manifest(finished=True)
-        with writing(self.path / LOG):
-            (self.path / LOG).unlink(missing_ok=True)
+        self._remove_log()
 
     def _find_done(self) -> None:
         if not (self.path / MANIFEST).exists():
@@ -214,17 +186,14 @@ class ShardFolder:
                     self.done[record.number] = record
         if len(self.done) < len(found.parts):
             self._write_manifest(finished=False)  # without those that were damaged
-            with writing(self.path / LOG):
-                (self.path / LOG).unlink(missing_ok=True)
-        self._cut_log()
+            self._remove_log()
+        elif (self.path / LOG).exists():  # a line that was cut off goes: the next begins a line
+            with writing(self.path / LOG), (self.path / LOG).open("r+b") as log:
+                log.truncate(log.read().rfind(b"\n") + 1)
 
-    def _cut_log(self) -> None:
-        """Cut off a line that was not finished, so that the next one begins a line."""
-        path = self.path / LOG
-        if path.exists():
-            with writing(path), path.open("r+b") as log:
-                content = log.read()
-                log.truncate(content.rfind(b"\n") + 1)
+    def _remove_log(self) -> None:
+        with writing(self.path / LOG):
+            (self.path / LOG).unlink(missing_ok=True)
 
     def _write_manifest(self, *, finished: bool) -> None:
         content = {
@@ -237,17 +206,6 @@ class ShardFolder:
             "finished": finished,
         }
         write_json(self.path / MANIFEST, content, durable=True)
-
-
-def _logged(path: Path) -> Iterator[tuple[PartRecord, Mapping[str, Any]]]:
-    if not path.exists():
-        return
-    with path.open("rb") as log:
-        for line in log:
-            if not line.endswith(b"\n"):
-                return  # cut off with the run that wrote it
-            entry = json.loads(line)
-            yield PartRecord(**entry["part"]), entry["machine"]
 
 
 def _distinct(machines: list[Mapping[str, Any]]) -> tuple[Mapping[str, Any], ...]:

@@ -13,17 +13,17 @@ import signal
 import threading
 import time
 import traceback
-from collections.abc import Iterator
 from multiprocessing.connection import Connection, wait
 from pathlib import Path
 from typing import Any
 
 from ranmask.errors import RanmaskError
-from ranmask.runs.shards.work import Job, Refusal, Worker, prepare_process
+from ranmask.runs.shards.work import Job, Worker, prepare_process
 from ranmask.runs.shards.workers import Lost, Place, WorkerPool
 
 _SECONDS_TO_END = 5.0
 _VISIBLE_GPUS = "CUDA_VISIBLE_DEVICES"
+_DRIVER_GONE = (EOFError, BrokenPipeError, ConnectionResetError)
 
 
 class _Process(Place):
@@ -54,10 +54,9 @@ class LocalPool(WorkerPool):
         self._job = job
         self.places = [_Process(number) for number in range(workers)]
         for place in self.places:
-            self.start(place)
+            self._start(place)
 
-    def start(self, place: _Process) -> None:
-        """A new process in a place."""
+    def _start(self, place: _Process) -> None:
         context = multiprocessing.get_context("spawn")  # a forked process cannot use a GPU
         place.pipe, theirs = context.Pipe()
         place.process = context.Process(
@@ -66,13 +65,11 @@ class LocalPool(WorkerPool):
         place.process.start()
         theirs.close()  # so that the end of the process is the end of the pipe
 
-    def ask(self, place: _Process) -> None:
-        """Send a process its piece."""
-        with contextlib.suppress(OSError):  # it has just died, as `hear` will find
+    def _ask(self, place: _Process) -> None:
+        with contextlib.suppress(OSError):  # it has just died, as `_hear` will find
             place.pipe.send(place.piece)
 
-    def hear(self) -> tuple[_Process, Any]:
-        """What the next process says, or what it died of."""
+    def _hear(self) -> tuple[_Process, Any]:
         pipes = {place.pipe: place for place in self.places}
         heard: Any = wait(list(pipes))[0]
         place = pipes[heard]
@@ -102,26 +99,19 @@ def _serve(pipe: Connection, job: Job, place: int, parent: int) -> None:
     multiprocessing.set_start_method(None, force=True)  # the platform's own, not this one's
     prepare_process(job)
     _choose_gpu(place)
-    with contextlib.suppress(EOFError, BrokenPipeError, ConnectionResetError):
-        for message in _messages(pipe, job):
-            pipe.send(message)
-
-
-def _messages(pipe: Connection, job: Job) -> Iterator[object]:
-    try:
+    with contextlib.suppress(*_DRIVER_GONE):
         try:
             worker = Worker(job)
+            pipe.send(worker.report)
+            while True:
+                pipe.send(worker.answer(pipe.recv()))
         except RanmaskError as error:
-            yield Refusal.of(error)
-            return
-        yield worker.report
-        while True:
-            yield worker.answer(pipe.recv())
-    except (EOFError, BrokenPipeError, ConnectionResetError):
-        raise
-    except Exception:  # a bug, or a GPU in an unknown state: a new process begins afresh
-        trace = traceback.format_exc().rstrip()
-        yield Lost(f"its worker ended with an error\n{trace}", blamed=True)
+            pipe.send(error)
+        except _DRIVER_GONE:
+            raise
+        except Exception:  # a bug, or a GPU in an unknown state: a new process begins afresh
+            trace = traceback.format_exc().rstrip()
+            pipe.send(Lost(f"its worker ended with an error\n{trace}", blamed=True))
 
 
 def _end_with(parent: int) -> None:

@@ -19,9 +19,7 @@ from ranmask.runs.shards.work import (
     Job,
     Part,
     Piece,
-    Refusal,
     Report,
-    Survived,
     Worker,
     prepare_process,
     thread_limits,
@@ -29,6 +27,7 @@ from ranmask.runs.shards.work import (
 from ranmask.runs.shards.workers import Lost, Place, WorkerPool
 
 _SECONDS_TO_CONNECT = 10.0
+_NO_LIMIT = 10**9
 
 
 class _Actor:
@@ -38,7 +37,7 @@ class _Actor:
         self._job = job
         self._worker: Worker | None = None
 
-    def load(self) -> tuple[Report | Refusal, str]:
+    def load(self) -> tuple[Report | RanmaskError, str]:
         """What a worker says of itself, and the machine that it is on."""
         import ray
 
@@ -47,10 +46,10 @@ class _Actor:
         try:
             self._worker = Worker(self._job)
         except RanmaskError as error:
-            return Refusal.of(error), node
+            return error, node
         return self._worker.report, node
 
-    def answer(self, piece: Piece) -> Part | Refusal | Survived:
+    def answer(self, piece: Piece) -> Part | RanmaskError | None:
         assert self._worker is not None
         return self._worker.answer(piece)
 
@@ -101,7 +100,7 @@ class RayPool(WorkerPool):
             self._job = ray.put(job)
             self.places = [_ActorPlace(number) for number in range(workers)]
             for place in self.places:
-                self.start(place)
+                self._start(place)
         except BaseException:
             self.close()
             raise
@@ -123,29 +122,25 @@ class RayPool(WorkerPool):
 
     def _room(self, cpus: int, gpus: float) -> int:
         """How many workers fit, machine by machine."""
-        fitting = 0
-        for node in self._ray.nodes():
-            if node["Alive"]:
-                has = node["Resources"]
-                room = [int(has.get("CPU", 0) // cpus)]
-                if gpus:
-                    room.append(int(has.get("GPU", 0) / gpus))
-                fitting += min(room)
-        return fitting
+        return sum(
+            min(
+                int(node["Resources"].get("CPU", 0) // cpus),
+                int(node["Resources"].get("GPU", 0) / gpus) if gpus else _NO_LIMIT,
+            )
+            for node in self._ray.nodes()
+            if node["Alive"]
+        )
 
-    def start(self, place: _ActorPlace) -> None:
-        """A new actor in a place; one that was there is ended."""
+    def _start(self, place: _ActorPlace) -> None:
         with contextlib.suppress(Exception):  # most often it is gone already
             self._ray.kill(place.actor)
         place.actor = self._kind.remote(self._job)
         place.asked, place.node = place.actor.load.remote(), None
 
-    def ask(self, place: _ActorPlace) -> None:
-        """Send an actor its piece."""
+    def _ask(self, place: _ActorPlace) -> None:
         place.asked = place.actor.answer.remote(place.piece)
 
-    def hear(self) -> tuple[_ActorPlace, Any]:
-        """What the next actor says, or what it died of."""
+    def _hear(self) -> tuple[_ActorPlace, Any]:
         asked = {place.asked: place for place in self.places if place.asked is not None}
         [heard], _ = self._ray.wait(list(asked), num_returns=1)
         place = asked[heard]

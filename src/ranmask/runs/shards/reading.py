@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,7 +12,8 @@ from ranmask.errors import DataError, OptionError, OutputError
 from ranmask.results.files import check_file, draft, writing
 from ranmask.runs.result_file import ResultFile
 from ranmask.runs.shards.columns import batches, decoded, with_constants_of
-from ranmask.runs.shards.folder import Manifest, PartRecord, checksum, read_manifest
+from ranmask.runs.shards.folder import Manifest, checksum, read_manifest
+from ranmask.runs.shards.work import PartRecord
 from ranmask.runs.summary import RunSummary
 
 _SUMMARISED = ("expected_id", "correct", "words")
@@ -123,42 +125,25 @@ def verify(folder: Path) -> Verified:
     Reads each file once.  Raises `DataError` where there is no manifest to check against.
     """
     manifest = read_manifest(folder)
-    problems = [] if manifest.finished else [_unfinished(manifest)]
-    problems += _gaps(manifest)
-    problems += _strangers(folder, manifest)
-    last = 0
-    for part in manifest.parts:
-        found = list(_wrong(folder, part, last))
-        problems += [f"{part.name}: {problem}" for problem in found]
-        last = max(last, part.last_row)
-    errors = sum(part.errors for part in manifest.parts)
-    return Verified(len(manifest.parts), manifest.rows, errors, tuple(problems))
-
-
-def _unfinished(manifest: Manifest) -> str:
-    at_most = manifest.expected_rows
-    of_all = "" if at_most is None else f" of at most {at_most}"
-    return f"the run is not finished: {manifest.rows}{of_all} rows; run it again to resume"
-
-
-def _gaps(manifest: Manifest) -> Iterator[str]:
-    """Shards that are missing, and parts that have not the rows of a whole shard."""
-    numbers = {part.number for part in manifest.parts}
-    if manifest.finished and numbers != set(range(len(numbers))):
-        missing = sorted(set(range(max(numbers))) - numbers)
-        yield f"no part for the shards {', '.join(map(str, missing))}"
+    parts, problems = manifest.parts, []
+    if not manifest.finished:
+        of_all = f"{manifest.rows} of at most {manifest.expected_rows} rows"
+        problems.append(f"the run is not finished: {of_all}; run it again to resume")
+    else:
+        numbers = {part.number for part in parts}
+        if missing := sorted(set(range(max(numbers, default=0))) - numbers):
+            problems.append(f"no part for the shards {', '.join(map(str, missing))}")
+        strangers = {path.name for path in folder.glob("part-*")} - {part.name for part in parts}
+        problems += [f"{name} is no part of the run" for name in sorted(strangers)]
     size = int(manifest.identity["sharding"]["shard_rows"])
-    for part in manifest.parts:
-        short = part.rows < size and part != manifest.parts[-1]
-        if short or part.rows > size:
-            yield f"{part.name} has {part.rows} rows, a shard has {size}"
-
-
-def _strangers(folder: Path, manifest: Manifest) -> Iterator[str]:
-    known = {part.name for part in manifest.parts}
-    for path in sorted(folder.glob("part-*")):
-        if manifest.finished and path.name not in known:
-            yield f"{path.name} is no part of the run"
+    last = 0
+    for part in parts:
+        if part.rows > size or (part.rows < size and part != parts[-1]):
+            problems.append(f"{part.name} has {part.rows} rows, a shard has {size}")
+        problems += [f"{part.name}: {problem}" for problem in _wrong(folder, part, last)]
+        last = max(last, part.last_row)
+    errors = sum(part.errors for part in parts)
+    return Verified(len(parts), manifest.rows, errors, tuple(problems))
 
 
 def _wrong(folder: Path, part: PartRecord, last: int) -> Iterator[str]:
@@ -169,22 +154,20 @@ def _wrong(folder: Path, part: PartRecord, last: int) -> Iterator[str]:
     if checksum(path) != part.sha256:
         yield "the file has changed: its checksum is another one"
         return
-    rows = errors = 0
-    first = None
+    numbers: list[int] = []
+    errors = 0
     try:
         for batch in batches(path, ("row", "error")):
             errors += len(batch) - batch.column("error").null_count
-            for number in batch.column("row").to_pylist():
-                first = number if first is None else first
-                rows += 1
-                if number <= last:
-                    yield f"row {number} comes after row {last}"
-                    return
-                last = number
+            numbers += batch.column("row").to_pylist()
     except DataError as error:
         yield str(error)
         return
-    found = (rows, errors, first, last)
+    for before, number in itertools.pairwise([last, *numbers]):
+        if number <= before:
+            yield f"row {number} comes after row {before}"
+            return
+    found = (len(numbers), errors, min(numbers, default=None), max(numbers, default=last))
     said = (part.rows, part.errors, part.first_row, part.last_row)
     if found != said:
         yield f"rows, errors, first and last row are {found}, in the manifest {said}"

@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 from collections import Counter, deque
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
-from ranmask.data.rows import Row
-from ranmask.data.sources import RowSource
-from ranmask.errors import ClassifierError, OptionError
+from ranmask.data.rows import RowSource
+from ranmask.errors import ClassifierError, OptionError, RanmaskError
 from ranmask.runs.shards.bad_rows import Isolation
 from ranmask.runs.shards.folder import ShardFolder
-from ranmask.runs.shards.work import Job, Part, Piece, Refusal, Survived, pieces
+from ranmask.runs.shards.work import Job, Piece, pieces
 from ranmask.runs.shards.workers import Answer, Lost, WorkerPool
 from ranmask.runs.task import ROWS_AT_ONCE, RunEvents, Task
 
@@ -57,50 +55,33 @@ class Sharding:
             if self.engine == "local" and getattr(self, name):
                 raise OptionError(f"{name}={getattr(self, name)!r} goes with engine='ray'")
 
-    def open(self, job: Job) -> WorkerPool:
-        """The workers, started."""
-        if self.engine == "local":
-            from ranmask.runs.shards.local import LocalPool
-
-            return LocalPool(job, self.workers or 1)
-        from ranmask.runs.shards.ray import RayPool
-
-        return RayPool(
-            job, address=self.address, workers=self.workers, cpus=self.cpus, gpus=self.gpus
-        )
-
 
 def run_shards(
-    make: Callable[[], Task],
-    source: RowSource,
-    path: Path,
-    sharding: Sharding,
-    events: RunEvents,
+    make: Callable[[], Task], source: RowSource, path: Path, sharding: Sharding, events: RunEvents
 ) -> None:
     """Work on all rows, one Parquet file a shard, in the folder ``path``; the same call goes on."""
-    with sharding.open(Job(make, sharding.cpus)) as workers:
-        run_with(
-            workers,
-            source.rows,
-            path,
-            origin=source.description,
-            shard_rows=sharding.rows,
-            threads=sharding.cpus,
-            expected_rows=source.total,
-            events=events,
+    job = Job(make, sharding.cpus)
+    workers: WorkerPool
+    if sharding.engine == "local":
+        from ranmask.runs.shards.local import LocalPool
+
+        workers = LocalPool(job, sharding.workers or 1)
+    else:
+        from ranmask.runs.shards.ray import RayPool
+
+        workers = RayPool(
+            job,
+            address=sharding.address,
+            workers=sharding.workers,
+            cpus=sharding.cpus,
+            gpus=sharding.gpus,
         )
+    with workers:
+        run_with(workers, source, path, sharding, events)
 
 
 def run_with(
-    workers: WorkerPool,
-    rows: Iterable[Row],
-    path: Path,
-    *,
-    origin: Mapping[str, Any],
-    shard_rows: int,
-    threads: int = 1,
-    expected_rows: int | None = None,
-    events: RunEvents | None = None,
+    workers: WorkerPool, source: RowSource, path: Path, sharding: Sharding, events: RunEvents
 ) -> None:
     """As `run_shards`, with workers that are there.
 
@@ -109,33 +90,35 @@ def run_with(
     the rows that cause it are found and get a line with an error.  At most one shard for each
     worker, and one more, is in memory.
     """
-    told = events or RunEvents()
     report = workers.report()
-    sharding = {"shard_rows": shard_rows, "rows_at_once": ROWS_AT_ONCE, "threads": threads}
     identity = {
-        "run": {**report.description, "input": dict(origin)},
-        "sharding": sharding,
+        "run": {**report.description, "input": source.description},
+        "sharding": {
+            "shard_rows": sharding.rows,
+            "rows_at_once": ROWS_AT_ONCE,
+            "threads": sharding.cpus,
+        },
         "versions": dict(report.versions),
     }
-    with ShardFolder(path, identity, expected_rows) as folder:
-        told.started(expected_rows or 0, sum(part.rows for part in folder.done.values()))
+    with ShardFolder(path, identity, source.total) as folder:
+        events.started(source.total, sum(part.rows for part in folder.done.values()))
         seen = 0
 
         def todo() -> Iterator[Piece]:
             nonlocal seen
             done = frozenset(folder.done)
-            for shard in pieces(rows, shard_rows):
+            for shard in pieces(source.rows, sharding.rows):
                 seen += 1
                 if shard.shard not in done:
                     yield shard
 
-        _Run(workers, folder, told).finish(todo())
+        _Run(workers, folder, events).finish(todo())
         folder.finish(seen)
 
 
 class _Run:
-    def __init__(self, workers: WorkerPool, folder: ShardFolder, told: RunEvents) -> None:
-        self._workers, self._folder, self._told = workers, folder, told
+    def __init__(self, workers: WorkerPool, folder: ShardFolder, events: RunEvents) -> None:
+        self._workers, self._folder, self._events = workers, folder, events
         self._again: deque[Piece] = deque()
         self._out = 0
         self._deaths: Counter[int] = Counter()
@@ -148,15 +131,15 @@ class _Run:
         ahead = next(todo, None)
         while ahead is not None or self._again or self._out:
             while self._workers.idle and (self._again or ahead is not None):
+                self._out += 1
                 if self._again:
-                    self._submit(self._again.popleft())
+                    self._workers.submit(self._again.popleft())
                 elif ahead is not None:
-                    self._submit(ahead)
+                    self._workers.submit(ahead)
                     ahead = next(todo, None)  # read while the workers work
-            answer = self._workers.wait()
-            if answer is not None:
+            if (heard := self._workers.wait()) is not None:
                 self._out -= 1
-                self._take(answer)
+                self._take(*heard)
         if self._hopeless:
             names = ", ".join(map(str, sorted(self._hopeless)))
             raise ClassifierError(
@@ -165,30 +148,25 @@ class _Run:
                 "workers, or another folder with fewer rows to a shard. Run it again to try again"
             )
 
-    def _submit(self, piece: Piece) -> None:
-        self._out += 1
-        self._workers.submit(piece)
-
-    def _take(self, answer: Answer) -> None:
-        piece, result = answer.piece, answer.result
-        if isinstance(result, Refusal):
-            raise result.error()
-        if isinstance(result, Lost):
-            self._lost(piece, result)
+    def _take(self, piece: Piece, answer: Answer) -> None:
+        if isinstance(answer, RanmaskError):
+            raise answer
+        if isinstance(answer, Lost):
+            self._lost(piece, answer)
             return
         self._deaths_in_a_row = 0
-        if isinstance(result, Part):
-            self._isolations.pop(piece.shard, None)
-            self._folder.add(piece.shard, result)
-            for row, why in result.failed:
-                self._told.failed(row, why)
-            self._told.progress(result.rows)
-        elif isinstance(result, Survived):
-            self._isolations[piece.shard].survived(piece)
+        if answer is None:
+            self._isolations[piece.shard].survived()
             self._go_on(self._isolations[piece.shard])
+            return
+        self._isolations.pop(piece.shard, None)
+        self._folder.add(answer)
+        for row, why in answer.failed:
+            self._events.failed(row, why)
+        self._events.progress(answer.record.rows)
 
     def _lost(self, piece: Piece, lost: Lost) -> None:
-        self._told.trouble(f"shard {piece.shard}: {lost.why}")
+        self._events.trouble(f"shard {piece.shard}: {lost.why}")
         if not lost.blamed:
             self._again.appendleft(piece)
             return

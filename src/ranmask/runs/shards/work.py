@@ -1,11 +1,9 @@
-"""What a worker does, wherever it runs: load a model once, then turn shards into Parquet files.
-
-This module knows no processes and no cluster.
-"""
+"""What a worker does, wherever it runs: load a model once, then turn shards into Parquet files."""
 
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import importlib.metadata
 import itertools
 import os
@@ -16,7 +14,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from ranmask import errors
 from ranmask.data.rows import Row
 from ranmask.errors import RanmaskError
 from ranmask.runs.shards.columns import encoded
@@ -51,11 +48,8 @@ class Piece:
 def pieces(rows: Iterable[Row], size: int) -> Iterator[Piece]:
     """Shards, numbered from 0: ``size`` rows each, in their order; the last may have fewer."""
     left = iter(rows)
-    for number in itertools.count():
-        taken = tuple(itertools.islice(left, size))
-        if not taken:
-            return
-        yield Piece(number, taken)
+    shards = iter(lambda: tuple(itertools.islice(left, size)), ())
+    return (Piece(number, shard) for number, shard in enumerate(shards))
 
 
 @dataclass(frozen=True)
@@ -72,42 +66,31 @@ class Report:
 
 
 @dataclass(frozen=True)
-class Part:
-    """A finished shard: the bytes of its file, what is in it, and the machine that made it.
+class PartRecord:
+    """What the manifest says of a part: its shard, what is in it, and the checksum of its file."""
 
-    ``failed``: the numbers of rows with an error, and why.
-    """
-
-    data: bytes
+    number: int
     rows: int
-    failed: tuple[tuple[int, str], ...]
+    errors: int
     first_row: int
     last_row: int
+    bytes: int
+    sha256: str
+
+    @property
+    def name(self) -> str:
+        """The name of its file."""
+        return f"part-{self.number:05d}.parquet"
+
+
+@dataclass(frozen=True)
+class Part:
+    """A finished shard: its file, the machine that made it, and the rows that ``failed``."""
+
+    record: PartRecord
+    data: bytes
     machine: Mapping[str, Any]
-
-
-@dataclass(frozen=True)
-class Survived:
-    """A trial that did its worker no harm."""
-
-
-@dataclass(frozen=True)
-class Refusal:
-    """An error on purpose, on its way from a worker to the driver, which raises it."""
-
-    kind: str
-    message: str
-
-    @classmethod
-    def of(cls, error: RanmaskError) -> Refusal:
-        """From what was raised in the worker."""
-        return cls(type(error).__name__, str(error))
-
-    def error(self) -> RanmaskError:
-        """The same error again."""
-        kind: type[RanmaskError] = getattr(errors, self.kind, RanmaskError)
-        # Not by calling it: some take other arguments than a message.
-        return kind.__new__(kind, self.message)
+    failed: tuple[tuple[int, str], ...]
 
 
 class Worker:
@@ -118,20 +101,28 @@ class Worker:
         description = self._task.description(sharded=True)
         self.report = Report(description, _versions(), _machine(description))
 
-    def answer(self, piece: Piece) -> Part | Refusal | Survived:
-        """The file of a shard; of a trial, that it is over."""
+    def answer(self, piece: Piece) -> Part | RanmaskError | None:
+        """The shard, or why there is none; None for a trial, whose worker has survived it."""
         try:
             lines = list(self._task.lines(piece.rows))
         except RanmaskError as error:
-            return Survived() if piece.trial else Refusal.of(error)
+            return None if piece.trial else error
         if piece.trial:
-            return Survived()
+            return None
         failed = tuple(
             (line["row"], line["error"]) for line in lines if line.get("error") is not None
         )
         data = encoded(lines, self._task.record)
-        first, last = piece.rows[0].number, piece.rows[-1].number
-        return Part(data, len(lines), failed, first, last, self.report.machine)
+        record = PartRecord(
+            number=piece.shard,
+            rows=len(lines),
+            errors=len(failed),
+            first_row=piece.rows[0].number,
+            last_row=piece.rows[-1].number,
+            bytes=len(data),
+            sha256=hashlib.sha256(data).hexdigest(),
+        )
+        return Part(record, data, self.report.machine, failed)
 
 
 def prepare_process(job: Job) -> None:
@@ -142,10 +133,7 @@ def prepare_process(job: Job) -> None:
 
 
 def thread_limits(threads: int) -> dict[str, str]:
-    """Environment variables that keep numerical libraries to so many threads.
-
-    They are read when the libraries are imported.
-    """
+    """What keeps numerical libraries to so many threads, if it is set before they are imported."""
     return dict.fromkeys(_THREADS, str(threads))
 
 
@@ -163,9 +151,8 @@ def _machine(description: Mapping[str, Any]) -> dict[str, Any]:
     torch = sys.modules.get("torch")
     if torch is None:
         return {}
-    gpu = torch.cuda.get_device_name() if torch.cuda.is_available() else None
     return {
         "processor": torch.backends.cpu.get_cpu_capability(),
-        "gpu": gpu,
+        "gpu": torch.cuda.get_device_name() if torch.cuda.is_available() else None,
         "tolerance": description.get("classifier", {}).get("tolerance"),
     }

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
-from ranmask.errors import ModelError
+from ranmask.errors import ModelError, RanmaskError
 from ranmask.results.files import differences
-from ranmask.runs.shards.work import Part, Piece, Refusal, Report, Survived
+from ranmask.runs.shards.work import Part, Piece, Report
 
 _FAILED_STARTS = 3
 
@@ -24,12 +24,8 @@ class Lost:
     blamed: bool
 
 
-@dataclass(frozen=True)
-class Answer:
-    """What became of a piece."""
-
-    piece: Piece
-    result: Part | Survived | Refusal | Lost
+Answer: TypeAlias = Part | RanmaskError | Lost | None
+"""What became of a piece; None for a trial that did its worker no harm."""
 
 
 class Place:
@@ -60,26 +56,25 @@ class WorkerPool(ABC):
         self.close()
 
     @abstractmethod
-    def start(self, place: Any) -> None:
-        """Begin a worker in a place, which answers with a report or a refusal."""
+    def close(self) -> None:
+        """End all workers."""
 
     @abstractmethod
-    def ask(self, place: Any) -> None:
+    def _start(self, place: Any) -> None:
+        """Begin a worker in a place, which answers with a report or an error."""
+
+    @abstractmethod
+    def _ask(self, place: Any) -> None:
         """Send a worker the piece of its place."""
 
     @abstractmethod
-    def hear(self) -> tuple[Any, Report | Part | Survived | Refusal | Lost]:
-        """Wait for what the next worker says."""
-
-    @abstractmethod
-    def close(self) -> None:
-        """End all workers."""
+    def _hear(self) -> tuple[Any, Any]:
+        """Wait for what the next worker says: its place, and a `Report` or an `Answer`."""
 
     def report(self) -> Report:
         """What the first worker says of itself; waits for it."""
         while self._first is None:
-            answer = self.wait()
-            assert answer is None, "nothing was submitted"
+            self.wait()
         return self._first
 
     @property
@@ -89,28 +84,23 @@ class WorkerPool(ABC):
 
     def submit(self, piece: Piece) -> None:
         """Hand a piece to an idle worker."""
-        place = next(one for one in self.places if one.ready and one.piece is None)
+        place = next(place for place in self.places if place.ready and place.piece is None)
         place.piece = piece
-        self.ask(place)
+        self._ask(place)
 
-    def wait(self) -> Answer | None:
-        """Wait for an answer, or (None) until the number of idle workers may have changed."""
-        place, said = self.hear()
+    def wait(self) -> tuple[Piece, Answer] | None:
+        """A piece and its `Answer`; None when the number of idle workers may have changed."""
+        place, said = self._hear()
         piece, place.piece = place.piece, None
         if isinstance(said, Lost):
             self._replace(place, said)
         elif not place.ready:
-            self._begun(place, said)
-            return None
-        return None if piece is None else Answer(piece, said)  # type: ignore[arg-type]
-
-    def _begun(self, place: Place, said: Any) -> None:
-        if isinstance(said, Refusal):
-            raise said.error()
-        if self._first is None:
-            self._first = said
-        check_alike(self._first, said)
-        place.ready, self._failed_starts = True, 0
+            if isinstance(said, RanmaskError):
+                raise said
+            self._first = self._first or said
+            check_alike(self._first, said)
+            place.ready, self._failed_starts = True, 0
+        return None if piece is None else (piece, said)
 
     def _replace(self, place: Place, lost: Lost) -> None:
         if not place.ready and lost.blamed:
@@ -121,7 +111,7 @@ class WorkerPool(ABC):
                     f"likely for want of memory: use fewer workers. The last: {lost.why}"
                 )
         place.ready = False
-        self.start(place)
+        self._start(place)
 
 
 def check_alike(first: Report, other: Report) -> None:

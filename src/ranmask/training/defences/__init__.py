@@ -20,7 +20,6 @@ do both: what they learn from is masked, and the certificate is that of ``ranmas
 
 from __future__ import annotations
 
-import importlib
 from collections.abc import Mapping
 from dataclasses import fields
 from typing import Any
@@ -29,15 +28,13 @@ from ranmask.attacks.resources.neighbours import DEFAULT_NEIGHBOURS, NeighbourTa
 from ranmask.errors import OptionError
 from ranmask.options.fields import check_choice
 from ranmask.training.defence import Defence
+from ranmask.training.defences.augment import Augment
+from ranmask.training.defences.dne import Dne
+from ranmask.training.defences.hotflip import HotFlip
+from ranmask.training.defences.perturbation import FreeLb, Pgd
+from ranmask.training.defences.safer import Safer
 
-_CLASSES = {
-    "pgd": "perturbation:Pgd",
-    "freelb": "perturbation:FreeLb",
-    "hotflip": "hotflip:HotFlip",
-    "dne": "dne:Dne",
-    "augment": "augment:Augment",
-    "safer": "safer:Safer",
-}
+_CLASSES: dict[str, Any] = {kind.name: kind for kind in (Pgd, FreeLb, HotFlip, Dne, Augment, Safer)}
 _MASKED = "ranmask"
 NAMES = (
     *("none", _MASKED, *_CLASSES),
@@ -55,8 +52,8 @@ def parts_of(name: str) -> tuple[bool, str]:
 
 def option_names(name: str) -> list[str]:
     """The options that the defence ``name`` has, beside those of training."""
-    kind = _class(name)
-    return [] if kind is Defence else [field.name for field in fields(kind) if field.init]
+    kind = _CLASSES.get(parts_of(name)[1])
+    return [] if kind is None else [field.name for field in fields(kind) if field.init]
 
 
 def build(name: str, given: Mapping[str, Any]) -> Defence:
@@ -77,12 +74,5 @@ def build(name: str, given: Mapping[str, Any]) -> Defence:
                 f"neighbours={source!r} holds word vectors: training needs a table of neighbours, "
                 "a .json file of words and lists"
             )
-    defence: Defence = _class(name)(**options)
+    defence: Defence = _CLASSES.get(parts_of(name)[1], Defence)(**options)
     return defence
-
-
-def _class(name: str) -> Any:
-    module, _, attribute = _CLASSES.get(parts_of(name)[1], "").partition(":")
-    if not module:
-        return Defence
-    return getattr(importlib.import_module(f"{__name__}.{module}"), attribute)

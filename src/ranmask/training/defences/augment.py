@@ -7,9 +7,6 @@ Three steps, each of which is a file or a folder that is resumed, and not made a
    became of each is a line of ``<output>.attacked.jsonl``.
 3. **Training** on all of ``train`` and the texts whose attack succeeded, each with its true
    class, in ``<output>/``.  That is `train_encoder` with the corpus that `augmented_corpus` gives.
-
-A victim or files of attacked texts that there are already take the place of the first step, or of
-the first two.  Where no attack succeeded the third step is plain training, bit by bit.
 """
 
 from __future__ import annotations
@@ -23,14 +20,13 @@ from typing import Any
 from ranmask.attacks.adversarial_data import augmented, read_attacked
 from ranmask.attacks.api import AnyVictim, as_victim
 from ranmask.attacks.loop import AttackLoop
-from ranmask.attacks.recipe import AttackRecipe, Budget
+from ranmask.attacks.outcome import AttackSummary
+from ranmask.attacks.recipe import AttackRecipe
 from ranmask.attacks.runs import attack_rows
-from ranmask.attacks.summary import AttackSummary
 from ranmask.attacks.victims import PlainVictim
 from ranmask.certificates.kept import round_half_up
 from ranmask.data import Corpus
-from ranmask.data.rows import Row
-from ranmask.data.sources import RowSource
+from ranmask.data.rows import Row, RowSource
 from ranmask.errors import OptionError
 from ranmask.options.fields import option_fields
 from ranmask.runs.task import RunEvents, class_ids
@@ -51,9 +47,7 @@ _CHOICE = 20_230_817  # keeps the choice of rows apart from other draws with the
 class Augment(Defence):
     """Plain or masked training; it is the data that differ, which their own note describes.
 
-    Args:
-        recipe: The attack; None where files of attacked texts were given.
-        share: Of the training rows, which part was attacked.
+    ``recipe`` is None where files of attacked texts were given.
     """
 
     name = "augment"
@@ -66,14 +60,12 @@ class AttackPlan:
     """How the training set is attacked.
 
     ``share``: the part of its rows that is; ``seed`` fixes which, and every random choice of the
-    attack.  ``budget``: most words that may change; the recipe's own where None.  ``together``: how
-    many texts are attacked in lock-step.
+    attack.  ``together``: how many texts are attacked in lock-step.
     """
 
     recipe: AttackRecipe
     share: Fraction = HALF
     seed: int = 0
-    budget: Budget = None
     together: int = 64
 
 
@@ -93,11 +85,9 @@ def augmented_corpus(
 ) -> Corpus:
     """The first two steps: what is trained on in the third, in the folder ``output``.
 
-    ``base``, ``train``, ``validation``, ``report`` and ``device`` are those of `train_encoder`; no
-    text of ``validation`` is attacked or added.  ``options`` are those of the third step; the
+    No text of ``validation`` is attacked or added.  ``options`` are those of the third step; the
     victim is trained so on whole texts, unless ``victim`` names a trained model to attack.
-    ``plan`` says how; or ``attacked`` are files of attacked texts, instead of the first two steps.
-    ``events``: as in `attack_half`.
+    ``attacked`` are files of attacked texts, instead of the first two steps.
     """
     # What the third step would refuse is refused before anything is trained.
     known = {"kind": "encoder", "base": base, "options": options.to_dict()}
@@ -115,24 +105,26 @@ def augmented_corpus(
             "attack it without torchrun first, and give the file of attacked texts to all of them",
         )
         recipe = plan.recipe
-        if recipe.ranking.needs_certificate or isinstance(plan.budget or recipe.budget, str):
+        if recipe.ranking.needs_certificate or isinstance(recipe.budget, str):
             raise OptionError(
                 f"the recipe {recipe.name} asks for a certificate, which a plain victim has not: "
                 "attack it with `ranmask attack --budget N` and give the file of attacked texts, "
                 "or name another recipe"
             )
         if victim is None:
-            victim = _trained_victim(base, train, validation, output, options, report, device)
+            from ranmask.training.encoder import train_encoder
+
+            folder, plain = beside(output, VICTIM), victim_options(options)
+            known = {"base": base, "options": plain.to_dict(), "defence": Defence().description()}
+            data = {"train": train, "validation": validation}
+            known |= {name: {"sha256": corpus.sha256} for name, corpus in data.items()}
+            if not RunFolder(folder, known).check(in_part=True, finished=True):
+                train_encoder(base, train, validation, folder, plain, report=report, device=device)
+            victim = str(folder)
         files = [beside(output, ".attacked.jsonl")]
         model = load_with_any_keep(victim, device=device)
-        attack_half(
-            PlainVictim(model.base, model.labels),
-            train,
-            files[0],
-            plan,
-            without=validation,
-            events=events,
-        )
+        attacked_model = PlainVictim(model.base, model.labels)
+        attack_half(attacked_model, train, files[0], plan, without=validation, events=events)
     return augmented(train, read_attacked(files), without=validation)
 
 
@@ -148,33 +140,13 @@ def victim_options(options: TrainingOptions) -> TrainingOptions:
     return replace(options, epochs=max(1, options.epochs), **plain)
 
 
-def _trained_victim(
-    base: str,
-    train: Corpus,
-    validation: Corpus,
-    output: Path,
-    options: TrainingOptions,
-    report: Report | None,
-    device: str | None,
-) -> str:
-    """The folder of the plain model that is attacked, trained unless it is there already."""
-    from ranmask.training.encoder import train_encoder
-
-    folder, plain = beside(output, VICTIM), victim_options(options)
-    known = {"base": base, "options": plain.to_dict(), "defence": Defence().description()}
-    known |= {"train": {"sha256": train.sha256}, "validation": {"sha256": validation.sha256}}
-    if not RunFolder(folder, known).check(in_part=True, finished=True):
-        train_encoder(base, train, validation, folder, plain, report=report, device=device)
-    return str(folder)
-
-
 def attacked_rows(
     train: Corpus, *, without: Corpus | None = None, share: Fraction = HALF, seed: int = 0
 ) -> list[Row]:
     """The rows of ``train`` to attack, in their order, numbered by their place from 1.
 
-    Which places they have is a pure function of the seed and the number of rows.  Of those, rows
-    whose text is in ``without`` too are left out, for what is held out must not be learned from.
+    Their places follow from the seed and the number of rows.  Rows whose text is in ``without``
+    too are left out: what is held out must not be learned from.
     """
     option_fields(TrainingOptions)["seed"].check(seed)
     if not 0 < share <= 1:
@@ -200,11 +172,9 @@ def attack_half(
 ) -> AttackSummary:
     """Attack a share of ``train`` and write what became of each row to the file ``output``.
 
-    The same call again goes on where it was interrupted; a file that is complete is left as it
-    is, and nothing is attacked.  ``<output>.run.json`` beside it describes the run.
-
-    The victim's classes are those of ``train``, in the same order.  ``without``: held-out rows,
-    whose texts are not attacked.  ``events``: who is told of the cost, of progress and of failures.
+    The same call again goes on where it was interrupted; a complete file is left as it is.  The
+    victim's classes are those of ``train``, in the same order.  ``without``: held-out rows, whose
+    texts are not attacked.
     """
     attacked = as_victim(victim)
     if class_ids(train.label_names, attacked.labels) != list(range(len(train.label_names))):
@@ -215,8 +185,6 @@ def attack_half(
     rows = attacked_rows(train, without=without, share=plan.share, seed=plan.seed)
     source = {**train.description(), "share": str(plan.share), "texts": len(rows)}
     output.parent.mkdir(parents=True, exist_ok=True)
-    attack = AttackLoop(
-        attacked, plan.recipe, budget=plan.budget, together=plan.together, seed=plan.seed
-    )
+    attack = AttackLoop(attacked, plan.recipe, together=plan.together, seed=plan.seed)
     described = RowSource(rows, len(rows), source)
     return attack_rows(attack, described, output, labels=train.label_names, events=events)

@@ -19,11 +19,10 @@ from torch.nn import functional
 
 from ranmask.attacks.resources.neighbours import NeighbourTable
 from ranmask.models.huggingface import HuggingFaceClassifier
-from ranmask.training.defence import Defence
+from ranmask.training.defence import Defence, Step
 from ranmask.training.defence_options import DneOptions
+from ranmask.training.defences.hotflip import WordTokens
 from ranmask.training.defences.perturbation import TINY, leaves
-from ranmask.training.defences.word_tokens import WordTokens
-from ranmask.training.step import Step
 
 
 @dataclass(eq=False)
@@ -48,20 +47,16 @@ class Dne(DneOptions, Defence):
 
     def loss(self, step: Step) -> Tensor:
         generator = step.generator()
-        corners = [
-            self.corners(part["input_ids"], places)
-            for part, places in zip(step.parts, step.words, strict=True)
-        ]
+        parts = zip(step.parts, step.words, strict=True)
+        corners = [self.corners(part["input_ids"], places) for part, places in parts]
         vectors = step.embeddings.weight
         weights = [_drawn(of_part, vectors, generator) for of_part in corners]
         for _ in range(self.steps):
             weights = leaves(weights)
             risen = step.loss(self.shifts(corners, weights, vectors.detach()))
             gradients = torch.autograd.grad(risen, weights)
-            weights = [
-                _risen(weight, gradient, self.step_size)
-                for weight, gradient in zip(weights, gradients, strict=True)
-            ]
+            pairs = zip(weights, gradients, strict=True)
+            weights = [_risen(weight, gradient, self.step_size) for weight, gradient in pairs]
         return step.loss(self.shifts(corners, weights, vectors))
 
     def corners(self, ids: Tensor, places: Tensor) -> Tensor:

@@ -7,6 +7,7 @@ the best flip of each place, and then the best places, are the best flips of all
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 
@@ -15,13 +16,11 @@ from torch import Tensor
 
 from ranmask.attacks.resources.neighbours import NeighbourTable
 from ranmask.certificates.kept import round_half_up
-from ranmask.errors import OptionError
+from ranmask.errors import ModelError, OptionError
 from ranmask.models.huggingface import HuggingFaceClassifier
-from ranmask.training.defence import Defence
+from ranmask.training.defence import Defence, Step
 from ranmask.training.defence_options import HotFlipOptions
 from ranmask.training.defences.perturbation import gradients, leaves
-from ranmask.training.defences.word_tokens import WordTokens
-from ranmask.training.step import Step
 
 _PLACES_AT_ONCE = 2048  # each is compared with every word of the vocabulary
 
@@ -104,3 +103,59 @@ class HotFlip(HotFlipOptions, Defence):
             gains.append(values.gather(1, highest)[:, 0] - own)
             best.append(others.gather(1, highest)[:, 0])
         return torch.cat(gains).view_as(ids), torch.cat(best).view_as(ids)
+
+
+class WordTokens:
+    """The tokens of a vocabulary that the tokenizer reads as a word of its own.
+
+    A token may be exchanged where it is such a word, and what follows begins another one or ends
+    the text.  Punctuation at a word is a token of its own to most tokenizers, and so a word here.
+    """
+
+    def __init__(self, base: HuggingFaceClassifier) -> None:
+        tokenizer, encoder = base.tokenizer, base.encoder
+        size = base.model.get_input_embeddings().num_embeddings
+        decoded = tokenizer.batch_decode([[i] for i in range(len(tokenizer))])
+        spelt = [text.strip() for text in decoded]
+        special = set(tokenizer.all_special_ids) | set(encoder.wordless_ids)
+        words = [i for i, text in enumerate(spelt) if text.split() == [text] and i not in special]
+        read = encoder.inner_word_ids([spelt[i] for i in words])
+        self.ids = {spelt[i]: i for i, tokens in zip(words, read, strict=True) if tokens == (i,)}
+        self.whole = torch.zeros(size, dtype=torch.bool)
+        self.whole[list(self.ids.values())] = True
+        self._ends = self.whole.clone()
+        self._ends[sorted(special)] = True
+
+    def of_letters(self) -> Tensor:
+        """The tokens of all words that are made of letters."""
+        found = [i for word, i in self.ids.items() if word.isalpha()]
+        if not found:
+            raise ModelError(
+                "no token of the vocabulary is a word of letters: nothing can be flipped to"
+            )
+        return torch.tensor(found)
+
+    def exchangeable(self, ids: Tensor) -> Tensor:
+        """Where rows of tokens hold a word that is one token: what follows must begin another."""
+        whole = self.whole = self.whole.to(ids.device)
+        ends = self._ends = self._ends.to(ids.device)
+        after = torch.ones_like(ids, dtype=torch.bool)
+        after[:, :-1] = ends[ids[:, 1:]]
+        return whole[ids] & after
+
+    def neighbours(self, table: Mapping[str, Sequence[str]]) -> Tensor:
+        """For each token its neighbours that are one token too: (tokens, most), -1 for none."""
+        found = {
+            i: [self.ids[other] for other in table.get(word, ()) if other in self.ids]
+            for word, i in self.ids.items()
+        }
+        most = max(map(len, found.values()), default=0)
+        if not most:
+            raise ModelError(
+                "the table of neighbours and the vocabulary have no pair of words in common: "
+                "use another table"
+            )
+        rows = torch.full((len(self.whole), most), -1)
+        for i, others in found.items():
+            rows[i, : len(others)] = torch.tensor(others, dtype=torch.long)
+        return rows

@@ -13,9 +13,8 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from ranmask.training.defence import Defence
+from ranmask.training.defence import Defence, Step
 from ranmask.training.defence_options import AscentOptions, PgdOptions
-from ranmask.training.step import Step
 
 TINY = 1e-12
 """A gradient this small points nowhere."""
@@ -23,11 +22,7 @@ TINY = 1e-12
 
 @dataclass(frozen=True)
 class Perturbation(AscentOptions, Defence):
-    """Gradient ascent in a ball around the embeddings of a text.
-
-    The defaults are those of the paper's published code; there, the first shift may lie outside
-    of the ball.  With ``max_norm=0`` training is plain.
-    """
+    """The defaults are the paper's published code's, whose first shift may lie outside the ball."""
 
     def start(self, step: Step) -> list[Tensor]:
         """A random shift for each part of the step's batch."""
@@ -47,17 +42,14 @@ class Perturbation(AscentOptions, Defence):
     def ascended(
         self, step: Step, shifts: Sequence[Tensor], gradients: Sequence[Tensor]
     ) -> list[Tensor]:
-        """Shifts after a step along the gradients."""
-        return [
-            self._inside(shift.detach() + self.step_size * self._direction(gradient, places))
-            for shift, gradient, places in zip(shifts, gradients, step.words, strict=True)
-        ]
-
-    def _direction(self, gradient: Tensor, places: Tensor) -> Tensor:
-        """The gradient at the places of words, of length 1."""
-        # Mixed precision may overflow; the Trainer skips such a step, and so does the ascent.
-        usable = torch.where(gradient.isfinite(), gradient, 0.0) * places[..., None]
-        return usable / self._length(usable).clamp(min=TINY)
+        """Shifts after a step along the gradients at the places of words."""
+        risen = []
+        for shift, gradient, places in zip(shifts, gradients, step.words, strict=True):
+            # Mixed precision may overflow; the Trainer skips such a step, and so does the ascent.
+            usable = torch.where(gradient.isfinite(), gradient, 0.0) * places[..., None]
+            direction = usable / self._length(usable).clamp(min=TINY)
+            risen.append(self._inside(shift.detach() + self.step_size * direction))
+        return risen
 
     def _inside(self, shift: Tensor) -> Tensor:
         if self.norm == "linf":

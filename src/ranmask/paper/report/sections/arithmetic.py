@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import astuple
 
 from ranmask.paper.headlines import recomputed
 from ranmask.paper.published import inconsistent_cells
 from ranmask.paper.report.blocks import Block, Bullets, Fold, Heading, Section, Span, text
-from ranmask.paper.report.counting import attack_name, corpus_name, rate_name
+from ranmask.paper.report.counting import ATTACKS, CORPORA, rate_name
 from ranmask.paper.report.tables import Cell, Table, difference, quiet, share, table
 from ranmask.paper.risk import EXPLANATION, RiskTable, risk_table
 from ranmask.paper.run_data import Reproduction
@@ -31,7 +32,7 @@ def risk_section(reproductions: Sequence[Reproduction]) -> Section | None:
     blocks = text(_RISK)
     for risks in risk_table():
         title = (
-            f"{corpus_name(risks.corpus)}: {risks.words} words, {rate_name(risks.rate)} masked, "
+            f"{CORPORA[risks.corpus]}: {risks.words} words, {rate_name(risks.rate)} masked, "
             f"{risks.kept} visible"
         )
         blocks += [Heading(title), _risk_table(risks)]
@@ -45,7 +46,6 @@ def headline_section(reproductions: Sequence[Reproduction]) -> Section | None:
     if not any(run.name == "headline-averages" for run in reproductions):
         return None
     figures = recomputed()
-    agreeing = sum(figure.agrees for figure in figures)
     rows = [
         (
             figure.claim,
@@ -58,20 +58,18 @@ def headline_section(reproductions: Sequence[Reproduction]) -> Section | None:
     ]
     titles = ["<figure", "printed", "recomputed", "difference", "<agrees"]
     blocks: list[Block] = [
-        *text(_HEADLINES, agreeing=agreeing, all=len(figures)),
+        *text(_HEADLINES, agreeing=sum(figure.agrees for figure in figures), all=len(figures)),
         table("Printed, and recomputed from the paper's tables", titles, rows),
     ]
+    notes = {figure.claim: figure.note for figure in figures if figure.note}
+    rows_used = {figure.claim: "; ".join(figure.rows) for figure in figures}
     for title, said in (
-        ("Notes on single figures", [(one.claim, one.note) for one in figures if one.note]),
-        (
-            "Which rows each figure is taken from",
-            [(one.claim, "; ".join(one.rows)) for one in figures],
-        ),
+        ("Notes on single figures", notes),
+        ("Which rows each figure is taken from", rows_used),
     ):
-        items = [(Span(f"{claim}: ", "strong"), Span(note)) for claim, note in said]
-        blocks += [Fold(title, [Bullets(items)])] if items else []
-    if inconsistent_cells():
-        blocks.append(Fold("Cells of the paper that contradict themselves", [_cells_table()]))
+        items = [(Span(f"{claim}: ", "strong"), Span(note)) for claim, note in said.items()]
+        blocks.append(Fold(title, [Bullets(items)]))
+    blocks.append(Fold("Cells of the paper that contradict themselves", [_cells_table()]))
     return Section("The headline averages", "headlines", blocks)
 
 
@@ -108,13 +106,8 @@ def _cells_table() -> Table:
         ],
         [
             (
-                wrong.table,
-                wrong.method,
-                attack_name(wrong.attack),
-                f"{wrong.cell.cln:.1f}",
-                f"{wrong.cell.boa:.1f}",
-                f"{wrong.cell.succ:.1f}",
-                f"{wrong.succ:.1f}",
+                *(wrong.table, wrong.method, ATTACKS[wrong.attack]),
+                *(f"{value:.1f}" for value in (*astuple(wrong.cell), wrong.succ)),
             )
             for wrong in inconsistent_cells()
         ],

@@ -7,10 +7,10 @@ from typing import TypeAlias
 
 from ranmask.paper.divergence import jensen_shannon
 from ranmask.paper.published import published
-from ranmask.paper.report.axes import power_of_ten
+from ranmask.paper.report.axes import Axis, fitted_axis, log_axis, power_of_ten, words_axis
 from ranmask.paper.report.blocks import Block, Heading, Picture, Section, prose, text
-from ranmask.paper.report.counting import corpus_name, finished, rate_name
-from ranmask.paper.report.figures import divergences, hidden_gaps
+from ranmask.paper.report.charts import Plot, Point, Series, lines
+from ranmask.paper.report.counting import CORPORA, rate_name
 from ranmask.paper.report.tables import Table, share, table
 from ranmask.paper.run_data import Betas, Reproduction
 
@@ -34,14 +34,14 @@ def section(reproductions: Sequence[Reproduction]) -> Section | None:
         if not by_corpus:
             blocks += text("No estimate is finished, so there is nothing to show.")
         for corpus, rates in by_corpus.items():
-            blocks += [Heading(corpus_name(corpus)), *_corpus(run.name, corpus, rates)]
+            blocks += [Heading(CORPORA.get(corpus, corpus)), *_corpus(run.name, corpus, rates)]
     return Section("Is beta close to p_c?", "beta", blocks) if chosen else None
 
 
 def results(run: Reproduction) -> dict[str, dict[float, Betas]]:
     """Finished estimates with texts, by corpus and masking rate."""
     found: dict[str, dict[float, Betas]] = {}
-    for step, result in finished(run, Betas):
+    for step, result in run.finished(Betas):
         if {"corpus", "rate"} <= step.place.keys() and result.rows:
             rates = found.setdefault(str(step.place["corpus"]), {})
             rates[float(step.place["rate"])] = result
@@ -82,22 +82,45 @@ def _known(result: Betas, betas: Sequence[float | None]) -> list[tuple[float, fl
 
 
 def _corpus(name: str, corpus: str, rates: dict[float, Betas]) -> list[Block]:
-    lines = {rate_name(rate): divergence_line(result) for rate, result in rates.items()}
-    lines = {rate: line for rate, line in lines.items() if line}
+    named = {rate_name(rate): divergence_line(result) for rate, result in rates.items()}
+    divergences = {rate: line for rate, line in named.items() if line}
     gaps = {rate_name(rate): gap_line(result, chosen=True) for rate, result in rates.items()}
-    bound = published().beta.below.get(corpus)
-    if not lines or not any(gaps.values()) or bound is None:
+    bound = published().beta["below"].get(corpus)
+    if not divergences or not any(gaps.values()) or bound is None:
         return [_table(rates)]
-    charts = (
-        divergences(f"{corpus_name(corpus)}: what the paper shows", lines, bound),
-        hidden_gaps("What it hides", gaps),
+    values = [value for line in divergences.values() for _, value in line]
+    shown = Plot(
+        title=f"{CORPORA[corpus]}: what the paper shows",
+        description=f"All divergences lie between {min(values):.1e} and {max(values):.1e}.",
+        x=_changed_words(divergences),
+        y=log_axis("Jensen–Shannon, nats", [*values, bound]),
+        series=_series(divergences),
+        rules=[(bound, "the paper's bound")],
+    )
+    values = [value for line in gaps.values() for _, value in line]
+    hidden = Plot(
+        title="What it hides",
+        description=f"Mean gap, at most {max(values):.3f}.",
+        x=_changed_words(gaps),
+        y=fitted_axis("chosen β less p_c", [0, *values], within=(-1, 1)),
+        series=_series(gaps),
     )
     caption = prose(
         """First: divergence against changed words, one line a masking rate; logarithmic. Second: β
         less p_c when the positions are *chosen*, averaged over the texts. An attacker chooses, so
         a certificate has to reckon with the second."""
     )
-    return [_table(rates), Picture(f"{name}-{corpus}", charts, caption)]
+    return [_table(rates), Picture(f"{name}-{corpus}", (shown, hidden), caption)]
+
+
+def _changed_words(lines: dict[str, Line]) -> Axis:
+    return words_axis(
+        "changed words", max(changed for line in lines.values() for changed, _ in line)
+    )
+
+
+def _series(by_rate: dict[str, Line]) -> list[Series]:
+    return lines({name: [Point(float(x), y) for x, y in line] for name, line in by_rate.items()})
 
 
 def _table(rates: dict[float, Betas]) -> Table:

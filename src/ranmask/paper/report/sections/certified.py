@@ -7,18 +7,8 @@ from typing import TypeAlias
 
 from ranmask.metrics import CertifiedSummary
 from ranmask.paper.published import CertifiedRow, CertifiedTable, published
-from ranmask.paper.report.blocks import Block, Fold, Heading, Picture, Prose, Section, prose, text
-from ranmask.paper.report.counting import (
-    certificate_name,
-    certified_at,
-    corpus_name,
-    finished,
-    masked,
-    median_interval,
-    rate_name,
-    reading,
-    summary,
-)
+from ranmask.paper.report.blocks import Block, Fold, Heading, Picture, Section, prose, text
+from ranmask.paper.report.counting import CORPORA, certificate_name, rate_name
 from ranmask.paper.report.figures import by_length, certified_curves, frontier
 from ranmask.paper.report.tables import (
     NOT_RUN,
@@ -76,7 +66,7 @@ def results_by_rate(reproduction: Reproduction) -> ByRate:
     """Finished runs with texts, by masking rate; None for a run without one."""
     found = {
         float(step.place["rate"]) if "rate" in step.place else None: result
-        for step, result in finished(reproduction, Certified)
+        for step, result in reproduction.finished(Certified)
         if result.rows and result.readings
     }
     return dict(sorted(found.items(), key=lambda pair: -1 if pair[0] is None else pair[0]))
@@ -88,10 +78,10 @@ def best_rate(results: ByRate) -> float | None:
     def worth(rate: float | None) -> tuple[int, float, float]:
         result = results[rate]
         exact = result.readings[0]
-        median = summary(result, exact).median_radius
+        median = result.summary(exact).median_radius
         reached = -1 if median is None else median
         # A median of 0 words says nothing of one word: that decides between such rates.
-        return reached, certified_at(exact, max(reached, 1)) / len(result.rows), rate or 0.0
+        return reached, exact.certified_at(max(reached, 1)) / len(result.rows), rate or 0.0
 
     return max(results, key=worth)
 
@@ -116,17 +106,17 @@ def _reproduction(run: Reproduction) -> list[Block]:
 def _agreement(printed: CertifiedTable, results: ByRate) -> list[Block]:
     """At how many rates is the median the paper's, and what is proved?"""
     same = [
-        summary(result, ours).median_radius == row.mcb
+        result.summary(ours).median_radius == row.mcb
         for rate, result in results.items()
         if (row := None if rate is None else printed.row(rate)) is not None
-        and (ours := reading(result, "paper-as-printed")) is not None
+        and (ours := result.reading("paper-as-printed")) is not None
     ]
     said = "No masking rate of the paper's table was counted as the paper counts."
     if same:
         said = """Counted as the paper counts, the median is the paper's at **{same} of {compared}**
             masking rates that were run."""
     medians = [
-        summary(result, result.readings[0]).median_radius
+        result.summary(result.readings[0]).median_radius
         for result in results.values()
         if result.readings[0].guarantee
     ]
@@ -143,38 +133,28 @@ def _agreement(printed: CertifiedTable, results: ByRate) -> list[Block]:
 
 
 def _curves(run: Reproduction, results: ByRate) -> Picture:
-    first = certificate_name(next(iter(results.values())).readings[0].certificate)
-    caption = prose(
-        """Certified accuracy against the number of changed words. The band is the 95 % interval of
-        the first certificate, {first}.""",
-        first=first,
-    )
-    if any(_beside(result, "paper-as-printed") for result in results.values()):
-        caption += prose(
-            """ Where the paper's lines lie above the others, more is claimed than is proved. The
-            exact label is the vote of all copies; the other certificates choose theirs by a
+    caption = """Certified accuracy against the number of changed words. The band is the 95 %
+        interval of the first certificate, {first}."""
+    if any(result.reading("paper-as-printed", 1) for result in results.values()):
+        caption += """ Where the paper's lines lie above the others, more is claimed than is proved.
+            The exact label is the vote of all copies; the other certificates choose theirs by a
             smaller sample, so they may start lower or higher."""
-        )
     charts = [certified_curves(rate, result) for rate, result in results.items()]
-    return Picture(f"{run.name}-curves", charts, caption)
+    first = certificate_name(next(iter(results.values())).readings[0])
+    return Picture(f"{run.name}-curves", charts, prose(caption, first=first))
 
 
 def _aside(run: Reproduction, results: ByRate) -> Picture:
     """Lengths at the rate that certifies most; the frontier, where there are several rates."""
     best = best_rate(results)
-    lengths = by_length(best, results[best])
-    caption: Prose = prose(
-        """shorter and longer texts, about a quarter in each group ({rate}). Bars are 95 %
-        intervals.""",
-        rate=masked(best),
-    )
-    if len(results) == 1:
-        return Picture(f"{run.name}-lengths", [lengths], prose("By length: ") + caption)
-    before = prose(
-        """First: each masking rate by its accuracy, and by the share that is certified at one
-        word. Second: """
-    )
-    return Picture(f"{run.name}-frontier", [frontier(results), lengths], before + caption)
+    name, charts, caption = "lengths", [by_length(best, results[best])], "By length:"
+    if len(results) > 1:
+        name, charts = "frontier", [frontier(results), *charts]
+        caption = """First: each masking rate by its accuracy, and by the share that is certified at
+            one word. Second:"""
+    caption += """ shorter and longer texts, about a quarter in each group ({rate}). Bars are 95 %
+        intervals."""
+    return Picture(f"{run.name}-{name}", charts, prose(caption, rate=rate_name(best, " masked")))
 
 
 # -- tables ------------------------------------------------------------------------------------
@@ -185,7 +165,7 @@ def _against_paper(printed: CertifiedTable, results: ByRate) -> Table:
     rates = {row.rate for row in printed.rows} | {rate for rate in results if rate is not None}
     figures = ("accuracy", "MCB", "MCR")
     return table(
-        f"{corpus_name(printed.corpus)}: the paper's table, and ours counted as the paper counts",
+        f"{CORPORA[printed.corpus]}: the paper's table, and ours counted as the paper counts",
         [
             "masked",
             (f"paper ({printed.base}), no guarantee", figures),
@@ -209,10 +189,10 @@ def _printed(row: CertifiedRow | None) -> list[Cell]:
 
 
 def _counted(result: Certified | None, row: CertifiedRow | None) -> list[Cell]:
-    ours = None if result is None else reading(result, "paper-as-printed")
+    ours = None if result is None else result.reading("paper-as-printed")
     if result is None or ours is None:
         return [NOT_RUN] * 3 + [NOTHING] * 2
-    figures = summary(result, ours)
+    figures = result.summary(ours)
     median, moved, by = figures.median_radius, NOTHING, NOTHING
     if row is not None:
         less = float(figures.accuracy) - row.accuracy / 100
@@ -225,11 +205,13 @@ def _counted(result: Certified | None, row: CertifiedRow | None) -> list[Cell]:
 
 def _proved(results: ByRate) -> Table:
     """The first certificate of each run, and the medians of the others."""
-    compared = [name for name in _COMPARED if any(_beside(one, name) for one in results.values())]
+    compared = [
+        name for name in _COMPARED if any(found.reading(name, 1) for found in results.values())
+    ]
     rows: list[Sequence[Cell | str]] = []
     for rate, result in results.items():
         exact = result.readings[0]
-        figures = summary(result, exact)
+        figures = result.summary(exact)
         rows.append(
             (
                 rate_name(rate),
@@ -237,14 +219,14 @@ def _proved(results: ByRate) -> Table:
                 share_cell(figures.correct, figures.texts),
                 _median_cell(exact, figures, strong=True),
                 _rate(figures),
-                share_cell(certified_at(exact, 1), figures.texts),
+                share_cell(exact.certified_at(1), figures.texts),
             )
         )
     first = [result.readings[0] for result in results.values()]
-    names = ", ".join(dict.fromkeys(certificate_name(one.certificate) for one in first))
+    names = ", ".join(dict.fromkeys(map(certificate_name, first)))
     caption = f"What the votes {'prove' if names == 'exact' else 'certify'}"
     worth = ", a proof" if names == "exact" else ""
-    if not all(one.guarantee for one in first):
+    if not all(of.guarantee for of in first):
         caption, worth = "What is claimed of the votes, without guarantee", ", no guarantee"
     return table(
         caption,
@@ -258,7 +240,7 @@ def _proved(results: ByRate) -> Table:
             "Intervals of a median are those of order statistics; where there is none, there are "
             "too few texts for one.",
             *_sizes(results),
-            *sorted({_THREATS[one.threat] for one in results.values() if one.threat in _THREATS}),
+            *sorted({_THREATS.get(found.threat, "") for found in results.values()} - {""}),
         ],
     )
 
@@ -273,20 +255,15 @@ def _sizes(results: ByRate) -> list[str]:
     return [f"{said} {errors:,} with errors are left out." if errors else said]
 
 
-def _beside(result: Certified, name: str) -> Reading | None:
-    """A certificate beside the first."""
-    return next((one for one in result.readings[1:] if one.certificate == name), None)
-
-
 def _other(result: Certified, name: str) -> Cell:
-    found = _beside(result, name)
+    found = result.reading(name, 1)
     if found is None:
         return NOT_RUN
-    return Cell(whole(summary(result, found).median_radius), quiet=not found.guarantee)
+    return Cell(whole(result.summary(found).median_radius), quiet=not found.guarantee)
 
 
 def _median_cell(of: Reading, figures: CertifiedSummary, strong: bool = False) -> Cell:
-    ends = median_interval(of)
+    ends = of.median_interval()
     spelt = "" if ends is None else f"{whole(ends[0])}–{whole(ends[1])}"
     return Cell(whole(figures.median_radius), interval=spelt, strong=strong)
 
@@ -305,8 +282,8 @@ def _levels(results: ByRate) -> Table:
         [
             (
                 rate_name(rate),
-                certificate_name(of.certificate) + ("" if of.guarantee else " (no guarantee)"),
-                *(share_cell(certified_at(of, changed), len(result.rows)) for changed in levels),
+                certificate_name(of, warned=True),
+                *(share_cell(of.certified_at(changed), len(result.rows)) for changed in levels),
             )
             for rate, result in results.items()
             for of in result.readings

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import math
+import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import combinations
 
 from ranmask.paper.published import Cell as Printed
 from ranmask.paper.published import EmpiricalTable, published
+from ranmask.paper.report.axes import percent_axis
 from ranmask.paper.report.blocks import (
     Block,
     Bullets,
@@ -19,15 +22,8 @@ from ranmask.paper.report.blocks import (
     prose,
     text,
 )
-from ranmask.paper.report.counting import (
-    Attacks,
-    attack_name,
-    count_attacks,
-    finished,
-    pairs_in_order,
-    rank_correlation,
-)
-from ranmask.paper.report.figures import method_dots
+from ranmask.paper.report.charts import Dot, Dots
+from ranmask.paper.report.counting import ATTACKS, Attacks, count_attacks, robust_accuracy
 from ranmask.paper.report.tables import (
     NOT_RUN,
     NOTHING,
@@ -40,7 +36,6 @@ from ranmask.paper.report.tables import (
 )
 from ranmask.paper.run_data import Attacked, Reproduction
 
-_FIGURES = ("Cln", "Boa", "Succ")
 _GLOSSARY = """
     - **Cln**: accuracy before the attack. **Boa**: accuracy after it, the *robust accuracy*; both
       of all texts.
@@ -70,11 +65,6 @@ class Measured:
             return None
         return 100 * self.counts.held / self.counts.texts
 
-    @property
-    def printed_robust(self) -> float | None:
-        """The paper's."""
-        return None if self.printed is None else self.printed.boa
-
 
 def section(reproductions: Sequence[Reproduction]) -> Section | None:
     """All reproductions of attack tables; None where there is none."""
@@ -90,15 +80,14 @@ def measured(run: Reproduction) -> dict[str, list[Measured]]:
     printed = published().empirical.get(run.paper)
     methods: dict[str, None] = dict.fromkeys(printed.methods if printed else ())
     attacks: dict[str, None] = dict.fromkeys(printed.attacks if printed else ())
+    results: dict[tuple[str, str], list[Attacked]] = {}
     for step in run.steps:
         if step.measures == "attack" and {"method", "attack"} <= step.place.keys():
-            methods.setdefault(str(step.place["method"]))
-            attacks.setdefault(str(step.place["attack"]))
-    results: dict[tuple[str, str], list[Attacked]] = {}
-    for step, result in finished(run, Attacked):
-        if {"method", "attack"} <= step.place.keys():
-            place = str(step.place["method"]), str(step.place["attack"])
-            results.setdefault(place, []).append(result)
+            method, attack = str(step.place["method"]), str(step.place["attack"])
+            methods.setdefault(method)
+            attacks.setdefault(attack)
+            if step.state == "done" and isinstance(step.result, Attacked):
+                results.setdefault((method, attack), []).append(step.result)
     return {
         attack: [
             Measured(
@@ -118,16 +107,11 @@ def _reproduction(run: Reproduction) -> list[Block]:
     ran = {attack: rows for attack, rows in by_attack.items() if any(row.counts for row in rows)}
     if not ran:
         return text("No attack is finished, so there is nothing to show.")
-    charts = [
-        method_dots(
-            attack_name(attack), [(row.method, row.counts, row.printed_robust) for row in rows]
-        )
-        for attack, rows in ran.items()
-    ]
     caption = prose(
         "Robust accuracy of each method. Filled: this run, with its 95 % interval{paper}.",
         paper="; hollow: the paper" if printed else "",
     )
+    charts = [_dots(attack, rows) for attack, rows in ran.items()]
     return [
         _whole_table(by_attack, printed),
         *_order(by_attack),
@@ -139,58 +123,101 @@ def _reproduction(run: Reproduction) -> list[Block]:
     ]
 
 
+def _dots(attack: str, rows: Sequence[Measured]) -> Dots:
+    """Robust accuracy of each method: ours with its interval, and the paper's."""
+    dots = []
+    for row in rows:
+        ours: tuple[float | None, float | None, float | None] = (None, None, None)
+        if row.counts is not None and row.counts.texts:
+            ours = robust_accuracy(row.counts)
+        dots.append(Dot(row.method, *ours, row.printed.boa if row.printed else None))
+    return Dots(
+        title=ATTACKS.get(attack, attack),
+        description="Robust accuracy of each method, in percent; the table has the figures.",
+        x=percent_axis("robust accuracy (Boa), %"),
+        rows=dots,
+        names=("this run, 95 % interval", "paper"),
+    )
+
+
 # -- the order of the methods ------------------------------------------------------------------
 
 
 def _order(by_attack: dict[str, list[Measured]]) -> list[Block]:
     """Sentences on where the order of the methods is the paper's."""
-    items = [item for attack, rows in by_attack.items() for item in _order_item(attack, rows)]
-    if not items:
+    said = [line for attack, rows in by_attack.items() if (line := _order_line(attack, rows))]
+    if not said:
         return []
     quiet = """~ Where intervals overlap, an order may be luck: `ranmask compare` tests two methods
         on the same texts."""
-    return [
-        Heading("Is the order of the methods the paper's?", 4),
-        Bullets(items),
-        *text(quiet),
-    ]
+    heading = Heading("Is the order of the methods the paper's?", 4)
+    return [heading, Bullets(said), *text(quiet)]
 
 
-def _order_item(attack: str, rows: Sequence[Measured]) -> list[Prose]:
+def _order_line(attack: str, rows: Sequence[Measured]) -> Prose:
     both = [
         (row.method, row.robust, row.printed.boa)
         for row in rows
         if row.robust is not None and row.printed is not None
     ]
     if len(both) < 2:
-        return []
+        return ()
     methods, ours, paper = zip(*both, strict=True)
-    leaders, theirs = _leaders(methods, ours), _leaders(methods, paper)
+    leaders, theirs = (
+        " and ".join(
+            method for method, value in zip(methods, values, strict=True) if value == max(values)
+        )
+        for values in (ours, paper)
+    )
     top = f"{leaders} in both" if leaders == theirs else f"{leaders} here, {theirs} in the paper"
     correlation = rank_correlation(ours, paper)
     rank = "" if correlation is None else f", rank correlation {share(correlation, 2)}"
     same, compared = pairs_in_order(ours, paper)
     ties = math.comb(len(both), 2) - compared
     said = f"{same} of {compared} pairs {'is' if same == 1 else 'are'} in the paper's order{rank}"
-    return [
-        prose(
-            "**{attack}**, {methods} methods: {said}{ties}. Most robust: {top}.",
-            attack=attack_name(attack),
-            methods=len(both),
-            said=said if compared else "no pair can be compared",
-            ties=f"; in {ties} more, the two are equal in one of them" if ties else "",
-            top=top,
-        )
-    ]
+    return prose(
+        "**{attack}**, {methods} methods: {said}{ties}. Most robust: {top}.",
+        attack=ATTACKS.get(attack, attack),
+        methods=len(both),
+        said=said if compared else "no pair can be compared",
+        ties=f"; in {ties} more, the two are equal in one of them" if ties else "",
+        top=top,
+    )
 
 
-def _leaders(methods: Sequence[str], values: Sequence[float]) -> str:
-    """All that have the largest value."""
-    pairs = zip(methods, values, strict=True)
-    return " and ".join(method for method, value in pairs if value == max(values))
+def rank_correlation(first: Sequence[float], second: Sequence[float]) -> float | None:
+    """Spearman's, ties sharing their ranks; None below three pairs, or where all are alike.
+
+    >>> rank_correlation([1, 2, 3, 4], [10, 20, 40, 30])
+    0.8
+    """
+    if len(first) < 3 or len(set(first)) == 1 or len(set(second)) == 1:
+        return None
+    ranks = []
+    for values in (first, second):
+        ordered = sorted(values)
+        ranks.append([ordered.index(value) + (ordered.count(value) + 1) / 2 for value in values])
+    return statistics.correlation(*ranks)
+
+
+def pairs_in_order(first: Sequence[float], second: Sequence[float]) -> tuple[int, int]:
+    """Pairs that both lists put in the same order, of those that neither ties.
+
+    >>> pairs_in_order([1, 2, 3], [1, 3, 2])
+    (2, 3)
+    """
+    pairs = combinations(zip(first, second, strict=True), 2)
+    same = [(a < c) == (b < d) for (a, b), (c, d) in pairs if a != c and b != d]
+    return sum(same), len(same)
 
 
 # -- tables ------------------------------------------------------------------------------------
+
+
+def _shares(counts: Attacks) -> list[tuple[int, int]]:
+    """Cln, Boa and Succ, each as a part of a whole."""
+    attempted = (counts.attempted, counts.texts)
+    return [attempted, (counts.held, counts.texts), (counts.succeeded, counts.attempted)]
 
 
 def _whole_table(by_attack: dict[str, list[Measured]], printed: EmpiricalTable | None) -> Table:
@@ -214,49 +241,42 @@ def _whole_table(by_attack: dict[str, list[Measured]], printed: EmpiricalTable |
         size = f"{min(texts):,} to {max(texts):,} texts: figures over other texts compare badly. "
     return table(
         "Cln, Boa and Succ, in percent",
-        ["<method", *((attack_name(attack), _FIGURES) for attack in by_attack)],
+        ["<method", *((ATTACKS.get(name, name), ("Cln", "Boa", "Succ")) for name in by_attack)],
         rows,
         [f"{beside}{bold}{size}Intervals are in the folded tables below."],
     )
 
 
-def _best(rows: Sequence[Measured]) -> tuple[float, float, float]:
+def _best(rows: Sequence[Measured]) -> tuple[float, ...]:
     """The best Cln, Boa and Succ that were run; one alone is not the best of anything."""
-    counted = [row.counts for row in rows if row.counts is not None and row.counts.texts]
+    counted = [_shares(row.counts) for row in rows if row.counts is not None and row.counts.texts]
     if len(counted) < 2:
         return -1.0, -1.0, -1.0
-    return (
-        max(counts.attempted / counts.texts for counts in counted),
-        max(counts.held / counts.texts for counts in counted),
-        min((one.succeeded / one.attempted for one in counted if one.attempted), default=-1.0),
+    clean, robust, success = (
+        [part / total for part, total in figure if total] for figure in zip(*counted, strict=True)
     )
+    return max(clean), max(robust), min(success, default=-1.0)
 
 
-def _three(row: Measured, best: tuple[float, float, float]) -> list[Cell]:
+def _three(row: Measured, best: tuple[float, ...]) -> list[Cell]:
     paper = ["", "", ""]
     if row.printed is not None:
         paper = [f"{value:.1f}" for value in (row.printed.cln, row.printed.boa, row.printed.succ)]
-    counts = row.counts
-    if counts is None or not counts.texts:
+    if row.counts is None or not row.counts.texts:
         return [Cell("not run", beside=value, quiet=True) for value in paper]
-    shares = (
-        (counts.attempted, counts.texts),
-        (counts.held, counts.texts),
-        (counts.succeeded, counts.attempted),
-    )
     return [
         Cell(
             f"{100 * part / total:.1f}" if total else "–",
             beside=value,
             strong=bool(total) and part / total == top,
         )
-        for (part, total), value, top in zip(shares, paper, best, strict=True)
+        for (part, total), value, top in zip(_shares(row.counts), paper, best, strict=True)
     ]
 
 
 def _details(attack: str, rows: Sequence[Measured]) -> Table:
     titles = ["<method", "texts", "Cln", "Boa", "Boa less paper's", "Succ", "gone"]
-    return table(attack_name(attack), titles, [(row.method, *_detail(row)) for row in rows])
+    return table(ATTACKS.get(attack, attack), titles, [(row.method, *_detail(row)) for row in rows])
 
 
 def _detail(row: Measured) -> list[Cell]:
@@ -270,11 +290,5 @@ def _detail(row: Measured) -> list[Cell]:
         gone = percent_cell(counts.vanished, counts.rechecked, counts.runs)
     runs = f" in {counts.runs} runs" if counts.runs > 1 else ""
     errors = f" (+{counts.errors} errors)" if counts.errors else ""
-    return [
-        Cell(f"{counts.texts}{runs}{errors}"),
-        percent_cell(counts.attempted, counts.texts, counts.runs),
-        percent_cell(counts.held, counts.texts, counts.runs),
-        moved,
-        percent_cell(counts.succeeded, counts.attempted, counts.runs),
-        gone,
-    ]
+    clean, robust, success = (percent_cell(*part, counts.runs) for part in _shares(counts))
+    return [Cell(f"{counts.texts}{runs}{errors}"), clean, robust, moved, success, gone]

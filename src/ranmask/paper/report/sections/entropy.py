@@ -8,7 +8,6 @@ from collections.abc import Sequence
 
 from ranmask.paper.published import published
 from ranmask.paper.report.blocks import Section, text
-from ranmask.paper.report.counting import finished
 from ranmask.paper.report.tables import NOT_RUN, Cell, Table, quiet, share, share_cell, table
 from ranmask.paper.run_data import Predicted, Reproduction
 
@@ -28,10 +27,10 @@ def section(reproductions: Sequence[Reproduction]) -> Section | None:
 
 
 def _table(run: Reproduction) -> Table:
-    paper = published().entropy.mean
+    paper = published().entropy["mean"]
     ours = {
         str(step.place["method"]): result
-        for step, result in finished(run, Predicted)
+        for step, result in run.finished(Predicted)
         if "method" in step.place and result.rows
     }
     return table(

@@ -1,15 +1,14 @@
-"""What a certificate is, on our own sentences."""
+"""What a certificate is, on our own sentences, and the two faults of the paper's, on numbers."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from fractions import Fraction
 from typing import Any
 
 from ranmask.certificates.kept import sets_met
 from ranmask.certificates.sampled import delta
-from ranmask.paper.report.blocks import Copy, Example, Prose, Section, Share, prose, text
-from ranmask.paper.report.counting import finished
-from ranmask.paper.report.sections import faults
+from ranmask.paper.report.blocks import Block, Copy, Example, Section, prose, text
 from ranmask.paper.report.tables import Cell, Table, share, table
 from ranmask.paper.run_data import Certified, Examples, Reproduction
 from ranmask.words import split
@@ -46,13 +45,51 @@ _LIMITS = {
     "the table of synonyms only, not any word.",
     "edits": " Where a table speaks of edits, words added or left out are covered too.",
 }
+_HALF = Fraction(1, 2)
+# The worked step: a sentence of the length that is typical of SST2.
+_WORDS, _KEPT, _SHARE = 19, 6, Fraction(9, 10)
+_RATE, _KEPT_LOW = Fraction(3, 10), 13
+# The counterexample of docs/certificates.md.
+_LONG, _SHOWN, _KEYS, _PLANTED = 43, 4, 12, 3
+
+_ONE_TOO_HIGH = """
+    ### Why the paper's radius is one too high
+
+    The paper's Algorithm 2 tests one number of changed words d after the other: is `p − βΔ(d)`
+    above 1/2? Here p is the share of copies that vote for the label, `Δ(d)` the share of copies
+    that show at least one of d changed words, and β is set to p. It stops at the first d that
+    **fails**, and returns that d. The last one that passed is one lower.
+    """
+_NOTHING_CERTIFIED = """
+    So a printed 1 can mean that **nothing** was certified, and below a masking rate of one half it
+    always does. There `Δ(1)`, the share of copies that show one given word, is more than half:
+    with {kept} of {words} words visible ({rate} hidden), even a perfect classifier, p = 1, has
+    `1 − Δ(1) = {value}`, below 1/2. No word can be certified, yet the paper's tables print a
+    median of 1 word.
+    """
+_CHOSEN_POSITIONS = """
+    ### The second fault: an attacker does not choose at random
+
+    β is how often a copy that shows a changed word votes for the label. The paper averages it over
+    *random* positions, or puts p in its place. An attacker picks the positions where it is
+    largest. One text is enough to show the difference:
+
+    1. A text of {words} words, {keys} of them key words; each copy shows {kept}. A copy that shows
+       a key word, and no planted one, votes for the label: p = {before}.
+    1. The paper's test at {planted} words: {before} × (1 − {met}) = {value}, above 1/2. It passes;
+       as printed, even {printed} words are claimed.
+    1. Now plant {planted} words, all in place of key words. Every copy that shows one of them used
+       to vote for the label: β = 1, not {before}.
+    1. p falls to {before} − {met} = **{after}**, below 1/2. The label flips. With β = 1
+       (Levine–Feizi), and by counting (exact), 2 words are certified, and that is true.
+    """
 _NEEDED = {"label", "label_id", "votes", "words", "kept", "masks", "radius", "critical_words"}
 
 
 def section(reproductions: Sequence[Reproduction]) -> Section | None:
     """The lesson; None where nothing was certified."""
-    certified = [result for run in reproductions for _, result in finished(run, Certified)]
-    examples = [result for run in reproductions for _, result in finished(run, Examples)]
+    certified = [result for run in reproductions for _, result in run.finished(Certified)]
+    examples = [result for run in reproductions for _, result in run.finished(Examples)]
     if not certified and not examples:
         return None
     threats = {result.threat for result in certified} or {"substitutions"}
@@ -63,7 +100,7 @@ def section(reproductions: Sequence[Reproduction]) -> Section | None:
         for line in result.lines
         if line.keys() >= _NEEDED and _text(line)
     ]
-    words, kept = (named[0][0]["words"], named[0][0]["kept"]) if named else faults.WORKED
+    words, kept = (named[0][0]["words"], named[0][0]["kept"]) if named else (_WORDS, _KEPT)
     blocks = text(_IDEA)
     blocks += text(f"It says that the label is *stable*, not that it is right.{limits}")
     shown, names = max(named, key=lambda pair: _worth_showing(pair[0]), default=({}, {}))
@@ -73,7 +110,7 @@ def section(reproductions: Sequence[Reproduction]) -> Section | None:
     if named:
         sentences = [_sentence(line) for line, _ in named[:_SENTENCES]]
         blocks += [*_count(shown), *text(_CRITICAL), *sentences]
-    return Section("What a certificate is", "certificate", [*blocks, *faults.blocks()])
+    return Section("What a certificate is", "certificate", [*blocks, *_faults()])
 
 
 def _count(line: Mapping[str, Any]) -> list[Table]:
@@ -135,7 +172,7 @@ def _picture(line: Mapping[str, Any], names: Mapping[int, str]) -> Example:
         for copy in _chosen_copies(line.get("copies", ()), winner)
     ]
     tally = [
-        Share(names.get(label, f"class {label}"), int(votes), label == winner)
+        (names.get(label, f"class {label}"), int(votes), label == winner)
         for label, votes in sorted(enumerate(line["votes"]), key=lambda pair: -pair[1])
         if votes
     ]
@@ -185,15 +222,65 @@ def _sentence(line: Mapping[str, Any]) -> Example:
     else:
         said = """*{label}*, radius {radius}: change these {these} words and the label could fall;
             any {any} cannot do it."""
-    verdict: Prose = prose(
-        said,
-        label=line["label"],
-        radius=radius,
-        these=(radius or 0) + 1,
-        any=_number_of_words(radius),
-    )
+    these, most = (radius or 0) + 1, _number_of_words(radius)
+    verdict = prose(said, label=line["label"], radius=radius, these=these, any=most)
     return Example(split(_text(line)), critical, (), (), verdict)
 
 
 def _number_of_words(count: int | None) -> str:
     return "one word" if count == 1 else f"{count} words"
+
+
+# -- the faults of the paper's certificate -------------------------------------------------------
+
+
+def _faults() -> list[Block]:
+    """Both faults."""
+    before, met = delta(_LONG, _SHOWN, _KEYS), delta(_LONG, _SHOWN, _PLANTED)
+    return [
+        *text(_ONE_TOO_HIGH),
+        _worked(),
+        *text(
+            _NOTHING_CERTIFIED,
+            kept=_KEPT_LOW,
+            words=_WORDS,
+            rate=f"{float(100 * _RATE):g} %",
+            value=share(1 - delta(_WORDS, _KEPT_LOW, 1)),
+        ),
+        *text(
+            _CHOSEN_POSITIONS,
+            words=_LONG,
+            kept=_SHOWN,
+            keys=_KEYS,
+            planted=_PLANTED,
+            printed=_PLANTED + 1,
+            before=share(before, 4),
+            met=share(met, 4),
+            value=share(before * (1 - met), 4),
+            after=share(before - met, 4),
+        ),
+    ]
+
+
+def _worked() -> Table:
+    shown = [delta(_WORDS, _KEPT, changed) for changed in range(4)]
+    values = [_SHARE * (1 - part) for part in shown]
+    last = max(changed for changed, value in enumerate(values) if value > _HALF)
+    meanings = {
+        last: "the last that passes: what the test supports",
+        last + 1: "the first that fails: what the paper prints",
+    }
+    return table(
+        f"Algorithm 2, step by step: {_WORDS} words, {_KEPT} visible, p = {share(_SHARE, 1)}",
+        ["changed words d", "Δ(d)", "p − pΔ(d)", "<above .5?", "<what it means"],
+        [
+            (
+                str(changed),
+                share(shown[changed]),
+                share(value),
+                "passes" if value > _HALF else "fails",
+                Cell(meanings.get(changed, ""), strong=changed == last),
+            )
+            for changed, value in enumerate(values)
+        ],
+    )

@@ -17,18 +17,7 @@ from ranmask.paper.report.blocks import (
     prose,
     text,
 )
-from ranmask.paper.report.counting import (
-    Attacks,
-    attack_name,
-    certified_at,
-    corpus_name,
-    finished,
-    masked,
-    median_interval,
-    rate_name,
-    reading,
-    summary,
-)
+from ranmask.paper.report.counting import ATTACKS, CORPORA, Attacks, rate_name
 from ranmask.paper.report.sections import betas, certified, empirical, rates
 from ranmask.paper.report.tables import percent_cell, share, share_cell, whole
 from ranmask.paper.run_data import Certified, Predicted, Reproduction
@@ -93,14 +82,14 @@ def _tiles(run: Reproduction) -> list[Tile]:
             Tile(
                 share(max(betas.largest_gap(result) for result in by_rate.values())),
                 "largest β − p_c found",
-                corpus_name(corpus),
+                CORPORA.get(corpus, corpus),
             )
             for corpus, by_rate in betas.results(run).items()
         ]
     if run.kind == "rates":
         return _rate_tiles(run)
     if run.kind == "entropy":
-        found = [result for _, result in finished(run, Predicted) if result.rows]
+        found = [result for _, result in run.finished(Predicted) if result.rows]
         return [Tile(str(len(found)), "ensembles measured")] if found else []
     if run.name == "headline-averages":
         agree = [figure.agrees for figure in recomputed()]
@@ -115,22 +104,19 @@ def _certified_tiles(run: Reproduction) -> list[Tile]:
     rate = certified.best_rate(results)
     result = results[rate]
     exact = result.readings[0]
-    figures = summary(result, exact)
-    median, ends = figures.median_radius, median_interval(exact)
+    figures = result.summary(exact)
+    median, ends = figures.median_radius, exact.median_interval()
     spread = "" if ends is None else f"95 %: {whole(ends[0])} to {whole(ends[1])}"
-    several = f", {masked(rate)}, where most is certified"
-    alone = "" if rate is None else f", {masked(rate)}"
-    one_word = certified_at(exact, 1)
+    where = "" if rate is None and len(results) == 1 else f", {rate_name(rate, ' masked')}"
+    where += ", where most is certified" if len(results) > 1 else ""
     tiles = [
-        _share_tile(
-            figures.correct, figures.texts, f"accuracy{several if len(results) > 1 else alone}"
-        ),
+        _share_tile(figures.correct, figures.texts, f"accuracy{where}"),
         Tile(whole(median), f"{_words(median)} {_worth(result)} at the median", spread),
-        _share_tile(one_word, figures.texts, "of texts certified at 1 word"),
+        _share_tile(exact.certified_at(1), figures.texts, "of texts certified at 1 word"),
     ]
-    printed = reading(result, "paper-as-printed")
+    printed = result.reading("paper-as-printed")
     if printed is not None:
-        claimed = summary(result, printed).median_radius
+        claimed = result.summary(printed).median_radius
         label = f"{_words(claimed)} claimed by the paper's way of counting"
         tiles.append(Tile(whole(claimed), label, "no guarantee"))
     return tiles
@@ -160,7 +146,7 @@ def _empirical_tiles(run: Reproduction) -> list[Tile]:
         as_good = sum(row.robust == best.robust for row in ran) - 1
         method = best.method + (f" and {as_good} more" if as_good else "")
         label = "still right under" if len(ran) == 1 else f"best of {len(ran)} methods under"
-        tiles.append(_held_tile(best.counts, f"{label} {attack_name(attack)}", method))
+        tiles.append(_held_tile(best.counts, f"{label} {ATTACKS.get(attack, attack)}", method))
     return tiles
 
 
@@ -169,7 +155,7 @@ def _rate_tiles(run: Reproduction) -> list[Tile]:
     for (ensemble, attack), line in rates.counts(run).items():
         if line and attack == "textfooler":
             best = max(line, key=lambda rate: (line[rate].held / line[rate].texts, -rate))
-            label = f"best robust accuracy, {ensemble}, {attack_name(attack)}"
+            label = f"best robust accuracy, {ensemble}, {ATTACKS.get(attack, attack)}"
             tiles.append(_held_tile(line[best], label, f"at {rate_name(best)} masked"))
     return tiles
 

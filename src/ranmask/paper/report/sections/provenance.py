@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from ranmask.paper.report.blocks import Block, Bullets, Code, Fold, Heading, Section, Span, text
-from ranmask.paper.report.counting import attack_name
+from ranmask.paper.report.counting import ATTACKS
 from ranmask.paper.report.tables import Cell, Table, table
 from ranmask.paper.run_data import Attacked, Examples, Reproduction, Step, Trained
 
@@ -43,9 +43,12 @@ def _reproduction(run: Reproduction) -> list[Block]:
     blocks += [Bullets([(Span(note),) for note in notes])] if notes else []
     if run.missing:
         blocks += text("**Not run.** What follows from these steps is missing above:")
-        blocks.append(
-            Bullets([(Span(step.name, "code"), Span(_reason(step))) for step in run.missing])
-        )
+        nothing = {"failed": "no reason recorded", "todo": "not started"}
+        reasons = [
+            f", {_STATES[step.state]}: {step.error or nothing[step.state]}" for step in run.missing
+        ]
+        pairs = zip(run.missing, reasons, strict=True)
+        blocks.append(Bullets([(Span(step.name, "code"), Span(why)) for step, why in pairs]))
     if run.settings:
         settings = [(key, _value(value)) for key, value in run.settings.items()]
         shown = table("As the recipe gave them", ["<setting", "<value"], settings)
@@ -65,22 +68,13 @@ def _notes(run: Reproduction) -> Iterator[str]:
             yield f"{what} {_source(source)}"
         asked = str(step.place.get("attack", ""))
         if isinstance(step.result, Attacked) and asked and step.result.attack != asked:
-            yield f"{attack_name(asked)} was run as {step.result.attack}"
+            yield f"{ATTACKS.get(asked, asked)} was run as {step.result.attack}"
 
 
 def _source(source: Mapping[str, Any]) -> str:
-    parts = [str(source["name"])]
-    if source.get("split"):
-        parts.append(str(source["split"]))
-    if isinstance(source.get("rows"), int):
-        parts.append(f"{source['rows']:,} rows")
-    spelt = ", ".join(parts)
+    rows = f"{source['rows']:,} rows" if isinstance(source.get("rows"), int) else None
+    spelt = ", ".join(str(part) for part in (source["name"], source.get("split"), rows) if part)
     return f"{spelt}: {source['note']}" if source.get("note") else spelt
-
-
-def _reason(step: Step) -> str:
-    nothing = "no reason recorded" if step.state == "failed" else "not started"
-    return f", {_STATES[step.state]}: {step.error or nothing}"
 
 
 def _steps(run: Reproduction) -> Table:

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from ranmask.paper.report.axes import percent_axis
 from ranmask.paper.report.blocks import Block, Fold, Picture, Section, prose, text
+from ranmask.paper.report.charts import Plot, Point, lines
 from ranmask.paper.report.counting import (
     ATTACKS,
     Attacks,
-    attack_name,
     count_attacks,
-    finished,
     rate_name,
+    robust_accuracy,
 )
-from ranmask.paper.report.figures import rates_plot
 from ranmask.paper.report.tables import NOT_RUN, percent_cell, table
 from ranmask.paper.run_data import Attacked, Reproduction
 
@@ -38,7 +38,7 @@ def section(reproductions: Sequence[Reproduction]) -> Section | None:
 def counts(run: Reproduction) -> dict[tuple[str, str], dict[float, Attacks]]:
     """By ensemble and attack, then by rate: counts over all seeds, where there are texts."""
     results: dict[tuple[str, str], dict[float, list[Attacked]]] = {}
-    for step, result in finished(run, Attacked):
+    for step, result in run.finished(Attacked):
         place = step.place
         if {"rate", "ensemble", "attack"} <= place.keys() and result.rows:
             line = results.setdefault((str(place["ensemble"]), str(place["attack"])), {})
@@ -61,14 +61,23 @@ def _reproduction(run: Reproduction) -> list[Block]:
     asked = {attack for _, attack in found}
     attacks = [attack for attack in ATTACKS if attack in asked]
     attacks += sorted(asked - set(attacks))
+    names = {attack: ATTACKS.get(attack, attack) for attack in attacks}
     charts = [
-        rates_plot(
-            title,
-            {
-                attack_name(attack): list(found[ensemble, attack].items())
-                for attack in attacks
-                if found.get((ensemble, attack))
-            },
+        Plot(
+            title=title,
+            description="Robust accuracy in percent; the table has the figures.",
+            x=percent_axis("masking rate, %"),
+            y=percent_axis("robust accuracy (Boa), %"),
+            series=lines(
+                {
+                    name: [
+                        Point(100 * rate, *robust_accuracy(counted))
+                        for rate, counted in line.items()
+                    ]
+                    for attack, name in names.items()
+                    if (line := found.get((ensemble, attack)))
+                }
+            ),
         )
         for ensemble, title in ensembles.items()
     ]
@@ -82,11 +91,10 @@ def _reproduction(run: Reproduction) -> list[Block]:
         paper prints its figure without numbers.""",
         seeds=averaged if seeds > 1 else "",
     )
-    names = [attack_name(attack) for attack in attacks]
-    lines = [found.get((ensemble, attack), {}) for ensemble in ensembles for attack in attacks]
+    columns = [found.get((ensemble, attack), {}) for ensemble in ensembles for attack in attacks]
     figures = table(
         "Robust accuracy (Boa), in percent",
-        ["masked", *((title, names) for title in ensembles.values())],
+        ["masked", *((title, list(names.values())) for title in ensembles.values())],
         [
             (
                 rate_name(rate),
@@ -94,10 +102,10 @@ def _reproduction(run: Reproduction) -> list[Block]:
                     percent_cell(line[rate].held, line[rate].texts, line[rate].runs)
                     if rate in line
                     else NOT_RUN
-                    for line in lines
+                    for line in columns
                 ),
             )
-            for rate in sorted({rate for line in lines for rate in line})
+            for rate in sorted({rate for line in columns for rate in line})
         ],
     )
     return [Picture(run.name, charts, caption), Fold("The figures", [figures])]

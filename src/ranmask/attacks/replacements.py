@@ -1,24 +1,38 @@
-"""Where replacement words come from.
+"""Which words may replace a word: where they come from, and what they must satisfy.
 
 `Candidates.words` names the words that might stand at a position; the recipe drops those that are
-not one word, and its constraints judge the rest.
+not one word, and each `Constraint` compares the texts that they make with the original, or with the
+text before the replacement.
 """
 
 from __future__ import annotations
 
 import itertools
+import math
 import string
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypeAlias
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
-from ranmask.attacks.steps import Attempt, Component, FillMask, SeededRandom, Steps
+import numpy as np
+
+from ranmask.attacks.steps import (
+    Attempt,
+    Component,
+    EncodeSentences,
+    FillMask,
+    SeededRandom,
+    Steps,
+)
 from ranmask.attacks.tokenization import AttackedText, Tokenization, count_words
+from ranmask.errors import MissingDependencyError
 
 if TYPE_CHECKING:
     from ranmask.attacks.resources.masked_lm import MaskedLM
     from ranmask.attacks.resources.neighbours import Neighbours
+    from ranmask.attacks.resources.tagging import Tagger
 
+_BEFORE, _AFTER = 4, 3  # words around a word that the tagger reads
 _MOST_PREFIXES = 20_000
 
 
@@ -170,3 +184,137 @@ def in_case_of(reference: str, word: str) -> str:
     if reference[0].isupper() and reference[1:].islower():
         return word.capitalize()
     return word
+
+
+class Constraint(Component):
+    """Decides which texts with new words may be tried."""
+
+    kind = "constraint"
+
+    def permits(self, text: AttackedText, original: AttackedText) -> bool:
+        """Whether a text may be tried, judged by itself."""
+        raise NotImplementedError
+
+    def allowed(
+        self, texts: Sequence[AttackedText], original: AttackedText
+    ) -> Steps[list[AttackedText]]:
+        """The texts that may be tried, in their order."""
+        return [text for text in texts if self.permits(text, original)]
+        yield  # a generator that asks nothing
+
+
+@dataclass(frozen=True)
+class SimilarWord(Constraint):
+    """Cosine of the word vectors at least ``least``; words without a vector pass."""
+
+    neighbours: Neighbours
+    least: float = 0.5
+
+    def permits(self, text: AttackedText, original: AttackedText) -> bool:
+        """Compares the new words with those of the original text."""
+        for position in text.new_words:
+            before, after = original.words[position].lower(), text.words[position].lower()
+            similarity = self.neighbours.similarity(before, after)
+            if similarity is not None and similarity < self.least:
+                return False
+        return True
+
+
+@dataclass(frozen=True)
+class SamePartOfSpeech(Constraint):
+    """The universal tag stays, read in the original's context; nouns may become verbs and back."""
+
+    tagger: Tagger
+
+    def permits(self, text: AttackedText, original: AttackedText) -> bool:
+        """Compares the tags of the old and the new word between the same neighbours."""
+        for position in text.new_words:
+            before = original.words[max(position - _BEFORE, 0) : position]
+            after = original.words[position + 1 : position + 1 + _AFTER]
+            tags = set()
+            for word in (original.words[position], text.words[position]):
+                context = (*before, word, *after)
+                # TextFooler reads the tag of the word's first occurrence in the window.
+                tags.add(self.tagger.tag(context)[context.index(word)])
+            if len(tags) > 1 and not tags <= {"NOUN", "VERB"}:
+                return False
+        return True
+
+
+@dataclass(frozen=True)
+class SimilarSentence(Constraint):
+    """Sentence vectors at least ``least`` alike, around the (first) new word.
+
+    Args:
+        least: The least similarity.
+        metric: ``cosine``, or ``angular``: 1 - angle / pi.
+        against: Compare with the original text, or with the one before the replacement.
+        window: Words that are compared; None: all.
+        skip_short: Texts of fewer words than the window always pass, with similarity 1.
+    """
+
+    least: float
+    metric: Literal["cosine", "angular"] = "cosine"
+    against: Literal["original", "current"] = "original"
+    window: int | None = None
+    skip_short: bool = False
+
+    def allowed(
+        self, texts: Sequence[AttackedText], original: AttackedText
+    ) -> Steps[list[AttackedText]]:
+        """Asks for the vectors of all windows at once."""
+        if not texts:
+            return []
+        if self.skip_short and self.window is not None and len(original.words) < self.window:
+            return [replace(text, similarity=1.0) for text in texts]
+        old, new = [], []
+        for text in texts:
+            reference = original if self.against == "original" else text.origin or original
+            place = next(iter(text.new_words))
+            old.append(reference.window(place, self.window))
+            new.append(text.window(place, self.window))
+        vectors = yield EncodeSentences((*old, *new))
+        products = vectors[: len(old)] * vectors[len(old) :]
+        alike = np.clip(products.sum(axis=1, dtype=np.float64), -1, 1)
+        if self.metric == "angular":
+            alike = 1 - np.arccos(alike) / math.pi
+        return [
+            replace(text, similarity=float(similarity))
+            for text, similarity in zip(texts, alike, strict=True)
+            if similarity >= self.least
+        ]
+
+
+@dataclass(frozen=True)
+class MostWords(Constraint):
+    """At most a ``share`` of the attackable words is replaced, rounded up."""
+
+    share: float
+
+    def permits(self, text: AttackedText, original: AttackedText) -> bool:
+        """Counts the attackable words that differ from the original's."""
+        pairs = zip(original.words, text.words, strict=False)
+        return sum(a != b for a, b in pairs) <= math.ceil(len(original.words) * self.share)
+
+
+@dataclass(frozen=True)
+class EditDistance(Constraint):
+    """At most ``most`` characters inserted, deleted or replaced, counted over the whole text."""
+
+    most: int
+
+    def __post_init__(self) -> None:
+        _levenshtein()  # told before the first text
+
+    def permits(self, text: AttackedText, original: AttackedText) -> bool:
+        """Counts against the original text."""
+        texts = (original.joined, text.joined)
+        return bool(_levenshtein().distance(*texts, score_cutoff=self.most) <= self.most)
+
+
+def _levenshtein() -> Any:
+    try:
+        from rapidfuzz.distance import Levenshtein
+    except ImportError as error:
+        raise MissingDependencyError("rapidfuzz", "attacks") from error
+    return Levenshtein
