@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shlex
-import sys
 from pathlib import Path
 
 from ranmask.paper.report.axes import fitted_axis, share_axis
@@ -15,7 +14,7 @@ from ranmask.training.protection import Protection
 PICTURE = "protect.svg"
 
 
-def show_choice(protection: Protection, folder: str) -> None:
+def show_choice(protection: Protection, folder: str, *, saved: bool = True) -> None:
     """Print the curve, what was chosen, and what to do next."""
     from ranmask.cli.tune import print_table
 
@@ -35,11 +34,12 @@ def show_choice(protection: Protection, folder: str) -> None:
             3,
             f"warning: no weight gives up only {protection.give_up:g} points; this one is nearest.",
         )
-    lines += [
-        f"Picture: {Path(folder) / PICTURE}",
-        shlex.join(["ranmask", "certify", "--model", folder, "--input", "texts.txt"]),
-    ]
-    sys.stdout.write("\n".join(lines) + "\n")
+    if saved:
+        lines.append(f"Picture: {Path(folder) / PICTURE}")
+    else:
+        lines.append("Nothing is saved: --save gives the model this weight.")
+    lines.append(shlex.join(["ranmask", "certify", "--model", folder, "--input", "texts.txt"]))
+    print("\n".join(lines))
 
 
 def write_picture(path: Path, protection: Protection) -> None:

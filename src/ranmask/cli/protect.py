@@ -7,13 +7,13 @@ import sys
 import time
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from ranmask.cli.command import Given, command
-from ranmask.cli.options import Labels, tame_libraries
-from ranmask.cli.terminal import say
+from ranmask.cli.terminal import resumed_later, say
 from ranmask.errors import folders_cut
-from ranmask.options.fields import Checked, Option
+from ranmask.options import LABELS
+from ranmask.options.fields import REQUIRED, Checked, option
 from ranmask.training.protect_options import ProtectOptions
 
 if TYPE_CHECKING:
@@ -23,37 +23,30 @@ _SAID_EVERY = 20.0  # seconds
 
 
 @dataclass(frozen=True, kw_only=True)
-class ProtectCommand(Checked):
+class ProtectCommand(Checked, group="Model and texts"):
     """Which model is protected, and what it is asked about."""
 
-    GROUP: ClassVar[str] = "Model and texts"
-
-    model: Annotated[
-        str,
-        Option(
-            "The model to protect, which stays as it is: a folder, a hub id, or module:name of a "
-            "pipeline or function.",
-            short="m",
-        ),
-    ]
-    texts: Annotated[
-        tuple[str, ...],
-        Option(
-            "Texts of its domain that it was not trained on, labels or not: txt, csv, tsv, jsonl "
-            "or parquet; several files one after another.",
-            repeated=True,
-        ),
-    ]
-    output: Annotated[Path, Option("Folder for the protected model; resumed if it exists.")]
-    text_column: Annotated[str | None, Option("Column that holds the text.", unset="text")] = None
-    labels_column: Annotated[
-        str | None,
-        Option("Column that holds true labels.", unset="none; the model's own labels count"),
-    ] = None
-    labels: Labels = None
-    split: Annotated[
-        Literal["none", "sentences"], Option("sentences: cut long documents into sentences.")
-    ] = "none"
+    model: str = option(
+        "The model to protect, which stays as it is: a folder, a hub id, or module:name of a "
+        "pipeline or function.",
+        REQUIRED,
+        short="m",
+    )
+    texts: tuple[str, ...] = option(
+        "Texts of its domain that it was not trained on, with labels or without: txt, csv, tsv, "
+        "jsonl or parquet; several files one after another.",
+        REQUIRED,
+        repeated=True,
+    )
+    output: Path = option("Folder for the protected model; resumed if it exists.", REQUIRED)
+    text_column: str | None = option("Column that holds the text.", unset="text")
+    labels_column: str | None = option(
+        "Column that holds true labels.", unset="none; the model's own labels count"
+    )
+    labels: tuple[str, ...] | None = LABELS()
+    split: Literal["none", "sentences"] = option(
+        "sentences: cut long documents into sentences.", "none"
+    )
 
     def pile(self) -> Pile:
         """The texts of all files."""
@@ -76,21 +69,20 @@ def protect(given: Given) -> None:
     asked = given.build(ProtectCommand)
     options = given.build(ProtectOptions)
     pile = asked.pile()
-    tame_libraries()
     from ranmask.cli.choice_printing import PICTURE, show_choice, write_picture
     from ranmask.models import reader_store
     from ranmask.training import protecting
     from ranmask.training.protection import read_protection
 
     reader = reader_store.named(asked.model, asked.labels)
-    with ProtectLog(asked.output) as log:
+    with resumed_later(asked.output):
         protecting.protect(
             reader,
             pile,
             asked.output,
             label_names=asked.labels,
             options=options,
-            report=log,
+            report=ProtectLog(asked.output),
             command=folders_cut(shlex.join(["ranmask", *sys.argv[1:]])),
         )
     protection = read_protection(asked.output)
@@ -105,13 +97,6 @@ class ProtectLog:
         self._output = output
         self._started = self._said = time.monotonic()
         self._first = 0
-
-    def __enter__(self) -> ProtectLog:
-        return self
-
-    def __exit__(self, kind: Any, *_: object) -> None:
-        if kind is KeyboardInterrupt:
-            say(f"interrupted: the same command resumes {self._output}")
 
     def __call__(self, line: dict[str, Any]) -> None:
         """Say one line of the log, where it is worth it."""

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ranmask.data.rows import Columns, open_source, read_rows
+from ranmask.data.rows import Columns, file_rows
 from ranmask.data.sentences import sentences
 from ranmask.errors import DataError, TextError
 from ranmask.words import document, join
@@ -63,20 +63,23 @@ def read_pile(
             f"column {columns.label!r} labels whole rows, not their sentences: leave out the "
             "labels, or do not split"
         )
-    sources = [open_source(path) for path in files]
+    plain = Columns() if columns.label is None else columns  # a txt file has no columns
+    sources = [
+        (path.name, file_rows(path, plain if path.suffix.lower() == ".txt" else columns))
+        for path in files
+    ]
 
     def rows() -> Iterator[_Read]:
-        for source in sources:
-            for row in read_rows(source, columns):
+        for name, source in sources:
+            for row in source.rows:
                 if row.error is not None or not isinstance(row.text, str):
-                    yield "", None, f"{source.path.name}, row {row.number}: {row.error}"
+                    yield "", None, f"{name}, row {row.number}: {row.error}"
                     continue
                 for text in (sentences(row.text) or [""]) if by_sentence else [row.text]:
                     missing = columns.label is not None and row.label in (None, "")
-                    problem = f"{source.path.name}, row {row.number}: no label" if missing else ""
-                    yield text, row.label, problem
+                    yield text, row.label, f"{name}, row {row.number}: no label" * missing
 
-    named = tuple((source.path.name, source.sha256) for source in sources)
+    named = tuple((name, source.description["sha256"]) for name, source in sources)
     return _piled(rows(), labelled=columns.label is not None, files=named)
 
 

@@ -130,7 +130,7 @@ class ProtectedClassifier(SmoothedClassifier):
         """Save copies and reader; a reader in memory must be given again when they are loaded."""
         place = Path(folder)
         options = {**self.options.to_dict(), "tolerance": self.given_tolerance}
-        alone = {**options, "reader_weights": None}
+        alone = {**options, "reader_weights": None, "reader_says": None}
         pretrained.save(self.base, str(place / "copies"), options=alone, labels=self.labels)
         reader_store.save(self.reader, place / "reader", self.reader.labels or self.labels)
         kind, parts = model_config.PROTECTED, model_config.PROTECTED_PARTS
