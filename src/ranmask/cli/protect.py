@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import shlex
-import sys
 import time
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from ranmask.cli.command import Given, command
+from ranmask.cli.command import Given, command, flag_of
 from ranmask.cli.terminal import resumed_later, say
 from ranmask.errors import folders_cut
 from ranmask.options import LABELS
@@ -83,11 +82,22 @@ def protect(given: Given) -> None:
             label_names=asked.labels,
             options=options,
             report=ProtectLog(asked.output),
-            command=folders_cut(shlex.join(["ranmask", *sys.argv[1:]])),
+            command=_command(given),
         )
     protection = read_protection(asked.output)
     write_picture(asked.output / PICTURE, protection)
     show_choice(protection, str(asked.output))
+
+
+def _command(given: Given) -> str:
+    """The command that was given, without the folders of this machine."""
+    words = ["ranmask", "protect"]
+    for name, value in given.items():
+        values = value if name == "texts" else [value]
+        for one in values:
+            shown = ",".join(map(str, one)) if isinstance(one, tuple) else str(one)
+            words += [flag_of(name), shown]
+    return folders_cut(shlex.join(words))
 
 
 class ProtectLog:

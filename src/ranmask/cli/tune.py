@@ -94,7 +94,7 @@ def tune(given: Given) -> None:
     if asked.data is None:
         _choose_anew(given)
         return
-    given.refuse(given.of(ChoiceCommand), "with --data: it is for a folder of ranmask protect")
+    given.refuse(given.of(ChoiceCommand), "with --data")
     if asked.output is not None:
         check_file(asked.output)
     if asked.svg is not None:

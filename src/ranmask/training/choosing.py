@@ -7,9 +7,10 @@ up no more accuracy than they may.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from fractions import Fraction
+from itertools import zip_longest
 from typing import Any
 
 import numpy as np
@@ -29,50 +30,89 @@ _HEAVIEST = 4096.0
 
 @dataclass(frozen=True)
 class Weighed:
-    """What a weight comes to on some texts: how many are right, and of those how many are proved.
+    """What a weight comes to on some texts, class by class: how many there are, are right, proved.
 
-    ``certified[d - 1]``: right, and proved to stay so whichever ``d`` words are changed.
+    ``certified[c][d - 1]``: texts of class ``c`` that are right, and proved to stay so whichever
+    ``d`` words are changed; 0 beyond the end.  ``balanced`` figures are means over the classes that
+    occur, others over the texts.
     """
 
     weight: float
-    texts: int
-    right: int
-    certified: tuple[int, ...]
+    texts: tuple[int, ...]
+    right: tuple[int, ...]
+    certified: tuple[tuple[int, ...], ...]
 
-    @property
-    def accuracy(self) -> Fraction:
+    def accuracy(self, balanced: bool = False) -> Fraction:
         """Share of the texts that are right."""
-        return Fraction(self.right, self.texts)
+        return self._share(self.right, balanced)
 
-    def share(self, words: int) -> Fraction:
+    def share(self, words: int, balanced: bool = False) -> Fraction:
         """Share of all texts that are right and proved at so many changed words."""
-        found = self.certified[words - 1] if words <= len(self.certified) else 0
-        return Fraction(found, self.texts)
+        found = [counts[words - 1] if words <= len(counts) else 0 for counts in self.certified]
+        return self._share(found, balanced)
 
-    def score(self, words: Sequence[int]) -> Fraction:
+    def score(self, words: Sequence[int], balanced: bool = False) -> Fraction:
         """The mean of these shares: what is maximised."""
-        return sum(map(self.share, words), Fraction(0)) / len(words)
+        return sum((self.share(one, balanced) for one in words), Fraction(0)) / len(words)
+
+    def classes(self, names: Sequence[str]) -> list[dict[str, Any]]:
+        """The classes that occur, as `metrics.class_table` shows them."""
+        found = []
+        for name, texts, right, counts in zip(
+            names, self.texts, self.right, self.certified, strict=True
+        ):
+            if texts:
+                shares = [float(Fraction(one, texts)) for one in (right, *counts[:10])]
+                padded = shares + [0.0] * (6 - len(shares))
+                recall = {"recall": shares[0], "certified_recall": padded}
+                found.append({"name": name, "texts": texts, **recall})
+        return found
+
+    def _share(self, counts: Sequence[int], balanced: bool) -> Fraction:
+        if not balanced:
+            return Fraction(sum(counts), sum(self.texts))
+        shares = [Fraction(one, of) for one, of in zip(counts, self.texts, strict=True) if of]
+        return sum(shares, Fraction(0)) / len(shares)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain JSON values."""
-        return {**asdict(self), "certified": list(self.certified)}
+        return asdict(self)
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> Weighed:
         """What `to_dict` gave."""
         try:
-            certified = tuple(map(int, values["certified"]))
-            weight, texts = float(values["weight"]), int(values["texts"])
-            return cls(weight, texts, int(values["right"]), certified)
+            texts, right = (tuple(map(int, values[name])) for name in ("texts", "right"))
+            certified = tuple(tuple(map(int, counts)) for counts in values["certified"])
+            found = cls(float(values["weight"]), texts, right, certified)
+            if not len(texts) == len(right) == len(certified) or not sum(texts):
+                raise ValueError("classes differ")
         except (KeyError, TypeError, ValueError) as error:
             raise DataError(f"no counts of a weight: {values!r}") from error
+        return found
 
 
 def sum_of(parts: Sequence[Weighed]) -> Weighed:
     """One weight on several sets of texts, as one."""
-    certified = tuple(map(sum, zip(*(one.certified for one in parts), strict=True)))
-    texts, right = sum(one.texts for one in parts), sum(one.right for one in parts)
-    return Weighed(parts[0].weight, texts, right, certified)
+
+    def added(counts: Iterable[Sequence[int]]) -> tuple[int, ...]:
+        return tuple(map(sum, zip_longest(*counts, fillvalue=0)))
+
+    by_class = zip(*(one.certified for one in parts), strict=True)
+    return Weighed(
+        parts[0].weight,
+        added(one.texts for one in parts),
+        added(one.right for one in parts),
+        tuple(map(added, by_class)),
+    )
+
+
+def alone(said: Scores, labels: npt.NDArray[np.int64]) -> Weighed:
+    """What the model by itself comes to: nothing is proved."""
+    classes = said.shape[1]
+    right = np.bincount(labels[said.argmax(axis=1) == labels], minlength=classes)
+    texts = np.bincount(labels, minlength=classes)
+    return Weighed(0.0, tuple(texts.tolist()), tuple(right.tolist()), ((),) * classes)
 
 
 def weights_for(longest: int) -> list[float]:
@@ -91,49 +131,61 @@ def measured(
     weights: Sequence[float],
 ) -> list[Weighed]:
     """What each weight comes to; the copies are scored once."""
-    right: list[int] = [0] * len(weights)
-    proved = np.zeros((len(weights), MOST_WORDS), dtype=np.int64)
+    classes = said.shape[1]
+    # Numbers of right texts by class and radius, for each weight.
+    radii = np.zeros((len(weights), classes, MOST_WORDS + 1), dtype=np.int64)
     first = 0
     for scored in copies.scored(texts):
         rows = slice(first, first + len(scored.texts))
         first = rows.stop
         for place, weight in enumerate(weights):
-            own = _radii(scored, said[rows], labels[rows], weight)
-            right[place] += len(own)
-            proved[place] += (own[:, None] > np.arange(MOST_WORDS)).sum(axis=0)
-    counted = zip(weights, right, proved.tolist(), strict=True)
-    return [Weighed(weight, len(texts), found, tuple(at)) for weight, found, at in counted]
+            right, own = _right_radii(scored, said[rows], labels[rows], weight)
+            np.add.at(radii[place], (right, np.minimum(own, MOST_WORDS)), 1)
+    proved = radii[:, :, ::-1].cumsum(axis=2)[:, :, ::-1]  # those of a radius or more
+    of_class = tuple(np.bincount(labels, minlength=classes).tolist())
+    return [
+        Weighed(
+            weight,
+            of_class,
+            tuple(counts[:, 0].tolist()),
+            tuple(tuple(np.trim_zeros(one[1:], "b").tolist()) for one in counts),
+        )
+        for weight, counts in zip(weights, proved, strict=True)
+    ]
 
 
-def _radii(
+def _right_radii(
     scored: ScoredTexts[MaskedText],
     said: Scores,
     labels: npt.NDArray[np.int64],
     weight: float,
-) -> npt.NDArray[np.int64]:
-    """The radii of the texts whose label is right; 0 where no changed word is proved."""
+) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+    """Labels and radii of the texts that are right; 0 where no changed word is proved."""
     votes = scored.votes.beside(read_scores(said[:, None, :], (weight,)))
     radii = pyramid_radii(votes, [text.family for text in scored.texts])
     found = np.array([radius.words or 0 for radius in radii], dtype=np.int64)
-    kept: npt.NDArray[np.int64] = found[votes.winners == labels]
-    return kept
+    right = votes.winners == labels
+    return labels[right], found[right]
 
 
 def chosen(
-    curve: Sequence[Weighed], alone: Fraction, words: Sequence[int], give_up: float
+    curve: Sequence[Weighed],
+    model: Weighed,
+    words: Sequence[int],
+    give_up: float,
+    balanced: bool = False,
 ) -> tuple[Weighed, bool]:
     """The weight that proves most among those that give up no more; and whether there is one.
 
-    Where none is, the one that gives up least.  ``alone``: the accuracy of the model by itself.
+    Where none is, the one that gives up least.  ``model``: what it comes to by itself.
     """
     if not words:
         raise OptionError("words must name a number of changed words, as 1,2,5", "words")
-    least = alone - Fraction(str(give_up)) / 100
-    allowed = [one for one in curve if one.accuracy >= least]
-    best = max(
-        allowed or curve,
-        key=lambda one: (
-            (one.score(words), one.accuracy) if allowed else (one.accuracy, one.score(words))
-        ),
-    )
-    return best, bool(allowed)
+    least = model.accuracy(balanced) - Fraction(str(give_up)) / 100
+    allowed = [one for one in curve if one.accuracy(balanced) >= least]
+
+    def figures(one: Weighed) -> tuple[Fraction, Fraction]:
+        score, accuracy = one.score(words, balanced), one.accuracy(balanced)
+        return (score, accuracy) if allowed else (accuracy, score)
+
+    return max(allowed or curve, key=figures), bool(allowed)

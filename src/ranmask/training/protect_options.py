@@ -7,6 +7,7 @@ from functools import partial
 
 from ranmask.options import SEED
 from ranmask.options.fields import Checked, option
+from ranmask.training.options import WordTableOptions
 
 CHOICE = "The choice"
 MOST_WORDS = 50
@@ -41,6 +42,11 @@ class ProtectOptions(Checked, group="Training"):
         least=1,
         most=MOST_WORDS,
     )
+    balanced: bool = option(
+        "Count every class alike, in the choice and in its figures: for rare classes that matter.",
+        False,
+        group=CHOICE,
+    )
     sure: float = option(
         "Least score of the model's own label that a table learns from.", 0.0, least=0, most=1
     )
@@ -48,4 +54,5 @@ class ProtectOptions(Checked, group="Training"):
         "Share of the texts to choose by and to measure on.", 0.2, above=0, most=0.5
     )
     epochs: int | None = option("Epochs of a table.", unset="8", least=1)
+    buckets: int = option("Rows of the table.", WordTableOptions.buckets, least=1)
     seed: int = SEED(0)

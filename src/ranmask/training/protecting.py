@@ -10,7 +10,6 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from fractions import Fraction
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -27,8 +26,7 @@ from ranmask.results.files import DRAFT, write_json, writing
 from ranmask.smoothing.protected import ProtectedClassifier
 from ranmask.smoothing.smoothed import SmoothedClassifier
 from ranmask.training.asking import Answers
-from ranmask.training.choosing import Weighed, chosen, measured, sum_of, weights_for
-from ranmask.training.evaluating import certified_summary, figures
+from ranmask.training.choosing import Weighed, alone, chosen, measured, sum_of, weights_for
 from ranmask.training.options import WordTableOptions
 from ranmask.training.protect_options import ProtectOptions
 from ranmask.training.protection import FORMAT, RECORD, Measure, Protection, began
@@ -150,7 +148,6 @@ class _Work:
         self._names, self._options, self._report = names, options, report
         self._measure: Measure = "accuracy" if labelled else "agreement"
         self._sure = known.said.max(axis=1) >= options.sure
-        self._own = known.said.argmax(axis=1)
         self._known = known._replace(said=labels_alone(known.said))
         self._weights = weights_for(max(len(split(text)) for text in known.texts))
         # A table that is surely wrong overrules the model: so the loss at no changed word counts.
@@ -160,6 +157,7 @@ class _Work:
             accuracy_weight=_LABELLED if labelled else _UNLABELLED,
             family="all",
             epochs=options.epochs,
+            buckets=options.buckets,
             seed=options.seed,
         )
 
@@ -179,15 +177,16 @@ class _Work:
             folds = 1
             copies = self._trained(learned, "table")
             curve = self._measured(copies, choosing, self._weights)
-        alone = self._alone(choosing), self._alone(final)
-        best, reached = chosen(curve, alone[0], options.words, options.give_up)
+        model = self._alone(choosing), self._alone(final)
+        best, reached = chosen(curve, model[0], options.words, options.give_up, options.balanced)
         counted = self._measured(copies, final, self._weights)
         at_best = next(one for one in counted if one.weight == best.weight)
         sizes = {"learning": len(learned), "choosing": len(choosing), "figures": len(final)}
         protection = Protection(
             run={**run, "parts": {**sizes, "folds": folds}},
             measure=self._measure,
-            alone=alone,
+            balanced=options.balanced,
+            alone=model,
             choosing=curve,
             figures=counted,
             learning=[*self._learning(learned, final, best.weight), (len(learned), at_best)],
@@ -195,16 +194,13 @@ class _Work:
             give_up=options.give_up,
             weight=best.weight,
             reached=reached,
-            classes=self._classes(copies, final, best.weight),
-            classes_weight=best.weight,
             command=command,
         )
         return protection, copies
 
-    def _alone(self, places: Sequence[int]) -> Fraction:
-        """The accuracy of the model by itself."""
-        right = self._own[places] == self._known.labels[places]
-        return Fraction(int(right.sum()), len(places))
+    def _alone(self, places: Sequence[int]) -> Weighed:
+        """The model by itself."""
+        return alone(self._known.said[places], self._known.labels[places])
 
     def _trained(self, places: Sequence[int], what: str) -> SmoothedClassifier:
         def progress(epoch: int, epochs: int, loss: float) -> None:
@@ -251,18 +247,6 @@ class _Work:
             if len(np.unique(self._known.labels[some])) > 1:
                 copies = self._trained(some, f"learning from {name} of the texts")
                 yield len(some), self._measured(copies, final, [weight])[0]
-
-    def _classes(
-        self, copies: SmoothedClassifier, final: Sequence[int], weight: float
-    ) -> list[dict[str, Any]]:
-        """By class, what the choice comes to."""
-        part = self._known.rows(final)
-        known = dict(zip(part.texts, part.said.tolist(), strict=True))
-        protected = ProtectedClassifier.beside(
-            copies, lambda texts: [known[text] for text in texts], (weight,)
-        )
-        summary = certified_summary(protected, part.texts, part.labels.tolist())
-        return list(figures(summary, self._names)["classes"])
 
 
 def _class_names(reader: Reader, label_names: Sequence[str] | None, pile: Pile) -> tuple[str, ...]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from fractions import Fraction
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
@@ -25,15 +24,16 @@ class Protection:
     """A protected model as it was measured.
 
     ``run``: what determines it.  ``measure``: whether the texts had labels, or were compared with
-    the model's own.  ``alone``: accuracy of the model by itself, on the texts to choose by and on
-    those for the figures; ``choosing`` and ``figures``: each weight on these.  ``learning``: tables
-    that learned from a quarter, a half and all of the texts, on the figures' texts.
-    ``classes``: by class, for the weight ``classes_weight``.
+    the model's own; ``balanced``: each class counts the same.  ``alone``: the model by itself, on
+    the texts to choose by and on those for the figures; ``choosing`` and ``figures``: each weight
+    on these.  ``learning``: tables that learned from a quarter, a half and all of the texts, on
+    those for the figures.
     """
 
     run: Mapping[str, Any]
     measure: Measure
-    alone: tuple[Fraction, Fraction]
+    balanced: bool
+    alone: tuple[Weighed, Weighed]
     choosing: Sequence[Weighed]
     figures: Sequence[Weighed]
     learning: Sequence[tuple[int, Weighed]]
@@ -41,9 +41,18 @@ class Protection:
     give_up: float
     weight: float
     reached: bool
-    classes: Sequence[Mapping[str, Any]] = ()
-    classes_weight: float | None = None
     command: str | None = None
+
+    @property
+    def measure_name(self) -> str:
+        """What is shown beside the weights."""
+        return f"balanced {self.measure}" if self.balanced else self.measure
+
+    @property
+    def given_up(self) -> float:
+        """Points that the choice gives up against the model alone."""
+        model, best = self.alone[1], self.at()
+        return 100 * float(model.accuracy(self.balanced) - best.accuracy(self.balanced))
 
     def at(self, weight: float | None = None) -> Weighed:
         """The figures of a weight; None: of the one that was chosen."""
@@ -54,18 +63,17 @@ class Protection:
         """The same measurements with another choice."""
         asked = tuple(words or self.words)
         points = self.give_up if give_up is None else give_up
-        best, reached = chosen(self.choosing, self.alone[0], asked, points)
+        best, reached = chosen(self.choosing, self.alone[0], asked, points, self.balanced)
         return replace(self, words=asked, give_up=points, weight=best.weight, reached=reached)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain JSON values."""
-        names = ("run", "measure", "words", "give_up", "weight", "reached", "command")
+        names = ("run", "measure", "balanced", "give_up", "weight", "reached", "command")
         return {
             **{name: getattr(self, name) for name in names},
             "words": list(self.words),
-            "alone": [[share.numerator, share.denominator] for share in self.alone],
+            "alone": [one.to_dict() for one in self.alone],
             "learning": [{"learned": texts, **one.to_dict()} for texts, one in self.learning],
-            "classes": {"weight": self.classes_weight, "figures": list(self.classes)},
             "choosing": [one.to_dict() for one in self.choosing],
             "figures": [one.to_dict() for one in self.figures],
         }
@@ -74,11 +82,12 @@ class Protection:
     def from_dict(cls, values: Mapping[str, Any], where: str) -> Protection:
         """What `to_dict` gave; ``where`` it was read, for the error."""
         try:
-            first, second = (Fraction(*pair) for pair in values["alone"])
+            first, second = map(Weighed.from_dict, values["alone"])
             learning = [(int(one["learned"]), Weighed.from_dict(one)) for one in values["learning"]]
             found = cls(
                 run=values["run"],
                 measure=values["measure"],
+                balanced=bool(values["balanced"]),
                 alone=(first, second),
                 choosing=[Weighed.from_dict(one) for one in values["choosing"]],
                 figures=[Weighed.from_dict(one) for one in values["figures"]],
@@ -87,12 +96,10 @@ class Protection:
                 give_up=float(values["give_up"]),
                 weight=float(values["weight"]),
                 reached=bool(values["reached"]),
-                classes=values["classes"]["figures"],
-                classes_weight=values["classes"]["weight"],
                 command=values["command"],
             )
             found.at()
-        except (KeyError, TypeError, ValueError, StopIteration, ZeroDivisionError) as error:
+        except (KeyError, TypeError, ValueError, StopIteration) as error:
             raise DataError(f"{where} is damaged ({type(error).__name__}: {error})") from error
         return found
 
