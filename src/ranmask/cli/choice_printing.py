@@ -5,6 +5,7 @@ from __future__ import annotations
 import shlex
 from pathlib import Path
 
+from ranmask.cli.terminal import print_table
 from ranmask.metrics import class_lines
 from ranmask.paper.report.axes import fitted_axis, share_axis
 from ranmask.paper.report.charts import Plot, Point, Series, standalone
@@ -18,8 +19,6 @@ PICTURE = "protect.svg"
 
 def show_choice(protection: Protection, folder: str, *, saved: bool = True) -> None:
     """Print the curve, what was chosen, and what to do next."""
-    from ranmask.cli.tune import print_table
-
     best = protection.at()
     against = "labels" if protection.measure == "accuracy" else "labels of the model alone"
     print_table(*curve_rows(protection))
@@ -61,8 +60,9 @@ def _chart(protection: Protection) -> Plot:
     reached = [point.x for one in series for point in one.points]
     return Plot(
         "Proved, and what it costs",
-        f"Share of {sum(best.texts):,} texts that is proved at 1, 2, 5 and 10 changed words, against "
-        f"{protection.measure_name}; the model alone has {model:.3f}. Weight {best.weight:g} is chosen.",
+        f"Share of {sum(best.texts):,} texts that is proved at 1, 2, 5 and 10 changed words, "
+        f"against {protection.measure_name}; the model alone has {model:.3f}. Weight "
+        f"{best.weight:g} is chosen.",
         fitted_axis(protection.measure_name, [*reached, model], within=(0.0, 1.0)),
         share_axis("proved"),
         series,

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from ranmask.certificates.kept import FamilyChoice, Retention
 from ranmask.cli.command import Given, command
 from ranmask.cli.options import DATA, SKIP_BAD_ROWS, ColumnOptions, ModelChoice
-from ranmask.cli.terminal import progress, resumed_later, say
+from ranmask.cli.terminal import print_table, progress, resumed_later, say
 from ranmask.errors import OptionError
 from ranmask.options import Ensemble
 from ranmask.options.fields import Checked, option
@@ -133,6 +133,7 @@ def tune(given: Given) -> None:
 def _choose_anew(given: Given) -> None:
     """Another weight for a protected model, from what was measured of it."""
     from ranmask.cli.choice_printing import PICTURE, show_choice, write_picture
+    from ranmask.training.protecting import save_choice
     from ranmask.training.protection import RECORD, read_protection
 
     asked, name = given.build(ChoiceCommand), given.get("model")
@@ -148,7 +149,7 @@ def _choose_anew(given: Given) -> None:
     folder = Path(name)
     protection = read_protection(folder).redrawn(asked.words, asked.give_up)
     if asked.save:
-        protection.save_choice(folder)
+        save_choice(folder, protection)
         write_picture(folder / PICTURE, protection)
     if (svg := given.get("svg")) is not None:
         write_picture(svg, protection)
@@ -367,24 +368,6 @@ def _advise(
     ]
     for found in [picked] if picked else frontier(measured, asked.at):
         print(shlex.join(["ranmask", "certify", "--model", model, *found.setting.flags, *more]))
-
-
-def print_table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
-    """Columns, the first to the left and the others to the right; coloured on a terminal."""
-    if not sys.stdout.isatty():
-        from ranmask.metrics import aligned
-
-        print(*aligned(head, rows), sep="\n")
-        return
-    from rich.console import Console
-    from rich.table import Table
-
-    table = Table(show_edge=False, pad_edge=False)
-    for place, name in enumerate(head):
-        table.add_column(name, justify="right" if place else "left", no_wrap=not place)
-    for row in rows:
-        table.add_row(*row, style="bold" if row[-1] == "*" else None)
-    Console().print(table)
 
 
 def _shares(*values: float | None) -> list[str]:

@@ -53,7 +53,7 @@ def _ends(word: str) -> bool:
         return True
     name = bare.lstrip(_OPENING).rstrip(".")
     dotted = "." in name and all(len(part) == 1 for part in name.split("."))  # as U.S. or e.g.
-    initial = len(name) == 1 and name.isalpha() and name != "I"
+    initial = len(name) == 1 and name.isupper() and name != "I"
     return not (dotted or initial or _ABBREVIATIONS.fullmatch(name))
 
 

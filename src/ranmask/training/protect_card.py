@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 from ranmask.metrics import class_table
-
-if TYPE_CHECKING:
-    from ranmask.training.protection import Protection
+from ranmask.training.protection import Protection
 
 SHOWN_WORDS = (1, 2, 5, 10)
 """Numbers of changed words that tables and pictures show."""

@@ -21,16 +21,18 @@ from ranmask.certificates.votes import Scores
 from ranmask.data.corpus import permutation
 from ranmask.data.pile import Pile, pile_of
 from ranmask.errors import DataError, ModelError, OptionError, OutputError
+from ranmask.models import model_config
 from ranmask.models.readers import Reader, as_reader, in_order, labels_alone
-from ranmask.results.files import DRAFT, write_json, writing
+from ranmask.results.files import DRAFT, write_file, write_json, writing
 from ranmask.smoothing.protected import ProtectedClassifier
 from ranmask.smoothing.smoothed import SmoothedClassifier
 from ranmask.training.asking import Answers
 from ranmask.training.choosing import Weighed, alone, chosen, measured, sum_of, weights_for
 from ranmask.training.options import WordTableOptions
+from ranmask.training.protect_card import protect_card
 from ranmask.training.protect_options import ProtectOptions
 from ranmask.training.protection import FORMAT, RECORD, Measure, Protection, began
-from ranmask.training.records import Report, check_one_process
+from ranmask.training.records import CARD, Report, check_one_process
 from ranmask.training.word_table import table_smoothing, train_word_table
 from ranmask.words import split
 
@@ -128,9 +130,27 @@ def protect(
         **table_smoothing(work.plan),
     )
     protected.save_pretrained(str(folder))
-    protection.write(folder)  # last: a folder whose record is complete lacks nothing
+    _write(folder, protection)
     tell({"phase": "complete", "weight": protection.weight})
     return protected
+
+
+def save_choice(folder: str | Path, protection: Protection) -> None:
+    """Give the protected model in a folder the weight that is chosen here."""
+    place = Path(folder)
+    known = model_config.of_folder(place)
+    if known is None or known.kind != model_config.PROTECTED:
+        raise ModelError(f"{str(folder)!r} holds no protected model")
+    smoothing = {**known.smoothing, "reader_weights": [protection.weight]}
+    model_config.write(place, known.kind, smoothing, known.parts)
+    _write(place, protection)
+
+
+def _write(folder: Path, protection: Protection) -> None:
+    """The card and the record; that last, for a folder whose record is complete lacks nothing."""
+    write_file(folder / CARD, protect_card(protection))
+    record = {**FORMAT, "ranmask": __version__, "complete": True, **protection.to_dict()}
+    write_json(folder / RECORD, record)
 
 
 class _Work:

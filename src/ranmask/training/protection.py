@@ -7,13 +7,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
-from ranmask import __version__
-from ranmask.errors import DataError, ModelError, OptionError, RanmaskError
-from ranmask.models import model_config
-from ranmask.results.files import read_json, write_file, write_json
+from ranmask.errors import DataError, OptionError, RanmaskError
+from ranmask.results.files import read_json
 from ranmask.training.choosing import Weighed, chosen
 
-RECORD, CARD = "protect.json", "README.md"
+RECORD = "protect.json"
 FORMAT: dict[str, Any] = {"format": "ranmask-protect", "version": 1}
 
 Measure: TypeAlias = Literal["accuracy", "agreement"]
@@ -102,23 +100,6 @@ class Protection:
         except (KeyError, TypeError, ValueError, StopIteration) as error:
             raise DataError(f"{where} is damaged ({type(error).__name__}: {error})") from error
         return found
-
-    def write(self, folder: Path) -> None:
-        """Write the record and the card."""
-        from ranmask.training.protect_card import protect_card
-
-        write_file(folder / CARD, protect_card(self))
-        record = {**FORMAT, "ranmask": __version__, "complete": True, **self.to_dict()}
-        write_json(folder / RECORD, record)
-
-    def save_choice(self, folder: Path) -> None:
-        """Give the model in a folder the weight that is chosen here."""
-        known = model_config.of_folder(folder)
-        if known is None or known.kind != model_config.PROTECTED:
-            raise ModelError(f"{str(folder)!r} holds no protected model")
-        smoothing = {**known.smoothing, "reader_weights": [self.weight]}
-        model_config.write(folder, known.kind, smoothing, known.parts)
-        self.write(folder)
 
 
 def read_protection(folder: Path) -> Protection:

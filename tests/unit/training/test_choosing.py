@@ -18,12 +18,12 @@ def words_of(texts):
     return [[1 - int(text[1:]) / 100, int(text[1:]) / 100] for text in texts]
 
 
-@pytest.mark.parametrize("weight", [0.125, 1, 2.5, 7.3])
+@pytest.mark.parametrize("weight", [0.125, 1, 2.3])
 def test_counts_are_those_of_certify(weight):
     rng = np.random.default_rng(0)
     texts = [
-        " ".join(f"w{word}" for word in rng.integers(0, 100, size=length))
-        for length in rng.integers(1, 15, size=200)
+        " ".join(f"w{word}" for word in rng.integers(low, low + 60, size=length))
+        for length, low in zip(rng.integers(1, 15, size=200), [0, 40] * 100, strict=True)
     ]
     scores = rng.random(200)
     said = np.stack([1 - scores, scores], axis=1)
@@ -81,16 +81,16 @@ def test_where_no_weight_gives_up_so_little_the_nearest_is_taken():
 
 
 def test_balanced_figures_count_every_class_alike():
-    light = Weighed(1, (900, 100), (899, 50), ((800,), ()))
-    heavy = Weighed(2, (900, 100), (880, 95), ((300, 100), (40,)))
+    light = Weighed(1, (900, 100), (899, 80), ((800,), ()))
+    heavy = Weighed(2, (900, 100), (870, 95), ((300, 100), (90,)))
     model = Weighed(0, (900, 100), (880, 96), ((), ()))
     assert light.accuracy() > heavy.accuracy() and light.share(1) > heavy.share(1)
-    assert heavy.accuracy(True) == (Fraction(880, 900) + Fraction(95, 100)) / 2
+    assert heavy.accuracy(True) == (Fraction(870, 900) + Fraction(95, 100)) / 2
     assert heavy.share(2, True) == Fraction(100, 1800) and heavy.share(3, True) == 0
     assert chosen([light, heavy], model, (1,), 5.0)[0] is light
     assert chosen([light, heavy], model, (1,), 5.0, balanced=True)[0] is heavy
     [_, second] = heavy.classes(["a", "b"])
-    assert second["recall"] == 0.95 and second["certified_recall"][1:3] == [0.4, 0.0]
+    assert second["recall"] == 0.95 and second["certified_recall"][1:3] == [0.9, 0.0]
 
 
 def test_a_class_without_texts_counts_for_nothing():
