@@ -22,12 +22,14 @@ if TYPE_CHECKING:
         OptionError,
         OutputError,
         RanmaskError,
+        ReaderWarning,
         TextError,
     )
     from ranmask.models.base import BaseClassifier
     from ranmask.models.blend import Blend
     from ranmask.models.function import FunctionClassifier
     from ranmask.models.huggingface import HuggingFaceClassifier
+    from ranmask.models.readers import FunctionReader, Reader
     from ranmask.models.synonyms import SynonymSets
     from ranmask.models.word_table import WordTable
     from ranmask.options import SmoothingOptions
@@ -37,8 +39,10 @@ if TYPE_CHECKING:
     from ranmask.runs.stored import read_results
     from ranmask.runs.task import RunEvents
     from ranmask.smoothing.cascade import Cascade
+    from ranmask.smoothing.endpoint import EndpointReader
+    from ranmask.smoothing.protected import ProtectedClassifier
     from ranmask.smoothing.smoothed import SmoothedClassifier
-    from ranmask.smoothing.store import load_default
+    from ranmask.smoothing.store import load_classifier, load_default
     from ranmask.smoothing.synonyms import SynonymSmoothedClassifier
 
 __version__ = "0.1.0"
@@ -53,14 +57,19 @@ _HOMES = {
     "ClassifierError": "ranmask.errors",
     "Columns": "ranmask.data.rows",
     "DataError": "ranmask.errors",
+    "EndpointReader": "ranmask.smoothing.endpoint",
     "FunctionClassifier": "ranmask.models.function",
+    "FunctionReader": "ranmask.models.readers",
     "HuggingFaceClassifier": "ranmask.models.huggingface",
     "MissingDependencyError": "ranmask.errors",
     "ModelError": "ranmask.errors",
     "OptionError": "ranmask.errors",
     "OutputError": "ranmask.errors",
     "Prediction": "ranmask.results",
+    "ProtectedClassifier": "ranmask.smoothing.protected",
     "RanmaskError": "ranmask.errors",
+    "Reader": "ranmask.models.readers",
+    "ReaderWarning": "ranmask.errors",
     "RunEvents": "ranmask.runs.task",
     "Sharding": "ranmask.runs.shards.run",
     "SmoothedClassifier": "ranmask.smoothing.smoothed",
@@ -72,6 +81,7 @@ _HOMES = {
     "attack": "ranmask.attacks.api",
     "attack_file": "ranmask.attacks.runs",
     "certify_file": "ranmask.runs.api",
+    "load_classifier": "ranmask.smoothing.store",
     "load_default": "ranmask.smoothing.store",
     "predict_file": "ranmask.runs.api",
     "read_results": "ranmask.runs.stored",
@@ -86,14 +96,19 @@ __all__ = [
     "ClassifierError",
     "Columns",
     "DataError",
+    "EndpointReader",
     "FunctionClassifier",
+    "FunctionReader",
     "HuggingFaceClassifier",
     "MissingDependencyError",
     "ModelError",
     "OptionError",
     "OutputError",
     "Prediction",
+    "ProtectedClassifier",
     "RanmaskError",
+    "Reader",
+    "ReaderWarning",
     "RunEvents",
     "Sharding",
     "SmoothedClassifier",
@@ -106,6 +121,7 @@ __all__ = [
     "attack",
     "attack_file",
     "certify_file",
+    "load_classifier",
     "load_default",
     "predict_file",
     "read_results",

@@ -100,6 +100,10 @@ class OutputError(RanmaskError, OSError):
     """Results cannot be written, or the file there belongs to a different run."""
 
 
+class ReaderWarning(UserWarning):
+    """A model that reads whole texts did not answer for some, which their copies decide alone."""
+
+
 class MissingDependencyError(RanmaskError, ImportError):
     """An optional part of ranmask is not installed; the message has the command."""
 

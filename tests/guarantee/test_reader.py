@@ -15,9 +15,10 @@ from ranmask.certificates.families import family
 from ranmask.certificates.pyramid import pyramid_radii
 from ranmask.certificates.readings import SCALE, levels_of, read_scores, segment_borders
 from ranmask.certificates.votes import count_votes
+from ranmask.errors import ClassifierError, OptionError, ReaderWarning
 from ranmask.models.base import checked_scores
 from ranmask.models.function import FunctionClassifier
-from ranmask.models.readers import FunctionReader, ReaderWarning
+from ranmask.models.readers import FunctionReader
 from ranmask.smoothing.protected import ProtectedClassifier
 from ranmask.smoothing.smoothed import SmoothedClassifier
 
@@ -216,6 +217,8 @@ def test_the_tree_costs_what_an_exhaustive_search_finds(data: st.DataObject) -> 
     for node, held in enumerate(nodes):
         if not held:
             said[0, node] = 0
+    if levels[0] == 1:  # of the whole text the named class counts, in full
+        said[0, 0] = np.eye(classes)[said[0, 0].argmax()]
     votes = count_votes(scores, "score", "scores", 0).beside(
         read_scores(said, weights, repeatable=True)
     )
@@ -313,15 +316,15 @@ def test_radius_0_needs_a_reader_that_says_the_same_again() -> None:
     assert proved(reads, 4) == ("1", None)  # the reader decides, and may say something else
     assert proved(sure, 4) == ("1", 0)
     assert proved(sure, 3) == ("0", None)  # a tie
-    moves = FunctionReader(reads, repeatable=True)
-    moves.tolerance = 0.2
-    assert proved(moves, 4) == ("1", None)  # 4 - 3 is less than what two scores may move
-    assert proved(moves, 6) == ("1", 0)
+    moves = FunctionReader(lambda texts: [[0.4, 0.6] for _ in texts], repeatable=True)
+    moves.tolerance = 0.05
+    assert proved(moves, 4) == ("1", 0)
+    moves.tolerance = 0.1
+    assert proved(moves, 4) == ("1", None)  # 0.6 - 0.4 is no more than two scores may move
+    assert proved(moves, 1) == ("0", 0)  # and here its vote does not matter
 
 
 def test_segments_need_a_reader_that_is_repeatable_and_answers() -> None:
-    from ranmask.errors import ClassifierError, OptionError
-
     def says(texts: list[str]) -> list[list[float]]:
         return [[1.0, 0.0] for _ in texts]
 
@@ -343,4 +346,33 @@ def test_weights_are_rounded_once() -> None:
     rows = checked_scores([[0.3, 0.7]], 1, 2)[None]
     readings = read_scores(rows, (1 / 3,))
     assert readings.bounds.tolist() == [round(SCALE / 3)]
+    assert readings.points.tolist() == [[[0, round(SCALE / 3)]]]  # a vote, counted in full
     assert abs(readings.differences(np.array([0]))).max() <= readings.reserve
+
+
+@pytest.mark.parametrize(
+    ("weights", "keep"), [((1.5,), 1), ((0, 0.5), 1), ((1, 0.5, 0.25), 1), ((1.5,), 2)]
+)
+def test_a_curve_is_above_zero_exactly_up_to_the_radius(
+    weights: tuple[float, ...], keep: int
+) -> None:
+    from ranmask.certificates.margins import exact_margins
+
+    for seed in range(10):
+        protected = ProtectedClassifier(
+            Adversary(seed, quarters=True),
+            reader=FunctionReader(
+                Adversary(50 + seed, quarters=True), repeatable=len(weights) > 1 or seed % 2 == 0
+            ),
+            reader_weights=weights,
+            keep=keep,
+            ensemble="score",
+            labels=["a", "b", "c"],
+            recheck=0,
+        )
+        [scored] = protected.scored(["w0 w1 w2 w3 w4 w5 w6"])
+        [result] = protected.certify(["w0 w1 w2 w3 w4 w5 w6"])
+        curve = exact_margins(scored.votes, scored.texts[0].family, result.radius)
+        proved = -1 if result.radius is None else result.radius
+        above = [margin > 0 for margin in curve.margins]
+        assert above == [words <= proved for words in range(len(above))]

@@ -14,7 +14,9 @@ from contextlib import contextmanager, suppress
 
 import pytest
 
+from ranmask.smoothing.endpoint import EndpointReader
 from ranmask.smoothing.store import load_default
+from ranmask.words import documents
 
 KEY = "a-key-that-is-long-enough"
 TEXT = "Stocks fell sharply on Wall Street as oil prices rose again"
@@ -114,6 +116,18 @@ def test_answers_are_those_of_python(server):
     assert (status, answer["results"]) == (200, [one.to_dict() for one in expected])
     status, answer = server.ask("/v1/predict", {"text": "a superb film", "model": "films"})
     assert (status, answer["results"][0]["label"]) == (200, "positive")
+
+
+def test_a_reader_may_ask_it(server, monkeypatch):
+    monkeypatch.setenv("no_proxy", "*")
+    reader = EndpointReader(
+        f"http://127.0.0.1:{server.port}/v1/predict",
+        protocol="json",
+        labels=("positive", "negative"),
+        model_name="films",
+    )
+    texts = documents(["a superb film", "a dull film", "a perfect story"])
+    assert reader.read(texts, 2).tolist() == [[1, 0], [0, 1], [1, 0]]
 
 
 def test_the_page_and_its_files_load(server):

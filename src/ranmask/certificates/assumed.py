@@ -20,8 +20,8 @@ _TOLERANCE = "recomputing a copy moves no output of the model by more than {:.3g
 _CHECKED = "checked on up to {} of the copies that are scored together"
 _UNCHECKED = "not checked"
 _READER = (
-    "nothing of what the reader says of whole texts, for one changed word or more; a radius of 0 "
-    "says that it would read the unchanged text alike"
+    "nothing of the reader, which may say anything of a text with a changed word; where the radius "
+    "is 0, that it reads the unchanged text alike"
 )
 _SEGMENTS = "the reader says the same of a segment whose words did not change"
 _ANSWERS = "the base classifier answers for every copy; a text that it fails on gets no label"

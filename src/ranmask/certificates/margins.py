@@ -18,6 +18,7 @@ from ranmask.certificates.coverage import Coverage, Ints, OutOfWorkError
 from ranmask.certificates.distinct import most_removed
 from ranmask.certificates.families import Family
 from ranmask.certificates.kept import check_fixed
+from ranmask.certificates.pyramid import costs_and_margins
 from ranmask.certificates.sampled import sampled_margin
 from ranmask.certificates.votes import Votes
 
@@ -57,11 +58,19 @@ def exact_margins(
         return MarginCurve("exact", radius, (_HALF,) * shown, (True,) * shown)
     if family.places is not None:
         left, known = _knapsack_costs(differences, bound, family.places, shown, threat)
+    elif votes.readings is not None and family.kept == 1:
+        costs, leads = costs_and_margins(votes, [family], votes.winners)
+        dearest = np.cumsum(np.sort(costs, axis=1)[:, ::-1][:, : shown - 1], axis=1)
+        least = [int(leads.min()), *(leads - dearest).min(axis=0).tolist()]
+        left, known = [lead + votes.readings.reserve for lead in least], (True,) * len(least)
     elif family.single:
         left, known = _sorted_costs(differences, bound, shown, threat)
     else:
         left, known = _searched_costs(differences, bound, family, radius, shown)
     whole = 2 * bound * len(family)
+    if votes.readings is not None:
+        whole += 2 * int(votes.readings.bounds.sum())
+        left = _beside_a_reader(votes, left, radius)
     return MarginCurve("exact", radius, tuple(Fraction(lead, whole) for lead in left), known)
 
 
@@ -84,6 +93,16 @@ def sampled_margins(
 def _shown(radius: int | None, words: int) -> int:
     """How many points a curve has."""
     return min(words, (-1 if radius is None else radius) + BEYOND) + 1
+
+
+def _beside_a_reader(votes: Votes, left: list[int], radius: int | None) -> list[int]:
+    """What is left where a vote of the whole text is lost with the first changed word."""
+    readings = votes.readings
+    assert readings is not None
+    leads = votes.differences(votes.winners).sum(axis=1)
+    unchanged = leads + readings.differences(votes.winners)[:, 0].sum(axis=1)
+    first = int(unchanged.min()) if radius is not None else min(int(unchanged.min()), 0)
+    return [first, *(lead - readings.reserve for lead in left[1:])]
 
 
 def _sorted_costs(

@@ -9,7 +9,7 @@ Assumptions.  Those of `exact` for the copies; and that a segment whose words di
 as before, up to its slack.  Of whole texts nothing is assumed, but for ``radius == 0``.
 
 Proof (docs/certificates.md, "A reader beside the copies").  Whoever changes a word owns the whole
-text, whose ``B (q_label - q_rival)`` is then ``-B`` at worst: so the label must lead by more than
+text, whose vote of weight ``B`` is then for the rival at worst: so the label must lead by more than
 ``B`` without it.  Each segment that holds a changed word falls to minus its weight.  Segments are
 nested, so the nodes that changed positions meet form a tree.  The dearest ``d`` positions of a node
 are those of its children, merged by falling cost, with the node's own cost added to the first: as
@@ -85,12 +85,8 @@ def _proved_without_the_whole(votes: Votes, families: Sequence[Family]) -> list[
     for family in families:
         check_fixed(family.kind)
     if all(family.kept == 1 for family in families):
-        margins = np.add.reduceat(differences, votes.starts, axis=1) - reserve
-        costs, words = _costs_of_words(differences + votes.bound, families)
-        if readings.segments is not None:
-            leads = readings.segments.differences(labels)
-            margins += leads.sum(axis=2)
-            _charge_segments(costs, words, readings.segments, leads)
+        costs, margins = costs_and_margins(votes, families, labels)
+        words = np.array([family.words for family in families])
         starts = np.cumsum(words) - words
         order = dearest_first(costs, words, starts)
         proved = words_below(costs, order, margins, starts, 0)
@@ -110,18 +106,35 @@ def _proved_without_the_whole(votes: Votes, families: Sequence[Family]) -> list[
     return radii
 
 
-def _costs_of_words(weights: Ints, families: Sequence[Family]) -> tuple[Ints, Ints]:
-    """What it costs to change each word, by the copies that show it; and the words of each text."""
+def costs_and_margins(votes: Votes, families: Sequence[Family], labels: Ints) -> tuple[Ints, Ints]:
+    """What each word costs against each rival, and what may be spent, where copies show one word.
+
+    The largest cost of ``d`` words is that of the ``d`` dearest.
+    """
+    readings = votes.readings
+    assert readings is not None
+    differences = votes.differences(labels)
+    margins = np.add.reduceat(differences, votes.starts, axis=1) - readings.reserve
     words = np.array([family.words for family in families])
+    costs = _costs_of_words(differences + votes.bound, families, words)
+    if readings.segments is not None:
+        leads = readings.segments.differences(labels)
+        margins += leads.sum(axis=2)
+        _charge_segments(costs, words, readings.segments, leads)
+    return costs, margins
+
+
+def _costs_of_words(weights: Ints, families: Sequence[Family], words: Ints) -> Ints:
+    """What it costs to change each word, by the copies that show it."""
     if all(family.single for family in families):
-        return weights, words
+        return weights
     starts = np.cumsum(words) - words
     sizes = [len(family) for family in families]
     at = np.concatenate([family.sets[:, 0] for family in families]) + np.repeat(starts, sizes)
     costs = np.zeros((len(weights), int(words.sum())), dtype=np.int64)
     for row, own in zip(costs, weights, strict=True):
         np.add.at(row, at, own)
-    return costs, words
+    return costs
 
 
 def _charge_segments(costs: Ints, words: Ints, segments: Readings, leads: Ints) -> None:
@@ -148,12 +161,10 @@ def _proved_unchanged(votes: Votes) -> npt.NDArray[np.bool_]:
     """Which texts get the same label again, as the only winner, if not a word is changed."""
     readings = votes.readings
     assert readings is not None
-    if not readings.repeatable:
-        return np.zeros(len(votes.copies), dtype=bool)
     labels = votes.winners
     margins = np.add.reduceat(votes.differences(labels), votes.starts, axis=1)
     margins = margins + readings.differences(labels).sum(axis=2)
-    sure: npt.NDArray[np.bool_] = (margins > 0).all(axis=0) & readings.heard
+    sure: npt.NDArray[np.bool_] = (margins > 0).all(axis=0) & readings.sure
     return sure
 
 

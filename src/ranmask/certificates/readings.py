@@ -1,7 +1,9 @@
 """What a model says of whole texts, and of segments of them, as integers.
 
-A *reader* is any model that reads a text as it is.  What it says of the whole text is one more
-copy, of weight ``B``; it may also read the text in 2, 4, 8, ... segments, each of its own weight.
+A *reader* is any model that reads a text as it is.  The class that it names for the whole text is
+one more vote, of weight ``B``: whoever changes a word owns that vote, however sure it was, so it is
+counted in full.  The reader may also read the text in 2, 4, 8, ... segments, whose scores
+are added, each of its own weight.
 Segment ``i`` of ``T`` holds the words from ``round(h i / T)`` up to ``round(h (i + 1) / T)`` of
 ``h``: borders depend on the number of words only, and those of ``T`` are among those of ``2 T``.
 """
@@ -28,7 +30,7 @@ class Readings:
     segments a text is read, ``bounds`` is the weight of each node, which no difference exceeds, and
     ``slack`` how far a difference may move when the same words are read again.  A node of which
     nothing was said has zeros.  ``heard``: whether there is an answer to the whole text (True where
-    nobody asked); ``repeatable``: whether the same text gets the same answer again.
+    nobody asked); ``sure``: whether the same text would get the same answer again.
     """
 
     points: Ints
@@ -36,7 +38,7 @@ class Readings:
     slack: Ints
     levels: tuple[int, ...]
     heard: npt.NDArray[np.bool_]
-    repeatable: bool
+    sure: npt.NDArray[np.bool_]
 
     @property
     def reserve(self) -> int:
@@ -69,7 +71,8 @@ class Readings:
 
     def part(self, first: int, last: int) -> Readings:
         """Those of the texts from ``first`` up to ``last``."""
-        return replace(self, points=self.points[first:last], heard=self.heard[first:last])
+        some = slice(first, last)
+        return replace(self, points=self.points[some], heard=self.heard[some], sure=self.sure[some])
 
     def differences(self, labels: Ints) -> Ints:
         """Label minus rival, shape (rivals, texts, nodes): as low as a second reading makes it."""
@@ -106,11 +109,19 @@ def read_scores(
     of_nodes = np.repeat([float(weight) for weight in weights if weight], levels)
     answered: npt.NDArray[np.bool_] = np.logical_not(np.isnan(scores).any(axis=2))
     said = np.where(answered[:, :, None], scores, 0.0)
+    heard, sure = np.ones((2, len(scores)), dtype=bool)
+    if levels[0] == 1:
+        heard, whole = answered[:, 0], said[:, 0]
+        top_two = np.partition(whole, -2, axis=1)[:, -2:]
+        # With tolerance 0 the reader is one fixed function: a tie always falls the same way.
+        sure = heard & ((top_two[:, 1] - top_two[:, 0] > 2 * tolerance) | (tolerance == 0))
+        named = np.eye(scores.shape[2])[whole.argmax(axis=1)]
+        said[:, 0] = np.where(heard[:, None], named, 0.0)
     # Weighted and rounded once: the classifier is defined on these integers.
     points = np.rint(said * of_nodes[:, None] * SCALE).astype(np.int64)
     bounds = np.rint(of_nodes * SCALE).astype(np.int64)
     slack = np.zeros_like(bounds)
     if tolerance > 0:
         slack = 2 * (np.floor(np.minimum(tolerance, 1.0) * bounds).astype(np.int64) + 1)
-    heard = answered[:, 0] if levels[0] == 1 else np.ones(len(scores), dtype=bool)
-    return Readings(points, bounds, slack, levels, heard, repeatable)
+        slack[0] = 0 if levels[0] == 1 else slack[0]  # a vote that is sure does not move
+    return Readings(points, bounds, slack, levels, heard, sure & repeatable)

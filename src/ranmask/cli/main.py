@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import os
 import sys
+import warnings
 from collections.abc import Sequence
 from importlib import import_module
 
@@ -17,7 +18,7 @@ from cyclopts import App, CycloptsError
 
 from ranmask import __version__
 from ranmask.cli.terminal import tame_libraries
-from ranmask.errors import OptionError, RanmaskError
+from ranmask.errors import OptionError, RanmaskError, ReaderWarning
 
 FAILED, WRONG_USAGE, SOME_ROWS_FAILED, INTERRUPTED = 1, 2, 3, 130
 
@@ -90,7 +91,10 @@ def run_command(words: Sequence[str]) -> int:
         if not words or (len(words) == 1 and words[0] in GROUPS):
             app.help_print(list(words))
             return WRONG_USAGE
-        done = app(list(words))
+        with warnings.catch_warnings():
+            warnings.filterwarnings("always", category=ReaderWarning)
+            warnings.showwarning = _warn  # type: ignore[assignment]
+            done = app(list(words))
     except KeyboardInterrupt:
         return INTERRUPTED
     except SystemExit as end:  # as a signal ends a run
@@ -103,6 +107,10 @@ def run_command(words: Sequence[str]) -> int:
         print(f"error: {error}", file=sys.stderr)
         return WRONG_USAGE if isinstance(error, CycloptsError | OptionError) else FAILED
     return SOME_ROWS_FAILED if done is True else int(done or 0)
+
+
+def _warn(message: Warning | str, *_: object) -> None:
+    print(f"warning: {message}", file=sys.stderr)
 
 
 def main() -> None:

@@ -97,6 +97,10 @@ class ModelChoice(ModelOptions):
         short="m",
         variable="RANMASK_MODEL",
     )
+    reader: str | None = option(
+        "A model that reads whole texts beside the copies, with --reader-weights: a model folder, "
+        "a hub id, or module:name (a function, or a pipeline)."
+    )
     recheck: int | None = option(
         "Of the copies scored together, how many are scored again, in another batch, and must "
         "get the same answer; 0 for functions whose every call is dear.",

@@ -43,7 +43,7 @@ class AnswerCache:
             if self.path.exists():
                 with writing(self.path), self.path.open("rb") as file:
                     self._catch_up(file)
-            return dict(self._answers)
+            return self._answers
 
     def add(self, answers: Mapping[str, CachedScores]) -> None:
         """Append answers and hand them to the operating system at once."""

@@ -16,16 +16,12 @@ from typing import Any
 import numpy as np
 
 from ranmask.certificates.votes import Scores, as_scores, largest_move
-from ranmask.errors import ClassifierError, ModelError, OptionError
+from ranmask.errors import ClassifierError, ModelError, OptionError, ReaderWarning
 from ranmask.models.base import BaseClassifier, check_gives_scores, score_full_texts
 from ranmask.words import Document, join
 
 SHARPNESS = 100.0
 """A class that leads by 1 / SHARPNESS is all that is said where the label alone counts."""
-
-
-class ReaderWarning(UserWarning):
-    """A reader did not answer for some texts, which their copies decide alone."""
 
 
 class Reader(ABC):

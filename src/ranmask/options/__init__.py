@@ -103,7 +103,7 @@ class SmoothingOptions(Checked, group="Smoothing"):
     )
 
     reader_weights: tuple[float, ...] | None = option(
-        "What a reader weighs, in copies, of the whole text, then of each half, quarter, ...",
+        "What a reader weighs, in copies, of the whole text, then of each half, quarter and so on.",
         least=0,
         most=1_000_000,
     )
@@ -203,8 +203,10 @@ class SmoothingOptions(Checked, group="Smoothing"):
         )
 
 
-REQUEST_OPTIONS = tuple(name for name in option_fields(SmoothingOptions) if name != "sampling")
-"""What a request to the service may choose: sets that are drawn for each text prove nothing."""
+_NO_REQUEST = ("sampling", "reader_weights")
+REQUEST_OPTIONS = tuple(name for name in option_fields(SmoothingOptions) if name not in _NO_REQUEST)
+"""What a request to the service may choose: sets that are drawn for each text prove nothing, and
+what a reader weighs is the model's."""
 
 
 @dataclass(frozen=True)

@@ -14,6 +14,7 @@ from pathlib import PurePath
 from typing import Any, TypeAlias
 
 from ranmask.errors import ModelError, OptionError
+from ranmask.models.readers import ModelReader
 from ranmask.options import REQUEST_OPTIONS, SAFER, SynonymOptions
 from ranmask.options.fields import option_fields
 from ranmask.serving.context import FairSemaphore, RequestContext
@@ -22,6 +23,7 @@ from ranmask.serving.scorer import BatchScorer, PoolFigures
 from ranmask.serving.settings import ServiceSettings
 from ranmask.serving.sizing import ReadText, copies_of
 from ranmask.smoothing.interface import CertifiedClassifier
+from ranmask.smoothing.protected import ProtectedClassifier
 from ranmask.smoothing.smoothed import SmoothedClassifier
 from ranmask.smoothing.store import SHIPPED, load_classifier
 from ranmask.smoothing.synonyms import SynonymSmoothedClassifier
@@ -64,6 +66,7 @@ class _Hosted:
     loaded: Loaded
     pool: BatchScorer
     about: dict[str, Any]
+    reading: BatchScorer | None  # of a model that reads whole texts
 
     @functools.cached_property
     def options(self) -> Callable[[frozenset[tuple[str, Any]]], Any]:
@@ -115,10 +118,12 @@ class ModelRegistry:
         turns = FairSemaphore()
         self._hosted: dict[str, _Hosted] = {}
         for name, loaded in {name: _load(name, models[name], options) for name in models}.items():
-            pool = BatchScorer(
-                loaded.base, batch_copies=batch_copies, waiting_copies=waiting_copies, turns=turns
-            )
-            self._hosted[name] = _Hosted(loaded, pool, _about(name, loaded))
+            sizes = {"batch_copies": batch_copies, "waiting_copies": waiting_copies}
+            pool = BatchScorer(loaded.base, turns=turns, **sizes)
+            reading = None
+            if isinstance(loaded, ProtectedClassifier) and isinstance(loaded.reader, ModelReader):
+                reading = BatchScorer(loaded.reader.base, turns=turns, **sizes)
+            self._hosted[name] = _Hosted(loaded, pool, _about(name, loaded), reading)
 
     def names(self) -> tuple[str, ...]:
         """The names of the models, in the order in which they were given; the first is default."""
@@ -139,8 +144,10 @@ class ModelRegistry:
         `UnknownModel`.  Its methods raise a `Problem` where the model is not asked.
         """
         hosted = self._of(name)
-        base = hosted.pool.classifier(context)
-        return hosted.loaded.with_options(base=base, **hosted.checked(options))
+        chosen = hosted.checked(options)
+        if hosted.reading is not None:
+            chosen["reader"] = ModelReader(hosted.reading.classifier(context))
+        return hosted.loaded.with_options(base=hosted.pool.classifier(context), **chosen)
 
     def copies(self, name: str, texts: Sequence[ReadText], **options: Any) -> int:
         """How many copies `smoothed` takes of texts, at most; raises `OptionError` for too many."""
@@ -150,6 +157,8 @@ class ModelRegistry:
         """End all pools: what waits is computed first, for ``timeout`` seconds a model at most."""
         for hosted in self._hosted.values():
             hosted.pool.close(timeout)
+            if hosted.reading is not None:
+                hosted.reading.close(timeout)
 
     def _of(self, name: str) -> _Hosted:
         if name not in self._hosted:
@@ -182,6 +191,7 @@ def _about(name: str, loaded: Loaded) -> dict[str, Any]:
         "order_free": loaded.base.order_free,
         "pairs": loaded.base.pairs,
         "base": _public(description["base"]),
+        "reader": (description.get("reader") or {}).get("kind"),
     }
 
 

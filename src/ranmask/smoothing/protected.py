@@ -65,10 +65,15 @@ class ProtectedClassifier(SmoothedClassifier):
         reader_weights: Sequence[float] | None = None,
         **settings: Any,
     ) -> None:
+        kind = settings.get("certificate", "exact")
+        if kind != "exact":
+            raise OptionError(
+                f"certificate={kind!r} is estimated from copies alone: with a reader beside them, "
+                "use certificate='exact'"
+            )
         if reader_weights is None:
             raise OptionError(
-                "a reader needs reader_weights, and goes with certificate='exact' only: "
-                "reader_weights=(2,) lets it weigh as much as two copies"
+                "a reader needs reader_weights: (2,) lets it weigh as much as two copies"
             )
         super().__init__(base, reader_weights=tuple(reader_weights), **settings)
         self.reader = as_reader(reader, self.labels)

@@ -102,7 +102,7 @@ def test_ids_and_kept_columns(source, tmp_path):
     columns = Columns("text", None, "label", ("date",))
     predict_file(load, source, out, columns=columns)
     header, first, *_ = (json.loads(line) for line in out.read_text().splitlines())
-    assert header["constants"] == {"version": 2, "ensemble": "vote"}
+    assert header["constants"] == {"version": 2, "ensemble": "vote", "reader": None}
     assert first["id"] == "a1" and first["columns"] == {"date": "2020-1"}
     assert "ensemble" not in first
     *_, last = stored_lines(out)

@@ -128,7 +128,7 @@ def test_weights_that_mean_nothing_are_refused(table, options, match):
 def test_results_say_what_is_assumed_of_the_reader(table):
     protected = ProtectedClassifier.beside(table, undecided, (2,))
     [result] = protected.certify(TEXTS[:1])
-    assert any("nothing of what the reader says" in line for line in result.assumes)
+    assert any("nothing of the reader" in line for line in result.assumes)
     assert not any("segment" in line for line in result.assumes)
     assert protected.calls == 1
     read = ProtectedClassifier.beside(table, FunctionReader(undecided, repeatable=True), (0, 1, 1))
@@ -159,3 +159,15 @@ def test_a_reader_sees_words_with_single_blanks_and_pairs():
         ("a  b", "c"),
         ("a  b", "d"),
     ]
+
+
+def test_attacks_see_the_reader(table):
+    from ranmask.attacks.victims import Question, SmoothedVictim
+    from ranmask.words import document
+
+    protected = ProtectedClassifier.beside(table, always_world, (1000,))
+    text = document(TEXTS[0])
+    other = document(TEXTS[0].replace("Stocks", "Shares"))
+    answers = SmoothedVictim(protected).answer([Question(0, text, text), Question(0, other, text)])
+    assert answers.labels.tolist() == [0, 0]
+    assert (answers.shares[:, 0] > 0.9).all()
