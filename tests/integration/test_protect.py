@@ -15,7 +15,7 @@ import pytest
 
 from commands import run_cli
 from ranmask.errors import DataError, ModelError, OptionError, OutputError
-from ranmask.models.readers import FunctionReader, labels_alone
+from ranmask.models.readers import FunctionReader
 from ranmask.smoothing.protected import ProtectedClassifier
 from ranmask.smoothing.store import load_classifier
 from ranmask.training.protect_options import ProtectOptions
@@ -41,6 +41,14 @@ def model(texts):
     time.sleep(float(os.environ.get("SLOW", "0")))
     counts = [[sum(text.split().count(word) for word in own) for own in WORDS] for text in texts]
     return [[(one + 0.1) / (sum(row) + 0.3) for one in row] for row in counts]
+
+
+def dying(texts):
+    if os.path.exists("stop") and os.path.exists(os.environ["ASKED"]):
+        with open(os.environ["ASKED"]) as log:
+            if len(log.readlines()) >= 128:
+                raise OSError("gone")
+    return model(texts)
 
 
 def broken(texts):
@@ -257,11 +265,24 @@ def test_a_text_without_an_answer_is_left_out_and_counted(tmp_path):
 def test_a_model_that_never_answers_is_told_at_once(named):
     done = run_cli(*("protect", "--model", "mine:broken"), *command()[3:])
     assert done.exit_code == 1
-    assert "answered none of the first 64 texts" in done.stderr and "nobody is there" in done.stderr
+    assert "answered none of 64 texts" in done.stderr and "nobody is there" in done.stderr
+
+
+def test_a_model_that_stops_answering_is_not_asked_on_and_on(named):
+    """What it said before is kept, and the same command goes on."""
+    (named / "stop").touch()
+    done = run_cli(*("protect", "--model", "mine:dying"), *command()[3:])
+    assert done.exit_code == 1, done.output
+    assert "128 answers are kept: run it again to go on" in done.stderr
+    assert len(asked(named)) == 128
+    (named / "stop").unlink()
+    again = run_cli(*("protect", "--model", "mine:dying"), *command()[3:])
+    assert again.exit_code == 0, again.output
+    assert len(set(asked(named))) == len(asked(named)) == len(set(PILE))
 
 
 def test_another_number_of_classes(tmp_path):
-    with pytest.raises(ModelError, match="none of the first"):
+    with pytest.raises(ModelError, match="none of 64 texts"):
         protected(tmp_path / "out", lambda texts: [[0.5, 0.5]] * len(texts))
 
 
@@ -330,6 +351,15 @@ def test_answers_of_another_model_are_not_taken_for_this_one_s(tmp_path):
         protected(tmp_path / "out", print)
 
 
+def test_several_files_after_one_flag(named):
+    (named / "more.txt").write_text("good good fine film\n" + PILE[0] + "\n")
+    done = run_cli(*command(), "--texts", "more.txt", "pile.txt")
+    assert done.exit_code == 0, done.output
+    texts = read_protection(named / "out").run["texts"]
+    assert [one["name"] for one in texts["files"]] == ["pile.txt", "more.txt", "pile.txt"]
+    assert texts["rows"] == 2 * len(PILE) + 2 and texts["texts"] == len(set(PILE)) + 1
+
+
 def test_sentences_of_long_documents(named):
     (named / "long.csv").write_text(
         "text\n" + "".join(f'"{a.capitalize()}. {b.capitalize()}."\n' for a, b in
@@ -354,35 +384,3 @@ def test_a_scikit_learn_pipeline(tmp_path):
     assert read_protection(tmp_path / "out").at().accuracy() > 0.9
     [result] = done.certify(["good great fine good great fine film"])
     assert result.label == "praise" and result.radius >= 1
-
-
-def test_what_a_label_alone_says():
-    rows = np.array([[0.2, 0.7, 0.1], [0.5, 0.5, 0.0], [0.5, 0.498, 0.002], [np.nan] * 3])
-    said = labels_alone(rows)
-    assert said[0].tolist() == [0, 1, 0] and said[1].tolist() == [0.5, 0.5, 0]
-    assert np.allclose(said[2], [0.6, 0.4, 0]) and np.isnan(said[3]).all()
-    assert labels_alone(rows[:, :1]) is not None
-    rng = np.random.default_rng(0)
-    rows = rng.dirichlet([1, 1, 1], size=2000)
-    moved = np.clip(rows + rng.uniform(-1e-3, 1e-3, rows.shape), 0, 1)
-    assert np.abs(labels_alone(moved) - labels_alone(rows)).max() <= 0.1 + 1e-9
-
-
-def test_a_reader_that_says_its_label_is_saved_so(tmp_path):
-    kept = load_classifier("reviews-words")
-    reader = FunctionReader(lambda texts: [[0.4, 0.6]] * len(texts), repeatable=True)
-    reader.tolerance = 1e-3
-    given = {"reader": reader, "reader_weights": (3,), "keep": 1, "ensemble": "score"}
-    soft = ProtectedClassifier(kept.base, **given)
-    hard = ProtectedClassifier(kept.base, **given, reader_says="label")
-    text = "a dull , dull film"
-    assert soft.predict([text])[0].label == "negative"
-    assert hard.predict([text])[0].label == "positive"
-    hard.save_pretrained(str(tmp_path / "out"))
-    loaded = load_classifier(str(tmp_path / "out"), reader=reader)
-    assert loaded.options.reader_says == "label" and loaded.predict([text])[0].label == "positive"
-    load_classifier(str(tmp_path / "out" / "copies"))  # by itself it has no reader
-    [readings] = [one.votes.readings for one in hard.scored([text])]
-    assert readings.slack[0] >= 2 * 0.1 * readings.bounds[0]
-    with pytest.raises(OptionError, match="reader_says='label' goes with reader_weights"):
-        load_classifier("reviews-words", reader_says="label")

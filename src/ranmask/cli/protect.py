@@ -36,6 +36,7 @@ class ProtectCommand(Checked, group="Model and texts"):
         "jsonl or parquet; several files one after another.",
         REQUIRED,
         repeated=True,
+        several=True,
     )
     output: Path = option("Folder for the protected model; resumed if it exists.", REQUIRED)
     text_column: str | None = option("Column that holds the text.", unset="text")

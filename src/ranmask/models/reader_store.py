@@ -13,7 +13,7 @@ from pathlib import Path
 from ranmask.errors import ModelError
 from ranmask.models import pretrained
 from ranmask.models.imports import imported, is_import_name
-from ranmask.models.readers import FunctionReader, ModelReader, Reader, as_reader
+from ranmask.models.readers import ModelReader, Reader, as_reader
 from ranmask.results.files import read_json, write_json
 
 FILE_NAME = "reader.json"
@@ -66,6 +66,5 @@ def load(folder: Path, computed: Mapping[str, str | None] | None = None) -> Read
 
 def _imported(name: str, labels: Sequence[str] | None) -> Reader:
     reader = as_reader(imported(name), labels)
-    if isinstance(reader, FunctionReader):
-        reader.name = name
+    reader.name = name
     return reader

@@ -20,15 +20,15 @@ from ranmask.errors import ClassifierError, ModelError, OptionError, ReaderWarni
 from ranmask.models.base import BaseClassifier, check_gives_scores, score_full_texts
 from ranmask.words import Document, join
 
-SHARPNESS = 100.0
-"""A class that leads by 1 / SHARPNESS is all that is said where the label alone counts."""
-
 
 class Reader(ABC):
     """A model that reads texts, or segments of them, as they are."""
 
     labels: tuple[str, ...] | None = None
     """Names of the classes, where the model knows them."""
+
+    name: str | None = None
+    """``module:attribute``, where that is how it was found."""
 
     repeatable: bool = False
     """Whether the same text gets the same answer again, up to `tolerance`.  Certificates of one
@@ -54,7 +54,10 @@ class Reader(ABC):
 
     def saved(self) -> dict[str, Any]:
         """What ``reader.json`` says of it; ``given``: that it must be given again."""
-        return {"kind": "given", "was": f"a {type(self).__name__}"}
+        if self.name is None:
+            return {"kind": "given", "was": f"a {type(self).__name__}"}
+        record = {"kind": "function", "function": self.name, "repeatable": self.repeatable}
+        return record if self.labels is None else {**record, "labels": list(self.labels)}
 
 
 class ModelReader(Reader):
@@ -83,8 +86,6 @@ class ModelReader(Reader):
 class FunctionReader(Reader):
     """Any function from a list of texts to a table of scores from 0 to 1, one row a text.
 
-    ``name``: ``module:attribute`` of the model it is from, where that is how it was found.
-
     It may be slow, random or remote.  Where it raises, or returns what is no such table, texts are
     asked about one by one, and those that fail again have no answer.  Pairs reach it as tuples
     ``(premise, hypothesis)``.
@@ -103,7 +104,6 @@ class FunctionReader(Reader):
         if batch_size < 1:
             raise OptionError(f"batch_size must be at least 1, not {batch_size!r}")
         self.function = function
-        self.name: str | None = None
         self.labels = None if labels is None else tuple(labels)
         self.repeatable = repeatable
         self._batch_size = batch_size
@@ -140,14 +140,14 @@ class FunctionReader(Reader):
         return {"kind": "function", "function": self.name or f"{module}:{name}"}
 
     def saved(self) -> dict[str, Any]:
-        name = self.name or str(self.description()["function"])
+        if self.name is not None:
+            return super().saved()
+        name = str(self.description()["function"])
         module, _, attribute = name.partition(":")
         found = getattr(sys.modules.get(module), attribute, None)
-        if self.name is None and (found is not self.function or module == "__main__"):
+        if found is not self.function or module == "__main__":
             return {"kind": "given", "was": name}
-        labels = None if self.labels is None else list(self.labels)
-        record = {"kind": "function", "function": name, "repeatable": self.repeatable}
-        return record if labels is None else {**record, "labels": labels}
+        return {"kind": "function", "function": name, "repeatable": self.repeatable}
 
 
 def as_reader(model: object, labels: Sequence[str] | None = None) -> Reader:
@@ -182,21 +182,6 @@ def in_order(reader: Reader, labels: Sequence[str] | None) -> list[int] | None:
             f"{', '.join(labels)}: they must be the same"
         )
     return [reader.labels.index(label) for label in labels]
-
-
-def labels_alone(rows: Scores) -> Scores:
-    """Scores as if the reader had said its label alone: 1 for that, and 0 for the others.
-
-    Near a tie they are in between, so that an answer that moves a little does not turn from one
-    label to another: they move `SHARPNESS` times as far.
-    """
-    if rows.shape[1] < 2:
-        return rows
-    ordered = np.sort(rows, axis=1)
-    first, second = ordered[:, -1:], ordered[:, -2:-1]
-    lead = rows - np.where(rows == first, second, first)
-    said: Scores = np.clip(0.5 + SHARPNESS / 2 * lead, 0.0, 1.0)
-    return said
 
 
 def checked_answers(raw: object, rows: int, classes: int) -> Scores:

@@ -27,7 +27,6 @@ Ensemble: TypeAlias = Literal["vote", "score", "logit"]
 ENSEMBLES: tuple[Ensemble, ...] = get_args(Ensemble)
 
 Threat: TypeAlias = Literal["substitutions", "edits"]
-ReaderSays: TypeAlias = Literal["scores", "label"]
 
 SAFER: Literal["safer"] = "safer"
 """The certificate of classifiers that are smoothed by synonyms, which have no other."""
@@ -107,9 +106,6 @@ class SmoothingOptions(Checked, group="Smoothing"):
         least=0,
         most=1_000_000,
     )
-    reader_says: ReaderSays | None = option(
-        "What of a reader's answer counts: its scores, or all for its first label.", unset="scores"
-    )
 
     def __post_init__(self) -> None:
         Retention(self.keep, self.mask_rate)
@@ -118,10 +114,6 @@ class SmoothingOptions(Checked, group="Smoothing"):
         super().__post_init__()
         if self.reader_weights is not None:
             self._check_reader_weights(self.reader_weights)
-        elif self.reader_says is not None:
-            raise OptionError(
-                f"reader_says={self.reader_says!r} goes with reader_weights: leave it out"
-            )
         if self.certificate == "exact":
             use = "draws no samples: leave it out, or use certificate='ablation'"
             self._refuse("certificate", use, "selection_masks", "alpha")
@@ -278,7 +270,7 @@ def overridden(saved: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str, 
     if now != before:
         left_out += ["family", "masks", "selection_masks", "alpha"]
     if now["exact"] != before["exact"]:
-        left_out += ["ensemble", "reader_weights", "reader_says"]
+        left_out += ["ensemble", "reader_weights"]
     if now["sampling"] != before["sampling"]:
         left_out.append("certificate")
     return {key: value for key, value in merged.items() if key in given or key not in left_out}

@@ -20,7 +20,7 @@ from ranmask.certificates.votes import Scores, Votes
 from ranmask.errors import ClassifierError, ModelError, OptionError, blaming
 from ranmask.models import model_config, pretrained, reader_store
 from ranmask.models.base import BaseClassifier
-from ranmask.models.readers import SHARPNESS, Reader, as_reader, in_order, labels_alone
+from ranmask.models.readers import Reader, as_reader, in_order
 from ranmask.options import ModelOptions, SmoothingOptions, overridden
 from ranmask.options.fields import check_saved
 from ranmask.smoothing.masks import MaskedText
@@ -135,7 +135,7 @@ class ProtectedClassifier(SmoothedClassifier):
         """Save copies and reader; a reader in memory must be given again when they are loaded."""
         place = Path(folder)
         options = {**self.options.to_dict(), "tolerance": self.given_tolerance}
-        alone = {**options, "reader_weights": None, "reader_says": None}
+        alone = {**options, "reader_weights": None}
         pretrained.save(self.base, str(place / "copies"), options=alone, labels=self.labels)
         reader_store.save(self.reader, place / "reader", self.reader.labels or self.labels)
         kind, parts = model_config.PROTECTED, model_config.PROTECTED_PARTS
@@ -159,8 +159,6 @@ class ProtectedClassifier(SmoothedClassifier):
         weights = self.options.reader_weights or ()
         tolerance, repeatable = self.reader.tolerance, self.reader.repeatable
         said = self._said_of(texts, votes.classes)
-        if self.options.reader_says == "label":
-            tolerance *= SHARPNESS
         return votes.beside(read_scores(said, weights, tolerance=tolerance, repeatable=repeatable))
 
     def answers(
@@ -187,8 +185,6 @@ class ProtectedClassifier(SmoothedClassifier):
             rows = self.reader.read(parts, classes)
         if self._columns is not None:
             rows = rows[:, self._columns]
-        if self.options.reader_says == "label":
-            rows = labels_alone(rows)
         whole = self._levels[0] == 1
         silent = np.isnan(rows).any(axis=1)
         for place, node in zip(np.array(places)[silent], np.array(nodes)[silent], strict=True):

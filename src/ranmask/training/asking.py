@@ -9,9 +9,9 @@ from pathlib import Path
 import numpy as np
 
 from ranmask.certificates.votes import Scores
-from ranmask.errors import ModelError, OutputError
+from ranmask.errors import ModelError, OutputError, ReaderWarning
 from ranmask.models.answer_cache import AnswerCache
-from ranmask.models.readers import Reader, ReaderWarning
+from ranmask.models.readers import Reader
 from ranmask.results.files import fingerprint
 from ranmask.words import document
 
@@ -65,9 +65,11 @@ class Answers:
                     if not none
                 }
             )
-            if all(silent) and len(places) == len(rest[:_TEXTS_AT_ONCE]) and not self.known:
-                why = f": {self.problems[0]}" if self.problems else ""
-                raise ModelError(f"the model answered none of the first {len(places)} texts{why}")
+            if all(silent) and len(places) >= min(len(rest), _TEXTS_AT_ONCE):
+                why = f": {self.problems[-1]}" if self.problems else ""
+                if self.known:
+                    why += f". {self.known:,} answers are kept: run it again to go on"
+                raise ModelError(f"the model answered none of {len(places)} texts{why}")
             progress(len(places))
             self._found = self._file.read()
         nothing = [np.nan] * self._classes

@@ -22,7 +22,7 @@ from ranmask.data.corpus import permutation
 from ranmask.data.pile import Pile, pile_of
 from ranmask.errors import DataError, ModelError, OptionError, OutputError
 from ranmask.models import model_config
-from ranmask.models.readers import Reader, as_reader, in_order, labels_alone
+from ranmask.models.readers import Reader, as_reader, in_order
 from ranmask.results.files import DRAFT, write_file, write_json, writing
 from ranmask.smoothing.protected import ProtectedClassifier
 from ranmask.smoothing.smoothed import SmoothedClassifier
@@ -126,7 +126,6 @@ def protect(
         table.base,
         reader=reader,
         reader_weights=(protection.weight,),
-        reader_says="label",
         **table_smoothing(work.plan),
     )
     protected.save_pretrained(str(folder))
@@ -168,7 +167,8 @@ class _Work:
         self._names, self._options, self._report = names, options, report
         self._measure: Measure = "accuracy" if labelled else "agreement"
         self._sure = known.said.max(axis=1) >= options.sure
-        self._known = known._replace(said=labels_alone(known.said))
+        named = np.eye(len(names))[known.said.argmax(axis=1)]  # what votes is the label alone
+        self._known = known._replace(said=named)
         self._weights = weights_for(max(len(split(text)) for text in known.texts))
         # A table that is surely wrong overrules the model: so the loss at no changed word counts.
         self.plan = WordTableOptions(
