@@ -3,7 +3,7 @@
 The pipeline learns from one half of the training texts; the other half is the pile, without its
 labels.  Figures are of the test part, against true labels.  Needs scikit-learn.
 
-    python benchmarks/protect_unlabelled.py sms_spam jigsaw_part [--words 1,2,5] [--give-up 1]
+    python benchmarks/protect_unlabelled.py sms_spam jigsaw_part [--give-up 1] [--balanced]
 """
 
 from __future__ import annotations
@@ -76,10 +76,11 @@ def main() -> None:
     parser.add_argument("corpora", nargs="+")
     parser.add_argument("--words", default="1,2,5")
     parser.add_argument("--give-up", type=float, default=1.0)
+    parser.add_argument("--balanced", action="store_true")
     given = parser.parse_args()
     words = tuple(int(word) for word in given.words.split(","))
     for name in given.corpora:
-        report(name, ProtectOptions(words=words, give_up=given.give_up))
+        report(name, ProtectOptions(words, given.give_up, balanced=given.balanced))
 
 
 if __name__ == "__main__":

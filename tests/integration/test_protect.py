@@ -123,7 +123,8 @@ def test_the_folder_is_a_classifier_that_proves_what_it_said(tmp_path):
     best = protection.at()
     assert loaded.options.reader_weights == (protection.weight,)
     texts = list(dict.fromkeys(PILE))
-    final = [texts[place] for place in _places(len(texts), SMALL.held_out)[2]]
+    judged = np.ones(len(texts), dtype=bool)
+    final = [texts[place] for place in _places(judged, SMALL.held_out)[2]]
     own = np.argmax(Model()(final), axis=1)
     results = loaded.certify(final)
     right = [one for one, label in zip(results, own, strict=True) if one.label_id == label]
@@ -148,6 +149,24 @@ def test_true_labels_are_learned_where_they_are_given(tmp_path):
     protection = read_protection(tmp_path / "out")
     assert protection.measure == "accuracy" and protection.alone[1].accuracy() < 0.5
     assert protection.at().accuracy() > 0.9 and protection.reached
+
+
+def test_some_labels_choose_and_measure(tmp_path):
+    """Of texts without one, the model's own label is learned, however wrong."""
+    some = [label if place < 80 else None for place, label in enumerate(LABELS)]
+    protected(tmp_path / "out", labels=some)
+    protection = read_protection(tmp_path / "out")
+    texts = list(dict.fromkeys(PILE))
+    assert protection.measure == "accuracy" and protection.alone[1].accuracy() == 1
+    parts = protection.run["parts"]
+    assert parts["figures"] == round(len(texts) / 10) and parts["folds"] == 4
+    assert parts["learning"] + parts["figures"] == len(texts)
+    assert parts["choosing"] + parts["figures"] == len(set(PILE[:80]))
+    none_left = [label if place < 50 else None for place, label in enumerate(LABELS)]
+    options = ProtectOptions(epochs=3, buckets=1024, held_out=0.5)
+    protected(tmp_path / "few", labels=none_left, options=options)
+    parts = read_protection(tmp_path / "few").run["parts"]
+    assert parts["folds"] == 1 and parts["choosing"] == parts["figures"] == 25
 
 
 def test_the_same_call_gives_the_same_bytes(tmp_path):
@@ -294,9 +313,10 @@ def test_another_number_of_classes(tmp_path):
         (PILE, {"labels": ["good"] * 240}, DataError, "label 'good'.*praise, blame, report"),
         (PILE, {"labels": [3] * 240}, DataError, "label '3'"),
         (PILE, {"labels": ["praise"]}, DataError, "240 texts have 1 labels"),
+        (PILE, {"labels": ["praise"] * 49 + [None] * 191}, DataError, "49 texts have a label"),
         (PILE, {"labels": ["praise"] * 240}, DataError, "all but 0 of .* are 'praise'"),
         (PILE, {"label_names": None}, OptionError, "does not say its classes"),
-        (PILE, {"label_names": ["one"]}, ModelError, "one class, 'one'"),
+        (PILE, {"label_names": ["one"]}, ModelError, "one class, .*'one'"),
     ],
 )
 def test_bad_input_is_refused_before_the_model_is_asked(tmp_path, texts, given, error, message):

@@ -41,7 +41,8 @@ class ProtectCommand(Checked, group="Model and texts"):
     output: Path = option("Folder for the protected model; resumed if it exists.", REQUIRED)
     text_column: str | None = option("Column that holds the text.", unset="text")
     labels_column: str | None = option(
-        "Column that holds true labels.", unset="none; the model's own labels count"
+        "Column that holds true labels, of all rows or of some: those then choose and measure.",
+        unset="none; the model's own labels count",
     )
     labels: tuple[str, ...] | None = LABELS()
     split: Literal["none", "sentences"] = option(

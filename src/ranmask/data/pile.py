@@ -17,13 +17,14 @@ from ranmask.words import document, join
 class Pile:
     """Different texts, each with single blanks between its words, in the order they came in.
 
-    ``labels``: of each, as they were written; None where there are none.  ``rows`` is how many
-    there were; ``duplicates``, ``empty`` and ``unusable`` of them were left out, and ``problem``
-    says what was wrong with the first that could not be used.  ``files``: name and digest of each.
+    ``labels``: of each, as they were written, None for a text that has none; or None for all.
+    ``rows`` is how many there were; ``duplicates``, ``empty`` and ``unusable`` of them were left
+    out, and ``problem`` says what was wrong with the first that could not be used.  ``files``: name
+    and digest of each.
     """
 
     texts: tuple[str, ...]
-    labels: tuple[str, ...] | None = None
+    labels: tuple[str | None, ...] | None = None
     rows: int = 0
     duplicates: int = 0
     empty: int = 0
@@ -76,8 +77,7 @@ def read_pile(
                     yield "", None, f"{name}, row {row.number}: {row.error}"
                     continue
                 for text in (sentences(row.text) or [""]) if by_sentence else [row.text]:
-                    missing = columns.label is not None and row.label in (None, "")
-                    yield text, row.label, f"{name}, row {row.number}: no label" * missing
+                    yield text, row.label, ""
 
     named = tuple((name, source.description["sha256"]) for name, source in sources)
     return _piled(rows(), labelled=columns.label is not None, files=named)
@@ -86,7 +86,7 @@ def read_pile(
 def _piled(
     rows: Iterable[_Read], *, labelled: bool, files: tuple[tuple[str, str], ...] = ()
 ) -> Pile:
-    kept: dict[str, str] = {}
+    kept: dict[str, str | None] = {}
     count = duplicates = empty = unusable = 0
     first = ""
     for count, (text, label, problem) in enumerate(rows, 1):
@@ -101,9 +101,14 @@ def _piled(
         if problem:
             unusable += 1
             first = first or problem
-        elif words in kept:
-            duplicates += 1
         else:
-            kept[words] = str(label)
+            duplicates += words in kept
+            if kept.get(words) is None:
+                kept[words] = _written(label)
     labels = tuple(kept.values()) if labelled else None
     return Pile(tuple(kept), labels, count, duplicates, empty, unusable, first, files)
+
+
+def _written(label: object) -> str | None:
+    missing = label is None or label == "" or label != label  # as a table has NaN
+    return None if missing else str(label)

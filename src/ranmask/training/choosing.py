@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from fractions import Fraction
-from itertools import zip_longest
+from itertools import takewhile, zip_longest
 from typing import Any
 
 import numpy as np
@@ -177,12 +177,15 @@ def chosen(
 ) -> tuple[Weighed, bool]:
     """The weight that proves most among those that give up no more; and whether there is one.
 
-    Where none is, the one that gives up least.  ``model``: what it comes to by itself.
+    A weight counts as such where no heavier one gives up more either: on few texts a light one may
+    be lucky.  Where none is, the one that gives up least is taken.  ``model``: what it comes to by
+    itself.
     """
     if not words:
         raise OptionError("words must name a number of changed words, as 1,2,5", "words")
     least = model.accuracy(balanced) - Fraction(str(give_up)) / 100
-    allowed = [one for one in curve if one.accuracy(balanced) >= least]
+    heaviest_first = sorted(curve, key=lambda one: -one.weight)
+    allowed = list(takewhile(lambda one: one.accuracy(balanced) >= least, heaviest_first))
 
     def figures(one: Weighed) -> tuple[Fraction, Fraction]:
         score, accuracy = one.score(words, balanced), one.accuracy(balanced)

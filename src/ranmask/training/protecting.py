@@ -7,7 +7,6 @@ of the model is changed, and nobody labels anything.
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -38,12 +37,11 @@ from ranmask.words import split
 
 ANSWERS = "answers.jsonl"
 LEAST_TEXTS = 100
-_LEAST_OF_A_CLASS = 10
+_LEAST_OF_A_CLASS, _LEAST_LABELLED = 10, 50
 _MOST_HELD_OUT = 4000  # texts to choose by, and as many for the figures
 _LEAST_TO_CHOOSE, _FOLDS = 1000, 4
 _TRAINED_WEIGHT = 2.0  # of the model while the table learns; measured, as the next line is
 _LABELLED, _UNLABELLED = 1.0, 3.0  # what a label at no changed word counts
-_WHOLE_NUMBER = re.compile(r"[0-9]{1,9}")
 
 
 class Part(NamedTuple):
@@ -80,7 +78,8 @@ def protect(
         model: What `ProtectedClassifier` takes as a reader: a Hugging Face or scikit-learn
             pipeline, a base classifier, a function, ...
         texts: Of its domain, best such that it was not trained on, for on those it is too good.
-        labels: True labels, one a text, by name or number; without them, the model's own count.
+        labels: True labels, one a text, by name or number.  Texts whose label is None, or all, are
+            learned as the model labels them; where some have one, those choose and measure.
         output: A new folder, or one that this call began.
         label_names: Names of the classes, for a model that does not say them.
         options: What matters, and how tables are trained.
@@ -117,10 +116,12 @@ def protect(
     said = _said(reader, pile, names, folder, tell)
     heard = np.flatnonzero(np.logical_not(np.isnan(said).any(axis=1)))
     run["texts"]["unanswered"] = len(pile.texts) - len(heard)
-    right = said.argmax(axis=1) if given is None else np.array(given)
+    labelled = np.full(len(pile.texts), -1) if given is None else np.array(given)
+    right = np.where(labelled < 0, said.argmax(axis=1), labelled)
     known = Part([pile.texts[place] for place in heard], said[heard], right[heard])
     _check_answers(known, names)
-    work = _Work(known, names, asked, labelled=given is not None, report=tell)
+    true = None if given is None else labelled[heard] >= 0
+    work = _Work(known, names, asked, true, report=tell)
     protection, table = work.protection(run, command)
     protected = ProtectedClassifier(
         table.base,
@@ -153,20 +154,26 @@ def _write(folder: Path, protection: Protection) -> None:
 
 
 class _Work:
-    """What is done once the answers are known."""
+    """What is done once the answers are known.
+
+    ``true``: which labels are true ones; None where they are all the model's, which then judge.
+    """
 
     def __init__(
         self,
         known: Part,
         names: tuple[str, ...],
         options: ProtectOptions,
+        true: npt.NDArray[np.bool_] | None,
         *,
-        labelled: bool,
         report: Report,
     ) -> None:
         self._names, self._options, self._report = names, options, report
-        self._measure: Measure = "accuracy" if labelled else "agreement"
+        self._measure: Measure = "agreement" if true is None else "accuracy"
+        self._judged = np.ones(len(known.texts), dtype=bool) if true is None else true
         self._sure = known.said.max(axis=1) >= options.sure
+        if true is not None:
+            self._sure |= true
         named = np.eye(len(names))[known.said.argmax(axis=1)]  # what votes is the label alone
         self._known = known._replace(said=named)
         self._weights = weights_for(max(len(split(text)) for text in known.texts))
@@ -174,7 +181,7 @@ class _Work:
         self.plan = WordTableOptions(
             target_words=options.target_words or round(sum(options.words) / len(options.words)),
             whole_weight=_TRAINED_WEIGHT,
-            accuracy_weight=_LABELLED if labelled else _UNLABELLED,
+            accuracy_weight=_UNLABELLED if true is None else _LABELLED,
             family="all",
             epochs=options.epochs,
             buckets=options.buckets,
@@ -186,11 +193,12 @@ class _Work:
     ) -> tuple[Protection, SmoothedClassifier]:
         """What was measured and chosen, and the copies that are kept."""
         options = self._options
-        learned, choosing, final = _places(len(self._known.texts), options.held_out)
-        if len(choosing) < _LEAST_TO_CHOOSE:
+        learned, choosing, final = _places(self._judged, options.held_out)
+        more = [place for place in learned if self._judged[place]]
+        if more and len(choosing) < _LEAST_TO_CHOOSE:
             # Too few to choose by: all are, each by a table that did not learn from it.
             folds = _FOLDS
-            learned = choosing = [*learned, *choosing]
+            learned, choosing = [*learned, *choosing], [*more, *choosing]
             curve = self._by_folds(learned)
             copies = self._trained(learned, "table")
         else:
@@ -249,7 +257,8 @@ class _Work:
         for fold in range(_FOLDS):
             others = [place for number, place in enumerate(places) if number % _FOLDS != fold]
             copies = self._trained(others, f"fold {fold + 1} of {_FOLDS}")
-            found.append(self._measured(copies, places[fold::_FOLDS], self._weights))
+            judged = [place for place in places[fold::_FOLDS] if self._judged[place]]
+            found.append(self._measured(copies, judged, self._weights))
         return [sum_of(parts) for parts in zip(*found, strict=True)]
 
     def _measured(
@@ -278,30 +287,34 @@ def _class_names(reader: Reader, label_names: Sequence[str] | None, pile: Pile) 
     elif label_names is not None:
         names = tuple(label_names)
     elif pile.labels is not None:
-        names = tuple(sorted(set(pile.labels)))
+        names = tuple(sorted({label for label in pile.labels if label is not None}))
     else:
         raise OptionError(
             "the model does not say its classes: name them in the order of its scores, as "
             "label_names=['ham', 'spam']"
         )
     if len(names) < 2:
-        raise ModelError(f"the model has one class, {names[0]!r}: there is nothing to protect")
+        raise ModelError(f"the model has one class, {names!r}: there is nothing to protect")
     return names
 
 
-def _label_ids(labels: Sequence[str], names: tuple[str, ...]) -> list[int]:
-    """True labels as places among the model's classes."""
-    if set(labels) <= set(names):
-        place = {name: number for number, name in enumerate(names)}
-        return [place[label] for label in labels]
-    numbers = [int(label) if _WHOLE_NUMBER.fullmatch(label) else len(names) for label in labels]
-    if max(numbers) < len(names):
-        return numbers
-    strange = sorted(set(labels) - set(names))
-    raise DataError(
-        f"the texts have the label {strange[0]!r}, and the model's classes are "
-        f"{', '.join(names)}: rename the labels, or leave them out to follow the model's own"
-    )
+def _label_ids(labels: Sequence[str | None], names: tuple[str, ...]) -> list[int]:
+    """True labels as places among the model's classes; -1 where there is none."""
+    written = [label for label in labels if label is not None]
+    if len(written) < _LEAST_LABELLED:
+        raise DataError(
+            f"{len(written)} texts have a label, too few to choose by: give at least "
+            f"{_LEAST_LABELLED}, or leave labels out to follow the model's own"
+        )
+    place = {name: number for number, name in enumerate(names)}
+    if not set(written) <= set(names):
+        place = {str(number): number for number in range(len(names))}
+    if strange := sorted(set(written) - place.keys()):
+        raise DataError(
+            f"the texts have the label {strange[0]!r}, and the model's classes are "
+            f"{', '.join(names)}: rename the labels, or leave them out to follow the model's own"
+        )
+    return [-1 if label is None else place[label] for label in labels]
 
 
 def _check_pile(pile: Pile) -> None:
@@ -378,8 +391,12 @@ def _said(
     return said
 
 
-def _places(texts: int, held_out: float) -> tuple[list[int], list[int], list[int]]:
-    """What is learned from, what is chosen by, and what the figures are of."""
-    order = permutation(texts)
-    each = min(max(1, round(texts * held_out / 2)), _MOST_HELD_OUT)
-    return order[2 * each :], order[:each], order[each : 2 * each]
+def _places(
+    judged: npt.NDArray[np.bool_], held_out: float
+) -> tuple[list[int], list[int], list[int]]:
+    """What is learned from, what is chosen by, and what the figures are of: these are judged."""
+    order = permutation(len(judged))
+    known = [place for place in order if judged[place]]
+    each = min(max(1, round(len(order) * held_out / 2)), _MOST_HELD_OUT, len(known) // 2)
+    held = set(known[: 2 * each])
+    return [place for place in order if place not in held], known[:each], known[each : 2 * each]

@@ -32,16 +32,17 @@ def test_files_of_one_name_are_both_read(tmp_path):
 
 
 def test_labels_stay_with_their_texts(tmp_path):
-    (tmp_path / "a.csv").write_text("text,label\nx y,ham\nx  y,spam\nz,spam\nw,\n")
+    (tmp_path / "a.csv").write_text("text,label\nx y,ham\nx  y,spam\nz,\nz,spam\nw,\n")
     pile = read_pile([tmp_path / "a.csv"], Columns(None, None, "label"))
-    assert pile.texts == ("x y", "z") and pile.labels == ("ham", "spam")
-    assert pile.duplicates == 1 and pile.unusable == 1 and "row 4: no label" in pile.problem
+    assert pile.texts == ("x y", "z", "w") and pile.labels == ("ham", "spam", None)
+    assert pile.duplicates == 2 and pile.unusable == 0
 
 
 def test_texts_in_memory():
     pile = pile_of(["a b", " ", "a  b", 3, "half \ud800 pair"], [0, 1, 0, 1, 1])
     assert pile.texts == ("a b",) and pile.labels == ("0",)
     assert (pile.duplicates, pile.empty, pile.unusable) == (1, 1, 2)
+    assert pile_of(["a", "b", "c"], [float("nan"), None, ""]).labels == (None, None, None)
     with pytest.raises(DataError, match="2 texts have 1 labels"):
         pile_of(["a", "b"], [1])
 

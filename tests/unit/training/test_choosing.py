@@ -73,6 +73,12 @@ def test_the_most_proved_among_those_that_give_up_no_more(give_up, words, weight
     assert best.weight == weight and reached
 
 
+def test_a_light_weight_that_was_lucky_is_not_chosen():
+    lucky = [weighed(0.5, 960, 990), *CURVE]
+    assert chosen(lucky, weighed(0, 960), (1,), 1.0)[0].weight == 2
+    assert chosen(lucky, weighed(0, 960), (1,), 2.0)[0].weight == 0.5
+
+
 def test_where_no_weight_gives_up_so_little_the_nearest_is_taken():
     best, reached = chosen(CURVE, weighed(0, 990), (1,), 1.0)
     assert best.weight == 4 and not reached
