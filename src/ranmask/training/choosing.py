@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from fractions import Fraction
-from itertools import takewhile, zip_longest
+from itertools import zip_longest
 from typing import Any
 
 import numpy as np
@@ -177,18 +177,33 @@ def chosen(
 ) -> tuple[Weighed, bool]:
     """The weight that proves most among those that give up no more; and whether there is one.
 
-    A weight counts as such where no heavier one gives up more either: on few texts a light one may
-    be lucky.  Where none is, the one that gives up least is taken.  ``model``: what it comes to by
-    itself.
+    A heavier model has its own label more often: on few texts a light weight may be lucky, so what
+    counts is the accuracy as `rising` has it.  Where no weight gives up so little, the nearest is
+    taken.  ``model``: what it comes to by itself.
     """
     if not words:
         raise OptionError("words must name a number of changed words, as 1,2,5", "words")
     least = model.accuracy(balanced) - Fraction(str(give_up)) / 100
-    heaviest_first = sorted(curve, key=lambda one: -one.weight)
-    allowed = list(takewhile(lambda one: one.accuracy(balanced) >= least, heaviest_first))
+    ordered = sorted(curve, key=lambda one: one.weight)
+    fitted = rising([one.accuracy(balanced) for one in ordered])
+    reached = fitted[-1] >= least
+    limit = least if reached else fitted[-1]
+    allowed = [one for one, found in zip(ordered, fitted, strict=True) if found >= limit]
+    best = max(allowed, key=lambda one: (one.score(words, balanced), one.accuracy(balanced)))
+    return best, reached
 
-    def figures(one: Weighed) -> tuple[Fraction, Fraction]:
-        score, accuracy = one.score(words, balanced), one.accuracy(balanced)
-        return (score, accuracy) if allowed else (accuracy, score)
 
-    return max(allowed or curve, key=figures), bool(allowed)
+def rising(values: Sequence[Fraction]) -> list[Fraction]:
+    """The values as they would be if none were above a later one: runs that fall are averaged.
+
+    >>> [float(one) for one in rising([Fraction(1), Fraction(4), Fraction(2), Fraction(5)])]
+    [1.0, 3.0, 3.0, 5.0]
+    """
+    runs: list[tuple[Fraction, int]] = []  # sum and length of each
+    for value in values:
+        total, length = value, 1
+        while runs and runs[-1][0] * length > total * runs[-1][1]:
+            before, count = runs.pop()
+            total, length = total + before, length + count
+        runs.append((total, length))
+    return [total / length for total, length in runs for _ in range(length)]

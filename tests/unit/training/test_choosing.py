@@ -74,7 +74,7 @@ def test_the_most_proved_among_those_that_give_up_no_more(give_up, words, weight
 
 
 def test_a_light_weight_that_was_lucky_is_not_chosen():
-    lucky = [weighed(0.5, 960, 990), *CURVE]
+    lucky = [weighed(0.5, 955, 990), *CURVE]
     assert chosen(lucky, weighed(0, 960), (1,), 1.0)[0].weight == 2
     assert chosen(lucky, weighed(0, 960), (1,), 2.0)[0].weight == 0.5
 
