@@ -5,8 +5,10 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 import warnings
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import made_up
@@ -404,3 +406,55 @@ def test_a_scikit_learn_pipeline(tmp_path):
     assert read_protection(tmp_path / "out").at().accuracy() > 0.9
     [result] = done.certify(["good great fine good great fine film"])
     assert result.label == "praise" and result.radius >= 1
+
+
+class Served(BaseHTTPRequestHandler):
+    """A model behind HTTP, one that says how many answers were on the disk at each request."""
+
+    answers, on_disk, paid = Path(), [], []
+
+    def do_POST(self):
+        body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        known = self.answers.read_bytes().count(b"\n") if self.answers.exists() else 0
+        self.on_disk.append(known)
+        self.paid.extend(body["texts"])
+        data = json.dumps({"scores": Model()(body["texts"])}).encode()
+        self.send_response(200)
+        self.send_header("Content-Length", str(len(data)))
+        self.end_headers()
+        self.wfile.write(data)
+
+    def log_message(self, *_):
+        pass
+
+
+def test_an_endpoint(named):
+    """Its cost is told first, each answer is on the disk as it comes, and the folder holds it."""
+    Served.answers, Served.on_disk, Served.paid = named / "out" / ANSWERS, [], []
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Served)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    try:
+        reader = {
+            "format": "ranmask-reader",
+            "version": 1,
+            "kind": "endpoint",
+            "url": f"http://127.0.0.1:{server.server_port}/scores",
+            "protocol": "json",
+            "labels": NAMES,
+            "texts_per_request": 4,
+            "parallel": 1,
+            "price": 1000.0,
+        }
+        (named / "reader.json").write_text(json.dumps(reader))
+        done = run_cli("protect", "--model", "reader.json", *command()[5:])
+        assert done.exit_code == 0, done.output
+        assert "requests for 2" in done.stderr and "about $" in done.stderr
+        assert done.stderr.index("about $") < done.stderr.index("fold 1")
+        assert Served.on_disk[5] > 10 and sorted(Served.paid) == sorted(set(PILE))
+        [result] = load_classifier(str(named / "out")).certify(["good great fine good great film"])
+        assert result.label == "praise" and result.reader == "answered"
+        before = (named / "out" / ANSWERS).read_bytes()
+    finally:
+        server.shutdown()
+        server.server_close()
+    assert (named / "out" / ANSWERS).read_bytes() == before

@@ -26,8 +26,8 @@ class ProtectCommand(Checked, group="Model and texts"):
     """Which model is protected, and what it is asked about."""
 
     model: str = option(
-        "The model to protect, which stays as it is: a folder, a hub id, or module:name of a "
-        "pipeline or function.",
+        "The model to protect, which stays as it is: a folder, a hub id, module:name of a "
+        "pipeline or function, or the reader.json of an endpoint.",
         REQUIRED,
         short="m",
     )
@@ -39,6 +39,7 @@ class ProtectCommand(Checked, group="Model and texts"):
         several=True,
     )
     output: Path = option("Folder for the protected model; resumed if it exists.", REQUIRED)
+    reader_key: str | None = option("Environment variable that holds the key of an endpoint.")
     text_column: str | None = option("Column that holds the text.", unset="text")
     labels_column: str | None = option(
         "Column that holds true labels, of all rows or of some: those then choose and measure.",
@@ -71,11 +72,12 @@ def protect(given: Given) -> None:
     options = given.build(ProtectOptions)
     pile = asked.pile()
     from ranmask.cli.choice_printing import PICTURE, show_choice, write_picture
-    from ranmask.models import reader_store
+    from ranmask.smoothing import reader_store
+    from ranmask.smoothing.reader_store import EndpointAccess
     from ranmask.training import protecting
     from ranmask.training.protection import read_protection
 
-    reader = reader_store.named(asked.model, asked.labels)
+    reader = reader_store.named(asked.model, EndpointAccess(asked.reader_key), asked.labels)
     with resumed_later(asked.output):
         protecting.protect(
             reader,

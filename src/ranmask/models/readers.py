@@ -41,7 +41,7 @@ class Reader(ABC):
     def read(self, texts: Sequence[Document], classes: int) -> Scores:
         """Scores from 0 to 1, shape (texts, classes); a row of NaN where there is no answer.
 
-        Raises `ClassifierError` only where no text could be answered and none ever will.
+        Raises `ModelError` only where no text will ever be answered.
         """
 
     def calls(self, texts: int) -> int:
@@ -188,7 +188,7 @@ def checked_answers(raw: object, rows: int, classes: int) -> Scores:
     """``raw`` as a table of scores from 0 to 1, or `ClassifierError`."""
     try:
         scores = np.asarray(raw, dtype=np.float64).copy(order="C")
-    except (TypeError, ValueError, RuntimeError) as error:
+    except (TypeError, ValueError, RuntimeError, OverflowError) as error:
         raise ClassifierError(f"it returned {type(raw).__name__}, no table of numbers") from error
     if scores.shape != (rows, classes):
         raise ClassifierError(

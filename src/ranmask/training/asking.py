@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from pathlib import Path
 
 import numpy as np
@@ -53,6 +54,13 @@ class Answers:
         ``progress`` is told how many more have been asked.
         """
         self._check_known()
+        keeping = getattr(self._reader, "keeping", None)  # an endpoint's answers come one by one
+        with nullcontext() if keeping is None else keeping(self._file.path):
+            self._ask_the_rest(progress)
+        nothing = [np.nan] * self._classes
+        return np.array([self._found.get(key) or nothing for key in self._keys])
+
+    def _ask_the_rest(self, progress: Callable[[int], None]) -> None:
         rest = [place for place, key in enumerate(self._keys) if key not in self._found]
         for start in range(0, len(rest), _TEXTS_AT_ONCE):
             places = rest[start : start + _TEXTS_AT_ONCE]
@@ -72,8 +80,6 @@ class Answers:
                 raise ModelError(f"the model answered none of {len(places)} texts{why}")
             progress(len(places))
             self._found = self._file.read()
-        nothing = [np.nan] * self._classes
-        return np.array([self._found.get(key) or nothing for key in self._keys])
 
     def _read(self, places: Sequence[int]) -> Scores:
         with warnings.catch_warnings(record=True) as said:

@@ -27,6 +27,7 @@ from ranmask.models.readers import ReaderWarning
 from ranmask.options.endpoint import EndpointOptions
 from ranmask.smoothing.endpoint import EndpointReader
 from ranmask.smoothing.protected import ProtectedClassifier
+from ranmask.smoothing.store import load_classifier, load_default
 from ranmask.words import documents
 
 LABELS = ("negative", "positive")
@@ -916,3 +917,27 @@ IQCW2sRmm+9cdqhm/AoO63WCdKXgR3fWj84cKceTYL+wgQIgNof0qlSbQgINpOAm
 TcaEbkqwj0DryDB8qSh0/byoESM=
 -----END CERTIFICATE-----
 """
+
+
+def test_a_folder_with_an_endpoint_is_loaded_with_a_key_and_a_cache(serve, tmp_path, monkeypatch):
+    monkeypatch.setenv("MY_KEY", KEY)
+    words = load_default("reviews-words")
+    server = serve(by_word)
+    reader = json_reader(server, key_variable="MY_KEY", labels=words.labels)
+    protected = ProtectedClassifier.beside(words, reader, (2,))
+    folder, cache = str(tmp_path / "model"), tmp_path / "answers.jsonl"
+    protected.save_pretrained(folder)
+    assert KEY not in (tmp_path / "model/reader/reader.json").read_text()
+    texts = ["a good and warm film", "a bad and cold film"]
+    for _ in range(2):
+        loaded = load_classifier(folder, reader_key="MY_KEY", reader_cache=cache)
+        assert [result.reader for result in loaded.certify(texts)] == ["answered", "answered"]
+    assert len(server.asked) == 1 and KEY in server.headers[0]["Authorization"]
+    beside = load_classifier(
+        "reviews-words",
+        reader=str(tmp_path / "model/reader/reader.json"),
+        reader_weights=(2,),
+        reader_cache=cache,
+    )
+    assert beside.predict(texts) == load_classifier(folder, reader_cache=cache).predict(texts)
+    assert len(server.asked) == 1  # nothing is paid for twice
