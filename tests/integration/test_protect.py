@@ -283,6 +283,16 @@ def test_a_text_without_an_answer_is_left_out_and_counted(tmp_path):
     assert any(line["phase"] == "unanswered" and "too hard" in line["problem"] for line in lines)
 
 
+def test_a_few_texts_that_never_get_an_answer_do_not_stop_a_run_that_is_resumed(tmp_path):
+    record = tmp_path / "out" / RECORD
+    protected(tmp_path / "out", Model(silent="awful"))
+    before = record.read_bytes()
+    record.write_text(json.dumps({**json.loads(before), "complete": False}))
+    model = Model(silent="awful")
+    protected(tmp_path / "out", model)
+    assert record.read_bytes() == before and all("awful" in text for text in model.asked)
+
+
 def test_a_model_that_never_answers_is_told_at_once(named):
     done = run_cli(*("protect", "--model", "mine:broken"), *command()[3:])
     assert done.exit_code == 1

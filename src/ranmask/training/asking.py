@@ -73,7 +73,7 @@ class Answers:
                     if not none
                 }
             )
-            if all(silent) and len(places) >= min(len(rest), _TEXTS_AT_ONCE):
+            if all(silent) and (len(places) == _TEXTS_AT_ONCE or not self.known):
                 why = f": {self.problems[-1]}" if self.problems else ""
                 if self.known:
                     why += f". {self.known:,} answers are kept: run it again to go on"
@@ -100,8 +100,8 @@ class Answers:
             return
         places = known[:_ASKED_TWICE]
         before = np.array([self._found[self._keys[place]] for place in places])
-        moved = np.abs(self._read(places) - before).max()
-        if not moved <= 2 * self._reader.tolerance + 1e-9:
+        moved = np.abs(np.nan_to_num(self._read(places) - before)).max()
+        if moved > 2 * self._reader.tolerance + 1e-9:
             raise OutputError(
                 f"{self._file.path} holds answers of another model: this one differs from them by "
                 f"{moved:.3g}. Name another folder, or delete this one"

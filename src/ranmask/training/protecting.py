@@ -78,9 +78,9 @@ def protect(
         model: What `ProtectedClassifier` takes as a reader: a Hugging Face or scikit-learn
             pipeline, a base classifier, a function, ...
         texts: Of its domain, best such that it was not trained on, for on those it is too good.
+        output: A new folder, or one that this call began.
         labels: True labels, one a text, by name or number.  Texts whose label is None, or all, are
             learned as the model labels them; where some have one, those choose and measure.
-        output: A new folder, or one that this call began.
         label_names: Names of the classes, for a model that does not say them.
         options: What matters, and how tables are trained.
         report: Called with every step, as plain JSON values.
@@ -98,6 +98,8 @@ def protect(
     check_one_process("a model is protected")
     asked = options or ProtectOptions()
     tell = report or (lambda line: None)
+    if isinstance(texts, Pile) and labels is not None:
+        raise OptionError("a Pile has its own labels: leave labels out", "labels")
     pile = texts if isinstance(texts, Pile) else pile_of(texts, labels)
     reader = as_reader(model, label_names)
     names = _class_names(reader, label_names, pile)
