@@ -90,8 +90,9 @@ def protect(
     >>> def model(texts):
     ...     return [[0.9, 0.1] if "good" in text else [0.1, 0.9] for text in texts]
     >>> pile = [f"{w} film number {n} , really {w}" for n in range(80) for w in ("good", "bad")]
+    >>> quick = ProtectOptions(buckets=512, epochs=3)
     >>> with tempfile.TemporaryDirectory() as folder:
-    ...     protected = protect(model, pile, folder, label_names=["good", "bad"])
+    ...     protected = protect(model, pile, folder, label_names=["good", "bad"], options=quick)
     >>> protected.predict(["a good film , good music"])[0].label
     'good'
     """
