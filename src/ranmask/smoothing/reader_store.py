@@ -8,14 +8,14 @@ no file chooses which one is sent.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from ranmask.errors import ModelError
 from ranmask.models import pretrained
 from ranmask.models.imports import imported, is_import_name
-from ranmask.models.readers import FunctionReader, ModelReader, Reader, as_reader
+from ranmask.models.readers import ModelReader, Reader, as_reader
 from ranmask.results.files import read_json, write_json
 from ranmask.smoothing.endpoint import EndpointReader
 
@@ -33,10 +33,15 @@ class EndpointAccess:
     cache: Path | None = None
 
 
-def named(name: str, access: EndpointAccess | None = None) -> Reader:
-    """A reader by name: a model's folder, a hub id, ``module:attribute``, or a ``reader.json``."""
+def named(
+    name: str, access: EndpointAccess | None = None, labels: Sequence[str] | None = None
+) -> Reader:
+    """A reader by name: a model's folder, a hub id, ``module:attribute``, or a ``reader.json``.
+
+    ``labels``: the classes, for a model that does not say them.
+    """
     if is_import_name(name):
-        return as_reader(imported(name))
+        return _imported(name, labels)
     path = Path(name)
     if path.suffix == ".json" and path.is_file():
         return _of_file(path, access)
@@ -74,11 +79,18 @@ def _of_file(path: Path, access: EndpointAccess | None) -> Reader:
         key, cache = given.key_variable, given.cache
         return EndpointReader.from_saved(record, path, key_variable=key, cache=cache)
     if kind == "function" and isinstance(record.get("function"), str):
-        same = record.get("repeatable") is True
-        return FunctionReader(imported(record["function"]), repeatable=same)
+        reader = _imported(record["function"], record.get("labels"))
+        reader.repeatable = reader.repeatable or record.get("repeatable") is True
+        return reader
     if kind == "given":
         raise ModelError(
             f"the reader of {path} was {record.get('was', 'an object')}, which no file can hold: "
             "give it again, as reader=... (on the command line: --reader module:name)"
         )
     raise ModelError(f"{path} has a reader of kind {kind!r}, which this ranmask does not know")
+
+
+def _imported(name: str, labels: Sequence[str] | None) -> Reader:
+    reader = as_reader(imported(name), labels)
+    reader.name = name
+    return reader
