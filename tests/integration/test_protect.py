@@ -405,7 +405,6 @@ def test_sentences_of_long_documents(named):
 
 
 def test_a_scikit_learn_pipeline(tmp_path):
-    pytest.importorskip("sklearn", reason="scikit-learn is not installed")
     from sklearn.feature_extraction.text import TfidfVectorizer
     from sklearn.linear_model import LogisticRegression
     from sklearn.pipeline import make_pipeline
