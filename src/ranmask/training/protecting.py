@@ -40,6 +40,7 @@ LEAST_TEXTS = 100
 _LEAST_OF_A_CLASS, _LEAST_LABELLED = 10, 50
 _MOST_HELD_OUT = 4000  # texts to choose by, and as many for the figures
 _LEAST_TO_CHOOSE, _FOLDS = 1000, 4
+_TEMPERATURE = 3.0  # in words: a narrower step gives up on texts that are out of reach now
 _TRAINED_WEIGHT = 2.0  # of the model while the table learns; measured, as the next line is
 _LABELLED, _UNLABELLED = 1.0, 3.0  # what a label at no changed word counts
 
@@ -180,9 +181,11 @@ class _Work:
         named = np.eye(len(names))[known.said.argmax(axis=1)]  # what votes is the label alone
         self._known = known._replace(said=named)
         self._weights = weights_for(max(len(split(text)) for text in known.texts))
+        target = options.target_words or round(sum(options.words) / len(options.words))
         # A table that is surely wrong overrules the model: so the loss at no changed word counts.
         self.plan = WordTableOptions(
-            target_words=options.target_words or round(sum(options.words) / len(options.words)),
+            target_words=target,
+            temperature=max(_TEMPERATURE, target / 2.5),
             whole_weight=_TRAINED_WEIGHT,
             accuracy_weight=_UNLABELLED if true is None else _LABELLED,
             family="all",
