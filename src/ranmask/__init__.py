@@ -44,6 +44,8 @@ if TYPE_CHECKING:
     from ranmask.smoothing.smoothed import SmoothedClassifier
     from ranmask.smoothing.store import load_classifier, load_default
     from ranmask.smoothing.synonyms import SynonymSmoothedClassifier
+    from ranmask.training.protect_options import ProtectOptions
+    from ranmask.training.protecting import protect
 
 __version__ = "0.1.0"
 
@@ -66,6 +68,7 @@ _HOMES = {
     "OptionError": "ranmask.errors",
     "OutputError": "ranmask.errors",
     "Prediction": "ranmask.results",
+    "ProtectOptions": "ranmask.training.protect_options",
     "ProtectedClassifier": "ranmask.smoothing.protected",
     "RanmaskError": "ranmask.errors",
     "Reader": "ranmask.models.readers",
@@ -84,6 +87,7 @@ _HOMES = {
     "load_classifier": "ranmask.smoothing.store",
     "load_default": "ranmask.smoothing.store",
     "predict_file": "ranmask.runs.api",
+    "protect": "ranmask.training.protecting",
     "read_results": "ranmask.runs.stored",
 }
 
@@ -105,6 +109,7 @@ __all__ = [
     "OptionError",
     "OutputError",
     "Prediction",
+    "ProtectOptions",
     "ProtectedClassifier",
     "RanmaskError",
     "Reader",
@@ -124,6 +129,7 @@ __all__ = [
     "load_classifier",
     "load_default",
     "predict_file",
+    "protect",
     "read_results",
 ]
 

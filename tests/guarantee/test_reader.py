@@ -179,6 +179,27 @@ def test_edits_with_a_reader() -> None:
         assert seen
 
 
+def test_an_unchanged_text_under_edits_may_be_reordered() -> None:
+    def says(texts: list[str]) -> list[list[float]]:
+        return [[1.0, 0.0] for _ in texts]
+
+    def reads(texts: list[str]) -> list[list[float]]:  # it tells orders apart
+        return [[0.0, 1.0] if text == "one two three" else [1.0, 0.0] for text in texts]
+
+    for family_choice in (None, "distinct"):
+        protected = ProtectedClassifier(
+            FunctionClassifier(says, hide="drop"),
+            reader=FunctionReader(reads, repeatable=True),
+            reader_weights=(4,),
+            keep=1,
+            threat="edits",
+            family=family_choice,
+        )
+        one, other = protected.certify(["one two three", "three two one"])
+        assert one.label != other.label
+        assert one.radius is None and other.radius is None
+
+
 def one_edit(words: tuple[str, ...], vocabulary: Sequence[str]) -> set[tuple[str, ...]]:
     found = {words}
     for at in range(len(words) + 1):

@@ -137,8 +137,10 @@ def _parameter(
         show_default=(lambda _: default) if default else False,
         negative=f"--no-{flag[2:]}" if field.default is True else (),
         env_var=field.variable or None,
-        allow_leading_hyphen=not field.positional and field.kind in (str, int, float, Path),
+        allow_leading_hyphen=not (field.positional or field.several)
+        and field.kind in (str, int, float, Path),
         allow_repeating=True,
+        consume_multiple=field.several,
         converter=_whole if field.kind is int and not field.listed else None,
     )
     hint: Any = str if field.listed else field.kind

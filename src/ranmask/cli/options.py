@@ -99,8 +99,12 @@ class ModelChoice(ModelOptions):
     )
     reader: str | None = option(
         "A model that reads whole texts beside the copies, with --reader-weights: a model folder, "
-        "a hub id, or module:name (a function, or a pipeline)."
+        "a hub id, module:name (a function, or a pipeline), or the reader.json of an endpoint."
     )
+    reader_key: str | None = option(
+        "Environment variable that holds the key of a reader that is an endpoint."
+    )
+    reader_cache: Path | None = option("File that keeps the answers of such a reader.")
     recheck: int | None = option(
         "Of the copies scored together, how many are scored again, in another batch, and must "
         "get the same answer; 0 for functions whose every call is dear.",

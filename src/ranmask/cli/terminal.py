@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated
@@ -60,3 +60,21 @@ def tame_libraries() -> None:
     # Batches have ever other shapes: kernels that are made for each and kept, up to a thousand,
     # are memory that grows for minutes, and looking them up takes longer than making them.
     os.environ.setdefault("ONEDNN_PRIMITIVE_CACHE_CAPACITY", "16")
+
+
+def print_table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+    """Columns, the first to the left and the others to the right; coloured on a terminal."""
+    if not sys.stdout.isatty():
+        from ranmask.metrics import aligned
+
+        print(*aligned(head, rows), sep="\n")
+        return
+    from rich.console import Console
+    from rich.table import Table
+
+    table = Table(show_edge=False, pad_edge=False)
+    for place, name in enumerate(head):
+        table.add_column(name, justify="right" if place else "left", no_wrap=not place)
+    for row in rows:
+        table.add_row(*row, style="bold" if row[-1] == "*" else None)
+    Console().print(table)

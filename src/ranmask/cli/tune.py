@@ -13,11 +13,12 @@ from typing import TYPE_CHECKING, Any, Literal
 from ranmask.certificates.kept import FamilyChoice, Retention
 from ranmask.cli.command import Given, command
 from ranmask.cli.options import DATA, SKIP_BAD_ROWS, ColumnOptions, ModelChoice
-from ranmask.cli.terminal import progress, resumed_later, say
+from ranmask.cli.terminal import print_table, progress, resumed_later, say
 from ranmask.errors import OptionError
 from ranmask.options import Ensemble
-from ranmask.options.fields import REQUIRED, Checked, option
+from ranmask.options.fields import Checked, option
 from ranmask.results.files import check_file
+from ranmask.training.protect_options import GIVE_UP, WORDS
 
 if TYPE_CHECKING:
     from ranmask.data import Corpus
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
 class TuneCommand(Checked, group="Settings"):
     """Which settings are measured, on what, and how one is picked."""
 
-    data: str = DATA(REQUIRED)
+    data: str | None = DATA(unset="none, for a folder of ranmask protect")
     split: str = option(
         "Part of the corpus: validation is what training does not learn from. all: every row "
         "of a file that the model has not learned from.",
@@ -61,8 +62,18 @@ class TuneCommand(Checked, group="Settings"):
     svg: Path | None = option("SVG file for the picture.", group="Output")
 
 
+@dataclass(frozen=True, kw_only=True)
+class ChoiceCommand(Checked, group="A folder of ranmask protect"):
+    """How the weight of a protected model is chosen anew."""
+
+    words: tuple[int, ...] | None = WORDS(unset="as before", group="A folder of ranmask protect")
+    give_up: float | None = GIVE_UP(unset="as before", group="A folder of ranmask protect")
+    save: bool = option("Give the model the weight that is chosen.", False)
+
+
 @command(
     TuneCommand,
+    ChoiceCommand,
     ModelChoice,
     ColumnOptions,
     without=("mask_token", "tolerance", "recheck", "keep_columns"),
@@ -71,7 +82,8 @@ def tune(given: Given) -> None:
     """Measure a model under several settings, and show which are worth choosing.
 
     Prints accuracy and certified accuracy of each, and the best as options of ranmask certify.
-    With --output, the same command again resumes.
+    With --output, the same command again resumes.  A folder of ranmask protect needs no data: its
+    choice is drawn again, by --give-up and --words, and the model is not asked.
     """
     from ranmask.data import load_corpus
     from ranmask.evaluation.tuning import check_families, pick
@@ -79,6 +91,10 @@ def tune(given: Given) -> None:
     from ranmask.smoothing.smoothed import SmoothedClassifier
 
     asked = given.build(TuneCommand)
+    if asked.data is None:
+        _choose_anew(given)
+        return
+    given.refuse(given.of(ChoiceCommand), "with --data")
     if asked.output is not None:
         check_file(asked.output)
     if asked.svg is not None:
@@ -112,6 +128,32 @@ def tune(given: Given) -> None:
     if asked.svg is not None:
         title = f"{name} on {corpus.name}, {len(corpus.texts):,} {corpus.split} texts"
         write_plot(asked.svg, measured, at=asked.at, picked=picked, title=title)
+
+
+def _choose_anew(given: Given) -> None:
+    """Another weight for a protected model, from what was measured of it."""
+    from ranmask.cli.choice_printing import PICTURE, show_choice, write_picture
+    from ranmask.training.protecting import save_choice
+    from ranmask.training.protection import RECORD, read_protection
+
+    asked, name = given.build(ChoiceCommand), given.get("model")
+    if name is None or not (Path(name) / RECORD).is_file():
+        raise OptionError(
+            "tune needs --data, the texts to measure on; only a folder that `ranmask protect` "
+            "wrote has its measurements with it"
+        )
+    given.refuse(
+        given.keys() - {"model", "svg", "words", "give_up", "save"},
+        "without --data, for a folder of ranmask protect",
+    )
+    folder = Path(name)
+    protection = read_protection(folder).redrawn(asked.words, asked.give_up)
+    if asked.save:
+        save_choice(folder, protection)
+        write_picture(folder / PICTURE, protection)
+    if (svg := given.get("svg")) is not None:
+        write_picture(svg, protection)
+    show_choice(protection, name, saved=asked.save)
 
 
 def _settings(
@@ -326,24 +368,6 @@ def _advise(
     ]
     for found in [picked] if picked else frontier(measured, asked.at):
         print(shlex.join(["ranmask", "certify", "--model", model, *found.setting.flags, *more]))
-
-
-def print_table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
-    """Columns, the first to the left and the others to the right; coloured on a terminal."""
-    if not sys.stdout.isatty():
-        from ranmask.metrics import aligned
-
-        print(*aligned(head, rows), sep="\n")
-        return
-    from rich.console import Console
-    from rich.table import Table
-
-    table = Table(show_edge=False, pad_edge=False)
-    for place, name in enumerate(head):
-        table.add_column(name, justify="right" if place else "left", no_wrap=not place)
-    for row in rows:
-        table.add_row(*row, style="bold" if row[-1] == "*" else None)
-    Console().print(table)
 
 
 def _shares(*values: float | None) -> list[str]:

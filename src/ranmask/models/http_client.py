@@ -161,7 +161,7 @@ class Client:
         except HTTPError as error:
             with error:
                 raise self._refused(error) from None
-        except (OSError, HTTPException, UnicodeError, OverflowError) as error:  # also of a bad name
+        except (OSError, HTTPException, UnicodeError) as error:  # the last of a name
             reason = getattr(error, "reason", error)
             told = self._told(f"{type(reason).__name__}: {reason}")
             if isinstance(reason, ssl.SSLCertVerificationError):

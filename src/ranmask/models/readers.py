@@ -27,6 +27,9 @@ class Reader(ABC):
     labels: tuple[str, ...] | None = None
     """Names of the classes, where the model knows them."""
 
+    name: str | None = None
+    """``module:attribute``, where that is how it was found."""
+
     repeatable: bool = False
     """Whether the same text gets the same answer again, up to `tolerance`.  Certificates of one
     word or more need it for segments only; that of an unchanged text needs it for whole texts."""
@@ -38,7 +41,7 @@ class Reader(ABC):
     def read(self, texts: Sequence[Document], classes: int) -> Scores:
         """Scores from 0 to 1, shape (texts, classes); a row of NaN where there is no answer.
 
-        Raises `ClassifierError` only where no text could be answered and none ever will.
+        Raises `ModelError` only where no text will ever be answered.
         """
 
     def calls(self, texts: int) -> int:
@@ -51,7 +54,10 @@ class Reader(ABC):
 
     def saved(self) -> dict[str, Any]:
         """What ``reader.json`` says of it; ``given``: that it must be given again."""
-        return {"kind": "given", "was": f"a {type(self).__name__}"}
+        if self.name is None:
+            return {"kind": "given", "was": f"a {type(self).__name__}"}
+        record = {"kind": "function", "function": self.name, "repeatable": self.repeatable}
+        return record if self.labels is None else {**record, "labels": list(self.labels)}
 
 
 class ModelReader(Reader):
@@ -131,15 +137,17 @@ class FunctionReader(Reader):
         named = self.function
         name = getattr(named, "__qualname__", type(named).__qualname__)
         module = getattr(named, "__module__", None) or type(named).__module__
-        return {"kind": "function", "function": f"{module}:{name}"}
+        return {"kind": "function", "function": self.name or f"{module}:{name}"}
 
     def saved(self) -> dict[str, Any]:
-        name = self.description()["function"]
-        module, _, attribute = str(name).partition(":")
+        if self.name is not None:
+            return super().saved()
+        name = str(self.description()["function"])
+        module, _, attribute = name.partition(":")
         found = getattr(sys.modules.get(module), attribute, None)
-        if found is self.function and module != "__main__":
-            return {"kind": "function", "function": name, "repeatable": self.repeatable}
-        return {"kind": "given", "was": str(name)}
+        if found is not self.function or module == "__main__":
+            return {"kind": "given", "was": name}
+        return {"kind": "function", "function": name, "repeatable": self.repeatable}
 
 
 def as_reader(model: object, labels: Sequence[str] | None = None) -> Reader:
@@ -180,7 +188,7 @@ def checked_answers(raw: object, rows: int, classes: int) -> Scores:
     """``raw`` as a table of scores from 0 to 1, or `ClassifierError`."""
     try:
         scores = np.asarray(raw, dtype=np.float64).copy(order="C")
-    except (TypeError, ValueError, RuntimeError) as error:
+    except (TypeError, ValueError, RuntimeError, OverflowError) as error:
         raise ClassifierError(f"it returned {type(raw).__name__}, no table of numbers") from error
     if scores.shape != (rows, classes):
         raise ClassifierError(

@@ -37,7 +37,7 @@ class Option:
     is read exactly.  On the command line: ``group`` is its heading in the help, by default its
     class's; ``flag`` its name, where that is another; ``short`` a letter beside it; ``variable``
     an environment variable instead; ``positional``: it has no flag; ``repeated``: a list whose
-    flag is given once an item, not once with commas.
+    flag is given once an item, not once with commas; ``several``: items may also follow one flag.
     """
 
     name: str
@@ -59,6 +59,7 @@ class Option:
     variable: str = ""
     positional: bool = False
     repeated: bool = False
+    several: bool = False
     also: tuple[type, ...] = ()
 
     def allows(self, value: float) -> bool:

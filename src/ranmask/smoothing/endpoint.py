@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -118,6 +119,16 @@ class EndpointReader(Reader):
         minutes = 0.0 if rate is None else requests / rate
         dollars = None if price is None else tokens * price / 1e6
         return Estimate(len(rest), len(found), requests, characters, tokens, minutes, dollars)
+
+    @contextmanager
+    def keeping(self, path: Path) -> Iterator[None]:
+        """In this block answers go into a file as they come, where there is no other cache."""
+        before = self._cache
+        self._cache = before or AnswerCache(path)
+        try:
+            yield
+        finally:
+            self._cache = before
 
     def description(self) -> dict[str, Any]:
         """What the answers depend on, without the query of the address."""

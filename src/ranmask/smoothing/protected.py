@@ -18,12 +18,14 @@ import numpy as np
 from ranmask.certificates.readings import levels_of, read_scores, segment_borders
 from ranmask.certificates.votes import Scores, Votes
 from ranmask.errors import ClassifierError, ModelError, OptionError, blaming
-from ranmask.models import model_config, pretrained, reader_store
+from ranmask.models import model_config, pretrained
 from ranmask.models.base import BaseClassifier
 from ranmask.models.readers import Reader, as_reader, in_order
 from ranmask.options import ModelOptions, SmoothingOptions, overridden
 from ranmask.options.fields import check_saved
+from ranmask.smoothing import reader_store
 from ranmask.smoothing.masks import MaskedText
+from ranmask.smoothing.reader_store import EndpointAccess
 from ranmask.smoothing.smoothed import SmoothedClassifier
 from ranmask.smoothing.voting import ScoredTexts
 from ranmask.words import Document
@@ -109,12 +111,14 @@ class ProtectedClassifier(SmoothedClassifier):
         folder: str,
         *,
         reader: object = None,
+        access: EndpointAccess | None = None,
         device: str | None = None,
         dtype: str | None = None,
         **options: Any,
     ) -> ProtectedClassifier:
         """Load what `save_pretrained` wrote; ``reader`` takes the place of the saved one.
 
+        ``access``: what an endpoint is asked with, its key and a cache, which no folder holds.
         Options are those of `SmoothedClassifier.from_pretrained`.
         """
         place = Path(folder)
@@ -128,7 +132,7 @@ class ProtectedClassifier(SmoothedClassifier):
         computed = {"device": device, "dtype": dtype}
         base = pretrained.load_part(place, "copies", computed)
         if reader is None:
-            reader = reader_store.load(place / "reader", computed)
+            reader = reader_store.load(place / "reader", computed, access)
         return cls(base, reader=reader, **overridden(known.smoothing, options))
 
     def save_pretrained(self, folder: str) -> None:

@@ -9,16 +9,18 @@ from pathlib import Path
 from typing import Any
 
 from ranmask.errors import ModelError, OptionError, OutputError
-from ranmask.models import SHIPPED_FOLDER, model_config, pretrained, reader_store
+from ranmask.models import SHIPPED_FOLDER, model_config, pretrained
 from ranmask.models.base import BaseClassifier
 from ranmask.models.blend import Blend
 from ranmask.models.imports import imported, is_import_name
 from ranmask.options import CascadeOptions, ModelOptions, SmoothingOptions
 from ranmask.options.fields import check_saved
 from ranmask.results.files import draft, writing
+from ranmask.smoothing import reader_store
 from ranmask.smoothing.cascade import Cascade
 from ranmask.smoothing.interface import CertifiedClassifier
 from ranmask.smoothing.protected import ProtectedClassifier
+from ranmask.smoothing.reader_store import EndpointAccess
 from ranmask.smoothing.smoothed import SmoothedClassifier
 from ranmask.smoothing.synonyms import SynonymSmoothedClassifier
 
@@ -45,7 +47,7 @@ def load_default(name: str = DEFAULT_MODEL, **options: Any) -> SmoothedClassifie
     >>> result.label
     'positive'
     """
-    loaded = _loaded(shipped_folder(name), None, options)
+    loaded = _loaded(shipped_folder(name), options)
     assert isinstance(loaded, SmoothedClassifier)
     return loaded
 
@@ -66,31 +68,34 @@ def load_classifier(model: str, **options: Any) -> CertifiedClassifier:
     The names in `SHIPPED` win over folders of that name: write ``./news`` for the folder.
     """
     given = {key: value for key, value in options.items() if value is not None}
+    access = EndpointAccess(given.pop("reader_key", None), given.pop("reader_cache", None))
     reader = given.pop("reader", None)
-    reader = reader_store.named(reader) if isinstance(reader, str) else reader
-    if reader is not None and not _protected(model):
+    reader = reader_store.named(reader, access) if isinstance(reader, str) else reader
+    if _protected(model):
+        given |= {"reader": reader, "access": access}
+    elif reader is not None:
         weights = given.pop("reader_weights", None)
         smoothed = load_classifier(model, **given)
         if not isinstance(smoothed, SmoothedClassifier):
             raise OptionError(f"a reader cannot stand beside {model!r}, which does not vote")
         return ProtectedClassifier.beside(smoothed, reader, weights)
     if model in SHIPPED:
-        return _loaded(shipped_folder(model), reader, given)
+        return _loaded(shipped_folder(model), given)
     check_spelling(model)
     if is_import_name(model):
         for key in _MODEL_ONLY:
             if key in given:
                 raise OptionError(f"{key}={given[key]!r} means nothing for a Python function")
         return SmoothedClassifier(imported(model), **given)
-    return _loaded(model, reader, given)
+    return _loaded(model, given)
 
 
-def _loaded(model: str | Path, reader: object, given: dict[str, Any]) -> CertifiedClassifier:
+def _loaded(model: str | Path, given: dict[str, Any]) -> CertifiedClassifier:
     """A classifier from its folder, or the hub."""
     known = model_config.of_folder(Path(model))
     kind = None if known is None else known.kind
     if kind == model_config.PROTECTED:
-        return ProtectedClassifier.from_pretrained(str(model), reader=reader, **given)
+        return ProtectedClassifier.from_pretrained(str(model), **given)
     if kind == model_config.SYNONYMS:
         return SynonymSmoothedClassifier.from_pretrained(str(model), **given)
     if known is not None and kind == model_config.CASCADE:

@@ -1,6 +1,6 @@
 """Models behind an HTTP address, asked by a real server's answers: good, bad and none."""
 
-import _thread
+import fcntl
 import json
 import os
 import re
@@ -21,11 +21,13 @@ import pytest
 
 from endpoint_server import FakeClock, by_word, chat, endpoint, text_of
 from ranmask.errors import ModelError, OptionError, OutputError, interruptible
+from ranmask.models.answer_cache import AnswerCache
 from ranmask.models.http_client import Pace
 from ranmask.models.readers import ReaderWarning
 from ranmask.options.endpoint import EndpointOptions
 from ranmask.smoothing.endpoint import EndpointReader
 from ranmask.smoothing.protected import ProtectedClassifier
+from ranmask.smoothing.store import load_classifier, load_default
 from ranmask.words import documents
 
 LABELS = ("negative", "positive")
@@ -495,7 +497,8 @@ class TestKey:
 
 
 ASK = """
-import sys
+import signal, sys
+signal.signal(signal.SIGINT, signal.default_int_handler)  # ignored by what runs in background
 from ranmask.smoothing.endpoint import EndpointReader
 from ranmask.words import documents
 url, cache, *texts = sys.argv[1:]
@@ -566,6 +569,7 @@ class TestCache:
             chat_reader(server, **path, prompt="other {labels}"),
             chat_reader(server, **path, request_fields='{"max_tokens": 3}'),
             chat_reader(other, **path),
+            EndpointReader(f"{server.url}?v=2", model_name="m", **path),
         ]
         for reader in readers:
             read(reader, "x")
@@ -601,6 +605,29 @@ class TestCache:
         first, second = (chat_reader(server, cache=tmp_path / "cache") for _ in range(2))
         read(first, "a"), read(second, "b"), read(first, "b"), read(second, "a")
         assert asked(server) == {"a": 1, "b": 1}
+
+    def test_one_writes_at_a_time(self, tmp_path):
+        cache = AnswerCache(tmp_path / "cache")
+        cache.add({"a": [1.0]})
+        before = cache.path.read_bytes()
+        writer = threading.Thread(target=cache.add, args=[{"b": None}])
+        with cache.path.open("ab") as file:
+            fcntl.flock(file, fcntl.LOCK_EX)
+            writer.start()
+            writer.join(0.2)
+            assert writer.is_alive() and cache.path.read_bytes() == before
+        writer.join(5)
+        AnswerCache(cache.path).add({"a": [0.0], "b": [0.0]})  # known by now
+        assert cache.path.read_bytes() == before + b'{"key":"b","scores":null}\n'
+
+    def test_a_file_that_was_deleted_meanwhile(self, serve, tmp_path):
+        server = serve(by_word)
+        reader = chat_reader(server, cache=tmp_path / "cache")
+        read(reader, "a", "b")
+        (tmp_path / "cache").unlink()
+        read(reader, "a", "c")
+        read(chat_reader(server, cache=tmp_path / "cache"), "c")
+        assert asked(server) == {"a": 1, "b": 1, "c": 1}
 
     def test_kill_9_and_resume(self, serve, tmp_path):
         go_on = threading.Event()
@@ -696,36 +723,40 @@ class TestCache:
 
 class TestStopping:
     @pytest.fixture
-    def stuck(self, serve):
-        go_on = threading.Event()
-        server = serve(lambda handler, content: go_on.wait(10))
-        yield chat_reader(server, parallel=2, timeout=20, retries=0, patience=1)
-        go_on.set()
+    def go_on(self):
+        event = threading.Event()
+        yield event
+        event.set()
 
     @pytest.fixture
-    def listens_to_ctrl_c(self):
-        before = signal.signal(signal.SIGINT, signal.default_int_handler)  # ignored in background
-        yield
-        signal.signal(signal.SIGINT, before)
+    def stuck(self, serve, go_on):
+        return serve(lambda handler, content: go_on.wait(10) and by_word(handler, content))
 
-    @pytest.mark.usefixtures("listens_to_ctrl_c")
-    def test_ctrl_c(self, stuck):
-        threading.Timer(0.2, _thread.interrupt_main).start()
+    def test_ctrl_c(self, stuck, tmp_path):
+        running = process(stuck, tmp_path / "cache", *map(str, range(9)))
+        end = time.monotonic() + 10
+        while not stuck.asked:
+            assert time.monotonic() < end and running.poll() is None
+            time.sleep(0.01)
         began = time.monotonic()
-        with pytest.raises(KeyboardInterrupt):
-            read(stuck, *map(str, range(9)))
-        assert time.monotonic() - began < 2
+        running.send_signal(signal.SIGINT)
+        _, errors = running.communicate(timeout=20)
+        assert "KeyboardInterrupt" in errors and time.monotonic() - began < 5
 
-    def test_a_cancelled_caller(self, stuck):
+    def test_a_cancelled_caller(self, stuck, go_on):
         began = time.monotonic()
 
         def check():
             if time.monotonic() - began > 0.2:
                 raise InterruptedError("enough")
 
+        reader = chat_reader(stuck, parallel=2, timeout=20, retries=0)
         with interruptible(check), pytest.raises(InterruptedError, match="enough"):
-            read(stuck, *map(str, range(9)))
+            read(reader, *map(str, range(9)))
         assert time.monotonic() - began < 2
+        go_on.set()
+        time.sleep(0.2)
+        assert len(stuck.asked) == 2
 
     def test_what_was_stopped_asks_no_more(self, serve):
         def answer(handler, content):
@@ -886,3 +917,27 @@ IQCW2sRmm+9cdqhm/AoO63WCdKXgR3fWj84cKceTYL+wgQIgNof0qlSbQgINpOAm
 TcaEbkqwj0DryDB8qSh0/byoESM=
 -----END CERTIFICATE-----
 """
+
+
+def test_a_folder_with_an_endpoint_is_loaded_with_a_key_and_a_cache(serve, tmp_path, monkeypatch):
+    monkeypatch.setenv("MY_KEY", KEY)
+    words = load_default("reviews-words")
+    server = serve(by_word)
+    reader = json_reader(server, key_variable="MY_KEY", labels=words.labels)
+    protected = ProtectedClassifier.beside(words, reader, (2,))
+    folder, cache = str(tmp_path / "model"), tmp_path / "answers.jsonl"
+    protected.save_pretrained(folder)
+    assert KEY not in (tmp_path / "model/reader/reader.json").read_text()
+    texts = ["a good and warm film", "a bad and cold film"]
+    for _ in range(2):
+        loaded = load_classifier(folder, reader_key="MY_KEY", reader_cache=cache)
+        assert [result.reader for result in loaded.certify(texts)] == ["answered", "answered"]
+    assert len(server.asked) == 1 and KEY in server.headers[0]["Authorization"]
+    beside = load_classifier(
+        "reviews-words",
+        reader=str(tmp_path / "model/reader/reader.json"),
+        reader_weights=(2,),
+        reader_cache=cache,
+    )
+    assert beside.predict(texts) == load_classifier(folder, reader_cache=cache).predict(texts)
+    assert len(server.asked) == 1  # nothing is paid for twice

@@ -1,0 +1,127 @@
+"""``protect.json``: what protecting a model came to, and the choice that was made."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Literal, TypeAlias
+
+from ranmask.errors import DataError, OptionError, RanmaskError
+from ranmask.results.files import read_json
+from ranmask.training.choosing import Weighed, chosen
+
+RECORD = "protect.json"
+FORMAT: dict[str, Any] = {"format": "ranmask-protect", "version": 1}
+
+Measure: TypeAlias = Literal["accuracy", "agreement"]
+
+
+@dataclass(frozen=True)
+class Protection:
+    """A protected model as it was measured.
+
+    ``run``: what determines it.  ``measure``: whether the texts had labels, or were compared with
+    the model's own; ``balanced``: each class counts the same.  ``alone``: the model by itself, on
+    the texts to choose by and on those for the figures; ``choosing`` and ``figures``: each weight
+    on these.  ``learning``: tables that learned from a quarter, a half and all of the texts, on
+    those for the figures.
+    """
+
+    run: Mapping[str, Any]
+    measure: Measure
+    balanced: bool
+    alone: tuple[Weighed, Weighed]
+    choosing: Sequence[Weighed]
+    figures: Sequence[Weighed]
+    learning: Sequence[tuple[int, Weighed]]
+    words: tuple[int, ...]
+    give_up: float
+    weight: float
+    reached: bool
+    command: str | None = None
+
+    @property
+    def measure_name(self) -> str:
+        """What is shown beside the weights."""
+        return f"balanced {self.measure}" if self.balanced else self.measure
+
+    @property
+    def given_up(self) -> float:
+        """Points that the choice gives up against the model alone."""
+        model, best = self.alone[1], self.at()
+        return 100 * float(model.accuracy(self.balanced) - best.accuracy(self.balanced))
+
+    def at(self, weight: float | None = None) -> Weighed:
+        """The figures of a weight; None: of the one that was chosen."""
+        wanted = self.weight if weight is None else weight
+        return next(one for one in self.figures if one.weight == wanted)
+
+    def redrawn(self, words: Sequence[int] | None, give_up: float | None) -> Protection:
+        """The same measurements with another choice."""
+        asked = tuple(words or self.words)
+        points = self.give_up if give_up is None else give_up
+        best, reached = chosen(self.choosing, self.alone[0], asked, points, self.balanced)
+        return replace(self, words=asked, give_up=points, weight=best.weight, reached=reached)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain JSON values."""
+        names = ("run", "measure", "balanced", "give_up", "weight", "reached", "command")
+        return {
+            **{name: getattr(self, name) for name in names},
+            "words": list(self.words),
+            "alone": [one.to_dict() for one in self.alone],
+            "learning": [{"learned": texts, **one.to_dict()} for texts, one in self.learning],
+            "choosing": [one.to_dict() for one in self.choosing],
+            "figures": [one.to_dict() for one in self.figures],
+        }
+
+    @classmethod
+    def from_dict(cls, values: Mapping[str, Any], where: str) -> Protection:
+        """What `to_dict` gave; ``where`` it was read, for the error."""
+        try:
+            first, second = map(Weighed.from_dict, values["alone"])
+            learning = [(int(one["learned"]), Weighed.from_dict(one)) for one in values["learning"]]
+            found = cls(
+                run=values["run"],
+                measure=values["measure"],
+                balanced=bool(values["balanced"]),
+                alone=(first, second),
+                choosing=[Weighed.from_dict(one) for one in values["choosing"]],
+                figures=[Weighed.from_dict(one) for one in values["figures"]],
+                learning=learning,
+                words=tuple(map(int, values["words"])),
+                give_up=float(values["give_up"]),
+                weight=float(values["weight"]),
+                reached=bool(values["reached"]),
+                command=values["command"],
+            )
+            found.at()
+        except (KeyError, TypeError, ValueError, StopIteration) as error:
+            raise DataError(f"{where} is damaged ({type(error).__name__}: {error})") from error
+        return found
+
+
+def read_protection(folder: Path) -> Protection:
+    """What `ranmask protect` measured of the model in a folder."""
+    path = folder / RECORD
+    if not path.is_file():
+        raise OptionError(
+            f"{str(folder)!r} has no {RECORD}: only what `ranmask protect` wrote can be chosen "
+            "anew without the model's answers"
+        )
+    values = read_json(path, format=FORMAT["format"], version=FORMAT["version"])
+    if not values.get("complete"):
+        raise DataError(f"{path} is that of a run that was not finished: run it again to resume")
+    return Protection.from_dict(values, str(path))
+
+
+def began(folder: Path) -> dict[str, Any] | None:
+    """The record of a run in a folder, finished or not; None where there is none."""
+    path = folder / RECORD
+    if not path.is_file():
+        return None
+    try:
+        return read_json(path, format=FORMAT["format"], version=FORMAT["version"])
+    except RanmaskError as error:
+        raise DataError(f"{error}. Name another folder, or delete this one") from error

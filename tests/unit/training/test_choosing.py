@@ -1,0 +1,126 @@
+"""The choice of a weight: counts are those of the certificate, and the rule is as it says."""
+
+import json
+from fractions import Fraction
+from itertools import pairwise
+
+import numpy as np
+import pytest
+
+from ranmask import SmoothedClassifier
+from ranmask.errors import DataError, OptionError
+from ranmask.smoothing.protected import ProtectedClassifier
+from ranmask.training.choosing import Weighed, alone, chosen, measured, sum_of, weights_for
+
+
+def words_of(texts):
+    """A word says how much it is for the second class: 'w73' is 0.73."""
+    return [[1 - int(text[1:]) / 100, int(text[1:]) / 100] for text in texts]
+
+
+@pytest.mark.parametrize("weight", [0.125, 1, 2.3])
+def test_counts_are_those_of_certify(weight):
+    rng = np.random.default_rng(0)
+    texts = [
+        " ".join(f"w{word}" for word in rng.integers(low, low + 60, size=length))
+        for length, low in zip(rng.integers(1, 15, size=200), [0, 40] * 100, strict=True)
+    ]
+    scores = rng.random(200)
+    said = np.stack([1 - scores, scores], axis=1)
+    labels = rng.integers(0, 2, size=200)
+    answers = dict(zip(texts, said.tolist(), strict=True))
+    copies = SmoothedClassifier(words_of, keep=1, hide="drop", ensemble="score", recheck=0)
+    protected = ProtectedClassifier.beside(
+        copies, lambda shown: [answers[text] for text in shown], (weight,)
+    )
+    right = [
+        result
+        for result, label in zip(protected.certify(texts), labels, strict=True)
+        if result.label_id == label
+    ]
+    [other, found] = measured(copies, texts, said, labels, [2000.0, weight])
+    assert found.weight == weight and found.accuracy() == Fraction(len(right), 200)
+    for words in range(1, 15):
+        proved = [one for one in right if (one.radius or 0) >= words]
+        assert found.share(words) == Fraction(len(proved), 200)
+        of_class = sum(one.label_id == 1 for one in proved)
+        assert sum(found.certified[1][words - 1 : words]) == of_class
+    assert found.share(1) > 0 and found.share(1000) == 0
+    assert other.right == alone(said, labels).right and other.texts == alone(said, labels).texts
+    assert not any(map(any, other.certified))
+
+
+def weighed(weight, right, *certified):
+    return Weighed(weight, (1000,), (right,), (certified,))
+
+
+CURVE = [weighed(1, 940, 900, 700), weighed(2, 955, 850, 600), weighed(4, 960, 500, 100)]
+
+
+@pytest.mark.parametrize(
+    ("give_up", "words", "weight"),
+    [
+        (1.0, (1,), 2),
+        (0.5, (1,), 2),
+        (0.4, (1,), 4),
+        (2.0, (1, 2), 1),
+        (1.9, (2,), 2),
+        (0, (1,), 4),
+    ],
+)
+def test_the_most_proved_among_those_that_give_up_no_more(give_up, words, weight):
+    best, reached = chosen(CURVE, weighed(0, 960), words, give_up)
+    assert best.weight == weight and reached
+
+
+def test_a_light_weight_that_was_lucky_is_not_chosen():
+    lucky = [weighed(0.5, 955, 990), *CURVE]
+    assert chosen(lucky, weighed(0, 960), (1,), 1.0)[0].weight == 2
+    assert chosen(lucky, weighed(0, 960), (1,), 2.0)[0].weight == 0.5
+
+
+def test_where_no_weight_gives_up_so_little_the_nearest_is_taken():
+    best, reached = chosen(CURVE, weighed(0, 990), (1,), 1.0)
+    assert best.weight == 4 and not reached
+    with pytest.raises(OptionError, match="words"):
+        chosen(CURVE, weighed(0, 1000), (), 1.0)
+
+
+def test_balanced_figures_count_every_class_alike():
+    light = Weighed(1, (900, 100), (899, 80), ((800,), ()))
+    heavy = Weighed(2, (900, 100), (870, 95), ((300, 100), (90,)))
+    model = Weighed(0, (900, 100), (880, 96), ((), ()))
+    assert light.accuracy() > heavy.accuracy() and light.share(1) > heavy.share(1)
+    assert heavy.accuracy(True) == (Fraction(870, 900) + Fraction(95, 100)) / 2
+    assert heavy.share(2, True) == Fraction(100, 1800) and heavy.share(3, True) == 0
+    assert chosen([light, heavy], model, (1,), 5.0)[0] is light
+    assert chosen([light, heavy], model, (1,), 5.0, balanced=True)[0] is heavy
+    [_, second] = heavy.classes(["a", "b"])
+    assert second["recall"] == 0.95 and second["certified_recall"][1:3] == [0.9, 0.0]
+
+
+def test_a_class_without_texts_counts_for_nothing():
+    found = Weighed(1, (10, 0), (5, 0), ((4,), ()))
+    assert found.accuracy(True) == Fraction(1, 2)
+    assert [one["name"] for one in found.classes(["a", "b"])] == ["a"]
+
+
+def test_folds_add_up():
+    both = sum_of([weighed(2, 955, 850, 600), weighed(2, 5, 4)])
+    assert both == Weighed(2, (2000,), (960,), ((854, 600),))
+    assert both.score((1, 2)) == Fraction(854 + 600, 4000)
+
+
+def test_weights_grow_beyond_the_longest_text():
+    weights = weights_for(100)
+    assert weights == sorted(set(weights)) and weights[0] == 0.125 and weights[-1] > 100
+    assert max(after / before for before, after in pairwise(weights[8:])) < 1.14
+    assert len(weights_for(10**9)) < 200
+
+
+@pytest.mark.parametrize("damage", [{"certified": None}, {"texts": [0]}, {"right": [1, 2]}])
+def test_damaged_counts_are_refused(damage):
+    values = json.loads(json.dumps(weighed(1, 2, 3).to_dict()))
+    assert Weighed.from_dict(values) == weighed(1, 2, 3)
+    with pytest.raises(DataError, match="no counts"):
+        Weighed.from_dict({**values, **damage})
