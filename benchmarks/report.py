@@ -146,7 +146,7 @@ def _service(figures: dict[str, Any]) -> str:
         f"{first['seconds']:.0f} s, on the same cores; each answer is compared with that of "
         "`ranmask certify`. *Alone*: one client, one request after another. At the end the service "
         "gets SIGTERM under load, and answers what it had accepted (*lost*: requests without an "
-        "answer).",
+        f"answer).{figures.get('note', '')}",
         "",
         "| model | processes | answers | wrong, refused, lost | alone | together | times | "
         "p50, p99 | memory at first, most, at last | answers after SIGTERM |",

@@ -202,6 +202,7 @@ def _watched() -> Iterator[_Clock]:
         ("forward pass", HuggingFaceClassifier, "forward"),
         ("counting", VotingClassifier, "count"),
         ("certificate", smoothed_module, "exact_radii"),
+        ("certificate", smoothed_module, "pyramid_radii"),
         ("results", VotingClassifier, "_certificates"),
     ]
     clock = _Clock()
