@@ -230,8 +230,12 @@ def test_the_command_says_what_it_chose(named):
     assert picture.startswith("<svg xmlns") and f"weight {protection.weight:g}" in picture
     card = (named / "out" / "README.md").read_text()
     assert "ProtectedClassifier.from_pretrained" in card and "| model alone |" in card
-    # A function by name is found again.
-    loaded = load_classifier(str(named / "out"))
+    # No function that a folder names is run before the user has named it, too.
+    reader = json.loads((named / "out/reader/reader.json").read_text())["function"]
+    assert f"--reader {reader} --input" in done.stdout
+    with pytest.raises(ModelError, match=f"if you trust it, give reader='{reader}'"):
+        load_classifier(str(named / "out"))
+    loaded = load_classifier(str(named / "out"), reader=reader)
     [result] = loaded.certify(["good great fine good great fine film"])
     assert result.label == "praise" and result.radius >= 1
     again = run_cli(*command())
@@ -250,7 +254,9 @@ def test_tune_draws_the_choice_again_without_the_model(named):
     assert saved.exit_code == 0, saved.output
     protection = read_protection(named / "out")
     assert protection.weight == 0.125 and protection.words == (1,) and protection.give_up == 100
-    assert load_classifier(str(named / "out")).options.reader_weights == (0.125,)
+    reader = json.loads((named / "out/reader/reader.json").read_text())["function"]
+    loaded = load_classifier(str(named / "out"), reader=reader)
+    assert loaded.options.reader_weights == (0.125,)
     assert "0.125 copies" in (named / "out" / "README.md").read_text()
     assert (named / "p.svg").read_text() == (named / "out" / "protect.svg").read_text()
     assert asked(named) == asked_before
@@ -377,7 +383,7 @@ def test_answers_of_another_model_are_not_taken_for_this_one_s(tmp_path):
         protected(tmp_path / "out", other)
     again = FunctionReader(Model(), labels=NAMES, repeatable=True)
     protected(tmp_path / "out", again)
-    assert len(again.function.asked) == 8
+    assert sum(text in PILE for text in again.function.asked) == 8
     record.write_text(json.dumps({**values, "complete": False}))
     with pytest.raises(OutputError, match="answers of another model"):
         protected(tmp_path / "out", print)
@@ -460,7 +466,10 @@ def test_an_endpoint(named):
         assert "requests for 2" in done.stderr and "about $" in done.stderr
         assert done.stderr.index("about $") < done.stderr.index("fold 1")
         assert Served.on_disk[5] > 10 and sorted(Served.paid) == sorted(set(PILE))
-        [result] = load_classifier(str(named / "out")).certify(["good great fine good great film"])
+        with pytest.raises(ModelError, match="where texts would be sent"):
+            load_classifier(str(named / "out"))
+        loaded = load_classifier(str(named / "out"), reader=str(named / "out/reader/reader.json"))
+        [result] = loaded.certify(["good great fine good great film"])
         assert result.label == "praise" and result.reader == "answered"
         before = (named / "out" / ANSWERS).read_bytes()
     finally:

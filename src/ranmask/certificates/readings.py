@@ -111,7 +111,8 @@ def read_scores(
     said = np.where(answered[:, :, None], scores, 0.0)
     heard, sure = np.ones((2, len(scores)), dtype=bool)
     if levels[0] == 1:
-        heard, whole = answered[:, 0], said[:, 0]
+        whole = said[:, 0]
+        heard = answered[:, 0] & (whole.max(axis=1) > 0)  # zeros name no class
         top_two = np.partition(whole, -2, axis=1)[:, -2:]
         # With tolerance 0 the reader is one fixed function: a tie always falls the same way.
         sure = heard & ((top_two[:, 1] - top_two[:, 0] > 2 * tolerance) | (tolerance == 0))

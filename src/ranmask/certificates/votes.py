@@ -106,7 +106,8 @@ class Votes:
     def means(self) -> Scores | None:
         """The average score of each class, shape (texts, classes); None for votes alone."""
         if self.readings is not None:
-            weights = SCALE * self.copies + int(self.readings.bounds.sum())
+            unheard = np.where(self.readings.heard, 0, self.readings.reserve)
+            weights = SCALE * self.copies + int(self.readings.bounds.sum()) - unheard
         elif self.points is None:
             return None
         else:

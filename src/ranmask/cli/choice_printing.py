@@ -10,6 +10,7 @@ from ranmask.metrics import class_lines
 from ranmask.paper.report.axes import fitted_axis, share_axis
 from ranmask.paper.report.charts import Plot, Point, Series, standalone
 from ranmask.results.files import write_file
+from ranmask.smoothing import reader_store
 from ranmask.training.choosing import Weighed
 from ranmask.training.protect_card import SHOWN_WORDS, curve_rows, learning_line
 from ranmask.training.protection import Protection
@@ -39,7 +40,11 @@ def show_choice(protection: Protection, folder: str, *, saved: bool = True) -> N
         lines.append(f"Picture: {Path(folder) / PICTURE}")
     else:
         lines.append("Nothing is saved: --save gives the model this weight.")
-    lines.append(shlex.join(["ranmask", "certify", "--model", folder, "--input", "texts.txt"]))
+    reader = reader_store.again(Path(folder))
+    named = [] if reader is None else ["--reader", reader]
+    lines.append(
+        shlex.join(["ranmask", "certify", "--model", folder, *named, "--input", "texts.txt"])
+    )
     print("\n".join(lines))
 
 

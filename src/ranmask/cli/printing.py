@@ -163,6 +163,10 @@ def print_summary(console: Console, summary: RunSummary) -> None:
     console.print(
         f"{summary.rows} rows, {summary.errors} with errors, {certified.texts} with labels"
     )
+    if summary.reader_failed:
+        console.print(
+            f"{summary.reader_failed} rows were decided by their copies alone: the reader failed"
+        )
     if not certified.texts:
         return
     by_class = certified_values(certified, summary.labels, certified=summary.has_radii)

@@ -167,10 +167,12 @@ class Client:
             if isinstance(reason, ssl.SSLCertVerificationError):
                 raise ModelError(f"{self._shown} cannot be trusted: {told}") from None
             raise NoAnswerError(f"the request failed: {told}", again=True) from None
-        if self._key is not None:
-            body = body.replace(self._key.encode(), b"[the key]")
         try:
-            return json.loads(body)
+            said = json.loads(body)
+            if self._key is not None:  # however it was written there
+                plain = json.dumps(said, ensure_ascii=False)
+                said = json.loads(plain.replace(json.dumps(self._key)[1:-1], "[the key]"))
+            return said
         except (ValueError, RecursionError) as error:
             raise NoAnswerError(f"it answered with no JSON: {error}", fewer=True) from None
 

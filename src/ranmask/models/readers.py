@@ -7,10 +7,12 @@ decided by the copies alone.
 
 from __future__ import annotations
 
+import hashlib
 import sys
 import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -19,6 +21,8 @@ from ranmask.certificates.votes import Scores, as_scores, largest_move
 from ranmask.errors import ClassifierError, ModelError, OptionError, ReaderWarning
 from ranmask.models.base import BaseClassifier, check_gives_scores, score_full_texts
 from ranmask.words import Document, join
+
+_PROBES = ("a", "It was good", "It was not good at all", "Call now and win 100 dollars", "x y z")
 
 
 class Reader(ABC):
@@ -129,15 +133,32 @@ class FunctionReader(Reader):
         size = len(texts)  # the function may change the list
         try:
             raw = self.function(texts)
-        except Exception as error:
-            raise ClassifierError(f"it raised {type(error).__name__}: {error}") from error
+        except (Exception, SystemExit) as error:
+            raise ClassifierError(f"it raised {_told(error)}") from error
         return checked_answers(raw, size, classes)
 
     def description(self) -> dict[str, Any]:
         named = self.function
         name = getattr(named, "__qualname__", type(named).__qualname__)
         module = getattr(named, "__module__", None) or type(named).__module__
-        return {"kind": "function", "function": self.name or f"{module}:{name}"}
+        about = {"labels": self.labels and list(self.labels), "repeatable": self.repeatable}
+        said = self._said_of_probes if self.repeatable and self.labels else None
+        return {
+            "kind": "function",
+            "function": self.name or f"{module}:{name}",
+            **about,
+            "tolerance": self.tolerance,
+            "answers": said,
+        }
+
+    @cached_property
+    def _said_of_probes(self) -> str | None:
+        """What tells two pipelines of one name apart: their answers to a few fixed texts."""
+        try:
+            rows = self._asked([str(probe) for probe in _PROBES], len(self.labels or ()))
+        except ClassifierError:
+            return None
+        return hashlib.sha256(np.rint(rows * 1e6).astype(np.int64).tobytes()).hexdigest()[:16]
 
     def saved(self) -> dict[str, Any]:
         if self.name is not None:
@@ -187,8 +208,10 @@ def in_order(reader: Reader, labels: Sequence[str] | None) -> list[int] | None:
 def checked_answers(raw: object, rows: int, classes: int) -> Scores:
     """``raw`` as a table of scores from 0 to 1, or `ClassifierError`."""
     try:
+        if np.asarray(raw).dtype.kind not in "fiu":
+            raise TypeError
         scores = np.asarray(raw, dtype=np.float64).copy(order="C")
-    except (TypeError, ValueError, RuntimeError, OverflowError) as error:
+    except Exception as error:  # whatever an object of somebody else's does
         raise ClassifierError(f"it returned {type(raw).__name__}, no table of numbers") from error
     if scores.shape != (rows, classes):
         raise ClassifierError(
@@ -197,6 +220,13 @@ def checked_answers(raw: object, rows: int, classes: int) -> Scores:
     if not ((scores >= 0) & (scores <= 1)).all():  # NaN is neither
         raise ClassifierError("it returned scores that do not lie between 0 and 1")
     return scores
+
+
+def _told(error: BaseException) -> str:
+    try:
+        return f"{type(error).__name__}: {error}"
+    except Exception:  # one that cannot say what it is
+        return type(error).__name__
 
 
 def as_given(text: Document) -> str | tuple[str, str]:
@@ -232,10 +262,16 @@ def _sklearn_reader(model: Any, labels: Sequence[str] | None) -> Reader:
 
 
 def _pipeline_reader(model: Any, labels: Sequence[str] | None) -> Reader:
-    names = labels
+    names = None if labels is None else list(labels)
     config = getattr(getattr(model, "model", None), "config", None)
-    if names is None and config is not None:
-        names = [config.id2label[place] for place in range(len(config.id2label))]
+    if config is not None:
+        known = [config.id2label[place] for place in range(len(config.id2label))]
+        if names is not None and sorted(names) != sorted(known):
+            raise ModelError(
+                f"the pipeline's classes are {', '.join(known)}, and those of the copies "
+                f"{', '.join(names)}: they must be the same"
+            )
+        names = known
     if names is None:
         raise OptionError("the pipeline does not say its classes: give labels=")
 

@@ -29,6 +29,7 @@ class RunSummary:
     labels: Sequence[str] | None = None
     rows: int = 0
     errors: int = 0
+    reader_failed: int = 0
     certified: CertifiedSummary = field(default_factory=CertifiedSummary)
     kinds: dict[str, KindSummary] = field(default_factory=dict)
 
@@ -42,6 +43,7 @@ class RunSummary:
         for line in lines:
             self.rows += 1
             self.errors += "error" in line
+            self.reader_failed += line.get("reader") == "failed"
             if "correct" not in line:
                 continue
             expected = line["expected_id"]
@@ -64,6 +66,8 @@ class RunSummary:
         """All figures as plain JSON values."""
         labelled = self.certified.texts
         values: dict[str, Any] = {"rows": self.rows, "errors": self.errors, "labelled": labelled}
+        if self.reader_failed:
+            values["reader_failed"] = self.reader_failed
         if labelled:
             values |= self._figures(self.certified)
         if self.kinds:

@@ -33,6 +33,7 @@ def serve_on(
         waiting_copies=settings.waiting_copies,
         keep=settings.keep,
         mask_rate=settings.mask_rate,
+        reader=settings.reader,
         device=settings.device,
     )
     try:

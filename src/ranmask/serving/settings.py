@@ -39,6 +39,10 @@ class ServiceSettings(Checked, group="Service"):
     mask_rate: float | None = option(
         "Or: share of words that is hidden.", least=0, below=1, group=_MODELS
     )
+    reader: str | None = option(
+        "The reader of a protected model whose folder only names it, as for certify.",
+        group=_MODELS,
+    )
     device: str | None = option(
         "cpu, cuda and so on.", unset="a GPU if there is one", group=_MODELS
     )

@@ -25,7 +25,6 @@ from ranmask.options import ModelOptions, SmoothingOptions, overridden
 from ranmask.options.fields import check_saved
 from ranmask.smoothing import reader_store
 from ranmask.smoothing.masks import MaskedText
-from ranmask.smoothing.reader_store import EndpointAccess
 from ranmask.smoothing.smoothed import SmoothedClassifier
 from ranmask.smoothing.voting import ScoredTexts
 from ranmask.words import Document
@@ -73,9 +72,10 @@ class ProtectedClassifier(SmoothedClassifier):
                 f"certificate={kind!r} is estimated from copies alone: with a reader beside them, "
                 "use certificate='exact'"
             )
-        if reader_weights is None:
+        if not isinstance(reader_weights, Sequence) or isinstance(reader_weights, str):
             raise OptionError(
-                "a reader needs reader_weights: (2,) lets it weigh as much as two copies"
+                "a reader needs reader_weights, a list of numbers: one of them, 2, lets it weigh "
+                f"as much as two copies; not {reader_weights!r}"
             )
         super().__init__(base, reader_weights=tuple(reader_weights), **settings)
         self.reader = as_reader(reader, self.labels)
@@ -111,14 +111,12 @@ class ProtectedClassifier(SmoothedClassifier):
         folder: str,
         *,
         reader: object = None,
-        access: EndpointAccess | None = None,
         device: str | None = None,
         dtype: str | None = None,
         **options: Any,
     ) -> ProtectedClassifier:
         """Load what `save_pretrained` wrote; ``reader`` takes the place of the saved one.
 
-        ``access``: what an endpoint is asked with, its key and a cache, which no folder holds.
         Options are those of `SmoothedClassifier.from_pretrained`.
         """
         place = Path(folder)
@@ -132,7 +130,7 @@ class ProtectedClassifier(SmoothedClassifier):
         computed = {"device": device, "dtype": dtype}
         base = pretrained.load_part(place, "copies", computed)
         if reader is None:
-            reader = reader_store.load(place / "reader", computed, access)
+            reader = reader_store.load(place / "reader", computed)
         return cls(base, reader=reader, **overridden(known.smoothing, options))
 
     def save_pretrained(self, folder: str) -> None:

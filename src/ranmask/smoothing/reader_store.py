@@ -1,9 +1,9 @@
 """Readers by name, and in the folders of protected classifiers.
 
 A folder holds a model (with its ``ranmask.json``), or ``reader.json``: an endpoint's settings, the
-name of a function, or that the reader must be given again (``given``), for a pipeline in memory
-cannot be saved without running code when it is loaded.  The key of an endpoint is in no file, and
-no file chooses which one is sent.
+name of a function, or what the reader was (``given``), for a pipeline in memory cannot be saved
+without running code when it is loaded.  Such a reader is named again whenever the folder is loaded.
+The key of an endpoint is in no file, and no file chooses which one is sent.
 """
 
 from __future__ import annotations
@@ -11,9 +11,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from ranmask.errors import ModelError
-from ranmask.models import pretrained
+from ranmask.models import SHIPPED_FOLDER, pretrained
 from ranmask.models.imports import imported, is_import_name
 from ranmask.models.readers import ModelReader, Reader, as_reader
 from ranmask.results.files import read_json, write_json
@@ -41,13 +42,14 @@ def named(
     ``labels``: the classes, for a model that does not say them.
     """
     if is_import_name(name):
-        return _imported(name, labels)
+        reader = as_reader(imported(name), labels)
+        reader.name = name
+        return reader
     path = Path(name)
     if path.suffix == ".json" and path.is_file():
         return _of_file(path, access)
-    if (path / FILE_NAME).is_file():
-        return load(path, access=access)
-    return ModelReader(pretrained.load(name))
+    shipped = SHIPPED_FOLDER / name
+    return ModelReader(pretrained.load(str(shipped) if shipped.is_dir() else name))
 
 
 def save(reader: Reader, folder: Path, labels: tuple[str, ...] | None) -> None:
@@ -59,38 +61,52 @@ def save(reader: Reader, folder: Path, labels: tuple[str, ...] | None) -> None:
     write_json(folder / FILE_NAME, {"format": FORMAT, "version": VERSION, **reader.saved()})
 
 
-def load(
-    folder: Path,
-    computed: Mapping[str, str | None] | None = None,
-    access: EndpointAccess | None = None,
-) -> Reader:
-    """The reader in a folder; one that cannot be saved is asked for."""
+def load(folder: Path, computed: Mapping[str, str | None] | None = None) -> Reader:
+    """The reader in a folder, if it is a model.
+
+    Another is only named there.  A folder may come from elsewhere, so no function that it names is
+    run, and no text is sent to an address that it names, before the user has named them, too.
+    """
     path = folder / FILE_NAME
-    if path.is_file():
-        return _of_file(path, access)
-    return ModelReader(pretrained.load_part(folder.parent, folder.name, computed or {}))
+    if not path.is_file():
+        return ModelReader(pretrained.load_part(folder.parent, folder.name, computed or {}))
+    record = _record(path)
+    whose = f"the reader of {str(folder.parent)!r} is"
+    if record.get("kind") == "endpoint":
+        raise ModelError(
+            f"{whose} at {record.get('url')!r}, where texts would be sent: if that is meant, give "
+            f"reader={str(path)!r} (on the command line: --reader {path})"
+        )
+    if record.get("kind") == "function":
+        name = record.get("function")
+        raise ModelError(
+            f"{whose} the Python object {name!r}, which a folder cannot hold: if you trust it, "
+            f"give reader={name!r} (on the command line: --reader {name})"
+        )
+    raise ModelError(
+        f"{whose} {record.get('was', 'an object')}, which a folder cannot hold: give it again, as "
+        "reader=... (on the command line: --reader module:name)"
+    )
+
+
+def again(folder: Path) -> str | None:
+    """What to name as the reader when a protected folder is loaded; None: it is in there."""
+    path = folder / "reader" / FILE_NAME
+    if not path.is_file():
+        return None
+    record = _record(path)
+    known = {"endpoint": str(path), "function": str(record.get("function"))}
+    return known.get(str(record.get("kind")), "module:name")
 
 
 def _of_file(path: Path, access: EndpointAccess | None) -> Reader:
-    record = read_json(path, format=FORMAT, version=VERSION, error=ModelError)
-    kind = record.get("kind")
-    if kind == "endpoint":
-        given = access or EndpointAccess()
-        key, cache = given.key_variable, given.cache
-        return EndpointReader.from_saved(record, path, key_variable=key, cache=cache)
-    if kind == "function" and isinstance(record.get("function"), str):
-        reader = _imported(record["function"], record.get("labels"))
-        reader.repeatable = reader.repeatable or record.get("repeatable") is True
-        return reader
-    if kind == "given":
-        raise ModelError(
-            f"the reader of {path} was {record.get('was', 'an object')}, which no file can hold: "
-            "give it again, as reader=... (on the command line: --reader module:name)"
-        )
-    raise ModelError(f"{path} has a reader of kind {kind!r}, which this ranmask does not know")
+    record = _record(path)
+    if record.get("kind") != "endpoint":
+        raise ModelError(f"{path} is no endpoint's: name a function as module:name, not by a file")
+    given = access or EndpointAccess()
+    key, cache = given.key_variable, given.cache
+    return EndpointReader.from_saved(record, path, key_variable=key, cache=cache)
 
 
-def _imported(name: str, labels: Sequence[str] | None) -> Reader:
-    reader = as_reader(imported(name), labels)
-    reader.name = name
-    return reader
+def _record(path: Path) -> dict[str, Any]:
+    return read_json(path, format=FORMAT, version=VERSION, error=ModelError)

@@ -72,7 +72,7 @@ def load_classifier(model: str, **options: Any) -> CertifiedClassifier:
     reader = given.pop("reader", None)
     reader = reader_store.named(reader, access) if isinstance(reader, str) else reader
     if _protected(model):
-        given |= {"reader": reader, "access": access}
+        given["reader"] = reader
     elif reader is not None:
         weights = given.pop("reader_weights", None)
         smoothed = load_classifier(model, **given)

@@ -11,7 +11,7 @@ import numpy as np
 
 from ranmask.certificates.votes import Scores
 from ranmask.errors import ModelError, OutputError, ReaderWarning
-from ranmask.models.answer_cache import AnswerCache
+from ranmask.models.answer_cache import AnswerCache, CachedScores
 from ranmask.models.readers import Reader
 from ranmask.results.files import fingerprint
 from ranmask.words import document
@@ -31,8 +31,12 @@ class Answers:
         self._file = AnswerCache(path)
         about = {"model": reader.description(), "classes": classes}
         self._keys = [fingerprint({**about, "text": text}) for text in texts]
-        self._found = self._file.read()
+        self._found = self._kept()
         self.problems: list[str] = []
+
+    def _kept(self) -> dict[str, CachedScores]:
+        answers = self._file.read().items()
+        return {key: row for key, row in answers if row is None or len(row) == self._classes}
 
     @property
     def known(self) -> int:
@@ -79,7 +83,7 @@ class Answers:
                     why += f". {self.known:,} answers are kept: run it again to go on"
                 raise ModelError(f"the model answered none of {len(places)} texts{why}")
             progress(len(places))
-            self._found = self._file.read()
+            self._found = self._kept()
 
     def _read(self, places: Sequence[int]) -> Scores:
         with warnings.catch_warnings(record=True) as said:

@@ -89,6 +89,8 @@ def protect_card(protection: Protection) -> str:
         "```python\nfrom ranmask import ProtectedClassifier\n\nclassifier = "
         'ProtectedClassifier.from_pretrained("path/to/this/folder")\n'
         'classifier.certify(["..."])\n```',
+        "A model that is a Python object, or behind an address, is named again when the folder is "
+        "loaded: `reader=...`, `--reader`.",
         f"- Classes: {', '.join(run['labels'])}\n"
         f"- Weight of the model: {protection.weight:g} copies, the one with the most proved at "
         f"{', '.join(map(str, protection.words))} words among those that give up at most "

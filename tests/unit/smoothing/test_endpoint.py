@@ -930,7 +930,10 @@ def test_a_folder_with_an_endpoint_is_loaded_with_a_key_and_a_cache(serve, tmp_p
     assert KEY not in (tmp_path / "model/reader/reader.json").read_text()
     texts = ["a good and warm film", "a bad and cold film"]
     for _ in range(2):
-        loaded = load_classifier(folder, reader_key="MY_KEY", reader_cache=cache)
+        with pytest.raises(ModelError, match="where texts would be sent"):
+            load_classifier(folder, reader_key="MY_KEY", reader_cache=cache)
+        saved = str(tmp_path / "model/reader/reader.json")
+        loaded = load_classifier(folder, reader=saved, reader_key="MY_KEY", reader_cache=cache)
         assert [result.reader for result in loaded.certify(texts)] == ["answered", "answered"]
     assert len(server.asked) == 1 and KEY in server.headers[0]["Authorization"]
     beside = load_classifier(
@@ -939,5 +942,6 @@ def test_a_folder_with_an_endpoint_is_loaded_with_a_key_and_a_cache(serve, tmp_p
         reader_weights=(2,),
         reader_cache=cache,
     )
-    assert beside.predict(texts) == load_classifier(folder, reader_cache=cache).predict(texts)
+    loaded = load_classifier(folder, reader=saved, reader_cache=cache)
+    assert beside.predict(texts) == loaded.predict(texts)
     assert len(server.asked) == 1  # nothing is paid for twice

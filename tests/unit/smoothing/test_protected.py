@@ -94,8 +94,85 @@ def test_saved_with_a_function_or_a_pipeline(table, tmp_path):
     assert again.options.reader_weights == (2,)
     protected = ProtectedClassifier.beside(table, always_world, (2,))
     protected.save_pretrained(str(tmp_path / "f"))
-    loaded = load_classifier(str(tmp_path / "f"))
+    name = json.loads((tmp_path / "f/reader/reader.json").read_text())["function"]
+    with pytest.raises(ModelError, match=f"if you trust it, give reader='{name}'"):
+        load_classifier(str(tmp_path / "f"))
+    loaded = load_classifier(str(tmp_path / "f"), reader=always_world)
     assert loaded.certify(TEXTS) == protected.certify(TEXTS)
+
+
+def test_a_folder_runs_no_code_that_it_names(table, tmp_path):
+    protected = ProtectedClassifier.beside(table, always_world, (2,))
+    protected.save_pretrained(str(tmp_path / "evil"))
+    path = tmp_path / "evil/reader/reader.json"
+    for name in ("subprocess:getoutput", "os:system", 5, None):
+        record = {**json.loads(path.read_text()), "kind": "function", "function": name}
+        path.write_text(json.dumps(record))
+        with pytest.raises(ModelError, match="if you trust it"):
+            load_classifier(str(tmp_path / "evil")).predict([f"touch {tmp_path}/PWNED"])
+        with pytest.raises(ModelError, match="module:name"):
+            load_classifier("news-words", reader=str(path), reader_weights=(2,))
+    assert not (tmp_path / "PWNED").exists()
+
+
+class UnspeakableError(Exception):
+    def __str__(self):
+        raise ValueError
+
+
+class Unreadable:
+    def __array__(self, *_, **__):
+        raise KeyError
+
+
+def leaves(texts):
+    raise SystemExit(0)
+
+
+def fails_to_say_why(texts):
+    raise UnspeakableError
+
+
+@pytest.mark.parametrize(
+    "reads",
+    [
+        leaves,
+        fails_to_say_why,
+        lambda texts: Unreadable(),
+        lambda texts: [[0.0, 0.0, 0.0, 0.0] for _ in texts],
+        lambda texts: [[True, False, False, False] for _ in texts],
+        lambda texts: [["1", "0", "0", "0"] for _ in texts],
+    ],
+)
+@pytest.mark.filterwarnings("ignore::ranmask.ReaderWarning")
+def test_whatever_a_function_does_the_copies_answer(table, reads):
+    results = ProtectedClassifier.beside(table, reads, (2,)).certify(TEXTS)
+    assert [result.reader for result in results] == ["failed", "failed"]
+    assert [result.label for result in results] == [r.label for r in table.predict(TEXTS)]
+    # Means are those of the copies, which alone have spoken.
+    alone = [result.scores for result in table.predict(TEXTS)]
+    assert [result.scores for result in results] == alone
+
+
+def test_two_pipelines_of_one_name_are_told_apart(table):
+    class Other(Pipeline):
+        def predict_proba(self, texts):
+            return np.array([[1.0, 0.0, 0.0, 0.0] for _ in texts])
+
+    one, other = (ProtectedClassifier.beside(table, m, (2,)) for m in (Pipeline(), Other()))
+    assert one.description() != other.description()
+    again = ProtectedClassifier.beside(table, Pipeline(), (2,))
+    assert one.description() == again.description()
+
+
+def test_a_hub_pipeline_of_other_classes_is_refused(table):
+    class Named(HubPipeline):
+        class model:  # noqa: N801
+            class config:  # noqa: N801
+                id2label = {0: "LABEL_0", 1: "LABEL_1"}  # noqa: RUF012
+
+    with pytest.raises(ModelError, match=r"LABEL_0, LABEL_1.*World"):
+        ProtectedClassifier.beside(table, Named(), (2,))
 
 
 def test_a_reader_beside_a_model_by_name():
