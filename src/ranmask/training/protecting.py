@@ -19,10 +19,10 @@ from ranmask import __version__
 from ranmask.certificates.votes import Scores
 from ranmask.data.corpus import permutation
 from ranmask.data.pile import Pile, pile_of
-from ranmask.errors import DataError, ModelError, OptionError, OutputError
+from ranmask.errors import DataError, ModelError, OptionError
 from ranmask.models import model_config
 from ranmask.models.readers import Reader, as_reader, in_order
-from ranmask.results.files import DRAFT, write_file, write_json, writing
+from ranmask.results.files import write_file, write_json
 from ranmask.smoothing.protected import ProtectedClassifier
 from ranmask.smoothing.smoothed import SmoothedClassifier
 from ranmask.training.asking import Answers
@@ -30,7 +30,7 @@ from ranmask.training.choosing import Weighed, alone, chosen, measured, sum_of, 
 from ranmask.training.options import WordTableOptions
 from ranmask.training.protect_card import protect_card
 from ranmask.training.protect_options import ProtectOptions
-from ranmask.training.protection import FORMAT, RECORD, Measure, Protection, began
+from ranmask.training.protection import FORMAT, RECORD, Measure, Protection, begin
 from ranmask.training.records import CARD, Report, check_one_process
 from ranmask.training.word_table import table_smoothing, train_word_table
 from ranmask.words import split
@@ -116,7 +116,7 @@ def protect(
         "labelled": given is not None,
         "options": asked.to_dict(),
     }
-    _begin(folder, run)
+    begin(folder, run)
     said = _said(reader, pile, names, folder, tell)
     heard = np.flatnonzero(np.logical_not(np.isnan(said).any(axis=1)))
     run["texts"]["unanswered"] = len(pile.texts) - len(heard)
@@ -353,29 +353,6 @@ def _check_answers(known: Part, names: tuple[str, ...]) -> None:
 
 def _others(names: tuple[str, ...], but: int) -> str:
     return ", ".join(repr(name) for place, name in enumerate(names) if place != but)
-
-
-def _begin(folder: Path, run: Mapping[str, Any]) -> None:
-    """Refuse a folder of something else; from here on it belongs to this run."""
-    record = began(folder)
-    if record is None and folder.exists():
-        files = sorted(folder.iterdir()) if folder.is_dir() else [folder]
-        if any(not file.name.endswith(DRAFT) for file in files):
-            raise OutputError(f"{folder} exists and holds no protected model: name another folder")
-    if record is not None:
-        if record.get("complete"):
-            raise OutputError(
-                f"{folder} holds a protected model: name another folder, or delete it. To choose "
-                f"another weight, use `ranmask tune --model {folder}`"
-            )
-        there = record.get("run", {})
-        if (there.get("model"), there.get("labels")) != (run["model"], run["labels"]):
-            raise OutputError(
-                f"{folder} holds answers of another model: name another folder, or delete it"
-            )
-    with writing(folder):
-        folder.mkdir(parents=True, exist_ok=True)
-    write_json(folder / RECORD, {**FORMAT, "ranmask": __version__, "complete": False, "run": run})
 
 
 def _said(

@@ -7,8 +7,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
-from ranmask.errors import DataError, OptionError, RanmaskError
-from ranmask.results.files import read_json
+from ranmask import __version__
+from ranmask.errors import DataError, OptionError, OutputError, RanmaskError
+from ranmask.results.files import DRAFT, read_json, write_json, writing
 from ranmask.training.choosing import Weighed, chosen
 
 RECORD = "protect.json"
@@ -125,3 +126,26 @@ def began(folder: Path) -> dict[str, Any] | None:
         return read_json(path, format=FORMAT["format"], version=FORMAT["version"])
     except RanmaskError as error:
         raise DataError(f"{error}. Name another folder, or delete this one") from error
+
+
+def begin(folder: Path, run: Mapping[str, Any]) -> None:
+    """Refuse a folder of something else; from here on it belongs to this run."""
+    record = began(folder)
+    if record is None and folder.exists():
+        files = sorted(folder.iterdir()) if folder.is_dir() else [folder]
+        if any(not file.name.endswith(DRAFT) for file in files):
+            raise OutputError(f"{folder} exists and holds no protected model: name another folder")
+    if record is not None:
+        if record.get("complete"):
+            raise OutputError(
+                f"{folder} holds a protected model: name another folder, or delete it. To choose "
+                f"another weight, use `ranmask tune --model {folder}`"
+            )
+        there = record.get("run", {})
+        if (there.get("model"), there.get("labels")) != (run["model"], run["labels"]):
+            raise OutputError(
+                f"{folder} holds answers of another model: name another folder, or delete it"
+            )
+    with writing(folder):
+        folder.mkdir(parents=True, exist_ok=True)
+    write_json(folder / RECORD, {**FORMAT, "ranmask": __version__, "complete": False, "run": run})
