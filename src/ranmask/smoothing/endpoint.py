@@ -15,7 +15,8 @@ from ranmask.certificates.votes import Scores
 from ranmask.errors import ModelError
 from ranmask.models.answer_cache import AnswerCache
 from ranmask.models.endpoint import Answer, ChatProtocol, Protocol
-from ranmask.models.http_client import Client, Clock, NoAnswerError, Pace, in_threads, opener
+from ranmask.models.http_client import Client, Clock, NoAnswerError, Pace, in_threads
+from ranmask.models.http_opener import opener
 from ranmask.models.readers import Reader, as_given, warn_of
 from ranmask.options.endpoint import DEFAULT_TEXTS, EndpointOptions
 from ranmask.options.fields import check_saved

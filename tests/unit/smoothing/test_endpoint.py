@@ -59,6 +59,16 @@ def chat_reader(server, **options):
     return EndpointReader(server.url, **{**given, **options})
 
 
+def behind_tls(server, folder, monkeypatch):
+    """The address of a server that from now on speaks TLS, with a certificate that is trusted."""
+    (folder / "pem").write_text(CERTIFICATE)
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(folder / "pem")
+    server.socket = context.wrap_socket(server.socket, server_side=True)
+    monkeypatch.setenv("SSL_CERT_FILE", str(folder / "pem"))
+    return server.url.replace("http:", "https:")
+
+
 def json_reader(server, **options):
     return chat_reader(server, **{"protocol": "json", "model_name": None, **options})
 
@@ -325,6 +335,30 @@ class TestTryingAgain:
         unread(reader, "x", why="more than 0.2 seconds")
         assert time.monotonic() - began < 2
 
+    @pytest.mark.parametrize("where", ["status", "header", "refusal"])
+    @pytest.mark.parametrize("secure", [False, True])
+    def test_bytes_that_drip_before_the_answer(self, serve, where, secure, tmp_path, monkeypatch):
+        begun = {
+            "status": b"HTTP/1.1 200",
+            "header": b"HTTP/1.1 200 OK\r\nX-Slow: ",
+            "refusal": b"HTTP/1.1 500 Bad\r\nContent-Length: 200\r\n\r\n",
+        }
+
+        def answer(handler, content):
+            handler.wfile.write(begun[where])
+            for _ in range(100):
+                handler.wfile.write(b"x")
+                time.sleep(0.05)
+
+        server = serve(answer)
+        url = server.url
+        if secure:
+            url = behind_tls(server, tmp_path, monkeypatch)
+        began = time.monotonic()
+        reader = EndpointReader(url, labels=LABELS, model_name="m", timeout=0.5, retries=0)
+        unread(reader, "x", why="HTTP 500" if where == "refusal" else "more than 0.5 seconds")
+        assert time.monotonic() - began < 3
+
     def test_never(self):
         with socket.create_server(("127.0.0.1", 0)) as silent:
             url = f"http://127.0.0.1:{silent.getsockname()[1]}"
@@ -441,12 +475,9 @@ class TestRefusals:
         assert other.asked == [] and KEY not in str(raised.value)
 
     def test_a_certificate_that_nobody_vouches_for(self, serve, tmp_path, monkeypatch):
-        (tmp_path / "pem").write_text(CERTIFICATE)
         server = serve(by_word)
-        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-        context.load_cert_chain(tmp_path / "pem")
-        server.socket = context.wrap_socket(server.socket, server_side=True)
-        url = server.url.replace("http:", "https:")
+        with monkeypatch.context() as unsaid:
+            url = behind_tls(server, tmp_path, unsaid)
         with pytest.raises(ModelError, match="cannot be trusted"):
             read(EndpointReader(url, labels=LABELS, model_name="m"), "good")
         assert server.asked == []
