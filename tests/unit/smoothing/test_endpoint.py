@@ -12,6 +12,7 @@ import sys
 import threading
 import time
 from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
 from email.utils import formatdate
 from itertools import pairwise
 from pathlib import Path
@@ -430,7 +431,9 @@ class TestPace:
             thread.join()
         assert sorted(turns) == [0, 1, 2, 3, 4, 5, 6, 7]
 
-    def test_no_more_requests_at_once_than_allowed(self, serve):
+    @pytest.mark.parametrize("callers", [1, 4])
+    def test_no_more_requests_at_once_than_allowed(self, serve, callers):
+        """However many threads share the reader."""
         at_once, most, mutex = 0, [], threading.Lock()
 
         def answer(handler, content):
@@ -443,8 +446,11 @@ class TestPace:
                 at_once -= 1
             by_word(handler, content)
 
-        read(chat_reader(serve(answer), parallel=3), *map(str, range(15)))
-        assert max(most) == 3
+        reader = chat_reader(serve(answer), parallel=3)
+        with ThreadPoolExecutor(callers) as threads:
+            texts = [[f"{caller} {text}" for text in range(15)] for caller in range(callers)]
+            assert len(list(threads.map(lambda some: read(reader, *some), texts))) == callers
+        assert max(most) == 3 and len(most) == 15 * callers
 
 
 class TestRefusals:
