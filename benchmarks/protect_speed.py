@@ -104,7 +104,8 @@ def section(figures: dict[str, Any]) -> str:
         f"{figures['device']}; threads: {figures['threads']}; torch {figures['torch']}; plain "
         f"batches of {figures['batch']} texts.{figures.get('note', '')}",
         "",
-        "| | texts a round | texts a second | times plain's time | times its processor time (range) |",
+        "| | texts a round | texts a second | times plain's time | "
+        "times its processor time (range) |",
         "|---|---:|---:|---:|---:|",
     ]
     lines += [
@@ -115,9 +116,9 @@ def section(figures: dict[str, Any]) -> str:
     ]
     lines += [
         "",
-        "The range of the reader and of the protected model is wide, because the "
-        "first of the two to meet a batch of a new shape checks it. Protecting hundreds of texts at "
-        "a time costs nothing that shows: ranmask computes rows of one length, without padding, and "
+        "The range of the reader and of the protected model is wide, because the first of the two "
+        "to meet a batch of a new shape checks it. Protecting hundreds of texts at a time costs "
+        "nothing that shows: ranmask computes rows of one length, without padding, and "
         "the last layer for one token only. One text at a time it costs more, because a row is "
         "computed in the company of three others (of itself, where there are none): libraries give "
         "it other bits alone, and radius 0 promises the same label again.",
