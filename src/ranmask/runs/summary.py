@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ranmask.metrics import CertifiedSummary, certified_values
+from ranmask.runs.result_file import unread
 
 
 @dataclass(frozen=True)
@@ -43,7 +44,7 @@ class RunSummary:
         for line in lines:
             self.rows += 1
             self.errors += "error" in line
-            self.reader_failed += line.get("reader") == "failed"
+            self.reader_failed += unread(line)
             if "correct" not in line:
                 continue
             expected = line["expected_id"]
