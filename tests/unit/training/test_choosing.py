@@ -10,7 +10,15 @@ import pytest
 from ranmask import SmoothedClassifier
 from ranmask.errors import DataError, OptionError
 from ranmask.smoothing.protected import ProtectedClassifier
-from ranmask.training.choosing import Weighed, alone, chosen, measured, sum_of, weights_for
+from ranmask.training.choosing import (
+    Weighed,
+    alone,
+    chosen,
+    measured,
+    read_texts,
+    sum_of,
+    weights_for,
+)
 
 
 def words_of(texts):
@@ -38,8 +46,9 @@ def test_counts_are_those_of_certify(weight):
         for result, label in zip(protected.certify(texts), labels, strict=True)
         if result.label_id == label
     ]
-    [other, found] = measured(copies, texts, said, labels, [2000.0, weight])
-    assert found.weight == weight and found.accuracy() == Fraction(len(right), 200)
+    read = read_texts(copies, texts, said[:, None], labels)
+    [other, found] = measured(read, [(2000.0,), (weight,)])
+    assert found.weights == (weight,) and found.accuracy() == Fraction(len(right), 200)
     for words in range(1, 15):
         proved = [one for one in right if (one.radius or 0) >= words]
         assert found.share(words) == Fraction(len(proved), 200)
@@ -51,7 +60,7 @@ def test_counts_are_those_of_certify(weight):
 
 
 def weighed(weight, right, *certified):
-    return Weighed(weight, (1000,), (right,), (certified,))
+    return Weighed((weight,), (1000,), (right,), (certified,))
 
 
 CURVE = [weighed(1, 940, 900, 700), weighed(2, 955, 850, 600), weighed(4, 960, 500, 100)]
@@ -70,26 +79,26 @@ CURVE = [weighed(1, 940, 900, 700), weighed(2, 955, 850, 600), weighed(4, 960, 5
 )
 def test_the_most_proved_among_those_that_give_up_no_more(give_up, words, weight):
     best, reached = chosen(CURVE, weighed(0, 960), words, give_up)
-    assert best.weight == weight and reached
+    assert best.weights == (weight,) and reached
 
 
 def test_a_light_weight_that_was_lucky_is_not_chosen():
     lucky = [weighed(0.5, 955, 990), *CURVE]
-    assert chosen(lucky, weighed(0, 960), (1,), 1.0)[0].weight == 2
-    assert chosen(lucky, weighed(0, 960), (1,), 2.0)[0].weight == 0.5
+    assert chosen(lucky, weighed(0, 960), (1,), 1.0)[0].weights == (2,)
+    assert chosen(lucky, weighed(0, 960), (1,), 2.0)[0].weights == (0.5,)
 
 
 def test_where_no_weight_gives_up_so_little_the_nearest_is_taken():
     best, reached = chosen(CURVE, weighed(0, 990), (1,), 1.0)
-    assert best.weight == 4 and not reached
+    assert best.weights == (4,) and not reached
     with pytest.raises(OptionError, match="words"):
         chosen(CURVE, weighed(0, 1000), (), 1.0)
 
 
 def test_balanced_figures_count_every_class_alike():
-    light = Weighed(1, (900, 100), (899, 80), ((800,), ()))
-    heavy = Weighed(2, (900, 100), (870, 95), ((300, 100), (90,)))
-    model = Weighed(0, (900, 100), (880, 96), ((), ()))
+    light = Weighed((1,), (900, 100), (899, 80), ((800,), ()))
+    heavy = Weighed((2,), (900, 100), (870, 95), ((300, 100), (90,)))
+    model = Weighed((0,), (900, 100), (880, 96), ((), ()))
     assert light.accuracy() > heavy.accuracy() and light.share(1) > heavy.share(1)
     assert heavy.accuracy(True) == (Fraction(870, 900) + Fraction(95, 100)) / 2
     assert heavy.share(2, True) == Fraction(100, 1800) and heavy.share(3, True) == 0
@@ -100,14 +109,14 @@ def test_balanced_figures_count_every_class_alike():
 
 
 def test_a_class_without_texts_counts_for_nothing():
-    found = Weighed(1, (10, 0), (5, 0), ((4,), ()))
+    found = Weighed((1,), (10, 0), (5, 0), ((4,), ()))
     assert found.accuracy(True) == Fraction(1, 2)
     assert [one["name"] for one in found.classes(["a", "b"])] == ["a"]
 
 
 def test_folds_add_up():
     both = sum_of([weighed(2, 955, 850, 600), weighed(2, 5, 4)])
-    assert both == Weighed(2, (2000,), (960,), ((854, 600),))
+    assert both == Weighed((2,), (2000,), (960,), ((854, 600),))
     assert both.score((1, 2)) == Fraction(854 + 600, 4000)
 
 
