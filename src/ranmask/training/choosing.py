@@ -212,7 +212,7 @@ def chosen(
     whole = sorted((one for one in curve if one.expected is None), key=lambda one: one.weights)
     fitted = rising([one.accuracy(balanced) for one in whole])
     counted = [*zip(whole, fitted, strict=True)]
-    counted += [(one, Fraction(one.expected)) for one in curve if one.expected is not None]
+    counted += [(one, Fraction(str(one.expected))) for one in curve if one.expected is not None]
     highest = max(found for _, found in counted)
     limit = min(least, highest)
     scores = {one: one.score(words, balanced) for one, found in counted if found >= limit}

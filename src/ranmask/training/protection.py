@@ -172,7 +172,11 @@ def begin(folder: Path, run: Mapping[str, Any]) -> bool:
 
 def _check_options(folder: Path, before: Mapping[str, Any], now: Mapping[str, Any]) -> None:
     """Refuse to go on with other options than a run was begun with."""
-    other = [f"{name}={before.get(name)!r}" for name in now if before.get(name) != now[name]]
+    other = []
+    for name in now:
+        if (value := before.get(name)) != now[name]:
+            spelt = ",".join(map(str, value)) if isinstance(value, list) else value
+            other.append(f"{name}={spelt}")
     if other:
         raise OutputError(
             f"{folder} was begun with {', '.join(other)}: give the same options to resume it, or "

@@ -9,7 +9,8 @@ import pytest
 
 from ranmask import SmoothedClassifier
 from ranmask.errors import DataError, OptionError
-from ranmask.smoothing.protected import ProtectedClassifier
+from ranmask.models.readers import FunctionReader
+from ranmask.smoothing.protected import ProtectedClassifier, segments_of
 from ranmask.training.choosing import (
     Weighed,
     alone,
@@ -19,6 +20,7 @@ from ranmask.training.choosing import (
     sum_of,
     weights_for,
 )
+from ranmask.words import document
 
 
 def words_of(texts):
@@ -133,3 +135,65 @@ def test_damaged_counts_are_refused(damage):
     assert Weighed.from_dict(values) == weighed(1, 2, 3)
     with pytest.raises(DataError, match="no counts"):
         Weighed.from_dict({**values, **damage})
+
+
+def levelled(weights, right, certified, expected):
+    return Weighed(weights, (1000,), (right,), ((certified,),), expected)
+
+
+def test_segments_are_chosen_by_the_accuracy_that_is_expected():
+    lucky = levelled((0, 8.0), 960, 900, 0.949)
+    fair = levelled((0, 16.0), 955, 880, 0.951)
+    model = weighed(0, 960)
+    assert chosen([*CURVE, lucky, fair], model, (1,), 1.0) == (fair, True)
+    assert chosen([*CURVE, lucky, fair], model, (1,), 1.1) == (lucky, True)
+
+
+def test_more_calls_must_prove_a_point_more():
+    model, most = weighed(0, 960), 850
+    little, enough = (levelled((0, 8.0), 960, most + more, 0.96) for more in (10, 11))
+    assert chosen([*CURVE, little], model, (1,), 1.0)[0].weights == (2,)
+    assert chosen([*CURVE, enough], model, (1,), 1.0)[0] is enough
+    quarters = levelled((0, 0, 8.0), 960, most + 20, 0.96)
+    assert chosen([*CURVE, little, quarters], model, (1,), 1.0)[0] is little
+    assert (little.calls, quarters.calls, quarters.name) == (2, 4, "0,0,8")
+
+
+def test_where_only_segments_come_near_the_model_they_are_taken():
+    near = levelled((0, 8.0), 985, 100, 0.975)
+    assert chosen([*CURVE, near], weighed(0, 990), (1,), 1.0) == (near, False)
+    assert chosen([*CURVE, near], weighed(0, 990), (1,), 1.5) == (near, True)
+
+
+def test_counts_of_segments_are_those_of_certify():
+    """Of texts with fewer words than segments, too."""
+    rng = np.random.default_rng(1)
+    texts = [
+        " ".join(f"w{word}" for word in rng.integers(low, low + 60, size=length))
+        for length, low in zip(rng.integers(1, 15, size=150), [0, 40] * 75, strict=True)
+    ]
+    labels = np.array([0, 1] * 75)
+
+    def model(shown):
+        means = [sum(int(word[1:]) for word in text.split()) / 100 for text in shown]
+        means = [total / len(text.split()) for total, text in zip(means, shown, strict=True)]
+        return [[1 - mean, mean] for mean in means]
+
+    nodes = np.zeros((150, 7, 2))
+    for place, text in enumerate(map(document, texts)):
+        parts = [text, *(one for n in (2, 4) for one in segments_of(text, len(text.words), n))]
+        for node, part in enumerate(parts):
+            if part is not None:
+                nodes[place, node] = model([" ".join(part.words)])[0]
+    copies = SmoothedClassifier(words_of, keep=1, hide="drop", ensemble="score", recheck=0)
+    reader = FunctionReader(model, repeatable=True)
+    for weights in ((0.5, 0.25, 0.5), (0, 0, 1.0), (0, 2.0), (1.0, 0, 0.25)):
+        results = ProtectedClassifier.beside(copies, reader, weights).certify(texts)
+        [found] = measured(read_texts(copies, texts, nodes, labels), [weights])
+        for words in (1, 2, 3):
+            proved = [
+                (one.radius or 0) >= words and one.label_id == label
+                for one, label in zip(results, labels, strict=True)
+            ]
+            assert found.share(words) == Fraction(sum(proved), 150)
+        assert found.share(1) > 0
