@@ -122,8 +122,8 @@ class LevelWeights:
         least = np.where(for_it, np.maximum(1 - leads.min(axis=1), 0), 0)
         others = np.where(against, _NOT_RIGHT, leads).min(axis=1)
         beyond = np.where(against.any(axis=1), (leads * against).sum(axis=1), _NOT_RIGHT)
-        never = (others < 1) & ~for_it | (beyond < 1)
-        return np.where(never, _NOT_RIGHT, least), np.where(never, _NOT_RIGHT, beyond)
+        never = (others < 1) & ~for_it
+        return np.where(never, beyond, least), beyond
 
     def _weighted(self, level: int, weight: float) -> tuple[Ints, Ints, Ints]:
         """What a level adds: to the sums, to the margins, and to the cost of each segment."""

@@ -48,7 +48,7 @@ def _shown(protection: Protection) -> list[Weighed]:
     kept = {whole[place].weights for place in places[::step]} | {protection.weights}
     if len(whole) < len(protection.figures):
         prices = (protection.redrawn(None, points) for points in _GIVEN_UP)
-        kept |= {one.weights for one in prices if one.reached and len(one.weights) > 1}
+        kept |= {one.weights for one in prices if len(one.weights) > 1}
     shown = [one for one in protection.figures if one.weights in kept]
     return sorted(shown, key=lambda one: len(one.weights) > 1 and one.accuracy(protection.balanced))
 

@@ -58,20 +58,16 @@ def test_a_level_that_says_nothing_is_left_out(classes):
         assert len(take) == 1
 
 
-def test_of_all_that_prove_as_much_the_fewest_calls_are_taken():
-    """Words that are always right prove everything at one and two words, whatever is read."""
+def test_of_all_that_prove_nearly_as_much_the_fewest_calls_are_taken():
+    """Quarters prove a little more here, by less than a point."""
+    search = LevelSearch([planted((0.99, 0.99, 0.99), word=0.85)], 2)
+    most, take = search.best((1,), search.model - 0.05)
+    assert (calls_of(most), take) == (4, (0.125,))
+    more, less = map(at_one, search.weighed([most, take]))
+    assert 0 < more - less < WORTH
+    # Words that are always right prove everything, whatever is read: a tie.
     search = LevelSearch([planted((1.0, 1.0, 1.0), word=1.0)], 6)
-    assert search.best((1, 2), search.model)[-1] == (0.125,)
-    # Quarters alone prove everything at 1 word where words say little, and halves nearly so.
-    texts = planted((1.0, 1.0, 1.0), word=0.7)
-    search = LevelSearch([texts], 2)
-    [most, *others] = search.best((1,), search.model - 0.2)
-    take = others[-1] if others else most
-    found = search.weighed([most, take])
-    assert found[0].score((1,)) - found[-1].score((1,)) <= WORTH
-    cheaper = [(w, h) for w in (0.0, 1.0, 2.0) for h in (0.25, 0.5, 1.0, 2.0, 4.0, 8.0)]
-    cheaper = [one for one in search.weighed(cheaper) if one.calls < calls_of(take)]
-    assert cheaper and all(at_one(one) < at_one(found[0]) - WORTH for one in cheaper)
+    assert search.best((1, 2), search.model) == [(0.125,)]
 
 
 def test_what_is_best_is_the_best_of_all_that_are_allowed():
