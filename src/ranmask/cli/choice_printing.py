@@ -68,7 +68,8 @@ def _chart(protection: Protection) -> Plot:
         "Proved, and what it costs",
         f"Share of {sum(best.texts):,} texts that is proved at 1, 2, 5 and 10 changed words, "
         f"against {protection.measure_name}; the model alone has {model:.3f}. Weight "
-        f"{best.name} is chosen.",
+        f"{best.name} is chosen."
+        + (" Lines are those of the whole text alone." if protection.levels > 1 else ""),
         fitted_axis(protection.measure_name, [*reached, model], within=(0.0, 1.0)),
         share_axis("proved"),
         series,
