@@ -290,7 +290,8 @@ def loss_for_the_sum(
 ) -> torch.Tensor:
     """Cross entropy of each node, and the certified loss, for texts of which all nodes are read.
 
-    An empty segment is read too, as a text without words.
+    An empty segment is read too, as a text without words, and counts in the lead; the certificate
+    leaves it out.
     """
     logits = []
     for level in range(len(how.weights)):
