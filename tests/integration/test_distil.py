@@ -1,10 +1,9 @@
-"""`benchmarks.distil`, by which the shipped `news` was made: its pieces, and all of it, tiny."""
+"""`benchmarks.distil`, by which the shipped `news` was made: all of it, tiny."""
 
 import random
 import sys
 from pathlib import Path
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -34,34 +33,6 @@ def topical(count):
         words = [*draw.choices(TOPICS[label], k=5), "the", f"x{number}"]
         rows.append((" ".join(words), label))
     return rows
-
-
-def test_no_text_twice_and_none_of_the_test_part(tmp_path):
-    train = written(
-        tmp_path / "train.parquet", [("A  b\nc", 0), ("a b, C!", 1), (" ", 0), ("d e", 1)]
-    )
-    test = written(tmp_path / "test.parquet", [("D-E", 0)])
-    assert distil.rows_of([train], []) == (["A b c", "d e"], [0, 1])
-    assert distil.rows_of([train], [test]) == (["A b c"], [0])
-
-
-def test_a_long_text_keeps_its_beginning_and_its_end():
-    assert distil.shortened([1, 2, 3], 3) == [1, 2, 3]
-    assert distil.shortened(list(range(9)), 5) == [0, 1, 6, 7, 8]
-
-
-def test_no_model_answers_for_what_it_was_trained_on():
-    asked = []
-
-    def fit_and_ask(fit, ask, seed):
-        assert not set(fit) & set(ask)
-        assert len(fit) + len(ask) == 40
-        asked.extend(ask)
-        return np.full((len(ask), 2), seed, dtype=np.float32)
-
-    said = distil.out_of_fold(fit_and_ask, 40, 2)
-    assert sorted(asked) == list(range(40))
-    assert set(said[:, 0]) == {1, 2, 3}
 
 
 @pytest.fixture
