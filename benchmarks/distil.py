@@ -36,6 +36,7 @@ from benchmarks.finetuning import (
 )
 from ranmask import HuggingFaceClassifier, ProtectedClassifier, SmoothedClassifier
 from ranmask.models.readers import ModelReader
+from ranmask.models.word_table import WordTable
 from ranmask.training.compact import keep_layers, keep_tokens
 from ranmask.training.evaluating import certified_summary
 from ranmask.training.options import WordTableOptions
@@ -73,6 +74,27 @@ def cut(folder: str, texts: Sequence[str], output: Path, *, classes: int, tokens
     tokenizer.save_pretrained(output)
 
 
+def saved(
+    output: Path,
+    student: Any,
+    encoder: Encoder,
+    table: WordTable,
+    options: WordTableOptions,
+    weights: tuple[float, ...],
+) -> ProtectedClassifier:
+    """A student and the table beside it, in a folder: stored in half precision."""
+    student.config.id2label = dict(enumerate(table.labels))
+    student.config.label2id = {label: place for place, label in enumerate(table.labels)}
+    # Measured as it will be loaded: computed in single precision.
+    reader = HuggingFaceClassifier(student.cpu().half().float(), encoder.tokenizer, hide="drop")
+    copies = SmoothedClassifier(table, **table_smoothing(options))
+    protected = ProtectedClassifier.beside(copies, ModelReader(reader), weights)
+    protected.save_pretrained(str(output))
+    student.half().save_pretrained(output / "reader")
+    student.float()
+    return protected
+
+
 def made(given: argparse.Namespace) -> ProtectedClassifier:
     """All steps; the folder ``given.output`` holds what comes out, its figures are printed."""
     texts, labels = rows_of(given.texts, given.without)
@@ -101,15 +123,7 @@ def made(given: argparse.Namespace) -> ProtectedClassifier:
     named = np.eye(classes)[out_of_fold(encoder, targets, STUDENT).argmax(axis=1)]
     table = train_word_table(train, truth.tolist(), given.labels, options=TABLE, whole=named)
 
-    student.config.id2label = dict(enumerate(given.labels))
-    student.config.label2id = {label: place for place, label in enumerate(given.labels)}
-    # Measured and saved as it will be loaded: stored in half precision, computed in single.
-    reader = HuggingFaceClassifier(student.cpu().half().float(), encoder.tokenizer, hide="drop")
-    copies = SmoothedClassifier(table, **table_smoothing(TABLE.resolved(train)))
-    protected = ProtectedClassifier.beside(copies, ModelReader(reader), (given.weight,))
-    protected.save_pretrained(str(given.output))
-    student.half().save_pretrained(given.output / "reader")
-    student.float()
+    protected = saved(given.output, student, encoder, table, TABLE.resolved(train), (given.weight,))
     rest = [texts[row] for row in held], [labels[row] for row in held]
     summary = certified_summary(protected, *rest)
     proved = (float(summary.certified_accuracy(words)) for words in range(1, 6))

@@ -91,8 +91,8 @@ class ModelChoice(ModelOptions):
     """Which model, and how it computes."""
 
     model: str | None = option(
-        "news, news-words or reviews-words (they come with ranmask), a model folder, a hub "
-        "id, or module:function.",
+        "news, news-words, reviews or reviews-words (they come with ranmask), a model folder, a "
+        "hub id, or module:function.",
         unset="news",
         short="m",
         variable="RANMASK_MODEL",
