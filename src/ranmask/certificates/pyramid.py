@@ -46,13 +46,13 @@ from ranmask.certificates.votes import Votes
 def pyramid_radii(votes: Votes, families: Sequence[Family], *, edits: bool = False) -> list[Radius]:
     """The radius of each text's winner, each over its own fixed family, with a reader beside it.
 
-    ``edits``: words may be inserted, deleted and reordered too, as they always may where words
-    count once.  Segments move with every edit, so there must be none.
+    ``edits``: words may be inserted, deleted and reordered too.  Segments move with every edit, so
+    there must be none; nor where words count once.
     """
     readings = votes.readings
     assert readings is not None
-    edits = edits or any(family.places is not None for family in families)
-    if readings.segments is not None and edits:
+    once = any(family.places is not None for family in families)
+    if readings.segments is not None and (edits or once):
         raise ValueError("segments are cut by position: they prove nothing against edits")
     radii: list[Radius] = []
     for part in votes.parts():

@@ -55,7 +55,9 @@ class Replacements:
         ``word_at``: the copy that shows the word of each position.  Changing ``r`` of ``n``
         occurrences brings in at most ``r`` synonyms that are not in the text yet, the worst first,
         and takes the word out if ``r = n``, which is cut into ``n`` equal shares, rounded up.  So
-        the ``d`` largest costs add up to no less than ``d`` changes cost.
+        the ``d`` largest costs add up to no less than ``d`` changes cost.  That a word which speaks
+        for the rival is taken out, or one for the label brought in, is not counted: another change
+        may bring in the same word.
         """
         sizes, first = self.sizes, self._first
         costs = np.zeros((len(differences), len(word_at)), dtype=np.int64)
@@ -66,12 +68,8 @@ class Replacements:
         brought[:, self.present] = 0
         order = dearest_first(brought, sizes[filled], first[filled])
         brought = np.take_along_axis(brought, order, axis=1)
-        worst = np.zeros_like(differences)
-        worst[:, filled] = brought[:, first[filled]]
-        # If no synonym is bad for the label, one of them still has to take the word's place.
-        gone = np.maximum(differences + np.minimum(worst, 0), 0)
         occurrences = np.bincount(word_at, minlength=len(sizes))
-        shares = -(-gone // np.maximum(occurrences, 1))
+        shares = -(-np.maximum(differences, 0) // np.maximum(occurrences, 1))
         by_word = np.argsort(word_at, kind="stable")
         ranks = np.empty_like(word_at)  # which occurrence of its word each position is
         ranks[by_word] = np.arange(len(word_at)) - np.repeat(
@@ -81,10 +79,6 @@ class Replacements:
         of_rank = brought[:, (first[word_at] + ranks)[listed]]
         costs[:, listed] = np.maximum(of_rank, 0)
         costs[:, filled[word_at]] += shares[:, word_at[filled[word_at]]]
-        # The last occurrence takes a word away, which helps if it spoke for the rival.
-        last = filled[word_at] & (ranks == occurrences[word_at] - 1)
-        helped = np.minimum(differences[:, word_at[last]], 0)
-        costs[:, last] = np.maximum(costs[:, last] + helped, 0)
         return costs
 
     @property

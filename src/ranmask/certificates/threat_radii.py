@@ -13,6 +13,7 @@ Proofs: docs/certificates.md, "A menu of threats".  Integers decide.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import cached_property
@@ -22,7 +23,13 @@ import numpy.typing as npt
 
 from ranmask.certificates.coverage import Ints
 from ranmask.certificates.distinct import DistinctWords
-from ranmask.certificates.exact import Radius, dearest_first, first_of_each, words_below
+from ranmask.certificates.exact import (
+    Radius,
+    dearest_first,
+    exact_radius,
+    first_of_each,
+    words_below,
+)
 from ranmask.certificates.families import Family
 from ranmask.certificates.kept import check_fixed
 from ranmask.certificates.pyramid import (
@@ -111,11 +118,11 @@ def _kind_of(votes: Votes, families: Sequence[Family]) -> type[_Texts]:
         return _OnceTexts
     if votes.readings is not None and votes.readings.segments is not None:
         return _SegmentedTexts
-    return _SingleTexts if all(family.single for family in families) else _Texts
+    return _SingleTexts if all(family.single for family in families) else _AnyTexts
 
 
-class _Texts:
-    """Some texts against all their rivals; this one for copies that show any words."""
+class _Texts(ABC):
+    """Some texts against all their rivals, and how far a run of words is proved."""
 
     def __init__(
         self, votes: Votes, families: Sequence[Family], replacements: Replacements | None
@@ -156,12 +163,8 @@ class _Texts:
             for number, sure, size, end in rows
         ]
 
-    # -- what other kinds of texts have otherwise ----------------------------------------------
-
     def _proved(self, threat: str) -> Ints:
         """How many steps are proved against each rival, shape (rivals, texts)."""
-        if threat != "span":
-            raise ValueError(f"{threat} are proved where each copy shows one word, and all do")
         shortest = np.minimum.reduceat(self._run_lengths, self._starts, axis=1)
         radii: Ints = np.minimum(shortest - 1, self._words)
         return radii
@@ -183,16 +186,56 @@ class _Texts:
         return radii
 
     @cached_property
+    @abstractmethod
     def _run_lengths(self) -> Ints:
         """As `spans.run_lengths`."""
-        lengths = []
-        for place, (family, start) in enumerate(
-            zip(self._families, self._votes.starts.tolist(), strict=True)
-        ):
-            weights = self._differences[:, start : start + len(family)] + self._bound
-            margins = self._margins[:, place]
-            lengths.append(run_lengths_of_sets(family.sets, weights, family.words, margins))
-        return np.concatenate(lengths, axis=1)
+
+
+class _AnyTexts(_Texts):
+    """Copies may show any words."""
+
+    def numbers(self, threat: str) -> Ints:
+        if threat != "substitutions":
+            return super().numbers(threat)
+        return np.array([-1 if one.words is None else one.words for one in self._searched])
+
+    def radii(self, threat: str) -> list[Radius]:
+        return self._searched if threat == "substitutions" else super().radii(threat)
+
+    def _proved(self, threat: str) -> Ints:
+        if threat != "span":
+            raise ValueError(f"{threat} are proved where each copy shows one word, and all do")
+        return super()._proved(threat)
+
+    @cached_property
+    def _searched(self) -> list[Radius]:
+        """The radii under substitutions: a search for each text."""
+        return [
+            exact_radius(
+                family.sets,
+                own,
+                family.words,
+                bound=self._bound,
+                complete=family.kind == "all",
+                reserve=self._reserve,
+            )
+            for family, own in self._own()
+        ]
+
+    def _own(self) -> Iterator[tuple[Family, Ints]]:
+        starts = self._votes.starts.tolist()
+        for family, start in zip(self._families, starts, strict=True):
+            yield family, self._differences[:, start : start + len(family)]
+
+    @cached_property
+    def _run_lengths(self) -> Ints:
+        return np.concatenate(
+            [
+                run_lengths_of_sets(family.sets, own + self._bound, family.words, margins)
+                for (family, own), margins in zip(self._own(), self._margins.T, strict=True)
+            ],
+            axis=1,
+        )
 
 
 class _SingleTexts(_Texts):
