@@ -482,7 +482,7 @@ class TestWhatIsRefused:
 
     def test_no_table(self):
         smoothed = SmoothedClassifier(lambda texts: [[1.0, 0.0] for _ in texts], keep=1)
-        with pytest.raises(OptionError, match="needs a table of synonyms"):
+        with pytest.raises(OptionError, match="needs a table: give synonyms"):
             smoothed.certify(["one"], threats=["synonyms"])
         with pytest.raises(OptionError, match="synonyms must be SynonymSets or a mapping"):
             smoothed.with_options(synonyms=["one"])

@@ -116,6 +116,12 @@ class ClassifyTask:
     compared: tuple[str, ...] = ()
 
     @property
+    def threats(self) -> tuple[str, ...]:
+        """Threats whose radii stand beside the radius."""
+        options = self.classifier.get("options", {})
+        return tuple(options.get("threats") or ()) if self.command == "certify" else ()
+
+    @property
     def record(self) -> type:
         """The class whose fields all its results have."""
         kinds = {"certify": Certificate, "predict": Prediction}

@@ -54,8 +54,9 @@ def check_threats(
             )
     if SYNONYMS in options.all_threats and synonyms is None:
         raise OptionError(
-            "threat='synonyms' needs a table of synonyms: give synonyms=SynonymSets(table), or a "
-            "mapping from words to lists of words"
+            "threat='synonyms' needs a table: give synonyms, a file on the command line; in Python "
+            "SynonymSets, or a mapping from words to lists of words",
+            "synonyms",
         )
 
 
