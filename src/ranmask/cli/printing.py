@@ -125,11 +125,11 @@ def print_run(console: Console, summary: RunSummary, output: Path) -> None:
     if isinstance(example, CascadePrediction | CascadeCertificate) or (
         isinstance(example, Certificate) and (example.threat != "substitutions" or example.radii)
     ):
-        explain(console, example)
+        explain(console, example, table=False)
 
 
-def explain(console: Console, example: Result) -> None:
-    """One or two sentences that say what the table means."""
+def explain(console: Console, example: Result, *, table: bool = True) -> None:
+    """A few sentences that say what radii mean; ``table``: they stand in one, with the texts."""
     if isinstance(example, CascadePrediction | CascadeCertificate):
         console.print(_OF_A_CASCADE[type(example)], highlight=False)
     if not isinstance(example, Certificate):
@@ -141,7 +141,7 @@ def explain(console: Console, example: Result) -> None:
         )
         return
     chance = "" if example.alpha is None else f", with probability {1 - example.alpha:g}"
-    critical = "; underlined: one more word than that, and these could break it"
+    critical = "; underlined: one more word than that, and these could break it" if table else ""
     if example.threat == "synonyms" and not example.radii:
         console.print(
             "[dim]radius: replace any that many words by words that the table lists for them, and "
