@@ -497,3 +497,6 @@ class TestWhatIsRefused:
         with pytest.raises(OptionError, match="says nothing of threat='edits'"):
             result.certified(1, "edits")
         assert result.certified(1, "span") and not result.certified(2, "span")
+        [result] = smoothed.certify(["one two three"], threats=["substitutions"])
+        assert result.radii == {"substitutions": 1}
+        assert smoothed.certify(["one two three"], threats=[])[0].radii == {}

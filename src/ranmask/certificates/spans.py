@@ -56,6 +56,7 @@ def run_lengths_of_sets(sets: KeptSets, weights: Ints, words: int, margins: Ints
     following = np.full(len(sets), words)  # the first kept position from the start of the run on
     lengths = np.full((len(weights), words), FAR)
     for start in reversed(range(words)):
+        check_cancelled()
         following[(sets == start).any(axis=1)] = start
         for row, own, margin in zip(lengths, weights, margins.tolist(), strict=True):
             # Sums stay below 2**53, so that doubles add them exactly.

@@ -119,7 +119,8 @@ class ClassifyTask:
     def threats(self) -> tuple[str, ...]:
         """Threats whose radii stand beside the radius."""
         options = self.classifier.get("options", {})
-        return tuple(options.get("threats") or ()) if self.command == "certify" else ()
+        asked = options.get("threats") or () if self.command == "certify" else ()
+        return tuple(name for name in asked if name != options["threat"])
 
     @property
     def record(self) -> type:

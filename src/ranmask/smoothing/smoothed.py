@@ -336,11 +336,12 @@ class SmoothedClassifier(VotingClassifier[SmoothingOptions, MaskedText]):
         families, texts = [text.family for text in scored.texts], scored.texts
         if threat != "substitutions":
             self._prover.check(threat, texts)
-        others: dict[str, list[int | None]] = {}
+        others: dict[str, list[int | None]] | None = None
         if self.options.threats is not None or threat not in ("substitutions", "edits"):
             proofs = self._prover.proofs(scored)
-            names = self.options.threats or ()
-            others = {name: self._prover.numbers(name, proofs, texts) for name in names}
+            if self.options.threats is not None:
+                names = self.options.all_threats[1:]
+                others = {name: self._prover.numbers(name, proofs, texts) for name in names}
         if threat not in ("substitutions", "edits"):
             radii = self._prover.radii(threat, proofs, texts)
         elif scored.votes.readings is not None:
