@@ -5,6 +5,7 @@ ones; a reader beside the copies says whatever hurts most, another thing each ti
 """
 
 import itertools
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -128,6 +129,8 @@ def test_no_text_within_a_radius_has_another_label(seed, classes, ensemble, fami
         words = tuple(rng.choice(OWN, size=int(rng.integers(2, 8)), p=LIKELY).tolist())
         [result] = world.smoothed.certify([" ".join(words)], threats=WORDS_ALONE)
         assert list(result.radii) == WORDS_ALONE
+        [alone] = world.smoothed.certify([" ".join(words)])
+        assert replace(result, radii={}, assumes=alone.assumes) == alone
         assert result.radii["substitutions"] == result.radius
         for threat, radius in result.radii.items():
             if radius is None or (reader and radius == 0):

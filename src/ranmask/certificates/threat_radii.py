@@ -58,6 +58,15 @@ class ThreatProofs:
             check_fixed(family.kind)
         self._votes, self._families, self._replacements = votes, families, replacements
 
+    @property
+    def sorted(self) -> bool:
+        """Whether the first radii, under substitutions and edits, come of the same sort as others.
+
+        (Where votes may move, `exact` looks closer at whether a radius is tight.)
+        """
+        exact = self._votes.readings is not None or not self._votes.blurred.any()
+        return exact and all(isinstance(texts, _SingleTexts) for texts in self._parts)
+
     def radii(self, threat: str) -> list[Radius]:
         """The radius of each text; ``worst`` are words of it that a worst choice meets.
 

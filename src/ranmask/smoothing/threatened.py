@@ -139,25 +139,26 @@ class ThreatProver:
 
     def proofs(self, scored: ScoredTexts[MaskedText]) -> ThreatProofs:
         """What is proved of texts, against all threats of the options."""
-        for threat in self._options.all_threats:
-            self.check(threat, scored.texts)
+        self.check(self._options.all_threats, scored.texts)
         asked = SYNONYMS in self._options.all_threats
         replacements = self._replacements(scored) if asked else None
         return ThreatProofs(scored.votes, [text.family for text in scored.texts], replacements)
 
-    def check(self, threat: str, texts: Sequence[MaskedText]) -> None:
-        """Refuse texts that a threat is not proved for."""
-        for text in texts:
-            if threat in MOVING and text.words_read != len(text.document.words):
+    def check(self, threats: Sequence[str], texts: Sequence[MaskedText]) -> None:
+        """Refuse texts that one of the threats is not proved for."""
+        moving = any(threat in MOVING for threat in threats)
+        single = next((threat for threat in threats if threat in (*MOVING, SYNONYMS)), None)
+        for text in texts if single else ():
+            if moving and text.words_read != len(text.document.words):
                 raise ClassifierError(
                     f"the base classifier says that it is blind to the number of words, but reads "
                     f"{text.words_read} of {len(text.document.words)}: an insertion could push "
                     "words out of sight"
                 )
             family = text.family
-            if threat in (*MOVING, SYNONYMS) and not (family.single or family.places is not None):
+            if not family.single and family.places is None:
                 raise OptionError(
-                    f"threat={threat!r} needs a copy for every word, and {family.words} words are "
+                    f"threat={single!r} needs a copy for every word, and {family.words} words are "
                     f"more than masks={self._masks}: raise masks"
                 )
 
