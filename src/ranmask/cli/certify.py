@@ -15,6 +15,7 @@ from ranmask.cli.options import (
     LmOption,
     ModelChoice,
     OutputOptions,
+    PositiveOption,
     ShardingOptions,
     open_input,
 )
@@ -67,6 +68,7 @@ class _SynonymCertificate(Checked, kind="synonyms"):
     CertifyCommand,
     ShardingOptions,
     ColumnOptions,
+    PositiveOption,
     without=("sampling",),
 )
 def certify(given: Given) -> bool:
@@ -76,11 +78,14 @@ def certify(given: Given) -> bool:
     """
     from ranmask.runs.api import classify_task
 
+    if given.get("compare") or "copies" in given:
+        given.refuse(["positive"], "with --compare or --copies")
     if given.get("compare"):
         return _classify(given, partial(_comparing, given))
     if "copies" in given:
         return _classify(given, partial(_showing, given))
-    return _classify(given, partial(classify_task, "certify", partial(load, given)))
+    positive = given.get("positive")
+    return _classify(given, partial(classify_task, "certify", partial(load, given), positive))
 
 
 @command(
@@ -91,13 +96,15 @@ def certify(given: Given) -> bool:
     OutputOptions,
     ShardingOptions,
     ColumnOptions,
+    PositiveOption,
     without=NOT_CERTIFIED,
 )
 def predict(given: Given) -> bool:
     """Label texts by the vote of their masked copies, without a certificate."""
     from ranmask.runs.api import classify_task
 
-    return _classify(given, partial(classify_task, "predict", partial(load, given)))
+    positive = given.get("positive")
+    return _classify(given, partial(classify_task, "predict", partial(load, given), positive))
 
 
 def _classify(given: Given, make: Callable[[], ClassifyTask]) -> bool:

@@ -12,6 +12,7 @@ from rich.table import Table
 from rich.text import Text as RichText
 
 from ranmask.metrics import CertifiedSummary, certified_values, class_lines, class_name, headline
+from ranmask.metrics.detection import detection_lines
 from ranmask.results import (
     CascadeCertificate,
     CascadePrediction,
@@ -179,6 +180,10 @@ def print_summary(console: Console, summary: RunSummary) -> None:
         say("  ".join([_median(certified), shown, *_shares(certified, most)]))
     for line in class_lines(by_class["classes"]):
         say(line)
+    if summary.positive is not None:
+        name = class_name(summary.positive, summary.labels)
+        for line in detection_lines(name, summary.detection.values()):
+            say(line)
     for kind, compared in summary.kinds.items():
         figures = [
             f"{kind:<16}",

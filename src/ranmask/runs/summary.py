@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from fractions import Fraction
 from typing import Any
 
-from ranmask.metrics import CertifiedSummary, certified_values
+from ranmask.metrics import CertifiedSummary, certified_values, class_name
+from ranmask.metrics.detection import DetectedText, DetectionSummary
 
 
 @dataclass(frozen=True)
@@ -22,7 +24,8 @@ class RunSummary:
     """What the lines of `certify` or `predict` amount to, added as they come.
 
     ``certified``: accuracies over the labelled lines.  ``kinds``: what each certificate of a
-    `Comparison` is worth, exact first.  Memory does not grow with the lines.
+    `Comparison` is worth, exact first.  ``positive``: the number of a class that is held against
+    all others; memory grows with the lines for its sake only.
     """
 
     command: str
@@ -32,6 +35,8 @@ class RunSummary:
     reader_failed: int = 0
     certified: CertifiedSummary = field(default_factory=CertifiedSummary)
     kinds: dict[str, KindSummary] = field(default_factory=dict)
+    positive: int | None = None
+    detection: DetectionSummary = field(default_factory=DetectionSummary)
 
     @property
     def has_radii(self) -> bool:
@@ -52,7 +57,10 @@ class RunSummary:
                 radius=line.get("radius"),
                 words=line["words"],
                 expected=expected,
+                named=line["label_id"],
             )
+            if self.positive is not None:
+                self.detection.add(detected_text(line, self.positive))
             for kind, one in {"exact": line, **line["others"]}.items() if "others" in line else ():
                 empty = KindSummary(one["guarantee"], CertifiedSummary())
                 self.kinds.setdefault(kind, empty).summary.add(
@@ -60,6 +68,7 @@ class RunSummary:
                     radius=one["radius"],
                     words=line["words"],
                     expected=expected,
+                    named=one["label_id"],
                 )
 
     def values(self) -> dict[str, Any]:
@@ -70,6 +79,9 @@ class RunSummary:
             values["reader_failed"] = self.reader_failed
         if labelled:
             values |= self._figures(self.certified)
+            if self.positive is not None:
+                name = class_name(self.positive, self.labels)
+                values["positive"] = {"name": name, **self.detection.values()}
         if self.kinds:
             values["certificates"] = {
                 kind: {"guarantee": one.guarantee, **self._figures(one.summary)}
@@ -88,3 +100,25 @@ class RunSummary:
                 for changed in range(summary.largest_radius + 1)
             ]
         return {**values, **certified_values(summary, self.labels, certified=self.has_radii)}
+
+
+def detected_text(line: Mapping[str, Any], positive: int) -> DetectedText:
+    """A labelled line as a text of the positive class, or of the others."""
+    proved = line.get("guarantee") is True
+    margins, scale = (), 1
+    if proved and line.get("positive_id") == positive:
+        margins, scale = line["margins"], line["margin_scale"]
+        score = Fraction(line["margin"], scale)
+    else:
+        said = line["scores"] or line["votes"]
+        others = max((value for place, value in enumerate(said) if place != positive), default=0)
+        lead = Fraction(said[positive]) - Fraction(others)
+        score = lead if line["scores"] else lead / line["masks"]
+    return DetectedText(
+        positive=line["expected_id"] == positive,
+        flagged=line["label_id"] == positive,
+        score=score,
+        radius=line.get("radius") if proved else None,
+        margins=margins,
+        scale=scale,
+    )

@@ -18,8 +18,13 @@ def certified_summary(
     """Certify every text and count."""
     summary = CertifiedSummary()
     for result, label in zip(classifier.certify(texts), labels, strict=True):
-        correct = result.label_id == label
-        summary.add(correct=correct, radius=result.radius, words=result.words, expected=label)
+        summary.add(
+            correct=result.label_id == label,
+            radius=result.radius,
+            words=result.words,
+            expected=label,
+            named=result.label_id,
+        )
     return summary
 
 
