@@ -123,7 +123,7 @@ def check(classifier, words, positive, changes):
 @pytest.mark.parametrize("positive", [0, 1])
 def test_no_change_takes_more_than_is_proved(options, positive):
     above = 0
-    for seed, length in itertools.product(range(4), (2, 5)):
+    for seed, length in itertools.product(range(2), (2, 5)):
         words = random.Random(seed).choices(("a", "b", "c"), k=length)
         found, _ = check(built(seed, options), words, positive, 2)
         above += found.margins[1] > -found.margin_scale
