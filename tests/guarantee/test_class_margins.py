@@ -215,7 +215,12 @@ def test_what_is_not_proved_is_refused(options):
         classifier.certify_margins(["a b"], 0)
 
 
-@pytest.mark.parametrize("positive", [-1, 3])
+def test_a_class_by_its_name():
+    classifier = built(1, {"keep": 1})
+    assert classifier.certify_margins(["a b"], "z") == classifier.certify_margins(["a b"], 2)
+
+
+@pytest.mark.parametrize("positive", [-1, 3, "spam"])
 def test_a_class_that_does_not_exist(positive):
     with pytest.raises(OptionError, match="positive"):
         built(1, {"keep": 1}).certify_margins(["a b"], positive)

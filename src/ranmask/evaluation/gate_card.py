@@ -130,7 +130,7 @@ def _notes(report: GateReport) -> list[str]:
         if report.calibrated is not None:
             set_on = _data(report.calibrated)
         shown = ", ".join(
-            f"{float(rate):.3%} at {value:.6g}" for rate, value in report.thresholds.items()
+            f"{100 * float(rate):g} % at {value:.6g}" for rate, value in report.thresholds.items()
         )
         notes.append(f"Thresholds for rates of false positives, set on {set_on}: {shown}.")
     if report.proof is not None:

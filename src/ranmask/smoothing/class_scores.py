@@ -30,6 +30,16 @@ def check_margins(options: SmoothingOptions) -> None:
         )
 
 
+def class_index(positive: int | str, labels: Sequence[str] | None) -> int:
+    """The number of a class that is named, or given by its number."""
+    if not isinstance(positive, str):
+        return positive
+    if positive not in (labels or ()):
+        known = ", ".join(labels) if labels else "known by numbers only"
+        raise OptionError(f"positive must be one of the classes ({known}), not {positive!r}")
+    return list(labels or ()).index(positive)
+
+
 def with_margins(
     scored: ScoredTexts[MaskedText], certificates: Sequence[Certificate], positive: int
 ) -> Iterator[MarginCertificate]:

@@ -27,7 +27,12 @@ from ranmask.options import (
 )
 from ranmask.options.fields import check_saved
 from ranmask.results import Certificate, MarginCertificate, ShownCertificate
-from ranmask.smoothing.class_scores import check_margins, has_margins, with_margins
+from ranmask.smoothing.class_scores import (
+    check_margins,
+    class_index,
+    has_margins,
+    with_margins,
+)
 from ranmask.smoothing.masks import (
     MaskedText,
     WordLosses,
@@ -243,16 +248,17 @@ class SmoothedClassifier(VotingClassifier[SmoothingOptions, MaskedText]):
         return has_margins(self.options)
 
     def certify_margins(
-        self, texts: Sequence[Text | Document], positive: int
+        self, texts: Sequence[Text | Document], positive: int | str
     ) -> list[MarginCertificate]:
-        """As `certify`, with what is proved about the score of the class numbered ``positive``.
+        """As `certify`, with what is proved about the score of one class, by its name or number.
 
         For the exact certificate against substitutions, of up to ten words.
         """
         self.check_certifiable()
         check_margins(self.options)
+        number = class_index(positive, self.labels)
         proved = ((scored, list(self._exact(scored))) for scored in self.scored(texts))
-        return [found for part in proved for found in with_margins(*part, positive)]
+        return [found for part in proved for found in with_margins(*part, number)]
 
     def compare(
         self,
