@@ -153,3 +153,30 @@ def test_a_positive_class_in_tune(skewed, tmp_path):
     assert again.stdout.split("Positive class")[1] == done.stdout.split("Positive class")[1]
     found = json.loads((tmp_path / "tune.json").read_text())["measured"][0]["positive"]
     assert found["recall"] == 1.0 and found["at_rates"]
+
+
+@pytest.fixture
+def rare(tmp_path):
+    """One text in ten is good, and says so by a word."""
+    path = tmp_path / "rare.csv"
+    words = [f"word{number}" for number in range(40)]
+    rows = [
+        f"{words[n % 40]} {words[7 * n % 40]} {'fine' if n % 10 == 0 else 'dull'} film{n},"
+        f"{'good' if n % 10 == 0 else 'bad'}\n"
+        for n in range(400)
+    ]
+    path.write_text("text,label\n" + "".join(rows))
+    return path
+
+
+def test_a_positive_class_on_a_card(rare, tmp_path):
+    output = tmp_path / "model"
+    train = ("train", "--data", rare, "--kind", "words", "--epochs", 4, "--warm-epochs", 1)
+    ranmask(*train, "--positive", "good", "--output", output)
+    card = (output / "README.md").read_text()
+    assert "*good* against all others: precision 1.000, recall 1.000, F1 1.000, AUC 1.000" in card
+    rate = next(line for line in card.splitlines() if line.startswith("| 1.0% |"))
+    assert rate.split("|")[3:5] == [" 1.000 ", " 1.000 "]
+    done = run_cli(*train, "--positive", "great", "--output", tmp_path / "other")
+    assert done.exit_code == 2 and "--positive must be one of the classes" in done.stderr
+    assert not (tmp_path / "other").exists()
