@@ -215,6 +215,17 @@ def test_what_is_not_proved_is_refused(options):
         classifier.certify_margins(["a b"], 0)
 
 
+def test_only_what_is_above_a_threshold_is_flagged():
+    [found] = SmoothedClassifier(
+        lambda texts: [[float("a" in text), float("a" not in text)] for text in texts],
+        keep=1,
+        recheck=0,
+    ).certify_margins(["a a a b"], 0)
+    assert (found.margin, found.margin_scale, found.margins[:2]) == (2, 4, (2, 0))
+    assert [found.flagged(threshold) for threshold in (0.5, 0.499)] == [False, True]
+    assert [found.flag_radius(threshold) for threshold in (0.0, -0.001)] == [0, 1]
+
+
 def test_a_class_by_its_name():
     classifier = built(1, {"keep": 1})
     assert classifier.certify_margins(["a b"], "z") == classifier.certify_margins(["a b"], 2)

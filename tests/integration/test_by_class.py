@@ -130,6 +130,15 @@ def test_a_positive_class_that_does_not_exist(skewed):
     assert "--positive must be one of the classes, bad, good; not 'spam'" in done.stderr
 
 
+def test_a_positive_class_by_a_number_that_does_not_exist(skewed):
+    """A function says how many classes it has when it is asked, not before."""
+    unnamed = ("--model", MODEL, "--keep", "1", "--positive", "7")
+    rows = ("--input", skewed, "--label-column", "label")
+    skewed.write_text("text,label\nbad film,0\n")
+    done = run_cli("predict", *rows, *unnamed)
+    assert done.exit_code == 2 and "one of 2 classes, not number 7" in done.stderr
+
+
 @pytest.mark.parametrize("beside", [["--compare"], ["--copies", 2]])
 def test_a_positive_class_alone(skewed, beside):
     done = run_cli("certify", "--input", skewed, *SMOOTHED, "--positive", "bad", *beside)

@@ -101,6 +101,7 @@ def test_by_interval_the_worse_end_must_hold(texts):
     assert "holds as measured, but not at the worse end of its interval" in done.stderr
     assert gate(texts, "--by-interval", require=["accuracy >= .3"]).exit_code == 0
     assert gate(texts, "--by-interval", require=["accuracy <= .75"]).exit_code == 4
+    assert gate(texts, "--by-interval", require=["errors <= 0"]).exit_code == 0
 
 
 @pytest.mark.parametrize(

@@ -83,6 +83,7 @@ def gate(given: Given) -> int | bool:
     from ranmask.attacks.recipes import RECIPES
     from ranmask.evaluation.gate import run_gate
     from ranmask.evaluation.requirements import parse_requirement
+    from ranmask.smoothing.store import DEFAULT_MODEL
 
     asked = given.build(GateCommand)
     requirements = [parse_requirement(text, RECIPES) for text in asked.require]
@@ -117,7 +118,7 @@ def gate(given: Given) -> int | bool:
             source,
             requirements,
             folder,
-            model=given.get("model") or "news",
+            model=given.get("model") or DEFAULT_MODEL,
             positive=given.get("positive"),
             calibration=calibration,
             attack=attack,

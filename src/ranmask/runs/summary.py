@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any
 
+from ranmask.errors import OptionError
 from ranmask.metrics import CertifiedSummary, certified_values, class_name
 from ranmask.metrics.detection import DetectedText, DetectionSummary
 
@@ -111,6 +112,8 @@ def detected_text(line: Mapping[str, Any], positive: int) -> DetectedText:
         score = Fraction(line["margin"], scale)
     else:
         said = line["scores"] or line["votes"]
+        if positive >= len(said):
+            raise OptionError(f"positive must be one of {len(said)} classes, not number {positive}")
         others = max((value for place, value in enumerate(said) if place != positive), default=0)
         lead = Fraction(said[positive]) - Fraction(others)
         score = lead if line["scores"] else lead / line["masks"]

@@ -4,7 +4,7 @@ import math
 from fractions import Fraction
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ranmask.errors import DataError
@@ -35,6 +35,7 @@ def summary_of(rows):
 
 
 @given(ROWS)
+@settings(max_examples=40)
 def test_decision_against_scikit_learn(rows):
     truth, said = [row[0] for row in rows], [row[1] > 0 for row in rows]
     found = summary_of(rows).decision
@@ -49,6 +50,7 @@ def test_decision_against_scikit_learn(rows):
 
 
 @given(ROWS)
+@settings(max_examples=40)
 def test_curves_against_scikit_learn(rows):
     truth, scores = [row[0] for row in rows], [row[1] for row in rows]
     roc = summary_of(rows).roc
@@ -59,6 +61,7 @@ def test_curves_against_scikit_learn(rows):
 
 
 @given(ROWS, st.sampled_from([Fraction(0), Fraction(1, 10), Fraction(1, 3), Fraction(1)]))
+@settings(max_examples=40)
 def test_recall_at_a_rate_is_the_best_of_all_thresholds(rows, rate):
     """scikit-learn's ROC curve: the largest recall of the points that keep to the rate."""
     truth, scores = [row[0] for row in rows], [row[1] for row in rows]
@@ -76,6 +79,7 @@ CLASSES = st.lists(st.tuples(st.integers(0, 3), st.integers(0, 3)), min_size=1, 
 
 
 @given(CLASSES)
+@settings(max_examples=40)
 def test_classes_against_scikit_learn(rows):
     summary = CertifiedSummary()
     for expected, named in rows:
