@@ -189,3 +189,10 @@ def test_a_positive_class_on_a_card(rare, tmp_path):
     done = run_cli(*train, "--positive", "great", "--output", tmp_path / "other")
     assert done.exit_code == 2 and "--positive must be one of the classes" in done.stderr
     assert not (tmp_path / "other").exists()
+
+
+def test_what_proves_nothing_is_not_called_certified(skewed):
+    more = ("--certificate", "paper", "--masks", 20, "--selection-masks", 20, "--positive", "bad")
+    done = ranmask("certify", "--input", skewed, "--label-column", "label", *SMOOTHED, *more)
+    shown = done.stderr[done.stderr.index("positive class") :]
+    assert "recall 1.000" in shown and "certified" not in shown

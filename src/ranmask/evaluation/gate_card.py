@@ -10,7 +10,8 @@ from typing import Any
 from urllib.parse import quote
 
 from ranmask import __version__
-from ranmask.evaluation.gate import Checked, Figure, GateReport
+from ranmask.evaluation.gate import CheckedRequirement, GateReport
+from ranmask.evaluation.gate_figures import Figure
 from ranmask.evaluation.requirements import KINDS
 from ranmask.metrics import class_table
 
@@ -96,7 +97,7 @@ def sarif(report: GateReport) -> str:
     return json.dumps({"$schema": _SARIF_SCHEMA, "version": "2.1.0", "runs": [run]}, indent=1)
 
 
-def sentence(report: GateReport, check: Checked) -> str:
+def sentence(report: GateReport, check: CheckedRequirement) -> str:
     """A requirement and what was measured, in one line."""
     value, interval = _shown(check.figure)
     said = "holds" if report.reached(check) else "does not hold"
@@ -105,7 +106,7 @@ def sentence(report: GateReport, check: Checked) -> str:
     return f"{check.requirement}: {said}; measured {value} (95 % interval {interval})"
 
 
-def _answer(report: GateReport, check: Checked) -> str:
+def _answer(report: GateReport, check: CheckedRequirement) -> str:
     if report.reached(check):
         return "yes" if check.sure else "yes, not surely"
     return "as measured, not surely" if check.holds else "**no**"
