@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from ranmask.certificates.kept import check_fixed
 from ranmask.cli.command import Given, command
-from ranmask.cli.loading import load, load_masked, masked_smoothing
+from ranmask.cli.loading import copies_alone, load, load_masked, masked_smoothing
 from ranmask.cli.options import (
     ColumnOptions,
     InputOptions,
@@ -81,7 +81,8 @@ def certify(given: Given) -> bool:
     if given.get("compare") or "copies" in given:
         given.refuse(["positive"], "with --compare or --copies")
     if given.get("compare"):
-        return _classify(given, partial(_comparing, given))
+        alone = copies_alone("--compare", given)
+        return _classify(alone, partial(_comparing, alone))
     if "copies" in given:
         return _classify(given, partial(_showing, given))
     positive = given.get("positive")

@@ -68,7 +68,7 @@ class ChoiceCommand(Checked, group="A folder of ranmask protect"):
 
     words: tuple[int, ...] | None = WORDS(unset="as before", group="A folder of ranmask protect")
     give_up: float | None = GIVE_UP(unset="as before", group="A folder of ranmask protect")
-    save: bool = option("Give the model the weight that is chosen.", False)
+    save: bool = option("Give the model the weights that are chosen.", False)
 
 
 @command(
@@ -138,7 +138,7 @@ def tune(given: Given) -> None:
 
 
 def _choose_anew(given: Given) -> None:
-    """Another weight for a protected model, from what was measured of it."""
+    """Other weights for a protected model, from what was measured of it."""
     from ranmask.cli.choice_printing import PICTURE, show_choice, write_picture
     from ranmask.training.protecting import save_choice
     from ranmask.training.protection import RECORD, read_protection
@@ -156,6 +156,7 @@ def _choose_anew(given: Given) -> None:
     folder = Path(name)
     protection = read_protection(folder).redrawn(asked.words, asked.give_up)
     if asked.save:
+        (folder / PICTURE).unlink(missing_ok=True)  # none rather than a wrong one
         save_choice(folder, protection)
         write_picture(folder / PICTURE, protection)
     if (svg := given.get("svg")) is not None:

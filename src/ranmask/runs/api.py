@@ -2,17 +2,18 @@
 
 Results are written as they come.  The same call again goes on after the last row that is complete;
 other options, another model or another input are refused.  A killed run loses at most the rows
-that were being worked on.
+that were being worked on.  Rows whose reader did not answer are done again first.
 """
 
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Sequence
+import itertools
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, Protocol, TypeAlias
 
-from ranmask.data.rows import Columns, RowSource, file_rows
+from ranmask.data.rows import Columns, Row, RowSource, file_rows
 from ranmask.results import Certificate, Prediction
 from ranmask.runs.result_file import ResultFile, check_result_file
 from ranmask.runs.shards.folder import check_folder
@@ -20,6 +21,7 @@ from ranmask.runs.shards.reading import summarise_folder
 from ranmask.runs.shards.run import Sharding, run_shards
 from ranmask.runs.summary import RunSummary
 from ranmask.runs.task import (
+    ASKED_AGAIN,
     ClassifyTask,
     RunEvents,
     Summary,
@@ -138,9 +140,14 @@ def run(
     summary = task.summary()
     description = {**task.description(), "input": source.description}
     with ResultFile(output, description) as results:
+        rows = iter(source.rows)
+        told.started(source.total, results.rows - len(results.unread))
+        if results.unread:
+            told.trouble(ASKED_AGAIN.format(rows=len(results.unread)))
+            again = task.groups(_numbered(rows, results.unread), results, told)
+            results.replace(itertools.chain.from_iterable(again))
         summary.add(results.lines())
-        told.started(source.total, results.rows)
-        todo = (row for row in source.rows if row.number > results.done)
+        todo = (row for row in rows if row.number > results.done)
         new = False
         for lines in task.groups(todo, results, told):
             results.write(lines)
@@ -149,6 +156,12 @@ def run(
         if new or not results.finished:
             results.finish({**summary.values(), **task.effort()})
     return summary
+
+
+def _numbered(rows: Iterator[Row], numbers: Sequence[int]) -> Iterator[Row]:
+    """The rows with these numbers, which rise; no row behind the last of them is taken."""
+    for number in numbers:
+        yield next(row for row in rows if row.number == number)
 
 
 def _checked(make: MakeTask, label_names: Sequence[str] | None) -> Task:

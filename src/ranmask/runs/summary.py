@@ -10,6 +10,7 @@ from typing import Any
 from ranmask.errors import OptionError
 from ranmask.metrics import CertifiedSummary, certified_values, class_name
 from ranmask.metrics.detection import DetectedText, DetectionSummary
+from ranmask.runs.result_file import unread
 
 
 @dataclass(frozen=True)
@@ -49,7 +50,7 @@ class RunSummary:
         for line in lines:
             self.rows += 1
             self.errors += "error" in line
-            self.reader_failed += line.get("reader") == "failed"
+            self.reader_failed += unread(line)
             if "correct" not in line:
                 continue
             expected = line["expected_id"]

@@ -21,6 +21,8 @@ ROWS_AT_ONCE = 1024
 """Rows of a shard that are classified together.  Fixed, because a model's last bits depend on the
 company that a text is computed in; part of every manifest."""
 
+ASKED_AGAIN = "the reader did not answer for {rows} of the rows that are done: it is asked again"
+
 Result: TypeAlias = Prediction | Certificate | BetaEstimate
 Classify: TypeAlias = Callable[[Sequence[Text]], Sequence[Result]]
 Line: TypeAlias = Mapping[str, Any]

@@ -53,6 +53,7 @@ def summarise_folder(folder: Path) -> RunSummary:
                     )
     summary.rows = manifest.rows
     summary.errors = sum(part.errors for part in manifest.parts)
+    summary.reader_failed = sum(part.unread for part in manifest.parts)
     return summary
 
 
