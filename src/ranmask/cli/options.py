@@ -58,6 +58,16 @@ class ColumnOptions(Checked, group="Columns"):
 
 
 @dataclass(frozen=True, kw_only=True)
+class PositiveOption(Checked, group="Columns"):
+    """A class that is looked for among others."""
+
+    positive: str | None = option(
+        "Class that figures hold against all others, by its name, as spam: precision, recall, ROC, "
+        "certified recall at rates of false positives."
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
 class SourceOptions(Checked, group="Data"):
     """What a command reads: a file, or a corpus by name."""
 

@@ -8,6 +8,7 @@ from ranmask.results.records import (
     CascadePrediction,
     Certificate,
     Comparison,
+    MarginCertificate,
     Prediction,
     ShownCertificate,
 )
@@ -20,6 +21,7 @@ __all__ = [
     "CascadePrediction",
     "Certificate",
     "Comparison",
+    "MarginCertificate",
     "Prediction",
     "ShownCertificate",
 ]

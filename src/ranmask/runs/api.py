@@ -20,7 +20,15 @@ from ranmask.runs.shards.folder import check_folder
 from ranmask.runs.shards.reading import summarise_folder
 from ranmask.runs.shards.run import Sharding, run_shards
 from ranmask.runs.summary import RunSummary
-from ranmask.runs.task import ASKED_AGAIN, ClassifyTask, RunEvents, Summary, Task, class_ids
+from ranmask.runs.task import (
+    ASKED_AGAIN,
+    ClassifyTask,
+    RunEvents,
+    Summary,
+    Task,
+    class_ids,
+    class_number,
+)
 from ranmask.words import Text
 
 
@@ -56,6 +64,7 @@ def certify_file(
     output: str | Path,
     *,
     columns: Columns | None = None,
+    positive: str | None = None,
     sharding: Sharding | None = None,
     events: RunEvents | None = None,
 ) -> RunSummary:
@@ -68,10 +77,13 @@ def certify_file(
         input: A txt, csv, tsv, jsonl or parquet file; or rows, as `corpus_rows` has them.
         output: The file of results, JSON lines; for shards, a folder.
         columns: Where texts and labels stand in the file.
+        positive: A class, by its name, that the summary holds against all others: precision,
+            ROC, recall at rates of false positives, certified where scores are (results are then
+            `MarginCertificate`).
         sharding: Cut the input into shards for worker processes; docs/scale.md.
         events: Who is told of the cost, of progress and of rows that failed.
     """
-    make = functools.partial(classify_task, "certify", classifier)
+    make = functools.partial(classify_task, "certify", classifier, positive)
     return classify_file(make, input, output, columns, sharding, events)
 
 
@@ -81,11 +93,12 @@ def predict_file(
     output: str | Path,
     *,
     columns: Columns | None = None,
+    positive: str | None = None,
     sharding: Sharding | None = None,
     events: RunEvents | None = None,
 ) -> RunSummary:
     """Label every row of a file, without certificates; arguments are those of `certify_file`."""
-    make = functools.partial(classify_task, "predict", classifier)
+    make = functools.partial(classify_task, "predict", classifier, positive)
     return classify_file(make, input, output, columns, sharding, events)
 
 
@@ -159,9 +172,18 @@ def _checked(make: MakeTask, label_names: Sequence[str] | None) -> Task:
     return task
 
 
-def classify_task(command: str, classifier: AnyClassifier) -> ClassifyTask:
+def classify_task(
+    command: str, classifier: AnyClassifier, positive: str | None = None
+) -> ClassifyTask:
     """What `certify_file` (or ``predict``) does with rows."""
     loaded: Any = classifier if hasattr(classifier, "certify") else classifier()
     if command == "certify":
         loaded.check_certifiable()  # told once, not for every row
-    return ClassifyTask(command, loaded.labels, getattr(loaded, command), loaded.description())
+    classify, about = getattr(loaded, command), loaded.description()
+    if positive is None:
+        return ClassifyTask(command, loaded.labels, classify, about)
+    number = class_number(positive, loaded.labels)
+    if command == "certify" and getattr(loaded, "gives_margins", False):
+        classify = functools.partial(loaded.certify_margins, positive=number)
+    about = {**about, "options": {**about.get("options", {}), "positive": number}}
+    return ClassifyTask(command, loaded.labels, classify, about, positive=number)

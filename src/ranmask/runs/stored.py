@@ -16,6 +16,7 @@ from ranmask.runs.task import Outcome, Result
 _BY_KEY: dict[str, type[Result]] = {
     "others": records.Comparison,
     "copies": records.ShownCertificate,
+    "margins": records.MarginCertificate,
     "shown_label": records.CascadeCertificate,
     "radius": records.Certificate,
     "changed": records.BetaEstimate,

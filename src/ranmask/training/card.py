@@ -48,16 +48,43 @@ the share of all texts whose label is right and certified at d changed words.{_c
 
 Naming the largest class for every text has accuracy {measured["majority"]:.3f}. The
 mean recall of the classes (balanced accuracy) is {measured["balanced_accuracy"]:.3f}.
-Of each class, recall and CR@d are shares of its own texts.
+Of each class, recall and CR@d are shares of its own texts, precision of the texts that
+were labelled so.
 
 {_table(classes_head, classes)}{shown}{"" if measured["beats_majority"] else unlearned}
-
+{_positive(measured.get("positive"))}
 {_options(run)}
 
 ## Limits
 
 The radius says that the label is stable, not that it is right. `Certificate.assumes`
 lists what it rests on.
+"""
+
+
+def _positive(found: Mapping[str, Any] | None) -> str:
+    """The figures of a positive class, at thresholds that were set on these very texts."""
+    if found is None:
+        return ""
+    head = ["false positives", "threshold", "recall", "precision", "certified recall at 1, 2, 3"]
+    rows = []
+    for at in found.get("at_rates", ()):
+        shares = [*at.get("certified_recall", ()), 0.0, 0.0, 0.0, 0.0][1:4]
+        proved = " ".join(f"{share:.3f}" for share in shares)
+        figures = [f"{at[key]:.3f}" for key in ("recall", "precision")]
+        proved = proved if "certified_recall" in at else "not proved"
+        rows.append([f"{at['rate']:.1%}", f"{at['threshold']:.4f}", *figures, proved])
+    areas = "".join(
+        f", {name} {found[key]:.3f}"
+        for key, name in (("auc", "AUC"), ("average_precision", "average precision"))
+        if key in found
+    )
+    return f"""
+*{found["name"]}* against all others: precision {found["precision"]:.3f}, recall \
+{found["recall"]:.3f}, F1 {found["f1"]:.3f}{areas}. At
+thresholds that flag a share of the other texts, set on these texts:
+
+{_table(head, rows)}
 """
 
 

@@ -29,7 +29,12 @@ from ranmask.errors import DataError, OptionError
 from ranmask.models.word_features import WHOLE
 from ranmask.models.word_table import CURVE_STEPS, WordTable
 from ranmask.smoothing.smoothed import SmoothedClassifier
-from ranmask.training.evaluating import certified_score, certified_summary, figures
+from ranmask.training.evaluating import (
+    certified_score,
+    certified_summary,
+    check_positive,
+    measured_figures,
+)
 from ranmask.training.options import WordTableOptions
 from ranmask.training.records import (
     Report,
@@ -66,6 +71,7 @@ def train_words(
     ``training.json`` and the log ``training.jsonl``.
     """
     check_corpora(train, validation)
+    check_positive(options.positive, train.label_names)
     texts = [text for text in train.texts if isinstance(text, str)]
     if len(texts) < len(train.texts):
         raise DataError(f"{train.name} holds pairs; a word table reads single texts only")
@@ -83,8 +89,14 @@ def train_words(
 
     table = train_word_table(texts, train.labels, train.label_names, options=options, progress=log)
     classifier = SmoothedClassifier(table, **table_smoothing(options))
-    summary = certified_summary(classifier, validation.texts, validation.labels)
-    measured = figures(summary, train.label_names, options.class_weights)
+    measured = measured_figures(
+        classifier,
+        validation.texts,
+        validation.labels,
+        train.label_names,
+        class_weights=options.class_weights,
+        positive=options.positive,
+    )
     classifier.save_pretrained(str(output))
     run.complete(measured)
     return classifier
