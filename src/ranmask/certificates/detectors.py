@@ -1,0 +1,121 @@
+"""Detectors: what is flagged stays flagged.  Integers in, radii out; docs/detectors.md has proofs.
+
+**Any window** (`window_radii`).  A text is flagged where a window of neighbouring words is, by a
+classifier that sees the window and nothing else; the sizes of windows are fixed.
+
+Guarantee.  Words before the first word and after the last, however many, never unflag.  Nor do
+``changed`` points, each of which is a word replaced, a word deleted, or a block of any length put
+between two words; nor ``insertions`` such blocks alone; nor ``characters`` characters that are
+inserted, deleted or replaced, blanks included.
+
+Proof.  A window that no point meets stands in the new text as it is, and is flagged there.  A
+changed word meets the windows over it, and a block those over the gap that it is put into: a point
+is a place on a line and a window an interval.  The fewest points that meet all intervals are as
+many as the most intervals of which no two share a place; taking always the next one to end finds
+those.  With one point fewer, a flagged window is left.  A character changes one word, or, where it
+is the blank between two words, joins these: intervals that have a word between them share no such
+place.  Each bound is attained by a classifier that flags these windows and nothing else.
+
+**Never less** (`word_radius`).  Every distinct word has a weight of at least 0, which depends on
+that word alone, and a text is flagged where the weights of its distinct words, each counted once,
+reach a threshold, which is the same for all texts.
+
+Guarantee.  Words inserted anywhere, however many, never unflag; nor do, at the same time,
+``changed`` words that are replaced or deleted, in any order of the words; nor ``characters``
+characters.
+
+Proof.  New words add at least 0.  ``d`` changed words take out at most ``d`` occurrences, which
+cost at most ``K(d)``, a knapsack (`distinct.most_removed`); to delete them attains it.  A character
+changes one word or joins two: ``d`` characters take out at most ``2 d`` occurrences.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+import numpy as np
+
+from ranmask.certificates.coverage import Ints
+from ranmask.certificates.distinct import most_removed
+
+Window: TypeAlias = tuple[int, int]
+"""Words of a text: the position of the first, and of the first behind them."""
+
+Additions: TypeAlias = Literal["nowhere", "ends", "anywhere"]
+"""Where text of any length may be added."""
+
+
+@dataclass(frozen=True)
+class DetectorRadii:
+    """What may be done to a flagged text without unflagging it.
+
+    ``changed``, ``insertions`` and ``characters`` are the most of each; None: nothing is proved,
+    not even of the unchanged text.  ``insertions`` is None, too, where there is no limit, because
+    ``additions`` are harmless anywhere.
+    """
+
+    changed: int | None = None
+    insertions: int | None = None
+    characters: int | None = None
+    additions: Additions = "nowhere"
+
+
+def disjoint_windows(windows: Iterable[Window], apart: int = 0) -> list[Window]:
+    """As many windows as there can be with at least ``apart`` words between any two.
+
+    ``apart`` -1: neighbours may share a word, so that no two share a gap between words.
+    """
+    starts: dict[int, int] = {}  # of the shortest window that ends at each place
+    for start, stop in windows:
+        if stop <= start:
+            raise ValueError(f"a window must have at least one word, not {stop - start}")
+        starts[stop] = max(start, starts.get(stop, start))
+    chosen: list[Window] = []
+    free = 0
+    for stop in sorted(starts):
+        if starts[stop] >= free:
+            chosen.append((starts[stop], stop))
+            free = stop + apart
+    return chosen
+
+
+def window_radii(windows: Iterable[Window]) -> DetectorRadii:
+    """What flagged windows of a text prove."""
+    flagged = set(windows)
+    if not flagged:
+        return DetectorRadii()
+    changed, characters = (len(disjoint_windows(flagged, apart)) - 1 for apart in (0, 1))
+    if any(stop - start == 1 for start, stop in flagged):
+        # No block can be put into a single word.
+        return DetectorRadii(changed, None, characters, "anywhere")
+    insertions = len(disjoint_windows(flagged, -1)) - 1
+    return DetectorRadii(changed, insertions, characters, "ends")
+
+
+def word_radius(weights: Ints, occurrences: Ints, threshold: int) -> DetectorRadii:
+    """What the weights of a text's distinct words prove, each with its number of occurrences."""
+    if threshold < 1:
+        raise ValueError(f"a threshold must be at least 1, not {threshold}: it would flag no words")
+    if weights.size and int(weights.min()) < 0:
+        raise ValueError("a weight lies below 0")
+    spare = int(weights.sum()) - threshold
+    if spare < 0:
+        return DetectorRadii()
+    removed, _ = most_removed(weights, occurrences, _enough(weights, occurrences, spare))
+    # Every one of K(0), K(1), ... is at least the one before.
+    harmless = int(np.searchsorted(removed, spare, side="right")) - 1
+    return DetectorRadii(harmless, None, harmless // 2, "anywhere")
+
+
+def _enough(weights: Ints, occurrences: Ints, spare: int) -> int:
+    """A number of occurrences whose removal costs more than ``spare``: dear and rare words first.
+
+    The threshold is at least 1, so that all words together cost more.
+    """
+    some = np.flatnonzero(weights)
+    order = some[np.argsort(-weights[some] / occurrences[some], kind="stable")]
+    costs = np.cumsum(weights[order])
+    needed = int(np.searchsorted(costs, spare, side="right")) + 1
+    return int(occurrences[order[:needed]].sum())
