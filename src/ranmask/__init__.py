@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from ranmask.runs.task import RunEvents
     from ranmask.smoothing.cascade import Cascade
     from ranmask.smoothing.detector_store import load_detector
-    from ranmask.smoothing.detectors import WordDetector
+    from ranmask.smoothing.detectors import SegmentDetector, WordDetector
     from ranmask.smoothing.endpoint import EndpointReader
     from ranmask.smoothing.protected import ProtectedClassifier
     from ranmask.smoothing.smoothed import SmoothedClassifier
@@ -78,6 +78,7 @@ _HOMES = {
     "Reader": "ranmask.models.readers",
     "ReaderWarning": "ranmask.errors",
     "RunEvents": "ranmask.runs.task",
+    "SegmentDetector": "ranmask.smoothing.detectors",
     "Sharding": "ranmask.runs.shards.run",
     "SmoothedClassifier": "ranmask.smoothing.smoothed",
     "SmoothingOptions": "ranmask.options",
@@ -123,6 +124,7 @@ __all__ = [
     "Reader",
     "ReaderWarning",
     "RunEvents",
+    "SegmentDetector",
     "Sharding",
     "SmoothedClassifier",
     "SmoothingOptions",

@@ -8,10 +8,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ranmask.certificates.detectors import disjoint_windows, window_radii, word_radius
+from ranmask.certificates.detectors import (
+    disjoint_segments,
+    disjoint_windows,
+    segment_radii,
+    window_radii,
+    word_radius,
+)
 from ranmask.models.word_features import features
 from ranmask.models.word_table import ONE, WordTable
-from ranmask.smoothing.detectors import WordDetector
+from ranmask.smoothing.detectors import SegmentDetector, WordDetector
 from ranmask.smoothing.window_detector import WindowDetector
 
 NEW = "@"  # no text has it
@@ -300,3 +306,110 @@ def test_a_word_is_gone_only_when_all_its_occurrences_are(words, threshold):
     ]
     assert found.changed == min(breaking) - 1
     assert found.characters == found.changed // 2
+
+
+# ---- segments ----
+
+
+def reaches(values, threshold):
+    """The definition: some neighbours add up to the threshold."""
+    sums = [0, *itertools.accumulate(values)]
+    return any(b - a >= threshold for a, b in itertools.combinations(sums, 2))
+
+
+def edited(values, worst):
+    """One word replaced by the worst there is, inserted, or deleted."""
+    for place in range(len(values) + 1):
+        yield (*values[:place], worst, *values[place:])
+        if place < len(values):
+            yield (*values[:place], worst, *values[place + 1 :])
+            yield values[:place] + values[place + 1 :]
+
+
+@settings(max_examples=300)
+@given(
+    st.lists(st.integers(-3, 4), min_size=1, max_size=6).map(tuple),
+    st.integers(1, 6),
+    st.integers(3, 4),
+)
+def test_segments_under_every_choice_of_edits(values, threshold, bound):
+    found = segment_radii(values, threshold, bound)
+    if not reaches(values, threshold):
+        assert found.changed is found.insertions is None and found.additions == "nowhere"
+        return
+    reached = {values}
+    for edits in range(3):  # exact: the fewest edits that unflag, where those are at most 2
+        broken = not all(reaches(one, threshold) for one in reached)
+        assert broken == (found.changed < edits)
+        reached |= {new for old in reached for new in edited(old, -bound)}
+
+
+@settings(max_examples=300)
+@given(st.lists(st.integers(-3, 4), min_size=1, max_size=7).map(tuple), st.integers(1, 6))
+def test_segments_under_every_placement_of_blocks(values, threshold):
+    found = segment_radii(values, threshold, 3)
+    if found.changed is None:
+        return
+    endless = -100  # a block as long as needed
+    gaps = range(len(values) + 1)
+    for blocks in range(len(values)):
+        broken = False
+        for places in itertools.combinations(gaps, blocks):
+            parts = itertools.pairwise([0, *places, len(values)])
+            text = [value for a, b in parts for value in (*values[a:b], endless)]
+            broken |= not reaches(text, threshold)
+        if found.insertions is None:
+            assert not broken and max(values) >= threshold
+        else:
+            assert broken == (found.insertions < blocks)
+
+
+@given(st.lists(st.integers(-3, 4), min_size=1, max_size=8).map(tuple), st.integers(1, 6))
+def test_no_more_segments_are_disjoint(values, threshold):
+    every = [
+        (a, b)
+        for a, b in itertools.combinations(range(len(values) + 1), 2)
+        if sum(values[a:b]) >= threshold
+    ]
+    chosen = disjoint_segments(values, threshold)
+    assert set(chosen) <= set(every) and len(chosen) == len(disjoint_windows(every))
+    longer = [window for window in every if window[1] - window[0] > 1]
+    if longer == every:
+        shared = disjoint_segments(values, threshold, shared=1)
+        assert len(shared) == len(disjoint_windows(every, -1)) and set(shared) <= set(every)
+
+
+def signed_table(values):
+    """A table whose words have these values, in eighths, and all others 0."""
+    entries = np.zeros((BUCKETS, 2), dtype=np.int16)
+    for word, value in values.items():
+        entries[features([word])[0][2] % BUCKETS] = [-value, value]
+    curve = (np.arange(2 * STEPS + 1) * (ONE // (2 * STEPS))).astype(np.int32)
+    zeros = np.zeros(2, dtype=np.int64)
+    return WordTable(entries, zeros, labels=("ham", "spam"), shift=8, curve=curve)
+
+
+@pytest.mark.parametrize("seed", range(25))
+def test_a_segment_detector_under_edits_characters_and_additions(seed):
+    rng = np.random.default_rng(seed)
+    vocabulary = ("ab", "ba", "aab", "bb", "a")
+    values = {word: int(rng.integers(-STEPS, STEPS + 1)) for word in vocabulary}
+    values |= {NEW: -STEPS, "abba": -STEPS, "b": -STEPS}
+    words = tuple(rng.choice(vocabulary, 6).tolist())
+    detector = SegmentDetector(signed_table(values), threshold=int(rng.integers(1, 9)) / STEPS)
+    [found] = detector.detect([" ".join(words)])
+    said = [values[word] for word in words]
+    assert found.flagged == reaches(said, detector.points * STEPS // ONE)
+    if not found.flagged:
+        return
+    steps = min(found.radius, 2)
+    harmless = after(words, steps, lambda old: changes(old, ((NEW,),)))
+    assert all(flagged(detector, harmless))
+    ends = [(NEW, NEW, *text, "ab", NEW) for text in harmless[:: 1 + len(harmless) // 50]]
+    assert all(flagged(detector, ends))
+    reached = {" ".join(words)}
+    for _ in range(min(found.characters, 1)):
+        reached |= {new for old in reached for new in characters(old) if new.split()}
+    assert all(result.flagged for result in detector.detect(sorted(reached)))
+    for start, stop in found.spans:
+        assert sum(said[start:stop]) / STEPS >= detector.threshold

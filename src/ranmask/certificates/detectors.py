@@ -16,6 +16,23 @@ those.  With one point fewer, a flagged window is left.  A character changes one
 is the blank between two words, joins these: intervals that have a word between them share no such
 place.  Each bound is attained by a classifier that flags these windows and nothing else.
 
+**Any segment** (`segment_radii`).  Every word has a value of either sign, at least ``-bound``,
+which depends on that word alone, and a text is flagged where the values of neighbouring words, as
+many as you like, add up to a threshold.
+
+Guarantee.  Words before and after never unflag, however many.  Nor do, at the same time,
+``changed`` words that are replaced, inserted or deleted, one each; nor ``insertions`` blocks of any
+length alone; nor ``characters`` characters.
+
+Proof.  Reading on, keep the largest sum of a segment that ends here, 0 for an empty one: the text
+is flagged where that reaches the threshold.  Each word adds its value; a replaced or inserted one
+at least ``-bound``, which is never better than to delete a word; and a smaller sum stays the
+smaller one.  So the least sum that so many edits leave behind each word is found from the one
+before it, and the fewest edits with which it never reaches the threshold are exact.  A text that is
+put before begins with a sum of at least 0, and one behind takes nothing back.  A block cuts all
+segments over its gap, as it cuts windows.  A character makes two words of one, or one of two: two
+edits.
+
 **Never less** (`word_radius`).  Every distinct word has a weight of at least 0, which depends on
 that word alone, and a text is flagged where the weights of its distinct words, each counted once,
 reach a threshold, which is the same for all texts.
@@ -31,7 +48,7 @@ changes one word or joins two: ``d`` characters take out at most ``2 d`` occurre
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
@@ -39,12 +56,15 @@ import numpy as np
 
 from ranmask.certificates.coverage import Ints
 from ranmask.certificates.distinct import most_removed
+from ranmask.errors import check_cancelled
 
 Window: TypeAlias = tuple[int, int]
 """Words of a text: the position of the first, and of the first behind them."""
 
 Additions: TypeAlias = Literal["nowhere", "ends", "anywhere"]
 """Where text of any length may be added."""
+
+_NEVER = 1 << 60  # no sum of values is so large
 
 
 @dataclass(frozen=True)
@@ -94,10 +114,67 @@ def window_radii(windows: Iterable[Window]) -> DetectorRadii:
     return DetectorRadii(changed, insertions, characters, "ends")
 
 
+def disjoint_segments(values: Sequence[int], threshold: int, shared: int = 0) -> list[Window]:
+    """As many segments that reach the threshold as there can be, of which no two overlap.
+
+    ``shared`` 1: neighbours may share a word, so that no two share a gap between words.
+    """
+    chosen: list[Window] = []
+    total = start = place = 0
+    while place < len(values):
+        if total <= 0:
+            total, start = 0, place
+        total += values[place]
+        if total >= threshold:
+            chosen.append((start, place + 1))
+            # A word that reaches the threshold alone shares no gap with anything.
+            place -= shared if start < place else 0
+            total = 0
+        place += 1
+    return chosen
+
+
+def segment_radii(values: Sequence[int], threshold: int, bound: int) -> DetectorRadii:
+    """What the values of a text's words prove, in their order."""
+    _check_threshold(threshold)
+    if values and min(values) < -bound:
+        raise ValueError(f"a value lies below -{bound}")
+    if not disjoint_segments(values, threshold):
+        return DetectorRadii()
+    changed = _fewest_edits(values, threshold, bound) - 1
+    if max(values) >= threshold:
+        return DetectorRadii(changed, None, changed // 2, "anywhere")
+    insertions = len(disjoint_segments(values, threshold, shared=1)) - 1
+    return DetectorRadii(changed, insertions, changed // 2, "ends")
+
+
+def _fewest_edits(values: Sequence[int], threshold: int, bound: int) -> int:
+    """The fewest replaced, inserted or deleted words after which no segment reaches the threshold.
+
+    All words replaced are enough: new ones may be worth ``-bound``, or nothing.
+    """
+    most = 8
+    while True:
+        check_cancelled()
+        edits = np.arange(most + 1) * bound
+        least = np.zeros(most + 1, dtype=np.int64)  # sums that 0, 1, ... edits leave
+        for value in values:
+            # Words inserted before it, as many as edits are left.
+            least = np.maximum(np.minimum.accumulate(least + edits) - edits, 0)
+            kept = least + value
+            kept[kept >= threshold] = _NEVER
+            least[1:] = np.minimum(kept[1:], least[:-1] - bound)
+            least[0] = kept[0]
+            np.clip(least, 0, _NEVER, out=least)
+        enough = np.flatnonzero(least < threshold)
+        if len(enough):
+            return int(enough[0])
+        most *= 2
+
+
 def word_radius(weights: Ints, occurrences: Ints, threshold: int) -> DetectorRadii:
     """What the weights of a text's distinct words prove, each with its number of occurrences."""
-    if threshold < 1:
-        raise ValueError(f"a threshold must be at least 1, not {threshold}: it would flag no words")
+    _check_threshold(threshold)
     if weights.size and int(weights.min()) < 0:
         raise ValueError("a weight lies below 0")
     spare = int(weights.sum()) - threshold
@@ -119,3 +196,8 @@ def _enough(weights: Ints, occurrences: Ints, spare: int) -> int:
     costs = np.cumsum(weights[order])
     needed = int(np.searchsorted(costs, spare, side="right")) + 1
     return int(occurrences[order[:needed]].sum())
+
+
+def _check_threshold(threshold: int) -> None:
+    if threshold < 1:
+        raise ValueError(f"a threshold must be at least 1, not {threshold}: it would flag no words")

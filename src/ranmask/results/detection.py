@@ -14,17 +14,19 @@ from ranmask.results.records import RESULT_VERSION
 class Detection:
     """Whether a text is flagged, and what is proved: of flagged texts alone, under ``assumes``.
 
-    ``score`` is flagged where it reaches ``threshold``: of ``windows`` the highest score of one, of
-    ``words`` the sum of the weights (``detector`` says which it is).  ``spans``: by what it is
-    flagged, each the position of a first word and of the first behind it: windows that do not
-    overlap; or words, the heaviest first, that reach the threshold alone.
+    ``score`` is flagged where it reaches ``threshold``.  ``detector`` says what it is: of
+    ``windows`` the highest score of one, of ``segments`` the largest sum of neighbouring values, of
+    ``words`` the sum of the weights.  ``spans``: by what it is flagged, each the position of a
+    first word and of the first behind it: windows or segments that do not overlap; or words, the
+    heaviest first, that reach the threshold alone.
 
     **What is flagged stays flagged** where nothing but the following is done.  ``additions``: text
     of any length is added ``anywhere``, or at the ``ends``, before and after, set off by a blank.
-    At the same time, at most ``radius`` words are replaced or deleted; of windows, each block that
-    is inserted inside counts as one of them.  Or at most ``insertions`` such blocks are inserted,
-    and nothing else (None: ``additions`` say all).  Or at most ``characters`` characters, blanks
-    included, are inserted, deleted or replaced.  ``radius`` None: nothing is proved.
+    At the same time, at most ``radius`` words are replaced or deleted; or, of segments, inserted;
+    or, of windows, blocks of any length are inserted inside.  Or at most ``insertions`` such blocks
+    are inserted, and nothing else (None: ``additions`` say all).  Or at most ``characters``
+    characters, blanks included, are inserted, deleted or replaced.  ``radius`` None: nothing is
+    proved.
 
     ``words``: how many the text has.  ``failed``: windows that the model gave no answer for.
     """

@@ -10,7 +10,14 @@ from ranmask.models import model_config
 from ranmask.models.word_table import WordTable
 from ranmask.options.fields import check_saved
 from ranmask.smoothing import reader_store
-from ranmask.smoothing.detectors import MODEL, Detector, DetectorOptions, WordDetector
+from ranmask.smoothing.detectors import (
+    MODEL,
+    Detector,
+    DetectorOptions,
+    SegmentDetector,
+    TableDetector,
+    WordDetector,
+)
 from ranmask.smoothing.window_detector import WindowDetector
 
 
@@ -41,11 +48,13 @@ def load_detector(folder: str | Path, *, reader: object = None) -> Detector:
 
 def _loaded(path: Path, options: DetectorOptions, reader: object) -> Detector:
     how: dict[str, Any] = {"positive": options.positive, "labels": options.labels}
-    if options.detector == "words":
+    if options.detector != "windows":
         if reader is not None:
             raise ModelError(f"{str(path)!r} is a word table: it needs no reader")
         table = WordTable.load(path / MODEL)
-        return WordDetector(table, threshold=options.points / WordDetector.unit, **how)
+        kind: type[TableDetector]
+        kind = WordDetector if options.detector == "words" else SegmentDetector
+        return kind(table, threshold=options.points / kind.unit, **how)
     if reader is None:
         reader = reader_store.load(path / MODEL)
     elif isinstance(reader, str):

@@ -1,6 +1,6 @@
 """Detectors: a text is flagged or not, and what is flagged stays flagged.
 
-Here `WordDetector`, which adds up what a word table says of each distinct word; `window_detector`
+Here those that look words up in a table: `WordDetector` and `SegmentDetector`.  `window_detector`
 asks any model about every window of a few sizes.  Scores are rounded to integers before they are
 compared with the threshold, and what is proved (`certificates.detectors`) follows from those.
 """
@@ -13,11 +13,18 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
-from typing import Any, ClassVar, Literal, Self
+from typing import Any, ClassVar, Literal, Self, TypeAlias
 
 import numpy as np
 
-from ranmask.certificates.detectors import DetectorRadii, Window, word_radius
+from ranmask.certificates.coverage import Ints
+from ranmask.certificates.detectors import (
+    DetectorRadii,
+    Window,
+    disjoint_segments,
+    segment_radii,
+    word_radius,
+)
 from ranmask.errors import OptionError, TextError
 from ranmask.models import model_config
 from ranmask.models.base import MaskedCopies
@@ -25,6 +32,9 @@ from ranmask.models.word_table import ONE, WordTable
 from ranmask.options.fields import Checked, option
 from ranmask.results import Detection
 from ranmask.words import Document, Text, documents
+
+Kind: TypeAlias = Literal["words", "segments", "windows"]
+"""What a detector adds up or looks at."""
 
 MODEL = "model"
 """The folder of the model, inside that of a detector."""
@@ -37,7 +47,7 @@ SET_OFF = "words are what blanks separate, and added text is set off by a blank"
 class DetectorOptions(Checked, kind="detector", group="Detector"):
     """What ``ranmask.json`` says of a detector; ``points`` is its threshold, an integer."""
 
-    detector: Literal["windows", "words"] = option("What is read.", "words")
+    detector: Kind = option("What is read.", "words")
     positive: str = option("The class that is flagged.", "")
     labels: tuple[str, ...] = option("All classes.", ())
     points: int = option("The threshold.", 1, least=1)
@@ -47,7 +57,7 @@ class DetectorOptions(Checked, kind="detector", group="Detector"):
 class Detector(ABC):
     """Flags texts of the class ``positive``; ``labels`` are all classes of its data or model."""
 
-    kind: ClassVar[Literal["windows", "words"]]
+    kind: ClassVar[Kind]
     unit: ClassVar[int]
     """A score of 1, in points."""
 
@@ -141,15 +151,9 @@ class Detector(ABC):
         )
 
 
-class WordDetector(Detector):
-    """Flags a text where the weights of its distinct words reach the threshold.
+class TableDetector(Detector):
+    """A detector that looks every word up in a `WordTable`, and asks no model."""
 
-    The weight of a word is what a `WordTable` scores it for the class ``positive``; no score is
-    below 0, so no word that is added ever unflags.  Any table will do; `train_monotone` trains one
-    for this.
-    """
-
-    kind = "words"
     unit = ONE
 
     def __init__(
@@ -161,7 +165,9 @@ class WordDetector(Detector):
         labels: Sequence[str] | None = None,
     ) -> None:
         if not isinstance(table, WordTable):
-            raise OptionError(f"a WordDetector needs a WordTable, not a {type(table).__name__}")
+            raise OptionError(
+                f"a {type(self).__name__} needs a WordTable, not a {type(table).__name__}"
+            )
         self.table = table
         self._place = table.labels.index(positive_of(table.labels, positive))
         super().__init__(labels or table.labels, table.labels[self._place], threshold)
@@ -177,36 +183,29 @@ class WordDetector(Detector):
     def detect(self, texts: Sequence[Text | Document]) -> list[Detection]:
         """Whether each text is flagged, by which words, and what is proved."""
         read = single_texts(texts)
+        if not read:
+            return []
         numbers: dict[str, int] = {}
         for text in read:
             for word in text.words:
                 numbers.setdefault(word, len(numbers))
-        weights = self._weights(tuple(numbers))
-        return [self._detected(text, numbers, weights) for text in read]
+        alone = np.arange(len(numbers), dtype=np.int32)[:, None]
+        words = Document(tuple(numbers))
+        [rows] = self.table.score([MaskedCopies(words, len(numbers), alone)])
+        values = self._values(np.rint(rows * ONE).astype(np.int64))
+        found = []
+        for text in read:
+            places = np.fromiter(map(numbers.__getitem__, text.words), np.int64, len(text.words))
+            found.append(self._detected(text, places, values))
+        return found
 
-    def _weights(self, words: tuple[str, ...]) -> np.ndarray[Any, np.dtype[np.int64]]:
-        if not words:
-            return np.zeros(0, dtype=np.int64)
-        alone = np.arange(len(words), dtype=np.int32)[:, None]
-        [rows] = self.table.score([MaskedCopies(Document(words), len(words), alone)])
-        return np.rint(rows[:, self._place] * ONE).astype(np.int64)
+    @abstractmethod
+    def _values(self, rows: Ints) -> Ints:
+        """The value of each word, from its points for each class."""
 
-    def _detected(
-        self,
-        text: Document,
-        numbers: dict[str, int],
-        weights: np.ndarray[Any, np.dtype[np.int64]],
-    ) -> Detection:
-        words = np.fromiter(map(numbers.__getitem__, text.words), np.int64, len(text.words))
-        distinct, first, counts = np.unique(words, return_index=True, return_counts=True)
-        own = weights[distinct]
-        radii = word_radius(own, counts, self.points)
-        spans: list[Window] = []
-        if radii.changed is not None:
-            heaviest = np.lexsort((first, -own))
-            needed = int(np.searchsorted(np.cumsum(own[heaviest]), self.points)) + 1
-            spans = [(place, place + 1) for place in first[heaviest[:needed]].tolist()]
-        return self._detection(int(own.sum()), text, radii, spans, (SET_OFF,))
+    @abstractmethod
+    def _detected(self, text: Document, words: Ints, values: Ints) -> Detection:
+        """``words``: which of the words that have ``values`` stands at each position."""
 
     def _copy(self) -> Self:
         return type(self)(
@@ -215,6 +214,55 @@ class WordDetector(Detector):
 
     def _save_model(self, folder: Path) -> None:
         self.table.save(folder)
+
+
+class WordDetector(TableDetector):
+    """Flags a text where the weights of its distinct words reach the threshold.
+
+    The weight of a word is its score for the class ``positive``; no score is below 0, so no word
+    that is added anywhere ever unflags.  Any table will do; `train_detector` trains one for this.
+    """
+
+    kind = "words"
+
+    def _values(self, rows: Ints) -> Ints:
+        return rows[:, self._place]
+
+    def _detected(self, text: Document, words: Ints, values: Ints) -> Detection:
+        distinct, first, counts = np.unique(words, return_index=True, return_counts=True)
+        own = values[distinct]
+        radii = word_radius(own, counts, self.points)
+        spans: list[Window] = []
+        if radii.changed is not None:
+            heaviest = np.lexsort((first, -own))
+            needed = int(np.searchsorted(np.cumsum(own[heaviest]), self.points)) + 1
+            spans = [(place, place + 1) for place in first[heaviest[:needed]].tolist()]
+        return self._detection(int(own.sum()), text, radii, spans, (SET_OFF,))
+
+
+class SegmentDetector(TableDetector):
+    """Flags a text where neighbouring words, as many as you like, reach the threshold.
+
+    The value of a word is its score for ``positive`` less the largest of its other scores: words
+    may also speak against a flag, but only for the segments that they stand in.  So text before or
+    after never unflags.  Any table will do; `train_detector` trains one for this.
+    """
+
+    kind = "segments"
+
+    def _values(self, rows: Ints) -> Ints:
+        others = np.delete(rows, self._place, axis=1)
+        differences: Ints = rows[:, self._place] - others.max(axis=1)
+        return differences
+
+    def _detected(self, text: Document, words: Ints, values: Ints) -> Detection:
+        own = values[words]
+        sums = np.concatenate([[0], np.cumsum(own)])
+        score = int((sums - np.minimum.accumulate(sums)).max())
+        in_order: list[int] = own.tolist()
+        radii = segment_radii(in_order, self.points, ONE)
+        spans = disjoint_segments(in_order, self.points)
+        return self._detection(score, text, radii, spans, (SET_OFF,))
 
 
 def single_texts(texts: Sequence[Text | Document]) -> list[Document]:
