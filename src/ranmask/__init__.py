@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from ranmask.options import SmoothingOptions
     from ranmask.results import Certificate, Detection, Prediction
     from ranmask.runs.api import certify_file, predict_file
+    from ranmask.runs.detect import detect_file
     from ranmask.runs.shards.run import Sharding
     from ranmask.runs.stored import read_results
     from ranmask.runs.task import RunEvents
@@ -91,6 +92,7 @@ _HOMES = {
     "attack": "ranmask.attacks.api",
     "attack_file": "ranmask.attacks.runs",
     "certify_file": "ranmask.runs.api",
+    "detect_file": "ranmask.runs.detect",
     "load_classifier": "ranmask.smoothing.store",
     "load_default": "ranmask.smoothing.store",
     "load_detector": "ranmask.smoothing.detector_store",
@@ -138,6 +140,7 @@ __all__ = [
     "attack",
     "attack_file",
     "certify_file",
+    "detect_file",
     "load_classifier",
     "load_default",
     "load_detector",

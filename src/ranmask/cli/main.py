@@ -24,7 +24,7 @@ FAILED, WRONG_USAGE, SOME_ROWS_FAILED, INTERRUPTED = 1, 2, 3, 130
 
 COMMANDS = (
     *("certify", "predict", "attack", "beta", "train", "tune", "reproduce"),
-    *("report", "compare", "serve", "blend", "protect"),
+    *("report", "compare", "serve", "blend", "protect", "detect"),
 )
 GROUPS = {
     "cascade": (
