@@ -333,7 +333,7 @@ def edited(values, worst):
     st.integers(3, 4),
 )
 def test_segments_under_every_choice_of_edits(values, threshold, bound):
-    found = segment_radii(values, threshold, bound)
+    [found] = segment_radii([values], threshold, bound)
     if not reaches(values, threshold):
         assert found.changed is found.insertions is None and found.additions == "nowhere"
         return
@@ -347,7 +347,7 @@ def test_segments_under_every_choice_of_edits(values, threshold, bound):
 @settings(max_examples=300)
 @given(st.lists(st.integers(-3, 4), min_size=1, max_size=7).map(tuple), st.integers(1, 6))
 def test_segments_under_every_placement_of_blocks(values, threshold):
-    found = segment_radii(values, threshold, 3)
+    [found] = segment_radii([values], threshold, 3)
     if found.changed is None:
         return
     endless = -100  # a block as long as needed
@@ -413,3 +413,12 @@ def test_a_segment_detector_under_edits_characters_and_additions(seed):
     assert all(result.flagged for result in detector.detect(sorted(reached)))
     for start, stop in found.spans:
         assert sum(said[start:stop]) / STEPS >= detector.threshold
+
+
+@given(st.lists(st.lists(st.integers(-3, 4), max_size=12), max_size=6), st.integers(1, 3))
+def test_texts_beside_each_other_do_not_matter(texts, threshold):
+    """Of many texts, some need more edits than are tried at first."""
+    texts = [*texts, [4] * 30]
+    together = segment_radii(texts, threshold, 3)
+    assert together == [segment_radii([values], threshold, 3)[0] for values in texts]
+    assert together[-1].changed == 29

@@ -65,6 +65,7 @@ Additions: TypeAlias = Literal["nowhere", "ends", "anywhere"]
 """Where text of any length may be added."""
 
 _NEVER = 1 << 60  # no sum of values is so large
+_VALUES_AT_ONCE = 1 << 20  # of texts that are read side by side, which bounds memory
 
 
 @dataclass(frozen=True)
@@ -134,42 +135,73 @@ def disjoint_segments(values: Sequence[int], threshold: int, shared: int = 0) ->
     return chosen
 
 
-def segment_radii(values: Sequence[int], threshold: int, bound: int) -> DetectorRadii:
-    """What the values of a text's words prove, in their order."""
+def segment_radii(
+    texts: Sequence[Sequence[int]], threshold: int, bound: int
+) -> list[DetectorRadii]:
+    """What the values of each text's words prove, in their order."""
     _check_threshold(threshold)
-    if values and min(values) < -bound:
+    if any(min(values, default=0) < -bound for values in texts):
         raise ValueError(f"a value lies below -{bound}")
-    if not disjoint_segments(values, threshold):
-        return DetectorRadii()
-    changed = _fewest_edits(values, threshold, bound) - 1
-    if max(values) >= threshold:
-        return DetectorRadii(changed, None, changed // 2, "anywhere")
-    insertions = len(disjoint_segments(values, threshold, shared=1)) - 1
-    return DetectorRadii(changed, insertions, changed // 2, "ends")
+    flagged = [place for place, one in enumerate(texts) if disjoint_segments(one, threshold)]
+    radii = [DetectorRadii()] * len(texts)
+    if not flagged:
+        return radii
+    fewest = fewest_edits([texts[place] for place in flagged], threshold, bound)
+    for place, edits in zip(flagged, fewest, strict=True):
+        changed, values = edits - 1, texts[place]
+        if max(values) >= threshold:
+            radii[place] = DetectorRadii(changed, None, changed // 2, "anywhere")
+        else:
+            insertions = len(disjoint_segments(values, threshold, shared=1)) - 1
+            radii[place] = DetectorRadii(changed, insertions, changed // 2, "ends")
+    return radii
 
 
-def _fewest_edits(values: Sequence[int], threshold: int, bound: int) -> int:
-    """The fewest replaced, inserted or deleted words after which no segment reaches the threshold.
+def fewest_edits(texts: Sequence[Sequence[int]], threshold: int, bound: int) -> list[int]:
+    """The fewest words to replace, insert or delete, so that no segment reaches the threshold.
 
-    All words replaced are enough: new ones may be worth ``-bound``, or nothing.
+    All words replaced are enough: new ones may be worth ``-bound``.  Texts are read side by side, a
+    word of each at a time; those of which more edits are needed than were tried, again with twice
+    as many.
     """
+    found = [0] * len(texts)
+    left = list(range(len(texts)))
     most = 8
-    while True:
-        check_cancelled()
-        edits = np.arange(most + 1) * bound
-        least = np.zeros(most + 1, dtype=np.int64)  # sums that 0, 1, ... edits leave
-        for value in values:
-            # Words inserted before it, as many as edits are left.
-            least = np.maximum(np.minimum.accumulate(least + edits) - edits, 0)
-            kept = least + value
-            kept[kept >= threshold] = _NEVER
-            least[1:] = np.minimum(kept[1:], least[:-1] - bound)
-            least[0] = kept[0]
-            np.clip(least, 0, _NEVER, out=least)
-        enough = np.flatnonzero(least < threshold)
-        if len(enough):
-            return int(enough[0])
+    while left:
+        # The longest first, so that those that go on are the first ones.
+        left.sort(key=lambda place: -len(texts[place]))
+        start = 0
+        while start < len(left):
+            longest = len(texts[left[start]])
+            some = left[start : start + max(1, _VALUES_AT_ONCE // (longest + most))]
+            values = np.zeros((len(some), longest), dtype=np.int64)
+            for row, place in enumerate(some):
+                values[row, : len(texts[place])] = texts[place]
+            lengths = np.array([len(texts[place]) for place in some])
+            least = _least_sums(values, lengths, most, threshold, bound)
+            for place, sums in zip(some, least, strict=True):
+                found[place] = int(np.argmax(sums < threshold)) if sums.min() < threshold else -1
+            start += len(some)
+        left = [place for place in left if found[place] < 0]
         most *= 2
+    return found
+
+
+def _least_sums(values: Ints, lengths: Ints, most: int, threshold: int, bound: int) -> Ints:
+    """The least sum behind the last word that 0 to ``most`` edits leave; `_NEVER` if flagged."""
+    edits = np.arange(most + 1) * bound
+    least = np.zeros((len(values), most + 1), dtype=np.int64)
+    for place in range(values.shape[1]):
+        check_cancelled()
+        going_on = int((lengths > place).sum())
+        sums = least[:going_on]
+        # Words inserted before this one, as many as edits are left.
+        sums = np.maximum(np.minimum.accumulate(sums + edits, axis=1) - edits, 0)
+        kept = sums + values[:going_on, place, None]
+        kept[kept >= threshold] = _NEVER
+        kept[:, 1:] = np.minimum(kept[:, 1:], sums[:, :-1] - bound)
+        least[:going_on] = np.clip(kept, 0, _NEVER)
+    return least
 
 
 def word_radius(weights: Ints, occurrences: Ints, threshold: int) -> DetectorRadii:

@@ -60,4 +60,5 @@ def _loaded(path: Path, options: DetectorOptions, reader: object) -> Detector:
     elif isinstance(reader, str):
         reader = reader_store.named(reader, labels=options.labels)
     threshold = options.points / WindowDetector.unit
-    return WindowDetector(reader, sizes=options.sizes, threshold=threshold, **how)
+    how |= {"sizes": options.sizes, "tolerance": options.tolerance}
+    return WindowDetector(reader, threshold=threshold, **how)

@@ -52,6 +52,7 @@ class DetectorOptions(Checked, kind="detector", group="Detector"):
     labels: tuple[str, ...] = option("All classes.", ())
     points: int = option("The threshold.", 1, least=1)
     sizes: tuple[int, ...] = option("Words of a window.", (), least=1)
+    tolerance: float | None = option("How far a score may move.", least=0, below=1)
 
 
 class Detector(ABC):
@@ -193,19 +194,21 @@ class TableDetector(Detector):
         words = Document(tuple(numbers))
         [rows] = self.table.score([MaskedCopies(words, len(numbers), alone)])
         values = self._values(np.rint(rows * ONE).astype(np.int64))
-        found = []
-        for text in read:
-            places = np.fromiter(map(numbers.__getitem__, text.words), np.int64, len(text.words))
-            found.append(self._detected(text, places, values))
-        return found
+        places = [
+            np.fromiter(map(numbers.__getitem__, text.words), np.int64, len(text.words))
+            for text in read
+        ]
+        return self._detected(read, places, values)
 
     @abstractmethod
     def _values(self, rows: Ints) -> Ints:
         """The value of each word, from its points for each class."""
 
     @abstractmethod
-    def _detected(self, text: Document, words: Ints, values: Ints) -> Detection:
-        """``words``: which of the words that have ``values`` stands at each position."""
+    def _detected(
+        self, texts: Sequence[Document], words: Sequence[Ints], values: Ints
+    ) -> list[Detection]:
+        """``words``: of each text, which of the words that have ``values`` stand where."""
 
     def _copy(self) -> Self:
         return type(self)(
@@ -228,7 +231,13 @@ class WordDetector(TableDetector):
     def _values(self, rows: Ints) -> Ints:
         return rows[:, self._place]
 
-    def _detected(self, text: Document, words: Ints, values: Ints) -> Detection:
+    def _detected(
+        self, texts: Sequence[Document], words: Sequence[Ints], values: Ints
+    ) -> list[Detection]:
+        pairs = zip(texts, words, strict=True)
+        return [self._one(text, places, values) for text, places in pairs]
+
+    def _one(self, text: Document, words: Ints, values: Ints) -> Detection:
         distinct, first, counts = np.unique(words, return_index=True, return_counts=True)
         own = values[distinct]
         radii = word_radius(own, counts, self.points)
@@ -255,14 +264,18 @@ class SegmentDetector(TableDetector):
         differences: Ints = rows[:, self._place] - others.max(axis=1)
         return differences
 
-    def _detected(self, text: Document, words: Ints, values: Ints) -> Detection:
-        own = values[words]
-        sums = np.concatenate([[0], np.cumsum(own)])
-        score = int((sums - np.minimum.accumulate(sums)).max())
-        in_order: list[int] = own.tolist()
-        radii = segment_radii(in_order, self.points, ONE)
-        spans = disjoint_segments(in_order, self.points)
-        return self._detection(score, text, radii, spans, (SET_OFF,))
+    def _detected(
+        self, texts: Sequence[Document], words: Sequence[Ints], values: Ints
+    ) -> list[Detection]:
+        own: list[list[int]] = [values[places].tolist() for places in words]
+        radii = segment_radii(own, self.points, ONE)
+        found = []
+        for text, in_order, proved in zip(texts, own, radii, strict=True):
+            sums = np.cumsum([0, *in_order])
+            score = int((sums - np.minimum.accumulate(sums)).max())
+            spans = disjoint_segments(in_order, self.points)
+            found.append(self._detection(score, text, proved, spans, (SET_OFF,)))
+        return found
 
 
 def single_texts(texts: Sequence[Text | Document]) -> list[Document]:

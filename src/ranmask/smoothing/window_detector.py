@@ -211,7 +211,7 @@ class WindowDetector(Detector):
         )
 
     def _saved(self) -> dict[str, Any]:
-        return {"sizes": list(self.sizes)}
+        return {"sizes": list(self.sizes), "tolerance": self.tolerance}
 
     def _save_model(self, folder: Path) -> None:
         reader_store.save(self.reader, folder, self.labels)

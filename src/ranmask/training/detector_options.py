@@ -27,10 +27,16 @@ class DetectorTraining(Checked, kind="words", group="Detector"):
     false_positives: str = option(
         "Share of other validation texts that may be flagged, as 1% or 0.01.", "1%"
     )
+    word_limit: float | None = option(
+        "How much one word may count, of additions at the ends: with more, single words are found; "
+        "with less, more changed words are proved.",
+        unset="2",
+        above=0,
+    )
     epochs: int = option("Epochs of training.", 10, least=1, group="Training")
-    learning_rate: float = option("Peak of the schedule.", 0.005, above=0, group="Learning")
+    learning_rate: float = option("Peak of the schedule.", 0.02, above=0, group="Learning")
     batch_size: int = option("Texts that are computed at once.", 64, least=1, group="Learning")
-    weight_decay: float = option("Of squared weights.", 1e-5, least=0, group="Learning")
+    weight_decay: float = option("Of squared weights.", 1e-6, least=0, group="Learning")
     class_weights: ClassWeights = option(
         "balanced: both sides count the same, however few texts one has; or none.",
         "balanced",
@@ -45,6 +51,16 @@ class DetectorTraining(Checked, kind="words", group="Detector"):
     def __post_init__(self) -> None:
         super().__post_init__()
         share_of(self.false_positives)
+        if self.word_limit is not None and self.additions == "anywhere":
+            raise OptionError(
+                f"word_limit={self.word_limit} goes with additions='ends': elsewhere no word "
+                "speaks against a flag, and none is limited"
+            )
+
+    @property
+    def limit(self) -> float:
+        """How much one word may count."""
+        return 2.0 if self.word_limit is None else self.word_limit
 
 
 def share_of(given: str) -> Fraction:

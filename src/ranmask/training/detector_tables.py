@@ -3,8 +3,8 @@
 The loss is that of logistic regression on what a detector compares with its threshold.
 
 ``anywhere`` (`WordDetector`): the sum, over distinct words, of weights that are cut off at 0.
-``ends`` (`SegmentDetector`): the largest sum of neighbouring values, each from -1 to 1; in the
-first epochs that of the whole text, for the largest segment begins as any.  Of a harmless text
+``ends`` (`SegmentDetector`): the largest sum of neighbouring values, each bounded by a limit; in
+the first epochs that of the whole text, for the largest segment begins as any.  Of a harmless text
 every segment is pushed below the threshold, for its largest one is.
 """
 
@@ -22,7 +22,7 @@ from ranmask.models.word_features import WHOLE
 from ranmask.models.word_table import CURVE_END, CURVE_STEPS, ONE, WordTable
 from ranmask.training.adam import Adam
 from ranmask.training.class_weights import class_weights
-from ranmask.training.detector_options import Additions, DetectorTraining
+from ranmask.training.detector_options import DetectorTraining
 from ranmask.training.table_learning import Progress
 from ranmask.training.table_loss import Floats, Ints, sigmoid, softplus
 from ranmask.training.table_texts import Batch, TableTexts
@@ -63,7 +63,7 @@ def train_detector_table(
     corpus = TableTexts(texts, sides, 2, buckets=options.buckets, most_words=options.most_words)
     if options.additions == "anywhere":
         corpus.count_words_once()
-    return _table(_learned(corpus, options, progress), labels, options.additions)
+    return _table(_learned(corpus, options, progress), labels, options)
 
 
 def _learned(texts: TableTexts, options: DetectorTraining, progress: Progress | None) -> Parameters:
@@ -84,7 +84,7 @@ def _learned(texts: TableTexts, options: DetectorTraining, progress: Progress | 
             batch = texts.batch(order[start : start + options.batch_size])
             of_texts = 1.0 if counts is None else counts[batch.labels]
             warm = epoch < min(_WARM_EPOCHS, options.epochs - 1)
-            loss, gradient = loss_and_gradient(learned, batch, options.additions, of_texts, warm)
+            loss, gradient = loss_and_gradient(learned, batch, options, of_texts, warm)
             gradient.features[:] += 2 * options.weight_decay * learned.features
             rate = options.learning_rate * (1 + math.cos(math.pi * done / steps)) / 2
             for learner, one in zip(learners, gradient, strict=True):
@@ -99,19 +99,20 @@ def _learned(texts: TableTexts, options: DetectorTraining, progress: Progress | 
 def loss_and_gradient(
     learned: Parameters,
     batch: Batch,
-    additions: Additions,
+    options: DetectorTraining,
     counts: Floats | float = 1.0,
     warm: bool = False,
 ) -> tuple[float, Parameters]:
     """The mean loss of some texts, and its gradient; ``counts``: what each text counts."""
+    additions, limit = options.additions, options.limit
     starts = np.cumsum(batch.counts) - batch.counts
     parts = learned.features[batch.buckets] * batch.weights
     sums = np.add.reduceat(parts, starts) + learned.bias
     if additions == "anywhere":
         values, slopes = np.maximum(sums, 0), (sums > 0).astype(sums.dtype)
     else:
-        values = np.tanh(sums / 2)
-        slopes = (1 - values * values) / 2
+        bent = np.tanh(sums / (2 * limit))
+        values, slopes = limit * bent, (1 - bent * bent) / 2
     shown = values[batch.words]
     counted: Floats = np.broadcast_to(np.asarray(batch.shares, sums.dtype), shown.shape)
     if additions == "ends" and not warm:
@@ -150,12 +151,14 @@ def in_largest_segments(values: Floats, lengths: Ints) -> npt.NDArray[np.bool_]:
     return chosen
 
 
-def _table(learned: Parameters, labels: tuple[str, str], additions: Additions) -> WordTable:
+def _table(learned: Parameters, labels: tuple[str, str], options: DetectorTraining) -> WordTable:
     """What was learned, in integers; the table's own curve makes the scores of sums."""
-    sides = np.array([0, 1] if additions == "anywhere" else [-1, 1])
-    limit = np.iinfo(np.int16).max
-    entries = np.clip(np.rint(learned.features * 2.0**_PLACES), -limit, limit).astype(np.int16)
-    bias = np.rint(learned.bias.astype(np.float64) * 2.0**_PLACES * WHOLE).astype(np.int64)
+    anywhere = options.additions == "anywhere"
+    sides = np.array([0, 1] if anywhere else [-1, 1])
+    scale = 2.0**_PLACES / (1 if anywhere else options.limit)
+    most = np.iinfo(np.int16).max
+    entries = np.clip(np.rint(learned.features * scale), -most, most).astype(np.int16)
+    bias = np.rint(learned.bias.astype(np.float64) * scale * WHOLE).astype(np.int64)
     # Entries count 2**-places and weights 1 / WHOLE; so many sums make one step of the curve.
     shift = (2**_PLACES * WHOLE // CURVE_STEPS).bit_length() - 1
     return WordTable(
@@ -163,8 +166,8 @@ def _table(learned: Parameters, labels: tuple[str, str], additions: Additions) -
         bias * sides,
         labels=labels,
         shift=shift,
-        # Of a sigmoid, what speaks for a class and against the other is tanh(sum / 2).
-        curve=_cut_off() if additions == "anywhere" else None,
+        # Of a sigmoid, what speaks for a class less what speaks against it is tanh(sum / 2).
+        curve=_cut_off() if anywhere else None,
     )
 
 
