@@ -2,7 +2,8 @@
 
 The loss is that of logistic regression on what a detector compares with its threshold.
 
-``anywhere`` (`WordDetector`): the sum, over distinct words, of weights that are cut off at 0.
+``anywhere`` (`WordDetector`): the sum, over distinct words, of weights that are cut off at 0; a
+word that was never seen weighs nothing, but for what its letters say.
 ``ends`` (`SegmentDetector`): the largest sum of neighbouring values, each bounded by a limit; in
 the first epochs that of the whole text, for the largest segment begins as any.  Of a harmless text
 every segment is pushed below the threshold, for its largest one is.
@@ -29,7 +30,7 @@ from ranmask.training.table_texts import Batch, TableTexts
 
 _PLACES = 11  # binary places of an entry
 _WARM_EPOCHS = 2
-_FIRST_WEIGHT, _FIRST_THRESHOLD = 0.05, 2.0  # of every word, before anything is learned
+_FIRST_THRESHOLD = 2.0
 
 
 class Parameters(NamedTuple):
@@ -70,7 +71,7 @@ def _learned(texts: TableTexts, options: DetectorTraining, progress: Progress | 
     rng = np.random.default_rng(options.seed)
     learned = Parameters(
         np.zeros(options.buckets, dtype=np.float32),
-        np.full(1, _FIRST_WEIGHT, dtype=np.float32),
+        np.zeros(1, dtype=np.float32),
         np.full(1, _FIRST_THRESHOLD, dtype=np.float32),
     )
     learners = [Adam(one) for one in learned]
@@ -86,6 +87,8 @@ def _learned(texts: TableTexts, options: DetectorTraining, progress: Progress | 
             warm = epoch < min(_WARM_EPOCHS, options.epochs - 1)
             loss, gradient = loss_and_gradient(learned, batch, options, of_texts, warm)
             gradient.features[:] += 2 * options.weight_decay * learned.features
+            if options.additions == "anywhere":
+                gradient.bias[:] = 0  # of a word that was never seen nothing is known
             rate = options.learning_rate * (1 + math.cos(math.pi * done / steps)) / 2
             for learner, one in zip(learners, gradient, strict=True):
                 learner.step(one, rate)
@@ -109,7 +112,7 @@ def loss_and_gradient(
     parts = learned.features[batch.buckets] * batch.weights
     sums = np.add.reduceat(parts, starts) + learned.bias
     if additions == "anywhere":
-        values, slopes = np.maximum(sums, 0), (sums > 0).astype(sums.dtype)
+        values, slopes = np.maximum(sums, 0), (sums >= 0).astype(sums.dtype)
     else:
         bent = np.tanh(sums / (2 * limit))
         values, slopes = limit * bent, (1 - bent * bent) / 2
