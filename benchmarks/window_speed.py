@@ -55,9 +55,12 @@ def main() -> None:
     parser.add_argument("--texts", type=int, default=32)
     parser.add_argument("--words", type=int, default=30)
     parser.add_argument("--sizes", default="8,16,32")
+    parser.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu")
+    parser.add_argument("--threads", type=int, default=2, help="of the CPU")
     given = parser.parse_args()
     sizes = tuple(int(size) for size in given.sizes.split(","))
-    device = "cuda" if torch.cuda.is_available() else "cpu"
+    device = given.device
+    torch.set_num_threads(given.threads)
     base = encoder(device)
     detector = WindowDetector(base, sizes=sizes)
     some = texts(given.texts, given.words)
