@@ -149,7 +149,7 @@ def _calibrate(given: Given, asked: DetectCommand, calibration: CalibrationOptio
     expected = [_expected(row, detector) for row in rows]
     lengths = [len(document(row.text).words) for row in rows]
     harmless = [size for size, flag in zip(lengths, expected, strict=True) if not flag]
-    _say_cost(detector, [*harmless, *lengths])
+    _say_cost(detector, [*harmless, *lengths], len(rows))
     chosen = calibrated(detector, [row.text or "" for row in rows], expected, rate)
     task = DetectTask(chosen, asked.by)
     summary = task.summary()
@@ -192,12 +192,13 @@ def _with_column(given: Given, by: str | None) -> Given:
     return Given(given) if by in kept else Given({**given, "keep_columns": (*kept, by)})
 
 
-def _say_cost(detector: Detector, lengths: list[int]) -> None:
+def _say_cost(detector: Detector, lengths: list[int], texts: int) -> None:
+    """Say how often a model is asked; ``lengths``: of texts, twice of those that are read twice."""
     from ranmask.smoothing.window_detector import WindowDetector
 
     if isinstance(detector, WindowDetector):
         windows = sum(map(detector.windows_of, filter(None, lengths)))
-        say(f"asking the model about at most {windows:,} windows of {len(lengths):,} texts")
+        say(f"asking the model about at most {windows:,} windows of {texts:,} texts")
 
 
 def _run(
@@ -213,7 +214,7 @@ def _run(
     if given.get("windows") or given.get("reader"):
         again = open_input(_with_column(given, by), output)
         shown = [len(row.text.split()) for row in again.rows if isinstance(row.text, str)]
-        _say_cost(load(), shown)
+        _say_cost(load(), shown, len(shown))
     with shown_events(source.total, output, sharding) as events:
         summary = detect_file(load, source, output, by=by, sharding=sharding, events=events)
     for line in summary_lines(summary.values()):
@@ -231,7 +232,8 @@ def _show(detector: Detector, source: RowSource, by: str | None, as_json: bool) 
     if source.label_names:
         class_ids(source.label_names, detector.labels)  # told before the first row
     source = replace(source, rows=list(source.rows))
-    _say_cost(detector, [len(row.text.split()) for row in source.rows if isinstance(row.text, str)])
+    lengths = [len(row.text.split()) for row in source.rows if isinstance(row.text, str)]
+    _say_cost(detector, lengths, len(lengths))
     task = DetectTask(detector, by)
     summary = task.summary()
     table = None if as_json or not sys.stdout.isatty() else result_table()
