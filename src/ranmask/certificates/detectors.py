@@ -25,11 +25,13 @@ Guarantee.  Words before and after never unflag, however many.  Nor do, at the s
 length alone; nor ``characters`` characters.
 
 Proof.  Reading on, keep the largest sum of a segment that ends here, 0 for an empty one: the text
-is flagged where that reaches the threshold.  Each word adds its value; a replaced or inserted one
-at least ``-bound``, which is never better than to delete a word; and a smaller sum stays the
-smaller one.  So the least sum that so many edits leave behind each word is found from the one
-before it, and the fewest edits with which it never reaches the threshold are exact.  A text that is
-put before begins with a sum of at least 0, and one behind takes nothing back.  A block cuts all
+is flagged where that reaches the threshold.  Each word adds its value, a replaced one perhaps
+``-bound``, and a smaller sum stays the smaller one.  So the least sum that so many replaced words
+leave behind each word is found from the one before it, and the fewest with which it never reaches
+the threshold are exact.  To delete a word, which adds 0, does no more harm than to replace it.  Nor
+does an inserted word: to replace the last word before it that is left and worth more than 0 takes
+as much, and that word's value, from the sum; where there is none, the sum is 0.  A text that is put
+before begins with a sum of at least 0, and one behind takes nothing back.  A block cuts all
 segments over its gap, as it cuts windows.  A character makes two words of one, or one of two: two
 edits.
 
@@ -189,14 +191,11 @@ def fewest_edits(texts: Sequence[Sequence[int]], threshold: int, bound: int) -> 
 
 def _least_sums(values: Ints, lengths: Ints, most: int, threshold: int, bound: int) -> Ints:
     """The least sum behind the last word that 0 to ``most`` edits leave; `_NEVER` if flagged."""
-    edits = np.arange(most + 1) * bound
     least = np.zeros((len(values), most + 1), dtype=np.int64)
     for place in range(values.shape[1]):
         check_cancelled()
         going_on = int((lengths > place).sum())
         sums = least[:going_on]
-        # Words inserted before this one, as many as edits are left.
-        sums = np.maximum(np.minimum.accumulate(sums + edits, axis=1) - edits, 0)
         kept = sums + values[:going_on, place, None]
         kept[kept >= threshold] = _NEVER
         kept[:, 1:] = np.minimum(kept[:, 1:], sums[:, :-1] - bound)

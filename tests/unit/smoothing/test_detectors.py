@@ -267,6 +267,18 @@ def test_shares_by_length_and_with_intervals():
     assert values["certified_recall"]["5"]["share"] == 1.0
 
 
+def test_recall_is_certified_up_to_the_radius():
+    found = windows().detect(["a prize b c d prize e f g prize"])
+    assert found[0].radius == 2
+    shares = counted(found, [True]).values()["certified_recall"]
+    assert {words: share["share"] for words, share in shares.items()} == {
+        "0": 1.0,
+        "1": 1.0,
+        "2": 1.0,
+        "5": 0.0,
+    }
+
+
 def test_records_come_back_from_json():
     [found] = windows().detect(["a prize b c d prize e"])
     again = Detection.from_dict(json.loads(json.dumps(found.to_dict())))

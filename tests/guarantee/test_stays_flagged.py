@@ -422,3 +422,13 @@ def test_texts_beside_each_other_do_not_matter(texts, threshold):
     together = segment_radii(texts, threshold, 3)
     assert together == [segment_radii([values], threshold, 3)[0] for values in texts]
     assert together[-1].changed == 29
+
+
+def test_a_lost_blank_costs_a_segment_two_words():
+    words = ("ab", "ba", "bb", "aa")
+    table = signed_table(dict.fromkeys(words, 4) | {"babb": -STEPS})
+    detector = SegmentDetector(table, threshold=8 / STEPS)
+    [found] = detector.detect([" ".join(words)])
+    assert (found.radius, found.characters, found.additions) == (1, 0, "ends")
+    [joined] = detector.detect(["ab babb aa"])
+    assert not joined.flagged
