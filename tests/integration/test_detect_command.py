@@ -158,6 +158,11 @@ def test_windows_around_a_function_are_calibrated_saved_and_used(module, tmp_pat
     )
     [found] = lines(done)
     assert found["flagged"] and found["radius"] == 1 and found["detector"] == "windows"
+    done = run_cli(
+        *("detect", "--model", saved, "--reader", f"{module}:prize", "--input", data),
+        *("--label-column", "label", "--output", tmp_path / "out.jsonl"),
+    )
+    assert done.exit_code == 0 and "windows of 120 texts" in done.stderr
     again = run_cli(
         *("detect", "--model", saved, "--reader", f"{module}:prize", "--calibrate", data),
         *("--label-column", "label", "--save", saved),

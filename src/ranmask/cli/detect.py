@@ -100,8 +100,12 @@ def detect(given: Given) -> bool | None:
     source = open_input(_with_column(given, asked.by), output.output)
     load = partial(_load, asked)
     if output.output is None:
-        return _show(load(), source, asked.by, output.as_json)
-    return _run(load, given, source, output.output, asked.by, sharding)
+        return _show(asked, load(), source, output.as_json)
+    if _sizes(asked):  # read once more, before the first question
+        again = open_input(_with_column(given, asked.by), output.output)
+        lengths = [len(row.text.split()) for row in again.rows if isinstance(row.text, str)]
+        _say_cost(asked, lengths, len(lengths))
+    return _run(load, source, output.output, asked.by, sharding)
 
 
 def _load(asked: DetectCommand) -> Detector:
@@ -149,7 +153,7 @@ def _calibrate(given: Given, asked: DetectCommand, calibration: CalibrationOptio
     expected = [_expected(row, detector) for row in rows]
     lengths = [len(document(row.text).words) for row in rows]
     harmless = [size for size, flag in zip(lengths, expected, strict=True) if not flag]
-    _say_cost(detector, [*harmless, *lengths], len(rows))
+    _say_cost(asked, [*harmless, *lengths], len(rows))
     chosen = calibrated(detector, [row.text or "" for row in rows], expected, rate)
     task = DetectTask(chosen, asked.by)
     summary = task.summary()
@@ -192,18 +196,27 @@ def _with_column(given: Given, by: str | None) -> Given:
     return Given(given) if by in kept else Given({**given, "keep_columns": (*kept, by)})
 
 
-def _say_cost(detector: Detector, lengths: list[int], texts: int) -> None:
+def _say_cost(asked: DetectCommand, lengths: list[int], texts: int) -> None:
     """Say how often a model is asked; ``lengths``: of texts, twice of those that are read twice."""
-    from ranmask.smoothing.window_detector import WindowDetector
+    from ranmask.smoothing.window_detector import window_count
 
-    if isinstance(detector, WindowDetector):
-        windows = sum(map(detector.windows_of, filter(None, lengths)))
+    if sizes := _sizes(asked):
+        windows = sum(window_count(sizes, length) for length in lengths if length)
         say(f"asking the model about at most {windows:,} windows of {texts:,} texts")
+
+
+def _sizes(asked: DetectCommand) -> tuple[int, ...]:
+    """Of windows that a model is asked about; none of a word table."""
+    from ranmask.models import model_config
+
+    if asked.windows is not None:
+        return asked.windows
+    known = model_config.of_folder(Path(asked.model))
+    return () if known is None else tuple(known.smoothing.get("sizes", ()))
 
 
 def _run(
     load: Any,
-    given: Given,
     source: RowSource,
     output: Path,
     by: str | None,
@@ -211,10 +224,6 @@ def _run(
 ) -> bool:
     from ranmask.runs.detect import detect_file
 
-    if given.get("windows") or given.get("reader"):
-        again = open_input(_with_column(given, by), output)
-        shown = [len(row.text.split()) for row in again.rows if isinstance(row.text, str)]
-        _say_cost(load(), shown, len(shown))
     with shown_events(source.total, output, sharding) as events:
         summary = detect_file(load, source, output, by=by, sharding=sharding, events=events)
     for line in summary_lines(summary.values()):
@@ -222,7 +231,7 @@ def _run(
     return summary.errors > 0
 
 
-def _show(detector: Detector, source: RowSource, by: str | None, as_json: bool) -> bool:
+def _show(asked: DetectCommand, detector: Detector, source: RowSource, as_json: bool) -> bool:
     """Print results: a table on a terminal, else JSON lines.  Returns whether a row failed."""
     from rich.console import Console
 
@@ -233,8 +242,8 @@ def _show(detector: Detector, source: RowSource, by: str | None, as_json: bool) 
         class_ids(source.label_names, detector.labels)  # told before the first row
     source = replace(source, rows=list(source.rows))
     lengths = [len(row.text.split()) for row in source.rows if isinstance(row.text, str)]
-    _say_cost(detector, lengths, len(lengths))
-    task = DetectTask(detector, by)
+    _say_cost(asked, lengths, len(lengths))
+    task = DetectTask(detector, asked.by)
     summary = task.summary()
     table = None if as_json or not sys.stdout.isatty() else result_table()
     classify: Any = detector.detect

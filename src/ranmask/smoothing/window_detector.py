@@ -80,20 +80,15 @@ class WindowDetector(Detector):
                 f"tolerance={tolerance!r} must lie from 0 to 1, and recheck={recheck!r} must be at "
                 "least 0"
             )
-        self.tolerance = tolerance
+        # What was measured here counts, whatever was saved elsewhere.
+        self.tolerance = tolerance = max(tolerance, self.reader.tolerance)
         self.recheck = 0 if self.reader.repeatable else recheck
         # Rounded to a point, a score may move by one more.
         self._slack = math.ceil(Fraction(tolerance) * SCALE) + 1 if tolerance else 0
 
     def calls(self, texts: Sequence[Text | Document]) -> int:
         """The windows of all sizes; those that are equal are asked about once."""
-        return sum(self.windows_of(len(text.words)) for text in single_texts(texts))
-
-    def windows_of(self, words: int) -> int:
-        """How many windows a text of so many words has."""
-        if words < self.sizes[0]:
-            return 1
-        return sum(max(words - size + 1, 0) for size in self.sizes)
+        return sum(window_count(self.sizes, len(text.words)) for text in single_texts(texts))
 
     def description(self) -> dict[str, Any]:
         """The model, the sizes and the threshold."""
@@ -215,6 +210,11 @@ class WindowDetector(Detector):
 
     def _save_model(self, folder: Path) -> None:
         reader_store.save(self.reader, folder, self.labels)
+
+
+def window_count(sizes: Sequence[int], words: int) -> int:
+    """How many windows of these sizes a text of so many words has; a shorter one is read whole."""
+    return max(1, sum(max(words - size + 1, 0) for size in sizes))
 
 
 def _sizes(sizes: Sequence[int]) -> tuple[int, ...]:

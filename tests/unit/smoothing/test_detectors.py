@@ -10,6 +10,7 @@ import pytest
 from ranmask import (
     ClassifierError,
     Detection,
+    FunctionReader,
     ModelError,
     OptionError,
     SegmentDetector,
@@ -212,6 +213,18 @@ def test_a_model_that_contradicts_itself_is_refused():
 
     with pytest.raises(ClassifierError, match="when it was asked again"):
         windows(moody).detect(["a b c d"])
+
+
+def test_a_tolerance_is_saved_and_never_below_what_is_known(tmp_path):
+    made = windows(tolerance=0.25)
+    made.save_pretrained(tmp_path)
+    assert load_detector(tmp_path, reader=prize).tolerance == 0.25
+    reader = FunctionReader(prize, labels=NAMES, repeatable=True)
+    reader.tolerance = 0.5
+    assert WindowDetector(reader, sizes=(2,), tolerance=0.25).tolerance == 0.5
+    assert windows(tolerance=0).tolerance == 0
+    with pytest.raises(OptionError, match="tolerance=1"):
+        windows(tolerance=1)
 
 
 def test_a_scikit_learn_pipeline_is_asked():
