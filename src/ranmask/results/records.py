@@ -20,6 +20,9 @@ CONSTANTS = (
     "guarantee",
     "alpha",
     "assumes",
+    "positive",
+    "detector",
+    "threshold",
 )
 """What all results of a run have in common, most often; a file of results says it once."""
 

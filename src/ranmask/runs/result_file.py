@@ -61,7 +61,7 @@ def without(line: Mapping[str, Any], constants: Mapping[str, Any]) -> dict[str, 
 
 def with_constants(row: Mapping[str, Any], constants: Mapping[str, Any]) -> dict[str, Any]:
     """The line that `without` made shorter; one without a result has no constants."""
-    has_result = "label_id" in row or "status" in row
+    has_result = any(key in row for key in ("label_id", "status", "flagged"))
     return {**constants, **row} if has_result else dict(row)
 
 

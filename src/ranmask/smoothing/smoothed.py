@@ -179,7 +179,7 @@ class SmoothedClassifier(VotingClassifier[SmoothingOptions, MaskedText]):
                 "ranmask.smoothing.store.load_classifier"
             )
         saved = known.smoothing
-        if known.kind != model_config.CASCADE:  # which `load_base` refuses
+        if known.kind not in (model_config.CASCADE, model_config.DETECTOR):  # `load_base` refuses
             check_saved(known.path, saved, SmoothingOptions, ModelOptions)
         if device is not None or dtype is not None or hide is not None:
             saved.pop("tolerance", None)  # it was given for another computation

@@ -6,11 +6,12 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ranmask.metrics import class_table
+from ranmask.training.detector_card import detector_card
 
 
 def model_card(run: Mapping[str, Any], measured: Mapping[str, Any]) -> str:
     """A README for the folder of a trained model, in Markdown."""
-    body = _language_model if run["kind"] == "mlm" else _classifier
+    body = {"mlm": _language_model, "detector": _detector}.get(run["kind"], _classifier)
     return f"# {run['train']['name']}, {run['kind']}\n\n{body(run, measured)}"
 
 
@@ -142,6 +143,10 @@ another vocabulary do not compare.
 It knows texts like those above. What it says fits may mean something else, and a text
 that it finds unlikely may be perfectly good. No label was used to train it.
 """
+
+
+def _detector(run: Mapping[str, Any], measured: Mapping[str, Any]) -> str:
+    return f"{detector_card(run, measured, _origin(run))}\n{_options(run)}\n"
 
 
 def _origin(run: Mapping[str, Any]) -> str:
