@@ -16,6 +16,7 @@ import argparse
 import json
 import lzma
 import time
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from itertools import chain
 from pathlib import Path
@@ -165,19 +166,48 @@ def _shares(found: Weighed) -> list[float]:
 
 
 def point(result: dict[str, Any]) -> dict[str, Any]:
-    """Of a curve, the least accurate on test that reaches the aim; else the most accurate."""
-    curve: list[dict[str, Any]] = sorted(result["curve"], key=lambda one: one["test"][0])
-    return next((one for one in curve if one["test"][0] >= result["aim"]), curve[-1])
+    """Of a curve, what proves most on test with the accuracy aimed at; else the most accurate."""
+    words = next(row.words for row in ROWS if row.name == result["row"])
+    reached = [one for one in result["curve"] if one["test"][0] >= result["aim"]]
+    if not reached:
+        return max(result["curve"], key=lambda one: one["test"][0])
+    return max(reached, key=lambda one: sum(one["test"][number] for number in words))
+
+
+def page(results: Sequence[dict[str, Any]]) -> str:
+    """The table of docs/protect.md."""
+    lines = [
+        "| | encoder alone | weights: whole, halves, ... | calls | accuracy | CR@1 2 3 4 5 |",
+        "|---|---:|---|---:|---:|---|",
+    ]
+    for row in ROWS:
+        found = [one for one in results if one["row"] == row.name]
+        if found:
+            first = min(found, key=lambda one: one["seed"])
+            best, own = point(first), first["encoder"]
+            weights = ", ".join(f"{weight:g}" for weight in best["weights"]) if own else "-"
+            alone = _short(own["test"]) if own else "-"
+            accuracy, *proved = map(_short, best["test"][:6])
+            cells = (row.name, alone, weights, str(best["calls"]), accuracy, " ".join(proved))
+            lines.append(f"| {' | '.join(cells)} |")
+    return "\n".join(lines) + "\n"
+
+
+def _short(share: float) -> str:
+    return f"{share:.3f}".removeprefix("0")
 
 
 def main() -> None:
     """Rows that are not there yet are measured."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
-    parser.add_argument("--work", type=Path, required=True)
+    parser.add_argument("--work", type=Path, help="else the page's table is printed")
     parser.add_argument("--row", choices=[row.name for row in ROWS], help="this one only, again")
     parser.add_argument("--seeds", type=int, default=1, help="tables of a row")
     given = parser.parse_args()
     there = json.loads(RESULTS.read_text()) if RESULTS.is_file() else []
+    if given.work is None:
+        print(page(there), end="")
+        return
     work = Work(given.work)
     for row in ROWS:
         if given.row in (None, row.name):

@@ -9,7 +9,7 @@ import pytest
 ROOT = Path(__file__).parents[2]
 sys.path.insert(0, str(ROOT))
 
-from benchmarks import report, reproduced_page, results_page  # noqa: E402
+from benchmarks import protect_figures, report, reproduced_page, results_page  # noqa: E402
 
 from ranmask.metrics import CertifiedSummary  # noqa: E402
 from ranmask.paper.divergence import jensen_shannon  # noqa: E402
@@ -29,6 +29,13 @@ def test_the_page_of_performance_is_what_the_command_writes():
     figures = json.loads(report.RESULTS.read_text())
     assert report.PAGE.read_text() == report.performance_page(figures), (
         "run python -m benchmarks.report"
+    )
+
+
+def test_the_page_of_protecting_has_the_figures_that_were_measured():
+    measured = json.loads(protect_figures.RESULTS.read_text())
+    assert protect_figures.page(measured) in (ROOT / "docs" / "protect.md").read_text(), (
+        "run python -m benchmarks.protect_figures"
     )
 
 
