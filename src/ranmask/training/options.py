@@ -10,6 +10,7 @@ from typing import Any, Literal, TypeAlias
 
 from ranmask.certificates.kept import Retention
 from ranmask.errors import OptionError
+from ranmask.models.normalising import Normalisation
 from ranmask.options import Ensemble
 from ranmask.options.fields import Checked, option
 from ranmask.words import Hiding, split
@@ -19,6 +20,7 @@ Head: TypeAlias = Literal["choice", "approval"]
 VoteLoss: TypeAlias = Literal["certified", "margin"]
 WeightType: TypeAlias = Literal["float32", "float16"]
 TableFamily: TypeAlias = Literal["all", "distinct"]
+TableThreat: TypeAlias = Literal["substitutions", "edits", "insertions", "characters", "synonyms"]
 
 _LARGE, _LARGE_RATE, _SMALL_RATE = 50_000_000, 5e-5, 2e-4  # parameters; learning rates
 _LARGEST_BATCH, _STEPS_AN_EPOCH = 512, 32  # of a word table; few texts make smaller batches
@@ -222,13 +224,24 @@ def _by_target(name: str) -> str:
 class WordTableOptions(Checked, kind="words", group="Training"):
     """How a word table is trained.  Checked when built.
 
-    What is None depends on whether there is a target (`resolved`).  A target out of reach only
-    teaches the table to say always the same.
+    What is None depends on whether there is a target (`resolved`); against synonyms, no
+    ``target_words`` is all words at once.  A target out of reach only teaches the table to say
+    always the same.
     """
 
+    threat: TableThreat = option(
+        "What is trained for, and certified by default: words replaced by any others "
+        "(substitutions) or by synonyms, inserted, or edited; or edited characters.",
+        "substitutions",
+        group=VOTES,
+    )
+    synonyms: str | None = option(
+        "Their table: a name (jia2019), a JSON file, or the folder of a model with one.",
+        group=VOTES,
+    )
     target_words: int | None = option(
-        "Most changed words that training tries to certify; 0: accuracy alone.",
-        unset="an eighth of the median text, 1 to 8",
+        "Most changes (of words; characters) that training tries to certify; 0: accuracy alone.",
+        unset="an eighth of the median text, 1 to 8; synonyms: all words",
         least=0,
         group=VOTES,
     )
@@ -269,6 +282,11 @@ class WordTableOptions(Checked, kind="words", group="Training"):
         "Words that a whole-text model weighs, which votes too.", 0.0, least=0, group=VOTES
     )
     class_weights: ClassWeights = _CLASS_WEIGHTS("balanced")
+    normalise: Normalisation = option(
+        "Spellings that are read as one: case (and punctuation around a word), or lookalikes too.",
+        "none",
+        group=_SIZES,
+    )
     buckets: int = option("Rows of the table.", 1 << 18, least=1, group=_SIZES)
     most_words: int = option(
         "Words of a text that are trained on, which bounds memory.", 800, least=1
@@ -282,15 +300,34 @@ class WordTableOptions(Checked, kind="words", group="Training"):
                 f"warm_epochs={self.warm_epochs} is more than epochs={self.epochs}: the warm "
                 "epochs are the first of them"
             )
+        if (self.threat == "synonyms") != (self.synonyms is not None):
+            raise OptionError(
+                f"threat={self.threat!r} and synonyms={self.synonyms!r}: they go together, as in "
+                "threat='synonyms' and synonyms='jia2019'",
+                "synonyms",
+            )
+        if self.threat != "substitutions" and self.target_words == 0:
+            raise OptionError(
+                f"target_words=0 trains for accuracy alone, not for threat={self.threat!r}: leave "
+                "one of them out",
+                "target_words",
+            )
+        if self.threat == "synonyms" and self.family == "distinct":
+            raise OptionError(
+                "family='distinct' cannot be trained for synonyms, which may repeat a word that is "
+                "there: use family='all'",
+                "family",
+            )
 
     def resolved(self, texts: Sequence[str]) -> WordTableOptions:
         """These options with every default filled in, for these texts."""
         target = self.target_words
+        all_words = target is None and self.threat == "synonyms"
         if target is None:
             median = statistics.median([len(split(text)) for text in texts]) if texts else 0
             target = min(max(round(median / _WORDS_A_TARGET), 1), _LARGEST_TARGET)
         defaults = {name: values[0 if target else 1] for name, values in _DEFAULTS.items()}
-        defaults["target_words"] = target
+        defaults["target_words"] = None if all_words else target
         defaults["batch_size"] = min(_LARGEST_BATCH, max(1, len(texts) // _STEPS_AN_EPOCH))
         if target:
             defaults["temperature"] = target / 2.5

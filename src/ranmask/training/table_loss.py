@@ -3,9 +3,12 @@
 Each word of a text says something for the label and for each of its *rivals*:
 
     differences   what a word says for the label minus for the rival    (rivals, words)
-    leads         their sums over the words of a text                   (rivals, texts)
-    costs         what 0 to D changed words take from a lead at most    (D + 1, rivals, texts)
+    least         the same of the worst that may be put in its place    (rivals, words), or -1
+    leads         sums of the differences over the words of a text      (rivals, texts)
+    costs         what 0 to D changes take from a lead at most          (D + 1, rivals, texts)
     left          leads - costs: proved where all rivals have some left (D + 1, rivals, texts)
+
+A *threat* is what one change may do (`costs_of`); its name is that of the certificate.
 
 The words of all texts stand in one row, text after text; ``lengths`` says how many are whose.  What
 is computed comes with its *pullback*: from the gradient by what came out, that by what went in.
@@ -22,8 +25,12 @@ import numpy.typing as npt
 Floats: TypeAlias = npt.NDArray[np.floating[Any]]
 Ints: TypeAlias = npt.NDArray[np.int64]
 Pullback: TypeAlias = Callable[[Floats], Floats]
-Cost: TypeAlias = Callable[[Floats], tuple[Floats, Pullback]]
-"""Costs from differences: all that the loss knows of what an attacker may do."""
+Cost: TypeAlias = Callable[[Floats, Floats | float], tuple[Floats, Pullback]]
+"""Costs from differences and what is least: all that the loss knows of what an attacker may do.
+The pullback is by the differences; that by what is least is its negative."""
+
+_PUT_IN = {"substitutions": 0, "synonyms": 0, "edits": 1, "insertions": 1, "characters": 2}
+"""Words that a change puts in beside what it takes out; each may say all for the rival."""
 
 
 def sigmoid(logits: Floats) -> Floats:
@@ -56,35 +63,66 @@ def ahead_pullback(by: Floats) -> Floats:
 
 
 def margins(
-    differences: Floats, lengths: Ints, shares: Floats | float, cost: Cost | None = None
-) -> tuple[Floats, Pullback]:
+    differences: Floats,
+    lengths: Ints,
+    shares: Floats | float,
+    cost: Cost | None = None,
+    least: Floats | float = -1.0,
+) -> tuple[Floats, Callable[[Floats], tuple[Floats, Floats | None]]]:
     """What is left of the leads; without a ``cost``, the leads alone.
 
     ``shares``: how much of a word each one is.  Where a word counts once, its occurrences share
-    what it says.
+    what it says.  The pullback is by the differences, and by what is least.
     """
     leads = np.add.reduceat(differences * shares, np.cumsum(lengths) - lengths, axis=1)
     if cost is None:
-        return leads[None], lambda by: np.repeat(by[0], lengths, axis=1) * shares
-    costs, cost_pullback = cost(differences)
+        return leads[None], lambda by: (np.repeat(by[0], lengths, axis=1) * shares, None)
+    costs, cost_pullback = cost(differences, least)
 
-    def pullback(by: Floats) -> Floats:
-        return np.repeat(by.sum(axis=0), lengths, axis=1) * shares - cost_pullback(by)
+    def pullback(by: Floats) -> tuple[Floats, Floats | None]:
+        by_costs = cost_pullback(by)
+        return np.repeat(by.sum(axis=0), lengths, axis=1) * shares - by_costs, by_costs
 
     return leads - costs, pullback
 
 
-def substitutions(lengths: Ints, shares: Floats | float, most: int) -> Cost:
-    """Up to ``most`` words are replaced, each by one that says all for the rival: -1.
+def costs_of(threat: str, lengths: Ints, shares: Floats | float, most: int | None) -> Cost:
+    """What up to ``most`` changes cost; None: nothing, and every word of the text at once.
+
+    substitutions
+        a word is replaced, by one that says all for the rival: -1;
+    synonyms
+        a word is replaced, by the worst of those that may take its place: ``least``;
+    edits
+        a word for the label is taken out, and another put in;
+    insertions
+        a word is put in;
+    characters
+        a word for the label is taken out, and two are put in.
 
     Of words that count once, that is the knapsack of `certificates.distinct`, its words cut up.
     """
 
-    def cost(differences: Floats) -> tuple[Floats, Pullback]:
-        sums, pullback = largest_sums(differences * shares + 1, lengths, most)
-        return sums, lambda by: pullback(by) * shares
+    def cost(differences: Floats, least: Floats | float) -> tuple[Floats, Pullback]:
+        said, slope = differences * shares, shares
+        if threat in ("substitutions", "synonyms"):
+            gains = said - least
+        else:
+            slope = shares * ((said > 0) & (threat != "insertions"))
+            gains = differences * slope
+        sums, pullback = (
+            all_sums(gains, lengths) if most is None else largest_sums(gains, lengths, most)
+        )
+        put_in = _PUT_IN[threat] * np.arange(len(sums), dtype=sums.dtype)
+        return sums + put_in[:, None, None], lambda by: pullback(by) * slope
 
     return cost
+
+
+def all_sums(values: Floats, lengths: Ints) -> tuple[Floats, Pullback]:
+    """Nothing, and the sum of all values of each text."""
+    sums = np.add.reduceat(values, np.cumsum(lengths) - lengths, axis=1)
+    return np.stack([np.zeros_like(sums), sums]), lambda by: np.repeat(by[1], lengths, axis=1)
 
 
 def largest_sums(values: Floats, lengths: Ints, most: int) -> tuple[Floats, Pullback]:
@@ -113,14 +151,14 @@ def largest_sums(values: Floats, lengths: Ints, most: int) -> tuple[Floats, Pull
     return sums, pullback
 
 
-def whole_text(said: Floats, weight: float, most: int) -> Floats:
+def whole_text(said: Floats, weight: float, changes: int) -> Floats:
     """What a model that reads the whole text adds to what is left.
 
     Its copy weighs ``weight``, and ``said`` (classes, texts), `label_first`, is what it says of the
     text as it stands.  Whoever changes a word owns that copy: from one changed word on it says -1.
     """
     lead = ahead(said)
-    return weight * np.stack([lead, *[np.full_like(lead, -1)] * most])
+    return weight * np.stack([lead, *[np.full_like(lead, -1)] * changes])
 
 
 def certified_loss(

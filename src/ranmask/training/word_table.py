@@ -5,6 +5,9 @@ changed words is a sum of the ``d`` largest weights, which has a gradient.  From
 for two classes would end as the constant classifier, which certifies half of the texts at any
 ``d``; so the first epochs push the mean margin past a target instead (`margin_loss`).
 
+A *threat* is what may be changed: words replaced by any others, by synonyms, and so on
+(`table_loss.costs_of`).  The loss is that of its certificate, and the saved table names it.
+
 For no changed word (``target_words=0``) the loss is that of logistic regression, on sums of words
 that count once, with a blank for its intercept and a penalty on large weights: Adam moves a rare
 feature as far as a common one, so that without it rare words learn their texts by heart.
@@ -20,14 +23,18 @@ import time
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, get_args
 
 import numpy as np
 import numpy.typing as npt
 
+from ranmask.attacks.resources.neighbours import NeighbourTable, load_neighbours
 from ranmask.errors import DataError, OptionError
+from ranmask.models.normalising import Normaliser, installed
+from ranmask.models.synonyms import FILE_NAME, SynonymSets
 from ranmask.models.word_features import WHOLE
 from ranmask.models.word_table import CURVE_STEPS, WordTable
+from ranmask.options import Threat
 from ranmask.smoothing.smoothed import SmoothedClassifier
 from ranmask.training.evaluating import certified_score, certified_summary, figures
 from ranmask.training.options import WordTableOptions
@@ -38,7 +45,7 @@ from ranmask.training.records import (
     check_one_process,
     description,
 )
-from ranmask.training.table_learning import Progress, Weights, learned, resolved
+from ranmask.training.table_learning import Progress, Weights, learned
 from ranmask.training.table_loss import Floats, Ints
 from ranmask.training.table_texts import TableTexts
 
@@ -71,7 +78,11 @@ def train_words(
         raise DataError(f"{train.name} holds pairs; a word table reads single texts only")
     check_one_process("a word table is trained")
     options = options.resolved(texts)
-    run = RunFolder(output, description("words", None, train, validation, asdict(options)), report)
+    synonyms = None if options.synonyms is None else synonym_table(options.synonyms)
+    about = description("words", None, train, validation, asdict(options))
+    if synonyms is not None:
+        about["synonyms"] = synonyms.description()
+    run = RunFolder(output, about, report)
     run.begin()
     run.rewind("words", 0)
     started = time.monotonic()
@@ -81,11 +92,15 @@ def train_words(
         line = {"phase": "words", "epoch": epoch, "epochs": epochs, "loss": loss}
         run.log({**line, "seconds": seconds})
 
-    table = train_word_table(texts, train.labels, train.label_names, options=options, progress=log)
+    labels, names = train.labels, train.label_names
+    how: dict[str, Any] = {"options": options, "synonyms": synonyms, "progress": log}
+    table = train_word_table(texts, labels, names, **how)
     classifier = SmoothedClassifier(table, **table_smoothing(options))
     summary = certified_summary(classifier, validation.texts, validation.labels)
-    measured = figures(summary, train.label_names, options.class_weights)
+    measured = figures(summary, names, options.class_weights)
     classifier.save_pretrained(str(output))
+    if synonyms is not None:
+        synonyms.save(output)
     run.complete(measured)
     return classifier
 
@@ -97,6 +112,7 @@ def train_word_table(
     *,
     options: WordTableOptions | None = None,
     whole: npt.ArrayLike | None = None,
+    synonyms: SynonymSets | None = None,
     progress: Progress | None = None,
 ) -> WordTable:
     """A word table that certifies as many of ``texts`` as it can.
@@ -107,22 +123,50 @@ def train_word_table(
     ``whole`` (texts, classes), each in [0, 1], is what another model says of each whole text, which
     it was not trained on: the table is trained to vote together with it, its copy weighing
     ``options.whole_weight`` words.
+
+    ``synonyms`` are those that may take a word's place; by default ``options`` name their table.
     """
     given = options or WordTableOptions()
     classes = len(label_names)
     said = _whole_scores(whole, len(texts), classes, given.whole_weight)
-    sizes = {"buckets": given.buckets, "most_words": given.most_words}
-    corpus = TableTexts(texts, labels, classes, **sizes)
+    if synonyms is None and given.synonyms is not None:
+        synonyms = synonym_table(given.synonyms)
+    normaliser = installed(given.normalise)
+    corpus = TableTexts(
+        texts,
+        labels,
+        classes,
+        buckets=given.buckets,
+        most_words=given.most_words,
+        normaliser=normaliser,
+        synonyms=synonyms,
+    )
     options = given.resolved(texts)
     if options.family == "distinct":
         corpus.count_words_once()
     weights = learned(corpus, classes, options, whole=said, progress=progress)
-    return _rounded(weights, texts, labels, label_names, options)
+    return _rounded(weights, texts, labels, label_names, options, normaliser)
+
+
+def synonym_table(source: str) -> SynonymSets:
+    """A table of synonyms: by a name, from a JSON file, or as the folder of a model has it."""
+    path = Path(source).expanduser()
+    if (path / FILE_NAME).is_file():
+        return SynonymSets.load(path)
+    table = load_neighbours(source)
+    if not isinstance(table, NeighbourTable):
+        raise OptionError(
+            f"synonyms={source!r} holds word vectors: a table of words and their synonyms is "
+            "needed, as jia2019",
+            "synonyms",
+        )
+    return SynonymSets(table.table, name=str(table.description()["name"]))
 
 
 def table_smoothing(options: WordTableOptions) -> dict[str, Any]:
     """How a table that was trained with these options, `resolved`, is smoothed."""
-    return {**WordTable.smoothing, "family": options.family}
+    threat = {"threat": options.threat} if options.threat in get_args(Threat) else {}
+    return {**WordTable.smoothing, "family": options.family, **threat}
 
 
 def _whole_scores(
@@ -156,11 +200,12 @@ def _rounded(
     labels: Sequence[int],
     label_names: Sequence[str],
     options: WordTableOptions,
+    normaliser: Normaliser,
 ) -> WordTable:
     """The smallest integers that certify about as much: int8, or int16 where that is not enough."""
     rows = np.random.default_rng(options.seed).permutation(len(texts))[:_ROUNDING_TEXTS]
     sample = [texts[row] for row in rows], [labels[row] for row in rows]
-    target = resolved(options.target_words)
+    target = options.target_words or 0
 
     def table(places: int, kind: type[np.int8] | type[np.int16]) -> tuple[float, WordTable]:
         limit = np.iinfo(kind).max
@@ -174,14 +219,15 @@ def _rounded(
         shift = (2**places * WHOLE // CURVE_STEPS).bit_length() - 1
         blank = None if weights.blank is None else sums(weights.blank)
         bias = sums(weights.bias)
-        made = WordTable(entries, bias, labels=label_names, shift=shift, blank=blank)
+        how: dict[str, Any] = {"shift": shift, "blank": blank, "normaliser": normaliser}
+        made = WordTable(entries, bias, labels=label_names, **how)
         classifier = SmoothedClassifier(made, **table_smoothing(options))
         summary = certified_summary(classifier, *sample)
         return certified_score(summary, target, options.class_weights), made
 
     fine, best = table(_FINE_STEPS, np.int16)
     if not target:
-        return best  # accuracy alone was asked for, not a small file
+        return best  # accuracy alone was asked for, or every word counts: not a small file
     tried = (table(places, np.int8) for places in _SMALL_STEPS)
     coarse, smallest = max(tried, key=lambda scored: scored[0])
     return smallest if fine - coarse < _ROUNDING_LOSS else best
