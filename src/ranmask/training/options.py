@@ -203,21 +203,22 @@ def default_learning_rate(parameters: int) -> float:
     return _LARGE_RATE if parameters >= _LARGE else _SMALL_RATE
 
 
-# What a word table's options are where they are not given: with a target, and for accuracy alone.
-_DEFAULTS: dict[str, tuple[Any, Any]] = {
-    "family": ("all", "distinct"),
-    "epochs": (8, 12),
-    "warm_epochs": (2, 0),
-    "temperature": ("target / 2.5", 0.2),
-    "learning_rate": (0.05, 0.005),
-    "feature_dropout": (0.1, 0.0),
-    "weight_decay": (0.0, 1e-4),
-    "accuracy_weight": (0.0, 1.0),
+# What a word table's options are where they are not given: with a target, for accuracy alone, and
+# for all words at once by synonyms.
+_DEFAULTS: dict[str, tuple[Any, Any, Any]] = {
+    "family": ("all", "distinct", "all"),
+    "epochs": (8, 12, 6),
+    "warm_epochs": (2, 0, 0),
+    "temperature": ("target / 2.5", 0.2, 1.0),
+    "learning_rate": (0.05, 0.005, 0.005),
+    "feature_dropout": (0.1, 0.0, 0.0),
+    "weight_decay": (0.0, 1e-4, 0.0),
+    "accuracy_weight": (0.0, 1.0, 0.5),
 }
 
 
 def _by_target(name: str) -> str:
-    return "{}, {} of target 0".format(*_DEFAULTS[name])
+    return "{}, {} of target 0, {} of all synonyms".format(*_DEFAULTS[name])
 
 
 @dataclass(frozen=True)
@@ -322,12 +323,12 @@ class WordTableOptions(Checked, kind="words", group="Training"):
     def resolved(self, texts: Sequence[str]) -> WordTableOptions:
         """These options with every default filled in, for these texts."""
         target = self.target_words
-        all_words = target is None and self.threat == "synonyms"
-        if target is None:
+        if target is None and self.threat != "synonyms":
             median = statistics.median([len(split(text)) for text in texts]) if texts else 0
             target = min(max(round(median / _WORDS_A_TARGET), 1), _LARGEST_TARGET)
-        defaults = {name: values[0 if target else 1] for name, values in _DEFAULTS.items()}
-        defaults["target_words"] = None if all_words else target
+        column = 2 if target is None else 0 if target else 1
+        defaults = {name: values[column] for name, values in _DEFAULTS.items()}
+        defaults["target_words"] = target
         defaults["batch_size"] = min(_LARGEST_BATCH, max(1, len(texts) // _STEPS_AN_EPOCH))
         if target:
             defaults["temperature"] = target / 2.5

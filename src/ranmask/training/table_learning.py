@@ -22,6 +22,7 @@ from ranmask.training.table_loss import (
     certified_loss,
     costs_of,
     label_first,
+    logistic_loss,
     margin_loss,
     margins,
     sigmoid,
@@ -80,7 +81,8 @@ class Objective(NamedTuple):
         if self.warm:
             return margin_loss(left, options.margin, MARGIN_WIDTH)
         width, accuracy = resolved(options.temperature), resolved(options.accuracy_weight)
-        return certified_loss(left, width, accuracy)
+        loss = logistic_loss if options.target_words is None else certified_loss
+        return loss(left, width, accuracy)
 
 
 def resolved(value: _Value | None) -> _Value:

@@ -187,6 +187,21 @@ def certified_loss(
     return lost.mean(axis=0), nearest * (slopes / (-temperature * len(left)))[:, None]
 
 
+def logistic_loss(
+    left: Floats, temperature: float, accuracy_weight: float
+) -> tuple[Floats, Floats]:
+    """The logistic loss of what is left with everything changed, and its gradient.
+
+    That with nothing changed counts ``accuracy_weight``.  It gives up on no text: where all words
+    may change at once there are no further ones to give up for.
+    """
+    margin, nearest = _nearest(left)
+    logits = -margin / temperature
+    counts = np.array([accuracy_weight, 1.0], dtype=left.dtype)[:, None]
+    losses = (counts * softplus(logits)).sum(axis=0)
+    return losses, nearest * (counts * sigmoid(logits) / -temperature)[:, None]
+
+
 def margin_loss(left: Floats, target: float, width: float) -> tuple[Floats, Floats]:
     """A soft hinge that pushes mean leads past ``target``, and its gradient, of the same shapes."""
     margin, nearest = _nearest(left)

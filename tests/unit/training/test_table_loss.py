@@ -343,6 +343,10 @@ def torch_loss(torch, weights, batch, objective, heard):
             hinge = torch.nn.functional.softplus((options.margin - margin) / MARGIN_WIDTH)
             losses.append(hinge[0] * MARGIN_WIDTH)
             continue
+        if options.target_words is None:
+            wrong = torch.nn.functional.softplus(-margin / options.temperature)
+            losses.append(options.accuracy_weight * wrong[0] + wrong[1])
+            continue
         lost = torch.sigmoid(-margin / options.temperature)
         if options.accuracy_weight:
             wrong = torch.nn.functional.softplus(-margin[:1] / options.temperature)
