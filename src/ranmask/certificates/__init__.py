@@ -5,6 +5,8 @@
 `votes`     what copies say, as integers
 `exact`     a proof over a fixed family of kept sets (the default)
 `distinct`  the same, where each distinct word counts once
+`threats`   what an attacker may do, and what a step of it costs
+`threat_radii`  how far each of these is proved, for many texts at once
 `sampled`   Levine & Feizi's bound on a random sample, right with probability 1 - alpha; and the
             published algorithms, for comparison, without a guarantee; `paper` has their beta
 `safer`     votes over random synonyms; covers replacements from a table only

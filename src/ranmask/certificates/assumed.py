@@ -4,16 +4,12 @@ from __future__ import annotations
 
 from functools import lru_cache
 
-_SUBSTITUTION = "words are replaced one for one; none is inserted, deleted, split or joined"
-_EDITS = "each edit replaces, inserts or deletes one word; reordering the words is free"
+from ranmask.certificates.threats import COVERS
+
 _LONGER = "a text that grows beyond {} words is refused, not classified"
 _PREMISE = "the premise does not change"
 _DETERMINISTIC = "the base classifier always says the same of the same visible words"
 _IDEAL_VOTE = "the label is that of a vote over all kept sets, of which predict() takes a sample"
-_FROM_TABLE = (
-    "words are replaced only by words that the table {!r} lists for them, in the same case and "
-    "with the same punctuation around them"
-)
 _SEED = "the text was not chosen by someone who knows the seed {}"
 _IDEAL_COPIES = "the label is that of a vote over all random copies, of which predict() draws some"
 _TOLERANCE = "recomputing a copy moves no output of the model by more than {:.3g}"
@@ -35,6 +31,7 @@ def assumptions(
     tolerance: float,
     rechecked: int | None = None,
     pair: bool = False,
+    threats: tuple[str, ...] = ("substitutions",),
     most_words: int | None = None,
     table: str | None = None,
     reader: bool = False,
@@ -43,14 +40,21 @@ def assumptions(
     """What a certificate rests on, in words; nothing where it is no guarantee.
 
     ``rechecked``: most copies of those scored together that were asked about again; None where
-    there was no need, because ranmask knows the classifier.  ``most_words``: where edits are
-    covered, the longest text that is classified.  ``table``: the synonyms that are covered.
+    there was no need, because ranmask knows the classifier.  ``threats``: what is covered.
+    ``most_words``: where a text may grow, the longest that is classified.  ``table``: the name of
+    the synonyms that are covered.
     ``reader``: a model reads whole texts beside the copies, and, it may be, their ``segments``.
     """
     if kind.startswith("paper"):
         return ()
-    assumes = [] if table is None else [_FROM_TABLE.format(table)]
-    assumes += [_SUBSTITUTION] if most_words is None else [_EDITS, _LONGER.format(most_words)]
+    if threats == ("synonyms",):
+        assumes = [COVERS["synonyms"].format(table), COVERS["substitutions"]]
+    elif len(threats) == 1:
+        assumes = [COVERS[threats[0]]]
+    else:
+        assumes = [f"{threat}: {COVERS[threat].format(table)}" for threat in threats]
+    if most_words is not None:
+        assumes.append(_LONGER.format(most_words))
     if pair:
         assumes.append(_PREMISE)
     if reader:
@@ -58,7 +62,8 @@ def assumptions(
     if segments:
         assumes.append(_SEGMENTS)
     if kind != "exact":
-        assumes += [_IDEAL_VOTE if table is None else _IDEAL_COPIES, _SEED.format(seed)]
+        ideal = _IDEAL_COPIES if threats == ("synonyms",) else _IDEAL_VOTE
+        assumes += [ideal, _SEED.format(seed)]
     same = _TOLERANCE.format(tolerance / 2) if tolerance > 0 else _DETERMINISTIC
     if rechecked is None:
         return (*assumes, same)

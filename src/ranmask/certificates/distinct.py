@@ -33,6 +33,7 @@ import numpy.typing as npt
 from ranmask.certificates.coverage import Ints
 from ranmask.certificates.exact import Radius, dearest_first, gathered, words_below
 from ranmask.certificates.families import Family
+from ranmask.certificates.spans import run_lengths, run_lengths_once
 from ranmask.certificates.votes import Votes
 from ranmask.errors import check_cancelled
 
@@ -77,7 +78,7 @@ def distinct_word_radii(
         raise ValueError(f"a difference lies below -{bound}")
     if not len(differences):
         return [Radius(size) for size in words.tolist()]  # a single class: nothing to lose against
-    return _Texts(differences, distinct, places, words, bound, reserve).radii()
+    return DistinctWords(differences, distinct, places, words, bound, reserve).radii()
 
 
 def most_removed(differences: Ints, sizes: Ints, most: int) -> tuple[Ints, bool]:
@@ -155,8 +156,11 @@ class _Items:
         return np.concatenate(found)
 
 
-class _Texts:
-    """Several texts, of which each distinct word counts once, against all their rivals."""
+class DistinctWords:
+    """Several texts, of which each distinct word counts once, against all their rivals.
+
+    Arguments are those of `distinct_word_radii`.
+    """
 
     def __init__(
         self,
@@ -167,53 +171,94 @@ class _Texts:
         bound: int,
         reserve: int,
     ) -> None:
-        self._bound = bound
+        self._bound, self._differences = bound, differences
         self._words, self._distinct = words, distinct
         self._starts = np.cumsum(distinct) - distinct
         text_at = np.repeat(np.arange(len(words)), words)
         self._word_at = places + self._starts[text_at]  # each position's distinct word
         self._text_of = np.repeat(np.arange(len(words)), distinct)  # of each distinct word
         self._sizes = np.bincount(self._word_at, minlength=differences.shape[1])
-        self._margins = np.add.reduceat(differences, self._starts, axis=1) - reserve
+        self.margins = np.add.reduceat(differences, self._starts, axis=1) - reserve
         self._gains = np.where(self._sizes > 0, np.maximum(differences, 0), 0)
         # What is taken out of each text against each rival, as far as it is known.
         self._gone = np.zeros(differences.shape, dtype=bool)
 
     def radii(self) -> list[Radius]:
-        radii = self._from_single_words()
-        tight = self._with_repeated_words(radii)
-        return gathered(radii, self._margins, self._positions, tight)
+        """The radii under edits and substitutions alike."""
+        radii, tight = self.proved(self._bound)
+        return gathered(radii, self.margins, self.positions, tight)
 
-    def _from_single_words(self) -> Ints:
+    def proved(self, step: int) -> tuple[Ints, npt.NDArray[np.bool_]]:
+        """How many steps are proved, for each rival and text, and whether that is exact.
+
+        A step takes out one occurrence of a word and costs ``step`` besides, for new words.  Where
+        that is nothing (deletions), a word is left in every text.
+        """
+        self._gone[:] = False
+        radii = self._from_single_words(step)
+        tight = self._with_repeated_words(radii, step)
+        return radii if step else np.minimum(radii, self._words - 1), tight
+
+    def run_lengths(self) -> Ints:
+        """As `spans.run_lengths`: of runs in whose place come as many new words."""
+        single = self._sizes[self._word_at] == 1
+        costs = np.where(single, self._differences[:, self._word_at], 0) + self._bound
+        through = costs.cumsum(axis=1)
+        lengths = run_lengths(through - costs, through, self.margins, self._words)
+        # A repeated word that fits into so short a run may be gone with it.
+        starts = np.cumsum(self._words) - self._words
+        places = np.arange(len(self._word_at))
+        first, last = np.zeros((2, len(self._sizes)), dtype=np.int64)
+        last[self._word_at], first[self._word_at[::-1]] = places, places[::-1]
+        shortest = np.minimum.reduceat(lengths, starts, axis=1)
+        fits = last - first < shortest[:, self._text_of]
+        fits &= (self._sizes > 1) & (self._differences != 0)
+        again = np.logical_or.reduceat(fits, self._starts, axis=1) & (self.margins > 0)
+        for rival, text in zip(*(found.tolist() for found in np.nonzero(again)), strict=True):
+            check_cancelled()
+            here = slice(starts[text], starts[text] + self._words[text])
+            own = slice(self._starts[text], self._starts[text] + self._distinct[text])
+            lengths[rival, here] = run_lengths_once(
+                self._differences[rival, own],
+                self._word_at[here] - self._starts[text],
+                self._bound,
+                int(self.margins[rival, text]),
+            )
+        return lengths
+
+    def _from_single_words(self, step: int) -> Ints:
         """The radii if only words that stand there once are taken out: none is larger.
 
-        Even nothing but new words, one for each distinct word and the blank, cost a margin or more.
+        Even nothing but new words, one for each distinct word and the blank, cost a margin or more;
+        where there are none, all words may be taken out for less.
         """
         values = np.where(self._sizes == 1, self._gains, 0)
         order = dearest_first(values, self._distinct, self._starts)
-        radii = words_below(values, order, self._margins, self._starts, self._bound)
+        radii = words_below(values, order, self.margins, self._starts, step)
+        radii = np.where(radii >= self._distinct, self._words, radii)
         ranks = np.arange(len(self._sizes)) - self._starts[self._text_of]
         rivals, at = np.nonzero(ranks <= radii[:, self._text_of])
         words = order[rivals, at]
         self._gone[rivals, words] = values[rivals, words] > 0
         return radii
 
-    def _from_shares(self) -> Ints:
+    def _from_shares(self, step: int) -> Ints:
         """Radii that hold: shares of repeated words are taken out one by one."""
         shares = (-(-self._gains // np.maximum(self._sizes, 1)))[:, self._word_at]
         starts = np.cumsum(self._words) - self._words
         order = dearest_first(shares, self._words, starts)
-        return words_below(shares, order, self._margins, starts, self._bound)
+        radii: Ints = words_below(shares, order, self.margins, starts, step)
+        return np.minimum(radii, self._words)
 
-    def _with_repeated_words(self, radii: Ints) -> npt.NDArray[np.bool_]:
+    def _with_repeated_words(self, radii: Ints, step: int) -> npt.NDArray[np.bool_]:
         """Lower the radii to what they are with repeated words; True for those that are exact."""
         tight = np.ones(radii.shape, dtype=bool)
         fit = (self._gains > 0) & (self._sizes > 1) & (self._sizes <= radii[:, self._text_of])
         open_ones = np.logical_or.reduceat(fit, self._starts, axis=1)
-        open_ones &= self._margins.min(axis=0) > 0
+        open_ones &= self.margins.min(axis=0) > 0
         if not open_ones.any():
             return tight
-        least = self._from_shares()
+        least = self._from_shares(step)
         # Nothing is open where both bounds agree, or where another rival allows fewer words.
         open_ones &= (least < radii) & (least <= radii.min(axis=0))
         rivals, texts = np.nonzero(open_ones)
@@ -231,13 +276,14 @@ class _Texts:
             some = replace(some, rows=some.rows - first)
             most = int(capacities[last - 1])
             best, taken = some.filled(last - first, most)
-            costs = best + np.arange(most + 1) * self._bound
-            reached = (costs >= self._margins[rival, text][:, None]).argmax(axis=1)
-            radii[rival, text] = reached - 1
+            costs = best + np.arange(most + 1) * step
+            reached = costs >= self.margins[rival, text][:, None]
+            number = np.where(reached.any(axis=1), reached.argmax(axis=1), capacities[first:last])
+            radii[rival, text] = number - 1
             again = np.zeros(radii.shape, dtype=bool)
             again[rival, text] = True
             self._gone &= ~again[:, self._text_of]
-            self._gone.reshape(-1)[some.chosen(taken, reached)] = True
+            self._gone.reshape(-1)[some.chosen(taken, number)] = True
         return tight
 
     def _items(self, rivals: Ints, texts: Ints) -> _Items:
@@ -250,7 +296,7 @@ class _Texts:
         names = rivals[rows] * len(self._sizes) + words
         return _Items(rows, names, values, self._sizes[words]).part(np.flatnonzero(values))
 
-    def _positions(self, rivals: Ints, sizes: Ints) -> list[int]:
+    def positions(self, rivals: Ints, sizes: Ints) -> list[int]:
         """So many positions of each text: of what is taken out first, then of others for the label.
 
         Text by text, rising positions in each.

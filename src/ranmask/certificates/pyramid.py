@@ -46,23 +46,23 @@ from ranmask.certificates.votes import Votes
 def pyramid_radii(votes: Votes, families: Sequence[Family], *, edits: bool = False) -> list[Radius]:
     """The radius of each text's winner, each over its own fixed family, with a reader beside it.
 
-    ``edits``: words may be inserted, deleted and reordered too, as they always may where words
-    count once.  Segments move with every edit, so there must be none.
+    ``edits``: words may be inserted, deleted and reordered too.  Segments move with every edit, so
+    there must be none; nor where words count once.
     """
     readings = votes.readings
     assert readings is not None
-    edits = edits or any(family.places is not None for family in families)
-    if readings.segments is not None and edits:
+    once = any(family.places is not None for family in families)
+    if readings.segments is not None and (edits or once):
         raise ValueError("segments are cut by position: they prove nothing against edits")
     radii: list[Radius] = []
     for part in votes.parts():
         some = families[len(radii) : len(radii) + len(part.copies)]
         radii += _proved_without_the_whole(part, some)
     moving = votes.blurred | bool((readings.slack > 0).any())
-    unchanged = np.zeros(len(families), dtype=bool) if edits else _proved_unchanged(votes)
+    unchanged = np.zeros(len(families), dtype=bool) if edits else proved_unchanged(votes)
     for place, radius in enumerate(radii):
         if radius.words is None and unchanged[place]:
-            radii[place] = Radius(0, True, (_dearest_word(votes, families[place], place),))
+            radii[place] = Radius(0, True, (dearest_word(votes, families[place], place),))
         elif moving[place] and radius.tight:  # whether it is attained is not worked out
             radii[place] = replace(radius, tight=False)
     return radii
@@ -124,6 +124,32 @@ def costs_and_margins(votes: Votes, families: Sequence[Family], labels: Ints) ->
     return costs, margins
 
 
+def run_costs(votes: Votes, families: Sequence[Family], labels: Ints) -> tuple[Ints, Ints]:
+    """What runs of neighbouring words cost: ``before`` and ``through`` of `spans.run_lengths`.
+
+    A run costs its words, and every segment that it meets: of each level, those from the one
+    that holds its first word to the one that holds its last.
+    """
+    words = np.array([family.words for family in families])
+    costs = _costs_of_words(votes.differences(labels) + votes.bound, families, words)
+    through = costs.cumsum(axis=1)
+    before = through - costs
+    segments = votes.readings and votes.readings.segments
+    if segments is None:
+        return before, through
+    fall = segments.differences(labels) + segments.bounds
+    last = len(segments.bounds)
+    for pieces in reversed(segments.levels):
+        sizes = np.diff(segment_borders(words, pieces), axis=1).ravel()
+        fallen = fall[:, :, last - pieces : last].reshape(len(costs), -1) * (sizes > 0)
+        last -= pieces
+        node = np.repeat(np.arange(len(sizes)), sizes)  # that holds each word
+        sums = fallen.cumsum(axis=1)
+        through += sums[:, node]
+        before += (sums - fallen)[:, node]
+    return before, through
+
+
 def _costs_of_words(weights: Ints, families: Sequence[Family], words: Ints) -> Ints:
     """What it costs to change each word, by the copies that show it."""
     if all(family.single for family in families):
@@ -157,7 +183,7 @@ def _charge_segments(costs: Ints, words: Ints, segments: Readings, leads: Ints) 
             row[found[leader]] += fallen
 
 
-def _proved_unchanged(votes: Votes) -> npt.NDArray[np.bool_]:
+def proved_unchanged(votes: Votes) -> npt.NDArray[np.bool_]:
     """Which texts get the same label again, as the only winner, if not a word is changed."""
     readings = votes.readings
     assert readings is not None
@@ -168,7 +194,7 @@ def _proved_unchanged(votes: Votes) -> npt.NDArray[np.bool_]:
     return sure
 
 
-def _dearest_word(votes: Votes, family: Family, place: int) -> int:
+def dearest_word(votes: Votes, family: Family, place: int) -> int:
     """A word that the label hangs on most, by its copies."""
     alone = votes.part(place, place + 1)
     differences = alone.differences(alone.winners)

@@ -127,12 +127,13 @@ class Votes:
         counts[np.arange(len(labels)), labels] = for_label
         return counts
 
-    def differences(self, labels: Ints) -> Ints:
+    def differences(self, labels: Ints, *, every: bool = False) -> Ints:
         """Each text's label minus its rivals, shape (rivals, copies of all texts).
 
-        As low as an untouched copy can make it.
+        As low as an untouched copy can make it.  ``every`` rival has a row of its own, also those
+        without a vote, which otherwise may share one.
         """
-        if self.points is None and self.readings is None:
+        if self.points is None and self.readings is None and not every:
             return vote_differences(self.best, self.uncertain, labels, self.classes, self.copies)
         label = np.repeat(labels, self.copies)
         rivals = np.arange(self.classes - 1)[:, None]

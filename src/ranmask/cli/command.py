@@ -61,6 +61,8 @@ def command(
         for name, field in option_fields(owner).items():
             if name not in without:
                 named.setdefault(name, []).append(field)
+    following = {found[0].after: found for found in named.values() if found[0].after}
+    named = {name: found for name, found in named.items() if not found[0].after}
     first_kind = next((found[0].owner for found in named.values() if found[0].owner), "")
     flags = {name: flag_of(name, found[0].flag) for name, found in named.items()}
 
@@ -69,8 +71,14 @@ def command(
             given = Given()
             try:
                 for name, value in values.items():
-                    if value is not None:
-                        given[name] = _checked(flags[name], value, named[name])
+                    if value is None:
+                        continue
+                    if name in following:
+                        value, *more = value.split(",", 1)
+                        listed = following[name]
+                        if more:
+                            given[listed[0].name] = _checked(flags[name], more[0], listed)
+                    given[name] = _checked(flags[name], value, named[name])
                 if positional:
                     texts = next(name for name, found in named.items() if found[0].positional)
                     given[texts] = positional

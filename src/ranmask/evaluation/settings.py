@@ -88,7 +88,8 @@ def grid(
     masks go with that.  With others a family of *all* kept sets could be too large, so there it
     becomes ``auto``, of at most 1,000.
     """
-    edits = options.threat == "edits"  # these are certified for single words only
+    # These are certified for single words only.
+    edits = any(threat not in ("substitutions", "span") for threat in options.all_threats)
     if not retentions:
         retentions = [Retention(keep=1)] if edits else retentions_near(own)
     found: dict[Setting, None] = {}

@@ -9,6 +9,8 @@ from functools import partial
 from typing import Any, Literal, TypeAlias, get_args
 
 from ranmask.certificates.kept import FamilyChoice, Retention, Sampling, check_fixed
+from ranmask.certificates.threats import MOVING
+from ranmask.certificates.threats import Threat as Threat
 from ranmask.errors import OptionError
 from ranmask.options.fields import Checked, check_choice, option, option_fields
 from ranmask.words import Hiding
@@ -25,8 +27,6 @@ CERTIFICATES: tuple[CertificateKind, ...] = get_args(CertificateKind)
 
 Ensemble: TypeAlias = Literal["vote", "score", "logit"]
 ENSEMBLES: tuple[Ensemble, ...] = get_args(Ensemble)
-
-Threat: TypeAlias = Literal["substitutions", "edits"]
 
 SAFER: Literal["safer"] = "safer"
 """The certificate of classifiers that are smoothed by synonyms, which have no other."""
@@ -68,14 +68,16 @@ class SmoothingOptions(Checked, group="Smoothing"):
 
     None stands for the default; `resolved` fills it in.  Options that mean nothing together are
     refused: a ``family`` with a certificate that samples at random, or ``selection_masks`` and
-    ``alpha`` with the exact one.  ``threat="edits"`` goes with the exact certificate, ``keep=1``
-    and ``family="all"`` (its default) only: edits change the number of words, and a longer text
-    must be voted on by all of its words too.  Where those are more than ``masks`` it is refused,
-    not sampled.  ``family="distinct"`` needs ``keep=1`` as well, and goes with both threats.
+    ``alpha`` with the exact one.  ``threat`` is what ``radius`` counts, and ``threats`` are others
+    whose radii stand beside it (`certificates.threats`).  All but ``substitutions`` go with the
+    exact certificate, and all but that and ``span`` with ``keep=1``.  A threat that moves words
+    goes with ``family="all"`` (its default) or ``distinct``: a longer text must be voted on by all
+    of its words too.  Where those are more than ``masks`` it is refused, not sampled.
+    ``family="distinct"`` needs ``keep=1`` as well, and goes with every threat.
 
     ``sampling="fresh"`` and ``"lm"`` draw ``masks`` kept sets for each text (100, the paper's
     ensemble; a set may repeat).  **They are never certified**, so that ``family``, another
-    ``certificate`` and ``threat="edits"`` mean nothing with them.
+    ``certificate`` and other threats mean nothing with them.
     """
 
     keep: int | None = KEEP()
@@ -92,8 +94,12 @@ class SmoothingOptions(Checked, group="Smoothing"):
     )
     seed: int = SEED(0)
     threat: Threat = option(
-        "edits: insertions, deletions and reordering too, for classifiers of single words.",
+        "What may be done to a text, as radii count it. Several, separated by commas: the first is "
+        "the radius, the others' radii stand beside it.",
         "substitutions",
+    )
+    threats: tuple[Threat, ...] | None = option(
+        "Other threats, whose radii stand beside it.", unset="none", after="threat"
     )
     sampling: Sampling = option(
         "fixed; or, proving nothing, masks drawn for each text: fresh, or lm (words that a "
@@ -109,8 +115,9 @@ class SmoothingOptions(Checked, group="Smoothing"):
 
     def __post_init__(self) -> None:
         Retention(self.keep, self.mask_rate)
-        if isinstance(self.reader_weights, list):  # as a file has it
-            object.__setattr__(self, "reader_weights", tuple(self.reader_weights))
+        for name in ("reader_weights", "threats"):
+            if isinstance(value := getattr(self, name), list):  # as a file has it
+                object.__setattr__(self, name, tuple(value))
         super().__post_init__()
         if self.reader_weights is not None:
             self._check_reader_weights(self.reader_weights)
@@ -128,23 +135,39 @@ class SmoothingOptions(Checked, group="Smoothing"):
         if self.sampling != "fixed":
             use = "certifies none: leave it out, or use sampling='fixed'"
             because = f"draws kept sets for each text and {use}"
-            self._refuse("sampling", because, "family", "certificate", "threat")
+            self._refuse("sampling", because, "family", "certificate", "threat", "threats")
         if self.family == "distinct" and self.keep != 1:
             raise OptionError(
                 f"family='distinct' counts each word once, by itself: it needs keep=1, not "
                 f"keep={self.keep!r}; or use family='auto'"
             )
-        if self.threat == "edits":
-            for name, value, needed in (
-                ("certificate", self.certificate, "exact"),
-                ("keep", self.keep, 1),
-                ("family", self.family or "all", "all"),
-            ):
-                if value not in (needed, "distinct"):
-                    raise OptionError(
-                        f"threat='edits' needs {name}={needed!r}, not {value!r}: use that, or "
-                        "threat='substitutions'"
-                    )
+        others = [name for name in dict.fromkeys(self.threats or ()) if name != self.threat]
+        object.__setattr__(self, "threats", tuple(others) or None)
+        for threat in self.all_threats:
+            self._check_threat(threat)
+
+    @property
+    def all_threats(self) -> tuple[Threat, ...]:
+        """All threats that are certified, first the one that ``radius`` counts."""
+        return (self.threat, *(self.threats or ()))
+
+    def _check_threat(self, threat: Threat) -> None:
+        """Refuse a threat that is not proved with these options."""
+        if threat == "substitutions":
+            return
+        needed: list[tuple[str, object, object]] = [("certificate", self.certificate, "exact")]
+        if threat != "span":
+            needed.append(("keep", self.keep, 1))
+            # Where it does not decide what votes, texts of up to ``masks`` words will do.
+            auto = self.family == "auto" and (threat != self.threat or threat not in MOVING)
+            needed.append(("family", "all" if auto else self.family or "all", "all"))
+        for name, value, right in needed:
+            if value not in (right, "distinct"):
+                raise OptionError(
+                    f"threat={threat!r} needs {name}={right!r}, not {value!r}: use that (a word "
+                    "table, with an encoder that reads the whole text beside it, does), or "
+                    "threat='substitutions'"
+                )
 
     def _check_reader_weights(self, weights: tuple[float, ...]) -> None:
         if not any(weights) or len(weights) > _MOST_LEVELS:
@@ -156,7 +179,7 @@ class SmoothingOptions(Checked, group="Smoothing"):
         if any(weights[1:]):
             for name, value, needed in (
                 ("keep", self.keep, 1),
-                ("threat", self.threat, "substitutions"),
+                ("threat", self._not_by_position, "substitutions"),
                 ("family", "auto" if self.family != "distinct" else self.family, "auto"),
             ):
                 if value != needed:
@@ -164,6 +187,12 @@ class SmoothingOptions(Checked, group="Smoothing"):
                         f"reader_weights={weights!r} weighs segments, which needs {name}="
                         f"{needed!r}, not {value!r}: use that, or weigh the whole text alone"
                     )
+
+    @property
+    def _not_by_position(self) -> str:
+        """A threat that segments, which are cut by position, prove nothing against."""
+        found = (name for name in self.all_threats if name not in ("substitutions", "span"))
+        return next(found, "substitutions")
 
     def _refuse(self, beside: str, because: str, *names: str) -> None:
         other = f"{beside}={getattr(self, beside)!r}, which {because}"
@@ -175,7 +204,7 @@ class SmoothingOptions(Checked, group="Smoothing"):
     @property
     def voting_family(self) -> FamilyChoice:
         """The choice of family for the exact certificate, with the default filled in."""
-        return self.family or ("all" if self.threat == "edits" else "auto")
+        return self.family or ("all" if self.threat in MOVING else "auto")
 
     def check_certifiable(self) -> None:
         """Refuse to certify kept sets that are drawn for each text: they prove nothing."""
@@ -270,7 +299,7 @@ def overridden(saved: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str, 
     if now != before:
         left_out += ["family", "masks", "selection_masks", "alpha"]
     if now["exact"] != before["exact"]:
-        left_out += ["ensemble", "reader_weights"]
+        left_out += ["ensemble", "reader_weights", "threats"]
     if now["sampling"] != before["sampling"]:
         left_out.append("certificate")
     return {key: value for key, value in merged.items() if key in given or key not in left_out}

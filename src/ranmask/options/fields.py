@@ -37,7 +37,8 @@ class Option:
     is read exactly.  On the command line: ``group`` is its heading in the help, by default its
     class's; ``flag`` its name, where that is another; ``short`` a letter beside it; ``variable``
     an environment variable instead; ``positional``: it has no flag; ``repeated``: a list whose
-    flag is given once an item, not once with commas; ``several``: items may also follow one flag.
+    flag is given once an item, not once with commas; ``several``: items may also follow one flag;
+    ``after``: a list without a flag of its own, whose items follow that option's, after a comma.
     """
 
     name: str
@@ -60,6 +61,7 @@ class Option:
     positional: bool = False
     repeated: bool = False
     several: bool = False
+    after: str = ""
     also: tuple[type, ...] = ()
 
     def allows(self, value: float) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import MISSING, Field, dataclass, field, fields
 from numbers import Integral
 from typing import Any, Self
 
@@ -52,7 +52,10 @@ class _Result:
 
     def to_dict(self) -> dict[str, Any]:
         """A JSON-ready mapping with a version number."""
-        return {"version": RESULT_VERSION, **_plain(vars(self))}
+        values = {"version": RESULT_VERSION, **_plain(vars(self))}
+        if values.get("radii") == {}:
+            del values["radii"]
+        return values
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Self:
@@ -62,11 +65,12 @@ class _Result:
             raise DataError(
                 f"result version {version!r} is not {RESULT_VERSION}, the one this ranmask reads"
             )
-        missing = [field.name for field in fields(cls) if field.name not in data]
+        names = [field.name for field in fields(cls) if field.name in data or _needed(field)]
+        missing = [name for name in names if name not in data]
         if missing:
             raise DataError(f"not a {cls.__name__}: no {', '.join(missing)}")
         values: dict[str, Any] = {}
-        for name in (known.name for known in fields(cls)):
+        for name in names:
             values[name] = tuple(data[name]) if isinstance(data[name], list) else data[name]
         return cls(**values)
 
@@ -82,11 +86,14 @@ class Certificate(_Result):
 
     If ``guarantee`` is True: every text within ``radius`` of this one gets ``label`` too, under
     the conditions in ``assumes``; with certainty if ``alpha`` is None, else with probability at
-    least ``1 - alpha`` over the masks.  What is within ``radius`` is said by ``threat``:
-    ``substitutions``, texts with the same number of words that differ in at most that many; or
-    ``edits``, texts that come of replacing, inserting or deleting at most that many words, in
-    any order of the words; or ``synonyms``, texts in which at most that many words are replaced
-    by words *that a table lists for them*, and no others (``assumes`` names the table).
+    least ``1 - alpha`` over the masks.  What is within ``radius`` is said by ``threat``, of which
+    at most ``radius`` steps make such a text:
+    ``substitutions``, words replaced one for one; ``edits``, words replaced, inserted or deleted,
+    in any order of the words; ``insertions`` and ``deletions``, these alone; ``characters``
+    inserted, deleted or replaced, blanks too; ``span``, a run of so many neighbouring words
+    replaced by as many; ``synonyms``, words replaced by words *that a table lists for them*, and
+    no others (``assumes`` names the table; a ``radius`` of all ``words`` covers all at once).
+    ``radii`` has, where several threats were asked for, the radius against each.
     ``radius`` None: not certified even unchanged.  ``tight`` True: no certificate that sees only
     what the copies said could prove that the label wins alone after one word more; False: more
     might be provable, because a search was cut short, votes are uncertain, or a bound is not
@@ -105,15 +112,25 @@ class Certificate(_Result):
     tight: bool
     critical_words: tuple[int, ...]
     assumes: tuple[str, ...]
+    radii: dict[str, int | None] = field(default_factory=dict, kw_only=True)
 
-    def certified(self, words: int) -> bool:
+    def certified(self, words: int, threat: str | None = None) -> bool:
         """Whether it is proved that changing ``words`` words (0: none) leaves ``label`` as it is.
 
-        False where nothing is proved: ``radius`` is None, or the certificate is no guarantee.
+        Or so many steps of another ``threat`` that was asked for.  False where nothing is proved:
+        the radius is None, or the certificate is no guarantee.
         """
         if isinstance(words, bool) or not isinstance(words, Integral) or words < 0:
             raise OptionError(f"words must be a whole number of at least 0, not {words!r}")
-        return self.guarantee and self.radius is not None and int(words) <= self.radius
+        radii = {self.threat: self.radius, **self.radii}
+        threat = self.threat if threat is None else threat
+        if threat not in radii:
+            raise OptionError(
+                f"this certificate says nothing of threat={threat!r}, only of {', '.join(radii)}: "
+                "certify with threats that hold it"
+            )
+        radius = radii[threat]
+        return self.guarantee and radius is not None and int(words) <= radius
 
 
 @dataclass(frozen=True)
@@ -203,6 +220,11 @@ class CascadeCertificate(Certificate):
     shown_label_id: int
     path: str
     suspicion: float
+
+
+def _needed(known: Field[Any]) -> bool:
+    """Whether a record must have a field; ``radii`` is there where threats were asked for."""
+    return known.default_factory is MISSING
 
 
 def _plain(values: Mapping[str, Any]) -> dict[str, Any]:

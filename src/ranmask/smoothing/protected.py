@@ -26,6 +26,7 @@ from ranmask.options.fields import check_saved
 from ranmask.smoothing import reader_store
 from ranmask.smoothing.masks import MaskedText
 from ranmask.smoothing.smoothed import SmoothedClassifier
+from ranmask.smoothing.threatened import with_saved_synonyms
 from ranmask.smoothing.voting import ScoredTexts
 from ranmask.words import Document
 
@@ -131,7 +132,8 @@ class ProtectedClassifier(SmoothedClassifier):
         base = pretrained.load_part(place, "copies", computed)
         if reader is None:
             reader = reader_store.load(place / "reader", computed)
-        return cls(base, reader=reader, **overridden(known.smoothing, options))
+        merged = with_saved_synonyms(folder, overridden(known.smoothing, options))
+        return cls(base, reader=reader, **merged)
 
     def save_pretrained(self, folder: str) -> None:
         """Save copies and reader; a reader in memory must be given again when they are loaded."""
@@ -142,6 +144,8 @@ class ProtectedClassifier(SmoothedClassifier):
         reader_store.save(self.reader, place / "reader", self.reader.labels or self.labels)
         kind, parts = model_config.PROTECTED, model_config.PROTECTED_PARTS
         model_config.write(place, kind, options, parts)
+        if self.synonyms is not None:
+            self.synonyms.save(place)
 
     @property
     def calls(self) -> int:

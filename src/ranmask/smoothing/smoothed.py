@@ -2,26 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import chain
-from typing import Any, ClassVar
+from pathlib import Path
+from typing import Any, ClassVar, Self
+
+import numpy as np
 
 from ranmask.certificates.distinct import distinct_radii
 from ranmask.certificates.exact import exact_radii
 from ranmask.certificates.families import Family, distinct_family
 from ranmask.certificates.pyramid import pyramid_radii
 from ranmask.certificates.sampled import radius_of, sampled_margin
-from ranmask.errors import ClassifierError, ModelError, OptionError
+from ranmask.certificates.votes import Votes, count_votes
+from ranmask.errors import ModelError, OptionError
 from ranmask.models.base import BaseClassifier, MaskedCopies, Scores
-from ranmask.models.synonyms import Sample
+from ranmask.models.synonyms import Sample, SynonymSets
 from ranmask.options import (
     CERTIFICATES,
     DEFAULT_ALPHA,
     DEFAULT_ESTIMATION_MASKS,
     DEFAULT_MASKS,
+    SYNONYMS,
     CertificateKind,
     ModelOptions,
     SmoothingOptions,
+    Threat,
     for_certificate,
     overridden,
 )
@@ -35,6 +41,13 @@ from ranmask.smoothing.masks import (
     fixed_family,
     function_description,
 )
+from ranmask.smoothing.threatened import (
+    ThreatProver,
+    as_synonyms,
+    check_threats,
+    covered,
+    with_saved_synonyms,
+)
 from ranmask.smoothing.voting import ScoredTexts, VotingClassifier, load_base
 from ranmask.words import Document, Hiding, Text, documents
 
@@ -47,9 +60,10 @@ class SmoothedClassifier(VotingClassifier[SmoothingOptions, MaskedText]):
 
     Guarantee (``certificate="exact"``, the default): every text with the same number of words
     that differs in at most ``radius`` of them gets the same label from `predict`, or an error where
-    a function raises one or the text is no valid Unicode, but never another label.  With
-    ``threat="edits"`` that holds for every text that ``radius`` words replaced, inserted or
-    deleted make of it.  It is a statement about this smoothed classifier, not about the base
+    a function raises one or the text is no valid Unicode, but never another label.  With another
+    ``threat`` that holds for every text that ``radius`` of its steps make of it, as ``edits``,
+    ``insertions`` or ``characters``; and with ``threats`` for each of them, up to its own of
+    ``Certificate.radii``.  It is a statement about this smoothed classifier, not about the base
     classifier.  ``Certificate.assumes`` lists what it rests on.
 
     Use:
@@ -67,6 +81,8 @@ class SmoothedClassifier(VotingClassifier[SmoothingOptions, MaskedText]):
         base: A function ``list of texts -> scores (texts, classes)``, or a `BaseClassifier`.
         word_losses: For ``sampling="lm"``: the ``word_losses`` of a `MaskedLM`, or any function
             from documents to arrays of one loss a word.
+        synonyms: For ``threat="synonyms"``: `SynonymSets`, or a mapping from words to lists of
+            words that may take their place.
         labels: Names of the classes; the model's own by default, else their numbers.
         mask_token: What a function sees in place of a hidden word (``[MASK]``).
         hide: ``mask`` shows the mask token for a hidden word, ``drop`` leaves it out.
@@ -79,7 +95,7 @@ class SmoothedClassifier(VotingClassifier[SmoothingOptions, MaskedText]):
             texts with few copies; 0 for ranmask's own.  0 for functions whose every call is dear:
             ``Certificate.assumes`` then says that nothing was checked.
         options: The fields of `SmoothingOptions`, by name: ``keep`` or ``mask_rate``, ``family``,
-            ``masks``, ``ensemble``, ``certificate``, ``seed``, ``threat``, ...
+            ``masks``, ``ensemble``, ``certificate``, ``seed``, ``threat``, ``threats``, ...
 
     >>> def classify(texts):
     ...     return [[("good" in text), not ("good" in text)] for text in texts]
@@ -96,6 +112,7 @@ class SmoothedClassifier(VotingClassifier[SmoothingOptions, MaskedText]):
         base: BaseClassifier | Callable[[list[Any]], Any],
         *,
         word_losses: WordLosses | None = None,
+        synonyms: SynonymSets | Mapping[str, Sequence[str]] | None = None,
         labels: Sequence[str] | None = None,
         mask_token: str | None = None,
         hide: Hiding | None = None,
@@ -115,19 +132,11 @@ class SmoothedClassifier(VotingClassifier[SmoothingOptions, MaskedText]):
         check_word_losses(chosen.sampling, word_losses)
         self._word_losses = word_losses
         self._drawn = chosen.sampling != "fixed"  # for good: such copies are never certified
-        edits, distinct = chosen.threat == "edits", chosen.family == "distinct"
-        if edits:
-            self._covered = {"most_words": chosen.masks or DEFAULT_MASKS}
-        for wanted, asked, instead in (
-            ("threat='edits'", edits, "threat='substitutions'"),
-            ("family='distinct'", distinct, "family='auto'"),
-        ):
-            if asked and not self.base.order_free:
-                raise OptionError(
-                    f"{wanted} needs a base classifier that is blind to the order and number of "
-                    f"words, which this {type(self.base).__name__} is not: use a word table, or a "
-                    f"function with hide='drop'; or {instead}"
-                )
+        self.synonyms = as_synonyms(synonyms)
+        check_threats(chosen, self.base, self.synonyms)
+        self._covered = covered(chosen, self.synonyms)
+        self._prover = ThreatProver(chosen, self.base, self.synonyms, self._votes_of)
+        self._asked: dict[tuple[str, ...], Self] = {}  # this classifier with other threats
 
     @classmethod
     def from_pretrained(
@@ -174,7 +183,7 @@ class SmoothedClassifier(VotingClassifier[SmoothingOptions, MaskedText]):
             saved, {key: value for key, value in given if value is not None or key not in named}
         )
         base = load_base(str(folder_or_id), merged, device=device, dtype=dtype, revision=revision)
-        return cls(base, **merged)
+        return cls(base, **with_saved_synonyms(folder_or_id, merged))
 
     def save_pretrained(self, folder: str) -> None:
         """Save the model and how it is smoothed; `from_pretrained` loads them again."""
@@ -185,21 +194,32 @@ class SmoothedClassifier(VotingClassifier[SmoothingOptions, MaskedText]):
                 "word_losses when loading"
             )
         super().save_pretrained(folder)
+        if self.synonyms is not None:
+            self.synonyms.save(Path(folder))
 
     def description(self) -> dict[str, Any]:
         """What determines the results of this classifier, as plain JSON values."""
         described = super().description()
+        if self.synonyms is not None and SYNONYMS in self.options.all_threats:
+            described["synonyms"] = self.synonyms.description()
         if self.options.sampling == "lm":
             described["language_model"] = function_description(self._word_losses)
         return described
 
-    def certify(self, texts: Sequence[Text | Document]) -> list[Certificate]:
+    def certify(
+        self, texts: Sequence[Text | Document], threats: Sequence[Threat] | None = None
+    ) -> list[Certificate]:
         """The label of each text, and how many of its words can be changed without changing it.
+
+        ``threats``: others than the classifier's own, whose radii are wanted too, as
+        ``["insertions", "characters"]``; all stand in ``Certificate.radii``, from one pass.
 
         All texts are checked before the first is classified; one that cannot be used raises
         `TextError` with its index.  One that the base classifier fails on raises
         `ClassifierError` with its index.  Refused unless ``sampling="fixed"``.
         """
+        if threats is not None:
+            return self._with_threats(threats).certify(texts)
         if self.options.sampling != "fixed":
             self.check_certifiable()
         kind = self.options.certificate
@@ -312,23 +332,37 @@ class SmoothedClassifier(VotingClassifier[SmoothingOptions, MaskedText]):
     # -- from votes to results -----------------------------------------------------------------
 
     def _exact(self, scored: ScoredTexts[MaskedText]) -> Iterator[Certificate]:
-        threat = self.options.threat
-        for text in scored.texts if threat == "edits" else ():
-            if text.words_read != len(text.document.words):
-                raise ClassifierError(
-                    f"the base classifier says that it is blind to the number of words, but reads "
-                    f"{text.words_read} of {len(text.document.words)}: an insertion could push "
-                    "words out of sight"
-                )
-        families = [text.family for text in scored.texts]
-        if scored.votes.readings is not None:
+        threat, labels = self.options.threat, scored.votes.winners.tolist()
+        families, texts = [text.family for text in scored.texts], scored.texts
+        if threat != "substitutions":
+            self._prover.check(threat, texts)
+        others: dict[str, list[int | None]] = {}
+        if self.options.threats is not None or threat not in ("substitutions", "edits"):
+            proofs = self._prover.proofs(scored)
+            names = self.options.threats or ()
+            others = {name: self._prover.numbers(name, proofs, texts) for name in names}
+        if threat not in ("substitutions", "edits"):
+            radii = self._prover.radii(threat, proofs, texts)
+        elif scored.votes.readings is not None:
             radii = pyramid_radii(scored.votes, families, edits=threat == "edits")
         elif self.options.family == "distinct":
             radii = distinct_radii(scored.votes, families)
         else:
             radii = exact_radii(scored.votes, families, threat)
-        labels = scored.votes.winners.tolist()
-        return self._certificates(scored, "exact", labels, radii, threat=threat)
+        return self._certificates(scored, "exact", labels, radii, threat=threat, others=others)
+
+    def _votes_of(self, copies: Sequence[MaskedCopies]) -> Votes:
+        """What is said of copies alone, whoever else reads the texts."""
+        scores = np.concatenate(self.score(copies))
+        return count_votes(scores, self.options.ensemble, self.base.outputs, self.tolerance)
+
+    def _with_threats(self, threats: Sequence[Threat]) -> Self:
+        """This classifier, asked about other threats too; it remembers what it scored for them."""
+        if isinstance(threats, str):
+            raise OptionError(f"threats must be a list of names, not {threats!r}")
+        if tuple(threats) not in self._asked:
+            self._asked[tuple(threats)] = self.with_options(threats=tuple(threats))
+        return self._asked[tuple(threats)]
 
     def _sampled(
         self, scored: ScoredTexts[MaskedText], labels: Sequence[int], kind: CertificateKind
@@ -352,4 +386,5 @@ class SmoothedClassifier(VotingClassifier[SmoothingOptions, MaskedText]):
         return overridden(self.options.to_dict(), given)
 
     def _settings(self) -> dict[str, Any]:
-        return {**super()._settings(), "word_losses": self._word_losses}
+        kept = {"word_losses": self._word_losses, "synonyms": self.synonyms}
+        return {**super()._settings(), **kept}

@@ -82,7 +82,7 @@ class SynonymSmoothedClassifier(VotingClassifier[SynonymOptions, DrawnCopies]):
         chosen = SynonymOptions(**options)
         super().__init__(chosen, base, labels=labels, tolerance=tolerance, recheck=recheck)
         self.synonyms = synonyms
-        self._covered = {"table": synonyms.name}
+        self._covered = {"threats": (SYNONYMS,), "table": synonyms.name}
 
     @classmethod
     def from_pretrained(

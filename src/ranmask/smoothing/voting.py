@@ -258,11 +258,21 @@ class VotingClassifier(ABC, Generic[_Options, _Copies]):
         *,
         threat: str,
         alpha: float | None = None,
+        others: Mapping[str, Sequence[int | None]] = MappingProxyType({}),
     ) -> Iterator[Certificate]:
+        """``others``: the radii of the texts against further threats."""
+        beside = [dict(zip(others, row, strict=True)) for row in zip(*others.values(), strict=True)]
         uncertain = scored.votes.uncertain_counts.tolist()
-        rows = zip(scored.texts, self.answers(scored, labels), radii, uncertain, strict=True)
+        rows = zip(
+            scored.texts,
+            self.answers(scored, labels),
+            radii,
+            uncertain,
+            beside or repeat({}, len(scored.texts)),
+            strict=True,
+        )
         assumes: dict[bool, tuple[str, ...]] = {}
-        for text, fields, radius, near_ties in rows:
+        for text, fields, radius, near_ties, more in rows:
             pair = text.document.premise is not None
             if pair not in assumes:
                 own = assumptions(
@@ -285,6 +295,7 @@ class VotingClassifier(ABC, Generic[_Options, _Copies]):
                 tight=radius.tight,
                 critical_words=radius.worst,
                 assumes=assumes[pair],
+                radii={threat: radius.words, **more} if more else {},
             )
 
 

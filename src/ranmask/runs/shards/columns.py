@@ -4,8 +4,8 @@ Guarantee: the same lines become the same bytes, and the bytes become the same l
 are the fields of the results (`Certificate`, `Prediction`, `AttackOutcome`), typed; what is the
 same in every row (`CONSTANTS`) stands once, in the file's metadata.  What does not fit its column
 (a text with half a surrogate pair, which is no Unicode; a pair where the column is for a text; a
-value that is not the constant) and what few results have (``others``, ``copies``, ``suspicion``)
-is JSON in ``extra``.
+value that is not the constant) and what few results have (``radii``, ``others``, ``copies``,
+``suspicion``) is JSON in ``extra``.
 """
 
 from __future__ import annotations
@@ -36,7 +36,11 @@ _ROWS_READ_AT_ONCE = 1024
 def _fields(record: type) -> dict[str, Any]:
     """The fields of a result that differ from row to row, with their types."""
     hints = typing.get_type_hints(record)
-    names = [field.name for field in dataclasses.fields(record) if field.name not in CONSTANTS]
+    names = [
+        field.name
+        for field in dataclasses.fields(record)
+        if field.name not in CONSTANTS and field.default_factory is dataclasses.MISSING
+    ]
     return {_RENAMED.get(name, name): hints[name] for name in names}
 
 
