@@ -8,7 +8,7 @@ Each word of a text says something for the label and for each of its *rivals*:
     costs         what 0 to D changes take from a lead at most          (D + 1, rivals, texts)
     left          leads - costs: proved where all rivals have some left (D + 1, rivals, texts)
 
-A *threat* is what one change may do (`costs_of`); its name is that of the certificate.
+A *threat* is what one change may do (`certificates.threats`).
 
 The words of all texts stand in one row, text after text; ``lengths`` says how many are whose.  What
 is computed comes with its *pullback*: from the gradient by what came out, that by what went in.
@@ -22,15 +22,14 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from ranmask.certificates.threats import step_costs
+
 Floats: TypeAlias = npt.NDArray[np.floating[Any]]
 Ints: TypeAlias = npt.NDArray[np.int64]
 Pullback: TypeAlias = Callable[[Floats], Floats]
 Cost: TypeAlias = Callable[[Floats, Floats | float], tuple[Floats, Pullback]]
 """Costs from differences and what is least: all that the loss knows of what an attacker may do.
 The pullback is by the differences; that by what is least is its negative."""
-
-_PUT_IN = {"substitutions": 0, "synonyms": 0, "edits": 1, "insertions": 1, "characters": 2}
-"""Words that a change puts in beside what it takes out; each may say all for the rival."""
 
 
 def sigmoid(logits: Floats) -> Floats:
@@ -87,34 +86,22 @@ def margins(
 
 
 def costs_of(threat: str, lengths: Ints, shares: Floats | float, most: int | None) -> Cost:
-    """What up to ``most`` changes cost; None: nothing, and every word of the text at once.
-
-    substitutions
-        a word is replaced, by one that says all for the rival: -1;
-    synonyms
-        a word is replaced, by the worst of those that may take its place: ``least``;
-    edits
-        a word for the label is taken out, and another put in;
-    insertions
-        a word is put in;
-    characters
-        a word for the label is taken out, and two are put in.
+    """What up to ``most`` changes cost (`step_costs`); None: none, and every word at once.
 
     Of words that count once, that is the knapsack of `certificates.distinct`, its words cut up.
     """
 
     def cost(differences: Floats, least: Floats | float) -> tuple[Floats, Pullback]:
-        said, slope = differences * shares, shares
-        if threat in ("substitutions", "synonyms"):
-            gains = said - least
-        else:
+        said = differences * shares
+        of_words = step_costs(threat, said, 1.0, least)
+        slope = shares
+        if threat not in ("substitutions", "synonyms"):
             slope = shares * ((said > 0) & (threat != "insertions"))
-            gains = differences * slope
-        sums, pullback = (
-            all_sums(gains, lengths) if most is None else largest_sums(gains, lengths, most)
-        )
-        put_in = _PUT_IN[threat] * np.arange(len(sums), dtype=sums.dtype)
-        return sums + put_in[:, None, None], lambda by: pullback(by) * slope
+        if most is None:
+            sums, pullback = all_sums(of_words, lengths)
+        else:
+            sums, pullback = largest_sums(of_words, lengths, most)
+        return sums, lambda by: pullback(by) * slope
 
     return cost
 

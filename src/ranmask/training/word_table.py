@@ -6,7 +6,7 @@ for two classes would end as the constant classifier, which certifies half of th
 ``d``; so the first epochs push the mean margin past a target instead (`margin_loss`).
 
 A *threat* is what may be changed: words replaced by any others, by synonyms, and so on
-(`table_loss.costs_of`).  The loss is that of its certificate, and the saved table names it.
+(`certificates.threats`).  The loss is that of its certificate, and the saved table names it.
 
 For no changed word (``target_words=0``) the loss is that of logistic regression, on sums of words
 that count once, with a blank for its intercept and a penalty on large weights: Adam moves a rare
@@ -22,8 +22,9 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from dataclasses import asdict
+from operator import itemgetter
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, get_args
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -34,7 +35,6 @@ from ranmask.models.normalising import Normaliser, installed
 from ranmask.models.synonyms import FILE_NAME, SynonymSets
 from ranmask.models.word_features import WHOLE
 from ranmask.models.word_table import CURVE_STEPS, WordTable
-from ranmask.options import Threat
 from ranmask.smoothing.smoothed import SmoothedClassifier
 from ranmask.training.evaluating import certified_score, certified_summary, figures
 from ranmask.training.options import WordTableOptions
@@ -95,12 +95,12 @@ def train_words(
     labels, names = train.labels, train.label_names
     how: dict[str, Any] = {"options": options, "synonyms": synonyms, "progress": log}
     table = train_word_table(texts, labels, names, **how)
-    classifier = SmoothedClassifier(table, **table_smoothing(options))
+    classifier = SmoothedClassifier(table, **table_smoothing(options), synonyms=synonyms)
     summary = certified_summary(classifier, validation.texts, validation.labels)
     measured = figures(summary, names, options.class_weights)
+    if options.threat == "synonyms":
+        measured["all_words"] = float(summary.certified_throughout())
     classifier.save_pretrained(str(output))
-    if synonyms is not None:
-        synonyms.save(output)
     run.complete(measured)
     return classifier
 
@@ -145,7 +145,7 @@ def train_word_table(
     if options.family == "distinct":
         corpus.count_words_once()
     weights = learned(corpus, classes, options, whole=said, progress=progress)
-    return _rounded(weights, texts, labels, label_names, options, normaliser)
+    return _Rounding(weights, label_names, normaliser).smallest(texts, labels, options, synonyms)
 
 
 def synonym_table(source: str) -> SynonymSets:
@@ -165,8 +165,7 @@ def synonym_table(source: str) -> SynonymSets:
 
 def table_smoothing(options: WordTableOptions) -> dict[str, Any]:
     """How a table that was trained with these options, `resolved`, is smoothed."""
-    threat = {"threat": options.threat} if options.threat in get_args(Threat) else {}
-    return {**WordTable.smoothing, "family": options.family, **threat}
+    return {**WordTable.smoothing, "family": options.family, "threat": options.threat}
 
 
 def _whole_scores(
@@ -194,40 +193,51 @@ def _whole_scores(
     return said.T
 
 
-def _rounded(
-    weights: Weights,
-    texts: Sequence[str],
-    labels: Sequence[int],
-    label_names: Sequence[str],
-    options: WordTableOptions,
-    normaliser: Normaliser,
-) -> WordTable:
-    """The smallest integers that certify about as much: int8, or int16 where that is not enough."""
-    rows = np.random.default_rng(options.seed).permutation(len(texts))[:_ROUNDING_TEXTS]
-    sample = [texts[row] for row in rows], [labels[row] for row in rows]
-    target = options.target_words or 0
+class _Rounding(NamedTuple):
+    """Tables of what was learned, rounded to integers."""
 
-    def table(places: int, kind: type[np.int8] | type[np.int16]) -> tuple[float, WordTable]:
-        limit = np.iinfo(kind).max
+    weights: Weights
+    label_names: Sequence[str]
+    normaliser: Normaliser
+
+    def smallest(
+        self,
+        texts: Sequence[str],
+        labels: Sequence[int],
+        options: WordTableOptions,
+        synonyms: SynonymSets | None,
+    ) -> WordTable:
+        """The smallest that certifies about as much: int8, or int16 where that is not enough."""
+        best = self.table(_FINE_STEPS, np.int16)
+        if not options.target_words:
+            return best  # accuracy alone was asked for, or every word counts: not a small file
+        target = options.target_words
+        rows = np.random.default_rng(options.seed).permutation(len(texts))[:_ROUNDING_TEXTS]
+        sample = [texts[row] for row in rows], [labels[row] for row in rows]
+
+        def certified(table: WordTable) -> float:
+            classifier = SmoothedClassifier(table, **table_smoothing(options), synonyms=synonyms)
+            summary = certified_summary(classifier, *sample)
+            return certified_score(summary, target, options.class_weights)
+
+        tried = [self.table(places, np.int8) for places in _SMALL_STEPS]
+        coarse, smallest = max(zip(map(certified, tried), tried, strict=True), key=itemgetter(0))
+        return smallest if certified(best) - coarse < _ROUNDING_LOSS else best
+
+    def table(self, places: int, kind: type[np.int8] | type[np.int16]) -> WordTable:
+        """Entries count ``2**-places``."""
+        weights, limit = self.weights, np.iinfo(kind).max
         fitted = np.clip(np.rint(weights.features.T * 2.0**places), -limit, limit)
-        entries: npt.NDArray[np.integer] = fitted.astype(kind)
 
         def sums(of: Floats) -> Ints:
             return np.rint(of.astype(np.float64) * 2.0**places * WHOLE).astype(np.int64)
 
-        # Entries count 2**-places and weights 1 / WHOLE; so many sums make one step of the curve.
-        shift = (2**places * WHOLE // CURVE_STEPS).bit_length() - 1
-        blank = None if weights.blank is None else sums(weights.blank)
-        bias = sums(weights.bias)
-        how: dict[str, Any] = {"shift": shift, "blank": blank, "normaliser": normaliser}
-        made = WordTable(entries, bias, labels=label_names, **how)
-        classifier = SmoothedClassifier(made, **table_smoothing(options))
-        summary = certified_summary(classifier, *sample)
-        return certified_score(summary, target, options.class_weights), made
-
-    fine, best = table(_FINE_STEPS, np.int16)
-    if not target:
-        return best  # accuracy alone was asked for, or every word counts: not a small file
-    tried = (table(places, np.int8) for places in _SMALL_STEPS)
-    coarse, smallest = max(tried, key=lambda scored: scored[0])
-    return smallest if fine - coarse < _ROUNDING_LOSS else best
+        return WordTable(
+            fitted.astype(kind),
+            sums(weights.bias),
+            labels=self.label_names,
+            # Weights count 1 / WHOLE; so many sums make one step of the curve.
+            shift=(2**places * WHOLE // CURVE_STEPS).bit_length() - 1,
+            blank=None if weights.blank is None else sums(weights.blank),
+            normaliser=self.normaliser,
+        )
