@@ -118,6 +118,26 @@ class TestWords:
         assert kept["table"] == {"good": ["bad"], "bad": ["good"]}
         assert run["synonyms"]["name"] == kept["name"] == "mine.json"
         assert run["options"]["target_words"] is None
+        assert "all words at once" in done.stderr
+        assert "| all words at once |" in (output / "README.md").read_text()
+
+        found = run_cli("certify", "-m", str(output), "--json", "great fine great the film")
+        [line] = [json.loads(line) for line in found.stdout.splitlines()]
+        assert line["threat"] == "synonyms" and line["radius"] == line["words"] == 5
+
+    def test_a_threat_is_certified_by_default(self, data, tmp_path):
+        output = tmp_path / "table"
+        done = train("--data", data, "--output", output, *WORDS, "--threat", "insertions")
+        assert done.exit_code == 0, done.stderr
+        assert "certified at d inserted words" in (output / "README.md").read_text()
+        given = ("certify", "-m", str(output), "--json", "good great fine good the")
+        radii = []
+        for more in ((), ("--threat", "substitutions")):
+            found = run_cli(*given, *more)
+            [line] = [json.loads(line) for line in found.stdout.splitlines()]
+            assert line["threat"] == (more or ("", "insertions"))[1]
+            radii.append(line["radius"])
+        assert radii[0] > radii[1]
 
     def test_the_closing_lines_are_by_class(self, data, tmp_path):
         done = train("--data", data, "--output", tmp_path / "table", *WORDS)

@@ -262,7 +262,9 @@ class WordTableOptions(Checked, kind="words", group="Training"):
     learning_rate: float | None = option(
         _LEARNING_RATE, unset=_by_target("learning_rate"), above=0, group=_SCHEDULE
     )
-    batch_size: int | None = option(_TEXTS, unset="up to 512", least=1, group=_SCHEDULE)
+    batch_size: int | None = option(
+        _TEXTS, unset="up to 512, 256 of all synonyms", least=1, group=_SCHEDULE
+    )
     feature_dropout: float | None = option(
         "Share of features that is silent in a step.",
         unset=_by_target("feature_dropout"),
@@ -329,7 +331,8 @@ class WordTableOptions(Checked, kind="words", group="Training"):
         column = 2 if target is None else 0 if target else 1
         defaults = {name: values[column] for name, values in _DEFAULTS.items()}
         defaults["target_words"] = target
-        defaults["batch_size"] = min(_LARGEST_BATCH, max(1, len(texts) // _STEPS_AN_EPOCH))
+        largest = _LARGEST_BATCH // 2 if target is None else _LARGEST_BATCH
+        defaults["batch_size"] = min(largest, max(1, len(texts) // _STEPS_AN_EPOCH))
         if target:
             defaults["temperature"] = target / 2.5
             warm = defaults["warm_epochs"]
