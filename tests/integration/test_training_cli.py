@@ -125,6 +125,12 @@ class TestWords:
         [line] = [json.loads(line) for line in found.stdout.splitlines()]
         assert line["threat"] == "synonyms" and line["radius"] == line["words"] == 5
 
+    def test_lookalikes_need_their_package(self, data, tmp_path, monkeypatch):
+        monkeypatch.setitem(sys.modules, "confusable_homoglyphs", None)
+        given = ("--data", data, "--output", tmp_path / "table", *WORDS)
+        assert refused(train(*given, "--normalise", "lookalikes"), 1, "ranmask[lookalikes]")
+        assert not (tmp_path / "table").exists()
+
     def test_a_threat_is_certified_by_default(self, data, tmp_path):
         output = tmp_path / "table"
         done = train("--data", data, "--output", output, *WORDS, "--threat", "insertions")

@@ -24,7 +24,8 @@ TableThreat: TypeAlias = Literal["substitutions", "edits", "insertions", "charac
 
 _LARGE, _LARGE_RATE, _SMALL_RATE = 50_000_000, 5e-5, 2e-4  # parameters; learning rates
 _LARGEST_BATCH, _STEPS_AN_EPOCH = 512, 32  # of a word table; few texts make smaller batches
-_WORDS_A_TARGET, _LARGEST_TARGET = 8, 8  # of a word table, by its median text
+_WORDS_A_TARGET, _LONGEST_TARGET = 8, 64  # of a word table, by the words of its median text
+_DEARNESS = {"insertions": 0.5, "characters": 1.5}  # of a change, against that of a replaced word
 
 MARGIN_WIDTH = 0.1
 """Width of the margin loss's hinge, in scores."""
@@ -209,7 +210,7 @@ _DEFAULTS: dict[str, tuple[Any, Any, Any]] = {
     "family": ("all", "distinct", "all"),
     "epochs": (8, 12, 6),
     "warm_epochs": (2, 0, 0),
-    "temperature": ("target / 2.5", 0.2, 1.0),
+    "temperature": ("target / 2.5 (insertions / 5, characters / 1.67)", 0.2, 1.0),
     "learning_rate": (0.05, 0.005, 0.005),
     "feature_dropout": (0.1, 0.0, 0.0),
     "weight_decay": (0.0, 1e-4, 0.0),
@@ -242,7 +243,8 @@ class WordTableOptions(Checked, kind="words", group="Training"):
     )
     target_words: int | None = option(
         "Most changes (of words; characters) that training tries to certify; 0: accuracy alone.",
-        unset="an eighth of the median text, 1 to 8; synonyms: all words",
+        unset="an eighth of the median text, 1 to 8; twice that of insertions, two thirds of "
+        "characters, all words of synonyms",
         least=0,
         group=VOTES,
     )
@@ -324,17 +326,17 @@ class WordTableOptions(Checked, kind="words", group="Training"):
 
     def resolved(self, texts: Sequence[str]) -> WordTableOptions:
         """These options with every default filled in, for these texts."""
-        target = self.target_words
+        target, dearness = self.target_words, _DEARNESS.get(self.threat, 1.0)
         if target is None and self.threat != "synonyms":
             median = statistics.median([len(split(text)) for text in texts]) if texts else 0
-            target = min(max(round(median / _WORDS_A_TARGET), 1), _LARGEST_TARGET)
+            target = max(1, round(min(median, _LONGEST_TARGET) / (_WORDS_A_TARGET * dearness)))
         column = 2 if target is None else 0 if target else 1
         defaults = {name: values[column] for name, values in _DEFAULTS.items()}
         defaults["target_words"] = target
         largest = _LARGEST_BATCH // 2 if target is None else _LARGEST_BATCH
         defaults["batch_size"] = min(largest, max(1, len(texts) // _STEPS_AN_EPOCH))
         if target:
-            defaults["temperature"] = target / 2.5
+            defaults["temperature"] = target * dearness / 2.5
             warm = defaults["warm_epochs"]
             defaults["warm_epochs"] = min(warm, self.epochs or warm)
         return replace(

@@ -79,6 +79,7 @@ def train_words(
     check_one_process("a word table is trained")
     options = options.resolved(texts)
     synonyms = None if options.synonyms is None else synonym_table(options.synonyms)
+    installed(options.normalise)  # what is missing is said before a folder is made
     about = description("words", None, train, validation, asdict(options))
     if synonyms is not None:
         about["synonyms"] = synonyms.description()

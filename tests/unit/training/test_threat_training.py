@@ -101,6 +101,22 @@ class TestOptions:
         with pytest.raises(OptionError, match="distinct"):
             WordTableOptions(threat="synonyms", synonyms="jia2019", family="distinct")
 
+    @pytest.mark.parametrize(
+        ("threat", "words", "target", "temperature"),
+        [
+            ("substitutions", 40, 5, 2.0),
+            ("substitutions", 900, 8, 3.2),
+            ("insertions", 40, 10, 2.0),
+            ("insertions", 900, 16, 3.2),
+            ("characters", 40, 3, 1.8),
+            ("characters", 2, 1, 0.6),
+        ],
+    )
+    def test_targets_are_as_far_as_a_change_is_dear(self, threat, words, target, temperature):
+        found = WordTableOptions(threat=threat).resolved(["x " * words])
+        assert found.target_words == target
+        assert found.temperature == pytest.approx(temperature)
+
     def test_synonyms_are_for_all_words_unless_a_number_is_given(self):
         every = WordTableOptions(threat="synonyms", synonyms="x").resolved(["a b c"])
         some = WordTableOptions(threat="synonyms", synonyms="x", target_words=2).resolved(["a"])
