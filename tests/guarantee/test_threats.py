@@ -5,6 +5,7 @@ ones; a reader beside the copies says whatever hurts most, another thing each ti
 """
 
 import itertools
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -128,6 +129,8 @@ def test_no_text_within_a_radius_has_another_label(seed, classes, ensemble, fami
         words = tuple(rng.choice(OWN, size=int(rng.integers(2, 8)), p=LIKELY).tolist())
         [result] = world.smoothed.certify([" ".join(words)], threats=WORDS_ALONE)
         assert list(result.radii) == WORDS_ALONE
+        [alone] = world.smoothed.certify([" ".join(words)])
+        assert replace(result, radii={}, assumes=alone.assumes) == alone
         assert result.radii["substitutions"] == result.radius
         for threat, radius in result.radii.items():
             if radius is None or (reader and radius == 0):
@@ -482,7 +485,7 @@ class TestWhatIsRefused:
 
     def test_no_table(self):
         smoothed = SmoothedClassifier(lambda texts: [[1.0, 0.0] for _ in texts], keep=1)
-        with pytest.raises(OptionError, match="needs a table of synonyms"):
+        with pytest.raises(OptionError, match="needs a table: give synonyms"):
             smoothed.certify(["one"], threats=["synonyms"])
         with pytest.raises(OptionError, match="synonyms must be SynonymSets or a mapping"):
             smoothed.with_options(synonyms=["one"])
@@ -497,3 +500,6 @@ class TestWhatIsRefused:
         with pytest.raises(OptionError, match="says nothing of threat='edits'"):
             result.certified(1, "edits")
         assert result.certified(1, "span") and not result.certified(2, "span")
+        [result] = smoothed.certify(["one two three"], threats=["substitutions"])
+        assert result.radii == {"substitutions": 1}
+        assert smoothed.certify(["one two three"], threats=[])[0].radii == {}

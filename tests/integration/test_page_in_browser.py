@@ -193,6 +193,26 @@ def test_edits_are_covered_where_the_model_is_blind_to_order(opened):
     opened.shows("#choice-note", "added or deleted are covered by the exact certificate only")
 
 
+def test_other_threats_stand_below_the_verdict(opened):
+    page = opened.page
+    opened.certify()
+    assert page.is_hidden("#menu")
+    opened.choose(threats="all")
+    opened.shows("#menu-radii", r"insertions: any \d+ words added, anywhere")
+    opened.shows("#menu-radii", r"characters: any \d characters? added, deleted or replaced")
+    opened.shows("#menu-radii", r"span: any \d+ neighbouring words replaced by as many")
+    assert "synonyms" not in page.inner_text("#menu-radii")  # this model has no table
+    assert page.is_disabled("#threats option[value=synonyms]")
+    opened.choose(threats="span")
+    assert page.locator("#menu-radii li").count() == 1
+    opened.choose(certificate="paper")
+    assert (page.input_value("#threats"), page.is_disabled("#threats")) == ("", True)
+    opened.choose(certificate="exact")
+    page.fill("#keep", "2")
+    page.dispatch_event("#keep", "change")
+    assert page.is_disabled("#threats option[value=insertions]")
+
+
 def test_a_link_reproduces_the_view(opened):
     page = opened.page
     page.select_option("#ensemble", "vote")

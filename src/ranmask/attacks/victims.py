@@ -169,7 +169,7 @@ class SmoothedVictim(Victim):
         return {"kind": self._kind, **self.smoothed.description()}
 
     def certify(self, texts: Sequence[Text | Document]) -> list[Certificate]:
-        return self.smoothed.certify(texts)
+        return counting_words(self.smoothed).certify(texts)
 
     def again(self) -> Victim | None:
         """None where the kept sets are all there are, or fixed for every text of a length."""
@@ -238,6 +238,18 @@ class SmoothedVictim(Victim):
                 distinct = copies.distinct[0] if isinstance(copies, DrawnCopies) else copies
                 self.copies_scored += len(distinct)
             yield from self.smoothed.score(batch)
+
+
+def counting_words(smoothed: VotingClassifier[Any, Any]) -> VotingClassifier[Any, Any]:
+    """The same classifier, whose radius counts replaced words: an attack replaces them.
+
+    (One that is smoothed by synonyms counts those that its table lists, and has no other radius.)
+    """
+    if not isinstance(smoothed, SmoothedClassifier):
+        return smoothed
+    if smoothed.options.threats is None and smoothed.options.threat in ("substitutions", "edits"):
+        return smoothed
+    return smoothed.with_options(threat="substitutions", threats=None)
 
 
 class CascadeVictim(Victim):

@@ -33,7 +33,7 @@ import numpy.typing as npt
 from ranmask.certificates.coverage import Ints
 from ranmask.certificates.exact import Radius, dearest_first, gathered, words_below
 from ranmask.certificates.families import Family
-from ranmask.certificates.spans import run_lengths, run_lengths_once
+from ranmask.certificates.spans import shortest_runs_once
 from ranmask.certificates.votes import Votes
 from ranmask.errors import check_cancelled
 
@@ -199,32 +199,10 @@ class DistinctWords:
         tight = self._with_repeated_words(radii, step)
         return radii if step else np.minimum(radii, self._words - 1), tight
 
-    def run_lengths(self) -> Ints:
-        """As `spans.run_lengths`: of runs in whose place come as many new words."""
-        single = self._sizes[self._word_at] == 1
-        costs = np.where(single, self._differences[:, self._word_at], 0) + self._bound
-        through = costs.cumsum(axis=1)
-        lengths = run_lengths(through - costs, through, self.margins, self._words)
-        # A repeated word that fits into so short a run may be gone with it.
-        starts = np.cumsum(self._words) - self._words
-        places = np.arange(len(self._word_at))
-        first, last = np.zeros((2, len(self._sizes)), dtype=np.int64)
-        last[self._word_at], first[self._word_at[::-1]] = places, places[::-1]
-        shortest = np.minimum.reduceat(lengths, starts, axis=1)
-        fits = last - first < shortest[:, self._text_of]
-        fits &= (self._sizes > 1) & (self._differences != 0)
-        again = np.logical_or.reduceat(fits, self._starts, axis=1) & (self.margins > 0)
-        for rival, text in zip(*(found.tolist() for found in np.nonzero(again)), strict=True):
-            check_cancelled()
-            here = slice(starts[text], starts[text] + self._words[text])
-            own = slice(self._starts[text], self._starts[text] + self._distinct[text])
-            lengths[rival, here] = run_lengths_once(
-                self._differences[rival, own],
-                self._word_at[here] - self._starts[text],
-                self._bound,
-                int(self.margins[rival, text]),
-            )
-        return lengths
+    def shortest_runs(self) -> tuple[Ints, Ints]:
+        """As `spans.shortest_runs`: of runs in whose place come as many new words."""
+        values, at, bound = self._differences, self._word_at, self._bound
+        return shortest_runs_once(values, at, self._words, bound, self.margins)
 
     def _from_single_words(self, step: int) -> Ints:
         """The radii if only words that stand there once are taken out: none is larger.

@@ -20,6 +20,7 @@ from ranmask.certificates.families import Family
 from ranmask.certificates.kept import check_fixed
 from ranmask.certificates.pyramid import costs_and_margins
 from ranmask.certificates.sampled import sampled_margin
+from ranmask.certificates.threats import new_words, step_costs
 from ranmask.certificates.votes import Votes
 
 BEYOND = 3
@@ -48,6 +49,7 @@ def exact_margins(
 ) -> MarginCurve:
     """What is left of the exact certificate of one text's winner, whose radius this is.
 
+    Against all threats but spans and synonyms.
     The lead over the strongest rival, less the most that ``d`` words can cost of it.  A copy
     that changes sides takes two from the lead, hence half the lead is shown.
     """
@@ -58,7 +60,7 @@ def exact_margins(
         return MarginCurve("exact", radius, (_HALF,) * shown, (True,) * shown)
     if family.places is not None:
         left, known = _knapsack_costs(differences, bound, family.places, shown, threat)
-    elif votes.readings is not None and family.kept == 1:
+    elif votes.readings is not None and family.kept == 1 and threat == "substitutions":
         costs, leads = costs_and_margins(votes, [family], votes.winners)
         dearest = np.cumsum(np.sort(costs, axis=1)[:, ::-1][:, : shown - 1], axis=1)
         least = [int(leads.min()), *(leads - dearest).min(axis=0).tolist()]
@@ -110,9 +112,7 @@ def _sorted_costs(
 ) -> tuple[list[int], tuple[bool, ...]]:
     """What is left of the lead where each copy shows one word: the dearest words are a sort."""
     dearest = np.sort(differences, axis=1)[:, ::-1][:, : shown - 1]
-    if threat == "edits":  # a word that is inserted costs ``bound``: more than a bad one replaced
-        dearest = np.maximum(dearest, 0)
-    costs = np.cumsum(dearest + bound, axis=1)
+    costs = np.cumsum(step_costs(threat, dearest, bound), axis=1)
     leads = differences.sum(axis=1)
     left = [int(leads.min()), *(leads[:, None] - costs).min(axis=0).tolist()]
     return left, (True,) * len(left)
@@ -131,7 +131,9 @@ def _knapsack_costs(
     left, known = [], np.ones(shown, dtype=bool)
     for row in differences:
         removed, exact = most_removed(row, sizes, shown - 1)
-        left.append(int(row.sum()) - removed - numbers * bound)
+        if threat == "insertions":
+            removed, exact = np.zeros_like(removed), True
+        left.append(int(row.sum()) - removed - numbers * bound * new_words(threat))
         known &= exact
         if threat == "substitutions":
             known &= numbers <= sizes[row > 0].sum()

@@ -25,28 +25,46 @@ class Replacements:
     ``sizes``: how many words are listed for each copy of the texts, one copy after another (0 for a
     copy that shows no word).  ``votes``: what is said of them, each in that copy's place; a text
     has as many as its sizes add up to.  ``present``: which of them stand in the text already.
+    Where every word counts, ``least`` may take the place of both: of all that is listed for a copy,
+    the least difference of its text's winner and each class, shape (copies, classes).
     """
 
     sizes: Ints
-    votes: Votes
-    present: npt.NDArray[np.bool_]
+    votes: Votes | None = None
+    present: npt.NDArray[np.bool_] | None = None
+    least: Ints | None = None
 
     def part(self, votes: Votes, first: int, last: int) -> Replacements:
         """Those of the texts from ``first`` up to ``last`` of ``votes``, the texts' own."""
         start, end = int(votes.starts[first]), int(votes.starts[last - 1] + votes.copies[last - 1])
+        if self.least is not None:
+            return Replacements(self.sizes[start:end], least=self.least[start:end])
+        assert self.votes is not None and self.present is not None
         ends = np.append(self.votes.starts, len(self.present))
         present = self.present[int(ends[first]) : int(ends[last])]
         return Replacements(self.sizes[start:end], self.votes.part(first, last), present)
 
-    def lowest(self, differences: Ints, labels: Ints) -> Ints:
+    def movable(self, votes: Votes) -> npt.NDArray[np.bool_]:
+        """Which of the texts have a word for which another is listed."""
+        return np.logical_or.reduceat(self.sizes > 0, votes.starts)
+
+    def lowest(self, differences: Ints, votes: Votes) -> Ints:
         """The least difference of each word and its synonyms, shape (rivals, copies).
 
-        ``differences`` are the words' own, of every rival.
+        ``differences`` are those of ``votes``, the texts' own, for every rival.
         """
         found, filled = differences.copy(), self.sizes > 0
-        if filled.any():
-            least = np.minimum.reduceat(self._said(labels), self._first[filled], axis=1)
-            found[:, filled] = np.minimum(found[:, filled], least)
+        if not filled.any():
+            return found
+        if self.least is None:
+            said = self._said(votes.winners)
+            least = np.minimum.reduceat(said, self._first[filled], axis=1)
+        else:
+            labels = np.repeat(votes.winners, votes.copies)[filled]
+            rivals = np.arange(votes.classes - 1)[:, None]
+            of_filled = self.least[filled]
+            least = of_filled[np.arange(len(labels)), rivals + (rivals >= labels)]
+        found[:, filled] = np.minimum(found[:, filled], least)
         return found
 
     def costs_once(self, differences: Ints, labels: Ints, word_at: Ints) -> Ints:
@@ -64,6 +82,7 @@ class Replacements:
         filled = sizes > 0
         if not filled.any():
             return costs
+        assert self.present is not None
         brought = -self._said(labels)
         brought[:, self.present] = 0
         order = dearest_first(brought, sizes[filled], first[filled])
@@ -87,4 +106,21 @@ class Replacements:
         return np.cumsum(self.sizes) - self.sizes
 
     def _said(self, labels: Ints) -> Ints:
+        assert self.votes is not None
         return self.votes.differences(labels, every=True)
+
+
+def least_differences(votes: Votes, sizes: Ints) -> Ints:
+    """For any label: the least difference of it and each class over so many rows each.
+
+    Shape (groups, classes, classes), the label first; ``bound`` where a group is empty.
+    """
+    least = np.full((len(sizes), votes.classes, votes.classes), votes.bound, dtype=np.int64)
+    filled = np.flatnonzero(sizes)
+    for label in range(votes.classes if len(filled) else 0):
+        said = votes.differences(np.full(len(votes.copies), label), every=True)
+        of_groups = np.minimum.reduceat(said, (np.cumsum(sizes) - sizes)[filled], axis=1)
+        rivals = [rival for rival in range(votes.classes) if rival != label]
+        for rival, row in zip(rivals, of_groups, strict=True):
+            least[filled, label, rival] = row
+    return least

@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from ranmask.certificates.coverage import Ints
 from ranmask.certificates.families import KeptSets
+from ranmask.errors import check_cancelled
 
 FAR = np.iinfo(np.int64).max // 4
 """The length of a run that does not exist."""
@@ -33,14 +34,20 @@ def run_lengths(before: Ints, through: Ints, margins: Ints, words: Ints) -> Ints
     return lengths
 
 
-def first_words(lengths: Ints, words: Ints, rivals: Ints) -> Ints:
-    """Where the shortest run of each text against its rival begins, counted in the text."""
+def shortest_runs(lengths: Ints, words: Ints) -> tuple[Ints, Ints]:
+    """The shortest of each text's `run_lengths` and where it begins, each (rivals, texts)."""
     starts = np.cumsum(words) - words
     texts = np.repeat(np.arange(len(words)), words)
-    own = lengths[rivals[texts], np.arange(len(texts))]
-    shortest = np.minimum.reduceat(own, starts)
-    hits = np.flatnonzero(own == shortest[texts])
-    first: Ints = hits[np.searchsorted(texts[hits], np.arange(len(words)))] - starts
+    shortest: Ints = np.minimum.reduceat(lengths, starts, axis=1)
+    return shortest, _first_of_texts(lengths == shortest[:, texts], texts, starts)
+
+
+def _first_of_texts(chosen: npt.NDArray[np.bool_], texts: Ints, starts: Ints) -> Ints:
+    """Where, in each text, the first chosen word stands; ``texts``: the text of each word."""
+    first = np.empty((len(chosen), len(starts)), dtype=np.int64)
+    for row, own in zip(first, chosen, strict=True):
+        hits = np.flatnonzero(own)
+        row[:] = hits[np.searchsorted(texts[hits], np.arange(len(starts)))] - starts
     return first
 
 
@@ -49,6 +56,7 @@ def run_lengths_of_sets(sets: KeptSets, weights: Ints, words: int, margins: Ints
     following = np.full(len(sets), words)  # the first kept position from the start of the run on
     lengths = np.full((len(weights), words), FAR)
     for start in reversed(range(words)):
+        check_cancelled()
         following[(sets == start).any(axis=1)] = start
         for row, own, margin in zip(lengths, weights, margins.tolist(), strict=True):
             # Sums stay below 2**53, so that doubles add them exactly.
@@ -59,27 +67,51 @@ def run_lengths_of_sets(sets: KeptSets, weights: Ints, words: int, margins: Ints
     return lengths
 
 
-def run_lengths_once(
-    values: Ints, places: npt.NDArray[np.integer], bound: int, margin: int
-) -> Ints:
-    """The same for one text and rival where each distinct word counts once.
+def shortest_runs_once(
+    values: Ints, word_at: Ints, words: Ints, bound: int, margins: Ints
+) -> tuple[Ints, Ints]:
+    """As `shortest_runs`, where each distinct word counts once.
 
-    A run costs ``bound`` for each word in it, and the ``values`` of distinct words that stand
-    nowhere else; ``places`` says which of them each word is.
+    A run costs ``bound`` for each word in it, and the ``values`` (rivals, distinct words) of those
+    that stand nowhere else; ``word_at`` says which of them each word is.
     """
-    words = len(places)
-    last = np.zeros(len(values), dtype=np.int64)
-    last[places] = np.arange(words)
-    first = np.zeros(len(values), dtype=np.int64)
-    first[places[::-1]] = np.arange(words)[::-1]
-    ended = np.full(words, bound, dtype=np.int64)  # what is added where a run comes to this word
-    lengths, shortest = np.full(words, FAR), words
-    for start in reversed(range(words)):
-        word = places[start]
-        if first[word] == start:
-            ended[last[word]] += values[word]
-        costs = ended[start : start + shortest].cumsum()
-        found = int(costs.searchsorted(margin))
-        if found < len(costs):
-            lengths[start] = shortest = found + 1
-    return lengths
+    places, texts = np.arange(len(word_at)), np.repeat(np.arange(len(words)), words)
+    starts = np.cumsum(words) - words
+    first, last, text_of = np.zeros((3, values.shape[1]), dtype=np.int64)
+    last[word_at], first[word_at[::-1]], text_of[word_at] = places, places[::-1], texts
+    repeated = first < last
+    costs = np.where(repeated, 0, values)[:, word_at] + bound
+    sums = np.zeros((len(costs), len(places) + 1), dtype=np.int64)
+    costs.cumsum(axis=1, out=sums[:, 1:])
+    shortest, begin = shortest_runs(run_lengths(sums[:, :-1], sums[:, 1:], margins, words), words)
+    # A repeated word that fits into so short a run may be gone with it.  If it went with its last
+    # occurrence alone, no run would cost less: no shorter run can reach the margin.
+    fits = repeated & (values != 0) & (last - first < shortest[:, text_of])
+    rows, fitting = np.nonzero(fits)
+    costs[rows, last[fitting]] += np.maximum(values[rows, fitting], 0)
+    through = costs.cumsum(axis=1)
+    least, _ = shortest_runs(run_lengths(through - costs, through, margins, words), words)
+    for row, own in enumerate(fits):
+        again = np.zeros(len(words), dtype=bool)
+        again[text_of[own]] = True
+        again &= margins[row] > 0
+        lengths, held = least[row].copy(), np.flatnonzero(own)
+        while again.any():
+            check_cancelled()
+            inside = held[again[text_of[held]] & (last - first < lengths[text_of])[held]]
+            added = np.zeros(len(places) + 1, dtype=np.int64)
+            earliest = np.maximum(last - lengths[text_of] + 1, starts[text_of])[inside]
+            np.add.at(added, earliest, values[row, inside])
+            np.add.at(added, first[inside] + 1, -values[row, inside])
+            length = np.minimum(lengths, words)[texts]
+            ends = places + length
+            whole = again[texts] & (ends <= (starts + words)[texts])
+            cost = sums[row, np.minimum(ends, len(places))] - sums[row, :-1]
+            reached = whole & (cost + added[:-1].cumsum() >= margins[row][texts])
+            done = again & np.logical_or.reduceat(reached, starts)
+            begun = _first_of_texts((reached | ~done[texts])[None], texts, starts)[0]
+            shortest[row] = np.where(done, lengths, shortest[row])
+            begin[row] = np.where(done, begun, begin[row])
+            again &= ~done
+            lengths = lengths + again
+    return shortest, begin

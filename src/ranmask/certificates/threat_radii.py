@@ -39,7 +39,7 @@ from ranmask.certificates.pyramid import (
     run_costs,
 )
 from ranmask.certificates.replacements import Replacements
-from ranmask.certificates.spans import first_words, run_lengths, run_lengths_of_sets
+from ranmask.certificates.spans import run_lengths, run_lengths_of_sets, shortest_runs
 from ranmask.certificates.threats import new_words, step_costs
 from ranmask.certificates.votes import Votes
 
@@ -57,6 +57,15 @@ class ThreatProofs:
         for family in set(families):
             check_fixed(family.kind)
         self._votes, self._families, self._replacements = votes, families, replacements
+
+    @property
+    def sorted(self) -> bool:
+        """Whether the first radii, under substitutions and edits, come of the same sort as others.
+
+        (Where votes may move, `exact` looks closer at whether a radius is tight.)
+        """
+        exact = self._votes.readings is not None or not self._votes.blurred.any()
+        return exact and all(isinstance(texts, _SingleTexts) for texts in self._parts)
 
     def radii(self, threat: str) -> list[Radius]:
         """The radius of each text; ``worst`` are words of it that a worst choice meets.
@@ -95,7 +104,7 @@ class ThreatProofs:
         numbers = np.zeros(len(self._families), dtype=np.int64)
         if threat == "synonyms" and self._replacements is not None:
             words = np.array([family.words for family in self._families])
-            numbers = np.where(self._replacements.votes.copies == 0, words, 0)
+            numbers = np.where(self._replacements.movable(self._votes), 0, words)
         pairs = zip(numbers.tolist(), proved_unchanged(self._votes).tolist(), strict=True)
         return [number if sure else None for number, sure in pairs]
 
@@ -165,13 +174,12 @@ class _Texts(ABC):
 
     def _proved(self, threat: str) -> Ints:
         """How many steps are proved against each rival, shape (rivals, texts)."""
-        shortest = np.minimum.reduceat(self._run_lengths, self._starts, axis=1)
-        radii: Ints = np.minimum(shortest - 1, self._words)
+        radii: Ints = np.minimum(self._shortest_runs[0] - 1, self._words)
         return radii
 
     def _worst(self, threat: str, rivals: Ints, sizes: Ints) -> list[int]:
         """So many worst positions of each text against one rival, text by text."""
-        first = first_words(self._run_lengths, self._words, rivals)
+        first = self._shortest_runs[1][rivals, np.arange(len(rivals))]
         ranks = np.arange(int(sizes.sum())) - np.repeat(np.cumsum(sizes) - sizes, sizes)
         positions: list[int] = (np.repeat(first, sizes) + ranks).tolist()
         return positions
@@ -187,8 +195,8 @@ class _Texts(ABC):
 
     @cached_property
     @abstractmethod
-    def _run_lengths(self) -> Ints:
-        """As `spans.run_lengths`."""
+    def _shortest_runs(self) -> tuple[Ints, Ints]:
+        """As `spans.shortest_runs`."""
 
 
 class _AnyTexts(_Texts):
@@ -228,14 +236,12 @@ class _AnyTexts(_Texts):
             yield family, self._differences[:, start : start + len(family)]
 
     @cached_property
-    def _run_lengths(self) -> Ints:
-        return np.concatenate(
-            [
-                run_lengths_of_sets(family.sets, own + self._bound, family.words, margins)
-                for (family, own), margins in zip(self._own(), self._margins.T, strict=True)
-            ],
-            axis=1,
-        )
+    def _shortest_runs(self) -> tuple[Ints, Ints]:
+        lengths = [
+            run_lengths_of_sets(family.sets, own + self._bound, family.words, margins)
+            for (family, own), margins in zip(self._own(), self._margins.T, strict=True)
+        ]
+        return shortest_runs(np.concatenate(lengths, axis=1), self._words)
 
 
 class _SingleTexts(_Texts):
@@ -275,14 +281,15 @@ class _SingleTexts(_Texts):
 
     @cached_property
     def _synonym_costs(self) -> Ints:
-        lowest = _given(self._replacements).lowest(self._differences, self._labels)
+        lowest = _given(self._replacements).lowest(self._differences, self._votes)
         return self._costs("synonyms", lowest)
 
     @cached_property
-    def _run_lengths(self) -> Ints:
+    def _shortest_runs(self) -> tuple[Ints, Ints]:
         costs = self._costs("span")
         through = costs.cumsum(axis=1)
-        return run_lengths(through - costs, through, self._margins, self._words)
+        lengths = run_lengths(through - costs, through, self._margins, self._words)
+        return shortest_runs(lengths, self._words)
 
 
 class _SegmentedTexts(_Texts):
@@ -311,9 +318,9 @@ class _SegmentedTexts(_Texts):
         return dearest_first(self._costs, self._words, self._starts)
 
     @cached_property
-    def _run_lengths(self) -> Ints:
+    def _shortest_runs(self) -> tuple[Ints, Ints]:
         before, through = run_costs(self._votes, self._families, self._labels)
-        return run_lengths(before, through, self._margins, self._words)
+        return shortest_runs(run_lengths(before, through, self._margins, self._words), self._words)
 
 
 class _OnceTexts(_Texts):
@@ -370,8 +377,8 @@ class _OnceTexts(_Texts):
         return replacements.costs_once(self._differences, self._labels, self._word_at)
 
     @cached_property
-    def _run_lengths(self) -> Ints:
-        return self._once.run_lengths()
+    def _shortest_runs(self) -> tuple[Ints, Ints]:
+        return self._once.shortest_runs()
 
 
 def _given(replacements: Replacements | None) -> Replacements:

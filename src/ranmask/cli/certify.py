@@ -16,6 +16,7 @@ from ranmask.cli.options import (
     ModelChoice,
     OutputOptions,
     ShardingOptions,
+    SynonymTable,
     open_input,
 )
 from ranmask.cli.running import classify
@@ -31,8 +32,8 @@ if TYPE_CHECKING:
     from ranmask.smoothing.smoothed import SmoothedClassifier
     from ranmask.words import Text
 
-_OF_CERTIFICATES = ("family", "masks", "selection_masks", "ensemble", "threat", "alpha")
-NOT_CERTIFIED = ("selection_masks", "certificate", "threat", "alpha", "tolerance")
+_OF_CERTIFICATES = ("family", "masks", "selection_masks", "ensemble", "threat", "threats", "alpha")
+NOT_CERTIFIED = ("selection_masks", "certificate", "threat", "threats", "alpha", "tolerance")
 """Options of certificates, which commands that certify nothing do not have."""
 
 
@@ -63,6 +64,7 @@ class _SynonymCertificate(Checked, kind="synonyms"):
     InputOptions,
     ModelChoice,
     SmoothingOptions,
+    SynonymTable,
     _SynonymCertificate,
     CertifyCommand,
     ShardingOptions,
@@ -119,10 +121,11 @@ def _comparing(given: Given) -> ClassifyTask:
             "four certificates: leave one of the two out"
         )
     saved = masked_smoothing("--compare", given)
-    threat = given.get("threat") or saved.get("threat", "substitutions")
-    if threat != "substitutions":
+    asked = {**saved, **given}
+    threats = ",".join((asked.get("threat", "substitutions"), *(asked.get("threats") or ())))
+    if threats != "substitutions":
         raise OptionError(
-            f"--compare needs --threat substitutions, not {threat!r}: the other certificates know "
+            f"--compare needs --threat substitutions, not {threats!r}: the other certificates know "
             "nothing else"
         )
     check_fixed(saved.get("sampling", "fixed"))

@@ -65,6 +65,7 @@ def command(
     named = {name: found for name, found in named.items() if not found[0].after}
     first_kind = next((found[0].owner for found in named.values() if found[0].owner), "")
     flags = {name: flag_of(name, found[0].flag) for name, found in named.items()}
+    flags |= {found[0].name: flags[after] for after, found in following.items()}
 
     def made(function: Callable[[Given], Any]) -> Callable[..., Any]:
         def called(*positional: str, **values: Any) -> Any:

@@ -16,6 +16,7 @@ from ranmask.options.fields import option_fields
 if TYPE_CHECKING:
     from ranmask.attacks.recipes import AttackResources
     from ranmask.data.rows import Row
+    from ranmask.models.synonyms import SynonymSets
     from ranmask.smoothing.interface import CertifiedClassifier
     from ranmask.smoothing.masks import WordLosses
     from ranmask.smoothing.smoothed import SmoothedClassifier
@@ -29,7 +30,7 @@ def load(given: Given, **more: Any) -> CertifiedClassifier:
     from ranmask.smoothing.store import DEFAULT_MODEL, load_classifier
 
     options = {**given.of(SmoothingOptions, ModelChoice), **more}
-    options["word_losses"] = _word_losses(given)
+    options |= {"word_losses": _word_losses(given), "synonyms": _synonyms(given)}
     return load_classifier(options.pop("model", None) or DEFAULT_MODEL, **options)
 
 
@@ -79,6 +80,20 @@ def _word_losses(given: Given) -> WordLosses | None:
     from ranmask.attacks.resources.masked_lm import MaskedLM
 
     return MaskedLM.from_pretrained(lm, device=given.get("device")).word_losses
+
+
+def _synonyms(given: Given) -> SynonymSets | None:
+    """The table of synonyms that was named."""
+    named = given.get("synonyms")
+    if named is None:
+        return None
+    from ranmask.attacks.resources.neighbours import NeighbourTable, load_neighbours
+    from ranmask.models.synonyms import SynonymSets
+
+    found = load_neighbours(named)
+    if not isinstance(found, NeighbourTable):
+        raise OptionError(f"synonyms={named!r} are vectors: name a table, a .json or .json.gz file")
+    return SynonymSets(found.table, name=str(found.description()["name"]))
 
 
 def resources_for(

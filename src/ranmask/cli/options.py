@@ -176,6 +176,17 @@ class ResourceOptions(Checked, group="Attacks"):
 
 
 @dataclass(frozen=True, kw_only=True)
+class SynonymTable(Checked, group="Smoothing"):
+    """What words may be replaced by."""
+
+    synonyms: str | None = option(
+        "Table for --threat synonyms: a JSON file (.json, .json.gz) of words and lists of words; "
+        "or jia2019, safer2020, dne.",
+        unset="the model's",
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
 class LmOption(Checked, group="Smoothing"):
     """What weighs words."""
 

@@ -11,6 +11,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text as RichText
 
+from ranmask.certificates.threats import STEPS
 from ranmask.metrics import CertifiedSummary, certified_values, class_lines, class_name, headline
 from ranmask.results import (
     CascadeCertificate,
@@ -20,7 +21,7 @@ from ranmask.results import (
     ShownCertificate,
 )
 from ranmask.runs.stored import first_result
-from ranmask.runs.summary import RunSummary
+from ranmask.runs.summary import RunSummary, all_words
 from ranmask.runs.task import Outcome, Result
 from ranmask.words import Text, split
 
@@ -36,13 +37,18 @@ _OF_A_CASCADE: dict[type, str] = {
 }
 
 
-def result_table(certified: bool, compared: Sequence[str] = ()) -> Table:
-    """An empty table for results: one column of radii, or one for each certificate compared."""
+def result_table(
+    certified: bool, compared: Sequence[str] = (), threats: Sequence[str] = ()
+) -> Table:
+    """An empty table for results: one column of radii, or one for each certificate compared.
+
+    And one for each of ``threats`` besides.
+    """
     table = Table(show_edge=False, pad_edge=False, expand=False)
     table.add_column("row", justify="right", style="dim")
     table.add_column("label", style="bold")
     table.add_column("support", justify="right")
-    for name in compared or (["radius"] if certified else []):
+    for name in compared or (["radius", *threats] if certified else []):
         table.add_column(name.replace("-", "\n"), justify="right")
     table.add_column("text", overflow="fold")
     return table
@@ -64,6 +70,8 @@ def add_outcome(table: Table, outcome: Outcome) -> None:
     cells: list[str | RichText] = [number, _label(result), support]
     if isinstance(result, Certificate):
         cells.append(radius_text(result))
+        others = [radius for threat, radius in result.radii.items() if threat != result.threat]
+        cells += ["-" if radius is None else str(radius) for radius in others]
     if isinstance(result, Comparison):
         cells += [RichText(_other_radius(other, result)) for other in result.others.values()]
     table.add_row(*cells, marked(outcome.row.text or "", _CRITICAL, set(critical)))
@@ -115,13 +123,13 @@ def print_run(console: Console, summary: RunSummary, output: Path) -> None:
     print_summary(console, summary)
     example = first_result(output)
     if isinstance(example, CascadePrediction | CascadeCertificate) or (
-        isinstance(example, Certificate) and example.threat == "synonyms"
+        isinstance(example, Certificate) and (example.threat != "substitutions" or example.radii)
     ):
-        explain(console, example)
+        explain(console, example, table=False)
 
 
-def explain(console: Console, example: Result) -> None:
-    """One or two sentences that say what the table means."""
+def explain(console: Console, example: Result, *, table: bool = True) -> None:
+    """A few sentences that say what radii mean; ``table``: they stand in one, with the texts."""
     if isinstance(example, CascadePrediction | CascadeCertificate):
         console.print(_OF_A_CASCADE[type(example)], highlight=False)
     if not isinstance(example, Certificate):
@@ -133,8 +141,8 @@ def explain(console: Console, example: Result) -> None:
         )
         return
     chance = "" if example.alpha is None else f", with probability {1 - example.alpha:g}"
-    critical = "; underlined: one more word than that, and these could break it"
-    if example.threat == "synonyms":
+    critical = "; underlined: one more word than that, and these could break it" if table else ""
+    if example.threat == "synonyms" and not example.radii:
         console.print(
             "[dim]radius: replace any that many words by words that the table lists for them, and "
             f"the label stays{chance};[/] [yellow]this covers substitutions from the table only[/]"
@@ -144,9 +152,11 @@ def explain(console: Console, example: Result) -> None:
     radius = "exact" if isinstance(example, Comparison) else "radius"
     underlined = critical if not example.tight or example.critical_words else ""
     console.print(
-        f"[dim]{radius}: change any that many words, to anything, and the label stays"
-        f"{chance}{underlined}[/]"
+        f"[dim]{radius}: {STEPS[example.threat]}, and the label stays{chance}{underlined}[/]"
     )
+    for threat in example.radii:
+        if threat != example.threat:
+            console.print(f"[dim]{threat}: {STEPS[threat]}[/]")
     if isinstance(example, Comparison):
         one = next(iter(example.others.values()))
         console.print(
@@ -172,11 +182,15 @@ def print_summary(console: Console, summary: RunSummary) -> None:
     by_class = certified_values(certified, summary.labels, certified=summary.has_radii)
     say = partial(console.print, highlight=False, markup=False, soft_wrap=True)
     say(f"accuracy {float(certified.accuracy):.3f} {headline(by_class)}")
-    if summary.has_radii:
+    if summary.has_radii and not summary.threats:
         rate = certified.median_rate
         shown = "MCR N/A" if rate is None else f"MCR {float(100 * rate):.1f}%"
         most = min(certified.largest_radius, _MOST_SHOWN_RADII)
         say("  ".join([_median(certified), shown, *_shares(certified, most)]))
+    for threat, summary_of in summary.threats.items():
+        whole = [f"all words {share:.3f}" for share in all_words(threat, summary_of).values()]
+        most = min(summary_of.largest_radius, _MOST_SHOWN_RADII)
+        say("  ".join([f"{threat:<13}", _median(summary_of), *_shares(summary_of, most), *whole]))
     for line in class_lines(by_class["classes"]):
         say(line)
     for kind, compared in summary.kinds.items():

@@ -107,6 +107,12 @@ def sweep(
     """
     if not texts or len(texts) != len(labels):
         raise DataError(f"{len(texts)} texts and {len(labels)} labels cannot be measured")
+    threat = classifier.options.threat
+    if threat not in ("substitutions", "edits"):
+        raise OptionError(
+            f"what is answered, and never wrongly, is proved for substitutions and edits, not for "
+            f"threat={threat!r}: measure the model with threat='substitutions'"
+        )
     check_families(classifier, texts, settings)
     return chain.from_iterable(
         _measure(classifier, texts, labels, group, advance) for group in _passes(settings)

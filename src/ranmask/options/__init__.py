@@ -141,15 +141,14 @@ class SmoothingOptions(Checked, group="Smoothing"):
                 f"family='distinct' counts each word once, by itself: it needs keep=1, not "
                 f"keep={self.keep!r}; or use family='auto'"
             )
-        others = [name for name in dict.fromkeys(self.threats or ()) if name != self.threat]
-        object.__setattr__(self, "threats", tuple(others) or None)
+        object.__setattr__(self, "threats", tuple(dict.fromkeys(self.threats or ())) or None)
         for threat in self.all_threats:
             self._check_threat(threat)
 
     @property
     def all_threats(self) -> tuple[Threat, ...]:
         """All threats that are certified, first the one that ``radius`` counts."""
-        return (self.threat, *(self.threats or ()))
+        return tuple(dict.fromkeys((self.threat, *(self.threats or ()))))
 
     def _check_threat(self, threat: Threat) -> None:
         """Refuse a threat that is not proved with these options."""

@@ -21,8 +21,9 @@ class KindSummary:
 class RunSummary:
     """What the lines of `certify` or `predict` amount to, added as they come.
 
-    ``certified``: accuracies over the labelled lines.  ``kinds``: what each certificate of a
-    `Comparison` is worth, exact first.  Memory does not grow with the lines.
+    ``certified``: accuracies over the labelled lines.  ``threats``: the same for each threat,
+    where several were asked for.  ``kinds``: what each certificate of a `Comparison` is worth,
+    exact first.  Memory does not grow with the lines.
     """
 
     command: str
@@ -32,6 +33,7 @@ class RunSummary:
     reader_failed: int = 0
     certified: CertifiedSummary = field(default_factory=CertifiedSummary)
     kinds: dict[str, KindSummary] = field(default_factory=dict)
+    threats: dict[str, CertifiedSummary] = field(default_factory=dict)
 
     @property
     def has_radii(self) -> bool:
@@ -53,6 +55,10 @@ class RunSummary:
                 words=line["words"],
                 expected=expected,
             )
+            for threat, radius in line.get("radii", {}).items():
+                self.threats.setdefault(threat, CertifiedSummary()).add(
+                    correct=line["correct"], radius=radius, words=line["words"], expected=expected
+                )
             for kind, one in {"exact": line, **line["others"]}.items() if "others" in line else ():
                 empty = KindSummary(one["guarantee"], CertifiedSummary())
                 self.kinds.setdefault(kind, empty).summary.add(
@@ -70,6 +76,11 @@ class RunSummary:
             values["reader_failed"] = self.reader_failed
         if labelled:
             values |= self._figures(self.certified)
+        if self.threats:
+            values["threats"] = {
+                threat: self._certified(summary) | all_words(threat, summary)
+                for threat, summary in self.threats.items()
+            }
         if self.kinds:
             values["certificates"] = {
                 kind: {"guarantee": one.guarantee, **self._figures(one.summary)}
@@ -80,11 +91,24 @@ class RunSummary:
     def _figures(self, summary: CertifiedSummary) -> dict[str, Any]:
         values: dict[str, Any] = {"accuracy": float(summary.accuracy)}
         if self.has_radii:
-            rate = summary.median_rate
-            values["median_radius"] = summary.median_radius
-            values["median_rate"] = None if rate is None else float(rate)
-            values["certified_accuracy"] = [
+            values |= self._certified(summary)
+        return {**values, **certified_values(summary, self.labels, certified=self.has_radii)}
+
+    def _certified(self, summary: CertifiedSummary) -> dict[str, Any]:
+        rate = summary.median_rate
+        return {
+            "median_radius": summary.median_radius,
+            "median_rate": None if rate is None else float(rate),
+            "certified_accuracy": [
                 float(summary.certified_accuracy(changed))
                 for changed in range(summary.largest_radius + 1)
-            ]
-        return {**values, **certified_values(summary, self.labels, certified=self.has_radii)}
+            ],
+        }
+
+
+def all_words(threat: str, summary: CertifiedSummary) -> dict[str, float]:
+    """Of synonyms, the share of all texts that are right and proved with all words replaced."""
+    if threat != "synonyms" or not summary.texts:
+        return {}
+    whole = sum(texts for _, radius, words, texts in summary.radii() if radius >= words)
+    return {"all_words": whole / summary.texts}

@@ -116,6 +116,13 @@ class ClassifyTask:
     compared: tuple[str, ...] = ()
 
     @property
+    def threats(self) -> tuple[str, ...]:
+        """Threats whose radii stand beside the radius."""
+        options = self.classifier.get("options", {})
+        asked = options.get("threats") or () if self.command == "certify" else ()
+        return tuple(name for name in asked if name != options["threat"])
+
+    @property
     def record(self) -> type:
         """The class whose fields all its results have."""
         kinds = {"certify": Certificate, "predict": Prediction}

@@ -15,8 +15,10 @@ from ranmask.attacks.recipes import AttackResources, build_recipe
 from ranmask.attacks.replacements import AnyWord
 from ranmask.attacks.resources.word_lists import Vocabulary
 from ranmask.attacks.search import AnyWords
+from ranmask.attacks.victims import counting_words
 from ranmask.certificates.margins import exact_margins, sampled_margins
 from ranmask.errors import OptionError
+from ranmask.models.synonyms import SynonymSets
 from ranmask.options import DEFAULT_ALPHA, CertificateKind
 from ranmask.results import Certificate
 from ranmask.serving.attack_vocabulary import most_telling
@@ -56,8 +58,9 @@ def explain(
     gives the same radius; ``ensemble`` and ``masks`` say what voted there.  ``refused``: by
     certificate, why it has none: it cannot be chosen with these options, or would take longer, by
     the time that the first one took, than is left of ``seconds``.
-    Copies and curves are empty for classifiers that are not smoothed by masks; for those that are
-    smoothed by synonyms, ``replacements`` lists, word by word, what may take its place.
+    Copies and curves are empty for classifiers that are not smoothed by masks, and curves where the
+    certificate is against a span or synonyms; ``replacements`` lists, where it is against synonyms,
+    word by word, what may take its place.
     """
     if copies < 1:
         raise OptionError(f"copies must be a whole number of at least 1, not {copies!r}")
@@ -67,8 +70,7 @@ def explain(
         [result] = smoothed.certify([text])
         answer = _answer(smoothed, result, words, [], {})
         if isinstance(smoothed, SynonymSmoothedClassifier):
-            replacements = map(smoothed.synonyms.replacements, words)
-            answer["replacements"] = [list(listed[1:]) for listed in replacements]
+            answer["replacements"] = _replacements(smoothed.synonyms, words)
         return answer
     smoothed.check_certifiable()
     begun = time.monotonic()
@@ -77,7 +79,9 @@ def explain(
     [certificate] = once.certify([text])
     scored = _scored(once, text)
     family = scored.texts[0].family
-    curves = {certificate.certificate: _curve(once, scored, certificate)}
+    curves = {}
+    if certificate.threat not in ("span", "synonyms"):
+        curves = {certificate.certificate: _curve(once, scored, certificate)}
     refused: dict[str, str] = {}
     spent = time.monotonic() - begun
     for kinds in _beside(certificate) if smoothed.options.threat == "substitutions" else ():
@@ -98,7 +102,14 @@ def explain(
             refused |= dict.fromkeys(kinds, str(error))
     shown = zip(family.shown(copies), scored.votes.best[:copies].tolist(), strict=True)
     voting = [{"kept": kept, "label_id": vote} for kept, vote in shown]
-    return {**_answer(smoothed, certificate, words, voting, curves), "refused": refused}
+    answer = {**_answer(smoothed, certificate, words, voting, curves), "refused": refused}
+    if certificate.threat == "synonyms" and smoothed.synonyms is not None:
+        answer["replacements"] = _replacements(smoothed.synonyms, words)
+    return answer
+
+
+def _replacements(synonyms: SynonymSets, words: list[str]) -> list[list[str]]:
+    return [list(synonyms.replacements(word)[1:]) for word in words]
 
 
 def _answer(
@@ -181,7 +192,7 @@ def attack_once(
             "attack tries, or it has none; attack it with `ranmask attack`"
         )
     end = time.monotonic() + seconds
-    [certificate] = smoothed.certify([text])
+    [certificate] = counting_words(smoothed).certify([text])
     label = certificate.label_id if label_id is None else label_id
     if not 0 <= label < len(certificate.votes):
         raise OptionError(

@@ -189,6 +189,7 @@ def _about(name: str, loaded: Loaded) -> dict[str, Any]:
         "request_options": [name for name in REQUEST_OPTIONS if by_masks or name in known],
         "tolerance": description["tolerance"],
         "order_free": loaded.base.order_free,
+        "synonyms": loaded.synonyms.name if by_masks and loaded.synonyms else None,
         "pairs": loaded.base.pairs,
         "base": _public(description["base"]),
         "reader": (description.get("reader") or {}).get("kind"),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import fields
+from dataclasses import MISSING, fields
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias, get_type_hints
 
 from pydantic import (
@@ -49,7 +49,8 @@ class _Options(_Sent):
 
     def given(self) -> dict[str, Any]:
         """The options that were asked for."""
-        return self.model_dump(exclude_none=True)
+        asked = self.model_dump(exclude_none=True)
+        return {k: tuple(v) if isinstance(v, list) else v for k, v in asked.items()}
 
 
 def _request_fields() -> dict[str, Any]:
@@ -58,8 +59,11 @@ def _request_fields() -> dict[str, Any]:
     for name in REQUEST_OPTIONS:
         field = option_fields(SmoothingOptions)[name]
         hint: Any = Literal[field.choices] if field.choices else field.kind
+        hint = list[hint] if field.listed else hint
         bounds = {"ge": field.least, "gt": field.above, "lt": field.below, "le": _MOST.get(name)}
         limits: dict[str, Any] = {key: at for key, at in bounds.items() if at is not None}
+        if field.listed:
+            limits["max_length"] = len(field.choices)
         if field.kind is float:
             limits["allow_inf_nan"] = False
         found[name] = (hint | None, Field(default=None, description=field.help, **limits))
@@ -140,7 +144,10 @@ class _Answer(BaseModel):
 def _answer(name: str, result: type, about: str) -> Any:
     """The JSON of a result."""
     hints = get_type_hints(result)
-    values: dict[str, Any] = {field.name: (hints[field.name], ...) for field in fields(result)}
+    values: dict[str, Any] = {
+        field.name: (hints[field.name], ... if field.default_factory is MISSING else {})
+        for field in fields(result)
+    }
     return create_model(name, __base__=_Answer, __doc__=about, version=(int, ...), **values)
 
 
@@ -155,7 +162,8 @@ else:
         "CertificateResult",
         Certificate,
         "A smoothed label, and how many words can be changed without changing it.\n\n"
-        "``radius`` null: not certified even unchanged.",
+        "``radius`` null: not certified even unchanged.  ``radii``: that of each threat, where "
+        "``threats`` were asked for.",
     )
 
 

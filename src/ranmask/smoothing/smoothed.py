@@ -334,14 +334,17 @@ class SmoothedClassifier(VotingClassifier[SmoothingOptions, MaskedText]):
     def _exact(self, scored: ScoredTexts[MaskedText]) -> Iterator[Certificate]:
         threat, labels = self.options.threat, scored.votes.winners.tolist()
         families, texts = [text.family for text in scored.texts], scored.texts
-        if threat != "substitutions":
-            self._prover.check(threat, texts)
-        others: dict[str, list[int | None]] = {}
-        if self.options.threats is not None or threat not in ("substitutions", "edits"):
+        own = threat not in ("substitutions", "edits")
+        others: dict[str, list[int | None]] | None = None
+        if threat == "edits":
+            self._prover.check((threat,), texts)
+        if own or self.options.threats is not None:
             proofs = self._prover.proofs(scored)
-            names = self.options.threats or ()
-            others = {name: self._prover.numbers(name, proofs, texts) for name in names}
-        if threat not in ("substitutions", "edits"):
+            own = own or proofs.sorted
+            if self.options.threats is not None:
+                names = self.options.all_threats[1:]
+                others = {name: self._prover.numbers(name, proofs, texts) for name in names}
+        if own:
             radii = self._prover.radii(threat, proofs, texts)
         elif scored.votes.readings is not None:
             radii = pyramid_radii(scored.votes, families, edits=threat == "edits")

@@ -8,16 +8,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import chain, count
+from itertools import chain, count, repeat
 from pathlib import Path
 from typing import Any, TypeAlias
 
 import numpy as np
+import numpy.typing as npt
 
 from ranmask.certificates.coverage import Ints
 from ranmask.certificates.exact import Radius
 from ranmask.certificates.families import BLANK
-from ranmask.certificates.replacements import Replacements
+from ranmask.certificates.replacements import Replacements, least_differences
 from ranmask.certificates.threat_radii import ThreatProofs
 from ranmask.certificates.threats import GROWING, MOVING
 from ranmask.certificates.votes import Votes
@@ -32,6 +33,7 @@ from ranmask.words import Document, usable
 Score: TypeAlias = Callable[[Sequence[MaskedCopies]], Votes]
 """What is said of copies, as votes."""
 
+_FEW_CLASSES = 8
 _MOST_KEPT = 1 << 18  # words, and what is said of listed ones
 
 
@@ -52,8 +54,9 @@ def check_threats(
             )
     if SYNONYMS in options.all_threats and synonyms is None:
         raise OptionError(
-            "threat='synonyms' needs a table of synonyms: give synonyms=SynonymSets(table), or a "
-            "mapping from words to lists of words"
+            "threat='synonyms' needs a table: give synonyms, a file on the command line; in Python "
+            "SynonymSets, or a mapping from words to lists of words",
+            "synonyms",
         )
 
 
@@ -92,12 +95,14 @@ class _Known:
     """What is said of the words that a table lists for some words, wherever they stand.
 
     ``numbers``: the words, numbered.  ``first`` and ``sizes``: which rows of ``said`` are theirs.
+    ``least``: the `least_differences` of these, where there are few classes.
     """
 
     numbers: dict[str, int]
     first: Ints
     sizes: Ints
     said: Votes
+    least: Ints
 
     def with_more(self, words: Sequence[str], sizes: Ints, said: Votes) -> _Known:
         """The same, and more words; nothing that others may be reading is changed."""
@@ -108,6 +113,9 @@ class _Known:
             np.append(self.first, first),
             np.append(self.sizes, sizes),
             _joined([self.said, said]),
+            np.concatenate([self.least, least_differences(said, sizes)])
+            if said.classes <= _FEW_CLASSES
+            else self.least,
         )
 
 
@@ -131,25 +139,26 @@ class ThreatProver:
 
     def proofs(self, scored: ScoredTexts[MaskedText]) -> ThreatProofs:
         """What is proved of texts, against all threats of the options."""
-        for threat in self._options.all_threats:
-            self.check(threat, scored.texts)
+        self.check(self._options.all_threats, scored.texts)
         asked = SYNONYMS in self._options.all_threats
         replacements = self._replacements(scored) if asked else None
         return ThreatProofs(scored.votes, [text.family for text in scored.texts], replacements)
 
-    def check(self, threat: str, texts: Sequence[MaskedText]) -> None:
-        """Refuse texts that a threat is not proved for."""
-        for text in texts:
-            if threat in MOVING and text.words_read != len(text.document.words):
+    def check(self, threats: Sequence[str], texts: Sequence[MaskedText]) -> None:
+        """Refuse texts that one of the threats is not proved for."""
+        moving = any(threat in MOVING for threat in threats)
+        single = next((threat for threat in threats if threat in (*MOVING, SYNONYMS)), None)
+        for text in texts if single else ():
+            if moving and text.words_read != len(text.document.words):
                 raise ClassifierError(
                     f"the base classifier says that it is blind to the number of words, but reads "
                     f"{text.words_read} of {len(text.document.words)}: an insertion could push "
                     "words out of sight"
                 )
             family = text.family
-            if threat in (*MOVING, SYNONYMS) and not (family.single or family.places is not None):
+            if not family.single and family.places is None:
                 raise OptionError(
-                    f"threat={threat!r} needs a copy for every word, and {family.words} words are "
+                    f"threat={single!r} needs a copy for every word, and {family.words} words are "
                     f"more than masks={self._masks}: raise masks"
                 )
 
@@ -192,16 +201,25 @@ class ThreatProver:
     # -- what a table lists --------------------------------------------------------------------
 
     def _replacements(self, scored: ScoredTexts[MaskedText]) -> Replacements:
+        votes = scored.votes
         words = [_shown_words(text) for text in scored.texts]
-        nothing = replace(_taken(scored.votes, np.zeros(0, dtype=np.int64)), readings=None)
+        nothing = replace(_taken(votes, np.zeros(0, dtype=np.int64)), readings=None)
+        once = scored.texts[0].family.places is not None
         if self._base.order_free:
-            sizes, said = self._looked_up(words, nothing)
+            known, numbers = self._looked_up(words, nothing)
+            sizes = known.sizes[numbers]
+            if not once and votes.classes <= _FEW_CLASSES:
+                labels = np.repeat(votes.winners, votes.copies)
+                return Replacements(sizes, least=known.least[numbers, labels])
+            first = known.first[numbers] - (np.cumsum(sizes) - sizes)
+            rows = np.arange(int(sizes.sum())) + np.repeat(first, sizes)
+            said = _taken(known.said, rows)
         else:
             sizes, said = self._in_place(scored.texts, nothing)
         ends = np.cumsum([len(own) for own in words])
         copies = np.diff(np.append(0, np.cumsum(sizes)[ends - 1]))
         present = np.zeros(len(said.best), dtype=bool)
-        if scored.texts[0].family.places is not None:
+        if once:
             standing = (
                 [other in own for word in own for other in self._others(word)]
                 for own in map(dict.fromkeys, words)
@@ -220,24 +238,30 @@ class ThreatProver:
             listed = self._listed[word] = tuple(filter(usable, found))
         return listed
 
-    def _looked_up(self, words: Sequence[Sequence[str]], nothing: Votes) -> tuple[Ints, Votes]:
-        """How many words are listed for each copy, and what is said of them."""
+    def _looked_up(
+        self, words: Sequence[Sequence[str]], nothing: Votes
+    ) -> tuple[_Known, npt.NDArray[np.intp]]:
+        """What is said of listed words, and the number there of each word of the texts."""
         flat, known = list(chain.from_iterable(words)), self._known
         if known is None or len(known.said.best) > _MOST_KEPT:
-            none = np.zeros(0, dtype=np.int64)
-            known = _Known({}, none, none, nothing)
-        fresh = list(dict.fromkeys(word for word in flat if word not in known.numbers))
-        if fresh:
+            none, classes = np.zeros(0, dtype=np.int64), nothing.classes
+            known = _Known({}, none, none, nothing, np.zeros((0, classes, classes), dtype=np.int64))
+        while True:
+            found = map(known.numbers.get, flat, repeat(-1))
+            numbers = np.fromiter(found, np.intp, len(flat))
+            missing = np.flatnonzero(numbers < 0).tolist()
+            if not missing:
+                return known, numbers
+            fresh = list(dict.fromkeys(flat[place] for place in missing))
             listed = [self._others(word) for word in fresh]
             rows = tuple(chain.from_iterable(listed))
             places = np.arange(len(rows), dtype=np.int32)[:, None]
-            text = MaskedCopies(Document(rows), len(rows), places)
-            said = self._score([text]) if rows else nothing
+            said = nothing
+            if rows:
+                said = _joined(
+                    [nothing, self._score([MaskedCopies(Document(rows), len(rows), places)])]
+                )
             self._known = known = known.with_more(fresh, np.array([*map(len, listed)]), said)
-        numbers = np.fromiter(map(known.numbers.__getitem__, flat), np.intp, len(flat))
-        sizes = known.sizes[numbers]
-        first = known.first[numbers] - (np.cumsum(sizes) - sizes)
-        return sizes, _taken(known.said, np.arange(int(sizes.sum())) + np.repeat(first, sizes))
 
     def _in_place(self, texts: Sequence[MaskedText], nothing: Votes) -> tuple[Ints, Votes]:
         """The same where it matters where a word stands: each is shown in its copy's place.

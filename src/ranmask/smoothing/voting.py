@@ -258,10 +258,11 @@ class VotingClassifier(ABC, Generic[_Options, _Copies]):
         *,
         threat: str,
         alpha: float | None = None,
-        others: Mapping[str, Sequence[int | None]] = MappingProxyType({}),
+        others: Mapping[str, Sequence[int | None]] | None = None,
     ) -> Iterator[Certificate]:
-        """``others``: the radii of the texts against further threats."""
-        beside = [dict(zip(others, row, strict=True)) for row in zip(*others.values(), strict=True)]
+        """``others``: the radii of the texts against further threats, if they were asked for."""
+        rows_of = zip(*others.values(), strict=True) if others else ()
+        beside = [dict(zip(others or (), row, strict=True)) for row in rows_of]
         uncertain = scored.votes.uncertain_counts.tolist()
         rows = zip(
             scored.texts,
@@ -295,7 +296,7 @@ class VotingClassifier(ABC, Generic[_Options, _Copies]):
                 tight=radius.tight,
                 critical_words=radius.worst,
                 assumes=assumes[pair],
-                radii={threat: radius.words, **more} if more else {},
+                radii={} if others is None else {threat: radius.words, **more},
             )
 
 

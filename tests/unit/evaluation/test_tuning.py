@@ -979,3 +979,14 @@ class TestBeforeTheFirstSetting:
             made = families.family(words, keep, choice=choice, masks=masks)
             size = families.family_size(words, keep, choice=choice, masks=masks)
             assert size == len(made)
+
+
+def test_threats_that_cannot_be_undone_are_refused():
+    from ranmask import load_default
+    from ranmask.errors import OptionError
+    from ranmask.evaluation.settings import grid
+    from ranmask.evaluation.tuning import sweep
+
+    classifier = load_default("news-words", threat="insertions")
+    with pytest.raises(OptionError, match="not for threat='insertions'"):
+        sweep(classifier, ["Oil prices rise"], [2], grid(classifier.options, None))

@@ -13,6 +13,17 @@ const SCORES = {
   logit: "Bars and first numbers: the mean of scaled logits, from -1 to 1, no bar below 0; the largest decides. They are no shares of a whole. Then: for how many copies this class is the best.",
 };
 
+// What so many steps of a threat are, beside the one that the verdict is about.
+const STEPS = {
+  substitutions: (many) => `${counted(many, "word")} replaced by anything`,
+  edits: (many) => `${counted(many, "word")} replaced, added or deleted`,
+  insertions: (many) => `${counted(many, "word")} added, anywhere`,
+  deletions: (many) => `${counted(many, "word")} deleted`,
+  characters: (many) => `${counted(many, "character")} added, deleted or replaced, blanks too`,
+  span: (many) => `${counted(many, "neighbouring word")} replaced by as many`,
+  synonyms: (many) => `${counted(many, "word")} replaced by synonyms that its table lists`,
+};
+
 const unitOf = (result) => (result.threat === "edits" ? "edit" : "word");
 
 export function showAnswer(explained, asked) {
@@ -20,6 +31,7 @@ export function showAnswer(explained, asked) {
   showVerdict(result);
   showText(words, result, Array.isArray(asked.text) ? asked.text[0] : null);
   showVotes(result, labels);
+  showMenu(result);
   showAssumptions(result);
   showRadii(result, curves, refused, labels);
   showCopies(result, copies, words, labels);
@@ -114,6 +126,19 @@ function showVotes(result, labels) {
   by("votes-title").textContent = result.scores ? "How the copies scored it" : "How the copies voted";
   by("votes-note").textContent = result.scores ? SCORES[result.ensemble]
     : result.uncertain ? `${counted(result.uncertain, "vote")} could turn by rounding and counted against the answer.` : "";
+}
+
+function showMenu(result) {
+  const others = Object.entries(result.radii ?? {}).filter(([threat]) => threat !== result.threat);
+  by("menu").hidden = !others.length;
+  fill(by("menu-radii"), ...others.map(([threat, radius]) => make("li", {}, withstood(threat, radius, result.words))));
+}
+
+function withstood(threat, radius, words) {
+  if (radius === null) return `${threat}: nothing is proved.`;
+  if (radius === 0) return `${threat}: not one; only the text as it stands.`;
+  if (threat === "synonyms" && radius >= words) return "synonyms: any or all words replaced by those that its table lists.";
+  return `${threat}: any ${STEPS[threat](radius)}.`;
 }
 
 function showAssumptions(result) {

@@ -275,7 +275,7 @@ by("model").addEventListener("change", () => {
   offerExamples();
   chosen();
 });
-for (const name of ["keep", "ensemble", "certificate", "threat"]) by(name).addEventListener("change", chosen);
+for (const name of ["keep", "ensemble", "certificate", "threat", "threats"]) by(name).addEventListener("change", chosen);
 by("key-form").addEventListener("submit", (event) => {
   event.preventDefault();
   useKey(by("key").value);

@@ -3,7 +3,7 @@
 import { by, fill, make } from "./dom.js";
 import { EXAMPLES } from "./examples.js";
 
-export const CHOICES = ["model", "certificate", "threat", "keep", "ensemble"];
+export const CHOICES = ["model", "certificate", "threat", "threats", "keep", "ensemble"];
 
 const OF_MASKS = CHOICES.slice(1);
 
@@ -45,6 +45,16 @@ function showPremise() {
   pair.open ||= card()?.pairs ?? labels.includes("entailment");
 }
 
+const THREATS = ["insertions", "deletions", "characters", "span", "synonyms"];
+
+// The other threats that can be proved as things are chosen.
+function provable() {
+  if (!byMasks() || by("certificate").value !== "exact") return [];
+  const keep = Number(by("keep").value) || card()?.options?.keep;
+  const possible = { span: true, synonyms: keep === 1 && Boolean(card().synonyms) };
+  return THREATS.filter((name) => possible[name] ?? (keep === 1 && Boolean(card().order_free)));
+}
+
 // Which choices go together; those that do not are switched off, and a note says why.
 export function fitChoices() {
   if (hasReader()) by("certificate").value = "exact";
@@ -54,6 +64,10 @@ export function fitChoices() {
   const edits = byMasks() && Boolean(card().order_free) && exact && keep === 1;
   if (!edits) by("threat").value = "substitutions";
   by("threat").disabled = !edits;
+  const others = provable();
+  for (const one of by("threats").options) one.disabled = THREATS.includes(one.value) && !others.includes(one.value);
+  if (by("threats").selectedOptions[0]?.disabled || !others.length) by("threats").value = "";
+  by("threats").disabled = !others.length;
   if (!exact && by("ensemble").value !== "vote") by("ensemble").value = "";
   by("ensemble").disabled = !exact;
   for (const name of OF_MASKS) by(name).closest("p").hidden = !byMasks();
@@ -75,6 +89,8 @@ export function question() {
   if (byMasks()) {
     options.certificate = by("certificate").value;
     options.threat = by("threat").value;
+    const others = by("threats").value;
+    if (others) options.threats = others === "all" ? provable() : [others];
     if (by("keep").value) options.keep = Number(by("keep").value);
     if (by("ensemble").value) options.ensemble = by("ensemble").value;
   }
