@@ -115,11 +115,6 @@ class CertifiedSummary:
         reached = sum(texts for _, radius, _, texts in self.radii() if radius >= changed)
         return _share(reached, self.texts)
 
-    def certified_throughout(self) -> Fraction:
-        """Share of *all* texts that are right and certified at every one of their words."""
-        reached = sum(texts for _, radius, words, texts in self.radii() if radius >= words)
-        return _share(reached, self.texts)
-
     def certified_classes(self, changed: int | None) -> ClassCounts:
         """By class, what is right, and certified at ``changed`` words unless that is None."""
         counts = ClassCounts()

@@ -29,12 +29,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from ranmask.attacks.resources.neighbours import NeighbourTable, load_neighbours
+from ranmask.attacks.resources.neighbours import load_synonyms
 from ranmask.errors import DataError, OptionError
 from ranmask.models.normalising import Normaliser, installed
-from ranmask.models.synonyms import FILE_NAME, SynonymSets
+from ranmask.models.synonyms import SynonymSets
 from ranmask.models.word_features import WHOLE
 from ranmask.models.word_table import CURVE_STEPS, WordTable
+from ranmask.runs.summary import all_words
 from ranmask.smoothing.smoothed import SmoothedClassifier
 from ranmask.training.evaluating import certified_score, certified_summary, figures
 from ranmask.training.options import WordTableOptions
@@ -78,7 +79,7 @@ def train_words(
         raise DataError(f"{train.name} holds pairs; a word table reads single texts only")
     check_one_process("a word table is trained")
     options = options.resolved(texts)
-    synonyms = None if options.synonyms is None else synonym_table(options.synonyms)
+    synonyms = None if options.synonyms is None else load_synonyms(options.synonyms)
     installed(options.normalise)  # what is missing is said before a folder is made
     about = description("words", None, train, validation, asdict(options))
     if synonyms is not None:
@@ -99,8 +100,7 @@ def train_words(
     classifier = SmoothedClassifier(table, **table_smoothing(options), synonyms=synonyms)
     summary = certified_summary(classifier, validation.texts, validation.labels)
     measured = figures(summary, names, options.class_weights)
-    if options.threat == "synonyms":
-        measured["all_words"] = float(summary.certified_throughout())
+    measured |= all_words(options.threat, summary)
     classifier.save_pretrained(str(output))
     run.complete(measured)
     return classifier
@@ -131,7 +131,7 @@ def train_word_table(
     classes = len(label_names)
     said = _whole_scores(whole, len(texts), classes, given.whole_weight)
     if synonyms is None and given.synonyms is not None:
-        synonyms = synonym_table(given.synonyms)
+        synonyms = load_synonyms(given.synonyms)
     normaliser = installed(given.normalise)
     corpus = TableTexts(
         texts,
@@ -147,21 +147,6 @@ def train_word_table(
         corpus.count_words_once()
     weights = learned(corpus, classes, options, whole=said, progress=progress)
     return _Rounding(weights, label_names, normaliser).smallest(texts, labels, options, synonyms)
-
-
-def synonym_table(source: str) -> SynonymSets:
-    """A table of synonyms: by a name, from a JSON file, or as the folder of a model has it."""
-    path = Path(source).expanduser()
-    if (path / FILE_NAME).is_file():
-        return SynonymSets.load(path)
-    table = load_neighbours(source)
-    if not isinstance(table, NeighbourTable):
-        raise OptionError(
-            f"synonyms={source!r} holds word vectors: a table of words and their synonyms is "
-            "needed, as jia2019",
-            "synonyms",
-        )
-    return SynonymSets(table.table, name=str(table.description()["name"]))
 
 
 def table_smoothing(options: WordTableOptions) -> dict[str, Any]:

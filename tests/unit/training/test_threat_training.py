@@ -5,6 +5,7 @@ import json
 import numpy as np
 import pytest
 
+from ranmask.attacks.resources.neighbours import load_synonyms
 from ranmask.errors import DataError, OptionError
 from ranmask.models.normalising import Normaliser
 from ranmask.models.synonyms import SynonymSets
@@ -12,7 +13,7 @@ from ranmask.training import word_table as training
 from ranmask.training.options import WordTableOptions
 from ranmask.training.table_loss import ahead, costs_of, margins
 from ranmask.training.table_texts import TableTexts
-from ranmask.training.word_table import synonym_table, train_word_table
+from ranmask.training.word_table import train_word_table
 
 NAMES = ("river", "mountain")
 WEAK = ("wet", "high")
@@ -128,19 +129,19 @@ class TestTables:
     def test_a_file(self, tmp_path):
         path = tmp_path / "mine.json"
         path.write_text(json.dumps({"film": ["movie"]}))
-        sets = synonym_table(str(path))
+        sets = load_synonyms(str(path))
         assert sets.replacements("Film,") == ("Film,", "Movie,") and sets.name == "mine.json"
         sets.save(tmp_path)
-        again = synonym_table(str(tmp_path))
+        again = load_synonyms(str(tmp_path))
         assert again.description() == sets.description()
 
     def test_vectors_are_refused(self, tmp_path):
         path = tmp_path / "vectors.txt"
         path.write_text("film 1 0\nmovie 1 1\n")
-        with pytest.raises(OptionError, match="word vectors"):
-            synonym_table(str(path))
+        with pytest.raises(OptionError, match="are vectors"):
+            load_synonyms(str(path))
         with pytest.raises(DataError, match="no neighbours 'nothing'"):
-            synonym_table("nothing")
+            load_synonyms("nothing")
 
 
 class TestTexts:
