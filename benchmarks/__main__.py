@@ -13,6 +13,7 @@ from typing import Any
 from benchmarks import (
     attacks,
     encoder,
+    protect_speed,
     search,
     service,
     shipped,
@@ -27,6 +28,7 @@ PARTS = {
     "search": search,
     "streaming": streaming,
     "encoder": encoder,
+    "protect": protect_speed,
     "shipped": shipped,
     "table": table,
     "where": where,

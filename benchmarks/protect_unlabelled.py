@@ -54,7 +54,7 @@ def report(name: str, options: ProtectOptions) -> None:
     radii = np.array([-1 if result.radius is None else result.radius for result in results])
     print(
         f"{name}: {half:,} texts for the pipeline, {protection.run['texts']['texts']:,} without "
-        f"labels, {len(right):,} to test; weight {protection.weight:g}; protected in "
+        f"labels, {len(right):,} to test; weight {protection.at().name}; protected in "
         f"{seconds:.0f} s, tested in {certified_in:.1f} s"
     )
     print(f"  agreement {(found == alone).mean():.4f}")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from benchmarks import table, where
+from benchmarks import protect_speed, table, where
 from benchmarks.gpu_engine_page import engine_section
 from benchmarks.settings import REPOSITORY
 
@@ -48,6 +48,7 @@ def performance_page(results: dict[str, Any]) -> str:
         "encoder": _encoder,
         "search": _search,
         "streaming": _streaming,
+        "protect": protect_speed.section,
         "shipped": _shipped,
         "table": table.section,
         "where": where.section,

@@ -27,7 +27,7 @@ LAYER_OF = {package: number for number, packages in enumerate(LAYERS, 1) for pac
 HEAVY = {"torch", "transformers", "pyarrow", "cyclopts", "rich"}
 MODULES = modules()
 PURE = {
-    *("errors", "metrics", "certificates", "evaluation.roc", "evaluation.intervals"),
+    *("errors", "metrics", "certificates", "evaluation.intervals"),
     *(f"paper.{name}" for name in ("published", "divergence", "headlines", "risk")),
 }
 """Modules, and packages, of mathematics."""

@@ -33,17 +33,21 @@ if TYPE_CHECKING:
     from ranmask.models.synonyms import SynonymSets
     from ranmask.models.word_table import WordTable
     from ranmask.options import SmoothingOptions
-    from ranmask.results import Certificate, Prediction
+    from ranmask.results import Certificate, Detection, Prediction
     from ranmask.runs.api import certify_file, predict_file
+    from ranmask.runs.detect import detect_file
     from ranmask.runs.shards.run import Sharding
     from ranmask.runs.stored import read_results
     from ranmask.runs.task import RunEvents
     from ranmask.smoothing.cascade import Cascade
+    from ranmask.smoothing.detector_store import load_detector
+    from ranmask.smoothing.detectors import SegmentDetector, WordDetector
     from ranmask.smoothing.endpoint import EndpointReader
     from ranmask.smoothing.protected import ProtectedClassifier
     from ranmask.smoothing.smoothed import SmoothedClassifier
     from ranmask.smoothing.store import load_classifier, load_default
     from ranmask.smoothing.synonyms import SynonymSmoothedClassifier
+    from ranmask.smoothing.window_detector import WindowDetector
     from ranmask.training.protect_options import ProtectOptions
     from ranmask.training.protecting import protect
 
@@ -59,6 +63,7 @@ _HOMES = {
     "ClassifierError": "ranmask.errors",
     "Columns": "ranmask.data.rows",
     "DataError": "ranmask.errors",
+    "Detection": "ranmask.results",
     "EndpointReader": "ranmask.smoothing.endpoint",
     "FunctionClassifier": "ranmask.models.function",
     "FunctionReader": "ranmask.models.readers",
@@ -74,18 +79,23 @@ _HOMES = {
     "Reader": "ranmask.models.readers",
     "ReaderWarning": "ranmask.errors",
     "RunEvents": "ranmask.runs.task",
+    "SegmentDetector": "ranmask.smoothing.detectors",
     "Sharding": "ranmask.runs.shards.run",
     "SmoothedClassifier": "ranmask.smoothing.smoothed",
     "SmoothingOptions": "ranmask.options",
     "SynonymSets": "ranmask.models.synonyms",
     "SynonymSmoothedClassifier": "ranmask.smoothing.synonyms",
     "TextError": "ranmask.errors",
+    "WindowDetector": "ranmask.smoothing.window_detector",
+    "WordDetector": "ranmask.smoothing.detectors",
     "WordTable": "ranmask.models.word_table",
     "attack": "ranmask.attacks.api",
     "attack_file": "ranmask.attacks.runs",
     "certify_file": "ranmask.runs.api",
+    "detect_file": "ranmask.runs.detect",
     "load_classifier": "ranmask.smoothing.store",
     "load_default": "ranmask.smoothing.store",
+    "load_detector": "ranmask.smoothing.detector_store",
     "predict_file": "ranmask.runs.api",
     "protect": "ranmask.training.protecting",
     "read_results": "ranmask.runs.stored",
@@ -100,6 +110,7 @@ __all__ = [
     "ClassifierError",
     "Columns",
     "DataError",
+    "Detection",
     "EndpointReader",
     "FunctionClassifier",
     "FunctionReader",
@@ -115,19 +126,24 @@ __all__ = [
     "Reader",
     "ReaderWarning",
     "RunEvents",
+    "SegmentDetector",
     "Sharding",
     "SmoothedClassifier",
     "SmoothingOptions",
     "SynonymSets",
     "SynonymSmoothedClassifier",
     "TextError",
+    "WindowDetector",
+    "WordDetector",
     "WordTable",
     "__version__",
     "attack",
     "attack_file",
     "certify_file",
+    "detect_file",
     "load_classifier",
     "load_default",
+    "load_detector",
     "predict_file",
     "protect",
     "read_results",

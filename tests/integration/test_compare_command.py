@@ -179,6 +179,26 @@ class TestCompare:
 
 @pytest.mark.parametrize(
     ("command", "arguments", "named"),
+    [("certify", ["--compare"], "--compare"), ("beta", ["--masks", "200"], "beta")],
+)
+def test_of_a_protected_model_the_copies_are_looked_at(command, arguments, named):
+    """The default is one."""
+    from ranmask.smoothing.store import shipped_folder
+
+    text = "oil prices soared to a record as traders sold shares"
+    done = run_cli(command, *arguments, text)
+    assert done.exit_code == 0
+    said = f"{named} looks at the copies of 'news' alone, without the model that reads beside them"
+    assert done.stderr.splitlines() == [said]
+    copies = str(shipped_folder("news") / "copies")
+    alone = ranmask(command, *arguments, text, model=copies, keep=())
+    assert alone.stderr == "" and lines(alone.stdout) == lines(done.stdout)
+    refused = run_cli(command, *arguments, "--reader", "x:y", text)
+    assert refused.exit_code == 2 and f"--reader means nothing with {named}" in refused.stderr
+
+
+@pytest.mark.parametrize(
+    ("command", "arguments", "named"),
     [
         ("certify", ["--compare"], "--compare"),
         ("certify", ["--copies", "2"], "--copies"),

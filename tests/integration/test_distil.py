@@ -1,5 +1,7 @@
-"""`benchmarks.distil`, by which the shipped `news` was made: its pieces, and all of it, tiny."""
+"""How the shipped `news` and `reviews` were made: all of it, tiny."""
 
+import json
+import lzma
 import random
 import sys
 from pathlib import Path
@@ -13,7 +15,8 @@ import transformers
 
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
-from benchmarks import distil
+from benchmarks import distil, distil_reviews
+from benchmarks.finetuning import Document
 
 from ranmask import ProtectedClassifier, load_classifier
 
@@ -34,34 +37,6 @@ def topical(count):
         words = [*draw.choices(TOPICS[label], k=5), "the", f"x{number}"]
         rows.append((" ".join(words), label))
     return rows
-
-
-def test_no_text_twice_and_none_of_the_test_part(tmp_path):
-    train = written(
-        tmp_path / "train.parquet", [("A  b\nc", 0), ("a b, C!", 1), (" ", 0), ("d e", 1)]
-    )
-    test = written(tmp_path / "test.parquet", [("D-E", 0)])
-    assert distil.rows_of([train], []) == (["A b c", "d e"], [0, 1])
-    assert distil.rows_of([train], [test]) == (["A b c"], [0])
-
-
-def test_a_long_text_keeps_its_beginning_and_its_end():
-    assert distil.shortened([1, 2, 3], 3) == [1, 2, 3]
-    assert distil.shortened(list(range(9)), 5) == [0, 1, 6, 7, 8]
-
-
-def test_no_model_answers_for_what_it_was_trained_on():
-    asked = []
-
-    def fit_and_ask(fit, ask, seed):
-        assert not set(fit) & set(ask)
-        assert len(fit) + len(ask) == 40
-        asked.extend(ask)
-        return np.full((len(ask), 2), seed, dtype=np.float32)
-
-    said = distil.out_of_fold(fit_and_ask, 40, 2)
-    assert sorted(asked) == list(range(40))
-    assert set(said[:, 0]) == {1, 2, 3}
 
 
 @pytest.fixture
@@ -105,3 +80,43 @@ def test_all_of_it(folders, capsys):
     assert (config.num_hidden_layers, config.max_position_embeddings) == (1, 32)
     assert config.vocab_size == int(folders["tokens"])
     assert str(config.dtype).endswith("float16")
+
+
+def test_a_student_of_segments(folders, monkeypatch):
+    """`benchmarks.distil_reviews`, by which the shipped `reviews` was made."""
+    monkeypatch.setattr(distil_reviews, "LONGEST", 24)
+    monkeypatch.setattr(distil_reviews, "DRAWS", 2)
+    work, draw = folders["output"].parent, np.random.default_rng(0)
+    model, _ = tiny_models.bert()
+    model.base_model.save_pretrained(folders["encoder"])  # without a head of three classes
+    texts, labels = zip(*[(text, label % 2) for text, label in topical(90)], strict=True)
+    folds = draw.integers(0, 3, len(texts)).tolist()
+    with lzma.open(work / "imdb.json.xz", "wt") as file:
+        json.dump({"train": texts, "train_labels": labels, "folds": folds}, file)
+    oof = draw.dirichlet((1, 1), (len(texts), 31)).astype(np.float16)
+    oof[:, 20:] = np.nan
+    np.savez(work / "imdb-segments.npz", oof=oof)
+    made = distil_reviews.made(
+        distil_reviews.parser().parse_args(
+            [
+                *("--work", str(work), "--student", folders["encoder"], "--rows", "80"),
+                *("--tokens", folders["tokens"], "--output", str(folders["output"])),
+            ]
+        )
+    )
+    loaded = load_classifier(str(folders["output"]))
+    assert loaded.options.reader_weights == distil_reviews.WEIGHTS
+    assert loaded.calls == 7
+    assert loaded.certify(["a good , great film"]) == made.certify(["a good , great film"])
+
+
+def test_segments_to_train_on():
+    """Of the rows asked for alone, and none that is empty."""
+    lengths = [1, 2, 3, 9, 40]
+    documents = [Document(np.arange(length), np.arange(length + 1)) for length in lengths]
+    nodes = distil_reviews.nodes_of(documents)
+    assert len(nodes) == 15 * len(lengths)
+    rows = distil_reviews.drawn(np.array([0, 2, 4]), documents, 0)
+    assert set(rows // 15) == {0, 2, 4}
+    assert all(len(nodes[row].tokens) for row in rows)
+    assert len({row % 15 for row in rows if row // 15 == 4}) > 8

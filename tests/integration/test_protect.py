@@ -21,8 +21,9 @@ from ranmask.models.readers import FunctionReader
 from ranmask.smoothing.protected import ProtectedClassifier
 from ranmask.smoothing.store import load_classifier
 from ranmask.training.protect_options import ProtectOptions
-from ranmask.training.protecting import ANSWERS, _places, protect
-from ranmask.training.protection import RECORD, read_protection
+from ranmask.training.protect_work import parts_of
+from ranmask.training.protecting import protect
+from ranmask.training.protection import ANSWERS, RECORD, read_protection
 
 SMALL = ProtectOptions(epochs=3, buckets=1024, words=(1, 2))
 FLAGS = ("--epochs", "3", "--buckets", "1024", "--words", "1,2")
@@ -123,10 +124,10 @@ def test_the_folder_is_a_classifier_that_proves_what_it_said(tmp_path):
     assert isinstance(loaded, ProtectedClassifier) and loaded.labels == tuple(NAMES)
     protection = read_protection(tmp_path / "out")
     best = protection.at()
-    assert loaded.options.reader_weights == (protection.weight,)
+    assert loaded.options.reader_weights == protection.weights
     texts = list(dict.fromkeys(PILE))
     judged = np.ones(len(texts), dtype=bool)
-    final = [texts[place] for place in _places(judged, SMALL.held_out)[2]]
+    final = [texts[place] for place in parts_of(judged, SMALL).figures]
     own = np.argmax(Model()(final), axis=1)
     results = loaded.certify(final)
     right = [one for one, label in zip(results, own, strict=True) if one.label_id == label]
@@ -222,12 +223,12 @@ def test_the_command_says_what_it_chose(named):
     assert "asking the model: 24" in done.stderr and "learning from half" in done.stderr
     chosen = [line for line in done.stdout.splitlines() if line.endswith("*")]
     protection = read_protection(named / "out")
-    assert len(chosen) == 1 and chosen[0].split()[0] == f"{protection.weight:g}"
+    assert len(chosen) == 1 and chosen[0].split()[0] == protection.at().name
     for part in ("agreement", "CR@10", "model alone", "The last half brought", "praise"):
         assert part in done.stdout
     assert sorted(protection.command.split()) == sorted(("ranmask", *command()))
     picture = (named / "out" / "protect.svg").read_text()
-    assert picture.startswith("<svg xmlns") and f"weight {protection.weight:g}" in picture
+    assert picture.startswith("<svg xmlns") and f"weight {protection.at().name}" in picture
     card = (named / "out" / "README.md").read_text()
     assert "ProtectedClassifier.from_pretrained" in card and "| model alone |" in card
     # No function that a folder names is run before the user has named it, too.
@@ -253,7 +254,7 @@ def test_tune_draws_the_choice_again_without_the_model(named):
     )
     assert saved.exit_code == 0, saved.output
     protection = read_protection(named / "out")
-    assert protection.weight == 0.125 and protection.words == (1,) and protection.give_up == 100
+    assert protection.weights == (0.125,) and protection.words == (1,) and protection.give_up == 100
     reader = json.loads((named / "out/reader/reader.json").read_text())["function"]
     loaded = load_classifier(str(named / "out"), reader=reader)
     assert loaded.options.reader_weights == (0.125,)

@@ -20,7 +20,12 @@ from ranmask.models.word_table import WordTable
 from ranmask.smoothing.store import DEFAULT_MODEL, SHIPPED, load_classifier, shipped_folder
 
 RECORDED = Path(__file__).parents[1] / "data" / "shipped.json"
-MOST_BYTES = {"news": 12_000_000, "news-words": 2_000_000, "reviews-words": 2_000_000}
+MOST_BYTES = {
+    "news": 12_000_000,
+    "news-words": 2_000_000,
+    "reviews": 8_500_000,
+    "reviews-words": 2_000_000,
+}
 MOST_BYTES_OF_ALL = 21_000_000
 
 NEWS = [
@@ -51,7 +56,7 @@ REVIEWS = [
     "The book was better . The film is a disappointing mess with no heart at all .",
     "Highly recommended for the whole family : charming , beautifully shot and very well acted .",
 ]
-SENTENCES = {"news": NEWS, "news-words": NEWS, "reviews-words": REVIEWS}
+SENTENCES = {"news": NEWS, "news-words": NEWS, "reviews": REVIEWS, "reviews-words": REVIEWS}
 
 
 def certified(name):
@@ -101,6 +106,14 @@ def test_the_default_has_a_reader_that_keeps_its_certificates():
             assert (other.label, other.radius) == (result.label, result.radius)
         else:
             assert not other.radius
+
+
+def test_reviews_are_read_in_at_most_fifteen_short_passes():
+    protected = load_default("reviews")
+    assert isinstance(protected, ProtectedClassifier)
+    assert protected.calls <= 15
+    assert protected.reader.tolerance == 0
+    assert all(result.reader == "answered" for result in protected.certify(REVIEWS))
 
 
 def test_the_recorded_sentences_are_worth_recording():

@@ -78,6 +78,7 @@ class TestWords:
             *("--temperature", 0.5, "--feature-dropout", 0.2, "--learning-rate", 0.1, "--seed", 3),
             *("--class-weights", "none", "--weight-decay", 0.001, "--family", "distinct"),
             *("--threat", "edits", "--normalise", "case"),
+            *("--positive", "praise"),
         )
         assert done.exit_code == 0, done.stderr
         record = json.loads((tmp_path / "table" / "ranmask.json").read_text())
@@ -101,6 +102,7 @@ class TestWords:
             "whole_weight": 0.0,
             "class_weights": "none",
             "normalise": "case",
+            "positive": "praise",
             "buckets": 4096,
             "most_words": 800,
             "seed": 3,

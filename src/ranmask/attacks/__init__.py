@@ -10,5 +10,6 @@
 `loop`         many texts in lock-step
 `outcome`      what became of a text, and of many
 `runs`         attacks over files, resumed; `adversarial_data` makes training data of them
+`appending`    harmless words are appended until a text is not flagged
 `textattack`   a wrapper for those who live there
 """

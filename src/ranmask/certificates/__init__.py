@@ -10,6 +10,7 @@
 `sampled`   Levine & Feizi's bound on a random sample, right with probability 1 - alpha; and the
             published algorithms, for comparison, without a guarantee; `paper` has their beta
 `safer`     votes over random synonyms; covers replacements from a table only
+`detectors` what is flagged stays flagged: windows, and words with weights of at least 0
 `margins`   how much of a proof is left after each changed word
 `assumed`   what each certificate rests on, in words
 """

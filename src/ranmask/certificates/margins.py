@@ -53,27 +53,43 @@ def exact_margins(
     The lead over the strongest rival, less the most that ``d`` words can cost of it.  A copy
     that changes sides takes two from the lead, hence half the lead is shown.
     """
-    check_fixed(family.kind)
-    differences, bound = votes.differences(votes.winners), votes.bound
     shown = _shown(radius, family.words)
-    if not len(differences):  # a single class: nothing to lose against
+    if votes.classes == 1:  # nothing to lose against
         return MarginCurve("exact", radius, (_HALF,) * shown, (True,) * shown)
-    if family.places is not None:
-        left, known = _knapsack_costs(differences, bound, family.places, shown, threat)
-    elif votes.readings is not None and family.kept == 1 and threat == "substitutions":
-        costs, leads = costs_and_margins(votes, [family], votes.winners)
-        dearest = np.cumsum(np.sort(costs, axis=1)[:, ::-1][:, : shown - 1], axis=1)
-        least = [int(leads.min()), *(leads - dearest).min(axis=0).tolist()]
-        left, known = [lead + votes.readings.reserve for lead in least], (True,) * len(least)
-    elif family.single:
-        left, known = _sorted_costs(differences, bound, shown, threat)
-    else:
-        left, known = _searched_costs(differences, bound, family, radius, shown)
-    whole = 2 * bound * len(family)
+    left, known = least_leads(votes, family, int(votes.winners[0]), radius, shown, threat)
+    whole = 2 * votes.bound * len(family)
     if votes.readings is not None:
         whole += 2 * int(votes.readings.bounds.sum())
         left = _beside_a_reader(votes, left, radius)
     return MarginCurve("exact", radius, tuple(Fraction(lead, whole) for lead in left), known)
+
+
+def least_leads(
+    votes: Votes,
+    family: Family,
+    label: int,
+    radius: int | None,
+    shown: int,
+    threat: str = "substitutions",
+) -> tuple[list[int], tuple[bool, ...]]:
+    """The least that a class of one text leads by after 0, 1, 2, ... changed words.
+
+    ``radius``: the text's own, where ``label`` is its winner; else None.  A reader's vote of the
+    whole text is not in it.  And whether each number is more than a bound.
+    """
+    check_fixed(family.kind)
+    labels = np.array([label])
+    differences, bound = votes.differences(labels), votes.bound
+    if family.places is not None:
+        return _knapsack_costs(differences, bound, family.places, shown, threat)
+    if votes.readings is not None and family.kept == 1 and threat == "substitutions":
+        costs, leads = costs_and_margins(votes, [family], labels)
+        dearest = np.cumsum(np.sort(costs, axis=1)[:, ::-1][:, : shown - 1], axis=1)
+        least = [int(leads.min()), *(leads - dearest).min(axis=0).tolist()]
+        return [lead + votes.readings.reserve for lead in least], (True,) * len(least)
+    if family.single:
+        return _sorted_costs(differences, bound, shown, threat)
+    return _searched_costs(differences, bound, family, radius, shown)
 
 
 def sampled_margins(

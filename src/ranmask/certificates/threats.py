@@ -21,7 +21,6 @@ numpy, so that `ranmask.options` does not either.
 
 from __future__ import annotations
 
-from collections.abc import Collection
 from typing import Any, Literal, TypeAlias, get_args
 
 Threat: TypeAlias = Literal[
@@ -80,8 +79,3 @@ def step_costs(threat: str, differences: Any, bound: float, lowest: Any = None) 
 def new_words(threat: str) -> int:
     """How many new words a step puts in, at most; where words count once, removal is a knapsack."""
     return _NEW_WORDS.get(threat, 1)
-
-
-def moving(threats: Collection[str]) -> str | None:
-    """One of the threats that is `MOVING`, if there is one."""
-    return next((threat for threat in threats if threat in MOVING), None)

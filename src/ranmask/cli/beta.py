@@ -7,7 +7,7 @@ from pathlib import Path
 
 from ranmask.cli.certify import described_task
 from ranmask.cli.command import Given, command
-from ranmask.cli.loading import load_masked
+from ranmask.cli.loading import copies_alone, load_masked
 from ranmask.cli.options import ColumnOptions, InputOptions, ModelChoice, open_input
 from ranmask.cli.running import classify
 from ranmask.options import KEEP, MASK_RATE, SEED
@@ -34,6 +34,7 @@ def beta(given: Given) -> bool:
     Prints JSON lines.  With --output they are appended as they come; the same command again
     resumes.
     """
+    given = copies_alone("beta", given)
     output = given.get("output")
     source = open_input(given, output)
     if output is not None:

@@ -8,13 +8,14 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from ranmask.certificates.kept import check_fixed
 from ranmask.cli.command import Given, command
-from ranmask.cli.loading import load, load_masked, masked_smoothing
+from ranmask.cli.loading import copies_alone, load, load_masked, masked_smoothing
 from ranmask.cli.options import (
     ColumnOptions,
     InputOptions,
     LmOption,
     ModelChoice,
     OutputOptions,
+    PositiveOption,
     ShardingOptions,
     SynonymTable,
     open_input,
@@ -69,6 +70,7 @@ class _SynonymCertificate(Checked, kind="synonyms"):
     CertifyCommand,
     ShardingOptions,
     ColumnOptions,
+    PositiveOption,
     without=("sampling",),
 )
 def certify(given: Given) -> bool:
@@ -78,11 +80,15 @@ def certify(given: Given) -> bool:
     """
     from ranmask.runs.api import classify_task
 
+    if given.get("compare") or "copies" in given:
+        given.refuse(["positive"], "with --compare or --copies")
     if given.get("compare"):
-        return _classify(given, partial(_comparing, given))
+        alone = copies_alone("--compare", given)
+        return _classify(alone, partial(_comparing, alone))
     if "copies" in given:
         return _classify(given, partial(_showing, given))
-    return _classify(given, partial(classify_task, "certify", partial(load, given)))
+    positive = given.get("positive")
+    return _classify(given, partial(classify_task, "certify", partial(load, given), positive))
 
 
 @command(
@@ -93,13 +99,15 @@ def certify(given: Given) -> bool:
     OutputOptions,
     ShardingOptions,
     ColumnOptions,
+    PositiveOption,
     without=NOT_CERTIFIED,
 )
 def predict(given: Given) -> bool:
     """Label texts by the vote of their masked copies, without a certificate."""
     from ranmask.runs.api import classify_task
 
-    return _classify(given, partial(classify_task, "predict", partial(load, given)))
+    positive = given.get("positive")
+    return _classify(given, partial(classify_task, "predict", partial(load, given), positive))
 
 
 def _classify(given: Given, make: Callable[[], ClassifyTask]) -> bool:

@@ -1,4 +1,4 @@
-"""The choice of a protected model's weight, as people see it: a table and a picture."""
+"""The choice of a protected model's weights, as people see it: a table and a picture."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ranmask.paper.report.charts import Plot, Point, Series, standalone
 from ranmask.results.files import write_file
 from ranmask.smoothing import reader_store
 from ranmask.training.choosing import Weighed
-from ranmask.training.protect_card import SHOWN_WORDS, curve_rows, learning_line
+from ranmask.training.protect_card import SHOWN_WORDS, calls_line, curve_rows, learning_line
 from ranmask.training.protection import Protection
 
 PICTURE = "protect.svg"
@@ -27,8 +27,9 @@ def show_choice(protection: Protection, folder: str, *, saved: bool = True) -> N
     lines = [
         f"On {sum(best.texts):,} texts that nothing was learned from, against the {against}.",
         "CR@d: right, and proved to stay so whichever d words are replaced.",
-        f"*: weight {best.weight:g} is chosen for {_listed(protection.words)}, giving up "
+        f"*: weight {best.name} is chosen for {_listed(protection.words)}, giving up "
         f"{protection.given_up:.1f} points here (--give-up {protection.give_up:g}).",
+        f"{calls_line(protection)}.",
         learning_line(protection)[:1].upper() + learning_line(protection)[1:] + ".",
     ]
     if not protection.reached:
@@ -58,7 +59,7 @@ def _chart(protection: Protection) -> Plot:
     model = float(protection.alone[1].accuracy(balanced))
     chosen = [_point(best, words, balanced) for words in SHOWN_WORDS]
     # The first series lies on top.
-    series = [Series(f"chosen: weight {best.weight:g}", chosen, 5, shape="points")]
+    series = [Series(f"chosen: weight {best.name}", chosen, 5, shape="points")]
     for look, words in enumerate(SHOWN_WORDS, 1):
         name = f"{words} word{'s' * (words > 1)}"
         series.append(Series(name, _frontier(protection, words), look))
@@ -67,7 +68,8 @@ def _chart(protection: Protection) -> Plot:
         "Proved, and what it costs",
         f"Share of {sum(best.texts):,} texts that is proved at 1, 2, 5 and 10 changed words, "
         f"against {protection.measure_name}; the model alone has {model:.3f}. Weight "
-        f"{best.weight:g} is chosen.",
+        f"{best.name} is chosen."
+        + (" Lines are those of the whole text alone." if protection.levels > 1 else ""),
         fitted_axis(protection.measure_name, [*reached, model], within=(0.0, 1.0)),
         share_axis("proved"),
         series,
@@ -75,8 +77,9 @@ def _chart(protection: Protection) -> Plot:
 
 
 def _frontier(protection: Protection, words: int) -> list[Point]:
-    """The weights that no other beats in both figures."""
-    ordered = [_point(one, words, protection.balanced) for one in protection.figures]
+    """The weights of whole texts that no other beats in both figures."""
+    whole = [one for one in protection.figures if len(one.weights) == 1]
+    ordered = [_point(one, words, protection.balanced) for one in whole]
     points: list[Point] = []
     for one in sorted(ordered, key=lambda point: (point.x, point.y), reverse=True):
         if not points or one.y > points[-1].y:

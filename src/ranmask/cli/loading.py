@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from ranmask.cli.command import Given
 from ranmask.cli.options import ModelChoice, ResourceOptions
-from ranmask.cli.terminal import tame_libraries
+from ranmask.cli.terminal import say, tame_libraries
 from ranmask.errors import OptionError
 from ranmask.options import SmoothingOptions
 from ranmask.options.fields import option_fields
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from ranmask.smoothing.masks import WordLosses
     from ranmask.smoothing.smoothed import SmoothedClassifier
 
+_OF_READERS = ("reader", "reader_weights", "reader_key", "reader_cache")
 _USED_AS = {"attack_lm": "masked_lm"}  # how recipes call it, where that is not its option's name
 
 
@@ -50,10 +51,8 @@ def masked_smoothing(asked: str, given: Given) -> dict[str, Any]:
     ``asked`` is the option or command that needs masks, as it was typed.
     """
     from ranmask.models import model_config
-    from ranmask.smoothing.store import DEFAULT_MODEL, SHIPPED, shipped_folder
 
-    name = given.get("model") or DEFAULT_MODEL
-    folder = shipped_folder(name) if name in SHIPPED else Path(name)
+    name, folder = _named(given)
     known = model_config.of_folder(folder)
     if known is None:
         return {}
@@ -64,6 +63,27 @@ def masked_smoothing(asked: str, given: Given) -> dict[str, Any]:
     if known.kind in instead:
         raise OptionError(f"{asked} means nothing for {name!r}, which is {instead[known.kind]}")
     return known.smoothing
+
+
+def copies_alone(asked: str, given: Given) -> Given:
+    """The same options for what knows no reader: a protected model's copies; says so."""
+    from ranmask.models import model_config
+
+    given.refuse(_OF_READERS, f"with {asked}, which looks at copies alone")
+    name, folder = _named(given)
+    known = model_config.of_folder(folder)
+    if known is None or known.kind != model_config.PROTECTED:
+        return given
+    say(f"{asked} looks at the copies of {name!r} alone, without the model that reads beside them")
+    return Given({**given, "model": str(folder / "copies")})
+
+
+def _named(given: Given) -> tuple[str, Path]:
+    """The model's name, and its folder, which may not be there."""
+    from ranmask.smoothing.store import DEFAULT_MODEL, SHIPPED, shipped_folder
+
+    name = given.get("model") or DEFAULT_MODEL
+    return name, shipped_folder(name) if name in SHIPPED else Path(name)
 
 
 def _word_losses(given: Given) -> WordLosses | None:

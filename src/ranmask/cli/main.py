@@ -1,9 +1,10 @@
 """The command line: parse, call, print.
 
 Exit codes: 0 all rows done; 1 the run could not be done or finished; 2 wrong usage or options;
-3 finished, but some rows have errors; 4 trained, but no better than the largest class
-(``train --fail-below-majority``); 130 interrupted.  Only the command that is named is imported,
-and heavy libraries when it needs them, so that ``ranmask train --help`` answers at once.
+3 finished, but some rows have errors; 4 not good enough: trained, but no better than the largest
+class (``train --fail-below-majority``), or a requirement of ``gate`` does not hold; 130
+interrupted.  Only the command that is named is imported, and heavy libraries when it needs them, so
+that ``ranmask train --help`` answers at once.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ FAILED, WRONG_USAGE, SOME_ROWS_FAILED, INTERRUPTED = 1, 2, 3, 130
 
 COMMANDS = (
     *("certify", "predict", "attack", "beta", "train", "tune", "reproduce"),
-    *("report", "compare", "serve", "blend", "protect"),
+    *("report", "compare", "serve", "blend", "protect", "gate", "detect"),
 )
 GROUPS = {
     "cascade": (
@@ -45,7 +46,7 @@ def command_line(words: Sequence[str] = ()) -> App:
         name="ranmask",
         help="Certified robustness for text classifiers: labels with a proved radius, in words.",
         help_epilogue="Exit codes: 0 done, 1 failed, 2 wrong usage, 3 some rows have errors, "
-        "4 trained but not better than the largest class (on request), 130 interrupted.",
+        "4 not good enough (a requirement of gate, or of train on request), 130 interrupted.",
         group_parameters="Options",
         help_flags=["--help"],
         help_format="plaintext",

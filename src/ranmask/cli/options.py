@@ -58,6 +58,16 @@ class ColumnOptions(Checked, group="Columns"):
 
 
 @dataclass(frozen=True, kw_only=True)
+class PositiveOption(Checked, group="Columns"):
+    """A class that is looked for among others."""
+
+    positive: str | None = option(
+        "Class that figures hold against all others, by its name, as spam: precision, recall, ROC, "
+        "certified recall at rates of false positives."
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
 class SourceOptions(Checked, group="Data"):
     """What a command reads: a file, or a corpus by name."""
 
@@ -91,8 +101,8 @@ class ModelChoice(ModelOptions):
     """Which model, and how it computes."""
 
     model: str | None = option(
-        "news, news-words or reviews-words (they come with ranmask), a model folder, a hub "
-        "id, or module:function.",
+        "news, news-words, reviews or reviews-words (they come with ranmask), a model folder, a "
+        "hub id, or module:function.",
         unset="news",
         short="m",
         variable="RANMASK_MODEL",

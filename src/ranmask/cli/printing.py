@@ -13,6 +13,7 @@ from rich.text import Text as RichText
 
 from ranmask.certificates.threats import STEPS
 from ranmask.metrics import CertifiedSummary, certified_values, class_lines, class_name, headline
+from ranmask.metrics.detection import detection_lines
 from ranmask.results import (
     CascadeCertificate,
     CascadePrediction,
@@ -193,6 +194,10 @@ def print_summary(console: Console, summary: RunSummary) -> None:
         say("  ".join([f"{threat:<13}", _median(summary_of), *_shares(summary_of, most), *whole]))
     for line in class_lines(by_class["classes"]):
         say(line)
+    if summary.positive is not None:
+        name = class_name(summary.positive, summary.labels)
+        for line in detection_lines(name, summary.detection.values()):
+            say(line)
     for kind, compared in summary.kinds.items():
         figures = [
             f"{kind:<16}",

@@ -135,7 +135,15 @@ class ProtectLog:
     def _asking(self, line: dict[str, Any]) -> str:
         self._started = self._said = time.monotonic()
         self._first = line["done"]
-        return f"asking the model: {line['cost']}"
+        if line["what"] == "segments":
+            return f"asking the model about segments: {line['cost']}"
+        more = f"; then at most {line['segments']:,} segments" if line["segments"] else ""
+        if line["other_texts"]:
+            say(
+                f"warning: {self._output} was begun with other texts: {line['done']:,} of these "
+                f"{line['texts']:,} have an answer in it"
+            )
+        return f"asking the model: {line['cost']}{more}"
 
     def _asked(self, line: dict[str, Any]) -> str:
         now = time.monotonic()
@@ -145,7 +153,8 @@ class ProtectLog:
         done, left = line["done"] - self._first, line["texts"] - line["done"]
         minutes = (now - self._started) / max(done, 1) * left / 60
         return (
-            f"{line['done']:,} of {line['texts']:,} texts asked, about {minutes:.1f} minutes left"
+            f"{line['done']:,} of {line['texts']:,} {line['what']} asked, about {minutes:.1f} "
+            "minutes left"
         )
 
     def _unanswered(self, line: dict[str, Any]) -> str:
@@ -154,6 +163,9 @@ class ProtectLog:
     def _training(self, line: dict[str, Any]) -> str:
         last = line["epoch"] == line["epochs"]
         return f"{line['what']}: trained, loss {line['loss']:.4f}" if last else ""
+
+    def _searching(self, line: dict[str, Any]) -> str:
+        return f"choosing weights of {line['levels']} levels"
 
     def _complete(self, line: dict[str, Any]) -> str:
         return f"{self._output}: saved"

@@ -13,6 +13,7 @@ from ranmask.errors import DataError
 
 if TYPE_CHECKING:
     from ranmask.attacks.outcome import AttackSummary
+    from ranmask.runs.detect import DetectionSummary
     from ranmask.runs.summary import RunSummary
 
 Folder = Annotated[Path, Parameter(help="Folder of a run with --shard-rows.")]
@@ -67,19 +68,27 @@ def show(folder: Folder, /, *, as_json: AsJson = False) -> None:
     from rich.console import Console
 
     from ranmask.cli.attack_printing import print_attack_summary
+    from ranmask.cli.detect_printing import summary_lines
     from ranmask.cli.printing import print_run
+    from ranmask.runs.detect import DetectionSummary
     from ranmask.runs.summary import RunSummary
 
     if isinstance(summary, RunSummary):
         print_run(Console(), summary, folder)
+    elif isinstance(summary, DetectionSummary):
+        print(*summary_lines(summary.values()), sep="\n")
     else:
         print_attack_summary(Console(), str(manifest.run["recipe"]["name"]), summary)
 
 
-def _summary(folder: Path) -> RunSummary | AttackSummary:
+def _summary(folder: Path) -> RunSummary | AttackSummary | DetectionSummary:
     from ranmask.attacks import runs
+    from ranmask.runs import detect
     from ranmask.runs.shards.folder import read_manifest
     from ranmask.runs.shards.reading import summarise_folder
 
-    attacked = read_manifest(folder).command == "attack"
+    command = read_manifest(folder).command
+    if command == detect.COMMAND:
+        return detect.summarise_folder(folder)
+    attacked = command == "attack"
     return runs.summarise_folder(folder) if attacked else summarise_folder(folder)

@@ -16,6 +16,7 @@ from ranmask.errors import OptionError
 from ranmask.options import DEVICE, LABELS
 from ranmask.options.fields import REQUIRED, Checked, option, option_fields
 from ranmask.training.defence_options import DEFENCES, AugmentOptions
+from ranmask.training.detector_options import DetectorTraining
 from ranmask.training.options import (
     MASKS,
     VOTES,
@@ -94,6 +95,7 @@ _COMMON = (TrainCommand, ColumnOptions, TrainingOptions)
 @command(
     TrainCommand,
     *_KINDS.values(),
+    DetectorTraining,
     *DEFENCES,
     ResourceOptions,
     ColumnOptions,
@@ -129,6 +131,9 @@ def train(given: Given) -> int | None:
 
 
 def _train(given: Given, asked: TrainCommand, columns: Columns, log: TrainingLog) -> None:
+    if asked.kind == "words" and given.get("monotone"):
+        _train_detector(given, asked, columns, log)
+        return
     of_encoders = (*DEFENCES, ResourceOptions) if asked.kind == "encoder" else ()
     known = (TrainCommand, ColumnOptions, _KINDS[asked.kind], *of_encoders)
     given.refuse_others(*known, because=f"with --kind {asked.kind}")
@@ -155,6 +160,17 @@ def _train(given: Given, asked: TrainCommand, columns: Columns, log: TrainingLog
         if how["defence"].name == "augment":
             learned = _augmented(given, asked, options, learned, held_out)
         train_encoder(str(asked.base), learned, held_out, asked.output, options, **how)
+
+
+def _train_detector(given: Given, asked: TrainCommand, columns: Columns, log: TrainingLog) -> None:
+    known = (TrainCommand, ColumnOptions, DetectorTraining)
+    given.refuse_others(*known, because="with --monotone")
+    given.refuse(["fail_below_majority"], "with --monotone")
+    options = given.build(DetectorTraining)
+    from ranmask.training.detector import train_detector
+
+    learned, held_out = asked.corpora(columns)
+    train_detector(learned, held_out, asked.output, options, report=log)
 
 
 def defended(given: Given, name: str) -> tuple[Defence, TrainingOptions]:

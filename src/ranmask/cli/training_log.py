@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from ranmask.cli.detect_printing import detector_figures
 from ranmask.cli.terminal import say
 from ranmask.metrics import class_lines, headline
 
@@ -28,6 +29,9 @@ class TrainingLog:
 
     def __call__(self, line: dict[str, Any]) -> None:
         """Print one line of the log."""
+        if "false_positives" in line:
+            say(f"{self._output}: validation {detector_figures(line)}")
+            return
         if line["phase"] == "complete":
             say(f"{self._output}: validation {_figures(line)}")
             self._say_classes(line)

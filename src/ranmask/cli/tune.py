@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from ranmask.certificates.kept import FamilyChoice, Retention
 from ranmask.cli.command import Given, command
-from ranmask.cli.options import DATA, SKIP_BAD_ROWS, ColumnOptions, ModelChoice
+from ranmask.cli.options import DATA, SKIP_BAD_ROWS, ColumnOptions, ModelChoice, PositiveOption
 from ranmask.cli.terminal import print_table, progress, resumed_later, say
 from ranmask.errors import OptionError
 from ranmask.options import Ensemble
@@ -68,7 +68,7 @@ class ChoiceCommand(Checked, group="A folder of ranmask protect"):
 
     words: tuple[int, ...] | None = WORDS(unset="as before", group="A folder of ranmask protect")
     give_up: float | None = GIVE_UP(unset="as before", group="A folder of ranmask protect")
-    save: bool = option("Give the model the weight that is chosen.", False)
+    save: bool = option("Give the model the weights that are chosen.", False)
 
 
 @command(
@@ -76,6 +76,7 @@ class ChoiceCommand(Checked, group="A folder of ranmask protect"):
     ChoiceCommand,
     ModelChoice,
     ColumnOptions,
+    PositiveOption,
     without=("mask_token", "tolerance", "recheck", "keep_columns"),
 )
 def tune(given: Given) -> None:
@@ -85,8 +86,10 @@ def tune(given: Given) -> None:
     With --output, the same command again resumes.  A folder of ranmask protect needs no data: its
     choice is drawn again, by --give-up and --words, and the model is not asked.
     """
+    from ranmask.cli.positive_printing import print_positive
     from ranmask.data import load_corpus
     from ranmask.evaluation.tuning import check_families, pick
+    from ranmask.runs.task import class_number
     from ranmask.smoothing import store
     from ranmask.smoothing.smoothed import SmoothedClassifier
 
@@ -121,9 +124,13 @@ def tune(given: Given) -> None:
     settings = _settings(asked, name, classifier, corpus)
     check_families(classifier, corpus.texts, settings)
     say(_rows_used(corpus))
-    measured = _measure(classifier, corpus, settings, asked)
+    names = classifier.labels or tuple(corpus.label_names)
+    positive = None if "positive" not in given else class_number(given["positive"], names)
+    measured = _measure(classifier, corpus, settings, asked, positive)
     picked = pick(measured, asked.rule, asked.at)
-    show(measured, asked, picked, classifier.labels or corpus.label_names)
+    show(measured, asked, picked, names)
+    if positive is not None:
+        print_positive(measured, names[positive], asked.at)
     _advise(name, options, measured, asked, picked)
     if asked.svg is not None:
         title = f"{name} on {corpus.name}, {len(corpus.texts):,} {corpus.split} texts"
@@ -131,7 +138,7 @@ def tune(given: Given) -> None:
 
 
 def _choose_anew(given: Given) -> None:
-    """Another weight for a protected model, from what was measured of it."""
+    """Other weights for a protected model, from what was measured of it."""
     from ranmask.cli.choice_printing import PICTURE, show_choice, write_picture
     from ranmask.training.protecting import save_choice
     from ranmask.training.protection import RECORD, read_protection
@@ -149,6 +156,7 @@ def _choose_anew(given: Given) -> None:
     folder = Path(name)
     protection = read_protection(folder).redrawn(asked.words, asked.give_up)
     if asked.save:
+        (folder / PICTURE).unlink(missing_ok=True)  # none rather than a wrong one
         save_choice(folder, protection)
         write_picture(folder / PICTURE, protection)
     if (svg := given.get("svg")) is not None:
@@ -192,6 +200,7 @@ def _measure(
     corpus: Corpus,
     settings: Sequence[Setting],
     asked: TuneCommand,
+    positive: int | None,
 ) -> list[Measured]:
     """Measure what is not in the file yet, and write it there."""
     from ranmask.evaluation.tuning import sweep
@@ -206,7 +215,8 @@ def _measure(
         described = classifier.description()
         model = {key: described[key] for key in ("base", "labels", "given_tolerance")}
         model |= {"seed": classifier.options.seed, "threat": classifier.options.threat}
-        file = TuneFile(asked.output, data=corpus.description(), model=model, settings=settings)
+        about: dict[str, Any] = {"data": corpus.description(), "model": model}
+        file = TuneFile(asked.output, **about, settings=settings, positive=positive)
         measured = list(file.measured)
     if measured:
         say(f"resuming {asked.output} after {len(measured)} of {len(settings)} settings")
@@ -221,7 +231,8 @@ def _measure(
         still = _announce(classifier, corpus, left)
         started = time.monotonic()
         with progress(texts * len(settings), done=texts * len(measured)) as advance:
-            for found in sweep(classifier, corpus.texts, expected, left, advance=advance):
+            how: dict[str, Any] = {"positive": positive, "advance": advance}
+            for found in sweep(classifier, corpus.texts, expected, left, **how):
                 measured.append(found)
                 del still[found.setting]
                 if still and not sys.stderr.isatty():  # a terminal has the bar

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -33,10 +35,12 @@ class Pile:
     files: tuple[tuple[str, str], ...] = ()
 
     def description(self) -> dict[str, Any]:
-        """Plain JSON values."""
+        """Plain JSON values; ``sha256`` is that of texts and labels."""
         counts = {name: getattr(self, name) for name in ("rows", "duplicates", "empty", "unusable")}
         files = [{"name": name, "sha256": digest} for name, digest in self.files]
-        return {"texts": len(self.texts), **counts, "files": files}
+        spelt = json.dumps([self.texts, self.labels]).encode()
+        digest = hashlib.sha256(spelt).hexdigest()
+        return {"texts": len(self.texts), **counts, "files": files, "sha256": digest}
 
 
 _Read = tuple[object, object, str]  # a text, its label, and what is wrong with the row

@@ -100,10 +100,12 @@ def corpus_rows(
     split: str | None = None,
     rows: int | None = None,
     *,
+    columns: Columns | None = None,
     skip_bad_rows: bool = False,
 ) -> RowSource:
     """The first ``rows`` rows of a corpus, with their labels; ``split`` is test by default."""
-    corpus = load_corpus(name, split or "test", skip_bad_rows=skip_bad_rows).take(rows)
+    split = split or "test"
+    corpus = load_corpus(name, split, columns=columns, skip_bad_rows=skip_bad_rows).take(rows)
     labelled = enumerate(zip(corpus.texts, corpus.labels, strict=True), 1)
     found = [Row(number, text, corpus.label_names[label]) for number, (text, label) in labelled]
     return RowSource(found, len(found), corpus.description())

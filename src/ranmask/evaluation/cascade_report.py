@@ -16,8 +16,8 @@ from typing import Any, get_args, get_origin, get_type_hints
 from ranmask.attacks.outcome import AttackOutcome
 from ranmask.errors import DataError
 from ranmask.evaluation.intervals import wilson_interval
-from ranmask.evaluation.roc import Roc, roc_curve
 from ranmask.metrics import ClassCounts
+from ranmask.metrics.roc import Roc, roc_curve
 from ranmask.results import Certificate
 from ranmask.results.files import check_format
 from ranmask.smoothing.cascade import Cascade

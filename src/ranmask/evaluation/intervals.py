@@ -7,7 +7,7 @@ the share on all such texts.  It says nothing about certificates, which need no 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from statistics import NormalDist
@@ -55,7 +55,7 @@ def proportion_interval(
     return lower_bound(successes, trials, tail), upper_bound(successes, trials, tail)
 
 
-def wilson_interval(part: int, whole: int) -> tuple[float, float]:
+def wilson_interval(part: float, whole: int) -> tuple[float, float]:
     """Wilson's 95 % interval of a share, for independent draws; (0, 1) of nothing."""
     if not 0 <= part <= whole:
         raise OptionError(f"a share needs 0 <= part <= whole, not {part} of {whole}")
@@ -69,6 +69,56 @@ def wilson_interval(part: int, whole: int) -> tuple[float, float]:
     low = 0.0 if part == 0 else (middle - spread) / scale
     high = 1.0 if part == whole else (middle + spread) / scale
     return low, high
+
+
+def mean_interval(shares: Sequence[tuple[int, int]]) -> tuple[float, float]:
+    """A 95 % interval of the mean of independent shares, as those of classes, each part of a whole.
+
+    From Wilson's intervals by the method of variance estimates recovery (Zou and Donner 2008).
+
+    >>> low, high = mean_interval([(80, 100), (9, 10)])
+    >>> f"{low:.3f} to {high:.3f}"
+    '0.692 to 0.903'
+    """
+    middles = [part / whole for part, whole in shares]
+    ends = [wilson_interval(part, whole) for part, whole in shares]
+    below = math.hypot(*(share - low for share, (low, _) in zip(middles, ends, strict=True)))
+    above = math.hypot(*(high - share for share, (_, high) in zip(middles, ends, strict=True)))
+    mean = sum(middles) / len(shares)
+    return mean - below / len(shares), mean + above / len(shares)
+
+
+def area_interval(area: float, negatives: int, positives: int) -> tuple[float, float]:
+    """A 95 % interval of the area under a ROC curve: Newcombe's fifth method (2006).
+
+    The areas that a score test with Hanley and McNeil's variance does not reject; it keeps its
+    width where the two kinds are wholly apart.
+
+    >>> low, high = area_interval(0.9, 100, 50)
+    >>> f"{low:.3f} to {high:.3f}"
+    '0.830 to 0.942'
+    """
+    more = (negatives + positives) / 2 - 1
+
+    def rejects(value: float) -> bool:
+        spread = 1 + more * ((1 - value) / (2 - value) + value / (1 + value))
+        variance = value * (1 - value) * spread / (negatives * positives)
+        return (area - value) ** 2 > _NORMAL**2 * variance
+
+    return _last_kept(area, 0.0, rejects), _last_kept(area, 1.0, rejects)
+
+
+def _last_kept(inside: float, outside: float, rejects: Callable[[float], bool]) -> float:
+    """The value farthest from ``inside`` that a test does not reject."""
+    if not rejects(outside):
+        return outside
+    for _ in range(_HALVINGS):
+        middle = (inside + outside) / 2
+        if rejects(middle):
+            outside = middle
+        else:
+            inside = middle
+    return outside
 
 
 def paired_difference(
@@ -188,16 +238,7 @@ def _tango_upper(plus: int, minus: int, texts: int, deviation: float) -> float:
         spread = 2 * chance + difference * (1 - difference)
         return (plus - minus - texts * difference) ** 2 > deviation**2 * texts * spread
 
-    inside, outside = (plus - minus) / texts, 1.0
-    if not rejects(outside):
-        return outside  # every text is a plus
-    for _ in range(_HALVINGS):
-        middle = (inside + outside) / 2
-        if rejects(middle):
-            outside = middle
-        else:
-            inside = middle
-    return outside
+    return _last_kept((plus - minus) / texts, 1.0, rejects)  # 1.0: every text is a plus
 
 
 def _outside(confidence: float) -> float:

@@ -17,14 +17,17 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from fractions import Fraction
 from itertools import chain, groupby
-from typing import Literal, TypeAlias, get_args
+from typing import Any, Literal, TypeAlias, get_args
 
 from ranmask.certificates import families
 from ranmask.errors import DataError, OptionError
 from ranmask.evaluation.settings import Setting
 from ranmask.metrics import CertifiedSummary
+from ranmask.metrics.detection import DetectionSummary
 from ranmask.models.base import BaseClassifier, MaskedCopies, Scores, WrappedClassifier
 from ranmask.options.fields import check_choice
+from ranmask.results import Certificate
+from ranmask.runs.summary import detected_text
 from ranmask.smoothing.smoothed import SmoothedClassifier
 from ranmask.words import Text, documents
 
@@ -57,7 +60,8 @@ class Measured:
     """What a setting came to: the radii of the texts, all figures being computed from them.
 
     ``seconds``: of work on one text, as a mean.  ``tolerance``: in force when it was measured.
-    ``loose``: texts of which more might be provable.
+    ``loose``: texts of which more might be provable.  ``positive``: the figures of a positive
+    class (`DetectionSummary.values`), where one was named.
     """
 
     setting: Setting
@@ -65,6 +69,7 @@ class Measured:
     seconds: float
     tolerance: float = 0.0
     loose: int = 0
+    positive: dict[str, Any] | None = None
 
     def score(self, at: int) -> Fraction:
         """The mean of CR@0 to CR@``at``."""
@@ -96,11 +101,13 @@ def sweep(
     labels: Sequence[int],
     settings: Sequence[Setting],
     *,
+    positive: int | None = None,
     advance: Callable[[int], None] = lambda texts: None,
 ) -> Iterator[Measured]:
     """Certify all texts under each setting, exactly; settings come in their order.
 
-    ``labels``: the right class of each text.  ``advance`` is called with a number of texts
+    ``labels``: the right class of each text; ``positive``: one that is held against all others, its
+    scores certified too.  ``advance`` is called with a number of texts
     whenever so many are done under one setting.  All settings are checked before the first text is
     classified.  Neighbouring settings that differ in the ensemble only share one pass of the model;
     its time counts for each of them.
@@ -115,7 +122,7 @@ def sweep(
         )
     check_families(classifier, texts, settings)
     return chain.from_iterable(
-        _measure(classifier, texts, labels, group, advance) for group in _passes(settings)
+        _measure(classifier, texts, labels, group, positive, advance) for group in _passes(settings)
     )
 
 
@@ -154,10 +161,12 @@ def _measure(
     texts: Sequence[Text],
     labels: Sequence[int],
     group: Sequence[Setting],
+    positive: int | None,
     advance: Callable[[int], None],
 ) -> Iterator[Measured]:
     """What the settings of one pass come to."""
     summaries = {setting: CertifiedSummary() for setting in group}
+    detected = {setting: DetectionSummary() for setting in group}
     seconds, loose = dict.fromkeys(group, 0.0), Counter[Setting]()
     for start in range(0, len(texts), _TEXTS_AT_ONCE):
         batch = slice(start, start + _TEXTS_AT_ONCE)
@@ -165,7 +174,11 @@ def _measure(
         for setting in group:
             voting = smoothed(classifier, setting, base)
             started = time.perf_counter()
-            results = voting.certify(texts[batch])
+            results: Sequence[Certificate]
+            if positive is not None and voting.gives_margins:
+                results = voting.certify_margins(texts[batch], positive)
+            else:
+                results = voting.certify(texts[batch])
             seconds[setting] += time.perf_counter() - started + base.take_spared()
             for result, label in zip(results, labels[batch], strict=True):
                 if label >= len(result.votes):
@@ -173,15 +186,23 @@ def _measure(
                         f"the data have a class number {label}, but the model knows "
                         f"{len(result.votes)} classes only"
                     )
-                correct = result.label_id == label
                 summaries[setting].add(
-                    correct=correct, radius=result.radius, words=1, expected=label
+                    correct=result.label_id == label,
+                    radius=result.radius,
+                    words=1,
+                    expected=label,
+                    named=result.label_id,
                 )
                 loose[setting] += not result.tight
+                if positive is not None:
+                    line = {**result.to_dict(), "expected_id": label}
+                    detected[setting].add(detected_text(line, positive))
             advance(len(results))
     for setting in group:
         mean = seconds[setting] / len(texts)
-        yield Measured(setting, summaries[setting], mean, classifier.tolerance, loose[setting])
+        values = None if positive is None else detected[setting].values()
+        found = summaries[setting], mean, classifier.tolerance, loose[setting], values
+        yield Measured(setting, *found)
 
 
 class _ScoredOnce(WrappedClassifier):

@@ -19,9 +19,9 @@ from ranmask.evaluation.tuning import Measured, Rule, frontier, pick
 from ranmask.metrics import CertifiedSummary, certified_values
 from ranmask.results.files import another_run, check_file, read_json, write_json
 
-FORMAT, VERSION = "ranmask-tune", 2
+FORMAT, VERSION = "ranmask-tune", 3
 
-_SAME_RUN = ("ranmask", "data", "model", "settings")
+_SAME_RUN = ("ranmask", "data", "model", "settings", "positive")
 
 
 class TuneFile:
@@ -34,6 +34,7 @@ class TuneFile:
         data: Mapping[str, Any],
         model: Mapping[str, Any],
         settings: Sequence[Setting],
+        positive: int | None = None,
     ) -> None:
         """Read the file, or begin it; one of another run is refused."""
         check_file(path)
@@ -43,6 +44,7 @@ class TuneFile:
             "data": dict(data),
             "model": dict(model),
             "settings": [asdict(setting) for setting in settings],
+            "positive": positive,
         }
         self._run: dict[str, Any] = json.loads(json.dumps(run))
         self.measured: list[Measured] = self._read() if path.exists() else []
@@ -100,6 +102,7 @@ def figures(
                 "setting": asdict(entry.setting),
                 "right": _triples(entry.summary, correct=True),
                 "wrong": _triples(entry.summary, correct=False),
+                "named": sorted(entry.summary.named.items()),
                 "seconds_per_text": entry.seconds,
                 "tolerance": entry.tolerance,
                 "loose": entry.loose,
@@ -107,6 +110,7 @@ def figures(
                 "median_radius": entry.summary.median_radius,
                 "certified_accuracy": _floats(map(entry.summary.certified_accuracy, range(at + 1))),
                 **certified_values(entry.summary, names),
+                "positive": entry.positive,
                 "score": float(entry.score(at)),
                 "frontier": entry in best,
                 "thresholds": [_threshold(entry, threshold, at) for threshold in thresholds],
@@ -132,8 +136,10 @@ def _measured(entry: Mapping[str, Any]) -> Measured:
     for correct, triples in ((True, entry["right"]), (False, entry["wrong"])):
         for expected, radius, texts in triples:
             summary.add(correct=correct, radius=radius, words=1, expected=expected, texts=texts)
+    summary.named.update({int(number): int(texts) for number, texts in entry["named"]})
     seconds, tolerance = float(entry["seconds_per_text"]), float(entry["tolerance"])
-    return Measured(Setting(**entry["setting"]), summary, seconds, tolerance, int(entry["loose"]))
+    loose, positive = int(entry["loose"]), entry["positive"]
+    return Measured(Setting(**entry["setting"]), summary, seconds, tolerance, loose, positive)
 
 
 def _triples(summary: CertifiedSummary, *, correct: bool) -> list[tuple[int | None, ...]]:

@@ -13,13 +13,7 @@ from email.utils import parsedate_to_datetime
 from http.client import HTTPException
 from typing import Any, TypeVar
 from urllib.error import HTTPError
-from urllib.request import (
-    HTTPRedirectHandler,
-    HTTPSHandler,
-    OpenerDirector,
-    Request,
-    build_opener,
-)
+from urllib.request import OpenerDirector, Request
 
 from ranmask.errors import ModelError, check_cancelled
 
@@ -78,21 +72,6 @@ class Pace:
         """No further turn for so long."""
         with self._mutex:
             self._next = max(self._next, self.clock.now() + seconds)
-
-
-class _NotSentOn(HTTPRedirectHandler):
-    """Neither texts nor the key go to an address that the user did not give."""
-
-    def redirect_request(self, *_: Any) -> None:
-        return None
-
-
-def opener(url: str) -> OpenerDirector:
-    """What opens an address: by a proxy where the environment names one, TLS being verified."""
-    if not url.startswith("https:"):
-        return build_opener(_NotSentOn)
-    # Made once: it reads the certificates of the system.
-    return build_opener(_NotSentOn, HTTPSHandler(context=ssl.create_default_context()))
 
 
 class Client:
@@ -177,7 +156,6 @@ class Client:
             raise NoAnswerError(f"it answered with no JSON: {error}", fewer=True) from None
 
     def _body(self, response: Any) -> bytes:
-        late = time.monotonic() + self._timeout
         wanted, body = response.length, bytearray()
         while wanted is None or len(body) < wanted:
             part = response.read1(1 << 16)
@@ -190,8 +168,6 @@ class Client:
                 raise ConnectionResetError("the connection was closed in the middle of an answer")
             if not part:
                 break
-            if time.monotonic() > late:
-                raise TimeoutError(f"the answer took more than {self._timeout:g} seconds")
         return bytes(body)
 
     def _refused(self, error: HTTPError) -> Exception:

@@ -19,8 +19,9 @@ FILE_VERSION = 1
 
 ENCODER, WORDS, BLEND, CASCADE = "encoder", "words", "blend", "cascade"
 PROTECTED = "protected"  # copies, and a reader beside them
+DETECTOR = "detector"  # flags texts (`smoothing.detectors`); its model is in a folder inside
 SYNONYMS = "synonyms"  # an encoder that is smoothed by the synonyms in synonyms.json beside it
-KINDS = (ENCODER, WORDS, BLEND, CASCADE, SYNONYMS, PROTECTED)
+KINDS = (ENCODER, WORDS, BLEND, CASCADE, SYNONYMS, PROTECTED, DETECTOR)
 
 CASCADE_PARTS = ("plain", "smoothed", "detector")
 """The folders inside that of a cascade."""

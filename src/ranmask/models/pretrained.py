@@ -51,6 +51,11 @@ def load(
     if known.kind == model_config.BLEND:
         _check_plain_folder(folder_or_id, "a blend", others)
         return Blend([load_part(Path(folder_or_id), part, computed) for part in known.parts])
+    if known.kind == model_config.DETECTOR:
+        raise ModelError(
+            f"{folder_or_id!r} is a detector, which flags texts and has no votes: load it with "
+            "ranmask.load_detector, or run ranmask detect"
+        )
     if known.kind in (model_config.CASCADE, model_config.PROTECTED):
         raise ModelError(
             f"{folder_or_id!r} holds several models (kind {known.kind!r}): load it with "

@@ -41,6 +41,9 @@ class Reader(ABC):
     tolerance: float = 0.0
     """How far a score may move when the same text is read again."""
 
+    threads: bool = False
+    """Whether several threads may ask it at the same time."""
+
     @abstractmethod
     def read(self, texts: Sequence[Document], classes: int) -> Scores:
         """Scores from 0 to 1, shape (texts, classes); a row of NaN where there is no answer.

@@ -41,7 +41,9 @@ class EndpointOptions(Checked, group="Endpoint"):
     key_variable: str | None = option(
         "Environment variable that holds the key, sent as a bearer token.", unset="no key"
     )
-    timeout: float = option("Most seconds for one answer.", 60.0, above=0, most=86_400)
+    timeout: float = option(
+        "Most seconds for one answer, from connecting to its last byte.", 60.0, above=0, most=86_400
+    )
     retries: int = option(
         "Further attempts after 429, 5xx, a timeout or a lost connection.", 4, least=0, most=20
     )

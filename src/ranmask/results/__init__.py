@@ -1,5 +1,6 @@
 """What ranmask answers with (`records`); files that are whole, versioned and locked (`files`)."""
 
+from ranmask.results.detection import Detection
 from ranmask.results.records import (
     CONSTANTS,
     RESULT_VERSION,
@@ -8,6 +9,7 @@ from ranmask.results.records import (
     CascadePrediction,
     Certificate,
     Comparison,
+    MarginCertificate,
     Prediction,
     ShownCertificate,
 )
@@ -20,6 +22,8 @@ __all__ = [
     "CascadePrediction",
     "Certificate",
     "Comparison",
+    "Detection",
+    "MarginCertificate",
     "Prediction",
     "ShownCertificate",
 ]

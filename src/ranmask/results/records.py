@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import MISSING, Field, dataclass, field, fields
+from fractions import Fraction
 from numbers import Integral
 from typing import Any, Self
 
@@ -19,6 +20,9 @@ CONSTANTS = (
     "guarantee",
     "alpha",
     "assumes",
+    "positive",
+    "detector",
+    "threshold",
 )
 """What all results of a run have in common, most often; a file of results says it once."""
 
@@ -178,6 +182,59 @@ class ShownCertificate(Certificate):
 
 
 @dataclass(frozen=True)
+class MarginCertificate(Certificate):
+    """A certificate, and what is proved about the *score* of one class, the positive one.
+
+    ``positive_id``: that class.  ``margin``: its lead over its strongest rival; its score is that
+    over ``margin_scale``, from -1 to 1, and the text is labelled positive where it is above 0.
+    ``margins``: entry ``d`` is what the margin is at least, whichever ``d`` words are changed, to
+    anything.  So every threshold, set beforehand, has its own radius.
+    """
+
+    positive_id: int
+    margin: int
+    margin_scale: int
+    margins: tuple[int, ...]
+
+    @property
+    def score(self) -> float:
+        """The lead of the positive class as a share of all votes or points."""
+        return self.margin / self.margin_scale
+
+    def flagged(self, threshold: float = 0.0) -> bool:
+        """Whether the score is above a threshold; exactly, though `score` is rounded."""
+        return _above(self.margin, self.margin_scale, threshold)
+
+    def flag_radius(self, threshold: float = 0.0) -> int | None:
+        """How many words can be changed, to anything, without taking the flag away.
+
+        None: there is none, or even that is not proved.
+        """
+        if not (self.guarantee and self.flagged(threshold)):
+            return None
+        proved = [_above(margin, self.margin_scale, threshold) for margin in self.margins]
+        return [*proved, False].index(False) - 1 if proved[0] else None
+
+    @classmethod
+    def of(
+        cls,
+        certificate: Certificate,
+        positive_id: int,
+        margin: int,
+        margin_scale: int,
+        margins: tuple[int, ...],
+    ) -> Self:
+        """A certificate with the margins of a class beside it."""
+        return cls(
+            **_fields_of(certificate),
+            positive_id=positive_id,
+            margin=margin,
+            margin_scale=margin_scale,
+            margins=margins,
+        )
+
+
+@dataclass(frozen=True)
 class BetaEstimate(_Result):
     """How often copies that show a changed word still vote for the label.  Proves nothing.
 
@@ -225,6 +282,11 @@ class CascadeCertificate(Certificate):
 def _needed(known: Field[Any]) -> bool:
     """Whether a record must have a field; ``radii`` is there where threats were asked for."""
     return known.default_factory is MISSING
+
+
+def _above(margin: int, scale: int, threshold: float) -> bool:
+    limit = Fraction(threshold)
+    return margin * limit.denominator > limit.numerator * scale
 
 
 def _plain(values: Mapping[str, Any]) -> dict[str, Any]:

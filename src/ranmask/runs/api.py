@@ -2,24 +2,33 @@
 
 Results are written as they come.  The same call again goes on after the last row that is complete;
 other options, another model or another input are refused.  A killed run loses at most the rows
-that were being worked on.
+that were being worked on.  Rows whose reader did not answer are done again first.
 """
 
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Sequence
+import itertools
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, Protocol, TypeAlias
 
-from ranmask.data.rows import Columns, RowSource, file_rows
+from ranmask.data.rows import Columns, Row, RowSource, file_rows
 from ranmask.results import Certificate, Prediction
 from ranmask.runs.result_file import ResultFile, check_result_file
 from ranmask.runs.shards.folder import check_folder
 from ranmask.runs.shards.reading import summarise_folder
 from ranmask.runs.shards.run import Sharding, run_shards
 from ranmask.runs.summary import RunSummary
-from ranmask.runs.task import ClassifyTask, RunEvents, Summary, Task, class_ids
+from ranmask.runs.task import (
+    ASKED_AGAIN,
+    ClassifyTask,
+    RunEvents,
+    Summary,
+    Task,
+    class_ids,
+    class_number,
+)
 from ranmask.words import Text
 
 
@@ -55,6 +64,7 @@ def certify_file(
     output: str | Path,
     *,
     columns: Columns | None = None,
+    positive: str | None = None,
     sharding: Sharding | None = None,
     events: RunEvents | None = None,
 ) -> RunSummary:
@@ -67,10 +77,13 @@ def certify_file(
         input: A txt, csv, tsv, jsonl or parquet file; or rows, as `corpus_rows` has them.
         output: The file of results, JSON lines; for shards, a folder.
         columns: Where texts and labels stand in the file.
+        positive: A class, by its name, that the summary holds against all others: precision,
+            ROC, recall at rates of false positives, certified where scores are (results are then
+            `MarginCertificate`).
         sharding: Cut the input into shards for worker processes; docs/scale.md.
         events: Who is told of the cost, of progress and of rows that failed.
     """
-    make = functools.partial(classify_task, "certify", classifier)
+    make = functools.partial(classify_task, "certify", classifier, positive)
     return classify_file(make, input, output, columns, sharding, events)
 
 
@@ -80,11 +93,12 @@ def predict_file(
     output: str | Path,
     *,
     columns: Columns | None = None,
+    positive: str | None = None,
     sharding: Sharding | None = None,
     events: RunEvents | None = None,
 ) -> RunSummary:
     """Label every row of a file, without certificates; arguments are those of `certify_file`."""
-    make = functools.partial(classify_task, "predict", classifier)
+    make = functools.partial(classify_task, "predict", classifier, positive)
     return classify_file(make, input, output, columns, sharding, events)
 
 
@@ -126,9 +140,14 @@ def run(
     summary = task.summary()
     description = {**task.description(), "input": source.description}
     with ResultFile(output, description) as results:
+        rows = iter(source.rows)
+        told.started(source.total, results.rows - len(results.unread))
+        if results.unread:
+            told.trouble(ASKED_AGAIN.format(rows=len(results.unread)))
+            again = task.groups(_numbered(rows, results.unread), results, told)
+            results.replace(itertools.chain.from_iterable(again))
         summary.add(results.lines())
-        told.started(source.total, results.rows)
-        todo = (row for row in source.rows if row.number > results.done)
+        todo = (row for row in rows if row.number > results.done)
         new = False
         for lines in task.groups(todo, results, told):
             results.write(lines)
@@ -139,6 +158,12 @@ def run(
     return summary
 
 
+def _numbered(rows: Iterator[Row], numbers: Sequence[int]) -> Iterator[Row]:
+    """The rows with these numbers, which rise; no row behind the last of them is taken."""
+    for number in numbers:
+        yield next(row for row in rows if row.number == number)
+
+
 def _checked(make: MakeTask, label_names: Sequence[str] | None) -> Task:
     """The task; classes of the data that the model does not know are told before the first row."""
     task = make()
@@ -147,9 +172,18 @@ def _checked(make: MakeTask, label_names: Sequence[str] | None) -> Task:
     return task
 
 
-def classify_task(command: str, classifier: AnyClassifier) -> ClassifyTask:
+def classify_task(
+    command: str, classifier: AnyClassifier, positive: str | None = None
+) -> ClassifyTask:
     """What `certify_file` (or ``predict``) does with rows."""
     loaded: Any = classifier if hasattr(classifier, "certify") else classifier()
     if command == "certify":
         loaded.check_certifiable()  # told once, not for every row
-    return ClassifyTask(command, loaded.labels, getattr(loaded, command), loaded.description())
+    classify, about = getattr(loaded, command), loaded.description()
+    if positive is None:
+        return ClassifyTask(command, loaded.labels, classify, about)
+    number = class_number(positive, loaded.labels)
+    if command == "certify" and getattr(loaded, "gives_margins", False):
+        classify = functools.partial(loaded.certify_margins, positive=number)
+    about = {**about, "options": {**about.get("options", {}), "positive": number}}
+    return ClassifyTask(command, loaded.labels, classify, about, positive=number)

@@ -25,6 +25,7 @@ from ranmask.results.files import (
     check_file,
     check_format,
     check_same_run,
+    draft,
     line_bytes,
     lock,
     writing,
@@ -60,8 +61,13 @@ def without(line: Mapping[str, Any], constants: Mapping[str, Any]) -> dict[str, 
 
 def with_constants(row: Mapping[str, Any], constants: Mapping[str, Any]) -> dict[str, Any]:
     """The line that `without` made shorter; one without a result has no constants."""
-    has_result = "label_id" in row or "status" in row
+    has_result = any(key in row for key in ("label_id", "status", "flagged"))
     return {**constants, **row} if has_result else dict(row)
+
+
+def unread(line: Mapping[str, Any]) -> bool:
+    """Whether a row has a result for which its reader gave no answer."""
+    return line.get("reader") == "failed"
 
 
 def result_rows(path: Path) -> Iterator[dict[str, Any]]:
@@ -91,13 +97,15 @@ class ResultFile:
     """The output of a run: opened for one writer, resumed after its last complete line.
 
     Use as a context manager.  ``rows``: how many rows are in the file; ``done``: the number of the
-    last one; ``finished``: whether there are no more.
+    last one; ``unread``: the numbers of those whose reader did not answer, in their order;
+    ``finished``: whether there are no more.
     """
 
     def __init__(self, path: Path, description: Mapping[str, Any]) -> None:
         check_result_file(path)
         self.path = path
         self.done = self.rows = 0
+        self.unread: list[int] = []
         self.finished = False
         self.description = json.loads(json.dumps(description))
         self._constants: dict[str, Any] | None = None  # None: there is no first line
@@ -143,6 +151,28 @@ class ResultFile:
             self.write([])
         self._append([{"finished": dict(summary)}])
         self.finished = True
+
+    def replace(self, lines: Iterable[Mapping[str, Any]]) -> None:
+        """Put new lines in the place of those that are `unread`, in their order.
+
+        The file changes in one step, when all of them are there; then it is not finished.
+        """
+        if self._file is None or self._constants is None:
+            raise ValueError("the result file is not open, or empty")
+        new, constants = iter(lines), self._constants
+        with contextlib.ExitStack() as undone:
+            with writing(self.path, resumed=True), draft(self.path) as place:
+                file = undone.enter_context(place.open("a+b"))
+                lock(file, self.path)
+                file.truncate(0)  # of a run that was killed here
+                file.write(line_bytes({**self.description, "constants": constants}))
+                for line in self.lines():
+                    found = next(new, line) if unread(line) else line
+                    file.write(line_bytes(without(found, constants)))
+                file.flush()
+            undone.pop_all()
+        self._file.close()
+        self._file, self.unread, self.finished = file, [], False
 
     def lines(self) -> Iterator[dict[str, Any]]:
         """All rows in the file, in their order."""
@@ -192,6 +222,8 @@ class ResultFile:
                 self.finished = True
                 return
             self.done = int(found["row"])
+            if unread(with_constants(found, self._constants or {})):
+                self.unread.append(self.done)
         except (ValueError, KeyError, TypeError) as error:
             raise OutputError(
                 f"{self.path} has a broken line after row {self.done}: repair or delete it"

@@ -8,14 +8,16 @@ from typing import Any
 
 from ranmask.data.rows import Row
 from ranmask.errors import DataError
-from ranmask.results import records
+from ranmask.results import Detection, records
 from ranmask.runs.result_file import read_header, result_rows
 from ranmask.runs.shards.reading import folder_lines
 from ranmask.runs.task import Outcome, Result
 
-_BY_KEY: dict[str, type[Result]] = {
+_BY_KEY: dict[str, type[Any]] = {
+    "flagged": Detection,
     "others": records.Comparison,
     "copies": records.ShownCertificate,
+    "margins": records.MarginCertificate,
     "shown_label": records.CascadeCertificate,
     "radius": records.Certificate,
     "changed": records.BetaEstimate,
@@ -26,7 +28,10 @@ _BY_KEY: dict[str, type[Result]] = {
 
 
 def read_results(path: str | Path) -> Iterator[Outcome]:
-    """The rows of a run of `certify_file` or `predict_file`, with results or errors, in order."""
+    """The rows of a run, with results or errors, in order.
+
+    A run of `certify_file`, `predict_file` or `detect_file`, whose results are `Detection`.
+    """
     path = Path(path)
     if path.is_file() and path.stat().st_size and read_header(path) is None:
         raise DataError(f"{path} was not written by a run of ranmask: it has no record of one")
@@ -38,7 +43,7 @@ def read_results(path: str | Path) -> Iterator[Outcome]:
             text = (line["premise"], line["hypothesis"])
         row = Row(line["row"], text, line.get("expected_id"))
         result = None
-        if "label_id" in line:
+        if "label_id" in line or "flagged" in line:
             result = next(_BY_KEY[key] for key in _BY_KEY if key in line).from_dict(line)
         yield Outcome(row, result, line.get("error"))
 

@@ -4,9 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from fractions import Fraction
 from typing import Any
 
-from ranmask.metrics import CertifiedSummary, certified_values
+from ranmask.errors import OptionError
+from ranmask.metrics import CertifiedSummary, certified_values, class_name
+from ranmask.metrics.detection import DetectedText, DetectionSummary
+from ranmask.runs.result_file import unread
 
 
 @dataclass(frozen=True)
@@ -23,7 +27,8 @@ class RunSummary:
 
     ``certified``: accuracies over the labelled lines.  ``threats``: the same for each threat,
     where several were asked for.  ``kinds``: what each certificate of a `Comparison` is worth,
-    exact first.  Memory does not grow with the lines.
+    exact first.  ``positive``: the number of a class that is held against all others; memory grows
+    with the lines for its sake only.
     """
 
     command: str
@@ -34,6 +39,8 @@ class RunSummary:
     certified: CertifiedSummary = field(default_factory=CertifiedSummary)
     kinds: dict[str, KindSummary] = field(default_factory=dict)
     threats: dict[str, CertifiedSummary] = field(default_factory=dict)
+    positive: int | None = None
+    detection: DetectionSummary = field(default_factory=DetectionSummary)
 
     @property
     def has_radii(self) -> bool:
@@ -45,7 +52,7 @@ class RunSummary:
         for line in lines:
             self.rows += 1
             self.errors += "error" in line
-            self.reader_failed += line.get("reader") == "failed"
+            self.reader_failed += unread(line)
             if "correct" not in line:
                 continue
             expected = line["expected_id"]
@@ -54,11 +61,14 @@ class RunSummary:
                 radius=line.get("radius"),
                 words=line["words"],
                 expected=expected,
+                named=line["label_id"],
             )
             for threat, radius in line.get("radii", {}).items():
                 self.threats.setdefault(threat, CertifiedSummary()).add(
                     correct=line["correct"], radius=radius, words=line["words"], expected=expected
                 )
+            if self.positive is not None:
+                self.detection.add(detected_text(line, self.positive))
             for kind, one in {"exact": line, **line["others"]}.items() if "others" in line else ():
                 empty = KindSummary(one["guarantee"], CertifiedSummary())
                 self.kinds.setdefault(kind, empty).summary.add(
@@ -66,6 +76,7 @@ class RunSummary:
                     radius=one["radius"],
                     words=line["words"],
                     expected=expected,
+                    named=one["label_id"],
                 )
 
     def values(self) -> dict[str, Any]:
@@ -76,6 +87,9 @@ class RunSummary:
             values["reader_failed"] = self.reader_failed
         if labelled:
             values |= self._figures(self.certified)
+            if self.positive is not None:
+                name = class_name(self.positive, self.labels)
+                values["positive"] = {"name": name, **self.detection.values()}
         if self.threats:
             values["threats"] = {
                 threat: self._certified(summary) | all_words(threat, summary)
@@ -112,3 +126,27 @@ def all_words(threat: str, summary: CertifiedSummary) -> dict[str, float]:
         return {}
     whole = sum(texts for _, radius, words, texts in summary.radii() if radius >= words)
     return {"all_words": whole / summary.texts}
+
+
+def detected_text(line: Mapping[str, Any], positive: int) -> DetectedText:
+    """A labelled line as a text of the positive class, or of the others."""
+    proved = line.get("guarantee") is True
+    margins, scale = (), 1
+    if proved and line.get("positive_id") == positive:
+        margins, scale = line["margins"], line["margin_scale"]
+        score = Fraction(line["margin"], scale)
+    else:
+        said = line["scores"] or line["votes"]
+        if positive >= len(said):
+            raise OptionError(f"positive must be one of {len(said)} classes, not number {positive}")
+        others = max((value for place, value in enumerate(said) if place != positive), default=0)
+        lead = Fraction(said[positive]) - Fraction(others)
+        score = lead if line["scores"] else lead / line["masks"]
+    return DetectedText(
+        positive=line["expected_id"] == positive,
+        flagged=line["label_id"] == positive,
+        score=score,
+        radius=line.get("radius") if proved else None,
+        margins=margins,
+        scale=scale,
+    )

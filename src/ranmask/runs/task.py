@@ -21,6 +21,8 @@ ROWS_AT_ONCE = 1024
 """Rows of a shard that are classified together.  Fixed, because a model's last bits depend on the
 company that a text is computed in; part of every manifest."""
 
+ASKED_AGAIN = "the reader did not answer for {rows} of the rows that are done: it is asked again"
+
 Result: TypeAlias = Prediction | Certificate | BetaEstimate
 Classify: TypeAlias = Callable[[Sequence[Text]], Sequence[Result]]
 Line: TypeAlias = Mapping[str, Any]
@@ -29,6 +31,7 @@ Tell: TypeAlias = Callable[[str], None]
 _SECONDS_AT_ONCE = 2.0  # how much work a killed run may lose
 _MOST_AT_ONCE = 512
 _FAILURES_IN_A_ROW = 20
+_UNKNOWN_CLASSES = 10**6  # a function does not say how many classes it has before it is asked
 _log = logging.getLogger("ranmask")
 
 
@@ -107,6 +110,7 @@ class ClassifyTask:
     """Rows to predictions, certificates or other results of a classifier.
 
     ``classifier`` describes it.  ``compared``: the certificates of each `Comparison`, exact first.
+    ``positive``: the class that its summary holds against all others.
     """
 
     command: str
@@ -114,6 +118,7 @@ class ClassifyTask:
     classify: Classify
     classifier: Mapping[str, Any]
     compared: tuple[str, ...] = ()
+    positive: int | None = None
 
     @property
     def threats(self) -> tuple[str, ...]:
@@ -136,7 +141,7 @@ class ClassifyTask:
 
     def summary(self) -> RunSummary:
         """An empty summary."""
-        return RunSummary(self.command, self.labels)
+        return RunSummary(self.command, self.labels, positive=self.positive)
 
     def lines(self, rows: Sequence[Row]) -> Iterable[Line]:
         """One line for each row of a shard."""
@@ -223,6 +228,15 @@ def label_id(label: object, labels: tuple[str, ...] | None, classes: int) -> int
     if isinstance(label, int) and 0 <= label < classes:
         return label
     return None
+
+
+def class_number(name: str, labels: tuple[str, ...] | None) -> int:
+    """The number of a class of the model that is named by a user; raises where there is none."""
+    number = label_id(name, labels, _UNKNOWN_CLASSES if labels is None else len(labels))
+    if number is None:
+        known = ", ".join(labels) if labels else "numbers from 0"
+        raise OptionError(f"positive must be one of the classes, {known}; not {name!r}")
+    return number
 
 
 def class_ids(names: Sequence[str], labels: tuple[str, ...] | None) -> list[int]:

@@ -76,7 +76,7 @@ class RequestContext:
 
     def wait(self, event: threading.Event) -> None:
         """Return when the event is set, or when the request is over, whichever comes first."""
-        with self._resting():
+        with self.resting():
             with self._lock:
                 self._sleeping.add(event)
             try:
@@ -109,19 +109,20 @@ class RequestContext:
     def _pass_on(self) -> None:
         self.check()
         if self._turns is not None and self._turns.wanted and time.monotonic() >= self._turn_ends:
-            with self._resting():
+            with self.resting():
                 pass
             self.check()
 
     @contextmanager
-    def _resting(self) -> Iterator[None]:
+    def resting(self) -> Iterator[None]:
         """Let others have their turn, then wait for the next."""
-        if self._turns is None:
+        turns, self._turns = self._turns, None  # there is none to pass on meanwhile
+        if turns is None:
             yield
             return
-        self._turns.__exit__()
+        turns.__exit__()
         try:
             yield
         finally:
-            self._turns.__enter__()
-            self._turn_ends = time.monotonic() + _TURN_SECONDS
+            turns.__enter__()
+            self._turns, self._turn_ends = turns, time.monotonic() + _TURN_SECONDS

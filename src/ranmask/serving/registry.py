@@ -9,7 +9,7 @@ from __future__ import annotations
 import functools
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import PurePath
 from typing import Any, TypeAlias
 
@@ -19,6 +19,7 @@ from ranmask.options import REQUEST_OPTIONS, SAFER, SynonymOptions
 from ranmask.options.fields import option_fields
 from ranmask.serving.context import FairSemaphore, RequestContext
 from ranmask.serving.problems import UnknownModel
+from ranmask.serving.reading import SharedReader
 from ranmask.serving.scorer import BatchScorer, PoolFigures
 from ranmask.serving.settings import ServiceSettings
 from ranmask.serving.sizing import ReadText, copies_of
@@ -67,6 +68,7 @@ class _Hosted:
     pool: BatchScorer
     about: dict[str, Any]
     reading: BatchScorer | None  # of a model that reads whole texts
+    asking: FairSemaphore = field(default_factory=FairSemaphore)  # of another reader
 
     @functools.cached_property
     def options(self) -> Callable[[frozenset[tuple[str, Any]]], Any]:
@@ -147,6 +149,10 @@ class ModelRegistry:
         chosen = hosted.checked(options)
         if hosted.reading is not None:
             chosen["reader"] = ModelReader(hosted.reading.classifier(context))
+        elif isinstance(hosted.loaded, ProtectedClassifier):
+            asked = hosted.loaded.reader
+            turns = None if asked.threads else hosted.asking
+            chosen["reader"] = SharedReader(asked, turns, context)
         return hosted.loaded.with_options(base=hosted.pool.classifier(context), **chosen)
 
     def copies(self, name: str, texts: Sequence[ReadText], **options: Any) -> int:

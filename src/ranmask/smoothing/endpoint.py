@@ -15,7 +15,8 @@ from ranmask.certificates.votes import Scores
 from ranmask.errors import ModelError
 from ranmask.models.answer_cache import AnswerCache
 from ranmask.models.endpoint import Answer, ChatProtocol, Protocol
-from ranmask.models.http_client import Client, Clock, NoAnswerError, Pace, in_threads, opener
+from ranmask.models.http_client import Client, Clock, NoAnswerError, Pace, in_threads
+from ranmask.models.http_opener import opener
 from ranmask.models.readers import Reader, as_given, warn_of
 from ranmask.options.endpoint import DEFAULT_TEXTS, EndpointOptions
 from ranmask.options.fields import check_saved
@@ -24,6 +25,7 @@ from ranmask.words import Document, Text, documents
 
 _CHARACTERS_PER_TOKEN = 4
 _KIND = "endpoint"
+_SECONDS_TO_STOP = 0.1
 _NO_OPTIONS = ("format", "version", "kind", "labels")
 
 
@@ -69,6 +71,7 @@ class EndpointReader(Reader):
     """
 
     labels: tuple[str, ...]
+    threads = True
 
     def __init__(
         self,
@@ -88,6 +91,7 @@ class EndpointReader(Reader):
         self._cache = None if cache is None else AnswerCache(Path(cache))
         self._pace = Pace(chosen.requests_per_minute, clock or Clock())
         self._opener = opener(url)
+        self._room = threading.Semaphore(chosen.parallel)  # of all who ask it
 
     def read(self, texts: Sequence[Document], classes: int) -> Scores:
         """See `Reader.read`; each different text is asked about once."""
@@ -179,6 +183,17 @@ class EndpointReader(Reader):
             if scores is None or len(scores) == len(self.labels)
         }
 
+    @contextmanager
+    def _turn(self, stop: threading.Event) -> Iterator[None]:
+        """One of ``parallel`` requests, whichever thread asks."""
+        while not self._room.acquire(timeout=_SECONDS_TO_STOP):
+            if stop.is_set():
+                raise NoAnswerError("the run was stopped")
+        try:
+            yield
+        finally:
+            self._room.release()
+
     def _ask(self, asked: Mapping[str, Any]) -> dict[str, Answer]:
         """What the model says, which goes into the cache as it comes."""
         options = self.options
@@ -195,7 +210,8 @@ class EndpointReader(Reader):
         def work(batch: list[str], stop: threading.Event) -> dict[str, Answer]:
             texts = [asked[key] for key in batch]
             try:
-                said = client.post(self._protocol.body(texts), stop)
+                with self._turn(stop):
+                    said = client.post(self._protocol.body(texts), stop)
                 answers = self._protocol.answers(said, len(texts))
             except NoAnswerError as problem:
                 if problem.fewer and len(batch) > 1:

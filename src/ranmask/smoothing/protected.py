@@ -210,7 +210,10 @@ class ProtectedClassifier(SmoothedClassifier):
             if pieces == 1:
                 yield text
                 continue
-            read = self.base.words_read(text)
-            borders = segment_borders(np.array([read]), pieces)[0].tolist()
-            for start, stop in pairwise(borders):
-                yield Document(text.words[start:stop], text.premise) if start < stop else None
+            yield from segments_of(text, self.base.words_read(text), pieces)
+
+
+def segments_of(text: Document, words: int, pieces: int) -> Iterator[Document | None]:
+    """The first ``words`` words of a text in so many segments; None for one that is empty."""
+    for start, stop in pairwise(segment_borders(np.array([words]), pieces)[0].tolist()):
+        yield Document(text.words[start:stop], text.premise) if start < stop else None

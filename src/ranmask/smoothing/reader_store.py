@@ -75,13 +75,13 @@ def load(folder: Path, computed: Mapping[str, str | None] | None = None) -> Read
     if record.get("kind") == "endpoint":
         raise ModelError(
             f"{whose} at {record.get('url')!r}, where texts would be sent: if that is meant, give "
-            f"reader={str(path)!r} (on the command line: --reader {path})"
+            f"reader={str(path)!r}"
         )
     if record.get("kind") == "function":
         name = record.get("function")
         raise ModelError(
             f"{whose} the Python object {name!r}, which a folder cannot hold: if you trust it, "
-            f"give reader={name!r} (on the command line: --reader {name})"
+            f"give reader={name!r}"
         )
     raise ModelError(
         f"{whose} {record.get('was', 'an object')}, which a folder cannot hold: give it again, as "

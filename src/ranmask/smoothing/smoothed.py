@@ -32,7 +32,13 @@ from ranmask.options import (
     overridden,
 )
 from ranmask.options.fields import check_saved
-from ranmask.results import Certificate, ShownCertificate
+from ranmask.results import Certificate, MarginCertificate, ShownCertificate
+from ranmask.smoothing.class_scores import (
+    check_margins,
+    class_index,
+    has_margins,
+    with_margins,
+)
 from ranmask.smoothing.masks import (
     MaskedText,
     WordLosses,
@@ -173,7 +179,7 @@ class SmoothedClassifier(VotingClassifier[SmoothingOptions, MaskedText]):
                 "ranmask.smoothing.store.load_classifier"
             )
         saved = known.smoothing
-        if known.kind != model_config.CASCADE:  # which `load_base` refuses
+        if known.kind not in (model_config.CASCADE, model_config.DETECTOR):  # `load_base` refuses
             check_saved(known.path, saved, SmoothingOptions, ModelOptions)
         if device is not None or dtype is not None or hide is not None:
             saved.pop("tolerance", None)  # it was given for another computation
@@ -255,6 +261,24 @@ class SmoothedClassifier(VotingClassifier[SmoothingOptions, MaskedText]):
                 scored.texts, scored.votes.starts.tolist(), self._exact(scored), strict=True
             )
         ]
+
+    @property
+    def gives_margins(self) -> bool:
+        """Whether `certify_margins` proves anything as things are set."""
+        return has_margins(self.options)
+
+    def certify_margins(
+        self, texts: Sequence[Text | Document], positive: int | str
+    ) -> list[MarginCertificate]:
+        """As `certify`, with what is proved about the score of one class, by its name or number.
+
+        For the exact certificate against substitutions, of up to ten words.
+        """
+        self.check_certifiable()
+        check_margins(self.options)
+        number = class_index(positive, self.labels)
+        proved = ((scored, list(self._exact(scored))) for scored in self.scored(texts))
+        return [found for part in proved for found in with_margins(*part, number)]
 
     def compare(
         self,

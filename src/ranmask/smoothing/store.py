@@ -28,6 +28,7 @@ DEFAULT_MODEL = "news"
 SHIPPED = {
     "news": "news topics, a word table and a compact encoder that reads the whole text",
     "news-words": "news topics, a word table",
+    "reviews": "film reviews, a word table and a compact encoder that reads it whole and in parts",
     "reviews-words": "film reviews, a word table",
 }
 """Models that come with ranmask, offline; each folder holds a card (README.md)."""
@@ -39,8 +40,8 @@ def load_default(name: str = DEFAULT_MODEL, **options: Any) -> SmoothedClassifie
     """A classifier that comes with ranmask: no download, no training.
 
     ``news`` (the default) and ``news-words`` tell World, Sports, Business and Sci/Tech apart;
-    ``reviews-words`` tells negative from positive film reviews.  ``options`` are those of
-    `SmoothedClassifier.from_pretrained`.
+    ``reviews`` and ``reviews-words`` tell negative from positive film reviews.  ``options`` are
+    those of `SmoothedClassifier.from_pretrained`.
 
     >>> table = load_default("reviews-words")
     >>> [result] = table.certify(["A wonderful film , superb acting and a moving , perfect story"])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import nullcontext
 from pathlib import Path
 
@@ -31,12 +31,16 @@ class Answers:
         self._file = AnswerCache(path)
         about = {"model": reader.description(), "classes": classes}
         self._keys = [fingerprint({**about, "text": text}) for text in texts]
-        self._found = self._kept()
+        self._found: dict[str, CachedScores] = {}
+        self._look_for(self._keys)
         self.problems: list[str] = []
 
-    def _kept(self) -> dict[str, CachedScores]:
-        answers = self._file.read().items()
-        return {key: row for key, row in answers if row is None or len(row) == self._classes}
+    def _look_for(self, keys: Iterable[str]) -> None:
+        answers = self._file.read()
+        for key in keys:
+            row = answers.get(key, ())
+            if row is None or len(row) == self._classes:
+                self._found[key] = row
 
     @property
     def known(self) -> int:
@@ -52,12 +56,14 @@ class Answers:
         calls = self._reader.calls(len(rest))
         return f"{calls:,} texts to read" + (f", {self.known:,} known" if self.known else "")
 
-    def asked(self, progress: Callable[[int], None]) -> Scores:
+    def asked(self, progress: Callable[[int], None], *, check: bool = True) -> Scores:
         """The answers, shape (texts, classes), NaN where there is none; asks what is not known.
 
-        ``progress`` is told how many more have been asked.
+        ``progress`` is told how many more have been asked.  ``check``: whether those that are known
+        may be another model's.
         """
-        self._check_known()
+        if check:
+            self._check_known()
         keeping = getattr(self._reader, "keeping", None)  # an endpoint's answers come one by one
         with nullcontext() if keeping is None else keeping(self._file.path):
             self._ask_the_rest(progress)
@@ -83,7 +89,7 @@ class Answers:
                     why += f". {self.known:,} answers are kept: run it again to go on"
                 raise ModelError(f"the model answered none of {len(places)} texts{why}")
             progress(len(places))
-            self._found = self._kept()
+            self._look_for(self._keys[place] for place in places)
 
     def _read(self, places: Sequence[int]) -> Scores:
         with warnings.catch_warnings(record=True) as said:

@@ -6,11 +6,12 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ranmask.metrics import class_table
+from ranmask.training.detector_card import detector_card
 
 
 def model_card(run: Mapping[str, Any], measured: Mapping[str, Any]) -> str:
     """A README for the folder of a trained model, in Markdown."""
-    body = _language_model if run["kind"] == "mlm" else _classifier
+    body = {"mlm": _language_model, "detector": _detector}.get(run["kind"], _classifier)
     return f"# {run['train']['name']}, {run['kind']}\n\n{body(run, measured)}"
 
 
@@ -51,10 +52,11 @@ the share of all texts whose label is right and certified at d {_changes(run)}.{
 
 Naming the largest class for every text has accuracy {measured["majority"]:.3f}. The
 mean recall of the classes (balanced accuracy) is {measured["balanced_accuracy"]:.3f}.
-Of each class, recall and CR@d are shares of its own texts.
+Of each class, recall and CR@d are shares of its own texts, precision of the texts that
+were labelled so.
 
 {_table(classes_head, classes)}{shown}{"" if measured["beats_majority"] else unlearned}
-
+{_positive(measured.get("positive"))}
 {_options(run)}
 
 ## Limits
@@ -75,6 +77,32 @@ def _changes(run: Mapping[str, Any]) -> str:
         "synonyms": "words replaced by synonyms",
     }
     return named[threat]
+
+
+def _positive(found: Mapping[str, Any] | None) -> str:
+    """The figures of a positive class, at thresholds that were set on these very texts."""
+    if found is None:
+        return ""
+    head = ["false positives", "threshold", "recall", "precision", "certified recall at 1, 2, 3"]
+    rows = []
+    for at in found.get("at_rates", ()):
+        shares = [*at.get("certified_recall", ()), 0.0, 0.0, 0.0, 0.0][1:4]
+        proved = " ".join(f"{share:.3f}" for share in shares)
+        figures = [f"{at[key]:.3f}" for key in ("recall", "precision")]
+        proved = proved if "certified_recall" in at else "not proved"
+        rows.append([f"{at['rate']:.1%}", f"{at['threshold']:.4f}", *figures, proved])
+    areas = "".join(
+        f", {name} {found[key]:.3f}"
+        for key, name in (("auc", "AUC"), ("average_precision", "average precision"))
+        if key in found
+    )
+    return f"""
+*{found["name"]}* against all others: precision {found["precision"]:.3f}, recall \
+{found["recall"]:.3f}, F1 {found["f1"]:.3f}{areas}. At
+thresholds that flag a share of the other texts, set on these texts:
+
+{_table(head, rows)}
+"""
 
 
 def _promise(run: Mapping[str, Any]) -> str:
@@ -131,6 +159,10 @@ another vocabulary do not compare.
 It knows texts like those above. What it says fits may mean something else, and a text
 that it finds unlikely may be perfectly good. No label was used to train it.
 """
+
+
+def _detector(run: Mapping[str, Any], measured: Mapping[str, Any]) -> str:
+    return f"{detector_card(run, measured, _origin(run))}\n{_options(run)}\n"
 
 
 def _origin(run: Mapping[str, Any]) -> str:

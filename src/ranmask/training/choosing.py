@@ -1,31 +1,34 @@
 """How much a model weighs beside its copies: what each weight comes to, and which one is chosen.
 
 A heavier model has its own label more often, and less is proved: `measured` counts both on texts
-that nothing was learned from, and `chosen` takes the weight that proves most among those that give
-up no more accuracy than they may.
+that nothing was learned from, and `chosen` takes what proves most among all that give up no more
+accuracy than they may.  Weights are those of the whole text, of each half, of each quarter, ...:
+one of them is that of the whole text alone.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from fractions import Fraction
 from itertools import zip_longest
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
-from ranmask.certificates.pyramid import pyramid_radii
-from ranmask.certificates.readings import read_scores
+from ranmask.certificates.level_weights import LevelWeights, ReadTexts, in_points
+from ranmask.certificates.readings import levels_of
 from ranmask.certificates.votes import Scores
 from ranmask.errors import DataError, OptionError
-from ranmask.smoothing.masks import MaskedText
 from ranmask.smoothing.smoothed import SmoothedClassifier
-from ranmask.smoothing.voting import ScoredTexts
 from ranmask.training.protect_options import MOST_WORDS
 
+WORTH = Fraction(1, 100)
+"""Share of the texts that more calls of the model must prove in addition, to be worth it."""
 _HEAVIEST = 4096.0
+
+Number = TypeVar("Number", Fraction, float)
 
 
 @dataclass(frozen=True)
@@ -34,13 +37,25 @@ class Weighed:
 
     ``certified[c][d - 1]``: texts of class ``c`` that are right, and proved to stay so whichever
     ``d`` words are changed; 0 beyond the end.  ``balanced`` figures are means over the classes that
-    occur, others over the texts.
+    occur, others over the texts.  ``expected``: the accuracy to count with, where these weights
+    were picked among many on the same texts.
     """
 
-    weight: float
+    weights: tuple[float, ...]
     texts: tuple[int, ...]
     right: tuple[int, ...]
     certified: tuple[tuple[int, ...], ...]
+    expected: float | None = None
+
+    @property
+    def calls(self) -> int:
+        """How many texts and segments the model is asked about, for each text."""
+        return calls_of(self.weights)
+
+    @property
+    def name(self) -> str:
+        """The weights as the option reader_weights takes them."""
+        return ",".join(f"{weight:g}" for weight in self.weights)
 
     def accuracy(self, balanced: bool = False) -> Fraction:
         """Share of the texts that are right."""
@@ -84,7 +99,8 @@ class Weighed:
         try:
             texts, right = (tuple(map(int, values[name])) for name in ("texts", "right"))
             certified = tuple(tuple(map(int, counts)) for counts in values["certified"])
-            found = cls(float(values["weight"]), texts, right, certified)
+            weights, expected = tuple(map(float, values["weights"])), values["expected"]
+            found = cls(weights, texts, right, certified, expected and float(expected))
             if not len(texts) == len(right) == len(certified) or not sum(texts):
                 raise ValueError("classes differ")
         except (KeyError, TypeError, ValueError) as error:
@@ -100,7 +116,7 @@ def sum_of(parts: Sequence[Weighed]) -> Weighed:
 
     by_class = zip(*(one.certified for one in parts), strict=True)
     return Weighed(
-        parts[0].weight,
+        parts[0].weights,
         added(one.texts for one in parts),
         added(one.right for one in parts),
         tuple(map(added, by_class)),
@@ -112,7 +128,7 @@ def alone(said: Scores, labels: npt.NDArray[np.int64]) -> Weighed:
     classes = said.shape[1]
     right = np.bincount(labels[said.argmax(axis=1) == labels], minlength=classes)
     texts = np.bincount(labels, minlength=classes)
-    return Weighed(0.0, tuple(texts.tolist()), tuple(right.tolist()), ((),) * classes)
+    return Weighed((), tuple(texts.tolist()), tuple(right.tolist()), ((),) * classes)
 
 
 def weights_for(longest: int) -> list[float]:
@@ -123,49 +139,57 @@ def weights_for(longest: int) -> list[float]:
     return weights
 
 
-def measured(
+def calls_of(weights: Sequence[float]) -> int:
+    """How many texts and segments a model is asked about, for each text.
+
+    >>> calls_of((2,)), calls_of((0, 8, 0, 1)), calls_of((0,))
+    (1, 10, 0)
+    """
+    return sum(levels_of(weights))
+
+
+def read_texts(
     copies: SmoothedClassifier,
     texts: Sequence[str],
-    said: Scores,
+    nodes: Scores,
     labels: npt.NDArray[np.int64],
-    weights: Sequence[float],
-) -> list[Weighed]:
-    """What each weight comes to; the copies are scored once."""
-    classes = said.shape[1]
-    # Numbers of right texts by class and radius, for each weight.
-    radii = np.zeros((len(weights), classes, MOST_WORDS + 1), dtype=np.int64)
+) -> Iterator[ReadTexts]:
+    """Texts whose copies are scored here, beside what a model says of them; batch by batch.
+
+    ``nodes``: shape (texts, nodes, classes), as `ReadTexts` has them.
+    """
     first = 0
     for scored in copies.scored(texts):
         rows = slice(first, first + len(scored.texts))
         first = rows.stop
-        for place, weight in enumerate(weights):
-            right, own = _right_radii(scored, said[rows], labels[rows], weight)
-            np.add.at(radii[place], (right, np.minimum(own, MOST_WORDS)), 1)
-    proved = radii[:, :, ::-1].cumsum(axis=2)[:, :, ::-1]  # those of a radius or more
-    of_class = tuple(np.bincount(labels, minlength=classes).tolist())
-    return [
-        Weighed(
-            weight,
-            of_class,
-            tuple(counts[:, 0].tolist()),
-            tuple(tuple(np.trim_zeros(one[1:], "b").tolist()) for one in counts),
+        families = [text.family for text in scored.texts]
+        yield ReadTexts(scored.votes, families, nodes[rows], labels[rows])
+
+
+def measured(
+    parts: Iterable[ReadTexts], weights: Sequence[Sequence[float]], tolerance: float = 0.0
+) -> list[Weighed]:
+    """What each of these weights comes to; ``tolerance`` is the model's."""
+    found = [_measured(LevelWeights([part], MOST_WORDS, tolerance), weights) for part in parts]
+    return [sum_of(same) for same in zip(*found, strict=True)]
+
+
+def _measured(tried: LevelWeights, weights: Sequence[Sequence[float]]) -> list[Weighed]:
+    whole: dict[tuple[float, ...], set[float]] = {}  # by the weights of segments
+    for first, *segments in weights:
+        whole.setdefault(tuple(segments), set()).add(first)
+    texts = tuple(tried.texts.sum(axis=0).tolist())
+    found = {}
+    for others, unsorted in whole.items():
+        rising_weights = sorted(unsorted)
+        right, proved = (
+            counts.sum(axis=1) for counts in tried.counts(others, in_points(rising_weights))
         )
-        for weight, counts in zip(weights, proved, strict=True)
-    ]
-
-
-def _right_radii(
-    scored: ScoredTexts[MaskedText],
-    said: Scores,
-    labels: npt.NDArray[np.int64],
-    weight: float,
-) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-    """Labels and radii of the texts that are right; 0 where no changed word is proved."""
-    votes = scored.votes.beside(read_scores(said[:, None, :], (weight,)))
-    radii = pyramid_radii(votes, [text.family for text in scored.texts])
-    found = np.array([radius.words or 0 for radius in radii], dtype=np.int64)
-    right = votes.winners == labels
-    return labels[right], found[right]
+        for place, first in enumerate(rising_weights):
+            certified = tuple(tuple(np.trim_zeros(row, "b").tolist()) for row in proved[place])
+            own = (first, *others)
+            found[own] = Weighed(own, texts, tuple(right[place].tolist()), certified)
+    return [found[tuple(one)] for one in weights]
 
 
 def chosen(
@@ -175,31 +199,39 @@ def chosen(
     give_up: float,
     balanced: bool = False,
 ) -> tuple[Weighed, bool]:
-    """The weight that proves most among those that give up no more; and whether there is one.
+    """What proves most among all that give up no more; and whether something does.
 
     A heavier model has its own label more often: on few texts a light weight may be lucky, so what
-    counts is the accuracy as `rising` has it.  Where no weight gives up so little, the nearest is
-    taken.  ``model``: what it comes to by itself.
+    counts is the accuracy as `rising` has it, or as it is ``expected``.  Where nothing gives up so
+    little, the nearest is taken.  Of all that prove nearly as much (`WORTH`), those are preferred
+    that ask the model least often.  ``model``: what it comes to by itself.
     """
     if not words:
         raise OptionError("words must name a number of changed words, as 1,2,5", "words")
     least = model.accuracy(balanced) - Fraction(str(give_up)) / 100
-    ordered = sorted(curve, key=lambda one: one.weight)
-    fitted = rising([one.accuracy(balanced) for one in ordered])
-    reached = fitted[-1] >= least
-    limit = least if reached else fitted[-1]
-    allowed = [one for one, found in zip(ordered, fitted, strict=True) if found >= limit]
-    best = max(allowed, key=lambda one: (one.score(words, balanced), one.accuracy(balanced)))
-    return best, reached
+    whole = sorted((one for one in curve if one.expected is None), key=lambda one: one.weights)
+    fitted = rising([one.accuracy(balanced) for one in whole])
+    counted = [*zip(whole, fitted, strict=True)]
+    counted += [(one, Fraction(str(one.expected))) for one in curve if one.expected is not None]
+    highest = max(found for _, found in counted)
+    limit = min(least, highest)
+    scores = {one: one.score(words, balanced) for one, found in counted if found >= limit}
+    near = [one for one, score in scores.items() if score >= max(scores.values()) - WORTH]
+    fewest = min(one.calls for one in near)
+    best = max(
+        (one for one in near if one.calls == fewest),
+        key=lambda one: (scores[one], one.accuracy(balanced)),
+    )
+    return best, highest >= least
 
 
-def rising(values: Sequence[Fraction]) -> list[Fraction]:
+def rising(values: Sequence[Number]) -> list[Number]:
     """The values as they would be if none were above a later one: runs that fall are averaged.
 
     >>> [float(one) for one in rising([Fraction(1), Fraction(4), Fraction(2), Fraction(5)])]
     [1.0, 3.0, 3.0, 5.0]
     """
-    runs: list[tuple[Fraction, int]] = []  # sum and length of each
+    runs: list[tuple[Number, int]] = []  # sum and length of each
     for value in values:
         total, length = value, 1
         while runs and runs[-1][0] * length > total * runs[-1][1]:

@@ -15,7 +15,13 @@ from ranmask.errors import DataError, MissingDependencyError, OptionError
 from ranmask.metrics import CertifiedSummary
 from ranmask.smoothing.interface import CertifiedClassifier
 from ranmask.training.class_weights import class_weights
-from ranmask.training.evaluating import certified_score, certified_summary, figures
+from ranmask.training.evaluating import (
+    certified_score,
+    certified_summary,
+    check_positive,
+    figures,
+    measured_figures,
+)
 from ranmask.training.masking import MaskingPlan, Turn
 from ranmask.training.options import MARGIN_WIDTH, TrainingOptions
 from ranmask.training.records import Report, RunFolder, check_corpora, description
@@ -73,6 +79,7 @@ def train_encoder(
     """
     defence = defence or Defence()
     check_corpora(train, validation)
+    check_positive(options.positive, train.label_names)
     on_gpu = processes.on_gpu(device)
     if processes.devices(on_gpu) > processes.count() and type(defence).loss is not Defence.loss:
         raise OptionError(
@@ -140,8 +147,14 @@ def train_encoder(
 
     def finish() -> None:
         final = defence.validator(trained, options, final=True)
-        summary = certified_summary(final, validation.texts, validation.labels)
-        measured = figures(summary, train.label_names, options.class_weights)
+        measured = measured_figures(
+            final,
+            validation.texts,
+            validation.labels,
+            train.label_names,
+            class_weights=options.class_weights,
+            positive=options.positive,
+        )
         model.to(torch.float16 if options.weights == "float16" else torch.float32)
         classifier.save_pretrained(str(output))
         model.to(torch.float32)

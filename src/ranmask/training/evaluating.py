@@ -7,7 +7,12 @@ from fractions import Fraction
 from typing import Any
 
 from ranmask.metrics import CertifiedSummary, certified_values
+from ranmask.metrics.detection import DetectionSummary
+from ranmask.results import Certificate
+from ranmask.runs.summary import all_words, detected_text
+from ranmask.runs.task import class_number
 from ranmask.smoothing.interface import CertifiedClassifier
+from ranmask.smoothing.smoothed import SmoothedClassifier
 from ranmask.training.options import ClassWeights
 from ranmask.words import Text
 
@@ -16,10 +21,57 @@ def certified_summary(
     classifier: CertifiedClassifier, texts: Sequence[Text], labels: Sequence[int]
 ) -> CertifiedSummary:
     """Certify every text and count."""
+    return _counted(classifier.certify(texts), labels)
+
+
+def check_positive(positive: str | None, names: Sequence[str]) -> None:
+    """Refuse a positive class that there is not, before anything is trained."""
+    if positive is not None:
+        class_number(positive, tuple(names))
+
+
+def measured_figures(
+    classifier: CertifiedClassifier,
+    texts: Sequence[Text],
+    labels: Sequence[int],
+    names: Sequence[str],
+    *,
+    class_weights: ClassWeights,
+    positive: str | None,
+    threat: str = "substitutions",
+) -> dict[str, Any]:
+    """Certify every text; `figures` of that, and those of a positive class, where one is named.
+
+    ``threat`` is what the classifier certifies: of synonyms, all words at once have a figure too.
+    """
+    if positive is None:
+        summary = certified_summary(classifier, texts, labels)
+        return figures(summary, names, class_weights) | all_words(threat, summary)
+    number = class_number(positive, tuple(names))
+    results: Sequence[Certificate]
+    if isinstance(classifier, SmoothedClassifier) and classifier.gives_margins:
+        results = classifier.certify_margins(texts, number)
+    else:
+        results = classifier.certify(texts)
+    detection = DetectionSummary()
+    for result, label in zip(results, labels, strict=True):
+        detection.add(detected_text({**result.to_dict(), "expected_id": label}, number))
+    found = {"name": names[number], **detection.values()}
+    summary = _counted(results, labels)
+    whole = all_words(threat, summary)
+    return {**figures(summary, names, class_weights), **whole, "positive": found}
+
+
+def _counted(results: Sequence[Certificate], labels: Sequence[int]) -> CertifiedSummary:
     summary = CertifiedSummary()
-    for result, label in zip(classifier.certify(texts), labels, strict=True):
-        correct = result.label_id == label
-        summary.add(correct=correct, radius=result.radius, words=result.words, expected=label)
+    for result, label in zip(results, labels, strict=True):
+        summary.add(
+            correct=result.label_id == label,
+            radius=result.radius,
+            words=result.words,
+            expected=label,
+            named=result.label_id,
+        )
     return summary
 
 

@@ -45,6 +45,9 @@ _EPOCHS, _LEARNING_RATE, _TEXTS = (
 _CLASS_WEIGHTS = partial(
     option, "balanced: every class counts the same, however few texts it has; or none."
 )
+_POSITIVE = partial(
+    option, "Class, by its name, that the card holds against all others: ROC, certified recall."
+)
 _SEED = partial(option, "Fixes whatever is drawn at random.", least=0, below=2**32)
 _BATCH_SIZE = partial(option, _TEXTS, least=1, group=_SCHEDULE)
 _ACCUMULATE = partial(option, "Batches in a step.", least=1, group=_SCHEDULE)
@@ -125,6 +128,7 @@ class TrainingOptions(Checked, kind="encoder", group="Training"):
     )
     margin: float = option("Margin to reach.", 0.55, least=0, group=VOTES)
     class_weights: ClassWeights = _CLASS_WEIGHTS("balanced")
+    positive: str | None = _POSITIVE()
     learning_rate: float | None = option(
         _LEARNING_RATE, unset="2e-4, 5e-5 from 50M parameters", above=0, group=_SCHEDULE
     )
@@ -292,6 +296,7 @@ class WordTableOptions(Checked, kind="words", group="Training"):
         "none",
         group=_SIZES,
     )
+    positive: str | None = _POSITIVE()
     buckets: int = option("Rows of the table.", 1 << 18, least=1, group=_SIZES)
     most_words: int = option(
         "Words of a text that are trained on, which bounds memory.", 800, least=1

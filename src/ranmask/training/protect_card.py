@@ -5,11 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ranmask.metrics import class_table
+from ranmask.training.choosing import WORTH, Weighed
 from ranmask.training.protection import Protection
 
 SHOWN_WORDS = (1, 2, 5, 10)
 """Numbers of changed words that tables and pictures show."""
-_ROWS = 12  # weights that a table shows at most
+_ROWS = 12  # weights of whole texts that a table shows at most
+_GIVEN_UP = (0.5, 1.0, 2.0, 3.0, 5.0)  # points, for which it shows the best with segments
+_LEVELS = ("the whole text", "each half", "each quarter", "each eighth", "each sixteenth")
 
 
 def columns(words: Sequence[int]) -> list[int]:
@@ -20,37 +23,57 @@ def columns(words: Sequence[int]) -> list[int]:
 def curve_rows(protection: Protection) -> tuple[list[str], list[list[str]]]:
     """The choice as cells: a head, and a row for some of the weights, the chosen one marked."""
     shown = columns(protection.words)
-    balanced = protection.balanced
-    head = ["weight", protection.measure_name, *(f"CR@{words}" for words in shown), ""]
-    places = [place for place, one in enumerate(protection.figures) if _differs(protection, place)]
-    step = max(1, -(-len(places) // _ROWS))
-    chosen = next(
-        place for place, one in enumerate(protection.figures) if one.weight == protection.weight
-    )
-    kept = sorted({*places[::step], chosen})
+    calls = protection.levels > 1
+
+    def row(name: str, one: Weighed, mark: str = "") -> list[str]:
+        figures = [one.accuracy(protection.balanced)]
+        figures += [one.share(words, protection.balanced) for words in shown]
+        count = [str(max(one.calls, 1))] if calls else []
+        return [name, *count, *(f"{float(figure):.3f}" for figure in figures), mark]
+
+    head = ["weight", *["calls"] * calls, protection.measure_name]
+    head += [*(f"CR@{words}" for words in shown), ""]
     rows = [
-        [
-            f"{one.weight:g}",
-            f"{float(one.accuracy(balanced)):.3f}",
-            *(f"{float(one.share(words, balanced)):.3f}" for words in shown),
-            "*" if place == chosen else "",
-        ]
-        for place, one in enumerate(protection.figures)
-        if place in kept
+        row(one.name, one, "*" if one.weights == protection.weights else "")
+        for one in _shown(protection)
     ]
-    model = f"{float(protection.alone[1].accuracy(balanced)):.3f}"
-    alone = ["model alone", model, *("0.000" for _ in shown), ""]
-    return head, [*rows, alone]
+    return head, [*rows, row("model alone", protection.alone[1])]
 
 
-def _differs(protection: Protection, place: int) -> bool:
+def _shown(protection: Protection) -> list[Weighed]:
+    """Some weights of whole texts, the best with segments for some prices, and the choice."""
+    whole = [one for one in protection.figures if len(one.weights) == 1]
+    places = [place for place, one in enumerate(whole) if _differs(whole, place)]
+    step = max(1, -(-len(places) // _ROWS))
+    kept = {whole[place].weights for place in places[::step]} | {protection.weights}
+    if len(whole) < len(protection.figures):
+        prices = (protection.redrawn(None, points) for points in _GIVEN_UP)
+        kept |= {one.weights for one in prices if len(one.weights) > 1}
+    shown = [one for one in protection.figures if one.weights in kept]
+    return sorted(shown, key=lambda one: len(one.weights) > 1 and one.accuracy(protection.balanced))
+
+
+def _differs(curve: Sequence[Weighed], place: int) -> bool:
     """Whether a weight still changes or proves something."""
-    one = protection.figures[place]
-    return (
-        place == 0
-        or any(map(any, one.certified))
-        or one.right != protection.figures[place - 1].right
-    )
+    one = curve[place]
+    return place == 0 or any(map(any, one.certified)) or one.right != curve[place - 1].right
+
+
+def calls_line(protection: Protection) -> str:
+    """How often the model is asked about a text, and about what."""
+    best = protection.at()
+    if best.calls == 1 and protection.levels == 1:
+        return "1 call of the model a text"
+    if len(best.weights) == 1:
+        return (
+            f"1 call of the model a text: up to {protection.levels} levels were tried, and what "
+            f"segments prove in addition, less than {float(100 * WORTH):g} point, is not worth "
+            "their calls"
+        )
+    named = [
+        f"{name} {weight:g}" for name, weight in zip(_LEVELS, best.weights, strict=False) if weight
+    ]
+    return f"{best.calls} calls of the model a text ({', '.join(named)})"
 
 
 def learning_line(protection: Protection) -> str:
@@ -65,8 +88,8 @@ def learning_line(protection: Protection) -> str:
     mean = "certified share" if len(words) == 1 else "mean certified share"
     plural = "word" if words == (1,) else "words"
     said = f"{mean} at {named} {plural}, in points, by texts learned from: {steps}"
-    if protection.learning[-1][1].weight != protection.weight:
-        said += f" (at weight {protection.learning[-1][1].weight:g})"
+    if protection.learning[-1][1].weights != protection.weights:
+        said += f" (at weight {protection.learning[-1][1].name})"
     if len(found) < 2:
         return said
     gained = found[-1][1] - found[-2][1]
@@ -92,9 +115,10 @@ def protect_card(protection: Protection) -> str:
         "A model that is a Python object, or behind an address, is named again when the folder is "
         "loaded: `reader=...`, `--reader`.",
         f"- Classes: {', '.join(run['labels'])}\n"
-        f"- Weight of the model: {protection.weight:g} copies, the one with the most proved at "
+        f"- Weight of the model: {best.name} copies, the one with the most proved at "
         f"{', '.join(map(str, protection.words))} words among those that give up at most "
         f"{protection.give_up:g} points of {protection.measure_name}\n"
+        f"- {calls_line(protection)}\n"
         f"- Texts: {texts['texts']:,} different ones of {texts['rows']:,} rows "
         f"({texts['duplicates']:,} duplicates, {texts['empty']:,} empty, {texts['unusable']:,} not "
         f"usable, {texts['unanswered']:,} without an answer); {parts['learning']:,} to learn from, "

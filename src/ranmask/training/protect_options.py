@@ -10,6 +10,7 @@ from ranmask.options.fields import Checked, option
 from ranmask.training.options import WordTableOptions
 
 CHOICE = "The choice"
+MOST_LEVELS = 5
 MOST_WORDS = 50
 """Changed words that figures are counted for at most."""
 
@@ -30,12 +31,20 @@ GIVE_UP = partial(
 class ProtectOptions(Checked, group="Training"):
     """How a model is protected.
 
-    ``words`` and ``give_up`` say what is chosen: the weight of the model with the largest mean of
+    ``words`` and ``give_up`` say what is chosen: the weights of the model with the largest mean of
     the certified shares at ``words``, among those that give up no more.
     """
 
     words: tuple[int, ...] = WORDS((1, 2, 5))
     give_up: float = GIVE_UP(1.0)
+    levels: int = option(
+        "Levels that the model may read: 1: whole texts; 2: halves, too; 3: quarters, ...; those "
+        "that prove too little for their calls are left out.",
+        1,
+        least=1,
+        most=MOST_LEVELS,
+        group=CHOICE,
+    )
     target_words: int | None = option(
         "Most changed words that the table is trained for.",
         unset="the mean of --words",

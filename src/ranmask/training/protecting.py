@@ -8,54 +8,32 @@ of the model is changed, and nobody labels anything.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from ranmask import __version__
 from ranmask.certificates.votes import Scores
-from ranmask.data.corpus import permutation
 from ranmask.data.pile import Pile, pile_of
 from ranmask.errors import DataError, ModelError, OptionError
 from ranmask.models import model_config
 from ranmask.models.readers import Reader, as_reader, in_order
 from ranmask.results.files import write_file, write_json
-from ranmask.smoothing.protected import ProtectedClassifier
-from ranmask.smoothing.smoothed import SmoothedClassifier
+from ranmask.smoothing.protected import ProtectedClassifier, segments_of
 from ranmask.training.asking import Answers
-from ranmask.training.choosing import Weighed, alone, chosen, measured, sum_of, weights_for
-from ranmask.training.options import WordTableOptions
 from ranmask.training.protect_card import protect_card
 from ranmask.training.protect_options import ProtectOptions
-from ranmask.training.protection import FORMAT, RECORD, Measure, Protection, begin
+from ranmask.training.protect_work import Known, ProtectWork, parts_of
+from ranmask.training.protection import ANSWERS, FORMAT, RECORD, Protection, begin
 from ranmask.training.records import CARD, Report, check_one_process
-from ranmask.training.word_table import table_smoothing, train_word_table
-from ranmask.words import split
+from ranmask.training.word_table import table_smoothing
+from ranmask.words import document, join
 
-ANSWERS = "answers.jsonl"
 LEAST_TEXTS = 100
 _LEAST_OF_A_CLASS, _LEAST_LABELLED = 10, 50
-_MOST_HELD_OUT = 4000  # texts to choose by, and as many for the figures
-_LEAST_TO_CHOOSE, _FOLDS = 1000, 4
-_TEMPERATURE = 3.0  # in words: a narrower step gives up on texts that are out of reach now
-_TRAINED_WEIGHT = 2.0  # of the model while the table learns; measured, as the next line is
-_LABELLED, _UNLABELLED = 1.0, 3.0  # what a label at no changed word counts
-
-
-class Part(NamedTuple):
-    """Some of the texts: what the model says of them, and which label is right."""
-
-    texts: list[str]
-    said: Scores
-    labels: npt.NDArray[np.int64]
-
-    def rows(self, places: Sequence[int]) -> Part:
-        """Those at some places."""
-        at = np.array(places, dtype=np.int64)
-        return Part([self.texts[place] for place in places], self.said[at], self.labels[at])
 
 
 def protect(
@@ -106,6 +84,7 @@ def protect(
     reader = as_reader(model, label_names)
     names = _class_names(reader, label_names, pile)
     _check_pile(pile)
+    _check_levels(reader, asked)
     given = None if pile.labels is None else _label_ids(pile.labels, names)
     tell({"phase": "pile", **pile.description(), "problem": pile.problem})
     folder = Path(output)
@@ -116,36 +95,43 @@ def protect(
         "labelled": given is not None,
         "options": asked.to_dict(),
     }
-    begin(folder, run)
-    said = _said(reader, pile, names, folder, tell)
+    other_texts = begin(folder, run)
+    labelled = np.full(len(pile.texts), -1) if given is None else np.array(given)
+    asking = _Asking(reader, len(names), folder, tell)
+    judged = labelled >= 0 if given is not None else np.ones(len(pile.texts), dtype=bool)
+    said = asking.about_texts(pile.texts, other_texts, _segments_to_read(judged, asked))
     heard = np.flatnonzero(np.logical_not(np.isnan(said).any(axis=1)))
     run["texts"]["unanswered"] = len(pile.texts) - len(heard)
-    labelled = np.full(len(pile.texts), -1) if given is None else np.array(given)
     right = np.where(labelled < 0, said.argmax(axis=1), labelled)
-    known = Part([pile.texts[place] for place in heard], said[heard], right[heard])
+    known = Known([pile.texts[place] for place in heard], said[heard], right[heard])
     _check_answers(known, names)
     true = None if given is None else labelled[heard] >= 0
-    work = _Work(known, names, asked, true, report=tell)
-    protection, table = work.protection(run, command)
+    work = ProtectWork(known, names, asked, true, tolerance=reader.tolerance, report=tell)
+    protection, table = work.protection(run, command, asking.about_segments)
     protected = ProtectedClassifier(
         table.base,
         reader=reader,
-        reader_weights=(protection.weight,),
+        reader_weights=protection.weights,
         **table_smoothing(work.plan),
     )
     protected.save_pretrained(str(folder))
     _write(folder, protection)
-    tell({"phase": "complete", "weight": protection.weight})
+    tell({"phase": "complete", "weights": list(protection.weights)})
     return protected
 
 
 def save_choice(folder: str | Path, protection: Protection) -> None:
-    """Give the protected model in a folder the weight that is chosen here."""
+    """Give the protected model in a folder the weights that are chosen here.
+
+    Which weights it has, its ``ranmask.json`` alone says.  So whoever is interrupted leaves the old
+    choice or the new one, without a card rather than with a wrong one.
+    """
     place = Path(folder)
     known = model_config.of_folder(place)
     if known is None or known.kind != model_config.PROTECTED:
         raise ModelError(f"{str(folder)!r} holds no protected model")
-    smoothing = {**known.smoothing, "reader_weights": [protection.weight]}
+    smoothing = {**known.smoothing, "reader_weights": list(protection.weights)}
+    (place / CARD).unlink(missing_ok=True)
     model_config.write(place, known.kind, smoothing, known.parts)
     _write(place, protection)
 
@@ -155,133 +141,6 @@ def _write(folder: Path, protection: Protection) -> None:
     write_file(folder / CARD, protect_card(protection))
     record = {**FORMAT, "ranmask": __version__, "complete": True, **protection.to_dict()}
     write_json(folder / RECORD, record)
-
-
-class _Work:
-    """What is done once the answers are known.
-
-    ``true``: which labels are true ones; None where they are all the model's, which then judge.
-    """
-
-    def __init__(
-        self,
-        known: Part,
-        names: tuple[str, ...],
-        options: ProtectOptions,
-        true: npt.NDArray[np.bool_] | None,
-        *,
-        report: Report,
-    ) -> None:
-        self._names, self._options, self._report = names, options, report
-        self._measure: Measure = "agreement" if true is None else "accuracy"
-        self._judged = np.ones(len(known.texts), dtype=bool) if true is None else true
-        self._sure = known.said.max(axis=1) >= options.sure
-        if true is not None:
-            self._sure |= true
-        named = np.eye(len(names))[known.said.argmax(axis=1)]  # what votes is the label alone
-        self._known = known._replace(said=named)
-        self._weights = weights_for(max(len(split(text)) for text in known.texts))
-        target = options.target_words or round(sum(options.words) / len(options.words))
-        # A table that is surely wrong overrules the model: so the loss at no changed word counts.
-        self.plan = WordTableOptions(
-            target_words=target,
-            temperature=max(_TEMPERATURE, target / 2.5),
-            whole_weight=_TRAINED_WEIGHT,
-            accuracy_weight=_UNLABELLED if true is None else _LABELLED,
-            family="all",
-            epochs=options.epochs,
-            buckets=options.buckets,
-            seed=options.seed,
-        )
-
-    def protection(
-        self, run: Mapping[str, Any], command: str | None
-    ) -> tuple[Protection, SmoothedClassifier]:
-        """What was measured and chosen, and the copies that are kept."""
-        options = self._options
-        learned, choosing, final = _places(self._judged, options.held_out)
-        more = [place for place in learned if self._judged[place]]
-        if more and len(choosing) < _LEAST_TO_CHOOSE:
-            # Too few to choose by: all are, each by a table that did not learn from it.
-            folds = _FOLDS
-            learned, choosing = [*learned, *choosing], [*more, *choosing]
-            curve = self._by_folds(learned)
-            copies = self._trained(learned, "table")
-        else:
-            folds = 1
-            copies = self._trained(learned, "table")
-            curve = self._measured(copies, choosing, self._weights)
-        model = self._alone(choosing), self._alone(final)
-        best, reached = chosen(curve, model[0], options.words, options.give_up, options.balanced)
-        counted = self._measured(copies, final, self._weights)
-        at_best = next(one for one in counted if one.weight == best.weight)
-        sizes = {"learning": len(learned), "choosing": len(choosing), "figures": len(final)}
-        protection = Protection(
-            run={**run, "parts": {**sizes, "folds": folds}},
-            measure=self._measure,
-            balanced=options.balanced,
-            alone=model,
-            choosing=curve,
-            figures=counted,
-            learning=[*self._learning(learned, final, best.weight), (len(learned), at_best)],
-            words=options.words,
-            give_up=options.give_up,
-            weight=best.weight,
-            reached=reached,
-            command=command,
-        )
-        return protection, copies
-
-    def _alone(self, places: Sequence[int]) -> Weighed:
-        """The model by itself."""
-        return alone(self._known.said[places], self._known.labels[places])
-
-    def _trained(self, places: Sequence[int], what: str) -> SmoothedClassifier:
-        def progress(epoch: int, epochs: int, loss: float) -> None:
-            line = {"phase": "training", "what": what, "epoch": epoch, "epochs": epochs}
-            self._report({**line, "loss": loss})
-
-        part = self._known.rows([place for place in places if self._sure[place]])
-        if len(np.unique(part.labels)) < 2:
-            raise DataError(
-                f"of {len(places):,} texts to learn from, the model is sure enough of one class "
-                f"only: lower sure={self._options.sure:g}, or add texts"
-            )
-        table = train_word_table(
-            part.texts,
-            part.labels.tolist(),
-            self._names,
-            options=self.plan,
-            whole=part.said,
-            progress=progress,
-        )
-        return SmoothedClassifier(table, **table_smoothing(self.plan))
-
-    def _by_folds(self, places: Sequence[int]) -> list[Weighed]:
-        """What each weight comes to, each part of the texts by a table of the other parts."""
-        found = []
-        for fold in range(_FOLDS):
-            others = [place for number, place in enumerate(places) if number % _FOLDS != fold]
-            copies = self._trained(others, f"fold {fold + 1} of {_FOLDS}")
-            judged = [place for place in places[fold::_FOLDS] if self._judged[place]]
-            found.append(self._measured(copies, judged, self._weights))
-        return [sum_of(parts) for parts in zip(*found, strict=True)]
-
-    def _measured(
-        self, copies: SmoothedClassifier, places: Sequence[int], weights: Sequence[float]
-    ) -> list[Weighed]:
-        part = self._known.rows(places)
-        return measured(copies, part.texts, part.said, part.labels, weights)
-
-    def _learning(
-        self, learned: Sequence[int], final: Sequence[int], weight: float
-    ) -> Iterator[tuple[int, Weighed]]:
-        """The same with a quarter and with half of the texts to learn from."""
-        for part, name in ((4, "a quarter"), (2, "half")):
-            some = learned[: len(learned) // part]
-            if len(np.unique(self._known.labels[some])) > 1:
-                copies = self._trained(some, f"learning from {name} of the texts")
-                yield len(some), self._measured(copies, final, [weight])[0]
 
 
 def _class_names(reader: Reader, label_names: Sequence[str] | None, pile: Pile) -> tuple[str, ...]:
@@ -335,7 +194,7 @@ def _check_pile(pile: Pile) -> None:
         )
 
 
-def _check_answers(known: Part, names: tuple[str, ...]) -> None:
+def _check_answers(known: Known, names: tuple[str, ...]) -> None:
     if len(known.texts) < LEAST_TEXTS:
         raise ModelError(
             f"the model answered for {len(known.texts)} texts only, and at least {LEAST_TEXTS} are "
@@ -355,31 +214,63 @@ def _others(names: tuple[str, ...], but: int) -> str:
     return ", ".join(repr(name) for place, name in enumerate(names) if place != but)
 
 
-def _said(
-    reader: Reader, pile: Pile, names: tuple[str, ...], folder: Path, report: Report
-) -> Scores:
-    """What the model says of each text."""
-    answers = Answers(reader, pile.texts, len(names), folder / ANSWERS)
-    texts, done = len(pile.texts), answers.known
-    report({"phase": "asking", "texts": texts, "done": done, "cost": answers.cost()})
-
-    def progress(more: int) -> None:
-        nonlocal done
-        done += more
-        report({"phase": "asked", "texts": texts, "done": done})
-
-    said = answers.asked(progress)
-    if answers.problems:
-        report({"phase": "unanswered", "problem": answers.problems[0]})
-    return said
+def _check_levels(reader: Reader, options: ProtectOptions) -> None:
+    if options.levels > 1 and not reader.repeatable:
+        raise OptionError(
+            f"levels={options.levels} reads segments, which a model must read alike each time: "
+            "name a model or a scikit-learn pipeline, or a FunctionReader(..., repeatable=True); "
+            "or leave levels at 1",
+            "levels",
+        )
 
 
-def _places(
-    judged: npt.NDArray[np.bool_], held_out: float
-) -> tuple[list[int], list[int], list[int]]:
-    """What is learned from, what is chosen by, and what the figures are of: these are judged."""
-    order = permutation(len(judged))
-    known = [place for place in order if judged[place]]
-    each = min(max(1, round(len(order) * held_out / 2)), _MOST_HELD_OUT, len(known) // 2)
-    held = set(known[: 2 * each])
-    return [place for place in order if place not in held], known[:each], known[each : 2 * each]
+def _segments_to_read(judged: npt.NDArray[np.bool_], options: ProtectOptions) -> int:
+    """How many there are at most, where every text gets an answer."""
+    parts = parts_of(judged, options)
+    each: int = 2**options.levels - 2
+    return (len(parts.choosing) + len(parts.figures)) * each
+
+
+class _Asking:
+    """Asks a model; what it said before is in the folder."""
+
+    def __init__(self, reader: Reader, classes: int, folder: Path, report: Report) -> None:
+        self._reader, self._classes, self._report = reader, classes, report
+        self._path = folder / ANSWERS
+
+    def about_texts(self, texts: Sequence[str], other_texts: bool, segments: int) -> Scores:
+        """What the model says of each text; ``segments`` are to be read later."""
+        about = {"what": "texts", "other_texts": other_texts, "segments": segments}
+        return self._asked(texts, about, check=True)
+
+    def about_segments(self, texts: Sequence[str], levels: int) -> Scores:
+        """What it says of halves, quarters, ..., shape (texts, segments, classes).
+
+        NaN where there is no answer, and zeros for a segment without a word.
+        """
+        at: dict[str, int] = {}
+        places = []
+        for text in map(document, texts):
+            for level in range(1, levels):
+                for segment in segments_of(text, len(text.words), 2**level):
+                    shown = None if segment is None else join(segment.words)
+                    places.append(-1 if shown is None else at.setdefault(shown, len(at)))
+        said = self._asked(list(at), {"what": "segments"}, check=False)
+        rows = np.concatenate([said, np.zeros((1, self._classes))])[places]
+        return rows.reshape(len(texts), -1, self._classes)
+
+    def _asked(self, texts: Sequence[str], about: dict[str, Any], *, check: bool) -> Scores:
+        answers = Answers(self._reader, texts, self._classes, self._path)
+        about = {**about, "texts": len(texts)}
+        done = answers.known
+        self._report({"phase": "asking", **about, "done": done, "cost": answers.cost()})
+
+        def progress(more: int) -> None:
+            nonlocal done
+            done += more
+            self._report({"phase": "asked", **about, "done": done})
+
+        said = answers.asked(progress, check=check)
+        if answers.problems:
+            self._report({"phase": "unanswered", "problem": answers.problems[0]})
+        return said

@@ -35,9 +35,13 @@ from ranmask.models.normalising import Normaliser, installed
 from ranmask.models.synonyms import SynonymSets
 from ranmask.models.word_features import WHOLE
 from ranmask.models.word_table import CURVE_STEPS, WordTable
-from ranmask.runs.summary import all_words
 from ranmask.smoothing.smoothed import SmoothedClassifier
-from ranmask.training.evaluating import certified_score, certified_summary, figures
+from ranmask.training.evaluating import (
+    certified_score,
+    certified_summary,
+    check_positive,
+    measured_figures,
+)
 from ranmask.training.options import WordTableOptions
 from ranmask.training.records import (
     Report,
@@ -74,6 +78,7 @@ def train_words(
     ``training.json`` and the log ``training.jsonl``.
     """
     check_corpora(train, validation)
+    check_positive(options.positive, train.label_names)
     texts = [text for text in train.texts if isinstance(text, str)]
     if len(texts) < len(train.texts):
         raise DataError(f"{train.name} holds pairs; a word table reads single texts only")
@@ -98,9 +103,15 @@ def train_words(
     how: dict[str, Any] = {"options": options, "synonyms": synonyms, "progress": log}
     table = train_word_table(texts, labels, names, **how)
     classifier = SmoothedClassifier(table, **table_smoothing(options), synonyms=synonyms)
-    summary = certified_summary(classifier, validation.texts, validation.labels)
-    measured = figures(summary, names, options.class_weights)
-    measured |= all_words(options.threat, summary)
+    measured = measured_figures(
+        classifier,
+        validation.texts,
+        validation.labels,
+        names,
+        class_weights=options.class_weights,
+        positive=options.positive,
+        threat=options.threat,
+    )
     classifier.save_pretrained(str(output))
     run.complete(measured)
     return classifier

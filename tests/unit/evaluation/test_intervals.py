@@ -1,5 +1,6 @@
 import itertools
 import math
+from statistics import NormalDist
 
 import numpy as np
 import pytest
@@ -10,11 +11,15 @@ from scipy.stats import binomtest, norm
 from ranmask.errors import OptionError
 from ranmask.evaluation.intervals import (
     Paired,
+    area_interval,
     holm,
+    mean_interval,
     paired_difference,
     proportion_interval,
     sign_test,
+    wilson_interval,
 )
+from ranmask.metrics.roc import roc_curve
 
 confidences = st.sampled_from([0.5, 0.8, 0.9, 0.95, 0.99])
 counts = st.tuples(*[st.integers(0, 40)] * 4).filter(lambda four: sum(four) > 0)
@@ -229,3 +234,39 @@ class TestHolm:
     def test_refuses_what_is_no_p_value(self, wrong):
         with pytest.raises(OptionError, match="a p-value lies between 0 and 1"):
             holm([0.5, wrong])
+
+
+def test_intervals_of_areas_hold_the_true_area_about_as_often_as_they_say():
+    """Two normal kinds, of which the area is known; unequal sizes, and nearly apart."""
+    rng = np.random.default_rng(1)
+    for distance, negatives, positives in ((1.0, 60, 20), (3.0, 80, 15)):
+        truth = NormalDist().cdf(distance / 2**0.5)
+        held = 0
+        for _ in range(400):
+            clean = rng.normal(0, 1, negatives).tolist()
+            found = rng.normal(distance, 1, positives).tolist()
+            low, high = area_interval(float(roc_curve(clean, found).area), negatives, positives)
+            held += low <= truth <= high
+        assert 0.91 <= held / 400 <= 0.995
+
+
+def test_areas_at_the_ends_keep_their_width():
+    low, high = area_interval(1.0, 50, 10)
+    assert 0.7 < low < 0.99 and high == 1.0
+    assert area_interval(0.0, 50, 10) == pytest.approx((0.0, 1 - low))
+
+
+def test_intervals_of_means_hold_the_true_mean_about_as_often_as_they_say():
+    rng = np.random.default_rng(2)
+    shares, sizes = (0.9, 0.7, 0.99), (200, 30, 40)
+    held = 0
+    for _ in range(600):
+        drawn = [(int(rng.binomial(n, p)), n) for p, n in zip(shares, sizes, strict=True)]
+        low, high = mean_interval(drawn)
+        held += low <= sum(shares) / 3 <= high
+    assert 0.92 <= held / 600 <= 0.99
+
+
+@pytest.mark.parametrize("part", [0, 7, 20])
+def test_the_mean_of_one_share_is_that_share(part):
+    assert mean_interval([(part, 20)]) == pytest.approx(wilson_interval(part, 20))

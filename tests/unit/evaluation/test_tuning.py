@@ -387,7 +387,7 @@ class TestFile:
         path = tmp_path / "tune.json"
         self.open(path).write(measure(SETTINGS[:1]), **FIGURES)
         record = json.loads(path.read_text())
-        assert (record["format"], record["version"]) == ("ranmask-tune", 2)
+        assert (record["format"], record["version"]) == ("ranmask-tune", 3)
         assert record["data"] == RUN["data"] and record["model"] == RUN["model"]
         assert record["settings"] == [asdict(setting) for setting in SETTINGS]
         assert record["complete"] is False
@@ -400,6 +400,8 @@ class TestFile:
             "name": "1",
             "texts": 3,
             "recall": 2 / 3,
+            "precision": 2 / 3,
+            "f1": 2 / 3,
             "certified_recall": [2 / 3, 1 / 3, 1 / 3],
         }
         assert one["accuracy"] == 4 / 6 and one["median_radius"] is None
@@ -475,7 +477,7 @@ class TestFile:
             ("notes", "cannot read"),
             ("[]", "holds no JSON object|not 'ranmask-tune'"),
             ('{"format": "ranmask-run"}', "holds no JSON object|not 'ranmask-tune'"),
-            ('{"format": "ranmask-tune", "version": 1}', "version 1 is not 2"),
+            ('{"format": "ranmask-tune", "version": 1}', "version 1 is not 3"),
         ],
     )
     def test_another_file_is_refused_and_left_alone(self, tmp_path, content, message):
@@ -870,8 +872,9 @@ class TestByClass:
         lines = done.stdout.splitlines()
         assert lines[1].split()[4:6] == ["0.900", "0.500"]  # accuracy, balanced
         assert "Naming the largest class for every text has accuracy 0.900." in done.stdout
-        cells = {line.split()[0]: line.split()[1:4] for line in lines if line}
-        assert cells["bad"] == ["9", "1.000", "1.000"] and cells["good"] == ["1", "0.000", "0.000"]
+        cells = {line.split()[0]: line.split()[1:6] for line in lines if line}
+        assert cells["bad"] == ["9", "1.000", "0.900", "0.947", "1.000"]
+        assert cells["good"] == ["1", "0.000", "0.000", "0.000", "0.000"]
         assert "warning: it is no more accurate than naming the largest class" in done.stdout
 
     def test_no_warning_where_something_was_learned(self, reviews):

@@ -12,6 +12,7 @@ import sys
 import threading
 import time
 from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
 from email.utils import formatdate
 from itertools import pairwise
 from pathlib import Path
@@ -57,6 +58,16 @@ def serve():
 def chat_reader(server, **options):
     given = {"labels": LABELS, "model_name": "m", "clock": FakeClock(), "parallel": 1}
     return EndpointReader(server.url, **{**given, **options})
+
+
+def behind_tls(server, folder, monkeypatch):
+    """The address of a server that from now on speaks TLS, with a certificate that is trusted."""
+    (folder / "pem").write_text(CERTIFICATE)
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(folder / "pem")
+    server.socket = context.wrap_socket(server.socket, server_side=True)
+    monkeypatch.setenv("SSL_CERT_FILE", str(folder / "pem"))
+    return server.url.replace("http:", "https:")
 
 
 def json_reader(server, **options):
@@ -325,6 +336,30 @@ class TestTryingAgain:
         unread(reader, "x", why="more than 0.2 seconds")
         assert time.monotonic() - began < 2
 
+    @pytest.mark.parametrize("where", ["status", "header", "refusal"])
+    @pytest.mark.parametrize("secure", [False, True])
+    def test_bytes_that_drip_before_the_answer(self, serve, where, secure, tmp_path, monkeypatch):
+        begun = {
+            "status": b"HTTP/1.1 200",
+            "header": b"HTTP/1.1 200 OK\r\nX-Slow: ",
+            "refusal": b"HTTP/1.1 500 Bad\r\nContent-Length: 200\r\n\r\n",
+        }
+
+        def answer(handler, content):
+            handler.wfile.write(begun[where])
+            for _ in range(100):
+                handler.wfile.write(b"x")
+                time.sleep(0.05)
+
+        server = serve(answer)
+        url = server.url
+        if secure:
+            url = behind_tls(server, tmp_path, monkeypatch)
+        began = time.monotonic()
+        reader = EndpointReader(url, labels=LABELS, model_name="m", timeout=0.5, retries=0)
+        unread(reader, "x", why="HTTP 500" if where == "refusal" else "more than 0.5 seconds")
+        assert time.monotonic() - began < 3
+
     def test_never(self):
         with socket.create_server(("127.0.0.1", 0)) as silent:
             url = f"http://127.0.0.1:{silent.getsockname()[1]}"
@@ -396,7 +431,9 @@ class TestPace:
             thread.join()
         assert sorted(turns) == [0, 1, 2, 3, 4, 5, 6, 7]
 
-    def test_no_more_requests_at_once_than_allowed(self, serve):
+    @pytest.mark.parametrize("callers", [1, 4])
+    def test_no_more_requests_at_once_than_allowed(self, serve, callers):
+        """However many threads share the reader."""
         at_once, most, mutex = 0, [], threading.Lock()
 
         def answer(handler, content):
@@ -409,8 +446,11 @@ class TestPace:
                 at_once -= 1
             by_word(handler, content)
 
-        read(chat_reader(serve(answer), parallel=3), *map(str, range(15)))
-        assert max(most) == 3
+        reader = chat_reader(serve(answer), parallel=3)
+        with ThreadPoolExecutor(callers) as threads:
+            texts = [[f"{caller} {text}" for text in range(15)] for caller in range(callers)]
+            assert len(list(threads.map(lambda some: read(reader, *some), texts))) == callers
+        assert max(most) == 3 and len(most) == 15 * callers
 
 
 class TestRefusals:
@@ -441,12 +481,9 @@ class TestRefusals:
         assert other.asked == [] and KEY not in str(raised.value)
 
     def test_a_certificate_that_nobody_vouches_for(self, serve, tmp_path, monkeypatch):
-        (tmp_path / "pem").write_text(CERTIFICATE)
         server = serve(by_word)
-        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-        context.load_cert_chain(tmp_path / "pem")
-        server.socket = context.wrap_socket(server.socket, server_side=True)
-        url = server.url.replace("http:", "https:")
+        with monkeypatch.context() as unsaid:
+            url = behind_tls(server, tmp_path, unsaid)
         with pytest.raises(ModelError, match="cannot be trusted"):
             read(EndpointReader(url, labels=LABELS, model_name="m"), "good")
         assert server.asked == []

@@ -142,7 +142,8 @@ def _opened(path: Path) -> Iterator[Any]:
 def _line(values: Mapping[str, Any], about: Mapping[str, Any]) -> dict[str, Any]:
     extra: dict[str, Any] = json.loads(values[EXTRA]) if values[EXTRA] is not None else {}
     fields = about["fields"]
-    has_result = values.get("label_id") is not None or values.get("status") is not None
+    keys = ("label_id", "status", "flagged")
+    has_result = any(values.get(key) is not None for key in keys)
     line: dict[str, Any] = {}
     for name, value in values.items():
         if name == EXTRA:

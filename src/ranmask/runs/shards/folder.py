@@ -117,13 +117,15 @@ def checksum(path: Path) -> str:
 class ShardFolder:
     """A folder opened for one writer.  Use as a context manager.
 
-    ``done``: the parts that are there as they were recorded, by the numbers of their shards.
+    ``done``: the parts that are there as they were recorded, by the numbers of their shards.  Those
+    with rows whose reader did not answer, ``unread`` in all, are not: they are done again.
     Refuses a folder that belongs to another run, and one that another run is writing.
     """
 
     def __init__(self, path: Path, identity: Mapping[str, Any], expected_rows: int) -> None:
         self.path = path
         self.done: dict[int, PartRecord] = {}
+        self.unread = 0
         self._identity = json.loads(json.dumps(identity))
         self._expected_rows = expected_rows
         self._machines: list[Mapping[str, Any]] = []
@@ -180,12 +182,15 @@ class ShardFolder:
         check_same_run(found.identity, self._identity, self.path)
         self._identity = dict(found.identity)  # as it was begun, in what may differ
         self._machines = list(found.machines)
+        self.unread = sum(record.unread for record in found.parts)
         for record in found.parts:
+            if record.unread:
+                continue
             with contextlib.suppress(OSError):
                 if checksum(self.path / record.name) == record.sha256:
                     self.done[record.number] = record
         if len(self.done) < len(found.parts):
-            self._write_manifest(finished=False)  # without those that were damaged
+            self._write_manifest(finished=False)  # without those that are to be done again
             self._remove_log()
         elif (self.path / LOG).exists():  # a line that was cut off goes: the next begins a line
             with writing(self.path / LOG), (self.path / LOG).open("r+b") as log:

@@ -16,7 +16,7 @@ from ranmask.runs.shards.folder import Manifest, checksum, read_manifest
 from ranmask.runs.shards.work import PartRecord
 from ranmask.runs.summary import RunSummary
 
-_SUMMARISED = ("expected_id", "correct", "words")
+_SUMMARISED = ("expected_id", "label_id", "correct", "words")
 
 
 def folder_lines(folder: Path, manifest: Manifest | None = None) -> Iterator[dict[str, Any]]:
@@ -29,8 +29,9 @@ def folder_lines(folder: Path, manifest: Manifest | None = None) -> Iterator[dic
 def summarise_folder(folder: Path) -> RunSummary:
     """What all parts amount to; counted by columns, which is fast."""
     manifest = read_manifest(folder)
-    summary = RunSummary(manifest.command, manifest.labels)
-    if "compare" in manifest.run["classifier"].get("options", {}):
+    options = manifest.run["classifier"].get("options", {})
+    summary = RunSummary(manifest.command, manifest.labels, positive=options.get("positive"))
+    if "compare" in options or summary.positive is not None:
         summary.add(folder_lines(folder, manifest))
         return summary
     import pyarrow
@@ -47,10 +48,12 @@ def summarise_folder(folder: Path) -> RunSummary:
                         radius=group.get("radius"),
                         words=group["words"],
                         expected=group["expected_id"],
+                        named=group["label_id"],
                         texts=group["count_all"],
                     )
     summary.rows = manifest.rows
     summary.errors = sum(part.errors for part in manifest.parts)
+    summary.reader_failed = sum(part.unread for part in manifest.parts)
     return summary
 
 

@@ -13,7 +13,7 @@ from ranmask.runs.shards.bad_rows import Isolation
 from ranmask.runs.shards.folder import ShardFolder
 from ranmask.runs.shards.work import Job, Piece, pieces
 from ranmask.runs.shards.workers import Answer, Lost, WorkerPool
-from ranmask.runs.task import ROWS_AT_ONCE, RunEvents, Task
+from ranmask.runs.task import ASKED_AGAIN, ROWS_AT_ONCE, RunEvents, Task
 
 POISON = (
     "worker processes end whenever they work on this row, most likely for want of memory or by a "
@@ -102,6 +102,8 @@ def run_with(
     }
     with ShardFolder(path, identity, source.total) as folder:
         events.started(source.total, sum(part.rows for part in folder.done.values()))
+        if folder.unread:
+            events.trouble(ASKED_AGAIN.format(rows=folder.unread))
         seen = 0
 
         def todo() -> Iterator[Piece]:
@@ -161,6 +163,10 @@ class _Run:
             return
         self._isolations.pop(piece.shard, None)
         self._folder.add(answer)
+        if answer.warned:
+            first, *others = answer.warned
+            more = f" (and {len(others)} more warnings)" if others else ""
+            self._events.trouble(f"shard {piece.shard}: {first}{more}")
         for row, why in answer.failed:
             self._events.failed(row, why)
         self._events.progress(answer.record.rows)

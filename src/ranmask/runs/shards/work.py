@@ -9,13 +9,15 @@ import itertools
 import os
 import platform
 import sys
+import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from ranmask.data.rows import Row
-from ranmask.errors import RanmaskError
+from ranmask.errors import RanmaskError, ReaderWarning
+from ranmask.runs.result_file import unread
 from ranmask.runs.shards.columns import encoded
 from ranmask.runs.task import Task
 
@@ -67,7 +69,10 @@ class Report:
 
 @dataclass(frozen=True)
 class PartRecord:
-    """What the manifest says of a part: its shard, what is in it, and the checksum of its file."""
+    """What the manifest says of a part: its shard, what is in it, and the checksum of its file.
+
+    ``unread``: rows whose reader did not answer.
+    """
 
     number: int
     rows: int
@@ -76,6 +81,7 @@ class PartRecord:
     last_row: int
     bytes: int
     sha256: str
+    unread: int = 0
 
     @property
     def name(self) -> str:
@@ -85,12 +91,13 @@ class PartRecord:
 
 @dataclass(frozen=True)
 class Part:
-    """A finished shard: its file, the machine that made it, and the rows that ``failed``."""
+    """A finished shard: its file, the machine that made it, the rows that ``failed``, warnings."""
 
     record: PartRecord
     data: bytes
     machine: Mapping[str, Any]
     failed: tuple[tuple[int, str], ...]
+    warned: tuple[str, ...] = ()
 
 
 class Worker:
@@ -104,7 +111,9 @@ class Worker:
     def answer(self, piece: Piece) -> Part | RanmaskError | None:
         """The shard, or why there is none; None for a trial, whose worker has survived it."""
         try:
-            lines = list(self._task.lines(piece.rows))
+            with warnings.catch_warnings(record=True) as caught:
+                warnings.simplefilter("always", ReaderWarning)
+                lines = list(self._task.lines(piece.rows))
         except RanmaskError as error:
             return None if piece.trial else error
         if piece.trial:
@@ -121,8 +130,10 @@ class Worker:
             last_row=piece.rows[-1].number,
             bytes=len(data),
             sha256=hashlib.sha256(data).hexdigest(),
+            unread=sum(map(unread, lines)),
         )
-        return Part(record, data, self.report.machine, failed)
+        warned = tuple(dict.fromkeys(str(one.message) for one in caught))
+        return Part(record, data, self.report.machine, failed, warned)
 
 
 def prepare_process(job: Job) -> None:

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from ranmask.errors import DataError, OptionError
 from ranmask.evaluation.intervals import wilson_interval
-from ranmask.evaluation.roc import RocPoint, roc_curve
+from ranmask.metrics.roc import RocPoint, roc_curve
 
 # Few different values, so that ties within and between the kinds are common.
 SCORES = st.lists(st.sampled_from([0.0, 0.125, 0.5, 0.75, 1.0]), min_size=1, max_size=12)

@@ -20,7 +20,7 @@ _Value = TypeVar("_Value", int, Fraction)
 _MOST_RADII = 10  # of a class, in JSON
 _SHOWN_RADII = 5
 _SHOWN_CLASSES, _WORST = 6, 3
-_TITLES = {"certified_recall": "CR", "clean_accuracy": "Cln", "robust_accuracy": "Boa"}
+_TITLES = {"certified_recall": "CR", "f1": "F1", "clean_accuracy": "Cln", "robust_accuracy": "Boa"}
 
 
 @dataclass
@@ -62,9 +62,11 @@ class CertifiedSummary:
     """Counts over labelled texts, added one by one; memory does not grow with their number.
 
     ``counts``: texts by true class (None: not known), right label or not, radius, and words.
+    ``named``: texts by the class that they are said to be, where that is known.
     """
 
     counts: Counter[tuple[int | None, bool, int | None, int]] = field(default_factory=Counter)
+    named: Counter[int] = field(default_factory=Counter)
 
     def add(
         self,
@@ -73,14 +75,17 @@ class CertifiedSummary:
         radius: int | None,
         words: int,
         expected: int | None = None,
+        named: int | None = None,
         texts: int = 1,
     ) -> None:
         """Count a text: is the label right, and how many of how many words are certified?
 
-        ``expected``: the number of its true class, where that is known.  ``texts``: how many such
-        texts there are.
+        ``expected``: the number of its true class, where that is known; ``named``: of the class
+        that it was said to be.  ``texts``: how many such texts there are.
         """
         self.counts[expected, correct, radius, words] += texts
+        if named is not None:
+            self.named[named] += texts
 
     def radii(self, *, correct: bool = True) -> list[tuple[int | None, int, int, int]]:
         """Class, radius, words and number of the certified texts with a right or a wrong label."""
@@ -179,13 +184,19 @@ def certified_values(
 ) -> dict[str, Any]:
     """``majority``, ``balanced_accuracy`` and ``classes`` of a summary.
 
-    A class has its ``recall`` and, entry ``d`` being that at ``d`` changed words, its
-    ``certified_recall``.  Nothing where the classes of the texts are not known.
+    A class has its ``recall``; its ``precision`` and ``f1`` where it is known what the texts were
+    said to be; and, entry ``d`` being that at ``d`` changed words, its ``certified_recall``.
+    Nothing where the classes of the texts are not known.
     """
     counts = summary.classes
     if not counts.texts:
         return {}
     classes = class_values({"recall": counts}, names)
+    if summary.named.total() == summary.texts == counts.texts.total():
+        for number, entry in zip(sorted(counts.texts), classes, strict=True):
+            right, named, texts = (of[number] for of in (counts.right, summary.named, counts.texts))
+            entry["precision"] = float(_share(right, named))
+            entry["f1"] = float(_share(2 * right, named + texts))
     if certified:
         most = min(max(summary.largest_radius, 1), _MOST_RADII)
         by_radius = [summary.certified_classes(changed) for changed in range(most + 1)]

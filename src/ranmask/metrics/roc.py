@@ -1,7 +1,7 @@
-"""How well a score tells two kinds apart: the ROC curve and its area.
+"""How well a score tells two kinds apart: the ROC curve, its area, and average precision.
 
-Counts and fractions; floats are only compared, never added.  This module knows nothing of texts
-or models.
+Counts and fractions, but for average precision; scores are only compared, never added.  This
+module knows nothing of texts or models.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ from ranmask.errors import DataError
 class RocPoint:
     """What a threshold does: of each kind, how many scores lie **above** it."""
 
-    threshold: float
+    threshold: float | Fraction
     false_alarms: int
     found: int
 
 
 @dataclass(frozen=True)
 class Roc:
-    """The curve of a score over ``clean`` and ``attacked`` things.
+    """The curve of a score over ``clean`` (negative) and ``attacked`` (positive) things.
 
     ``points`` run from the highest threshold, which nothing exceeds, down to one below every
     score; between two neighbours no other counts are possible.
@@ -48,9 +48,26 @@ class Roc:
             twice += width * (after.found + before.found)
         return Fraction(twice, 2 * self.clean * self.attacked)
 
+    @property
+    def average_precision(self) -> float:
+        """The mean precision over the positive things as the threshold falls, ties together.
 
-def roc_curve(clean: Sequence[float], attacked: Sequence[float]) -> Roc:
-    """The curve of the scores of clean and of attacked things; a higher one is more suspicious."""
+        The area under the steps of the precision-recall curve, nothing being interpolated.
+        """
+        steps = (
+            (after.found - before.found) * after.found / (after.found + after.false_alarms)
+            for before, after in zip(self.points, self.points[1:], strict=False)
+        )
+        return math.fsum(steps) / self.attacked
+
+    def at_rate(self, rate: Fraction) -> RocPoint:
+        """The lowest threshold that no more than this share of the negative things exceeds."""
+        allowed = [point for point in self.points if point.false_alarms <= rate * self.clean]
+        return allowed[-1]
+
+
+def roc_curve(clean: Sequence[float | Fraction], attacked: Sequence[float | Fraction]) -> Roc:
+    """The curve of the scores of negative and of positive things, which should score higher."""
     for name, scores in (("clean", clean), ("attacked", attacked)):
         if not scores:
             raise DataError(f"a ROC curve needs scores of both kinds; there are no {name} ones")

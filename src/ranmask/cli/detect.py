@@ -1,0 +1,265 @@
+"""``ranmask detect``: parse, call, print."""
+
+from __future__ import annotations
+
+import json
+import sys
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ranmask.cli.command import Given, command
+from ranmask.cli.detect_printing import add_outcome, result_table, summary_lines
+from ranmask.cli.options import (
+    ColumnOptions,
+    InputOptions,
+    OutputOptions,
+    ShardingOptions,
+    open_input,
+)
+from ranmask.cli.running import shown_events
+from ranmask.cli.terminal import progress, say, tame_libraries
+from ranmask.errors import DataError, OptionError, OutputError
+from ranmask.options import LABELS
+from ranmask.options.fields import REQUIRED, Checked, option
+
+if TYPE_CHECKING:
+    from ranmask.data.rows import Columns, Row, RowSource
+    from ranmask.runs.shards.run import Sharding
+    from ranmask.smoothing.detectors import Detector
+
+_OF_WINDOWS = ("positive", "labels", "threshold")
+_CALIBRATION = ("save", "false_positives")
+_RUN = (InputOptions, OutputOptions, ShardingOptions)
+
+
+@dataclass(frozen=True, kw_only=True)
+class DetectCommand(Checked, group="Detector"):
+    """Which detector, and how it is made of a model."""
+
+    model: str = option(
+        "Folder of a detector; or, with --windows, a model: a folder, a hub id, or module:name of "
+        "a pipeline or function.",
+        REQUIRED,
+        short="m",
+        variable="RANMASK_MODEL",
+    )
+    windows: tuple[int, ...] | None = option(
+        "Ask the model about windows of so many words, as 8,16,32.", least=1
+    )
+    positive: str | None = option("The class to flag.", unset="the second of two")
+    labels: tuple[str, ...] | None = LABELS()
+    threshold: float | None = option(
+        "Score from which a window is flagged.", unset="0.5", above=0, most=1
+    )
+    reader: str | None = option(
+        "The model of a detector whose folder cannot hold it: module:name, a folder, or a hub id."
+    )
+    by: str | None = option("Column: rates are also given for each of its values, as of source.")
+
+
+@dataclass(frozen=True, kw_only=True)
+class CalibrationOptions(Checked, group="Calibration"):
+    """How a threshold is set."""
+
+    calibrate: str | None = option(
+        "Set the threshold on these labelled texts, a file or a corpus (its validation rows)."
+    )
+    false_positives: str = option(
+        "Share of texts of other classes that may be flagged, as 1% or 0.01.", "1%"
+    )
+    save: Path | None = option("Folder for the detector with its threshold.")
+
+
+@command(
+    InputOptions,
+    DetectCommand,
+    CalibrationOptions,
+    OutputOptions,
+    ShardingOptions,
+    ColumnOptions,
+    without=("pair_columns",),
+)
+def detect(given: Given) -> bool | None:
+    """Flag texts, and prove that what is flagged stays flagged.
+
+    With --input and --output, results are appended as they come; the same command again resumes.
+    With --calibrate and --save, sets the threshold of a detector, or of a model with --windows.
+    """
+    asked, calibration = given.build(DetectCommand), given.build(CalibrationOptions)
+    if asked.windows is None:
+        given.refuse(_OF_WINDOWS, "without --windows")
+    if calibration.calibrate is not None:
+        given.refuse(given.of(*_RUN), "with --calibrate, which sets a threshold and no more")
+        _calibrate(given, asked, calibration)
+        return None
+    given.refuse(_CALIBRATION, "without --calibrate")
+    output = given.build(OutputOptions)
+    sharding = given.build(ShardingOptions).sharding(output.output)
+    source = open_input(_with_column(given, asked.by), output.output)
+    load = partial(_load, asked)
+    if output.output is None:
+        return _show(asked, load(), source, output.as_json)
+    if _sizes(asked):  # read once more, before the first question
+        again = open_input(_with_column(given, asked.by), output.output)
+        lengths = [len(row.text.split()) for row in again.rows if isinstance(row.text, str)]
+        _say_cost(asked, lengths, len(lengths))
+    return _run(load, source, output.output, asked.by, sharding)
+
+
+def _load(asked: DetectCommand) -> Detector:
+    tame_libraries()
+    from ranmask.models import model_config
+    from ranmask.smoothing import reader_store
+    from ranmask.smoothing.detector_store import load_detector
+    from ranmask.smoothing.window_detector import WindowDetector
+
+    if asked.windows is None:
+        return load_detector(asked.model, reader=asked.reader)
+    known = model_config.of_folder(Path(asked.model))
+    if known is not None and known.kind == model_config.DETECTOR:
+        raise OptionError(
+            f"--windows means nothing for {asked.model!r}, which is a detector: leave it out"
+        )
+    reader = reader_store.named(asked.model, labels=asked.labels)
+    return WindowDetector(
+        reader,
+        sizes=asked.windows,
+        threshold=0.5 if asked.threshold is None else asked.threshold,
+        positive=asked.positive,
+        labels=asked.labels,
+    )
+
+
+def _calibrate(given: Given, asked: DetectCommand, calibration: CalibrationOptions) -> None:
+    from ranmask.runs.detect import DetectTask
+    from ranmask.runs.task import class_ids, classify_rows
+    from ranmask.smoothing.calibration import calibrated
+    from ranmask.training.detector_options import share_of
+    from ranmask.words import document, usable
+
+    rate, save = share_of(calibration.false_positives), calibration.save
+    if save is None:
+        raise OptionError("--calibrate needs --save: the folder for the detector")
+    if save.exists() and (not save.is_dir() or any(save.iterdir())):
+        raise OutputError(f"{save} exists and is not an empty folder: name another one")
+    columns = _with_column(given, asked.by).build(ColumnOptions).columns()
+    source = _labelled(str(calibration.calibrate), columns)
+    detector = _load(asked)
+    if source.label_names:
+        class_ids(source.label_names, detector.labels)
+    rows = [row for row in source.rows if row.error is None and usable(row.text)]
+    expected = [_expected(row, detector) for row in rows]
+    lengths = [len(document(row.text).words) for row in rows]
+    harmless = [size for size, flag in zip(lengths, expected, strict=True) if not flag]
+    _say_cost(asked, [*harmless, *lengths], len(rows))
+    chosen = calibrated(detector, [row.text or "" for row in rows], expected, rate)
+    task = DetectTask(chosen, asked.by)
+    summary = task.summary()
+    classify: Any = chosen.detect
+    summary.add(task.line(outcome) for outcome in classify_rows(rows, classify, trouble=say))
+    chosen.save_pretrained(save)
+    for line in summary_lines(summary.values()):
+        say(line)
+    say(f"{save}: threshold {chosen.threshold:.6g}, flags {chosen.positive}")
+
+
+def _expected(row: Row, detector: Detector) -> bool:
+    from ranmask.runs.task import label_id
+
+    place = label_id(row.label, detector.labels, len(detector.labels))
+    if place is None:
+        names = ", ".join(detector.labels)
+        raise DataError(f"unknown label {row.label!r}: the classes are {names}", row.number)
+    return detector.labels[place] == detector.positive
+
+
+def _labelled(name: str, columns: Columns) -> RowSource:
+    from ranmask.data.rows import file_rows
+    from ranmask.data.splits import corpus_rows
+
+    if not Path(name).is_file():
+        if columns.wanted:
+            raise OptionError("columns go with a file, not with a corpus by name")
+        return corpus_rows(name, "validation")
+    if columns.label is None:
+        raise OptionError("a threshold is set by labels: name their column with --label-column")
+    return file_rows(name, columns)
+
+
+def _with_column(given: Given, by: str | None) -> Given:
+    """The options, with the column that rates are given by among those to keep."""
+    if by is None:
+        return given
+    kept = tuple(given.get("keep_columns") or ())
+    return Given(given) if by in kept else Given({**given, "keep_columns": (*kept, by)})
+
+
+def _say_cost(asked: DetectCommand, lengths: list[int], texts: int) -> None:
+    """Say how often a model is asked; ``lengths``: of texts, twice of those that are read twice."""
+    from ranmask.smoothing.window_detector import window_count
+
+    if sizes := _sizes(asked):
+        windows = sum(window_count(sizes, length) for length in lengths if length)
+        say(f"asking the model about at most {windows:,} windows of {texts:,} texts")
+
+
+def _sizes(asked: DetectCommand) -> tuple[int, ...]:
+    """Of windows that a model is asked about; none of a word table."""
+    from ranmask.models import model_config
+
+    if asked.windows is not None:
+        return asked.windows
+    known = model_config.of_folder(Path(asked.model))
+    return () if known is None else tuple(known.smoothing.get("sizes", ()))
+
+
+def _run(
+    load: Any,
+    source: RowSource,
+    output: Path,
+    by: str | None,
+    sharding: Sharding | None,
+) -> bool:
+    from ranmask.runs.detect import detect_file
+
+    with shown_events(source.total, output, sharding) as events:
+        summary = detect_file(load, source, output, by=by, sharding=sharding, events=events)
+    for line in summary_lines(summary.values()):
+        say(line)
+    return summary.errors > 0
+
+
+def _show(asked: DetectCommand, detector: Detector, source: RowSource, as_json: bool) -> bool:
+    """Print results: a table on a terminal, else JSON lines.  Returns whether a row failed."""
+    from rich.console import Console
+
+    from ranmask.runs.detect import DetectTask
+    from ranmask.runs.task import class_ids, classify_groups
+
+    if source.label_names:
+        class_ids(source.label_names, detector.labels)  # told before the first row
+    source = replace(source, rows=list(source.rows))
+    lengths = [len(row.text.split()) for row in source.rows if isinstance(row.text, str)]
+    _say_cost(asked, lengths, len(lengths))
+    task = DetectTask(detector, asked.by)
+    summary = task.summary()
+    table = None if as_json or not sys.stdout.isatty() else result_table()
+    classify: Any = detector.detect
+    with progress(source.total) as advance:
+        for group in classify_groups(source.rows, classify, trouble=say):
+            for outcome in group:
+                line = task.line(outcome)
+                summary.add([line])
+                if table is None:
+                    print(json.dumps(line), flush=True)
+                else:
+                    add_outcome(table, outcome)
+            advance(len(group))
+    if table is not None:
+        Console().print(table)
+    if summary.values()["labelled"]:
+        for said in summary_lines(summary.values()):
+            say(said)
+    return summary.errors > 0

@@ -1,0 +1,193 @@
+"""``ranmask gate``: parse, call, print."""
+
+from __future__ import annotations
+
+import itertools
+from contextlib import AbstractContextManager, ExitStack
+from dataclasses import dataclass, replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Any
+
+from ranmask.cli.command import Given, command
+from ranmask.cli.loading import load, resources_for
+from ranmask.cli.options import (
+    ColumnOptions,
+    ModelChoice,
+    PositiveOption,
+    ResourceOptions,
+    SourceOptions,
+    open_input,
+)
+from ranmask.cli.running import shown_events
+from ranmask.cli.terminal import say
+from ranmask.errors import OutputError
+from ranmask.options import SmoothingOptions
+from ranmask.options.fields import REQUIRED, Checked, option, option_fields
+from ranmask.results.files import check_file, write_file, write_json
+
+if TYPE_CHECKING:
+    from ranmask.attacks.loop import AttackLoop
+    from ranmask.data.rows import RowSource
+    from ranmask.evaluation.gate import GateReport
+    from ranmask.runs.task import RunEvents
+
+NOT_REACHED = 4
+
+
+@dataclass(frozen=True, kw_only=True)
+class GateCommand(Checked, group="Gate"):
+    """What a model must reach, and where that is written."""
+
+    require: tuple[str, ...] = option(
+        "A requirement, as 'recall@fpr=1% >= .8'; give it several times.", REQUIRED, repeated=True
+    )
+    by_interval: bool = option(
+        "Requirements must hold at the worse end of the 95 % interval, too.", False
+    )
+    calibrate: str | None = option(
+        "Corpus or file that thresholds for fpr are set on.", unset="the texts measured"
+    )
+    calibrate_split: str = option("Part of it; all: every row of a file.", "validation")
+    attack_rows: int = option("How many of the first rows are attacked.", 200, least=1)
+    most_queries: int | None = option("Queries a text, then its attack ends.", unset="any", least=1)
+    output: Path | None = option(
+        "Folder for the files of the runs, which the same command resumes.",
+        unset="none: nothing is resumed",
+        group="Output",
+    )
+    card: Path | None = option("Markdown file for the card.", unset="printed", group="Output")
+    json_file: Path | None = option("JSON file of it.", flag="json", group="Output")
+    junit: Path | None = option("JUnit XML file.", group="Output")
+    sarif: Path | None = option("SARIF file.", group="Output")
+
+
+@command(
+    GateCommand,
+    SourceOptions,
+    ModelChoice,
+    PositiveOption,
+    ResourceOptions,
+    SmoothingOptions,
+    ColumnOptions,
+    without=("sampling", "keep_columns"),
+)
+def gate(given: Given) -> int | bool:
+    """Measure a model against requirements: exit code 0 if all hold, 4 if one does not.
+
+    Figures: accuracy, balanced accuracy, errors, precision, recall, f1, false-positive rate, auc,
+    average precision, median radius, certified accuracy@WORDS, certified recall@WORDS, robust
+    accuracy(RECIPE), robust recall(RECIPE).  Those of a positive class take fpr=RATE: recall@fpr=1%
+    is the recall at a threshold that flags 1 % of the other texts; certified recall@2,fpr=1%.
+    """
+    from ranmask.attacks.recipes import RECIPES
+    from ranmask.evaluation.gate import run_gate
+    from ranmask.evaluation.requirements import parse_requirement
+    from ranmask.smoothing.store import DEFAULT_MODEL
+
+    asked = given.build(GateCommand)
+    requirements = [parse_requirement(text, RECIPES) for text in asked.require]
+    recipes = {r.figure.recipe for r in requirements} - {None}
+    attacking = (*option_fields(ResourceOptions), "attack_rows", "most_queries")
+    if not recipes:
+        given.refuse(attacking, "where no requirement names an attack")
+    if "calibrate" not in given:
+        given.refuse(["calibrate_split"], "without --calibrate")
+    if asked.output is not None:
+        _make_folder(asked.output)
+    for path in (asked.card, asked.json_file, asked.junit, asked.sarif):
+        if path is not None:
+            check_file(path)
+    source = _labelled(given)
+    calibration = None
+    if asked.calibrate is not None:
+        calibration = _calibration(asked.calibrate, asked.calibrate_split, given)
+    with ExitStack() as stack:
+        folder = asked.output or Path(stack.enter_context(TemporaryDirectory()))
+        classifier: Any = load(given)
+
+        def attack(recipe: str, rows: RowSource) -> AttackLoop:
+            return _attack(recipe, rows, given, classifier, asked.most_queries)
+
+        def events(total: int, output: Path) -> AbstractContextManager[RunEvents]:
+            say(f"{output.stem}: {total:,} texts")
+            return shown_events(total, output)
+
+        report = run_gate(
+            classifier,
+            source,
+            requirements,
+            folder,
+            model=given.get("model") or DEFAULT_MODEL,
+            positive=given.get("positive"),
+            calibration=calibration,
+            attack=attack,
+            attacked_rows=asked.attack_rows,
+            by_interval=asked.by_interval,
+            events=events,
+        )
+    _write(report, asked)
+    return report.errors > 0 if report.passed else NOT_REACHED
+
+
+def _labelled(given: Given) -> RowSource:
+    """The rows to measure, each with its label; ``rows`` of them, of a file too."""
+    source = open_input(given, attacked=True)
+    if "input" not in given:
+        return source
+    first = list(itertools.islice(source.rows, given.get("rows")))
+    description = {**source.description, "texts": given.get("rows")}
+    return replace(source, rows=first, total=len(first), description=description)
+
+
+def _calibration(name: str, split: str, given: Given) -> RowSource:
+    from ranmask.data.splits import corpus_rows
+
+    columns = given.build(ColumnOptions).columns()
+    return corpus_rows(name, split, columns=columns if columns.wanted else None)
+
+
+def _attack(
+    recipe: str, source: RowSource, given: Given, classifier: Any, most_queries: int | None
+) -> AttackLoop:
+    from ranmask.attacks.api import attack_loop
+    from ranmask.attacks.recipes import uses
+
+    # What another recipe needs is not this one's.
+    used = {"attack_lm" if name == "masked_lm" else name for name in uses(recipe)}
+    foreign = option_fields(ResourceOptions).keys() - used
+    own = Given({name: value for name, value in given.items() if name not in foreign})
+    return attack_loop(
+        classifier,
+        recipe,
+        resources=resources_for(recipe, source.rows, own, given.get("device")),
+        most_queries=most_queries,
+        seed=given.get("seed", 0),
+    )
+
+
+def _make_folder(folder: Path) -> None:
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise OutputError(f"cannot make the folder {folder}: {error.strerror}") from error
+
+
+def _write(report: GateReport, asked: GateCommand) -> None:
+    from ranmask.evaluation import gate_card
+
+    card = gate_card.markdown(report)
+    if asked.card is None:
+        print(card, end="")
+    else:
+        write_file(asked.card, card)
+    if asked.json_file is not None:
+        write_json(asked.json_file, report.to_dict())
+    if asked.junit is not None:
+        write_file(asked.junit, gate_card.junit(report))
+    if asked.sarif is not None:
+        write_file(asked.sarif, gate_card.sarif(report))
+    for check in report.checked:
+        if not report.reached(check):
+            say(f"failed: {gate_card.sentence(report, check)}")
+    say("gate passed" if report.passed else "gate failed")

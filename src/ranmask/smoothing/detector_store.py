@@ -1,0 +1,64 @@
+"""Detectors in folders: ``ranmask.json`` has threshold and classes, ``model/`` the model."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from ranmask.errors import ModelError, OptionError
+from ranmask.models import model_config
+from ranmask.models.word_table import WordTable
+from ranmask.options.fields import check_saved
+from ranmask.smoothing import reader_store
+from ranmask.smoothing.detectors import (
+    MODEL,
+    Detector,
+    DetectorOptions,
+    SegmentDetector,
+    TableDetector,
+    WordDetector,
+)
+from ranmask.smoothing.window_detector import WindowDetector
+
+
+def load_detector(folder: str | Path, *, reader: object = None) -> Detector:
+    """The detector in a folder that `Detector.save_pretrained` wrote.
+
+    ``reader``: the model of a `WindowDetector`, or its name, where the folder cannot hold it
+    (a function, or a pipeline in memory).
+    """
+    path = Path(folder)
+    known = model_config.of_folder(path)
+    if known is None or known.kind != model_config.DETECTOR:
+        what = "no model of ranmask's" if known is None else f"a model of kind {known.kind!r}"
+        raise ModelError(
+            f"{str(folder)!r} holds {what}, no detector: train one (ranmask train --kind words "
+            "--monotone), or put one around a model (ranmask detect --calibrate)"
+        )
+    check_saved(known.path, known.smoothing, DetectorOptions)
+    saved: dict[str, Any] = {
+        key: tuple(v) if isinstance(v, list) else v for key, v in known.smoothing.items()
+    }
+    try:
+        options = DetectorOptions(**saved)
+        return _loaded(path, options, reader)
+    except OptionError as error:
+        raise ModelError(f"{known.path}: {error}") from error
+
+
+def _loaded(path: Path, options: DetectorOptions, reader: object) -> Detector:
+    how: dict[str, Any] = {"positive": options.positive, "labels": options.labels}
+    if options.detector != "windows":
+        if reader is not None:
+            raise ModelError(f"{str(path)!r} is a word table: it needs no reader")
+        table = WordTable.load(path / MODEL)
+        kind: type[TableDetector]
+        kind = WordDetector if options.detector == "words" else SegmentDetector
+        return kind(table, threshold=options.points / kind.unit, **how)
+    if reader is None:
+        reader = reader_store.load(path / MODEL)
+    elif isinstance(reader, str):
+        reader = reader_store.named(reader, labels=options.labels)
+    threshold = options.points / WindowDetector.unit
+    how |= {"sizes": options.sizes, "tolerance": options.tolerance}
+    return WindowDetector(reader, threshold=threshold, **how)

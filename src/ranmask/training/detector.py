@@ -1,0 +1,78 @@
+"""Training a detector: a table on the training texts, its threshold on the validation texts."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ranmask.errors import DataError
+from ranmask.runs.flag_counts import counted
+from ranmask.smoothing.calibration import calibrated
+from ranmask.smoothing.detectors import (
+    Detector,
+    SegmentDetector,
+    TableDetector,
+    WordDetector,
+    positive_of,
+)
+from ranmask.training.detector_options import DetectorTraining, share_of
+from ranmask.training.detector_tables import train_detector_table
+from ranmask.training.records import (
+    Report,
+    RunFolder,
+    check_corpora,
+    check_one_process,
+    description,
+)
+
+if TYPE_CHECKING:
+    from ranmask.data import Corpus
+
+
+def train_detector(
+    train: Corpus,
+    validation: Corpus,
+    output: Path,
+    options: DetectorTraining,
+    *,
+    report: Report | None = None,
+) -> Detector:
+    """Train a detector on ``train``, set its threshold on ``validation``, and save it.
+
+    The same call again, after an interruption, begins anew; a folder that holds another run is
+    refused.  ``output`` ends with the detector, a card (README.md), ``training.json`` and the log
+    ``training.jsonl``.  ``false_positives`` are those of whole validation texts.
+    """
+    check_corpora(train, validation)
+    texts = [text for text in train.texts if isinstance(text, str)]
+    if len(texts) < len(train.texts):
+        raise DataError(f"{train.name} holds pairs; a detector reads single texts only")
+    check_one_process("a detector is trained")
+    positive = positive_of(train.label_names, options.positive)
+    about = description("detector", None, train, validation, asdict(options))
+    run = RunFolder(output, about, report)
+    run.begin()
+    run.rewind("words", 0)
+    run.settle(positive=positive)
+    started = time.monotonic()
+
+    def log(epoch: int, epochs: int, loss: float) -> None:
+        seconds = round(time.monotonic() - started, 1)
+        line = {"phase": "words", "epoch": epoch, "epochs": epochs, "loss": loss}
+        run.log({**line, "seconds": seconds})
+
+    names = train.label_names
+    other = next(name for name in names if name != positive)
+    sides = (other if len(names) == 2 else f"not {positive}", positive)
+    flags = [names[label] == positive for label in train.labels]
+    table = train_detector_table(texts, flags, sides, options=options, progress=log)
+    kind: type[TableDetector] = WordDetector if options.additions == "anywhere" else SegmentDetector
+    raw = kind(table, threshold=1, positive=positive, labels=names)
+    expected = [names[label] == positive for label in validation.labels]
+    detector = calibrated(raw, validation.texts, expected, share_of(options.false_positives))
+    measured = counted(detector.detect(validation.texts), expected).values()
+    detector.save_pretrained(output)
+    run.complete({**measured, "threshold": detector.threshold})
+    return detector
