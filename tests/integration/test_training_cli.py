@@ -77,13 +77,17 @@ class TestWords:
             *("--batch-size", 16, "--accuracy-weight", 0.5, "--target-words", 2, "--margin", 0.4),
             *("--temperature", 0.5, "--feature-dropout", 0.2, "--learning-rate", 0.1, "--seed", 3),
             *("--class-weights", "none", "--weight-decay", 0.001, "--family", "distinct"),
+            *("--threat", "edits", "--normalise", "case"),
             *("--positive", "praise"),
         )
         assert done.exit_code == 0, done.stderr
         record = json.loads((tmp_path / "table" / "ranmask.json").read_text())
         assert record["smoothing"]["family"] == "distinct"
+        assert record["smoothing"]["threat"] == "edits"
         options = json.loads((tmp_path / "table" / "training.json").read_text())["run"]["options"]
         assert options == {
+            "threat": "edits",
+            "synonyms": None,
             "target_words": 2,
             "family": "distinct",
             "temperature": 0.5,
@@ -97,11 +101,51 @@ class TestWords:
             "accuracy_weight": 0.5,
             "whole_weight": 0.0,
             "class_weights": "none",
+            "normalise": "case",
             "positive": "praise",
             "buckets": 4096,
             "most_words": 800,
             "seed": 3,
         }
+
+    def test_synonyms_are_kept_beside_it(self, data, tmp_path):
+        (tmp_path / "mine.json").write_text(json.dumps({"good": ["bad"], "bad": ["good"]}))
+        output = tmp_path / "table"
+        given = ("--data", data, "--output", output, *WORDS, "--threat", "synonyms")
+        assert refused(train(*given), 2, "--synonyms")
+        done = train(*given, "--warm-epochs", 0, "--synonyms", tmp_path / "mine.json")
+        assert done.exit_code == 0, done.stderr
+        run = json.loads((output / "training.json").read_text())["run"]
+        kept = json.loads((output / "synonyms.json").read_text())
+        assert kept["table"] == {"good": ["bad"], "bad": ["good"]}
+        assert run["synonyms"]["name"] == kept["name"] == "mine.json"
+        assert run["options"]["target_words"] is None
+        assert "all words at once" in done.stderr
+        assert "| all words at once |" in (output / "README.md").read_text()
+
+        found = run_cli("certify", "-m", str(output), "--json", "great fine great the film")
+        [line] = [json.loads(line) for line in found.stdout.splitlines()]
+        assert line["threat"] == "synonyms" and line["radius"] == line["words"] == 5
+
+    def test_lookalikes_need_their_package(self, data, tmp_path, monkeypatch):
+        monkeypatch.setitem(sys.modules, "confusable_homoglyphs", None)
+        given = ("--data", data, "--output", tmp_path / "table", *WORDS)
+        assert refused(train(*given, "--normalise", "lookalikes"), 1, "ranmask[lookalikes]")
+        assert not (tmp_path / "table").exists()
+
+    def test_a_threat_is_certified_by_default(self, data, tmp_path):
+        output = tmp_path / "table"
+        done = train("--data", data, "--output", output, *WORDS, "--threat", "insertions")
+        assert done.exit_code == 0, done.stderr
+        assert "certified at d inserted words" in (output / "README.md").read_text()
+        given = ("certify", "-m", str(output), "--json", "good great fine good the")
+        radii = []
+        for more in ((), ("--threat", "substitutions")):
+            found = run_cli(*given, *more)
+            [line] = [json.loads(line) for line in found.stdout.splitlines()]
+            assert line["threat"] == (more or ("", "insertions"))[1]
+            radii.append(line["radius"])
+        assert radii[0] > radii[1]
 
     def test_the_closing_lines_are_by_class(self, data, tmp_path):
         done = train("--data", data, "--output", tmp_path / "table", *WORDS)

@@ -107,13 +107,9 @@ def _synonyms(given: Given) -> SynonymSets | None:
     named = given.get("synonyms")
     if named is None:
         return None
-    from ranmask.attacks.resources.neighbours import NeighbourTable, load_neighbours
-    from ranmask.models.synonyms import SynonymSets
+    from ranmask.attacks.resources.neighbours import load_synonyms
 
-    found = load_neighbours(named)
-    if not isinstance(found, NeighbourTable):
-        raise OptionError(f"synonyms={named!r} are vectors: name a table, a .json or .json.gz file")
-    return SynonymSets(found.table, name=str(found.description()["name"]))
+    return load_synonyms(named)
 
 
 def resources_for(

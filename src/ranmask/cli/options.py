@@ -191,7 +191,7 @@ class SynonymTable(Checked, group="Smoothing"):
 
     synonyms: str | None = option(
         "Table for --threat synonyms: a JSON file (.json, .json.gz) of words and lists of words; "
-        "or jia2019, safer2020, dne.",
+        "jia2019, safer2020, dne; or the folder of a model with one.",
         unset="the model's",
     )
 

@@ -73,4 +73,5 @@ def _figures(line: dict[str, Any]) -> str:
     accuracy = f"accuracy {line['accuracy']:.3f} {headline(line)}"
     if not any(shares):  # as of a plain model, which proves nothing
         return accuracy
-    return f"{accuracy}, CR@1... {' '.join(f'{value:.3f}' for value in shares)}"
+    throughout = f", all words at once {line['all_words']:.3f}" if "all_words" in line else ""
+    return f"{accuracy}, CR@1... {' '.join(f'{value:.3f}' for value in shares)}{throughout}"

@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import functools
 import math
-import string
 import zlib
 from collections.abc import Iterable
 
 import numpy as np
 import numpy.typing as npt
+
+from ranmask.models.normalising import PUNCTUATION
 
 WHOLE = 2**8
 """The weight of a whole form of a word; its n-grams share another, each less than this."""
@@ -20,7 +21,6 @@ WHOLE = 2**8
 FORMS = 3
 """How many of a word's features are whole forms; the others are n-grams."""
 
-_PUNCTUATION = string.punctuation + "“”‘’…–—"  # noqa: RUF001
 _GRAMS = (3, 4, 5)
 _MOST_CHARACTERS_IN_GRAMS = 64  # the rest of a longer word counts in its whole forms only
 _LOWER, _CASED, _RAW, _GRAM = (zlib.crc32(kind) for kind in (b"lower", b"cased", b"raw", b"gram"))
@@ -61,7 +61,7 @@ def features(words: Iterable[str]) -> tuple[npt.NDArray[np.int64], ...]:
 
 def _forms(word: str) -> tuple[tuple[int, ...], str]:
     """Hashes of the whole forms, and what n-grams are cut from."""
-    cased = word.strip(_PUNCTUATION) or word
+    cased = word.strip(PUNCTUATION) or word
     lower = cased.lower()
     hashes = (
         zlib.crc32(lower.encode(), _LOWER),

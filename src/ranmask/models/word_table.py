@@ -8,7 +8,8 @@ certificates may cover inserted, deleted and reordered words (``order_free``).
 Assumption.  Lower-casing is Python's; a character that a later Unicode gives a lower case to may
 be read differently by a later Python.
 
-How a word is scored.  `word_features` hashes a few forms of the word and its character n-grams.
+How a word is scored.  Of a table with a ``normaliser``, the word's normal form is read in its place
+(`normalising`).  `word_features` hashes a few forms of the word and its character n-grams.
 Each hash names a row of ``entries``; the weighted rows are added to ``bias``, and ``curve``, a
 sampled sigmoid, turns each class's sum into a score from 0 to `ONE`.  Every class is judged by
 itself: a word may approve of several classes, or of none.  There is no unknown word: a word never
@@ -24,6 +25,7 @@ import itertools
 import json
 import threading
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -34,6 +36,7 @@ from ranmask.certificates.families import BLANK
 from ranmask.errors import ClassifierError, ModelError, OptionError, OutputError, TextError
 from ranmask.models import model_config
 from ranmask.models.base import BaseClassifier, MaskedCopies, Scores
+from ranmask.models.normalising import Normaliser
 from ranmask.models.word_features import features
 from ranmask.words import Hiding, document
 
@@ -69,7 +72,8 @@ class WordTable(BaseClassifier):
     ``entries`` (int8 or int16; buckets, classes) are what each feature adds to the sums, ``bias``
     (int64; classes) what these begin with, ``blank`` those of a copy that shows no word.  A sum is
     divided by ``2**shift``, and rounded, to find its place on the ``curve`` (int32, rising, from 0
-    to at most `ONE`; the sigmoid by default); 0 is in the middle.
+    to at most `ONE`; the sigmoid by default); 0 is in the middle.  ``normaliser``: spellings that
+    are read as one; all, by default, are read as they stand.
     """
 
     outputs = "scores"
@@ -95,7 +99,9 @@ class WordTable(BaseClassifier):
         shift: int,
         curve: npt.NDArray[np.integer] | None = None,
         blank: npt.NDArray[np.integer] | None = None,
+        normaliser: Normaliser | None = None,
     ) -> None:
+        self.normaliser = Normaliser() if normaliser is None else normaliser
         self.labels: tuple[str, ...] = tuple(labels)
         self._entries = _checked("entries", entries, (np.int8, np.int16), 2)
         self._bias = _checked("bias", bias, (np.int64,), 1)
@@ -143,7 +149,7 @@ class WordTable(BaseClassifier):
             with safe_open(path, framework="numpy") as file:
                 about = json.loads((file.metadata() or {})["ranmask"])
                 version, labels, shift = about["version"], about["labels"], about["shift"]
-                digest = about.get("sha256")
+                digest, spellings = about.get("sha256"), about.get("normaliser")
                 names = ("entries", "bias", "curve", *({"blank"} & set(file.keys())))
                 arrays = {name: file.get_tensor(name) for name in names}
         except (OSError, SafetensorError, KeyError, TypeError, ValueError) as error:
@@ -153,8 +159,9 @@ class WordTable(BaseClassifier):
         if not isinstance(labels, list) or not all(isinstance(name, str) for name in labels):
             raise ModelError(f"{path} has {labels!r} for the names of its classes")
         try:
-            table = cls(**arrays, labels=labels, shift=shift)
-        except ModelError as error:
+            normaliser = Normaliser() if spellings is None else Normaliser(**spellings)
+            table = cls(**arrays, labels=labels, shift=shift, normaliser=normaliser)
+        except (ModelError, TypeError) as error:
             raise ModelError(f"{path}: {error}") from error
         if table.digest != digest:
             raise ModelError(f"{path} is damaged: it is not the table that was saved")
@@ -168,7 +175,7 @@ class WordTable(BaseClassifier):
         # One key, since safetensors writes several in any order, and the same table is to be the
         # same file, byte for byte.
         about = {"version": FILE_VERSION, "labels": self.labels, "shift": self._shift}
-        spelt = json.dumps(about | {"sha256": self.digest})
+        spelt = json.dumps(about | self._spellings() | {"sha256": self.digest})
         content = save(self._arrays(), {"ranmask": spelt})
         try:
             path.mkdir(parents=True, exist_ok=True)
@@ -182,11 +189,12 @@ class WordTable(BaseClassifier):
     def __reduce__(self) -> tuple[Any, ...]:
         """Copies and other processes get the table without what it has looked up."""
         made: dict[str, Any] = {"labels": self.labels, "shift": self._shift, **self._arrays()}
-        return functools.partial(WordTable, **made), ()
+        return functools.partial(WordTable, normaliser=self.normaliser, **made), ()
 
     def renamed(self, labels: Sequence[str]) -> WordTable:
         """This table with other names for its classes."""
-        return WordTable(**self._arrays(), labels=labels, shift=self._shift)
+        made: dict[str, Any] = {"shift": self._shift, **self._arrays()}
+        return WordTable(labels=labels, normaliser=self.normaliser, **made)
 
     def configured(self, *, hide: Hiding | None = None, mask_token: str | None = None) -> WordTable:
         for name, value in (("hide", hide), ("mask_token", mask_token)):
@@ -209,6 +217,8 @@ class WordTable(BaseClassifier):
                 content.update(f"{name} {array.shape}\n".encode())
                 content.update(array.astype(array.dtype.newbyteorder("<")).tobytes())
             content.update(json.dumps([self._shift, *self.labels]).encode())
+            if self._spellings():
+                content.update(json.dumps(self._spellings(), sort_keys=True).encode())
             self._digest = content.hexdigest()
         return self._digest
 
@@ -269,7 +279,7 @@ class WordTable(BaseClassifier):
         for start in range(0, len(fresh), _WORDS_AT_ONCE):
             group = fresh[start : start + _WORDS_AT_ONCE]
             known = len(self._places)
-            hashes, weights, starts = features(group)
+            hashes, weights, starts = features(map(self.normaliser, group))
             parts = self._entries[hashes % len(self._entries)] * weights[:, None]
             sums = np.add.reduceat(parts, starts, axis=0) + self._bias
             self._rows[known : known + len(group)] = self._on_curve(sums)
@@ -281,6 +291,10 @@ class WordTable(BaseClassifier):
         last = len(self._curve) - 1
         found: npt.NDArray[np.int32] = self._curve[np.clip(steps + last // 2, 0, last)]
         return found
+
+    def _spellings(self) -> dict[str, Any]:
+        """What the file says of spellings that are read as one: nothing, where all are apart."""
+        return {} if self.normaliser.name == "none" else {"normaliser": asdict(self.normaliser)}
 
     def _arrays(self) -> dict[str, npt.NDArray[Any]]:
         arrays = {"entries": self._entries, "bias": self._bias, "curve": self._curve}

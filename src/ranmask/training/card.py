@@ -24,6 +24,9 @@ def _classifier(run: Mapping[str, Any], measured: Mapping[str, Any]) -> str:
     head = ["accuracy", "median radius", *(f"CR@{d}" for d in range(1, len(shares) + 1))]
     radius = measured["median_radius"]
     row = [f"{measured['accuracy']:.3f}", "none" if radius is None else str(radius)]
+    row += [f"{value:.3f}" for value in shares]
+    if "all_words" in measured:
+        head, row = [*head, "all words at once"], [*row, f"{measured['all_words']:.3f}"]
     classes_head, classes, left_out = class_table(measured["classes"])
     shown = f"\n\nShown: {left_out}." if left_out else ""
     unlearned = "\n\n**No better than naming the largest class for every text: do not use it.**"
@@ -43,9 +46,9 @@ classifier.certify(["..."])
 ## Measured on validation
 
 {measured["texts"]:,} texts of the validation rows above, {proof}. CR@d is
-the share of all texts whose label is right and certified at d changed words.{_chosen(run)}
+the share of all texts whose label is right and certified at d {_changes(run)}.{_chosen(run)}
 
-{_table(head, [[*row, *(f"{value:.3f}" for value in shares)]])}
+{_table(head, [row])}
 
 Naming the largest class for every text has accuracy {measured["majority"]:.3f}. The
 mean recall of the classes (balanced accuracy) is {measured["balanced_accuracy"]:.3f}.
@@ -61,6 +64,19 @@ were labelled so.
 The radius says that the label is stable, not that it is right. `Certificate.assumes`
 lists what it rests on.
 """
+
+
+def _changes(run: Mapping[str, Any]) -> str:
+    """What a radius counts."""
+    threat = run["options"].get("threat", "substitutions")
+    named = {
+        "substitutions": "changed words",
+        "edits": "words replaced, inserted or deleted",
+        "insertions": "inserted words",
+        "characters": "characters inserted, deleted or replaced",
+        "synonyms": "words replaced by synonyms",
+    }
+    return named[threat]
 
 
 def _positive(found: Mapping[str, Any] | None) -> str:

@@ -9,7 +9,7 @@ from typing import Any
 from ranmask.metrics import CertifiedSummary, certified_values
 from ranmask.metrics.detection import DetectionSummary
 from ranmask.results import Certificate
-from ranmask.runs.summary import detected_text
+from ranmask.runs.summary import all_words, detected_text
 from ranmask.runs.task import class_number
 from ranmask.smoothing.interface import CertifiedClassifier
 from ranmask.smoothing.smoothed import SmoothedClassifier
@@ -38,10 +38,15 @@ def measured_figures(
     *,
     class_weights: ClassWeights,
     positive: str | None,
+    threat: str = "substitutions",
 ) -> dict[str, Any]:
-    """Certify every text; `figures` of that, and those of a positive class, where one is named."""
+    """Certify every text; `figures` of that, and those of a positive class, where one is named.
+
+    ``threat`` is what the classifier certifies: of synonyms, all words at once have a figure too.
+    """
     if positive is None:
-        return figures(certified_summary(classifier, texts, labels), names, class_weights)
+        summary = certified_summary(classifier, texts, labels)
+        return figures(summary, names, class_weights) | all_words(threat, summary)
     number = class_number(positive, tuple(names))
     results: Sequence[Certificate]
     if isinstance(classifier, SmoothedClassifier) and classifier.gives_margins:
@@ -52,7 +57,9 @@ def measured_figures(
     for result, label in zip(results, labels, strict=True):
         detection.add(detected_text({**result.to_dict(), "expected_id": label}, number))
     found = {"name": names[number], **detection.values()}
-    return {**figures(_counted(results, labels), names, class_weights), "positive": found}
+    summary = _counted(results, labels)
+    whole = all_words(threat, summary)
+    return {**figures(summary, names, class_weights), **whole, "positive": found}
 
 
 def _counted(results: Sequence[Certificate], labels: Sequence[int]) -> CertifiedSummary:

@@ -10,6 +10,7 @@ from typing import Any, Literal, TypeAlias
 
 from ranmask.certificates.kept import Retention
 from ranmask.errors import OptionError
+from ranmask.models.normalising import Normalisation
 from ranmask.options import Ensemble
 from ranmask.options.fields import Checked, option
 from ranmask.words import Hiding, split
@@ -19,10 +20,12 @@ Head: TypeAlias = Literal["choice", "approval"]
 VoteLoss: TypeAlias = Literal["certified", "margin"]
 WeightType: TypeAlias = Literal["float32", "float16"]
 TableFamily: TypeAlias = Literal["all", "distinct"]
+TableThreat: TypeAlias = Literal["substitutions", "edits", "insertions", "characters", "synonyms"]
 
 _LARGE, _LARGE_RATE, _SMALL_RATE = 50_000_000, 5e-5, 2e-4  # parameters; learning rates
 _LARGEST_BATCH, _STEPS_AN_EPOCH = 512, 32  # of a word table; few texts make smaller batches
-_WORDS_A_TARGET, _LARGEST_TARGET = 8, 8  # of a word table, by its median text
+_WORDS_A_TARGET, _LONGEST_TARGET = 8, 64  # of a word table, by the words of its median text
+_DEARNESS = {"insertions": 0.5, "characters": 1.5}  # of a change, against that of a replaced word
 
 MARGIN_WIDTH = 0.1
 """Width of the margin loss's hinge, in scores."""
@@ -205,34 +208,47 @@ def default_learning_rate(parameters: int) -> float:
     return _LARGE_RATE if parameters >= _LARGE else _SMALL_RATE
 
 
-# What a word table's options are where they are not given: with a target, and for accuracy alone.
-_DEFAULTS: dict[str, tuple[Any, Any]] = {
-    "family": ("all", "distinct"),
-    "epochs": (8, 12),
-    "warm_epochs": (2, 0),
-    "temperature": ("target / 2.5", 0.2),
-    "learning_rate": (0.05, 0.005),
-    "feature_dropout": (0.1, 0.0),
-    "weight_decay": (0.0, 1e-4),
-    "accuracy_weight": (0.0, 1.0),
+# What a word table's options are where they are not given: with a target, for accuracy alone, and
+# for all words at once by synonyms.
+_DEFAULTS: dict[str, tuple[Any, Any, Any]] = {
+    "family": ("all", "distinct", "all"),
+    "epochs": (8, 12, 6),
+    "warm_epochs": (2, 0, 0),
+    "temperature": ("target / 2.5 (insertions / 5, characters / 1.67)", 0.2, 1.0),
+    "learning_rate": (0.05, 0.005, 0.005),
+    "feature_dropout": (0.1, 0.0, 0.0),
+    "weight_decay": (0.0, 1e-4, 0.0),
+    "accuracy_weight": (0.0, 1.0, 0.5),
 }
 
 
 def _by_target(name: str) -> str:
-    return "{}, {} of target 0".format(*_DEFAULTS[name])
+    return "{}, {} of target 0, {} of all synonyms".format(*_DEFAULTS[name])
 
 
 @dataclass(frozen=True)
 class WordTableOptions(Checked, kind="words", group="Training"):
     """How a word table is trained.  Checked when built.
 
-    What is None depends on whether there is a target (`resolved`).  A target out of reach only
-    teaches the table to say always the same.
+    What is None depends on whether there is a target (`resolved`); against synonyms, no
+    ``target_words`` is all words at once.  A target out of reach only teaches the table to say
+    always the same.
     """
 
+    threat: TableThreat = option(
+        "What is trained for, and certified by default: words replaced by any others "
+        "(substitutions) or by synonyms, inserted, or edited; or edited characters.",
+        "substitutions",
+        group=VOTES,
+    )
+    synonyms: str | None = option(
+        "Their table: a name (jia2019), a JSON file, or the folder of a model with one.",
+        group=VOTES,
+    )
     target_words: int | None = option(
-        "Most changed words that training tries to certify; 0: accuracy alone.",
-        unset="an eighth of the median text, 1 to 8",
+        "Most changes (of words; characters) that training tries to certify; 0: accuracy alone.",
+        unset="an eighth of the median text, 1 to 8; twice that of insertions, two thirds of "
+        "characters, all words of synonyms",
         least=0,
         group=VOTES,
     )
@@ -252,7 +268,9 @@ class WordTableOptions(Checked, kind="words", group="Training"):
     learning_rate: float | None = option(
         _LEARNING_RATE, unset=_by_target("learning_rate"), above=0, group=_SCHEDULE
     )
-    batch_size: int | None = option(_TEXTS, unset="up to 512", least=1, group=_SCHEDULE)
+    batch_size: int | None = option(
+        _TEXTS, unset="up to 512, 256 of all synonyms", least=1, group=_SCHEDULE
+    )
     feature_dropout: float | None = option(
         "Share of features that is silent in a step.",
         unset=_by_target("feature_dropout"),
@@ -273,6 +291,11 @@ class WordTableOptions(Checked, kind="words", group="Training"):
         "Words that a whole-text model weighs, which votes too.", 0.0, least=0, group=VOTES
     )
     class_weights: ClassWeights = _CLASS_WEIGHTS("balanced")
+    normalise: Normalisation = option(
+        "Spellings that are read as one: case (and punctuation around a word), or lookalikes too.",
+        "none",
+        group=_SIZES,
+    )
     positive: str | None = _POSITIVE()
     buckets: int = option("Rows of the table.", 1 << 18, least=1, group=_SIZES)
     most_words: int = option(
@@ -287,18 +310,38 @@ class WordTableOptions(Checked, kind="words", group="Training"):
                 f"warm_epochs={self.warm_epochs} is more than epochs={self.epochs}: the warm "
                 "epochs are the first of them"
             )
+        if (self.threat == "synonyms") != (self.synonyms is not None):
+            raise OptionError(
+                f"threat={self.threat!r} and synonyms={self.synonyms!r}: they go together, as in "
+                "threat='synonyms' and synonyms='jia2019'",
+                "synonyms",
+            )
+        if self.threat != "substitutions" and self.target_words == 0:
+            raise OptionError(
+                f"target_words=0 trains for accuracy alone, not for threat={self.threat!r}: leave "
+                "one of them out",
+                "target_words",
+            )
+        if self.threat == "synonyms" and self.family == "distinct":
+            raise OptionError(
+                "family='distinct' cannot be trained for synonyms, which may repeat a word that is "
+                "there: use family='all'",
+                "family",
+            )
 
     def resolved(self, texts: Sequence[str]) -> WordTableOptions:
         """These options with every default filled in, for these texts."""
-        target = self.target_words
-        if target is None:
+        target, dearness = self.target_words, _DEARNESS.get(self.threat, 1.0)
+        if target is None and self.threat != "synonyms":
             median = statistics.median([len(split(text)) for text in texts]) if texts else 0
-            target = min(max(round(median / _WORDS_A_TARGET), 1), _LARGEST_TARGET)
-        defaults = {name: values[0 if target else 1] for name, values in _DEFAULTS.items()}
+            target = max(1, round(min(median, _LONGEST_TARGET) / (_WORDS_A_TARGET * dearness)))
+        column = 2 if target is None else 0 if target else 1
+        defaults = {name: values[column] for name, values in _DEFAULTS.items()}
         defaults["target_words"] = target
-        defaults["batch_size"] = min(_LARGEST_BATCH, max(1, len(texts) // _STEPS_AN_EPOCH))
+        largest = _LARGEST_BATCH // 2 if target is None else _LARGEST_BATCH
+        defaults["batch_size"] = min(largest, max(1, len(texts) // _STEPS_AN_EPOCH))
         if target:
-            defaults["temperature"] = target / 2.5
+            defaults["temperature"] = target * dearness / 2.5
             warm = defaults["warm_epochs"]
             defaults["warm_epochs"] = min(warm, self.epochs or warm)
         return replace(

@@ -17,15 +17,15 @@ from ranmask.training.options import MARGIN_WIDTH, WordTableOptions
 from ranmask.training.table_loss import (
     Floats,
     Ints,
-    Pullback,
     ahead,
     ahead_pullback,
     certified_loss,
+    costs_of,
     label_first,
+    logistic_loss,
     margin_loss,
     margins,
     sigmoid,
-    substitutions,
     whole_text,
 )
 from ranmask.training.table_texts import Batch, TableTexts
@@ -55,20 +55,24 @@ class Objective(NamedTuple):
     whole: Floats | None  # (classes, texts)
 
     def margins(
-        self, differences: Floats, batch: Batch, order: Ints, blank: Floats | None
-    ) -> tuple[Floats, Pullback]:
+        self,
+        differences: Floats,
+        least: Floats | float,
+        batch: Batch,
+        order: Ints,
+        blank: Floats | None,
+    ) -> tuple[Floats, Callable[[Floats], tuple[Floats, Floats | None]]]:
         """What is left of the leads: those of mean scores, while warm; then of all that votes."""
         lengths, shares = batch.lengths, batch.shares
         if self.warm:
             return margins(differences, lengths, np.repeat(1 / lengths, lengths))
-        target = resolved(self.options.target_words)
-        cost = substitutions(lengths, shares, target)
-        left, pullback = margins(differences, lengths, shares, cost)
+        cost = costs_of(self.options.threat, lengths, shares, self.options.target_words)
+        left, pullback = margins(differences, lengths, shares, cost, least)
         if blank is not None:
             left += ahead(sigmoid(blank)[order])
         if self.whole is not None:
             said = np.take_along_axis(self.whole, order, axis=0)
-            left += whole_text(said, self.options.whole_weight, target)
+            left += whole_text(said, self.options.whole_weight, len(left) - 1)
         return left, pullback
 
     def losses(self, left: Floats) -> tuple[Floats, Floats]:
@@ -77,7 +81,8 @@ class Objective(NamedTuple):
         if self.warm:
             return margin_loss(left, options.margin, MARGIN_WIDTH)
         width, accuracy = resolved(options.temperature), resolved(options.accuracy_weight)
-        return certified_loss(left, width, accuracy)
+        loss = logistic_loss if options.target_words is None else certified_loss
+        return loss(left, width, accuracy)
 
 
 def resolved(value: _Value | None) -> _Value:
@@ -162,19 +167,43 @@ def _loss(
 ) -> tuple[float, Floats, Floats | None]:
     """The loss from the scores of distinct words, (classes, words), and its gradients."""
     order = label_first(batch.labels, len(scores))
-    places = np.repeat(order, batch.lengths, axis=1) * scores.shape[1] + batch.words
-    left, pullback = objective.margins(ahead(np.take(scores, places)), batch, order, blank)
+    classes = np.repeat(order, batch.lengths, axis=1)
+    places = classes * scores.shape[1] + batch.words
+    worst = None if batch.others is None or objective.warm else _worst(scores, batch, classes)
+    least = -1.0 if worst is None else np.subtract(*np.take(scores, worst))
+    left, pullback = objective.margins(ahead(np.take(scores, places)), least, batch, order, blank)
     losses, by_left = objective.losses(left)
     # Counts have a mean of 1 over all texts, not in each batch: divided by a batch's own sum, a
     # text would count by who else happens to be there.
     by_left *= objective.counts / len(losses)
-    by_scores = _scattered(ahead_pullback(pullback(by_left)), places, scores.size)
+    by_differences, by_least = pullback(by_left)
+    by_scores = _scattered(ahead_pullback(by_differences), places, scores.size)
+    if worst is not None and by_least is not None:
+        by_scores += _scattered(np.stack([by_least, -by_least]), worst, scores.size)
     by_blank = None
     if blank is not None and not objective.warm:
         says = sigmoid(blank)
         by_says = _scattered(ahead_pullback(by_left.sum(axis=0)), order, len(blank))
         by_blank = by_says * says * (1 - says)
     return float((losses * objective.counts).mean()), by_scores.reshape(scores.shape), by_blank
+
+
+def _worst(scores: Floats, batch: Batch, classes: Ints) -> Ints:
+    """Where the worst word that may take a word's place has its scores, for label and rival.
+
+    ``classes`` of each word's text, its label first.  Returns (2, rivals, words).
+    """
+    others = batch.others
+    assert others is not None
+    found = np.empty((len(scores), len(scores) - 1, len(others)), dtype=np.int64)
+    for label in range(len(scores)):
+        apart = ahead(np.roll(scores, -label, axis=0))
+        at = apart[:, others].argmin(axis=2)
+        found[label] = others[np.arange(len(others)), at]
+    numbers = found[classes[0], :, batch.words].T
+    labels = np.broadcast_to(classes[:1], numbers.shape)
+    places: Ints = np.stack([labels, classes[1:]]) * scores.shape[1] + numbers
+    return places
 
 
 def _scattered(values: Floats, places: Ints, size: int) -> Floats:

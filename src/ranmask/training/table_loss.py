@@ -3,9 +3,12 @@
 Each word of a text says something for the label and for each of its *rivals*:
 
     differences   what a word says for the label minus for the rival    (rivals, words)
-    leads         their sums over the words of a text                   (rivals, texts)
-    costs         what 0 to D changed words take from a lead at most    (D + 1, rivals, texts)
+    least         the same of the worst that may be put in its place    (rivals, words), or -1
+    leads         sums of the differences over the words of a text      (rivals, texts)
+    costs         what 0 to D changes take from a lead at most          (D + 1, rivals, texts)
     left          leads - costs: proved where all rivals have some left (D + 1, rivals, texts)
+
+A *threat* is what one change may do (`certificates.threats`).
 
 The words of all texts stand in one row, text after text; ``lengths`` says how many are whose.  What
 is computed comes with its *pullback*: from the gradient by what came out, that by what went in.
@@ -19,11 +22,14 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from ranmask.certificates.threats import step_costs
+
 Floats: TypeAlias = npt.NDArray[np.floating[Any]]
 Ints: TypeAlias = npt.NDArray[np.int64]
 Pullback: TypeAlias = Callable[[Floats], Floats]
-Cost: TypeAlias = Callable[[Floats], tuple[Floats, Pullback]]
-"""Costs from differences: all that the loss knows of what an attacker may do."""
+Cost: TypeAlias = Callable[[Floats, Floats | float], tuple[Floats, Pullback]]
+"""Costs from differences and what is least: all that the loss knows of what an attacker may do.
+The pullback is by the differences; that by what is least is its negative."""
 
 
 def sigmoid(logits: Floats) -> Floats:
@@ -56,35 +62,54 @@ def ahead_pullback(by: Floats) -> Floats:
 
 
 def margins(
-    differences: Floats, lengths: Ints, shares: Floats | float, cost: Cost | None = None
-) -> tuple[Floats, Pullback]:
+    differences: Floats,
+    lengths: Ints,
+    shares: Floats | float,
+    cost: Cost | None = None,
+    least: Floats | float = -1.0,
+) -> tuple[Floats, Callable[[Floats], tuple[Floats, Floats | None]]]:
     """What is left of the leads; without a ``cost``, the leads alone.
 
     ``shares``: how much of a word each one is.  Where a word counts once, its occurrences share
-    what it says.
+    what it says.  The pullback is by the differences, and by what is least.
     """
     leads = np.add.reduceat(differences * shares, np.cumsum(lengths) - lengths, axis=1)
     if cost is None:
-        return leads[None], lambda by: np.repeat(by[0], lengths, axis=1) * shares
-    costs, cost_pullback = cost(differences)
+        return leads[None], lambda by: (np.repeat(by[0], lengths, axis=1) * shares, None)
+    costs, cost_pullback = cost(differences, least)
 
-    def pullback(by: Floats) -> Floats:
-        return np.repeat(by.sum(axis=0), lengths, axis=1) * shares - cost_pullback(by)
+    def pullback(by: Floats) -> tuple[Floats, Floats | None]:
+        by_costs = cost_pullback(by)
+        return np.repeat(by.sum(axis=0), lengths, axis=1) * shares - by_costs, by_costs
 
     return leads - costs, pullback
 
 
-def substitutions(lengths: Ints, shares: Floats | float, most: int) -> Cost:
-    """Up to ``most`` words are replaced, each by one that says all for the rival: -1.
+def costs_of(threat: str, lengths: Ints, shares: Floats | float, most: int | None) -> Cost:
+    """What up to ``most`` changes cost (`step_costs`); None: none, and every word at once.
 
     Of words that count once, that is the knapsack of `certificates.distinct`, its words cut up.
     """
 
-    def cost(differences: Floats) -> tuple[Floats, Pullback]:
-        sums, pullback = largest_sums(differences * shares + 1, lengths, most)
-        return sums, lambda by: pullback(by) * shares
+    def cost(differences: Floats, least: Floats | float) -> tuple[Floats, Pullback]:
+        said = differences * shares
+        of_words = step_costs(threat, said, 1.0, least)
+        slope = shares
+        if threat not in ("substitutions", "synonyms"):
+            slope = shares * ((said > 0) & (threat != "insertions"))
+        if most is None:
+            sums, pullback = all_sums(of_words, lengths)
+        else:
+            sums, pullback = largest_sums(of_words, lengths, most)
+        return sums, lambda by: pullback(by) * slope
 
     return cost
+
+
+def all_sums(values: Floats, lengths: Ints) -> tuple[Floats, Pullback]:
+    """Nothing, and the sum of all values of each text."""
+    sums = np.add.reduceat(values, np.cumsum(lengths) - lengths, axis=1)
+    return np.stack([np.zeros_like(sums), sums]), lambda by: np.repeat(by[1], lengths, axis=1)
 
 
 def largest_sums(values: Floats, lengths: Ints, most: int) -> tuple[Floats, Pullback]:
@@ -113,14 +138,14 @@ def largest_sums(values: Floats, lengths: Ints, most: int) -> tuple[Floats, Pull
     return sums, pullback
 
 
-def whole_text(said: Floats, weight: float, most: int) -> Floats:
+def whole_text(said: Floats, weight: float, changes: int) -> Floats:
     """What a model that reads the whole text adds to what is left.
 
     Its copy weighs ``weight``, and ``said`` (classes, texts), `label_first`, is what it says of the
     text as it stands.  Whoever changes a word owns that copy: from one changed word on it says -1.
     """
     lead = ahead(said)
-    return weight * np.stack([lead, *[np.full_like(lead, -1)] * most])
+    return weight * np.stack([lead, *[np.full_like(lead, -1)] * changes])
 
 
 def certified_loss(
@@ -147,6 +172,21 @@ def certified_loss(
         slopes[0] = accuracy_weight * lost[0]
         lost[0] = accuracy_weight * softplus(logits[0])
     return lost.mean(axis=0), nearest * (slopes / (-temperature * len(left)))[:, None]
+
+
+def logistic_loss(
+    left: Floats, temperature: float, accuracy_weight: float
+) -> tuple[Floats, Floats]:
+    """The logistic loss of what is left with everything changed, and its gradient.
+
+    That with nothing changed counts ``accuracy_weight``.  It gives up on no text: where all words
+    may change at once there are no further ones to give up for.
+    """
+    margin, nearest = _nearest(left)
+    logits = -margin / temperature
+    counts = np.array([accuracy_weight, 1.0], dtype=left.dtype)[:, None]
+    losses = (counts * softplus(logits)).sum(axis=0)
+    return losses, nearest * (counts * sigmoid(logits) / -temperature)[:, None]
 
 
 def margin_loss(left: Floats, target: float, width: float) -> tuple[Floats, Floats]:

@@ -10,6 +10,8 @@ from typing import NamedTuple
 import numpy as np
 
 from ranmask.errors import DataError
+from ranmask.models.normalising import Normaliser
+from ranmask.models.synonyms import SynonymSets
 from ranmask.models.word_features import WHOLE, features
 from ranmask.training.table_loss import Floats, Ints
 from ranmask.words import document
@@ -31,6 +33,8 @@ class Batch(NamedTuple):
     shares: Floats | float
     """How much of a word each one is; see `table_loss.margins`."""
     labels: Ints
+    others: Ints | None = None
+    """What may take the place of each word of the texts, itself among it: (words, most of them)."""
 
 
 class TableTexts:
@@ -40,6 +44,8 @@ class TableTexts:
         texts: Single texts, of which the first ``most_words`` words are read.
         labels: Of each, below ``classes``.
         buckets: Rows of the table, among which features are spread.
+        normaliser: The normal form of a word, which is read in its place.
+        synonyms: What may take a word's place, if that is trained for.
     """
 
     def __init__(
@@ -50,11 +56,12 @@ class TableTexts:
         *,
         buckets: int,
         most_words: int,
+        normaliser: Normaliser | None = None,
+        synonyms: SynonymSets | None = None,
     ) -> None:
         if not len(texts) or len(texts) != len(labels):
             raise DataError(f"{len(texts)} texts and {len(labels)} labels cannot be trained on")
-        numbers: defaultdict[str, int] = defaultdict()
-        numbers.default_factory = numbers.__len__  # a new word gets the next number
+        numbers = _numbers()
         flat = array("i")
         lengths = []
         for row, (text, label) in enumerate(zip(texts, labels, strict=True), 1):
@@ -68,8 +75,20 @@ class TableTexts:
         self.labels: Ints = np.array([int(label) for label in labels])
         self._lengths: Ints = np.array(lengths)
         self._starts = np.cumsum(self._lengths) - self._lengths
-        self._words = np.array(flat)
+        self._spelt = self._words = np.array(flat)
+        normal = Normaliser() if normaliser is None else normaliser
+        if normal.name != "none":
+            spelt, numbers = list(numbers), _numbers()
+            self._words = np.array([numbers[normal(word)] for word in spelt])[self._spelt]
         self._shares: Floats | None = None
+        self._others: Ints | None = None
+        if synonyms is not None:
+            sets = [
+                [numbers[normal(other)] for other in synonyms.replacements(word)]
+                for word in list(numbers)
+            ]
+            most = max(map(len, sets))
+            self._others = np.array([(own * most)[:most] for own in sets])  # repeated to fit
         hashes, weights, starts = features(numbers)
         self._buckets = hashes % buckets
         self._weights = (weights / WHOLE).astype(np.float32)
@@ -83,7 +102,7 @@ class TableTexts:
     def count_words_once(self) -> None:
         """Let the occurrences of a word in a text share what it says."""
         text = np.repeat(np.arange(len(self)), self._lengths)
-        keys = text * len(self._numbers) + self._words
+        keys = text * (int(self._spelt.max(initial=0)) + 1) + self._spelt
         _, place, counts = np.unique(keys, return_inverse=True, return_counts=True)
         self._shares = (1 / counts[place]).astype(np.float32)
 
@@ -92,9 +111,11 @@ class TableTexts:
         lengths = self._lengths[rows]
         at = _runs(self._starts[rows], lengths)
         words = self._words[at]
-        seen = np.zeros(len(self._numbers), dtype=bool)
-        seen[words] = True
-        distinct = np.flatnonzero(seen)
+        distinct = self._distinct(words)
+        instead = None if self._others is None else self._others[distinct]
+        if instead is not None:  # words of the texts come first, then what may take their place
+            more = np.setdiff1d(self._distinct(instead), distinct, assume_unique=True)
+            distinct = np.concatenate([distinct, more])
         self._numbers[distinct] = np.arange(len(distinct))
         counts = self._feature_counts[distinct]
         of_words = _runs(self._feature_starts[distinct], counts)
@@ -106,7 +127,21 @@ class TableTexts:
             lengths=lengths,
             shares=1.0 if self._shares is None else self._shares[at],
             labels=self.labels[rows],
+            others=None if instead is None else self._numbers[instead],
         )
+
+    def _distinct(self, words: Ints) -> Ints:
+        """The words among these, once each, in order."""
+        seen = np.zeros(len(self._numbers), dtype=bool)
+        seen[words] = True
+        return np.flatnonzero(seen)
+
+
+def _numbers() -> defaultdict[str, int]:
+    """Numbers of words: a new one gets the next."""
+    numbers: defaultdict[str, int] = defaultdict()
+    numbers.default_factory = numbers.__len__
+    return numbers
 
 
 def _runs(starts: Ints, lengths: Ints) -> Ints:

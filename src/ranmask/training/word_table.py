@@ -5,6 +5,9 @@ changed words is a sum of the ``d`` largest weights, which has a gradient.  From
 for two classes would end as the constant classifier, which certifies half of the texts at any
 ``d``; so the first epochs push the mean margin past a target instead (`margin_loss`).
 
+A *threat* is what may be changed: words replaced by any others, by synonyms, and so on
+(`certificates.threats`).  The loss is that of its certificate, and the saved table names it.
+
 For no changed word (``target_words=0``) the loss is that of logistic regression, on sums of words
 that count once, with a blank for its intercept and a penalty on large weights: Adam moves a rare
 feature as far as a common one, so that without it rare words learn their texts by heart.
@@ -19,13 +22,17 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from dataclasses import asdict
+from operator import itemgetter
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
+from ranmask.attacks.resources.neighbours import load_synonyms
 from ranmask.errors import DataError, OptionError
+from ranmask.models.normalising import Normaliser, installed
+from ranmask.models.synonyms import SynonymSets
 from ranmask.models.word_features import WHOLE
 from ranmask.models.word_table import CURVE_STEPS, WordTable
 from ranmask.smoothing.smoothed import SmoothedClassifier
@@ -43,7 +50,7 @@ from ranmask.training.records import (
     check_one_process,
     description,
 )
-from ranmask.training.table_learning import Progress, Weights, learned, resolved
+from ranmask.training.table_learning import Progress, Weights, learned
 from ranmask.training.table_loss import Floats, Ints
 from ranmask.training.table_texts import TableTexts
 
@@ -77,7 +84,12 @@ def train_words(
         raise DataError(f"{train.name} holds pairs; a word table reads single texts only")
     check_one_process("a word table is trained")
     options = options.resolved(texts)
-    run = RunFolder(output, description("words", None, train, validation, asdict(options)), report)
+    synonyms = None if options.synonyms is None else load_synonyms(options.synonyms)
+    installed(options.normalise)  # what is missing is said before a folder is made
+    about = description("words", None, train, validation, asdict(options))
+    if synonyms is not None:
+        about["synonyms"] = synonyms.description()
+    run = RunFolder(output, about, report)
     run.begin()
     run.rewind("words", 0)
     started = time.monotonic()
@@ -87,15 +99,18 @@ def train_words(
         line = {"phase": "words", "epoch": epoch, "epochs": epochs, "loss": loss}
         run.log({**line, "seconds": seconds})
 
-    table = train_word_table(texts, train.labels, train.label_names, options=options, progress=log)
-    classifier = SmoothedClassifier(table, **table_smoothing(options))
+    labels, names = train.labels, train.label_names
+    how: dict[str, Any] = {"options": options, "synonyms": synonyms, "progress": log}
+    table = train_word_table(texts, labels, names, **how)
+    classifier = SmoothedClassifier(table, **table_smoothing(options), synonyms=synonyms)
     measured = measured_figures(
         classifier,
         validation.texts,
         validation.labels,
-        train.label_names,
+        names,
         class_weights=options.class_weights,
         positive=options.positive,
+        threat=options.threat,
     )
     classifier.save_pretrained(str(output))
     run.complete(measured)
@@ -109,6 +124,7 @@ def train_word_table(
     *,
     options: WordTableOptions | None = None,
     whole: npt.ArrayLike | None = None,
+    synonyms: SynonymSets | None = None,
     progress: Progress | None = None,
 ) -> WordTable:
     """A word table that certifies as many of ``texts`` as it can.
@@ -119,22 +135,34 @@ def train_word_table(
     ``whole`` (texts, classes), each in [0, 1], is what another model says of each whole text, which
     it was not trained on: the table is trained to vote together with it, its copy weighing
     ``options.whole_weight`` words.
+
+    ``synonyms`` are those that may take a word's place; by default ``options`` name their table.
     """
     given = options or WordTableOptions()
     classes = len(label_names)
     said = _whole_scores(whole, len(texts), classes, given.whole_weight)
-    sizes = {"buckets": given.buckets, "most_words": given.most_words}
-    corpus = TableTexts(texts, labels, classes, **sizes)
+    if synonyms is None and given.synonyms is not None:
+        synonyms = load_synonyms(given.synonyms)
+    normaliser = installed(given.normalise)
+    corpus = TableTexts(
+        texts,
+        labels,
+        classes,
+        buckets=given.buckets,
+        most_words=given.most_words,
+        normaliser=normaliser,
+        synonyms=synonyms,
+    )
     options = given.resolved(texts)
     if options.family == "distinct":
         corpus.count_words_once()
     weights = learned(corpus, classes, options, whole=said, progress=progress)
-    return _rounded(weights, texts, labels, label_names, options)
+    return _Rounding(weights, label_names, normaliser).smallest(texts, labels, options, synonyms)
 
 
 def table_smoothing(options: WordTableOptions) -> dict[str, Any]:
     """How a table that was trained with these options, `resolved`, is smoothed."""
-    return {**WordTable.smoothing, "family": options.family}
+    return {**WordTable.smoothing, "family": options.family, "threat": options.threat}
 
 
 def _whole_scores(
@@ -162,38 +190,51 @@ def _whole_scores(
     return said.T
 
 
-def _rounded(
-    weights: Weights,
-    texts: Sequence[str],
-    labels: Sequence[int],
-    label_names: Sequence[str],
-    options: WordTableOptions,
-) -> WordTable:
-    """The smallest integers that certify about as much: int8, or int16 where that is not enough."""
-    rows = np.random.default_rng(options.seed).permutation(len(texts))[:_ROUNDING_TEXTS]
-    sample = [texts[row] for row in rows], [labels[row] for row in rows]
-    target = resolved(options.target_words)
+class _Rounding(NamedTuple):
+    """Tables of what was learned, rounded to integers."""
 
-    def table(places: int, kind: type[np.int8] | type[np.int16]) -> tuple[float, WordTable]:
-        limit = np.iinfo(kind).max
+    weights: Weights
+    label_names: Sequence[str]
+    normaliser: Normaliser
+
+    def smallest(
+        self,
+        texts: Sequence[str],
+        labels: Sequence[int],
+        options: WordTableOptions,
+        synonyms: SynonymSets | None,
+    ) -> WordTable:
+        """The smallest that certifies about as much: int8, or int16 where that is not enough."""
+        best = self.table(_FINE_STEPS, np.int16)
+        if not options.target_words:
+            return best  # accuracy alone was asked for, or every word counts: not a small file
+        target = options.target_words
+        rows = np.random.default_rng(options.seed).permutation(len(texts))[:_ROUNDING_TEXTS]
+        sample = [texts[row] for row in rows], [labels[row] for row in rows]
+
+        def certified(table: WordTable) -> float:
+            classifier = SmoothedClassifier(table, **table_smoothing(options), synonyms=synonyms)
+            summary = certified_summary(classifier, *sample)
+            return certified_score(summary, target, options.class_weights)
+
+        tried = [self.table(places, np.int8) for places in _SMALL_STEPS]
+        coarse, smallest = max(zip(map(certified, tried), tried, strict=True), key=itemgetter(0))
+        return smallest if certified(best) - coarse < _ROUNDING_LOSS else best
+
+    def table(self, places: int, kind: type[np.int8] | type[np.int16]) -> WordTable:
+        """Entries count ``2**-places``."""
+        weights, limit = self.weights, np.iinfo(kind).max
         fitted = np.clip(np.rint(weights.features.T * 2.0**places), -limit, limit)
-        entries: npt.NDArray[np.integer] = fitted.astype(kind)
 
         def sums(of: Floats) -> Ints:
             return np.rint(of.astype(np.float64) * 2.0**places * WHOLE).astype(np.int64)
 
-        # Entries count 2**-places and weights 1 / WHOLE; so many sums make one step of the curve.
-        shift = (2**places * WHOLE // CURVE_STEPS).bit_length() - 1
-        blank = None if weights.blank is None else sums(weights.blank)
-        bias = sums(weights.bias)
-        made = WordTable(entries, bias, labels=label_names, shift=shift, blank=blank)
-        classifier = SmoothedClassifier(made, **table_smoothing(options))
-        summary = certified_summary(classifier, *sample)
-        return certified_score(summary, target, options.class_weights), made
-
-    fine, best = table(_FINE_STEPS, np.int16)
-    if not target:
-        return best  # accuracy alone was asked for, not a small file
-    tried = (table(places, np.int8) for places in _SMALL_STEPS)
-    coarse, smallest = max(tried, key=lambda scored: scored[0])
-    return smallest if fine - coarse < _ROUNDING_LOSS else best
+        return WordTable(
+            fitted.astype(kind),
+            sums(weights.bias),
+            labels=self.label_names,
+            # Weights count 1 / WHOLE; so many sums make one step of the curve.
+            shift=(2**places * WHOLE // CURVE_STEPS).bit_length() - 1,
+            blank=None if weights.blank is None else sums(weights.blank),
+            normaliser=self.normaliser,
+        )

@@ -3,6 +3,7 @@
 import itertools
 import math
 import warnings
+from typing import get_args, get_type_hints
 
 import numpy as np
 import pytest
@@ -15,19 +16,20 @@ from ranmask.training.table_learning import Objective, Weights, loss_and_gradien
 from ranmask.training.table_loss import (
     ahead,
     certified_loss,
+    costs_of,
     label_first,
     largest_sums,
     margin_loss,
     margins,
     sigmoid,
     softplus,
-    substitutions,
     whole_text,
 )
 from ranmask.training.table_texts import Batch
 
 GRID = 16  # scores are sixteenths, which doubles add exactly
 BUCKETS = 9
+THREATS = get_args(get_type_hints(WordTableOptions)["threat"])
 
 
 def left_of(points, label, most, whole=None, weight=0.0):
@@ -36,7 +38,8 @@ def left_of(points, label, most, whole=None, weight=0.0):
     order = label_first(np.array([label]), points.shape[1])
     lengths = np.array([len(points)])
     differences = ahead(points.T[order[:, 0]] / GRID)
-    left, _ = margins(differences, lengths, 1.0, substitutions(lengths, 1.0, most))
+    cost = costs_of("substitutions", lengths, 1.0, most)
+    left, _ = margins(differences, lengths, 1.0, cost)
     if whole is not None:
         left += whole_text(np.asarray(whole, dtype=float)[order], weight, most)
     return left[:, :, 0]
@@ -94,11 +97,57 @@ class TestMargins:
         rng = np.random.default_rng(3)
         lengths = np.array([2, 5, 1, 3])
         differences = rng.random((2, 11))
-        together, _ = margins(differences, lengths, 1.0, substitutions(lengths, 1.0, 4))
+        cost = costs_of("substitutions", lengths, 1.0, 4)
+        together, _ = margins(differences, lengths, 1.0, cost)
         for text, (start, length) in enumerate(zip([0, 2, 7, 8], lengths, strict=True)):
             own = differences[:, start : start + length]
-            alone, _ = margins(own, lengths[[text]], 1.0, substitutions(lengths[[text]], 1.0, 4))
+            cost = costs_of("substitutions", lengths[[text]], 1.0, 4)
+            alone, _ = margins(own, lengths[[text]], 1.0, cost)
             assert together[:, :, text] == pytest.approx(alone[:, :, 0])
+
+
+def worst_of(threat, own, changes, least):
+    """The least lead over a rival that so many changes leave: every choice of words, tried."""
+    kept = [
+        [place not in taken for place in range(len(own))]
+        for size in range(len(own) + 1)
+        for taken in itertools.combinations(range(len(own)), size)
+    ]
+    leads = []
+    for stays in kept:
+        gone = stays.count(False)
+        lead = sum(value for value, one in zip(own, stays, strict=True) if one)
+        if threat == "substitutions" and gone <= changes:
+            leads.append(lead - gone)
+        elif threat == "synonyms" and gone <= changes:
+            leads.append(lead + sum(b for b, one in zip(least, stays, strict=True) if not one))
+        elif (threat == "insertions" and not gone) or (threat == "edits" and gone <= changes):
+            leads.append(lead - changes)
+        elif threat == "characters" and gone <= 2 * changes:
+            leads.append(lead - min(2 * changes, 3 * changes - gone))
+    return min(leads)
+
+
+@given(st.integers(0, 2**32), st.sampled_from(THREATS), st.integers(0, 3))
+def test_costs_are_those_of_every_choice(seed, threat, most):
+    rng = np.random.default_rng(seed)
+    lengths = rng.integers(1, 6, rng.integers(1, 4))
+    own = rng.integers(-8, 9, (2, lengths.sum())) / 8
+    least = np.minimum(own, rng.integers(-8, 9, own.shape) / 8)
+    every = threat == "synonyms" and most == 0
+    cost = costs_of(threat, lengths, 1.0, None if every else most)
+    left, _ = margins(own, lengths, 1.0, cost, least if threat == "synonyms" else -1.0)
+    assert len(left) == (2 if every else most + 1)
+    ends = np.cumsum(lengths)
+    for rival, text in itertools.product(range(2), range(len(lengths))):
+        text_words = slice(ends[text] - lengths[text], ends[text])
+        given = own[rival, text_words].tolist(), least[rival, text_words].tolist()
+        for step, found in enumerate(left[:, rival, text]):
+            changes = lengths[text] * step if every else step
+            if changes > lengths[text] and threat not in ("substitutions", "synonyms"):
+                assert found <= 0  # nothing is proved, whatever it costs
+                continue
+            assert found == worst_of(threat, given[0], changes, given[1]), (threat, step)
 
 
 @given(st.integers(0, 2**32), st.integers(0, 6))
@@ -179,25 +228,32 @@ def test_curves_hold_at_both_ends():
 def cases(draw):
     """A small table, a batch and something to minimise, in doubles; nothing is near a tie."""
     rng = np.random.default_rng(draw(st.integers(0, 2**32)))
-    classes, distinct = draw(st.integers(2, 4)), draw(st.booleans())
+    classes, threat = draw(st.integers(2, 4)), draw(st.sampled_from(THREATS))
+    synonyms = threat == "synonyms"
+    distinct = draw(st.booleans()) and not synonyms
     words, texts = 5, draw(st.integers(1, 4))
+    shown = 3 if synonyms else words  # the others only take the place of these
     lengths, counts = rng.integers(1, 8, texts), rng.integers(1, 5, words)
     batch = Batch(
         buckets=rng.integers(0, BUCKETS, counts.sum()),
         weights=rng.random(counts.sum()),
         counts=counts,
-        words=rng.integers(0, words, lengths.sum()),
+        words=rng.integers(0, shown, lengths.sum()),
         lengths=lengths,
         shares=rng.choice([1, 1 / 2, 1 / 3], lengths.sum()) if distinct else 1.0,
         labels=rng.integers(0, classes, texts),
+        others=np.c_[:shown, rng.integers(0, words, (shown, 2))] if synonyms else None,
     )
     weights = Weights(
         rng.normal(size=(classes, BUCKETS)),
         rng.normal(size=classes),
         rng.normal(size=classes) if distinct else None,
     )
+    least = 0 if threat == "substitutions" else 1
     options = WordTableOptions(
-        target_words=draw(st.integers(0, 5)),
+        threat=threat,
+        synonyms="jia2019" if synonyms else None,
+        target_words=draw(st.integers(least, 5) | (st.none() if synonyms else st.just(3))),
         temperature=draw(st.sampled_from([0.5, 2.0])),
         accuracy_weight=draw(st.sampled_from([0.0, 0.7])),
         whole_weight=draw(st.sampled_from([0.0, 0.5, 2.0])),
@@ -258,6 +314,8 @@ def torch_loss(torch, weights, batch, objective, heard):
     for text, label in enumerate(batch.labels):
         own = slice(ends[text] - batch.lengths[text], ends[text])
         said = scores[batch.words[own]]
+        if batch.others is not None:
+            instead = scores[torch.tensor(batch.others[batch.words[own]])]
         left = []
         for rival in set(range(len(bias))) - {int(label)}:
             apart = said[:, label] - said[:, rival]
@@ -265,18 +323,32 @@ def torch_loss(torch, weights, batch, objective, heard):
                 left.append(apart.mean()[None])
                 continue
             apart = apart * shares[own]
-            costs = (apart + 1).sort(descending=True).values.cumsum(0)
-            at = np.minimum(np.arange(1, options.target_words + 1), len(costs)) - 1
             lead = apart.sum()
+            put_in = {"edits": 1, "insertions": 1, "characters": 2}.get(options.threat, 0)
+            if options.threat == "substitutions":
+                taken = apart + 1
+            elif options.threat == "synonyms":
+                taken = apart - (instead[:, :, label] - instead[:, :, rival]).amin(1)
+            else:
+                taken = apart.clamp(min=0) * (options.threat != "insertions") + put_in
+            sums = taken.sort(descending=True).values.cumsum(0)
+            every = options.target_words is None
+            changes = np.arange(1, 2 if every else options.target_words + 1)
+            at = [-1] if every else np.minimum(changes, len(sums)) - 1
+            costs = sums[at]
             if blank is not None:
                 lead = lead + torch.sigmoid(blank)[label] - torch.sigmoid(blank)[rival]
             voter = 0.0 if whole is None else whole[label, text] - whole[rival, text]
             first = lead + options.whole_weight * voter
-            left.append(torch.cat([first[None], lead - costs[at] - options.whole_weight]))
+            left.append(torch.cat([first[None], lead - costs - options.whole_weight]))
         margin = torch.stack(left).amin(0)
         if warm:
             hinge = torch.nn.functional.softplus((options.margin - margin) / MARGIN_WIDTH)
             losses.append(hinge[0] * MARGIN_WIDTH)
+            continue
+        if options.target_words is None:
+            wrong = torch.nn.functional.softplus(-margin / options.temperature)
+            losses.append(options.accuracy_weight * wrong[0] + wrong[1])
             continue
         lost = torch.sigmoid(-margin / options.temperature)
         if options.accuracy_weight:

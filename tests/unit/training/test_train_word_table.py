@@ -15,9 +15,9 @@ from ranmask.training.options import WordTableOptions
 from ranmask.training.table_loss import (
     ahead,
     certified_loss,
+    costs_of,
     margins,
     sigmoid,
-    substitutions,
     whole_text,
 )
 from ranmask.training.word_table import train_word_table
@@ -72,7 +72,7 @@ def left_of(table, text, label, most):
     scores = np.array([table.word_scores(word) for word in text.split()]).T
     length = np.array([scores.shape[1]])
     differences = ahead(np.roll(scores, -label, axis=0))
-    return margins(differences, length, 1.0, substitutions(length, 1.0, most))[0]
+    return margins(differences, length, 1.0, costs_of("substitutions", length, 1.0, most))[0]
 
 
 class TestLearning:
@@ -384,7 +384,7 @@ def test_the_trained_margin_is_the_certificate_of_distinct_words():
         scores[5] = [0.1, 0.9]  # what is repeated speaks against the label
         shares = np.where(words == 5, 1 / 3, 1)
         length = np.array([8])
-        cost = substitutions(length, shares, 3)
+        cost = costs_of("substitutions", length, shares, 3)
         left, _ = margins(ahead(scores[words].T), length, shares, cost)
         own = scores[:, 0] - scores[:, 1]
         dearest = np.sort(own[:5])[::-1]

@@ -22,6 +22,7 @@ import numpy.typing as npt
 from ranmask.attacks.resources.files import files_digest, read_json, read_lines
 from ranmask.data import data_folder
 from ranmask.errors import DataError, OptionError
+from ranmask.models.synonyms import FILE_NAME, SynonymSets
 
 KNOWN = {
     "jia2019": "jia2019_counterfitted_neighbors.json.gz",
@@ -277,3 +278,16 @@ def _known_file(name: str) -> Path:
         f"{f'they are not in {place}' if place else 'there is no data folder'}. Set RANMASK_DATA "
         f"to a folder that holds {file.as_posix()}, or name a file of your own"
     )
+
+
+def load_synonyms(source: str) -> SynonymSets:
+    """Synonyms by the name or the file of a table, or as the folder of a model has them."""
+    folder = Path(source).expanduser()
+    if (folder / FILE_NAME).is_file():
+        return SynonymSets.load(folder)
+    found = load_neighbours(source)
+    if not isinstance(found, NeighbourTable):
+        raise OptionError(
+            f"synonyms={source!r} are vectors: name a table, a .json or .json.gz file", "synonyms"
+        )
+    return SynonymSets(found.table, name=str(found.description()["name"]))

@@ -1,0 +1,173 @@
+"""Training for a threat: the table proves more against it than one trained for substitutions."""
+
+import json
+
+import numpy as np
+import pytest
+
+from ranmask.attacks.resources.neighbours import load_synonyms
+from ranmask.errors import DataError, OptionError
+from ranmask.models.normalising import Normaliser
+from ranmask.models.synonyms import SynonymSets
+from ranmask.training import word_table as training
+from ranmask.training.options import WordTableOptions
+from ranmask.training.table_loss import ahead, costs_of, margins
+from ranmask.training.table_texts import TableTexts
+from ranmask.training.word_table import train_word_table
+
+NAMES = ("river", "mountain")
+WEAK = ("wet", "high")
+SMALL = {"epochs": 20, "warm_epochs": 1, "temperature": 0.5, "batch_size": 32, "buckets": 4096}
+SYNONYMS = SynonymSets(
+    # A word that says most of a class has one of the other class for a synonym.
+    {
+        f"{name}{number}": [f"{other}{number}"]
+        for name, other in (NAMES, NAMES[::-1])
+        for number in range(20)
+    }
+)
+
+
+def made_up(rows, seed=0):
+    """Three words that say all, and twelve that are right somewhat more often than not."""
+    rng = np.random.default_rng(seed)
+    labels = rng.integers(0, 2, rows)
+    texts = []
+    for label in labels:
+        told = np.where(rng.random(12) < 0.65, label, 1 - label)
+        words = [f"{NAMES[label]}{number}" for number in rng.integers(0, 20, 3)]
+        words += [
+            f"{WEAK[one]}{number}"
+            for one, number in zip(told, rng.integers(0, 20, 12), strict=True)
+        ]
+        texts.append(" ".join(words))
+    return texts, labels.tolist()
+
+
+def trained(rows=1000, **options):
+    texts, labels = made_up(rows)
+    chosen = WordTableOptions(**{**SMALL, **options})
+    synonyms = SYNONYMS if chosen.threat == "synonyms" else None
+    return train_word_table(texts, labels, NAMES, options=chosen, synonyms=synonyms)
+
+
+def proved(table, threat, most):
+    """Share of other texts that are proved against 0 to ``most`` changes; None: all words."""
+    texts, labels = made_up(300, seed=1)
+    left = []
+    for text, label in zip(texts, labels, strict=True):
+        words, length = text.split(), np.array([len(text.split())])
+        apart = {
+            other: ahead(np.roll(table.word_scores(other), -label))[0]
+            for word in words
+            for other in SYNONYMS.replacements(word)
+        }
+        own = np.array([[apart[word] for word in words]])
+        least = np.array([[min(map(apart.get, SYNONYMS.replacements(word))) for word in words]])
+        cost = costs_of(threat, length, 1.0, most)
+        left.append(margins(own, length, 1.0, cost, least if threat == "synonyms" else -1.0)[0])
+    return (np.concatenate(left, axis=2)[:, 0] > 0).mean(axis=1)
+
+
+class TestItIsWorthIt:
+    @pytest.mark.parametrize(("threat", "most"), [("insertions", 2), ("characters", 1)])
+    def test_more_is_proved_against_it(self, threat, most):
+        """Three words are enough against two insertions; not against one edited character."""
+        found = [
+            proved(trained(threat=one, target_words=most), threat, most)
+            for one in (threat, "substitutions")
+        ]
+        assert found[0][most] > found[1][most] + 0.02
+
+    @pytest.mark.parametrize("most", [3, None])
+    def test_synonyms(self, most):
+        """Without the words that have synonyms for the rival."""
+        table = trained(threat="synonyms", synonyms="given", target_words=most, warm_epochs=0)
+        plain = trained(target_words=3)
+        assert proved(table, "synonyms", most)[-1] > proved(plain, "synonyms", most)[-1] + 0.1
+        assert proved(table, "synonyms", most)[0] > 0.8
+
+
+class TestOptions:
+    def test_synonyms_need_their_table(self):
+        for wrong in ({"threat": "synonyms"}, {"synonyms": "jia2019"}):
+            with pytest.raises(OptionError, match="go together"):
+                WordTableOptions(**wrong)
+
+    def test_a_threat_needs_a_target(self):
+        with pytest.raises(OptionError, match="accuracy alone"):
+            WordTableOptions(threat="characters", target_words=0)
+
+    def test_synonyms_of_words_that_count_once(self):
+        with pytest.raises(OptionError, match="distinct"):
+            WordTableOptions(threat="synonyms", synonyms="jia2019", family="distinct")
+
+    @pytest.mark.parametrize(
+        ("threat", "words", "target", "temperature"),
+        [
+            ("substitutions", 40, 5, 2.0),
+            ("substitutions", 900, 8, 3.2),
+            ("insertions", 40, 10, 2.0),
+            ("insertions", 900, 16, 3.2),
+            ("characters", 40, 3, 1.8),
+            ("characters", 2, 1, 0.6),
+        ],
+    )
+    def test_targets_are_as_far_as_a_change_is_dear(self, threat, words, target, temperature):
+        found = WordTableOptions(threat=threat).resolved(["x " * words])
+        assert found.target_words == target
+        assert found.temperature == pytest.approx(temperature)
+
+    def test_synonyms_are_for_all_words_unless_a_number_is_given(self):
+        every = WordTableOptions(threat="synonyms", synonyms="x").resolved(["a b c"])
+        some = WordTableOptions(threat="synonyms", synonyms="x", target_words=2).resolved(["a"])
+        assert every.target_words is None and some.target_words == 2
+        assert every.temperature is not None
+
+
+class TestTables:
+    def test_a_file(self, tmp_path):
+        path = tmp_path / "mine.json"
+        path.write_text(json.dumps({"film": ["movie"]}))
+        sets = load_synonyms(str(path))
+        assert sets.replacements("Film,") == ("Film,", "Movie,") and sets.name == "mine.json"
+        sets.save(tmp_path)
+        again = load_synonyms(str(tmp_path))
+        assert again.description() == sets.description()
+
+    def test_vectors_are_refused(self, tmp_path):
+        path = tmp_path / "vectors.txt"
+        path.write_text("film 1 0\nmovie 1 1\n")
+        with pytest.raises(OptionError, match="are vectors"):
+            load_synonyms(str(path))
+        with pytest.raises(DataError, match="no neighbours 'nothing'"):
+            load_synonyms("nothing")
+
+
+class TestTexts:
+    def test_others_are_the_replacements(self):
+        sets = SynonymSets({"film": ["movie", "picture"], "good": ["fine"]})
+        texts = TableTexts(
+            *(["A good film", "film film x"], [0, 1], 2),
+            **{"buckets": 512, "most_words": 9, "synonyms": sets},
+        )
+        first, second = texts.batch(np.array([0])), texts.batch(np.array([1]))
+        assert first.words.tolist() == [0, 1, 2] and first.others.shape == (3, 3)
+        own = [sorted(set(row)) for row in first.others.tolist()]
+        assert own == [[0], [1, 3], [2, 4, 5]] and len(first.counts) == 6
+        assert second.words.tolist() == [0, 0, 1] and len(second.counts) == 4
+
+    def test_normal_forms_are_one_word(self):
+        sizes = {"buckets": 512, "most_words": 9}
+        texts = TableTexts(["Film, film FILM"], [0], 2, **sizes, normaliser=Normaliser("case"))
+        texts.count_words_once()  # as they are spelt: so they are counted when they vote
+        batch = texts.batch(np.array([0]))
+        assert batch.words.tolist() == [0, 0, 0] and len(batch.counts) == 1
+        assert np.all(batch.shares == 1)
+
+    def test_the_table_reads_what_was_trained(self, monkeypatch):
+        alike = Normaliser("lookalikes", {"а": "a"})  # noqa: RUF001
+        monkeypatch.setattr(training, "installed", {"lookalikes": alike}.__getitem__)
+        table = trained(100, normalise="lookalikes")
+        assert table.normaliser == alike
+        assert table.word_scores("RIVER1!") == table.word_scores("river1")
