@@ -236,10 +236,10 @@ def test_training_options_are_checked(words, message, tmp_path):
 def test_options_of_detectors_mean_nothing_elsewhere(tmp_path):
     data = write(tmp_path / "train.csv", 60)
     done = run_cli(
-        *("train", "--kind", "words", "--positive", "spam", "--data", data),
+        *("train", "--kind", "words", "--additions", "ends", "--data", data),
         *("--label-column", "label", "--output", tmp_path / "model"),
     )
-    assert done.exit_code == 2 and "--positive means nothing" in done.stderr
+    assert done.exit_code == 2 and "--additions means nothing" in done.stderr
 
 
 def test_other_commands_refuse_a_detector(trained):
