@@ -105,7 +105,7 @@ class TestCertify:
         [
             ("nwes", "there is no model or folder 'nwes': did you mean 'news'?"),
             ("News", "did you mean 'news'?"),
-            ("reviews", "did you mean 'reviews-words'?"),
+            ("reviews-word", "did you mean 'reviews-words'?"),
             ("folder", "the folder 'folder' holds no model: it has no config.json"),
             ("in.csv", "'in.csv' is a file: name the folder of a model"),
         ],

@@ -27,7 +27,7 @@ from ranmask.errors import DataError, ModelError, OptionError, OutputError
 from ranmask.metrics import CertifiedSummary
 from ranmask.models.base import MaskedCopies
 from ranmask.models.huggingface import HuggingFaceClassifier
-from ranmask.training import encoder, losses, trainer
+from ranmask.training import encoder, evaluating, losses, trainer
 from ranmask.training.defence import Defence
 from ranmask.training.encoder import train_encoder
 from ranmask.training.evaluating import certified_score, certified_summary, figures
@@ -767,7 +767,8 @@ class TestFolder:
             halves.append(all(torch.equal(one, one.half().float()) for one in weights))
             return certified_summary(classifier, *data)
 
-        monkeypatch.setattr(encoder, "certified_summary", spy)
+        for room in (encoder, evaluating):  # while it trains, and when it is done
+            monkeypatch.setattr(room, "certified_summary", spy)
         classifier = train(folder, replace(QUICK, weights="float16"))
         whole, half = ((one / "model.safetensors").stat().st_size for one in (finished[0], folder))
         assert 0.4 < half / whole < 0.6
@@ -850,7 +851,8 @@ class TestFolder:
             sizes.append((len(texts), len(labels)))
             return count(classifier, texts, labels)
 
-        monkeypatch.setattr(encoder, "certified_summary", spy)
+        for room in (encoder, evaluating):  # while it trains, and when it is done
+            monkeypatch.setattr(room, "certified_summary", spy)
         options = replace(QUICK, epochs=1, vote_epochs=0, evaluate_every=None, validation_rows=5)
         train(tmp_path / "out", options)
         assert sizes == [(5, 5), (12, 12)]

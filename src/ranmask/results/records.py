@@ -116,7 +116,7 @@ class Certificate(_Result):
     tight: bool
     critical_words: tuple[int, ...]
     assumes: tuple[str, ...]
-    radii: dict[str, int | None] = field(default_factory=dict, kw_only=True)
+    radii: dict[str, int | None] = field(default_factory=dict, kw_only=True, hash=False)
 
     def certified(self, words: int, threat: str | None = None) -> bool:
         """Whether it is proved that changing ``words`` words (0: none) leaves ``label`` as it is.
