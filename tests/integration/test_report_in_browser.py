@@ -17,6 +17,7 @@ from ranmask.paper.report.html import render
 from ranmask.paper.report.page import build
 
 FILES = sorted((Path(__file__).parents[1] / "data" / "report").glob("*.json"))
+OURS = sorted((Path(__file__).parents[2] / "results" / "reproduced").glob("*.json"))
 BROWSER = shutil.which("chromium") or shutil.which("chromium-browser")
 DARK, LIGHT = 0, 1
 
@@ -37,8 +38,25 @@ document.getElementById("page").onload = function () {{
     .map((one) => one.outerHTML.slice(0, 80));
   const sizes = [...inner.querySelectorAll(".charts .chart")]
     .map((one) => one.getBoundingClientRect().width);
+  const boxes = (chart, what) => [...chart.querySelectorAll(what)]
+    .map((one) => [one, one.getBoundingClientRect()]);
+  const meet = (a, b) => Math.min(a.right, b.right) - Math.max(a.left, b.left) > 1
+    && Math.min(a.bottom, b.bottom) - Math.max(a.top, b.top) > 1;
+  const over = [];
+  for (const chart of inner.querySelectorAll(".charts .chart")) {{
+    const words = boxes(chart, "text"), marks = boxes(chart, ".marker"),
+      edge = chart.getBoundingClientRect(), name = chart.querySelector("title").textContent;
+    words.forEach(([one, box], place) => {{
+      const others = words.slice(place + 1).concat(marks);
+      for (const [other, its] of others)
+        if (meet(box, its)) over.push([name, one.textContent, other.textContent || "a marker"]);
+      if (box.left < edge.left - 1 || box.right > edge.right + 1)
+        over.push([name, one.textContent, "the edge"]);
+    }});
+  }}
   document.title = JSON.stringify({{
     width: root.clientWidth, scroll: root.scrollWidth, wide: wide, narrowest: Math.min(...sizes),
+    over: over, charts: sizes.length,
   }});
 }};
 </script>"""
@@ -60,24 +78,35 @@ def file(tmp_path_factory):
     return path
 
 
-@pytest.fixture(scope="module")
-def page(file):
-    """The report with every fold opened, which is when it is widest."""
-    return file.read_text(encoding="utf-8").replace("<details>", "<details open>")
+def opened(page):
+    """A report with every fold opened, which is when it is widest."""
+    return page.replace("<details>", "<details open>")
+
+
+def measured(folder, page, width, theme=LIGHT):
+    frame = folder / "frame.html"
+    frame.write_text(FRAME.format(page=html.escape(page), width=width), encoding="utf-8")
+    seen = browse(
+        *(folder, frame.as_uri(), "--window-size=1400,1000"),
+        *("--virtual-time-budget=8000", "--dump-dom"),
+        theme=theme,
+    )
+    return json.loads(html.unescape(re.search("<title>(.*?)</title>", seen)[1]))
+
+
+@pytest.mark.parametrize("width", [375, 1280])
+@pytest.mark.parametrize("theme", [LIGHT, DARK])
+@pytest.mark.parametrize("files", [FILES, OURS], ids=["made-up", "ours"])
+def test_no_words_of_a_chart_lie_on_others(tmp_path, files, width, theme):
+    page = opened(render(build(read_several(files))))
+    found = measured(tmp_path, page, width, theme)
+    assert found["charts"] > 5
+    assert found["over"] == []
 
 
 @pytest.mark.parametrize("width", [360, 1200])
-def test_the_page_is_no_wider_than_its_window(tmp_path, page, width):
-    frame = tmp_path / "frame.html"
-    frame.write_text(FRAME.format(page=html.escape(page), width=width), encoding="utf-8")
-    seen = browse(
-        tmp_path,
-        frame.as_uri(),
-        "--window-size=1400,1000",
-        "--virtual-time-budget=8000",
-        "--dump-dom",
-    )
-    found = json.loads(html.unescape(re.search("<title>(.*?)</title>", seen)[1]))
+def test_the_page_is_no_wider_than_its_window(tmp_path, file, width):
+    found = measured(tmp_path, opened(file.read_text(encoding="utf-8")), width)
     assert found["width"] == width
     assert found["wide"] == []
     assert found["scroll"] <= width

@@ -12,7 +12,7 @@ Cell(cln=95.4, boa=78.6, succ=17.6)
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
@@ -110,13 +110,15 @@ class RiskStatement:
 class Published:
     """Everything the paper prints; tables by their label, an unknown one is an `OptionError`.
 
-    ``settings``, ``beta``, ``entropy`` and ``rates`` are as ``published.toml`` explains them.
+    ``settings``, ``beta``, ``entropy``, ``rates`` and ``adversarial`` are as ``published.toml``
+    explains them.
     """
 
     certified: Mapping[str, CertifiedTable]
     empirical: Mapping[str, EmpiricalTable]
     claims: Mapping[str, Claim]
     risk: Mapping[str, RiskStatement]
+    adversarial: Sequence[Mapping[str, str]]
     settings: Mapping[str, Any]
     beta: Mapping[str, Any]
     entropy: Mapping[str, Any]
@@ -151,6 +153,7 @@ def published() -> Published:
         _Named("table", {table.name: table for table in empirical}),
         _Named("claim", {claim.name: claim for claim in claims}),
         _Named("statement on the risk of", {risk.corpus: risk for risk in risks}),
+        document["adversarial"],
         *(MappingProxyType(document[key]) for key in ("settings", "beta", "entropy", "rates")),
     )
 

@@ -66,10 +66,13 @@ def read(path: Path) -> Reproduction:
 
 
 def read_several(paths: Iterable[Path]) -> tuple[Reproduction, ...]:
-    """Several reproductions for one report; refuses the same recipe in the same size twice."""
+    """Several reproductions for one report; refuses the same recipe in the same size twice.
+
+    A folder that is none itself stands for what is in it.
+    """
     found: dict[tuple[str, str], Path] = {}
     runs = []
-    for path in paths:
+    for path in (inner for outer in paths for inner in _inside(outer)):
         run = read(path)
         before = found.get((run.name, run.size))
         if before is not None:
@@ -82,8 +85,29 @@ def read_several(paths: Iterable[Path]) -> tuple[Reproduction, ...]:
     return tuple(runs)
 
 
+def _inside(path: Path) -> list[Path]:
+    """Reproductions, condensed files and result files of a folder; or what is one itself."""
+    if not path.is_dir() or (path / INDEX).is_file():
+        return [path]
+    found = [inner for inner in sorted(path.iterdir()) if _is_result(inner)]
+    if not found:
+        raise DataError(f"{path} has no reproduction and no result file in it; {_READABLE}")
+    return found
+
+
+def _is_result(path: Path) -> bool:
+    if path.suffix == ".json":
+        try:
+            return read_object(path).get("format") == FORMAT
+        except DataError:
+            return False  # of something else
+    return path.suffix == ".jsonl" or (path / INDEX).is_file()
+
+
 def sources(path: Path) -> set[Path]:
-    """The files that `read` reads, none of which a report may be written over."""
+    """The files that are read, none of which a report may be written over."""
+    if path.is_dir() and not (path / INDEX).is_file():
+        return set().union(*map(sources, _inside(path)))
     if path.is_dir():
         inside = (path / _RESULTS).rglob("*")
         return {(path / INDEX).resolve(), *(file.resolve() for file in inside if file.is_file())}

@@ -9,6 +9,7 @@ from typing import Any
 from ranmask.attacks.outcome import AttackOutcome
 from ranmask.errors import DataError
 from ranmask.paper.run_data import (
+    Adversarial,
     Attacked,
     Betas,
     Certified,
@@ -27,6 +28,7 @@ COMMANDS: dict[Measures, str] = {
     "predict": "predict",
     "beta": "beta",
     "examples": "certify",
+    "adversarial": "attack",
 }
 """The command that writes the lines of each measurement."""
 
@@ -39,6 +41,9 @@ def condense(measures: Measures, lines: Sequence[JsonObject], record: JsonObject
     _check_rows(lines)
     if measures == "attack":
         return _attacked(lines, record)
+    if measures == "adversarial":
+        kept = ("text", "status", "adversarial")
+        return Adversarial(tuple({key: line[key] for key in kept} for line in lines))
     used = [line for line in lines if line.get("error") is None]
     for line in used:
         if line.get("version") != RESULT_VERSION:

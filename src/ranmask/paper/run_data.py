@@ -16,8 +16,12 @@ from ranmask.paper.typed_json import Packed, check_entries
 
 _Result = TypeVar("_Result")
 
-Kind: TypeAlias = Literal["certified", "empirical", "beta", "rates", "entropy", "arithmetic"]
-Measures: TypeAlias = Literal["training", "certified", "attack", "predict", "beta", "examples"]
+Kind: TypeAlias = Literal[
+    "certified", "empirical", "beta", "rates", "entropy", "arithmetic", "adversarial"
+]
+Measures: TypeAlias = Literal[
+    "training", "certified", "attack", "predict", "beta", "examples", "adversarial"
+]
 State: TypeAlias = Literal["done", "failed", "todo"]
 Status: TypeAlias = Literal["succeeded", "failed", "skipped", "error"]
 
@@ -30,6 +34,9 @@ _EXAMPLE: dict[str, object] = {
     "copies": tuple[Mapping[str, Any], ...],
 }
 """What a report reads of a line of our own sentences, where it is there at all."""
+
+
+_ATTACKED: dict[str, object] = {"text": str, "status": str, "adversarial": str | None}
 
 
 def _ranges(rows: Sequence[int]) -> str:
@@ -265,6 +272,20 @@ class Examples:
 
 
 @dataclass(frozen=True)
+class Adversarial:
+    """Our own sentences, attacked: of each its ``text``, its ``status``, and ``adversarial``."""
+
+    lines: tuple[Mapping[str, Any], ...]
+
+    def check(self, where: str) -> None:
+        """Refuse lines that a report could not show."""
+        for line in self.lines:
+            if line.keys() < _ATTACKED.keys():
+                raise DataError(f"{where}: a line has only {', '.join(line) or 'nothing'}")
+            check_entries(line, _ATTACKED, f"{where}: a line")
+
+
+@dataclass(frozen=True)
 class Trained:
     """What a training was: ``run`` and ``validation`` of its ``training.json``."""
 
@@ -272,7 +293,7 @@ class Trained:
     validation: Mapping[str, Any]
 
 
-Result: TypeAlias = Certified | Attacked | Predicted | Betas | Examples | Trained
+Result: TypeAlias = Certified | Attacked | Predicted | Betas | Examples | Adversarial | Trained
 RESULTS: dict[Measures, type[Result]] = {
     "training": Trained,
     "certified": Certified,
@@ -280,6 +301,7 @@ RESULTS: dict[Measures, type[Result]] = {
     "predict": Predicted,
     "beta": Betas,
     "examples": Examples,
+    "adversarial": Adversarial,
 }
 """What a step that measures something results in."""
 

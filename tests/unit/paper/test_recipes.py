@@ -18,6 +18,7 @@ from ranmask.paper.reproduction.recipe import FOLDER, OUTPUT, Size, load_recipe,
 SIZES = get_args(Size)
 EVERY = list(itertools.product(recipe_names(), SIZES))
 PLACES = {
+    ("adversarial", "adversarial"): {"attack"},
     ("certified", "certified"): {"rate"},
     ("certified", "examples"): set(),
     ("empirical", "attack"): {"method", "attack"},
@@ -115,7 +116,8 @@ def test_steps_follow_what_they_need_and_have_their_places(name, size):
             assert not step.place
         else:
             assert set(step.place) == PLACES[recipe.kind, step.measures]
-            assert step.needs  # what is measured was trained before
+            # What is measured was trained before, or comes with ranmask.
+            assert bool(step.needs) != (step.measures == "adversarial")
     results = [(step.measures, *sorted(step.place.items())) for step in recipe.steps if step.place]
     assert len(results) == len(set(results))  # each place once
     trained = {step.name for step in recipe.steps if step.measures == "training"}
@@ -162,7 +164,7 @@ def test_the_paper_size_has_the_papers_numbers():
     settings = published().settings
     for name in recipe_names():
         recipe = load_recipe(name, "paper")
-        if recipe.kind == "arithmetic":
+        if recipe.kind in ("arithmetic", "adversarial"):
             continue
         assert recipe.settings["texts"] == settings["texts"]
         if recipe.kind == "certified":
@@ -206,6 +208,17 @@ def test_recipes_that_train_the_same_model_share_it():
             *("agnews-beta", "agnews-certified", "agnews-empirical", "entropy"),
             *("rate-ablation", "safer"),
         }
+
+
+def test_a_recipe_that_extends_another_has_only_what_differs(tmp_path):
+    path = tmp_path / "mine.toml"
+    head = 'format = "ranmask-recipe"\nversion = 1\nextends = "agnews-beta"\n'
+    path.write_text(f'{head}title = "Mine"\n[sizes.default]\ntexts = 7\n')
+    mine, theirs = load_recipe(str(path)), load_recipe("agnews-beta")
+    assert (mine.title, mine.kind, mine.about) == ("Mine", theirs.kind, theirs.about)
+    assert mine.settings == {**theirs.settings, "texts": 7}
+    assert [step.name for step in mine.steps] == [step.name for step in theirs.steps]
+    assert load_recipe(str(path), "smoke").settings == load_recipe("agnews-beta", "smoke").settings
 
 
 def test_our_sentences_are_labelled_with_classes_of_their_corpus():
@@ -331,7 +344,9 @@ def test_overrides_replace_settings(load):
 
 
 def test_what_is_not_there_is_told():
-    with pytest.raises(OptionError, match=r"no recipe 'sst3-certified'; there are agnews-beta, "):
+    with pytest.raises(
+        OptionError, match=r"no recipe 'sst3-certified'; there are adversarial-examples, "
+    ):
         load_recipe("sst3-certified")
     with pytest.raises(OptionError, match="no recipe 'shared'"):
         load_recipe("shared")
@@ -352,6 +367,9 @@ STEPS = '[[steps]]\nname = "mask{rate}-certified"'
         ('paper = "none"', "", "no 'paper' in it$"),
         ('kind = "certified"', 'kind = "sure"', "kind 'sure' is none of certified, empirical"),
         ('title = "Ours"', "title = 3", "title is 3, not str$"),
+        ('title = "Ours"', 'extends = "mine"', "extends 'mine', which is none that we have"),
+        ('title = "Ours"', "extends = 3", "extends 3, which is none that we have"),
+        ('title = "Ours"', 'extends = "sst2-beta"', "unknown 'extends'"),  # that extends another
         (
             "[settings]",
             "settings = 3\n[sizes.x]",

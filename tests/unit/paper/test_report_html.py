@@ -113,7 +113,16 @@ def results(run, measures):
 
 def test_every_kind_of_result_has_its_section(page):
     assert page.ids == [
-        *("overview", "certificate", "certified", "attacks", "beta", "rates", "entropy"),
+        *(
+            "coverage",
+            "certificate",
+            "overview",
+            "certified",
+            "attacks",
+            "beta",
+            "rates",
+            "entropy",
+        ),
         *("risk", "headlines", "provenance"),
     ]
     assert [link for link in page.links if link.startswith("#")] == [

@@ -19,7 +19,7 @@ from ranmask.attacks.runs import attack_rows
 from ranmask.data.rows import Row, RowSource
 from ranmask.errors import DataError, OutputError, folders_cut
 from ranmask.models.testing import keyword_classifier
-from ranmask.paper.reading import read, read_several, write
+from ranmask.paper.reading import read, read_several, sources, write
 from ranmask.paper.report import html, markdown
 from ranmask.paper.report.page import build
 from ranmask.paper.run_data import (
@@ -451,6 +451,23 @@ class TestRefusals:
             read_several([folder, other, again])
         with pytest.raises(DataError, match=r"both sst2-certified"):
             read_several([folder, folder])
+
+    def test_a_folder_stands_for_what_is_in_it(self, folder, tmp_path):
+        around = tmp_path / "around"
+        (around / "empty").mkdir(parents=True)
+        with pytest.raises(DataError, match=r"around has no reproduction and no result file in it"):
+            read_several([around])
+        inner = index(around / "other", size="paper")
+        write(read(folder), around / "small.json")
+        (around / "foreign.json").write_text('{"format": "ranmask-tune"}')
+        (around / "note.txt").write_text("nothing of ours")
+        assert [one.size for one in read_several([around])] == ["paper", "smoke"]
+        assert sources(around) == sources(inner) | {(around / "small.json").resolve()}
+
+    def test_a_folder_of_result_files(self, folder):
+        found = read_several([folder / "results"])
+        assert [one.size for one in found] == ["single run"] * len(found)
+        assert found
 
 
 class TestCondensedFile:

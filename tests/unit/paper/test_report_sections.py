@@ -30,9 +30,11 @@ from ranmask.paper.report.counting import count_attacks
 from ranmask.paper.report.figures import length_bins
 from ranmask.paper.report.page import build
 from ranmask.paper.report.sections import (
+    adversarial,
     arithmetic,
     betas,
     certified,
+    coverage,
     empirical,
     entropy,
     explainer,
@@ -53,6 +55,7 @@ from ranmask.paper.report.tables import (
     share_cell,
 )
 from ranmask.paper.run_data import (
+    Adversarial,
     Attacked,
     Betas,
     Certified,
@@ -532,8 +535,11 @@ def test_attack_tables():
     ]
     assert (baseline[4].text, baseline[4].beside) == ("not run", "94.7")
     vote = whole.rows[methods.index("RanMASK-90% (vote)")]
-    assert [cell.strong for cell in vote[1:4]] == [True, True, True]
-    assert [cell.strong for cell in baseline[1:4]] == [True, False, False]
+    assert not any(cell.strong for cell in (*vote, *baseline))  # most of the methods are missing
+    unlike, _ = tables(empirical.section([replace(one, paper="")]).blocks)
+    by_name = {row[0].text: row for row in unlike.rows}
+    assert [cell.strong for cell in by_name["RanMASK-90% (vote)"][1:4]] == [True, True, True]
+    assert [cell.strong for cell in by_name["Baseline"][1:4]] == [True, False, False]
     assert whole.rows[-1][2].beside == ""
     told = details.rows[methods.index("RanMASK-90% (vote)")]
     assert [cell.text for cell in told[1:]] == [
@@ -552,9 +558,12 @@ def test_the_order_of_methods_is_told():
     )
     text = read(empirical.section([one]))
     assert "**TextFooler**, 3 methods: 2 of 3 pairs are in the paper's order" in text
-    assert "rank correlation .50. Most robust: RanMASK-90% (vote) in both." in text
+    assert (
+        "rank correlation .50. Not run: PGD-10, Adv-Hotflip, Data Augmentation, RanMASK-90%" in text
+    )
+    assert "Furthest from its place: Baseline, 2 of 3 here, 3 in the paper." in text
     assert "**DeepWordBug**, 2 methods: 0 of 1 pairs" in text
-    assert "Most robust: Baseline here, FreeLB in the paper." in text
+    assert "Most robust" not in text  # of those that were run is not of all
     assert "BERT-Attack**," not in text
 
 
@@ -565,8 +574,12 @@ def test_methods_that_tie_have_no_order():
     )
     text = read(empirical.section([one]))
     assert "2 methods: no pair can be compared; in 1 more" in text
-    assert "Most robust: Baseline and FreeLB here, FreeLB in the paper." in text
-    [strip] = [block for block in overview.section([one]).blocks if isinstance(block, Strip)]
+    assert not [block for block in overview.section([one]).blocks if isinstance(block, Strip)]
+    [strip] = [
+        block
+        for block in overview.section([replace(one, paper="")]).blocks
+        if isinstance(block, Strip)
+    ]
     [tile] = strip.tiles
     assert (tile.label, tile.note[:19]) == (
         "best of 2 methods under TextFooler",
@@ -696,7 +709,7 @@ def test_what_was_run_names_what_was_not():
     ]
     one = reproduction("certified", *steps, size="smoke")
     text = read(provenance.section([one]))
-    assert "1 of 3 steps done, 76.0 s in all" in text
+    assert "size **smoke**, 76.0 s in all" in text
     assert "`bad`, failed: out of memory" in text
     assert "`later`, not run: not started" in text
     assert "measured on sst2, test, 1,000 rows: partial" in text
@@ -707,7 +720,7 @@ def test_what_was_run_names_what_was_not():
         for block in overview.section([one]).blocks
         if isinstance(block, Paragraph) and block.tone == "warning"
     ]
-    assert len(warnings) == 2  # a smoke run; and two steps are missing
+    assert len(warnings) == 1  # a smoke run
 
 
 def test_an_attack_that_did_without_something_says_so():
@@ -717,18 +730,148 @@ def test_an_attack_that_did_without_something_says_so():
     assert "TextFooler was run as textfooler without sentence encoder" in text
 
 
+# What is done, and what contradicts the paper
+
+
+def test_coverage_counts_the_papers_own_cells():
+    one = agnews(
+        ("Baseline", "textfooler", attack_run(30, 60)),
+        ("Ours", "textfooler", attack_run(30, 60)),  # no cell of the paper
+    )
+    todo = Step("step", "attack", "x", {"method": "FreeLB"}, "todo", error="No time: 99 s.")
+    [found] = coverage.covered([replace(one, steps=(*one.steps, todo))])
+    assert (found.done, len(found.cells)) == (1, 21)
+    assert "FreeLB under TextFooler" in found.open
+    text = read(coverage.section([replace(one, steps=(*one.steps, todo))]))
+    assert "| Under attack, AGNEWS | 21 | **1** | 90 | 1 |" in text
+    assert "Under attack, AGNEWS, 20: Baseline under BERT-Attack; " in text
+    assert "No time: 99 s." in text
+    assert coverage.section([replace(one, paper="")]) is None
+    assert coverage.section([replace(one, size="smoke")]) is None
+
+
+def test_several_runs_are_held_against_the_whole_paper():
+    rate = reproduction("rates", paper="fig:rate_ablation")
+    sharp = reproduction("entropy", paper="footnote", name="y")
+    whole = coverage.covered([rate, sharp])
+    assert coverage.total(whole) == {"done": 0, "cells": 179}
+    names = [one.title for one in whole]
+    assert len(names) == len(set(names)) == 13
+    averages = reproduction("arithmetic", paper="averages", name="headline-averages")
+    assert coverage.total(coverage.covered([rate, averages]))["done"] == 15
+
+
+def test_only_a_finished_cell_is_done():
+    step = done("certified", votes([1]), rate=0.7)
+    one = reproduction("certified", step, paper="tb-sst2-certified")
+    assert coverage.covered([one])[0].done == 1
+    for unfinished in (replace(step, state="todo"), replace(step, result=None)):
+        assert coverage.covered([replace(one, steps=(unfinished,))])[0].done == 0
+
+
+def test_settings_that_differ_are_said():
+    settings = {"base": "small", "masks": 16, "hide": "drop"}
+    one = replace(agnews(("Baseline", "textfooler", attack_run(30, 60))), settings=settings)
+    text = read(empirical.section([one]))
+    assert "base small (paper: RoBERTa); texts 90 (paper: 1,000); masks 16 (paper: 100)" in text
+    assert "hidden words left out" in text
+    same = replace(one, settings={**settings, "masks": 100, "hide": "mask"})
+    [said] = coverage.unlike(same, "RoBERTa")
+    assert "".join(span.text for span in said.spans).endswith("texts 90 (paper: 1,000).")
+
+
+def test_who_is_first_here_and_not_in_the_paper():
+    methods = published().empirical["tb-agnews-emperical"].methods
+    cells = [(name, "textfooler", attack_run(10 + place, 80)) for place, name in enumerate(methods)]
+    assert "Contradicts" not in read(empirical.section([agnews(*cells)]))
+    cells[0] = ("Baseline", "textfooler", attack_run(60, 5))
+    text = read(empirical.section([agnews(*cells)]))
+    assert "Contradicts the paper.** Under TextFooler Baseline is first with 92.3 %" in text
+    assert "Most robust: Baseline here, RanMASK-90% (vote) in the paper." in text
+
+
+def test_rank_correlations_stand_together():
+    methods = published().empirical["tb-agnews-emperical"].methods
+    some = [methods[0], methods[1], methods[2], methods[5]]  # under TextFooler in this order there
+    cells = [(name, "textfooler", attack_run(10 + n, 80)) for n, name in enumerate(some)]
+    one = agnews(*cells)
+    other = replace(one, name="y", paper="tb-snli-emperical", steps=())
+    first = next(tables(empirical.section([one, other]).blocks))
+    [shown, empty] = first.rows
+    assert (shown[1].text, shown[1].beside) == ("1.00", "4 of 7 methods")
+    assert [cell.text for cell in (*shown[2:], *empty[1:])] == ["\N{EN DASH}"] * 5
+
+
+def test_a_peak_elsewhere_contradicts_the_paper():
+    def curve(*held):
+        pairs = zip((0.05, 0.3, 0.7, 0.9), held, strict=True)
+        steps = [
+            done("attack", attack_run(n, 100 - n), rate=rate, ensemble="vote", attack="textfooler")
+            for rate, n in pairs
+        ]
+        return read(rates.section([reproduction("rates", *steps)]))
+
+    assert "Contradicts" not in curve(60, 30, 50, 70)
+    text = curve(80, 30, 50, 70)
+    assert "the paper's peak is at 90 % masked, ours at 5 % (80.0 against 70.0)" in text
+
+
+def test_a_median_that_is_not_the_papers():
+    printed = Reading("paper-as-printed", False, (True,), (2,))
+    for radius, said in ((2, False), (1, True)):
+        one = reproduction(
+            "certified",
+            done("certified", votes([1], others=(replace(printed, radius=(radius,)),)), rate=0.7),
+            paper="tb-sst2-certified",
+        )
+        assert ("At 70 % masked its median (MCB) is 2" in read(certified.section([one]))) == said
+
+
+def test_sharper_in_the_paper_and_not_here():
+    def one(safer):
+        steps = [
+            done("predict", Predicted((1,), (True,), (value,), None), method=method)
+            for method, value in (("SAFER", safer), ("RanMASK-5%", 0.1))
+        ]
+        return read(entropy.section([reproduction("entropy", *steps)]))
+
+    assert "Contradicts" not in one(0.01)
+    assert "The votes of SAFER are less sharp than those of RanMASK-5% (.200" in one(0.2)
+
+
+def test_adversarial_examples_stand_beside_the_papers():
+    lines = (
+        {"text": "good", "status": "succeeded", "adversarial": "goood"},
+        {"text": "bad", "status": "failed", "adversarial": "baad"},
+    )
+    one = reproduction("adversarial", done("adversarial", Adversarial(lines), attack="deepwordbug"))
+    text = read(adversarial.section([one]))
+    assert "fo0tba1l" in text
+    assert "| ours | good | goood | not run |" in text
+    assert "| ours | bad | no example found | not run |" in text
+
+
 # The whole
 
 
 def test_sections_follow_what_is_there():
     everything = [section.anchor for section in build(read_several(FILES)).sections]
     assert everything == [
-        *("overview", "certificate", "certified", "attacks", "beta", "rates", "entropy"),
+        *(
+            "coverage",
+            "certificate",
+            "overview",
+            "certified",
+            "attacks",
+            "beta",
+            "rates",
+            "entropy",
+        ),
         *("risk", "headlines", "provenance"),
     ]
     alone = build([reproduction("certified", done("certified", votes([1]), rate=0.7))])
     anchors = [section.anchor for section in alone.sections]
-    assert anchors == ["overview", "certificate", "certified", "provenance"]
+    assert anchors == ["certificate", "overview", "certified", "provenance"]
 
 
 @pytest.mark.parametrize("kind", ["certified", "empirical", "beta", "rates", "entropy"])

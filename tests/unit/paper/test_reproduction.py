@@ -328,6 +328,20 @@ def test_a_signal_inside_a_command_interrupts(recipe, runs):
     assert sys.stdout is not None and reproduce([one], runs, pretend, display=Told()) == {}
 
 
+def test_a_swallowed_interrupt_ends_the_run_after_its_step(recipe, runs):
+    def swallows(words):
+        with contextlib.suppress(KeyboardInterrupt):
+            signal.raise_signal(signal.SIGINT)
+        return pretend(words)
+
+    written = recipe("two", {"a": ("train", "fine"), "b": ("train", "fine")})
+    before = signal.getsignal(signal.SIGINT)
+    with pytest.raises(KeyboardInterrupt):
+        reproduce([written], runs, swallows, display=Told())
+    assert signal.getsignal(signal.SIGINT) is before
+    assert states(written, runs) == {"a": "done", "b": "todo"}
+
+
 def test_jobs_run_at_once_and_make_the_same(recipe, tmp_path, notes):
     """Each of the two waits for the other; one after the other they would never end."""
     meeting = recipe("meeting", {"a": ("train", "meet"), "b": ("train", "meet")})
@@ -575,7 +589,7 @@ def test_a_dry_run_prints_and_runs_nothing(recipe, path, runs, notes, capsys):
 def test_the_list_names_every_recipe(capsys):
     command(listing=True)
     printed = capsys.readouterr().out
-    assert "sst2-certified     Certified robustness on SST2" in printed
+    assert "sst2-certified        Certified robustness on SST2" in printed
     assert "(tb-sst2-certified; 17 steps)" in printed
 
 
@@ -595,7 +609,7 @@ def test_settings_come_from_the_command_line(recipe, path, runs, capsys):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"names": None}, "name a recipe: agnews-beta, .*; or all"),
+        ({"names": None}, "name a recipe: adversarial-examples, .*; or all"),
         ({"names": ["sst2"]}, "no recipe 'sst2'"),
         ({"names": ["sst2-beta"], "smoke": True, "paper": True}, "--smoke and --paper are two"),
         ({"names": ["sst2-beta"], "jobs": 0}, "--jobs must be a whole number of at least 1, not 0"),

@@ -17,9 +17,10 @@ from ranmask.paper.report.axes import Axis
 from ranmask.paper.report.svg import LOOKS, element, escaped, line, marker, number, points, text
 
 _WIDTH, _HEIGHT = 360.0, 270.0
-_LEFT, _RIGHT, _TOP, _BOTTOM = 50.0, 14.0, 34.0, 44.0
+_LEFT, _RIGHT, _TOP, _BOTTOM = 50.0, 19.0, 34.0, 44.0
 _ROW = 24.0  # height of one row of a dot chart
 _CHARACTER = 6.8  # average width of a character at the key's size
+_R = 5.0  # half the width of a marker, and some room around it
 
 
 @dataclass(frozen=True)
@@ -164,31 +165,37 @@ def _body(chart: Chart) -> tuple[str, float]:
 
 
 def _plot(chart: Plot) -> str:
-    parts = [text(chart.title, _LEFT, 16, "title")]
-    bottom, right = _HEIGHT - _BOTTOM, _WIDTH - _RIGHT
+    bottom, left, right = _HEIGHT - _BOTTOM, _left(chart), _WIDTH - _RIGHT
+    parts = [text(chart.title, left, 16, "title")]
     for value, label in chart.y.ticks:
         y = _y(chart, value)
-        parts += [line(_LEFT, y, right, y, "grid"), text(label, _LEFT - 7, y + 4, "tick end")]
+        parts += [line(left, y, right, y, "grid"), text(label, left - 7, y + 4, "tick end")]
     for value, label in chart.x.ticks:
         x = _x(chart, value)
         parts += [
             line(x, bottom, x, bottom + 4, "axis"),
             text(label, x, bottom + 17, "tick middle"),
         ]
-    parts.append(line(_LEFT, bottom, right, bottom, "axis"))
-    parts.append(text(chart.x.title, (_LEFT + right) / 2, _HEIGHT - 8, "name middle"))
+    parts.append(line(left, bottom, right, bottom, "axis"))
+    parts.append(text(chart.x.title, (left + right) / 2, _HEIGHT - 8, "name middle"))
     parts.append(text(chart.y.title, 13, (_TOP + bottom) / 2, "name middle", turned=True))
     for level, label in chart.rules:
         y = _y(chart, level)
-        parts += [line(_LEFT, y, right, y, "rule"), text(label, right, y - 4, "tick end")]
+        parts += [line(left, y, right, y, "rule"), text(label, right, y - 4, "tick end")]
     parts += [_band(chart, series) for series in chart.series]
     # The first series is the one that matters: nothing is drawn over it.
     parts += [_series(chart, series) for series in reversed(chart.series)]
     return "".join(parts)
 
 
+def _left(chart: Plot) -> float:
+    """Where the y axis stands: its title and its longest tick label have room beside it."""
+    return max(_LEFT, 27 + _CHARACTER * max((len(label) for _, label in chart.y.ticks), default=0))
+
+
 def _x(chart: Plot, value: float) -> float:
-    return _LEFT + chart.x.place(value) * (_WIDTH - _LEFT - _RIGHT)
+    left = _left(chart)
+    return left + chart.x.place(value) * (_WIDTH - left - _RIGHT)
 
 
 def _y(chart: Plot, value: float) -> float:
@@ -208,7 +215,7 @@ def _band(chart: Plot, series: Series) -> str:
 
 def _series(chart: Plot, series: Series) -> str:
     parts: list[str] = []
-    taken: list[tuple[float, float]] = []
+    taken = [(_x(chart, point.x), _y(chart, point.y), _R) for point in series.points]
     if series.shape != "points":
         track = _track(chart, series, [(point.x, point.y) for point in series.points])
         parts.append(element("polyline", class_="line", points=points(track)))
@@ -222,19 +229,33 @@ def _series(chart: Plot, series: Series) -> str:
     return element("g", "".join(parts), class_=_look(series))
 
 
-def _label(point: Point, x: float, y: float, taken: list[tuple[float, float]]) -> str:
-    """The label above its point and to a side; elsewhere where another label lies already."""
+def _label(point: Point, x: float, y: float, taken: list[tuple[float, float, float]]) -> str:
+    """The label beside its point, where neither a marker nor another label lies, if there is room.
+
+    ``taken``: middles of what lies there, and half its width.
+    """
     if not point.label:
         return ""
-    width = len(point.label) * _CHARACTER
-    side = -1 if x + 7 + width > _WIDTH else 1
-    below = 14.0 if y + 14 < _HEIGHT - _BOTTOM else -18.0
-    for across, down in ((side, -6.0), (side, below), (-side, -6.0), (-side, below)):
-        middle = x + across * (7 + width / 2), y + down
-        if all(abs(middle[0] - a) > width or abs(middle[1] - b) > 11 for a, b in taken):
-            break
-    taken.append(middle)
+    half = len(point.label) * _CHARACTER / 2
+    sides = (-1, 1) if x + 7 + 2 * half > _WIDTH else (1, -1)
+    places = [(side, down) for down in (-6.0, 14.0, -20.0, 28.0, -34.0, 42.0) for side in sides]
+    across, down = next((place for place in places if _free(place, x, y, half, taken)), places[0])
+    taken.append((x + across * (7 + half), y + down - 4, half))
     return text(point.label, x + 7 * across, y + down, "label" if across > 0 else "label end")
+
+
+def _free(
+    place: tuple[int, float],
+    x: float,
+    y: float,
+    half: float,
+    taken: list[tuple[float, float, float]],
+) -> bool:
+    middle, level = x + place[0] * (7 + half), y + place[1] - 4
+    inside = half < middle < _WIDTH - half and _TOP < level < _HEIGHT - _BOTTOM - 6
+    return inside and all(
+        abs(middle - a) > half + b or abs(level - c) > (12 if b > _R else 10) for a, c, b in taken
+    )
 
 
 def _track(
@@ -269,7 +290,8 @@ def _dots(chart: Dots) -> tuple[str, float]:
         if dot.other is not None:
             parts.append(element("g", marker(place(dot.other), y, 4), class_="other"))
         if dot.value is None:
-            parts.append(text("not run", right, y + 4, "tick end"))
+            free = left + 8 if dot.other is not None and chart.x.place(dot.other) > 0.5 else None
+            parts.append(text("not run", free or right, y + 4, "tick" if free else "tick end"))
             continue
         drawn = marker(place(dot.value), y, 1)
         if dot.low is not None and dot.high is not None:

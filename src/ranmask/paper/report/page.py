@@ -8,9 +8,11 @@ from typing import get_args
 
 from ranmask.paper.report.blocks import Report, Section
 from ranmask.paper.report.sections import (
+    adversarial,
     arithmetic,
     betas,
     certified,
+    coverage,
     empirical,
     entropy,
     explainer,
@@ -23,8 +25,10 @@ from ranmask.paper.run_data import Kind, Reproduction
 _TITLE = "The RanMASK paper, run again"
 _ORDER = get_args(Kind)
 _SECTIONS: tuple[Callable[[Sequence[Reproduction]], Section | None], ...] = (
-    overview.section,
+    coverage.section,
     explainer.section,
+    adversarial.section,
+    overview.section,
     certified.section,
     empirical.section,
     betas.section,

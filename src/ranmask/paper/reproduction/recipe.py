@@ -116,6 +116,11 @@ def load_recipe(
         )
     values = _parsed(path)
     check_format(values, FORMAT, VERSION, f"the recipe {path}")
+    extended = values.pop("extends", None)
+    if extended is not None:
+        if extended not in recipe_names():
+            raise DataError(f"the recipe {path} extends {extended!r}, which is none that we have")
+        values = _over(_parsed(FOLDER / f"{extended}.toml"), values)
     read = from_json(_RecipeFile, values, f"the recipe {path}", by_hand=True)
     settings = _settings(read, size, path)
     for key, value in (overrides or {}).items():
@@ -142,6 +147,15 @@ def load_recipe(
         steps=tuple(_steps(read.steps, settings, path)),
         written=settings,
     )
+
+
+def _over(values: Mapping[str, Any], own: Mapping[str, Any]) -> dict[str, Any]:
+    """Entries with others over them, tables entry by entry."""
+    merged = dict(values)
+    for key, value in own.items():
+        tables = isinstance(value, Mapping) and isinstance(merged.get(key), Mapping)
+        merged[key] = _over(merged[key], value) if tables else value
+    return merged
 
 
 def _plain(value: object) -> bool:

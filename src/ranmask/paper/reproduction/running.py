@@ -18,6 +18,7 @@ from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wai
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import replace
 from pathlib import Path
+from types import FrameType
 from typing import Protocol
 
 from ranmask.errors import OutputError
@@ -74,7 +75,10 @@ def reproduce(
         performed = _parallel(todo, failed, run_command, display, jobs)
     else:
         performed = _serial(todo, failed, run_command, display)
-    with contextlib.closing(performed):  # where a record cannot be written, no process stays
+    with (
+        _interrupts() as interrupted,
+        contextlib.closing(performed),  # where a record cannot be written, no process stays
+    ):
         for done in performed:
             if done.error is not None:
                 failed[done.key] = done
@@ -82,7 +86,33 @@ def reproduce(
                 if book.enter(done):
                     book.write()
             display.ended(steps[done.key], done)
+            if interrupted.is_set():
+                raise KeyboardInterrupt
     return failed
+
+
+@contextlib.contextmanager
+def _interrupts() -> Generator[threading.Event, None, None]:
+    """Takes down that Ctrl-C was pressed, which also raises as ever.
+
+    A library may swallow what is raised (a bare ``except``, a finalizer): the step goes on then,
+    and the run must end after it.
+    """
+    pressed = threading.Event()
+
+    def note(number: int, frame: FrameType | None) -> None:
+        pressed.set()
+        signal.default_int_handler(number, frame)
+
+    ours = threading.current_thread() is threading.main_thread()
+    if not ours or signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
+        yield pressed  # somebody else hears Ctrl-C
+        return
+    signal.signal(signal.SIGINT, note)
+    try:
+        yield pressed
+    finally:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 class _Book:

@@ -11,6 +11,7 @@ from ranmask.paper.report.axes import Axis, fitted_axis, log_axis, power_of_ten,
 from ranmask.paper.report.blocks import Block, Heading, Picture, Section, prose, text
 from ranmask.paper.report.charts import Plot, Point, Series, lines
 from ranmask.paper.report.counting import CORPORA, rate_name
+from ranmask.paper.report.sections.coverage import unlike, verdict
 from ranmask.paper.report.tables import Table, share, table
 from ranmask.paper.run_data import Betas, Reproduction
 
@@ -33,6 +34,7 @@ def section(reproductions: Sequence[Reproduction]) -> Section | None:
         by_corpus = results(run)
         if not by_corpus:
             blocks += text("No estimate is finished, so there is nothing to show.")
+        blocks += unlike(run)
         for corpus, rates in by_corpus.items():
             blocks += [Heading(CORPORA.get(corpus, corpus)), *_corpus(run.name, corpus, rates)]
     return Section("Is beta close to p_c?", "beta", blocks) if chosen else None
@@ -110,7 +112,15 @@ def _corpus(name: str, corpus: str, rates: dict[float, Betas]) -> list[Block]:
         less p_c when the positions are *chosen*, averaged over the texts. An attacker chooses, so
         a certificate has to reckon with the second."""
     )
-    return [_table(rates), Picture(f"{name}-{corpus}", (shown, hidden), caption)]
+    most = max(value for line in divergences.values() for _, value in line)
+    said = (
+        f"Divergences reach {_scientific(most)}; the paper has all below {_scientific(bound, 2)}."
+    )
+    return [
+        _table(rates),
+        *verdict([said] if most >= bound else []),
+        Picture(f"{name}-{corpus}", (shown, hidden), caption),
+    ]
 
 
 def _changed_words(lines: dict[str, Line]) -> Axis:
@@ -155,7 +165,7 @@ def _table(rates: dict[float, Betas]) -> Table:
     )
 
 
-def _scientific(value: float) -> str:
-    """Two digits and a power of ten."""
-    lead, power = f"{value:.1e}".split("e")
+def _scientific(value: float, digits: int = 1) -> str:
+    """A few digits and a power of ten."""
+    lead, power = f"{value:.{digits}e}".split("e")
     return power_of_ten(float(lead), int(power)) if value else "0"

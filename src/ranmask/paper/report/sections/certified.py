@@ -10,6 +10,7 @@ from ranmask.paper.published import CertifiedRow, CertifiedTable, published
 from ranmask.paper.report.blocks import Block, Fold, Heading, Picture, Section, prose, text
 from ranmask.paper.report.counting import CORPORA, certificate_name, rate_name
 from ranmask.paper.report.figures import by_length, certified_curves, frontier
+from ranmask.paper.report.sections.coverage import unlike, verdict
 from ranmask.paper.report.tables import (
     NOT_RUN,
     NOTHING,
@@ -93,7 +94,8 @@ def _reproduction(run: Reproduction) -> list[Block]:
         return text("No certified run is finished, so there is nothing to show.")
     blocks: list[Block] = []
     if printed is not None:
-        blocks += [_against_paper(printed, results), *_agreement(printed, results)]
+        blocks += [*unlike(run, printed.base), _against_paper(printed, results)]
+        blocks += [*verdict(_faults(printed, results)), *_agreement(printed, results)]
     return [
         *blocks,
         _proved(results),
@@ -101,6 +103,23 @@ def _reproduction(run: Reproduction) -> list[Block]:
         _aside(run, results),
         Fold("CR@1 to CR@5 with intervals", [_levels(results)]),
     ]
+
+
+def _faults(printed: CertifiedTable, results: ByRate) -> list[str]:
+    """Medians that are not the paper's, counted as it counts."""
+    faults = []
+    for row in printed.rows:
+        result = results.get(row.rate)
+        ours = None if result is None else result.reading("paper-as-printed")
+        if result is not None and ours is not None:
+            found = result.summary(ours)
+            if found.median_radius != row.mcb:
+                faults.append(
+                    f"At {rate_name(row.rate)} masked its median (MCB) is {whole(row.mcb)} with an "
+                    f"accuracy of {row.accuracy:.1f} %, ours {whole(found.median_radius)} with "
+                    f"{100 * found.correct / found.texts:.1f} %."
+                )
+    return faults
 
 
 def _agreement(printed: CertifiedTable, results: ByRate) -> list[Block]:

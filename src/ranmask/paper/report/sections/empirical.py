@@ -24,6 +24,7 @@ from ranmask.paper.report.blocks import (
 )
 from ranmask.paper.report.charts import Dot, Dots
 from ranmask.paper.report.counting import ATTACKS, Attacks, count_attacks, robust_accuracy
+from ranmask.paper.report.sections.coverage import unlike, verdict
 from ranmask.paper.report.tables import (
     NOT_RUN,
     NOTHING,
@@ -69,7 +70,7 @@ class Measured:
 def section(reproductions: Sequence[Reproduction]) -> Section | None:
     """All reproductions of attack tables; None where there is none."""
     chosen = [run for run in reproductions if run.kind == "empirical"]
-    blocks = text(_GLOSSARY)
+    blocks = [*text(_GLOSSARY), *_correlations(chosen)]
     for run in chosen:
         blocks += [Heading(run.title), *_reproduction(run)]
     return Section("Accuracy under attack", "attacks", blocks) if chosen else None
@@ -101,6 +102,11 @@ def measured(run: Reproduction) -> dict[str, list[Measured]]:
     }
 
 
+def complete(rows: Sequence[Measured]) -> bool:
+    """Whether every method that the paper has was run: else none is the best."""
+    return all(row.robust is not None for row in rows if row.printed is not None)
+
+
 def _reproduction(run: Reproduction) -> list[Block]:
     by_attack = measured(run)
     printed = published().empirical.get(run.paper)
@@ -113,7 +119,9 @@ def _reproduction(run: Reproduction) -> list[Block]:
     )
     charts = [_dots(attack, rows) for attack, rows in ran.items()]
     return [
+        *unlike(run, *([printed.base] if printed else [])),
         _whole_table(by_attack, printed),
+        *verdict([line for attack, rows in by_attack.items() if (line := _first(attack, rows))]),
         *_order(by_attack),
         Picture(f"{run.name}-methods", charts, caption),
         Fold(
@@ -154,12 +162,50 @@ def _order(by_attack: dict[str, list[Measured]]) -> list[Block]:
     return [heading, Bullets(said), *text(quiet)]
 
 
-def _order_line(attack: str, rows: Sequence[Measured]) -> Prose:
-    both = [
+def _both(rows: Sequence[Measured]) -> list[tuple[str, float, float]]:
+    """Methods that both have, with our robust accuracy and the paper's."""
+    return [
         (row.method, row.robust, row.printed.boa)
         for row in rows
         if row.robust is not None and row.printed is not None
     ]
+
+
+def _correlations(runs: Sequence[Reproduction]) -> list[Block]:
+    """How far the order of the methods is the paper's, of every table and attack at a glance."""
+    rows: list[Sequence[Cell | str]] = []
+    for run in runs:
+        printed = published().empirical.get(run.paper)
+        if printed is not None:
+            cells = []
+            for attack in printed.attacks:
+                both = _both(measured(run)[attack])
+                found = rank_correlation([one for _, one, _ in both], [one for *_, one in both])
+                of = f"{len(both)} of {len(printed.methods)} methods"
+                cells.append(NOTHING if found is None else Cell(share(found, 2), beside=of))
+            rows.append((run.title, *cells))
+    titles = ["<table", *ATTACKS.values()]
+    caption = "Rank correlation of the methods' robust accuracies with the paper's"
+    return [table(caption, titles, rows)] if len(rows) > 1 else []
+
+
+def _first(attack: str, rows: Sequence[Measured]) -> str:
+    """Who is first here and not in the paper; nothing where that agrees, or a method is missing."""
+    both = _both(rows)
+    if len(both) < 2 or not complete(rows):
+        return ""
+    ours = max(both, key=lambda one: one[1])
+    theirs = max(both, key=lambda one: one[2])
+    if ours[1] == theirs[1]:
+        return ""
+    return (
+        f"Under {ATTACKS.get(attack, attack)} {ours[0]} is first with {ours[1]:.1f} %, and "
+        f"{theirs[0]}, the paper's first ({theirs[2]:.1f} %), has {theirs[1]:.1f}."
+    )
+
+
+def _order_line(attack: str, rows: Sequence[Measured]) -> Prose:
+    both = _both(rows)
     if len(both) < 2:
         return ()
     methods, ours, paper = zip(*both, strict=True)
@@ -176,13 +222,38 @@ def _order_line(attack: str, rows: Sequence[Measured]) -> Prose:
     ties = math.comb(len(both), 2) - compared
     said = f"{same} of {compared} pairs {'is' if same == 1 else 'are'} in the paper's order{rank}"
     return prose(
-        "**{attack}**, {methods} methods: {said}{ties}. Most robust: {top}.",
+        "**{attack}**, {methods} methods: {said}{ties}. {top}{moved}.",
         attack=ATTACKS.get(attack, attack),
         methods=len(both),
         said=said if compared else "no pair can be compared",
         ties=f"; in {ties} more, the two are equal in one of them" if ties else "",
-        top=top,
+        top=f"Most robust: {top}" if complete(rows) else f"Not run: {_listed(rows)}",
+        moved=_moved(methods, ours, paper),
     )
+
+
+def _listed(rows: Sequence[Measured]) -> str:
+    missing = [row.method for row in rows if row.printed is not None and row.robust is None]
+    return f"{', '.join(missing)}, so none is called the best"
+
+
+def _moved(methods: Sequence[str], ours: Sequence[float], paper: Sequence[float]) -> str:
+    """The method that is furthest from its place in the paper's order, where one is."""
+    here, there = _ranks(ours), _ranks(paper)
+    far = max(range(len(methods)), key=lambda place: abs(here[place] - there[place]))
+    if abs(here[far] - there[far]) < 1:
+        return ""
+    last = len(methods) + 1
+    return (
+        f". Furthest from its place: {methods[far]}, {last - here[far]:g} of {len(methods)} here, "
+        f"{last - there[far]:g} in the paper"
+    )
+
+
+def _ranks(values: Sequence[float]) -> list[float]:
+    """Ranks from 1 up, ties sharing theirs."""
+    ordered = sorted(values)
+    return [ordered.index(value) + (ordered.count(value) + 1) / 2 for value in values]
 
 
 def rank_correlation(first: Sequence[float], second: Sequence[float]) -> float | None:
@@ -193,11 +264,7 @@ def rank_correlation(first: Sequence[float], second: Sequence[float]) -> float |
     """
     if len(first) < 3 or len(set(first)) == 1 or len(set(second)) == 1:
         return None
-    ranks = []
-    for values in (first, second):
-        ordered = sorted(values)
-        ranks.append([ordered.index(value) + (ordered.count(value) + 1) / 2 for value in values])
-    return statistics.correlation(*ranks)
+    return statistics.correlation(_ranks(first), _ranks(second))
 
 
 def pairs_in_order(first: Sequence[float], second: Sequence[float]) -> tuple[int, int]:
@@ -234,7 +301,11 @@ def _whole_table(by_attack: dict[str, list[Measured]], printed: EmpiricalTable |
         for under in zip(*by_attack.values(), strict=True)
     ]
     beside = f"Small: the paper's figure ({printed.base}). " if printed else ""
-    bold = "Bold: the best that was run. " if max(best.values()) > (0,) else ""
+    bold = (
+        "Bold: the best, under attacks that all methods of the paper met. "
+        if max(best.values()) > (0,)
+        else ""
+    )
     texts = [row.counts.texts for some in by_attack.values() for row in some if row.counts]
     size = f"{min(texts):,} texts each. "
     if min(texts) != max(texts):
@@ -250,7 +321,7 @@ def _whole_table(by_attack: dict[str, list[Measured]], printed: EmpiricalTable |
 def _best(rows: Sequence[Measured]) -> tuple[float, ...]:
     """The best Cln, Boa and Succ that were run; one alone is not the best of anything."""
     counted = [_shares(row.counts) for row in rows if row.counts is not None and row.counts.texts]
-    if len(counted) < 2:
+    if len(counted) < 2 or not complete(rows):
         return -1.0, -1.0, -1.0
     clean, robust, success = (
         [part / total for part, total in figure if total] for figure in zip(*counted, strict=True)

@@ -5,9 +5,11 @@ from __future__ import annotations
 import math
 import statistics
 from collections.abc import Sequence
+from itertools import pairwise
 
 from ranmask.paper.published import published
 from ranmask.paper.report.blocks import Section, text
+from ranmask.paper.report.sections.coverage import unlike, verdict
 from ranmask.paper.report.tables import NOT_RUN, Cell, Table, quiet, share, share_cell, table
 from ranmask.paper.run_data import Predicted, Reproduction
 
@@ -21,18 +23,39 @@ _INTRODUCTION = """
 
 def section(reproductions: Sequence[Reproduction]) -> Section | None:
     """The table; None where entropies were not asked for."""
-    tables = [_table(run) for run in reproductions if run.kind == "entropy"]
-    blocks = [*text(_INTRODUCTION), *tables]
-    return Section("How sharp the votes are", "entropy", blocks) if tables else None
+    chosen = [run for run in reproductions if run.kind == "entropy"]
+    blocks = text(_INTRODUCTION)
+    for run in chosen:
+        blocks += [*unlike(run), _table(run), *verdict(_faults(run))]
+    return Section("How sharp the votes are", "entropy", blocks) if chosen else None
 
 
-def _table(run: Reproduction) -> Table:
-    paper = published().entropy["mean"]
-    ours = {
+def _faults(run: Reproduction) -> list[str]:
+    """Neighbours in the paper's order that ours has the other way round."""
+    paper, ours = published().entropy["mean"], _results(run)
+    means = {
+        method: statistics.fmean(ours[method].vote_entropy) for method in paper if method in ours
+    }
+    order = sorted(means, key=lambda method: paper[method])
+    return [
+        f"The votes of {sharper} are less sharp than those of {duller} "
+        f"({share(means[sharper])} against {share(means[duller])}); in the paper they are sharper."
+        for sharper, duller in pairwise(order)
+        if means[sharper] > means[duller]
+    ]
+
+
+def _results(run: Reproduction) -> dict[str, Predicted]:
+    return {
         str(step.place["method"]): result
         for step, result in run.finished(Predicted)
         if "method" in step.place and result.rows
     }
+
+
+def _table(run: Reproduction) -> Table:
+    paper = published().entropy["mean"]
+    ours = _results(run)
     return table(
         "Mean entropy of predictions, in nats",
         [

@@ -1,10 +1,9 @@
-"""What this is: what was asked, and the main figures in a strip."""
+"""The results in short: what was asked, and the main figures in a strip."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ranmask.paper.headlines import recomputed
 from ranmask.paper.report.blocks import (
     Block,
     Heading,
@@ -17,17 +16,14 @@ from ranmask.paper.report.blocks import (
     prose,
     text,
 )
-from ranmask.paper.report.counting import ATTACKS, CORPORA, Attacks, rate_name
-from ranmask.paper.report.sections import betas, certified, empirical, rates
+from ranmask.paper.report.counting import ATTACKS, CORPORA, rate_name
+from ranmask.paper.report.sections import betas, certified, coverage, empirical
 from ranmask.paper.report.tables import percent_cell, share, share_cell, whole
-from ranmask.paper.run_data import Certified, Predicted, Reproduction
+from ranmask.paper.run_data import Certified, Reproduction
 
 _SMOKE = """
     > This is a **smoke** run: a few texts and a small model, to see that everything works. Its
     figures say little; look at the intervals.
-    """
-_ABSENT = """
-    > **{absent} of {steps} steps** were not run or failed; the last section says which and why.
     """
 
 
@@ -42,28 +38,26 @@ def section(reproductions: Sequence[Reproduction]) -> Section:
         tiles = _tiles(run)
         blocks += [Strip(tiles)] if tiles else []
         blocks += text(_SMOKE) if run.size == "smoke" else []
-        if run.missing:
-            blocks += text(_ABSENT, absent=len(run.missing), steps=len(run.steps))
-    return Section("What this is", "overview", blocks)
+    return Section("The results in short", "overview", blocks)
 
 
 def one_sentence(reproductions: Sequence[Reproduction]) -> Prose:
     """The report in one sentence."""
     steps = [step for run in reproductions for step in run.steps]
-    several = len(reproductions) > 1
     if not steps:
         return prose("The RanMASK paper's arithmetic, done again from its own numbers.")
     if only_runs(reproductions):
         return prose(
             "What ranmask measured, in {runs}: every share with its interval, and what is proved.",
-            runs=f"{len(reproductions)} runs" if several else "one run",
+            runs=f"{len(reproductions)} runs" if len(reproductions) > 1 else "one run",
         )
+    found = coverage.covered(reproductions)
+    if not found:
+        return prose("A part of the RanMASK paper, run small with ranmask, to see that it works.")
     return prose(
-        """{what} of the RanMASK paper, run again with ranmask: {done} of {steps} steps done, every
-        figure beside the paper's, and every radius beside what is proved.""",
-        what=f"{len(reproductions)} parts" if several else "One part",
-        done=sum(step.state == "done" for step in steps),
-        steps=len(steps),
+        """The RanMASK paper, run again with ranmask: {done} of the {cells} cells of its tables and
+        figures, each beside the paper's, and every radius beside what is proved.""",
+        **coverage.total(found),
     )
 
 
@@ -86,14 +80,6 @@ def _tiles(run: Reproduction) -> list[Tile]:
             )
             for corpus, by_rate in betas.results(run).items()
         ]
-    if run.kind == "rates":
-        return _rate_tiles(run)
-    if run.kind == "entropy":
-        found = [result for _, result in run.finished(Predicted) if result.rows]
-        return [Tile(str(len(found)), "ensembles measured")] if found else []
-    if run.name == "headline-averages":
-        agree = [figure.agrees for figure in recomputed()]
-        return [Tile(f"{sum(agree)} of {len(agree)}", "averages follow from the tables")]
     return []
 
 
@@ -140,29 +126,18 @@ def _empirical_tiles(run: Reproduction) -> list[Tile]:
     tiles = []
     for attack, rows in empirical.measured(run).items():
         ran = [row for row in rows if row.robust is not None]
+        if not empirical.complete(rows):
+            continue  # the best of some is not the best
         best = max(ran, key=lambda row: row.robust or 0.0, default=None)
         if best is None or best.counts is None:
             continue
         as_good = sum(row.robust == best.robust for row in ran) - 1
         method = best.method + (f" and {as_good} more" if as_good else "")
         label = "still right under" if len(ran) == 1 else f"best of {len(ran)} methods under"
-        tiles.append(_held_tile(best.counts, f"{label} {ATTACKS.get(attack, attack)}", method))
+        cell = percent_cell(best.counts.held, best.counts.texts, best.counts.runs)
+        note = f"{method}; 95 %: {cell.interval}"
+        tiles.append(Tile(f"{cell.text} %", f"{label} {ATTACKS.get(attack, attack)}", note))
     return tiles
-
-
-def _rate_tiles(run: Reproduction) -> list[Tile]:
-    tiles = []
-    for (ensemble, attack), line in rates.counts(run).items():
-        if line and attack == "textfooler":
-            best = max(line, key=lambda rate: (line[rate].held / line[rate].texts, -rate))
-            label = f"best robust accuracy, {ensemble}, {ATTACKS.get(attack, attack)}"
-            tiles.append(_held_tile(line[best], label, f"at {rate_name(best)} masked"))
-    return tiles
-
-
-def _held_tile(counts: Attacks, label: str, note: str) -> Tile:
-    cell = percent_cell(counts.held, counts.texts, counts.runs)
-    return Tile(f"{cell.text} %", label, f"{note}; 95 %: {cell.interval}")
 
 
 def _share_tile(part: int, total: int, label: str) -> Tile:

@@ -9,11 +9,11 @@ from typing import Any
 from ranmask.paper.report.blocks import Block, Bullets, Code, Fold, Heading, Section, Span, text
 from ranmask.paper.report.counting import ATTACKS
 from ranmask.paper.report.tables import Cell, Table, table
-from ranmask.paper.run_data import Attacked, Examples, Reproduction, Step, Trained
+from ranmask.paper.run_data import Adversarial, Attacked, Examples, Reproduction, Step, Trained
 
 _STATES = {"done": "done", "failed": "failed", "todo": "not run"}
 _RUN = """
-    `{name}`, size **{size}**: {done} of {steps} steps done, {seconds}. Machine: {machine}.
+    `{name}`, size **{size}**, {seconds}. Machine: {machine}.
     """
 
 
@@ -34,8 +34,6 @@ def _reproduction(run: Reproduction) -> list[Block]:
         _RUN,
         name=run.name,
         size=run.size,
-        done=len(run.steps) - len(run.missing),
-        steps=len(run.steps),
         seconds=f"{_seconds(sum(known))} in all" if known else "time not recorded",
         machine=machine or "not recorded",
     )
@@ -99,7 +97,7 @@ def _texts(step: Step) -> tuple[str, str]:
     match step.result:
         case None | Trained():
             return "–", "–"
-        case Examples(lines):
+        case Examples(lines) | Adversarial(lines):
             return str(len(lines)), "0"
         case Attacked(rows=rows, statuses=statuses):
             return str(len(rows)), str(statuses.count("error"))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from ranmask.paper.published import published
 from ranmask.paper.report.axes import percent_axis
 from ranmask.paper.report.blocks import Block, Fold, Picture, Section, prose, text
 from ranmask.paper.report.charts import Plot, Point, lines
@@ -14,6 +15,7 @@ from ranmask.paper.report.counting import (
     rate_name,
     robust_accuracy,
 )
+from ranmask.paper.report.sections.coverage import unlike, verdict
 from ranmask.paper.report.tables import NOT_RUN, percent_cell, table
 from ranmask.paper.run_data import Attacked, Reproduction
 
@@ -108,4 +110,25 @@ def _reproduction(run: Reproduction) -> list[Block]:
             for rate in sorted({rate for line in columns for rate in line})
         ],
     )
-    return [Picture(run.name, charts, caption), Fold("The figures", [figures])]
+    return [
+        *unlike(run),
+        *verdict(_faults(found)),
+        Picture(run.name, charts, caption),
+        Fold("The figures", [figures]),
+    ]
+
+
+def _faults(found: dict[tuple[str, str], dict[float, Attacks]]) -> list[str]:
+    """Curves that have their peak elsewhere than the paper's, which all have it at the end."""
+    faults = []
+    last = max(published().rates["named"]) / 100
+    for (ensemble, attack), line in found.items():
+        robust = {rate: robust_accuracy(counted)[0] for rate, counted in line.items()}
+        peak = max(robust, key=lambda rate: (robust[rate], rate), default=last)
+        if last in robust and robust[peak] > robust[last]:
+            faults.append(
+                f"{_ENSEMBLES.get(ensemble, ensemble)}, {ATTACKS.get(attack, attack)}: the paper's "
+                f"peak is at {rate_name(last)} masked, ours at {rate_name(peak)} "
+                f"({robust[peak]:.1f} against {robust[last]:.1f})."
+            )
+    return faults

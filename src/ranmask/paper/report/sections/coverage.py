@@ -1,0 +1,213 @@
+"""What of the paper is done, before anything else is said: its own cells, and those of ours."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from ranmask.paper.published import published
+from ranmask.paper.report.blocks import Block, Bullets, Paragraph, Section, Span, prose, text
+from ranmask.paper.report.counting import ATTACKS, CORPORA, rate_name
+from ranmask.paper.report.tables import Cell, quiet, table
+from ranmask.paper.run_data import Reproduction, Step, Trained
+
+_INTRODUCTION = """
+    The cells that the paper prints, or speaks of, and how many of them are filled here. A cell is
+    a method under an attack, a masking rate, or a single figure. **{done} of {cells}** are filled.
+    """
+_MASKS = {"certified": "masks", "beta": "masks"}  # else as many as where a classifier is attacked
+_NOT_STATED = "not stated"
+
+
+@dataclass(frozen=True)
+class Covered:
+    """A table or figure of the paper: its cells, and our finished steps of each.
+
+    ``base``: the paper's.  ``run``: ours; None where nothing of it was run.  Of what follows from
+    the paper's numbers alone all is done where it was asked for.
+    """
+
+    title: str
+    base: str
+    run: Reproduction | None
+    cells: Mapping[str, Sequence[Step]]
+    computed: bool = False
+
+    @property
+    def done(self) -> int:
+        """Cells that are filled."""
+        if self.computed:
+            return len(self.cells) if self.run else 0
+        return sum(map(bool, self.cells.values()))
+
+    @property
+    def open(self) -> list[str]:
+        """Cells that are not."""
+        return [] if self.computed else [cell for cell, steps in self.cells.items() if not steps]
+
+
+def section(reproductions: Sequence[Reproduction]) -> Section | None:
+    """The table, and what is open; None where no run is of a table or figure of the paper."""
+    found = covered(reproductions)
+    if not found:
+        return None
+    blocks: list[Block] = [*text(_INTRODUCTION, **total(found))]
+    blocks.append(
+        table(
+            "The paper's tables and figures, and what of them is here",
+            ["<of the paper", "cells", "filled", "texts", "seeds", "<base", "<paper's base"],
+            [_row(one) for one in found],
+        )
+    )
+    left = [line for one in found for line in _open(one)]
+    if left:
+        heading = Paragraph(prose("**Open**, and why:"))
+        blocks += [heading, Bullets([(Span(line),) for line in left])]
+    return Section("What is done, and what is not", "coverage", blocks)
+
+
+def total(found: Iterable[Covered]) -> dict[str, int]:
+    """Cells in all, and those that are filled."""
+    pairs = [(one.done, len(one.cells)) for one in found]
+    return {"done": sum(done for done, _ in pairs), "cells": sum(cells for _, cells in pairs)}
+
+
+def covered(reproductions: Sequence[Reproduction]) -> list[Covered]:
+    """The whole paper where several runs are of it, else what the one run is of."""
+    ours = [run for run in reproductions if run.paper and run.size != "smoke"]
+    whole = [one for one in _paper(ours) if len(ours) > 1 or one.run is not None]
+    return whole if ours else []
+
+
+def unlike(run: Reproduction, base: str = _NOT_STATED) -> list[Block]:
+    """One line beside a table: in what its settings differ from the paper's."""
+    if not run.paper or not run.settings:
+        return []
+    stated, ours = published().settings, run.settings
+    masks = published().beta if run.kind == "beta" else stated
+    pairs: list[tuple[str, Any, Any]] = [
+        ("base", ours.get("base"), base),
+        ("texts", _texts(step for step in run.steps if step.place), stated["texts"]),
+        ("masks", ours.get("masks"), masks[_MASKS.get(run.kind, "attacked_masks")]),
+        ("hidden words", "left out" if ours.get("hide") == "drop" else None, "masked"),
+        ("seeds", *((1, published().rates["runs"]) if run.kind == "rates" else (None, None))),
+    ]
+    said = [
+        f"{name} {_n(mine)} (paper: {_n(its)})" for name, mine, its in pairs if mine and mine != its
+    ]
+    commands = " ".join(step.command for step in run.steps)
+    for pattern, words in (
+        (r"--longest (\d+)", "texts cut at {} tokens"),
+        (r"--most-queries (\d+)", "an attack asks at most {} times"),
+        (r"attack .*--dtype (float16|bfloat16)", "votes in {}"),
+        (r"--defence augment .*?--share ([\d.]+)", "a share of {} attacked for augmentation (.5)"),
+    ):
+        values = sorted(set(re.findall(pattern, commands)))
+        said += [words.format(" or ".join(values))] if values else []
+    sets = [step.result.run.get("train") for step, _ in run.finished(Trained) if _is_victim(step)]
+    known = [one.get("rows") for one in sets if isinstance(one, Mapping)]
+    rows = sorted({one for one in known if isinstance(one, int)})
+    said += [f"trained on {' or '.join(map(_n, rows))} rows"] if rows else []
+    return [Paragraph(prose("*Unlike the paper:* {said}.", said="; ".join(said)), "quiet")]
+
+
+def verdict(faults: Sequence[str]) -> list[Block]:
+    """What ours contradicts, set off; nothing where it contradicts nothing."""
+    return text("> **Contradicts the paper.** {said}", said=" ".join(faults)) if faults else []
+
+
+def _is_victim(step: Step) -> bool:
+    return "--kind mlm" not in step.command  # that is the attacker's
+
+
+def _n(value: object) -> str:
+    return f"{value:,}" if isinstance(value, int) else str(value)
+
+
+def _texts(steps: Iterable[Step]) -> int | str:
+    listed = [getattr(step.result, "rows", getattr(step.result, "lines", ())) for step in steps]
+    sizes = {len(some) for some in listed if some}
+    if len(sizes) < 2:
+        return max(sizes, default=0)
+    return f"{min(sizes):,} to {max(sizes):,}"
+
+
+def _row(one: Covered) -> list[Cell | str]:
+    done = Cell(str(one.done), strong=one.done < len(one.cells))
+    if one.computed or one.run is None:
+        return [one.title, str(len(one.cells)), done, *[quiet("–")] * 3, quiet("–")]
+    steps = [step for some in one.cells.values() for step in some]
+    seeds = {str(step.place.get("seed", one.run.settings.get("seed", 0))) for step in steps}
+    base = str(one.run.settings.get("base", _NOT_STATED))
+    return [
+        *(one.title, str(len(one.cells)), done, _n(_texts(steps)), str(len(seeds))),
+        *(base, quiet(one.base)),
+    ]
+
+
+def _open(one: Covered) -> Iterator[str]:
+    if not one.open:
+        return
+    steps = [] if one.run is None else one.run.missing
+    reasons = list(dict.fromkeys(step.error for step in steps if step.error))
+    why = " ".join(reasons) or "Not run."
+    yield f"{one.title}, {len(one.open)}: {'; '.join(one.open)}. {why}"
+
+
+# -- the paper's cells ---------------------------------------------------------------------------
+
+
+def _paper(runs: Sequence[Reproduction]) -> Iterator[Covered]:
+    def of(label: str, kind: str) -> list[Reproduction]:
+        return [run for run in runs if run.paper == label and run.kind == kind]
+
+    def made(
+        title: str, base: str, mine: Sequence[Reproduction], cells: Mapping[str, dict[str, Any]]
+    ) -> Covered:
+        done = [s for run in mine for s in run.steps if s.state == "done" and s.result is not None]
+        filled = {
+            name: [s for s in done if all(s.place.get(key) == place[key] for key in place)]
+            for name, place in cells.items()
+        }
+        return Covered(title, base, mine[0] if mine else None, filled)
+
+    kinds = {"letters": "deepwordbug", "words": "textfooler"}
+    examples = {f"examples with {what} changed": {"attack": by} for what, by in kinds.items()}
+    mine = [run for run in runs if run.kind == "adversarial"]
+    yield made("Adversarial examples", "BERT", mine, examples)
+    for printed in published().certified.values():
+        rates = {rate_name(row.rate): {"rate": row.rate} for row in printed.rows}
+        title = f"Certified robustness, {CORPORA[printed.corpus]}"
+        yield made(title, printed.base, of(printed.name, "certified"), rates)
+    for table_ in published().empirical.values():
+        cells = {
+            f"{method} under {ATTACKS[attack]}": {"method": method, "attack": attack}
+            for method, attack in table_.cells
+        }
+        beside = "Beside SAFER" if table_.name == "tb-safer" else "Under attack"
+        title = f"{beside}, {CORPORA[table_.corpus]}"
+        yield made(title, table_.base, of(table_.name, "empirical"), cells)
+    bounds = {CORPORA[corpus]: {"corpus": corpus} for corpus in published().beta["below"]}
+    yield made("Beta and p_c (figure)", _NOT_STATED, of("fig:js-divergence", "beta"), bounds)
+    cells = {
+        f"{rate} %, {ensemble}, {ATTACKS[attack]}": {
+            "rate": rate / 100,
+            "ensemble": ensemble,
+            "attack": attack,
+        }
+        for rate in published().rates["named"]
+        for ensemble in ("logit", "vote")
+        for attack in ATTACKS
+    }
+    yield made("The masking rate (figure)", _NOT_STATED, of("fig:rate_ablation", "rates"), cells)
+    entropies = {method: {"method": method} for method in published().entropy["mean"]}
+    mine = [run for run in runs if run.kind == "entropy"]
+    yield made("Entropies (footnote)", _NOT_STATED, mine, entropies)
+    for title, name, claims in (
+        ("Averages in the text", "headline-averages", published().claims),
+        ("Risk probability", "risk-probability", published().risk),
+    ):
+        run = next((run for run in runs if run.name == name), None)
+        yield Covered(title, "", run, {claim: [] for claim in claims}, computed=True)
