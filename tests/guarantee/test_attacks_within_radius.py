@@ -1,14 +1,16 @@
 """Every recipe shoots at certificates: within the radius none may hit, beyond it some must.
 
-The victims are certified by ``exact``; the budget of each attack is the radius that it was given.
+The victims are certified by ``exact``; the budget of each attack is the radius that it was given,
+counted in the steps of the recipe's own threat.
 """
 
 import random
 import zlib
+from functools import partial
 
 import pytest
 
-from ranmask import FunctionClassifier, SmoothedClassifier, attack, load_default
+from ranmask import FunctionClassifier, OptionError, SmoothedClassifier, attack, load_default
 from ranmask.attacks.recipes import RECIPES, AttackResources
 from ranmask.attacks.resources.neighbours import NeighbourTable
 from ranmask.attacks.resources.word_lists import StopWords, Vocabulary
@@ -124,20 +126,81 @@ def aimed_at(classifier, texts):
     return [texts[place] for place in order], [results[place].label_id for place in order]
 
 
-@pytest.mark.parametrize("recipe", RECIPES)
+POPULATIONS = ("alzantot", "faster-alzantot", "pso")
+WHITE_BOX = ("a2t", "a2t-mlm", "hotflip")
+EDITING = {
+    "textbugger": "edits",
+    "clare": "edits",
+    "bad-characters": "characters",
+    "insertions": "insertions",
+    "appending": "insertions",
+    "deletions": "deletions",
+    "edits": "edits",
+    "characters": "characters",
+}
+"""Recipes that change more than words for words, and the threats in whose steps they count."""
+
+
+@pytest.mark.parametrize("recipe", [recipe for recipe in RECIPES if recipe not in EDITING])
 @pytest.mark.parametrize("victim", VICTIMS)
 def test_no_recipe_flips_a_label_within_the_radius(victims, resources, victim, recipe):
     classifier = victims[victim]
     texts, labels = aimed_at(classifier, texts_for(victim))
-    outcomes = attack(
-        classifier, texts[:6], labels[:6], recipe, resources=resources, budget="radius"
-    )
+    shoot = partial(attack, classifier, texts[:6], labels[:6], recipe, resources=resources)
+    if recipe in POPULATIONS:
+        shoot = partial(shoot, most_queries=300)
+    if recipe in WHITE_BOX and "encoder" not in victim:
+        with pytest.raises(OptionError, match=f"{recipe}.* needs a victim whose gradient"):
+            shoot(budget="radius")
+        return
+    outcomes = shoot(budget="radius")
     assert {outcome.status for outcome in outcomes} == {"failed"}
     assert all(outcome.words_changed <= (outcome.radius or 0) for outcome in outcomes)
     # Shots were fired: not every radius is 0, and words were changed within them.
     assert max(outcome.radius or 0 for outcome in outcomes) >= 1
     asked = [outcome.queries for outcome in outcomes if outcome.radius]
     assert recipe == "labels-only" or max(asked) > 2
+
+
+@pytest.mark.parametrize("recipe", ["textfooler", "anywords"])
+@pytest.mark.parametrize("victim", VICTIMS)
+def test_nor_does_the_strongest_search(victims, resources, victim, recipe):
+    """All searches that there are for the victim, the gradient of encoders included."""
+    classifier = victims[victim]
+    texts, labels = aimed_at(classifier, texts_for(victim))
+    outcomes = attack(
+        *(classifier, texts[:8], labels[:8], recipe),
+        resources=resources,
+        budget="radius",
+        search="strongest",
+    )
+    assert {outcome.status for outcome in outcomes} == {"failed"}
+    assert all(outcome.words_changed <= (outcome.radius or 0) for outcome in outcomes)
+    assert max(outcome.radius or 0 for outcome in outcomes) >= 1
+    assert sum(outcome.queries for outcome in outcomes) > 50
+
+
+def test_exact_flips_every_text_of_a_word_table_one_word_beyond_the_radius(victims):
+    """With the most opposing word of a vocabulary at the dearest positions, in few queries."""
+    opposing = (
+        "Iraqi",
+        "Baghdad",
+        "quarterback",
+        "touchdown",
+        "Microsoft",
+        "software",
+        "oil",
+        "Fed",
+    )
+    vocabulary = AttackResources(vocabulary=Vocabulary("made up", (*opposing, *WORDS)))
+    table = victims["the word table"]
+    texts, labels = aimed_at(table, list(NEWS))
+    for recipe in ("anywords", "critical"):
+        outcomes = attack(table, texts, labels, recipe, resources=vocabulary)
+        assert {outcome.status for outcome in outcomes} == {"succeeded"}
+        for outcome in outcomes:
+            assert outcome.words_changed == outcome.radius + 1
+            assert outcome.queries <= 1 + 3 * outcome.words_changed
 
 
 @pytest.mark.parametrize("victim", VICTIMS)
@@ -156,6 +219,80 @@ def test_beyond_the_radius_some_labels_flip(victims, resources, victim):
                 assert now.label_id == outcome.final_label != outcome.label
         flipped += sum(outcome.status == "succeeded" for outcome in outcomes)
     assert flipped
+
+
+KNOWN = ("film", "plot", "good", "fine", "story", "great", "acting")
+
+
+def known_or_not(texts):
+    """Single words: those it knows speak for class 1 as loud as can be, all others against it.
+
+    (For class 1, so that a tie is lost.)
+    """
+    return [[0.0, 1.0] if text in KNOWN else [1.0, 0.0] for text in texts]
+
+
+def by_letters(texts):
+    """Single words: whatever the letters say, in eighths, of three classes; and hostile words."""
+    rows = []
+    for text in texts:
+        code = zlib.crc32(text.encode())
+        own = [0.5 + code % 5 / 8, code // 5 % 5 / 8, code // 25 % 5 / 8]
+        rows.append([0.0, 1.0, 0.0] if "!" in text else own if text in WORDS else own[::-1])
+    return rows
+
+
+def single_words(function, **options):
+    base = FunctionClassifier(function, hide="drop")
+    return SmoothedClassifier(base, keep=1, **{"ensemble": "score", **options})
+
+
+SINGLE = {
+    "knows words": lambda: single_words(known_or_not),
+    "knows words, votes": lambda: single_words(known_or_not, ensemble="vote"),
+    "knows words, each once": lambda: single_words(known_or_not, family="distinct"),
+    "letters of three classes": lambda: single_words(by_letters),
+    "the word table": lambda: load_default("news-words"),
+}
+
+
+@pytest.fixture(scope="module")
+def edited(resources):
+    """Outcomes of a recipe against a victim, 8 texts with its own labels."""
+
+    def outcomes(victim, recipe, budget):
+        classifier = SINGLE[victim]().with_options(threat=EDITING[recipe])
+        order = random.Random(23)
+        lengths = [order.randint(4, 12) for _ in range(40)]
+        # A word that is not known, so that something is left when known ones are deleted.
+        texts = [" ".join([*order.choices(KNOWN, k=length), "dull"]) for length in lengths]
+        texts, labels = aimed_at(classifier, list(NEWS) if "table" in victim else texts)
+        return attack(
+            *(classifier, texts[:8], labels[:8], recipe), resources=resources, budget=budget
+        )
+
+    return outcomes
+
+
+@pytest.mark.parametrize("recipe", EDITING)
+@pytest.mark.parametrize("victim", SINGLE)
+def test_no_edits_flip_a_label_within_the_radius_of_their_threat(edited, victim, recipe):
+    outcomes = edited(victim, recipe, "radius")
+    assert {outcome.status for outcome in outcomes} == {"failed"}
+    assert {outcome.unit for outcome in outcomes} == {EDITING[recipe]}
+    assert all(outcome.distance <= (outcome.radius or 0) for outcome in outcomes)
+    assert max(outcome.radius or 0 for outcome in outcomes) >= 1
+    assert max(outcome.queries for outcome in outcomes if outcome.radius) > 2
+
+
+@pytest.mark.parametrize(
+    "recipe", [recipe for recipe, threat in EDITING.items() if recipe == threat]
+)
+def test_beyond_the_radius_edits_flip_every_label_where_the_bound_is_exact(edited, recipe):
+    """Some word is as hostile as can be, and a word that is split is two of those."""
+    for victim in ("knows words", "knows words, votes"):
+        for outcome in edited(victim, recipe, "radius+1"):
+            assert outcome.status == "succeeded" and outcome.distance == 1 + (outcome.radius or 0)
 
 
 def test_a_pair_is_safe_while_its_premise_is_frozen(resources):

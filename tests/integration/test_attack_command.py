@@ -147,6 +147,31 @@ class TestAttacks:
         )
         assert [one.status for one in outcomes(within.stdout)] == ["failed", "failed"]
 
+    @pytest.mark.parametrize("search", ["margin", "transfer", "strongest"])
+    def test_searches(self, search):
+        smoothed = ("--keep", "1", "--search", search)
+        done = reviews(*smoothed)
+        assert done.exit_code == 0 and f"without tagger and sentence encoder by {search}" in (
+            done.stderr
+        )
+        own, found = outcomes(reviews("--keep", "1").stdout), outcomes(done.stdout)
+        for before, after in zip(own, found, strict=True):
+            assert after.status == "succeeded" or before.status != "succeeded"
+            assert after.radius is not None
+
+    def test_searches_that_cannot_be(self):
+        assert "search must be one of" in error_of(reviews("--search", "best"))
+        assert "--search exact needs a victim" in error_of(
+            reviews("--search", "exact", "--keep", "1")
+        )
+        assert "a surrogate goes with" in error_of(reviews("--surrogate", "news-words"))
+
+    def test_a_surrogate(self):
+        given = ("--plain", "--search", "transfer", "--surrogate")
+        assert "needs a surrogate" in error_of(reviews(*given[:-1]))
+        done = reviews(*given, FAKE)
+        assert done.exit_code == 0 and "succeeded" in done.stdout
+
     def test_words_of_the_texts_are_the_vocabulary(self):
         done = reviews("--plain", "--budget", 1, recipe="anywords")
         found = outcomes(done.stdout)
@@ -417,7 +442,7 @@ class TestRefusals:
     @pytest.mark.parametrize(
         ("arguments", "message"),
         [
-            (("--plain", "--budget", "half"), "--budget must be a number of words, radius or"),
+            (("--plain", "--budget", "half"), "--budget must be a number, radius or"),
             (("--plain", "--budget", "-1"), "not -1"),
             (("--plain", "--budget", "radius"), "this victim proves nothing"),
             (("--keep", 1, "--sampling", "fresh", "--budget", "radius"), "cannot be certified"),
@@ -446,7 +471,7 @@ class TestRefusals:
         given = ("--model", FAKE, "--plain", "--input", "reviews.csv")
         done = invoke("--recipe", "deepwordbug", *given)
         assert done.exit_code == 2
-        assert "an attack needs the right labels: name their column" in error_of(done)
+        assert "labels are needed: name their column" in error_of(done)
         done = invoke("--recipe", "deepwordbug", "--model", FAKE, "--plain")
         assert done.exit_code == 2 and "give a file with --input, or a corpus" in error_of(done)
         done = invoke(*given, "--label-column", "label")
@@ -455,10 +480,11 @@ class TestRefusals:
     def test_an_unknown_recipe(self):
         done = reviews("--plain", recipe="textfoiler")
         assert done.exit_code == 2
-        assert error_of(done) == (
-            "error: --recipe must be one of textfooler, bert-attack, deepwordbug, several-words, "
-            "labels-only, anywords, critical; not 'textfoiler'"
+        said = error_of(done)
+        assert said.startswith(
+            "error: --recipe must be one of textfooler, bert-attack, bae, pwws, "
         )
+        assert said.endswith("edits, characters; not 'textfoiler'")
 
     def test_anywords_needs_a_radius_or_a_budget(self):
         done = reviews("--plain", recipe="anywords")
@@ -479,6 +505,10 @@ class TestRefusals:
             (("deepwordbug",), 1, "there is no NLTK file corpora/stopwords/english"),
             (("deepwordbug", "--stop-words", "absent"), 1, "no list of stop words 'absent'"),
             (("bert-attack",), 2, "needs masked_lm: a masked language model"),
+            (("bae", "--tagger", "none"), 2, "`ranmask train --kind mlm` trains one"),
+            (("clare", "--tagger", "none"), 2, "the recipe clare needs masked_lm"),
+            (("pwws",), 1, "cannot find WordNet (there is no NLTK file corpora/wordnet/"),
+            (("pwws",), 1, "name a folder with index.noun, data.noun, ... by --neighbours"),
             (
                 ("anywords", "--vocabulary", "absent.txt"),
                 1,
@@ -508,14 +538,18 @@ class TestRefusals:
         ("recipe", "modules", "name"),
         [
             ("deepwordbug", ("rapidfuzz", "rapidfuzz.distance"), "rapidfuzz"),
+            ("textbugger", ("rapidfuzz", "rapidfuzz.distance"), "rapidfuzz"),
             ("textfooler", ("nltk", "nltk.tag", "nltk.tag.perceptron"), "nltk"),
         ],
     )
     def test_missing_libraries(self, recipe, modules, name, monkeypatch):
         for module in modules:
             monkeypatch.setitem(sys.modules, module, None)
-        arguments = ("--tagger", "nltk") if recipe == "textfooler" else ()
-        done = reviews("--plain", *arguments, recipe=recipe)
+        needed = {
+            "textfooler": ("--tagger", "nltk"),
+            "textbugger": ("--neighbours", "synonyms.json"),
+        }
+        done = reviews("--plain", *needed.get(recipe, ()), recipe=recipe)
         assert done.exit_code == 1
         assert f"{name} is not installed: pip install 'ranmask[attacks]'" in error_of(done)
 
@@ -538,7 +572,8 @@ def test_help_names_the_recipes():
     assert done.exit_code == 0
     for recipe in (
         *("textfooler", "bert-attack", "deepwordbug", "several-words", "labels-only"),
-        *("anywords", "critical"),
+        *("anywords", "critical", "pwws", "textbugger", "clare", "bae", "hotflip", "a2t"),
+        *("bad-characters", "insertions", "appending", "deletions", "edits", "characters"),
     ):
         assert recipe in shown
     assert "attack" in run_cli("--help").stdout

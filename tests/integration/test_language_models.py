@@ -12,6 +12,7 @@ import torch
 import transformers
 
 from ranmask.attacks.resources import HuggingFaceSentenceEncoder, MaskedLM, load_sentence_encoder
+from ranmask.attacks.resources.masked_lm import Gap
 from ranmask.errors import ModelError, OptionError
 from ranmask.words import Document, document
 
@@ -126,6 +127,37 @@ def count_rows(model):
         lambda module, args, inputs: rows.append(len(inputs["input_ids"])), with_kwargs=True
     )
     return rows, hook
+
+
+class TestFill:
+    def gap(self, tokenizer, count=5, least=0.0, counts=lambda token: True, words=3):
+        text = f"the film {tokenizer.mask_token} " + "good " * words
+        return Gap(text.strip(), count, least, counts)
+
+    def test_are_the_likeliest_of_each_text_by_itself(self, pair):
+        model, tokenizer = pair
+        lm = MaskedLM(model, tokenizer)
+        gaps = [self.gap(tokenizer, words=words) for words in (1, 4, 2)]
+        for gap, found in zip(gaps, lm.fill(gaps), strict=True):
+            ids = tokenizer(gap.text)["input_ids"]
+            row = logits_of(model, ids)[ids.index(tokenizer.mask_token_id)]
+            order = np.argsort(-row, kind="stable")[:5]
+            assert found == tokenizer.convert_ids_to_tokens(order)
+
+    def test_only_what_counts_and_is_likely_enough(self):
+        lm = MaskedLM(*bert_lm())
+        [all_tokens] = lm.fill([self.gap(lm.tokenizer, count=10**6)])
+        assert sorted(all_tokens) == sorted(lm.tokenizer.get_vocab())
+        long = [token for token in all_tokens if len(token) > 3]
+        assert lm.fill([self.gap(lm.tokenizer, 3, counts=long.__contains__)]) == [long[:3]]
+        assert lm.fill([self.gap(lm.tokenizer, least=1.0)]) == [[]]
+        [some] = lm.fill([self.gap(lm.tokenizer, 10**6, least=1 / len(all_tokens))])
+        assert some == all_tokens[: len(some)] and 0 < len(some) < len(all_tokens)
+
+    def test_a_mask_that_is_cut_off(self):
+        lm = MaskedLM(*bert_lm())
+        text = "good " * 100 + lm.mask_token
+        assert lm.fill([Gap(text, 3, 0.0, bool), self.gap(lm.tokenizer)])[0] == []
 
 
 class TestTopTokens:

@@ -47,7 +47,9 @@ def main() -> int:
     parser.add_argument("--data", type=Path, help="data folder; else RANMASK_DATA; else ../shared")
     parser.add_argument("--texts", type=int, default=90, help="texts of each corpus (90)")
     parser.add_argument("--strings", type=int, default=5000, help="strings of each to cut (5000)")
-    parser.add_argument("--recipe", action="append", help="only this recipe; writes nothing")
+    parser.add_argument(
+        "--recipe", action="append", help="only this recipe; the record of the others stays"
+    )
     parser.add_argument("--record", action="store_true", help="record theirs for the tests")
     parser.add_argument("--keep", type=Path, help="keep both sides' traces in this folder")
     arguments = parser.parse_args()
@@ -57,10 +59,9 @@ def main() -> int:
         given = inputs(arguments, folder)
         theirs = run_theirs(arguments.theirs, given, folder)
         outcome = against(given, theirs, folder)
-    if not arguments.recipe:
-        _write(OUTCOME, outcome, indent=1)
+    _write(OUTCOME, _with_others(outcome) if arguments.recipe else outcome, indent=1)
     if arguments.record:
-        record(given, theirs)
+        record(given, theirs, others=bool(arguments.recipe))
     unexplained = [one for one in outcome["differences"] if one["why"] is None]
     summary = {name: group["recipes"] for name, group in outcome["groups"].items()}
     sys.stdout.write(json.dumps({**summary, "cuts": outcome["cuts"]}, indent=1) + "\n")
@@ -210,10 +211,38 @@ def against(given: dict[str, Any], theirs: dict[str, Any], folder: Path) -> dict
     }
 
 
-def record(given: dict[str, Any], theirs: dict[str, Any]) -> None:
-    """What the tests replay: theirs on made-up texts, without what ranmask has of its own."""
+def _with_others(outcome: dict[str, Any]) -> dict[str, Any]:
+    """What is on record of other recipes, and the outcome of some, with texts of their own."""
+    known: dict[str, Any] = json.loads(OUTCOME.read_text(encoding="utf-8"))
+    for name in ("seed", "versions"):
+        if known[name] != outcome[name]:
+            raise SystemExit(f"the record is of another {name}: run all recipes")
+    for name, group in outcome["groups"].items():
+        if name == "odd":  # the same whatever is asked for
+            continue
+        new = group["recipes"]
+        for counts in new.values():
+            counts["texts_sha256"] = outcome["texts_sha256"]
+        known["groups"][name]["recipes"] |= new
+        kept = known["differences"]
+        others = [one for one in kept if one["group"] != name or one["recipe"] not in new]
+        apart = [one for one in outcome["differences"] if one["group"] == name]
+        known["differences"] = others + apart
+    return {**known, "reasons": outcome["reasons"]}
+
+
+def record(given: dict[str, Any], theirs: dict[str, Any], others: bool = False) -> None:
+    """What the tests replay: theirs on made-up texts, without what ranmask has of its own.
+
+    ``others``: recipes that were not run stay as they are recorded.
+    """
     found = theirs["groups"]["recorded"]
     traces = found["traces"]
+    if others:
+        known = json.loads(RECORDED.read_text(encoding="utf-8"))
+        known["traces"] |= traces
+        _write(RECORDED, known)
+        return
     words = {word.lower() for trace in traces["deepwordbug"] for word in trace["words"]}
     _write(
         RECORDED,

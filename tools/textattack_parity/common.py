@@ -26,6 +26,13 @@ RECIPES = (
     "textfooler with sentence encoder",
     "bert-attack",
     "bert-attack with sentence encoder",
+    "bae",
+    "bae with sentence encoder",
+    "pwws",
+    "textbugger",
+    "textbugger with sentence encoder",
+    "clare",
+    "clare with sentence encoder",
 )
 NEIGHBOURS = 50
 WINDOWS = (1, 2, 3, 4, 5, 15, 16, None)
@@ -50,6 +57,18 @@ def number(*names: object) -> int:
 def digest(values: Any) -> str:
     """SHA-256 of plain JSON values."""
     return hashlib.sha256(json.dumps(values).encode()).hexdigest()
+
+
+def ordered(recipe: str, order: Sequence[int], visits: Sequence[Any]) -> dict[str, Any]:
+    """The order of words, and what was tried at each.
+
+    Of PWWS without the words that have no candidates: all are equally unimportant, and nothing
+    happens there.
+    """
+    if recipe == "pwws":
+        visits = [visit for visit in visits if visit[1]]
+        order = [at for at in order if at in {visit[0] for visit in visits}]
+    return {"order": list(order), "visits": list(visits)}
 
 
 def parts_of(text: Any) -> tuple[str, ...]:
@@ -241,6 +260,20 @@ def made_up_tags(words: Sequence[str]) -> list[str]:
     ]
 
 
+# -- synonyms ------------------------------------------------------------------------------------
+
+
+def synonyms(word: str, words: Sequence[str]) -> list[str]:
+    """In WordNet's stead: up to six other words, some capital, and phrases, which nobody takes."""
+    count = number("synonyms", word.lower()) % 7
+    picked = [words[number("synonym", word.lower(), at) % len(words)] for at in range(count)]
+    found = [
+        (one.capitalize(), f"{one}_{one}", one)[min(2, number("form", word.lower(), one) % 9)]
+        for one in picked
+    ]
+    return list(dict.fromkeys(found))
+
+
 # -- sentences -----------------------------------------------------------------------------------
 
 
@@ -272,6 +305,10 @@ MOST_PIECES = 4
 all combinations, 8 to the power of the pieces, and keeps the first 8."""
 
 
+MOST_WORDS, MOST_TEXTS = 17, 24
+"""Words of a text that CLARE is compared on, and texts."""
+
+
 def wordpieces(words: Sequence[str]) -> list[str]:
     """A WordPiece vocabulary in which some words are whole and others two or three pieces."""
     plain = sorted({piece for word in words for piece in re.findall(r"[a-z0-9]+", word)})
@@ -293,6 +330,11 @@ def fitting(recipe: str, all_jobs: Sequence[Job], words: Sequence[str]) -> list[
     """Which texts both can attack in reasonable time, see `MOST_PIECES`."""
     known = set(wordpieces(words))
     places = range(len(all_jobs))
+    if recipe.startswith("clare"):
+        # It tries a hundred texts a word and step; and of ties its sort takes any.
+        fine = [place for place in places if not all_jobs[place].steps]
+        short = [place for place in fine if count_words(all_jobs[place].text) <= MOST_WORDS]
+        return short[:: -(-len(short) // MOST_TEXTS)]
     if not recipe.startswith("bert"):
         return list(places)
     return [place for place in places if _most_pieces(all_jobs[place].text, known) <= MOST_PIECES]

@@ -17,12 +17,20 @@ REASONS = {
         "TextAttack's order of the two is that of an unstable sort; ranmask takes the earlier one."
     ),
     "one word": (
-        "The only word of a text is deleted to rank it. TextAttack asks the victim about an empty "
-        "text, ranmask asks nothing: there is no order to find."
+        "The only word of a text, or of a hypothesis, is deleted to rank it. TextAttack asks the "
+        "victim about an empty text, ranmask asks nothing: the word comes last."
     ),
     "several words": (
         "A candidate has whitespace in it, or is cut into several words or into none. TextAttack "
         "tries it, ranmask drops it: to change the number of words is no substitution."
+    ),
+    "across a pair": (
+        "In TextAttack CLARE merges the last word of a premise with the first of the hypothesis."
+    ),
+    "either word": (
+        "When a word is inserted TextAttack counts it and the next one as new, and compares "
+        "sentences around the one that a set of their positions gives first: the second, if the "
+        "first is at 7, 15, 23, ...; ranmask always takes the first."
     ),
     "chinese": "TextAttack cuts strings with Chinese characters by jieba, ranmask does not.",
     "lower case": (
@@ -65,7 +73,11 @@ def compared(
         **{name: statuses.count(name) for name in ("succeeded", "failed", "skipped")},
         "queries": sum(trace["queries"] for trace in theirs),
         "words_visited": sum(len(trace["visits"]) for trace in theirs),
-        "candidates": sum(len(found) for trace in theirs for _, found in trace["visits"]),
+        "candidates": sum(
+            at if isinstance(found, str) else len(found)
+            for trace in theirs
+            for at, found in trace["visits"]
+        ),
         "identical_in_every_step": len(theirs) - len(differences),
         "identical": same,
     }
@@ -73,8 +85,9 @@ def compared(
 
 
 def _why(their: dict[str, Any], our: dict[str, Any], apart: set[str]) -> str | None:
-    if apart == {"scores", "queries"}:
-        unasked = our["scores"] == [None] and their["queries"] - our["queries"] == 1
+    if "scores" in apart and not apart & {"words", "positions"}:
+        pairs = zip(their["scores"], our["scores"], strict=True)
+        unasked = our["scores"].count(None) == 1 and all(b in (a, None) for a, b in pairs)
         return "one word" if unasked else None
     if apart & {"words", "positions", "scores"}:
         return None
@@ -85,7 +98,11 @@ def _why(their: dict[str, Any], our: dict[str, Any], apart: set[str]) -> str | N
         return "tied" if scores[one] == scores[other] else None
     if "visits" in apart:
         visits = zip(their["visits"], our["visits"], strict=False)
-        [_, one], [_, other] = next(pair for pair in visits if pair[0] != pair[1])
+        [count, one], [fewer, other] = next(pair for pair in visits if pair[0] != pair[1])
+        if isinstance(one, str):  # a digest
+            if isinstance(their["final"], list) and fewer < count:
+                return "across a pair"
+            return "either word" if len(their["words"]) > 7 else None
         more = [word for word in one if word not in other]
         less = [word for word in other if word not in one]
         return "several words" if not less and not any(map(one_word, more)) else None

@@ -13,13 +13,15 @@ from typing import Any
 import numpy as np
 
 from ranmask.attacks.api import attack
-from ranmask.attacks.recipe import AttackRecipe, Ranking
+from ranmask.attacks.edits import Bugs
+from ranmask.attacks.recipe import AttackRecipe, Search
 from ranmask.attacks.recipes import AttackResources, build_recipe
-from ranmask.attacks.replacements import TypingErrors, in_case_of
+from ranmask.attacks.replacements import AnyOf, TypingErrors, in_case_of
 from ranmask.attacks.resources import MaskedLM, StopWords, WordVectors, load_tagger
-from ranmask.attacks.steps import Attempt, QueryModel, SeededRandom, Steps
+from ranmask.attacks.resources.neighbours import Neighbours
+from ranmask.attacks.search import ByLoss, Greedy
+from ranmask.attacks.steps import Attempt, SeededRandom, Steps
 from ranmask.attacks.tokenization import AttackedText, tokenize
-from ranmask.words import split
 from tools.textattack_parity import common
 
 PRESET = "textattack-0.3.11"
@@ -63,7 +65,7 @@ class WordRandom(SeededRandom):
 
     def choice(self, letters: str) -> str:
         """As ``random.choice(letters)``."""
-        assert letters == string.ascii_letters
+        assert letters in (string.ascii_letters, " ")
         return self._letters.choice(letters)
 
 
@@ -78,31 +80,37 @@ class Trace:
 
 
 @dataclass(frozen=True)
-class TracedRanking(Ranking):
+class TracedRanking(ByLoss):
     """A ranking, and what it asked."""
 
-    inner: Ranking
+    inner: ByLoss
     steps: defaultdict[int, Trace]
 
-    def order(self, attempt: Attempt, positions: Sequence[int]) -> Steps[list[int]]:
+    def hidden(self, text: AttackedText, position: int) -> AttackedText:
+        """The inner ranking's."""
+        return self.inner.hidden(text, position)
+
+    def scores(self, attempt: Attempt, positions: Sequence[int]) -> Steps[dict[int, float]]:
         """The inner ranking's."""
         steps = self.steps[attempt.number]
         steps.positions = list(positions)
-        inner = self.inner.order(attempt, positions)
-        request = next(inner)
-        assert isinstance(request, QueryModel)
-        answer = yield request
-        judged = iter(answer)
-        for position in positions:  # a text without words is not asked about
-            text = self.inner.hidden(attempt.original, position)  # type: ignore[attr-defined]
-            if split(text.parts[-1]):
-                steps.scores[position] = next(judged).score
-        try:
-            inner.send(answer)
-        except StopIteration as stop:
-            steps.order = list(stop.value)
-            return steps.order
-        raise AssertionError("a ranking asked twice")
+        found = yield from self.inner.scores(attempt, positions)
+        steps.scores = dict(found)
+        return found
+
+
+def traced_search(search: Search, steps: defaultdict[int, Trace]) -> Search:
+    """A search that ranks words, and in which order it visits them."""
+    if not isinstance(search, Greedy):
+        return search
+
+    class TracedSearch(type(search)):  # type: ignore[misc]
+        def order(self, attempt: Attempt, recipe: AttackRecipe) -> Steps[list[int]]:
+            found = yield from super().order(attempt, recipe)
+            steps[attempt.number].order = list(found)
+            return found
+
+    return TracedSearch()  # type: ignore[no-any-return]
 
 
 @dataclass(frozen=True)
@@ -116,13 +124,22 @@ class TracedRecipe(AttackRecipe):
     ) -> Steps[list[AttackedText]]:
         """The recipe's."""
         made = yield from super().candidate_texts(attempt, current, position)
-        shown = [_replacement(current, position, text) for text in made]
+        place = current.places[position]
+        shown = [_replacement(current, place, text) for text in made]
         self.steps[attempt.number].visits.append([position, shown])
         return made
 
+    def all_texts(self, attempt: Attempt, current: AttackedText) -> Steps[list[AttackedText]]:
+        """The recipe's; there are too many to keep them."""
+        made = yield from super().all_texts(attempt, current)
+        texts = [text.joined for text in made]
+        self.steps[attempt.number].visits.append([len(texts), common.digest(texts)])
+        return made
 
-def _replacement(current: AttackedText, position: int, found: AttackedText) -> str:
-    part, start, stop = current.spans[position]
+
+def _replacement(current: AttackedText, place: int | None, found: AttackedText) -> str:
+    assert place is not None
+    part, start, stop = current.spans[place]
     before, after = current.parts[part][:start], current.parts[part][stop:]
     new = found.parts[part]
     assert new.startswith(before)
@@ -130,10 +147,28 @@ def _replacement(current: AttackedText, position: int, found: AttackedText) -> s
     return new[start : len(new) - len(after)]
 
 
+class MadeUpWordNet(Neighbours):
+    """`common.synonyms`."""
+
+    kind = "made up"
+
+    def __init__(self, words: Sequence[str]) -> None:
+        super().__init__("made up", ())
+        self._words = words
+
+    def _nearest(self, word: str, count: int) -> tuple[str, ...]:
+        found = common.synonyms(word, self._words)
+        return tuple(one for one in found if one != word and "_" not in one)[:count]
+
+    def similarity(self, a: str, b: str) -> None:
+        """None: there are no vectors."""
+
+
 @dataclass(frozen=True)
 class Resources:
     """What ranmask's recipes are made with, the same as theirs."""
 
+    words: Sequence[str]
     vectors: WordVectors
     masked_lm: MaskedLM | None
     tagger: Any
@@ -144,7 +179,7 @@ class Resources:
         """A recipe with its resources; typing errors are drawn as theirs are."""
         plain, _, encoder = name.partition(" with ")
         resources = AttackResources(
-            neighbours=self.vectors,
+            neighbours=MadeUpWordNet(self.words) if plain == "pwws" else self.vectors,
             tagger=self.tagger,
             masked_lm=self.masked_lm,
             sentence_encoder=MadeUpEncoder() if encoder else None,
@@ -153,6 +188,9 @@ class Resources:
         recipe = build_recipe(plain, resources, PRESET)
         if isinstance(recipe.candidates, TypingErrors):
             recipe = replace(recipe, candidates=TypingErrors(WordRandom))
+        if plain == "textbugger":
+            _, *others = recipe.candidates.several  # type: ignore[attr-defined]
+            recipe = replace(recipe, candidates=AnyOf((Bugs(WordRandom), *others)))
         return recipe, resources
 
 
@@ -161,6 +199,7 @@ def resources(group: dict[str, Any]) -> Resources:
     words = group["vectors"]
     folder = group["language_model"]
     return Resources(
+        words,
         WordVectors(words, common.vectors(words)),
         None if folder is None else MaskedLM.from_pretrained(Path(folder), "cpu"),
         load_tagger() if group["tagger"] == "nltk" else MadeUpTagger(),
@@ -186,7 +225,9 @@ def _traced(
 ) -> list[dict[str, Any]]:
     plain, resources = given.recipe(name)
     recipe = TracedRecipe(**{one.name: getattr(plain, one.name) for one in fields(AttackRecipe)})
-    recipe = replace(recipe, ranking=TracedRanking(plain.ranking, recipe.steps))
+    if isinstance(plain.ranking, ByLoss):
+        recipe = replace(recipe, ranking=TracedRanking(plain.ranking, recipe.steps))
+    recipe = replace(recipe, search=traced_search(plain.search, recipe.steps))
     texts = [tuple(job.text) if isinstance(job.text, list) else job.text for job, _ in jobs]
     labels = [job.label(salt) for job, salt in jobs]
     function: Callable[[list[Any]], Any] = victim.__call__
@@ -210,8 +251,7 @@ def _trace(recipe: TracedRecipe, job: common.Job, salt: int, outcome: Any) -> di
             None if steps.scores.get(at) is None else round((steps.scores[at] or 0) * common.GRID)
             for at in steps.positions
         ],
-        "order": steps.order,
-        "visits": steps.visits,
+        **common.ordered(recipe.name.split()[0], steps.order, steps.visits),
         "queries": outcome.queries,
         "status": outcome.status,
         "final": list(final) if isinstance(final, tuple) else final,

@@ -17,6 +17,7 @@ from collections import OrderedDict
 from contextlib import suppress
 from importlib.metadata import version
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -30,11 +31,22 @@ os.environ["HF_HUB_OFFLINE"] = "1"
 import nltk  # noqa: E402
 import textattack  # noqa: E402
 import torch  # noqa: E402
+
+# A file that the package of 0.3.11 lacks; TextBugger opens it, and does nothing with it.
+(Path(textattack.__file__).parent / "shared" / "intentional_homoglyphs.txt").touch()
+
+import transformers  # noqa: E402
 from textattack.attack_recipes import (  # noqa: E402
+    CLARE2020,
+    BAEGarg2019,
     BERTAttackLi2020,
     DeepWordBugGao2018,
+    PWWSRen2019,
+    TextBuggerLi2018,
     TextFoolerJin2019,
+    bae_garg_2019,
     bert_attack_li_2020,
+    clare_li_2020,
 )
 from textattack.constraints.pre_transformation import StopwordModification  # noqa: E402
 from textattack.constraints.semantics.sentence_encoders import SentenceEncoder  # noqa: E402
@@ -46,6 +58,7 @@ from textattack.transformations import (  # noqa: E402
     WordSwapRandomCharacterInsertion,
     WordSwapRandomCharacterSubstitution,
 )
+from textattack.transformations.word_swaps import word_swap_wordnet  # noqa: E402
 from textattack.transformations.word_swaps.word_swap_embedding import (  # noqa: E402
     recover_word_case,
 )
@@ -56,6 +69,10 @@ RECIPES = {
     "deepwordbug": DeepWordBugGao2018,
     "textfooler": TextFoolerJin2019,
     "bert-attack": BERTAttackLi2020,
+    "bae": BAEGarg2019,
+    "pwws": PWWSRen2019,
+    "textbugger": TextBuggerLi2018,
+    "clare": CLARE2020,
 }
 SORTS = {
     "swap": WordSwapNeighboringCharacterSwap,
@@ -86,7 +103,7 @@ class Traced:
     """One of TextAttack's recipes, and what its search asked for."""
 
     def __init__(self, name: str) -> None:
-        self.wrapper = Wrapper()
+        self.name, self.wrapper = name, Wrapper()
         recipe, _, encoder = name.partition(" with ")
         self.attack = RECIPES[recipe].build(self.wrapper)
         if encoder:
@@ -110,7 +127,8 @@ class Traced:
     def listen(self) -> None:
         """Record what goes through the four functions that a search method is given."""
         search = self.attack.search_method
-        order, transform = search._get_index_order, search.get_transformations
+        order = getattr(search, "_get_index_order", None)
+        transform = search.get_transformations
         results, indices = search.get_goal_results, search.get_indices_to_order
         self.ranking = False
 
@@ -121,7 +139,7 @@ class Traced:
 
         def get_goal_results(texts: Any) -> Any:
             found = results(texts)
-            if self.ranking:
+            if self.ranking and not self.scores:  # PWWS asks more, later
                 self.scores = [float(one.score) for one in found[0]]
             return found
 
@@ -135,16 +153,23 @@ class Traced:
             return found
 
         def get_transformations(current: Any, **more: Any) -> Any:
-            found = transform(current, **more)
+            if "indices_to_modify" not in more:
+                found = transform(current, **more)
+                texts = [one.text for one in found]
+                self.visits.append([len(texts), common.digest(texts)])
+                return found
+            # Places of the original text; without this, a word that was split shifts all others.
+            found = transform(current, shifted_idxs=True, **more)
             [index] = more["indices_to_modify"]
-            self.visits.append([int(index), [_replacement(current, index, t) for t in found]])
+            [now] = current.convert_from_original_idxs([index])
+            self.visits.append([int(index), [_replacement(current, now, t) for t in found]])
             return found
 
-        search._get_index_order, search.get_transformations = get_index_order, get_transformations
-        search.get_goal_results, search.get_indices_to_order = (
-            get_goal_results,
-            get_indices_to_order,
-        )
+        if order is not None:
+            search._get_index_order = get_index_order
+        search.get_transformations = get_transformations
+        search.get_goal_results = get_goal_results
+        search.get_indices_to_order = get_indices_to_order
 
     def trace(self, job: common.Job) -> dict[str, Any]:
         """Attack a text, with the first victim that gives no two words the same importance."""
@@ -169,8 +194,7 @@ class Traced:
             "words": list(text.words),
             "positions": sorted(int(index) for index in self.indices),
             "scores": [round(scores[at] * common.GRID) for at in sorted(self.indices)],
-            "order": self.order,
-            "visits": self.visits,
+            **common.ordered(self.name, self.order, self.visits),
             "queries": int(final.num_queries),
             "status": status,
             "final": None if status == "skipped" else final.attacked_text.tokenizer_input,
@@ -254,7 +278,31 @@ def _use(group: dict[str, Any], gaps: _Gaps) -> None:
         return swap
 
     bert_attack_li_2020.WordSwapMaskedLM = masked_lm
+    bae_garg_2019.WordSwapMaskedLM = masked_lm
+    loaded = transformers.AutoModelForMaskedLM.from_pretrained(group["language_model"])
+    tokenizer = transformers.AutoTokenizer.from_pretrained(group["language_model"])
+    clare_li_2020.transformers = SimpleNamespace(
+        AutoModelForCausalLM=SimpleNamespace(from_pretrained=lambda _: loaded),
+        AutoTokenizer=SimpleNamespace(from_pretrained=lambda _: tokenizer),
+    )
     nltk.pos_tag = _pos_tag if group["tagger"] == "nltk" else _made_up_pos_tag
+    word_swap_wordnet.nltk = SimpleNamespace(download=lambda _: True)
+    word_swap_wordnet.wordnet = SimpleNamespace(
+        langs=lambda: ["eng"],
+        synsets=lambda word, lang: [
+            SimpleNamespace(lemma_names=lambda lang: common.synonyms(word, words))
+        ],
+    )
+
+
+def _pos_of_word_index(self: Any, index: int) -> str:
+    """CLARE's tags, which flair would give."""
+    if not self._pos_tags:
+        self._pos_tags = [tag for _, tag in nltk.pos_tag(self.words, tagset="universal")]
+    return self._pos_tags[index]
+
+
+AttackedText.pos_of_word_index = _pos_of_word_index
 
 
 _pos_tag = nltk.pos_tag

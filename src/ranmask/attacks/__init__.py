@@ -2,9 +2,12 @@
 
 `api.attack` runs a recipe against a victim and says what became of each text:
 
-`tokenization` which words of a text an attack may replace
+`tokenization` which words of a text an attack may change
 `steps`        what a search asks while it runs
-`replacements`, `search`  the parts of a `recipe`; `recipes` has them by name
+`replacements`, `edits`, `constraints`, `search`  the parts of a `recipe`
+`published`    the recipes of others; `recipes` has all by name
+`directed`, `population`  searches for any recipe; `searches` by name
+`white_box`    what an attacker knows who owns the victim
 `resources`    what attacks know of language: word lists, synonyms, language models
 `victims`      what is attacked: plain, smoothed, any function
 `loop`         many texts in lock-step

@@ -10,7 +10,10 @@ from ranmask.attacks.loop import AttackLoop, Target
 from ranmask.attacks.outcome import AttackOutcome
 from ranmask.attacks.recipe import AttackRecipe, Budget
 from ranmask.attacks.recipes import AttackResources, Preset, build_recipe
+from ranmask.attacks.replacements import OpposingWords
+from ranmask.attacks.searches import check_search, with_search
 from ranmask.attacks.victims import CascadeVictim, PlainVictim, SmoothedVictim, Victim
+from ranmask.attacks.white_box import adds_up, surrogate_of
 from ranmask.errors import OptionError
 from ranmask.models.base import BaseClassifier
 from ranmask.models.function import FunctionClassifier
@@ -29,7 +32,7 @@ def attack(
     recipe: str | AttackRecipe,
     **settings: Any,
 ) -> list[AttackOutcome]:
-    """Try to make a victim say another label than the true one, by replacing words.
+    """Try to make a victim say another label than the true one, by changing words.
 
     The outcome of a text depends on the text, its place in ``texts``, the victim, the recipe and
     the seed, not on the other texts nor on ``together``.
@@ -40,8 +43,7 @@ def attack(
             `Victim`.
         texts: Texts, or pairs of premise and hypothesis.
         labels: Their true classes, by number.  Texts that the victim gets wrong are skipped.
-        recipe: One of ``textfooler``, ``bert-attack``, ``deepwordbug``, ``several-words``,
-            ``labels-only``, ``anywords``, ``critical``; or a `AttackRecipe`.
+        recipe: One of `RECIPES`, such as ``textfooler`` or ``anywords``; or an `AttackRecipe`.
         settings: Those of `attack_loop`.
 
     >>> from ranmask.attacks.resources import Vocabulary
@@ -76,6 +78,8 @@ def attack_loop(
     most_queries: int | None = None,
     together: int = 64,
     seed: int = 0,
+    search: str | None = None,
+    surrogate: AnyVictim | None = None,
 ) -> AttackLoop:
     """What `attack` and `attack_file` run.
 
@@ -84,17 +88,32 @@ def attack_loop(
         recipe: As for `attack`.
         resources: Resources that the recipe needs.
         preset: Settings of a recipe given by name: the paper's, or TextAttack's.
-        budget: Most words that may change: a number, ``radius`` (what the victim certifies for
-            the text; no attack succeeds within it, unless that covers a table of synonyms only)
-            or ``radius+1``.
+        budget: Most changes, in the recipe's unit: a number, ``radius`` (what the victim certifies
+            for the text; no attack succeeds within it, unless that covers a table of synonyms
+            only) or ``radius+1``.
         most_queries: Queries a text, after which its search ends.
         together: How many texts are attacked in lock-step.
         seed: Fixes every random choice.
+        search: Another way to search among the recipe's candidates, within its constraints: one
+            of `searches.SEARCHES`.
+        surrogate: For ``transfer`` and ``strongest``: another classifier, which the attacker may
+            ask for scores at will.  Default: the victim's own scores over fixed masks, where it
+            shows votes only, or masks that are drawn afresh.
     """
     built = build_recipe(recipe, resources, preset) if isinstance(recipe, str) else recipe
     if not isinstance(built, AttackRecipe):
         raise OptionError(f"recipe must be the name of one, or an AttackRecipe, not {recipe!r}")
-    return AttackLoop(as_victim(victim), built, budget, most_queries, together, seed)
+    check_search(search, surrogate=surrogate is not None)
+    attacked = as_victim(victim)
+    owned = None if surrogate is None else as_victim(surrogate)
+    if owned is not None:
+        owned = surrogate_of(owned) or owned
+    if search is None and isinstance(built.candidates, OpposingWords) and adds_up(attacked):
+        search = "exact"  # needs no query to find the best words
+    if search is not None:
+        owned = owned or surrogate_of(attacked)
+        built = with_search(built, search, attacked, owned)
+    return AttackLoop(attacked, built, budget, most_queries, together, seed, owned)
 
 
 def as_victim(victim: AnyVictim) -> Victim:

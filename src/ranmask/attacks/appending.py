@@ -75,6 +75,9 @@ def append_words(
         raise OptionError(f"nothing can be appended: {len(words)} words, at most {most}")
     if not texts:
         return []
+    for place, score in enumerate(_asked(scores, list(texts))):
+        if score < threshold:
+            raise OptionError(f"text {place} is not flagged: it scores {score:.6g}")
     ranked = _ranked(scores, texts[:: max(1, len(texts) // _ASKED_ABOUT)][:_ASKED_ABOUT], words)
     ranked = (ranked * -(-most // len(ranked)))[:most]
     # For each text: so many words do not undo it, and so many do (None: not known of any).

@@ -7,27 +7,34 @@ independent; each draws random numbers of its own; a victim gives the same answe
 
 from __future__ import annotations
 
+import functools
 import itertools
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
 from ranmask.attacks.outcome import AttackOutcome, changes_between
-from ranmask.attacks.recipe import AttackRecipe, Budget
+from ranmask.attacks.recipe import AttackRecipe, Budget, distance
 from ranmask.attacks.steps import (
     Attempt,
     EncodeSentences,
+    FillGaps,
     FillMask,
+    FirstOrder,
     QueryModel,
     QueryResult,
+    QuerySurrogate,
+    ScoreWords,
     Steps,
 )
 from ranmask.attacks.tokenization import AttackedText, tokenize
-from ranmask.attacks.victims import PlainVictim, Question, Victim
+from ranmask.attacks.victims import Answers, PlainVictim, Question, Victim
+from ranmask.attacks.white_box import SLOPED, first_order, has_slopes, word_scores
+from ranmask.certificates.votes import Scores
 from ranmask.errors import ClassifierError, OptionError, RanmaskError, TextError
 from ranmask.words import Document, Text, document, split
 
@@ -51,9 +58,16 @@ class Target:
     read: Document | None = None
 
 
+Asking: TypeAlias = Callable[[Sequence[Question]], Answers]
+"""What answers questions."""
+
+
 @dataclass
 class AttackLoop:
-    """Attacks texts with one recipe; its fields are as for `api.attack_loop`."""
+    """Attacks texts with one recipe; its fields are as for `api.attack_loop`.
+
+    ``recalling`` answers instead of the victim what it knows, and asks it the rest.
+    """
 
     victim: Victim
     recipe: AttackRecipe
@@ -61,11 +75,15 @@ class AttackLoop:
     most_queries: int | None = None
     together: int = 64
     seed: int = 0
+    surrogate: Victim | None = None
+    recalling: Callable[[Asking, Sequence[Question]], Answers] | None = None
+    _words: dict[ScoreWords, Scores] = field(default_factory=dict, init=False, repr=False)
     _running: dict[int, Attempt] = field(default_factory=dict, init=False, repr=False)
     _finished: dict[int, AttackOutcome] = field(default_factory=dict, init=False, repr=False)
     # Texts that the victim failed on since it last answered for any, in that order.
     _failed: dict[int, ClassifierError] = field(default_factory=dict, init=False, repr=False)
     _answered: bool = field(default=False, init=False, repr=False)
+    _heard: set[int] = field(default_factory=set, init=False, repr=False)
 
     def __post_init__(self) -> None:
         if self.budget is None:
@@ -77,11 +95,13 @@ class AttackLoop:
         known = self.budget is None or self.budget in ("radius", "radius+1")
         if not known and not (isinstance(self.budget, int) and self.budget >= 0):
             raise OptionError(
-                f"budget must be a number of words, 'radius' or 'radius+1', not {self.budget!r}"
+                f"budget must be a whole number, 'radius' or 'radius+1', not {self.budget!r}"
             )
-        self._certifies = self.recipe.ranking.needs_certificate or isinstance(self.budget, str)
-        if self._certifies:
-            self.victim.certify([])  # says why not, where it cannot
+        self._needs_radius = self.recipe.ranking.needs_certificate or isinstance(self.budget, str)
+        if self._needs_radius:
+            self.victim.certify([], self.recipe.unit)  # says why not, where it cannot
+        if self.recipe.white_box and not has_slopes(self.victim):
+            raise OptionError(f"the recipe {self.recipe.name} needs {SLOPED}")
         if isinstance(self.budget, str):
             # A radius counts words of the hypothesis, and assumes that the premise stays.
             self.recipe = replace(self.recipe, frozen_premise=True)
@@ -96,7 +116,7 @@ class AttackLoop:
         waiting = iter(targets)
         order: list[int] = []
         self._running, self._finished, self._failed = {}, {}, {}
-        self._answered = False
+        self._answered, self._heard = False, set()
         while True:
             room = self.together - len(self._running)
             if self._running:  # not too many that wait for a slow one
@@ -138,19 +158,21 @@ class AttackLoop:
                 if target.error is not None or target.text is None or target.label is None:
                     raise OptionError(target.error or "no text, or no label")
                 read = target.read or document(target.text)
-                if labels is not None:
-                    _check_class(target.label, len(labels))
+                if labels is not None and not 0 <= target.label < len(labels):
+                    raise _no_class(target.label, len(labels))
                 text = tokenize(target.text, self.recipe.tokenization, read)
                 attempts.append(Attempt(target.number, text, target.label, self.seed))
             except RanmaskError as error:
                 self._finish(target, error)
         certificates: list[Any] = [None] * len(attempts)
-        if self._certifies:
+        if self._needs_radius or self.victim.certifies:
             certificates = self._answers(attempts, self._certify)
         for attempt, certificate in zip(attempts, certificates, strict=True):
             if isinstance(certificate, RanmaskError):
-                self._end(attempt, certificate)
-                continue
+                if self._needs_radius:
+                    self._end(attempt, certificate)
+                    continue
+                certificate = None
             attempt.certificate, attempt.most_queries = certificate, self.most_queries
             attempt.budget = budget if isinstance(budget, int) else None
             if isinstance(budget, str):
@@ -160,7 +182,7 @@ class AttackLoop:
             self._running[attempt.number] = attempt
 
     def _certify(self, attempts: Sequence[Attempt]) -> Sequence[Any]:
-        return self.victim.certify([attempt.original.document for attempt in attempts])
+        return self.victim.certify([one.original.document for one in attempts], self.recipe.unit)
 
     def _course(self, attempt: Attempt) -> Steps[AttackOutcome]:
         """Ask about the clean text, search, and look at what was found again."""
@@ -169,10 +191,12 @@ class AttackLoop:
         found = clean
         if not clean.flipped:
             found = yield from self.recipe.search.run(attempt, self.recipe, clean)
-        changes = changes_between(original.text, found.text.text)
+        unit = self.recipe.unit
+        changes = changes_between(original.text, found.text.text, unit != "substitutions")
+        far = distance(found.text, original, unit)
         skipped, succeeded = clean.flipped, found.flipped and not clean.flipped
-        if succeeded and attempt.budget is not None and len(changes) > attempt.budget:
-            raise AssertionError(f"{len(changes)} words changed, allowed were {attempt.budget}")
+        if succeeded and attempt.budget is not None and far > attempt.budget:
+            raise AssertionError(f"{far} {unit}, allowed were {attempt.budget}")
         premise = () if self.recipe.frozen_premise else original.parts[:-1]
         return AttackOutcome(
             number=attempt.number,
@@ -186,10 +210,12 @@ class AttackLoop:
             words=len(original.document.words) + sum(len(split(part)) for part in premise),
             words_changed=len(changes),
             changes=changes,
+            unit=unit,
+            distance=far,
             budget=attempt.budget,
             radius=None if attempt.certificate is None else attempt.certificate.radius,
-            clean_share=_share(clean),
-            final_share=None if skipped else _share(found),
+            clean_share=clean.share,
+            final_share=None if skipped else found.share,
             entropy=sum(-share * math.log(share) for share in attempt.clean_shares if share > 0),
             rechecked=self._wrong_again(attempt, found.text.document) if succeeded else None,
             reverted=self._reverted(attempt, found.text.document) if succeeded else None,
@@ -212,11 +238,19 @@ class AttackLoop:
 
     def _round(self) -> None:
         """Answer every waiting step once; the victim is asked when all searches wait for it."""
-        answers = {EncodeSentences: self._encode, FillMask: self._fill, QueryModel: self._query}
+        answers = {
+            EncodeSentences: self._encode,
+            FillMask: self._fill,
+            FillGaps: self._fill_gaps,
+            ScoreWords: self._score_words,
+            FirstOrder: self._first_order,
+            QuerySurrogate: self._query_surrogate,
+            QueryModel: self._query,
+        }
         waiting: dict[type, list[Attempt]] = {kind: [] for kind in answers}
         for attempt in self._running.values():
             waiting[type(attempt.waiting)].append(attempt)
-        if waiting[EncodeSentences] or waiting[FillMask]:
+        if len(waiting[QueryModel]) < len(self._running):
             waiting[QueryModel] = []
         for kind, answer in answers.items():
             results = self._answers(waiting[kind], answer)
@@ -224,7 +258,9 @@ class AttackLoop:
                 try:
                     if isinstance(result, RanmaskError):
                         raise result
-                    if kind is QueryModel:  # it works: failures so far were those texts' own
+                    if attempt.number in self._heard:
+                        # It works: failures so far were those texts' own.
+                        self._heard.discard(attempt.number)
                         self._answered, self._failed = True, {}
                     attempt.waiting = attempt.steps.send(result)
                 except StopIteration as stop:
@@ -234,7 +270,9 @@ class AttackLoop:
 
     def _end(self, attempt: Attempt, result: AttackOutcome | RanmaskError) -> None:
         self._running.pop(attempt.number, None)
-        self.victim.forget(attempt.number)
+        for victim in (self.victim, self.surrogate):
+            if victim is not None:
+                victim.forget(attempt.number)
         self._finish(Target(attempt.number, attempt.original.text, attempt.label), result)
 
     def _finish(self, target: Target, result: AttackOutcome | RanmaskError) -> None:
@@ -259,58 +297,104 @@ class AttackLoop:
 
     def _query(self, attempts: Sequence[Attempt]) -> list[list[QueryResult] | RanmaskError]:
         asked = [attempt.waiting.texts[: attempt.queries_left] for attempt in attempts]
-        questions = [
-            Question(attempt.number, text.document, attempt.waiting.near.document)
-            for attempt, texts in zip(attempts, asked, strict=True)
-            for text in texts
-        ]
-        if not questions:
-            return [[] for _ in attempts]
-        answers = self.victim.answer(questions)
-        rows = zip(answers.labels.tolist(), answers.shares, strict=True)
-        results: list[list[QueryResult] | RanmaskError] = []
-        for attempt, texts in zip(attempts, asked, strict=True):
-            own = list(itertools.islice(rows, len(texts)))
+        recalling = self.recalling
+        ask = self._ask if recalling is None else functools.partial(recalling, self._ask)
+        answers = _asked(ask, attempts, asked)
+        for attempt, texts, (_, shares) in zip(attempts, asked, answers, strict=True):
             attempt.queries += len(texts)
-            try:
-                _check_class(attempt.label, answers.shares.shape[1])
-            except OptionError as error:
-                results.append(error)
-                continue
-            if own and not attempt.clean_shares:
-                attempt.clean_shares = own[0][1].tolist()
-            pairs = zip(texts, own, strict=True)
-            results.append([_result(attempt, text, *answer) for text, answer in pairs])
-        return results
+            if len(shares) and not attempt.clean_shares:
+                attempt.clean_shares = shares[0].tolist()
+        return list(map(_results, attempts, asked, answers))
+
+    def _ask(self, questions: Sequence[Question]) -> Answers:
+        answers = self.victim.answer(questions)
+        self._heard |= {question.attempt for question in questions}
+        return answers
+
+    def _query_surrogate(
+        self, attempts: Sequence[Attempt]
+    ) -> list[list[QueryResult] | RanmaskError]:
+        if self.surrogate is None:
+            raise OptionError(f"the recipe {self.recipe.name} needs a surrogate to ask")
+        asked = [attempt.waiting.texts for attempt in attempts]
+        answers = _asked(self.surrogate.answer, attempts, asked)
+        return list(map(_results, attempts, asked, answers))
+
+    def _score_words(self, attempts: Sequence[Attempt]) -> list[Scores]:
+        rows = []
+        for step in (attempt.waiting for attempt in attempts):
+            if step not in self._words:
+                if len(self._words) > _AHEAD * self.together:
+                    self._words = {}
+                self._words[step] = word_scores(self.victim, step.words, step.premise)
+            rows.append(self._words[step])
+        return rows
+
+    def _first_order(self, attempts: Sequence[Attempt]) -> list[Scores]:
+        steps = [attempt.waiting for attempt in attempts]
+        return [
+            first_order(self.victim, step.text.document, [text.document for text in step.others])
+            for step in steps
+        ]
 
     def _encode(self, attempts: Sequence[Attempt]) -> list[Any]:
-        if self.recipe.sentence_encoder is None:
-            raise OptionError(f"the recipe {self.recipe.name} needs a sentence_encoder")
         asked = [attempt.waiting.sentences for attempt in attempts]
-        vectors = self.recipe.sentence_encoder.encode(list(itertools.chain(*asked)))
+        vectors = self._given("sentence_encoder").encode(list(itertools.chain(*asked)))
         return np.split(vectors, np.cumsum([len(sentences) for sentences in asked])[:-1])
 
-    def _fill(self, attempts: Sequence[Attempt]) -> list[Any]:
-        if self.recipe.masked_lm is None:
-            raise OptionError(f"the recipe {self.recipe.name} needs a masked_lm")
+    def _fill(self, attempts: Sequence[Attempt]) -> Any:
         texts = [attempt.waiting.text for attempt in attempts]
-        return self.recipe.masked_lm.top_tokens(texts, attempts[0].waiting.count)
+        return self._given("masked_lm").top_tokens(texts, attempts[0].waiting.count)
+
+    def _fill_gaps(self, attempts: Sequence[Attempt]) -> list[Any]:
+        asked = [attempt.waiting.gaps for attempt in attempts]
+        filled = iter(self._given("masked_lm").fill(list(itertools.chain(*asked))))
+        return [list(itertools.islice(filled, len(gaps))) for gaps in asked]
+
+    def _given(self, resource: str) -> Any:
+        if (found := getattr(self.recipe, resource)) is None:
+            raise OptionError(f"the recipe {self.recipe.name} needs a {resource}")
+        return found
 
 
-def _check_class(label: int, classes: int) -> None:
+def _no_class(label: int, classes: int) -> OptionError:
+    return OptionError(f"label {label} is not a class of the victim: they are 0 to {classes - 1}")
+
+
+def _asked(
+    ask: Asking, attempts: Sequence[Attempt], asked: Sequence[Sequence[AttackedText]]
+) -> list[Answers]:
+    """What is said of the texts that each attempt asks about."""
+    questions = [
+        Question(attempt.number, text.document, attempt.waiting.near.document)
+        for attempt, texts in zip(attempts, asked, strict=True)
+        for text in texts
+    ]
+    if not questions:
+        return [Answers(np.zeros(0, dtype=np.int64), np.zeros((0, 0)))] * len(attempts)
+    cuts = np.cumsum([len(texts) for texts in asked])[:-1]
+    parts = (np.split(part, cuts) for part in ask(questions))
+    return [Answers(*own) for own in zip(*parts, strict=True)]
+
+
+def _results(
+    attempt: Attempt, texts: Sequence[AttackedText], answers: Answers
+) -> list[QueryResult] | RanmaskError:
+    """What a search is told."""
+    if not texts:
+        return []
+    label, classes = attempt.label, answers.shares.shape[1]
     if not 0 <= label < classes:
-        raise OptionError(
-            f"label {label} is not a class of the victim: they are 0 to {classes - 1}"
-        )
-
-
-def _result(attempt: Attempt, text: AttackedText, label: int, shares: Any) -> QueryResult:
-    score = lead = None
-    if not attempt.waiting.labels_only:
-        own = float(shares[attempt.label])
-        score, lead = 1 - own, float(np.delete(shares, attempt.label).max()) - own
-    return QueryResult(text, label, label != attempt.label, score, lead)
-
-
-def _share(result: QueryResult) -> float | None:
-    return None if result.score is None else 1 - result.score
+        return _no_class(label, classes)
+    labels = answers.labels.tolist()
+    if attempt.waiting.labels_only:
+        told = zip(texts, labels, strict=True)
+        return [QueryResult(text, said, said != label, None, None) for text, said in told]
+    own = answers.shares[:, label]
+    scores, leads = 1 - own, np.delete(answers.shares, label, axis=1).max(axis=1) - own
+    rows = zip(
+        *(texts, labels, (answers.labels != label).tolist(), scores.tolist(), leads.tolist()),
+        map(tuple, answers.shares.tolist()),
+        strict=True,
+    )
+    return [QueryResult(*row) for row in rows]

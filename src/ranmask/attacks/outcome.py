@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields
 from fractions import Fraction
 from typing import Any, Literal, Self, TypeAlias
@@ -13,7 +13,15 @@ from ranmask.metrics import ClassCounts, class_values
 from ranmask.words import Text, split
 
 OUTCOME_VERSION = 1
-_MEANS = ("queries", "words_changed", "share_changed", "entropy", "reverted", "mostly_reverted")
+_MEANS = (
+    "queries",
+    "words_changed",
+    "share_changed",
+    "distance",
+    "entropy",
+    "reverted",
+    "mostly_reverted",
+)
 
 Status: TypeAlias = Literal["succeeded", "failed", "skipped", "error"]
 
@@ -22,6 +30,8 @@ Status: TypeAlias = Literal["succeeded", "failed", "skipped", "error"]
 class Change:
     """One changed word: ``position`` counts the words of the text (of the hypothesis), from 0.
 
+    An inserted word has no ``before``, and the position of the word that it stands in front of; a
+    deleted one has no ``after``.
     ``premise`` is True for a word of the premise of a pair, counted in the premise.
     """
 
@@ -41,7 +51,10 @@ class AttackOutcome:
     ``text`` and ``adversarial``: before and after; after a failure, the best text of the search.
     ``label``: the true class; ``clean_label`` and ``final_label``: what the victim says.
     ``queries``: texts that the victim was asked about, the first one included.
-    ``words_changed``: by `ranmask.words`, at most ``budget``.  ``radius``: what was certified.
+    ``words_changed``: by `ranmask.words`; those that were inserted or deleted count too.
+    ``distance``: in steps of the threat ``unit``, at most ``budget``; for ``substitutions`` it is
+    ``words_changed``.  ``radius``: so many are certified, where the victim
+    certifies.
     ``clean_share`` and ``final_share``: the true class's share of the votes, or its mean score.
     ``entropy``: of the victim's shares for the text before the attack, in nats.
     ``rechecked``: whether a success is still one on fresh masks; None unless it succeeded.  Where
@@ -62,6 +75,8 @@ class AttackOutcome:
     words: int = 0
     words_changed: int = 0
     changes: tuple[Change, ...] = ()
+    unit: str = "substitutions"
+    distance: int = 0
     budget: int | None = None
     radius: int | None = None
     clean_share: float | None = None
@@ -99,8 +114,8 @@ class AttackOutcome:
         return cls(**{known.name: values[known.name] for known in fields(cls)})
 
 
-def changes_between(before: Text, after: Text) -> tuple[Change, ...]:
-    """The words in which two texts of as many words differ."""
+def changes_between(before: Text, after: Text, moved: bool = False) -> tuple[Change, ...]:
+    """The words in which two texts of as many words differ; ``moved``: words came and went."""
     parts = zip(
         *((text,) if isinstance(text, str) else text for text in (before, after)), strict=True
     )
@@ -108,9 +123,70 @@ def changes_between(before: Text, after: Text) -> tuple[Change, ...]:
     return tuple(
         Change(position, old, new, premise=pair and part == 0)
         for part, (one, other) in enumerate(parts)
-        for position, (old, new) in enumerate(zip(split(one), split(other), strict=True))
+        for position, old, new in _aligned(split(one), split(other), moved)
         if old != new
     )
+
+
+def _aligned(
+    one: Sequence[str], other: Sequence[str], moved: bool
+) -> Iterator[tuple[int, str, str]]:
+    if not moved:
+        yield from ((position, *pair) for position, pair in enumerate(zip(one, other, strict=True)))
+        return
+    from ranmask.attacks.constraints import levenshtein  # a report needs no numpy
+
+    for edit in levenshtein().editops(one, other):
+        old = "" if edit.tag == "insert" else one[edit.src_pos]
+        new = "" if edit.tag == "delete" else other[edit.dest_pos]
+        yield edit.src_pos, old, new
+
+
+@dataclass
+class Gap:
+    """Of texts with a certified radius: how many radii there are of each size, and attacks.
+
+    The most changes, in the recipe's unit, that a text withstands lie between the two.
+    """
+
+    texts: int = 0
+    radii: Counter[int] = field(default_factory=Counter)
+    attacks: Counter[int] = field(default_factory=Counter)
+    certified: int = 0
+    broken_by: int = 0
+
+    def count(self, outcome: AttackOutcome) -> None:
+        """Count one more; a changed premise is covered by no radius."""
+        if any(change.premise for change in outcome.changes):
+            return
+        self.texts += 1
+        if outcome.status == "skipped" or outcome.radius is None:
+            return
+        self.radii[outcome.radius] += 1
+        if outcome.status == "succeeded":
+            self.attacks[outcome.distance] += 1
+            self.certified += outcome.radius
+            self.broken_by += outcome.distance
+
+    def curve(self) -> list[tuple[float, float]]:
+        """For 0, 1, 2, ... changes: the share of texts certified, and of those not broken."""
+        right, proved, broken = sum(self.radii.values()), 0, 0
+        rows = []
+        for words in range(max((*self.radii, *self.attacks), default=0) + 1):
+            broken += self.attacks[words]
+            rows.append(((right - proved) / self.texts, (right - broken) / self.texts))
+            proved += self.radii[words]
+        return rows
+
+    def values(self) -> dict[str, Any]:
+        """Means over the texts that were broken, and the curve, as plain JSON values."""
+        broken = sum(self.attacks.values())
+        certified, by = (
+            (one / broken if broken else None) for one in (self.certified, self.broken_by)
+        )
+        apart = (self.broken_by - self.certified) / broken if broken else None
+        means = {"certified": certified, "broken_by": by, "apart": apart}
+        return {"broken": broken, **means, "curve": [list(pair) for pair in self.curve()]}
 
 
 @dataclass
@@ -122,6 +198,8 @@ class AttackSummary:
     of the texts that were attacked; ``confirmed_success_rate``: of those successes only that are
     one on fresh masks too.  None where there is no text.  Texts with errors count in none of them.
     ``clean_classes`` and ``robust_classes``: Cln and Boa by true class; ``labels``: their names.
+    ``unit``: what ``distance``, a mean of the successes, counts.
+    ``gap``: how far the radii that are proved and the attacks that were found are apart.
     """
 
     succeeded: int = 0
@@ -132,6 +210,8 @@ class AttackSummary:
     clean_classes: ClassCounts = field(default_factory=ClassCounts)
     robust_classes: ClassCounts = field(default_factory=ClassCounts)
     labels: Sequence[str] | None = None
+    unit: str = "substitutions"
+    gap: Gap = field(default_factory=lambda: Gap())
     _sums: dict[str, float] = field(default_factory=lambda: dict.fromkeys(_MEANS, 0), init=False)
     _counts: Counter[str] = field(default_factory=Counter, init=False)
 
@@ -148,7 +228,9 @@ class AttackSummary:
         if outcome.label is not None:
             self.clean_classes.add(outcome.label, right=outcome.status != "skipped")
             self.robust_classes.add(outcome.label, right=outcome.status == "failed")
+        self.unit = outcome.unit
         self._average(entropy=outcome.entropy)
+        self.gap.count(outcome)
         if outcome.status == "skipped":
             self.skipped += 1
             return
@@ -160,6 +242,7 @@ class AttackSummary:
         self.confirmed += bool(outcome.rechecked)
         self._average(
             words_changed=outcome.words_changed,
+            distance=outcome.distance,
             share_changed=outcome.words_changed / outcome.words,
             reverted=outcome.reverted,
             mostly_reverted=None if outcome.reverted is None else outcome.reverted > 0.5,
@@ -209,13 +292,15 @@ class AttackSummary:
         """
         rates = ("clean_accuracy", "robust_accuracy", "success_rate", "confirmed_success_rate")
         counts = ("texts", "attempted", "succeeded", "failed", "skipped", "errors")
-        values: dict[str, Any] = {name: getattr(self, name) for name in counts}
+        values: dict[str, Any] = {name: getattr(self, name) for name in (*counts, "unit")}
         for name in rates:
             share = getattr(self, name)
             values[name] = None if share is None else float(share)
         for name, total in self._sums.items():
             count = self._counts[name]
             values[name] = total / count if count else None
+        if self.gap.radii:
+            values["gap"] = self.gap.values()
         clean, robust = self.clean_classes, self.robust_classes
         if clean.texts:
             by_class = {"clean_accuracy": clean, "robust_accuracy": robust}

@@ -1,19 +1,33 @@
 """The recipes by name, and the resources that they are made with.
 
-Plausible texts, as the field attacks (each with a preset):
+Plausible texts, as the field attacks (each with a preset); words are replaced:
 
 `textfooler`     synonyms of the same part of speech, similar sentences
 `bert-attack`    words that a masked language model finds likely
+`bae`            the same, with the word masked
+`pwws`           synonyms of WordNet, first those that can do most
+`a2t`, `a2t-mlm` synonyms, or words of a masked LM, in an order that the victim's gradient gives
+`hotflip`        synonyms, those by which the gradient falls most
+`alzantot`, `faster-alzantot`, `pso`  synonyms, by searches with many texts at a time
 `deepwordbug`    typing errors
 `several-words`  synonyms, several at a time: for victims whose votes move in steps
 `labels-only`    synonyms, found without seeing any score
 
-Any words, to test certificates:
+Plausible texts of another number of words:
+
+`textbugger`     typing errors, words split, characters that look alike, synonyms
+`clare`          a masked language model replaces, inserts and merges words
+`bad-characters` characters that nobody sees, or that look alike
+
+Anything that a threat allows, to test its certificate:
 
 `anywords`       whatever does most harm, within a budget of words
 `critical`       the same, at the words that the certificate itself names as the worst
+`insertions`, `deletions`, `edits`, `characters`  the same for these threats
+`appending`      insertions before and after the text only: padding
 
-To add one, write a function that chooses its parts and name it in `_RECIPES`.
+To add one, write a function that chooses its parts (`published` has those of others) and name it in
+`_RECIPES`.
 """
 
 from __future__ import annotations
@@ -22,22 +36,16 @@ from collections.abc import Callable
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
 
-from ranmask.attacks import search
+from ranmask.attacks import edits, published, search
+from ranmask.attacks.directed import Directed
 from ranmask.attacks.recipe import AttackRecipe
 from ranmask.attacks.replacements import (
-    AnyWord,
-    Constraint,
-    EditDistance,
-    LikelyWords,
-    MostWords,
-    SamePartOfSpeech,
-    SimilarSentence,
-    SimilarWord,
-    Synonyms,
-    TypingErrors,
+    Candidates,
+    OpposingWords,
 )
 from ranmask.attacks.resources.word_lists import StopWords, Vocabulary, load_stop_words
 from ranmask.attacks.tokenization import Tokenization
+from ranmask.certificates.threats import Threat
 from ranmask.errors import OptionError
 
 if TYPE_CHECKING:
@@ -54,13 +62,14 @@ _TOKENIZATIONS: dict[Preset, Tokenization] = {
     "ranmask-2021": "textattack-2021",
     "textattack-0.3.11": "textattack-0.3.11",
 }
-_LIKELY_WORDS: dict[Preset, int] = {"ranmask-2021": 48, "textattack-0.3.11": 8}
 _NEEDED = {
     "neighbours": "a table of synonyms or word vectors, as load_neighbours('jia2019')",
     "masked_lm": "a masked language model, as MaskedLM.from_pretrained(folder); "
     "`ranmask train --kind mlm` trains one",
     "vocabulary": "words that may be put anywhere, as vocabulary_of(texts)",
 }
+OWN_NEIGHBOURS = {"pwws": "wordnet", "pso": "wordnet"}
+"""Recipes that take their synonyms from elsewhere than the others; for `load_neighbours`."""
 
 
 @dataclass(frozen=True)
@@ -74,7 +83,7 @@ class AttackResources:
         masked_lm: A masked language model (`MaskedLM.from_pretrained`).
         tagger: Parts of speech (`load_tagger`); left out as the sentence encoder is.
         stop_words: Words that are never replaced, instead of the recipe's own list.
-        vocabulary: Words for ``anywords`` and ``critical``.
+        vocabulary: Words for recipes that put any word anywhere.
     """
 
     neighbours: Neighbours | None = None
@@ -119,7 +128,9 @@ def build_recipe(
         if use in _NEEDED:
             raise OptionError(f"the recipe {name} needs {use}: {_NEEDED[use]}")
     if "stop_words" in used and given["stop_words"] is None:
-        given["stop_words"] = load_stop_words("textfooler" if "neighbours" in used else "nltk")
+        given["stop_words"] = load_stop_words(
+            "textfooler" if build is published.textfooler else "nltk"
+        )
     without = " and ".join(missing).replace("_", " ")
     parts: dict[str, Any] = {
         "preset": preset,
@@ -140,70 +151,82 @@ def build_recipe(
     )
 
 
-def _textfooler(
-    preset: Preset,
-    neighbours: Neighbours,
-    tagger: Tagger | None,
-    sentence_encoder: SentenceEncoder | None,
-) -> dict[str, Any]:
-    """TextFooler (Jin et al. 2020)."""
-    constraints: list[Constraint] = [SimilarWord(neighbours, least=0.5)]
-    if tagger is not None:
-        constraints.append(SamePartOfSpeech(tagger))
-    if sentence_encoder is not None:
-        constraints.append(SimilarSentence(0.840845057, "angular", "current", 15, skip_short=True))
-    candidates = Synonyms(neighbours, count=50)
-    ranking = search.ByDeletion()
-    return {"ranking": ranking, "candidates": candidates, "constraints": tuple(constraints)}
-
-
-def _bert_attack(
-    preset: Preset, masked_lm: MaskedLM, sentence_encoder: SentenceEncoder | None
-) -> dict[str, Any]:
-    """BERT-Attack (Li et al. 2020)."""
-    similar = [] if sentence_encoder is None else [SimilarSentence(0.2, "cosine", "original")]
-    return {
-        "ranking": search.ByUnknown(),
-        "candidates": LikelyWords(masked_lm, _LIKELY_WORDS[preset]),
-        "constraints": (MostWords(0.4), *similar),
-        "frozen_premise": False,
-    }
-
-
-def _deepwordbug(preset: Preset) -> dict[str, Any]:
-    """DeepWordBug (Gao et al. 2018): one typing error a word, 30 characters a text at most."""
-    return {
-        "ranking": search.ByUnknown(),
-        "candidates": TypingErrors(),
-        "constraints": (EditDistance(30),),
-        "frozen_premise": False,
-    }
-
-
 def _anywords(preset: Preset, vocabulary: Vocabulary) -> dict[str, Any]:
     """What a certificate says is harmless; presets change nothing."""
     return {
         "preset": None,
         "tokenization": "words",
         "ranking": search.ByUnknown(),
-        "candidates": AnyWord(vocabulary.words),
-        "search": search.AnyWords(),
+        "candidates": OpposingWords(vocabulary.words),
+        "search": Directed(),
         "budget": "radius+1",
     }
 
 
+def _any_edits(unit: Threat, candidates: Candidates, places: int = 12) -> dict[str, Any]:
+    """What the certificate of a threat says is harmless; presets change nothing."""
+    return {
+        "preset": None,
+        "tokenization": "words",
+        "ranking": search.ByUnknown(),
+        "candidates": candidates,
+        "search": edits.AnyEdits(places),
+        "budget": "radius+1",
+        "unit": unit,
+        "again": True,
+    }
+
+
+def _insertions(preset: Preset, vocabulary: Vocabulary) -> dict[str, Any]:
+    put = edits.WordEdits(OpposingWords(vocabulary.words, each=2), ("insert",))
+    return _any_edits("insertions", put, places=4)
+
+
+def _appending(preset: Preset, vocabulary: Vocabulary) -> dict[str, Any]:
+    put = edits.WordEdits(OpposingWords(vocabulary.words, each=2), ("before", "after"))
+    return _any_edits("insertions", put)
+
+
+def _deletions(preset: Preset) -> dict[str, Any]:
+    return _any_edits("deletions", edits.WordEdits(OpposingWords(()), ("delete",)))
+
+
+def _edits(preset: Preset, vocabulary: Vocabulary) -> dict[str, Any]:
+    return _any_edits("edits", edits.WordEdits(OpposingWords(vocabulary.words, each=2)))
+
+
+def _characters(preset: Preset) -> dict[str, Any]:
+    return _any_edits("characters", edits.CharacterEdits())
+
+
 _SYNONYMS = ("neighbours", "tagger", "sentence_encoder", "stop_words")
 _RECIPES: dict[str, tuple[Callable[..., dict[str, Any]], tuple[str, ...], dict[str, Any]]] = {
-    "textfooler": (_textfooler, _SYNONYMS, {}),
-    "bert-attack": (_bert_attack, ("masked_lm", "sentence_encoder", "stop_words"), {}),
-    "deepwordbug": (_deepwordbug, ("stop_words",), {}),
-    "several-words": (_textfooler, _SYNONYMS, {"search": search.Together()}),
+    "textfooler": (published.textfooler, _SYNONYMS, {}),
+    "bert-attack": (published.bert_attack, ("masked_lm", "sentence_encoder", "stop_words"), {}),
+    "bae": (published.bae, ("masked_lm", "tagger", "sentence_encoder", "stop_words"), {}),
+    "pwws": (published.pwws, ("neighbours", "stop_words"), {}),
+    "deepwordbug": (published.deepwordbug, ("stop_words",), {}),
+    "a2t": (published.a2t, ("neighbours", "tagger", "sentence_encoder", "stop_words"), {}),
+    "a2t-mlm": (published.a2t, ("masked_lm", "tagger", "sentence_encoder", "stop_words"), {}),
+    "hotflip": (published.hotflip, ("neighbours", "tagger", "stop_words"), {}),
+    "alzantot": (published.alzantot, ("neighbours", "stop_words"), {}),
+    "faster-alzantot": (published.faster_alzantot, ("neighbours", "stop_words"), {}),
+    "pso": (published.pso, ("neighbours", "stop_words"), {}),
+    "textbugger": (published.textbugger, ("neighbours", "sentence_encoder", "stop_words"), {}),
+    "clare": (published.clare, ("masked_lm", "tagger", "sentence_encoder", "stop_words"), {}),
+    "bad-characters": (published.bad_characters, (), {}),
+    "several-words": (published.textfooler, _SYNONYMS, {"search": search.Together()}),
     "labels-only": (
-        *(_textfooler, _SYNONYMS),
+        *(published.textfooler, _SYNONYMS),
         {"ranking": search.AtRandom(), "search": search.LabelsOnly()},
     ),
     "anywords": (_anywords, ("vocabulary",), {}),
     "critical": (_anywords, ("vocabulary",), {"ranking": search.ByCertificate()}),
+    "insertions": (_insertions, ("vocabulary",), {}),
+    "appending": (_appending, ("vocabulary",), {}),
+    "deletions": (_deletions, (), {}),
+    "edits": (_edits, ("vocabulary",), {}),
+    "characters": (_characters, (), {}),
 }
 """What chooses the parts of each recipe, the resources that it takes, and which parts are others.
 Where nothing is chosen, a recipe searches greedily and reads texts as its preset does."""

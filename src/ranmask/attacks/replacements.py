@@ -1,66 +1,117 @@
-"""Which words may replace a word: where they come from, and what they must satisfy.
+"""Which words may replace a word: where they come from.
 
 `Candidates.words` names the words that might stand at a position; the recipe drops those that are
-not one word, and each `Constraint` compares the texts that they make with the original, or with the
-text before the replacement.
+not one word, and what its `constraints` do not allow.  `edits` has changes of other kinds.
 """
 
 from __future__ import annotations
 
 import itertools
-import math
 import string
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
 from ranmask.attacks.steps import (
     Attempt,
     Component,
-    EncodeSentences,
     FillMask,
+    ScoreWords,
     SeededRandom,
     Steps,
 )
 from ranmask.attacks.tokenization import AttackedText, Tokenization, count_words
-from ranmask.errors import MissingDependencyError
 
 if TYPE_CHECKING:
     from ranmask.attacks.resources.masked_lm import MaskedLM
     from ranmask.attacks.resources.neighbours import Neighbours
-    from ranmask.attacks.resources.tagging import Tagger
 
-_BEFORE, _AFTER = 4, 3  # words around a word that the tagger reads
 _MOST_PREFIXES = 20_000
 
 
 class Candidates(Component):
-    """Names replacement words."""
+    """Names replacement words, and other changes (`edits` has those that move words)."""
 
     kind = "candidates"
 
     def named(self, attempt: Attempt, current: AttackedText, position: int) -> list[str]:
         """Words for a position of the current text, found without asking a model."""
-        raise NotImplementedError
+        return []
 
     def words(self, attempt: Attempt, current: AttackedText, position: int) -> Steps[list[str]]:
         """Words that might replace the one at ``position`` of the current text."""
         return self.named(attempt, current, position)
         yield  # a generator that asks nothing
 
+    def edits(
+        self, attempt: Attempt, current: AttackedText, position: int
+    ) -> Steps[list[AttackedText]]:
+        """Texts that differ around ``position`` of the current text by more than one word."""
+        return []
+        yield  # a generator that asks nothing
+
+    def anywhere(
+        self, attempt: Attempt, current: AttackedText, positions: Sequence[int]
+    ) -> Steps[list[AttackedText]]:
+        """Texts that differ where the candidates themselves choose; ``positions`` may change."""
+        return []
+        yield  # a generator that asks nothing
+
+
+@dataclass(frozen=True)
+class AnyOf(Candidates):
+    """What any of several candidates name."""
+
+    several: tuple[Candidates, ...]
+
+    def words(self, attempt: Attempt, current: AttackedText, position: int) -> Steps[list[str]]:
+        """Each word once."""
+        found = []
+        for one in self.several:
+            found += yield from one.words(attempt, current, position)
+        return list(dict.fromkeys(found))
+
+    def edits(
+        self, attempt: Attempt, current: AttackedText, position: int
+    ) -> Steps[list[AttackedText]]:
+        """Each text once."""
+        found = []
+        for one in self.several:
+            found += yield from one.edits(attempt, current, position)
+        return list(dict.fromkeys(found))
+
+    def anywhere(
+        self, attempt: Attempt, current: AttackedText, positions: Sequence[int]
+    ) -> Steps[list[AttackedText]]:
+        """Of all."""
+        found = []
+        for one in self.several:
+            found += yield from one.anywhere(attempt, current, positions)
+        return found
+
+    def description(self) -> dict[str, Any]:
+        """Of each."""
+        return {self.kind: [one.description() for one in self.several]}
+
 
 @dataclass(frozen=True)
 class Synonyms(Candidates):
-    """The ``count`` nearest neighbours of the word, in the word's own case."""
+    """The ``count`` nearest neighbours of the word, in lower case and then back in its own.
+
+    ``in_case=False``: the word is looked up, and its neighbours are taken, as they are spelt.
+    """
 
     neighbours: Neighbours
     count: int = 50
+    in_case: bool = True
 
     def named(self, attempt: Attempt, current: AttackedText, position: int) -> list[str]:
-        """Of the lower-cased word."""
+        """Of the word."""
         word = current.words[position]
+        if not self.in_case:
+            return list(self.neighbours.nearest(word, self.count))
         nearest = self.neighbours.nearest(word.lower(), self.count)
         return [in_case_of(word, neighbour) for neighbour in nearest]
 
@@ -146,18 +197,25 @@ class TypingErrors(Candidates):
         if len(word) <= 1:
             return []
         errors = [
-            _mistyped(word, sort, self.typist(attempt, position, word, sort))
+            mistyped(word, sort, self.typist(attempt, position, word, sort))
             for sort in ("swap", "substitute", "delete", "insert")
         ]
         return list(dict.fromkeys(error for error in errors if error != word))
 
 
-def _mistyped(word: str, sort: str, random: SeededRandom) -> str:
-    at = random.below(len(word) - (sort == "swap"))
+def mistyped(
+    word: str,
+    sort: str,
+    random: SeededRandom,
+    letters: str = string.ascii_letters,
+    inside: bool = False,
+) -> str:
+    """A word with one error at random; ``inside``: its first and last character stay."""
+    at = inside + random.below(len(word) - 2 * inside - (sort == "swap"))
     before, after = word[:at], word[at:]
     if sort == "swap":
         return before + after[1] + after[0] + after[2:]
-    letter = "" if sort == "delete" else random.choice(string.ascii_letters)
+    letter = "" if sort == "delete" else random.choice(letters)
     return before + letter + (after if sort == "insert" else after[1:])
 
 
@@ -175,6 +233,36 @@ class AnyWord(Candidates):
         return [self.vocabulary[place] for place in places]
 
 
+@dataclass(frozen=True)
+class OpposingWords(Candidates):
+    """Of a vocabulary, for each class but the label, the ``each`` words that speak most for it.
+
+    By what the victim says of every word by itself; the same words at every position.  Two of them
+    written as one may say it louder, so those are looked at too.  Of up to ``few`` words, all.
+    """
+
+    vocabulary: tuple[str, ...]
+    each: int = 4
+    few: int = 32
+
+    def words(self, attempt: Attempt, current: AttackedText, position: int) -> Steps[list[str]]:
+        """Asks about the vocabulary, and about its best words joined."""
+        if len(self.vocabulary) <= self.few:
+            return list(self.vocabulary)
+        best = yield from self._best(attempt, self.vocabulary)
+        joined = (one + other for some in best for one in some for other in some)
+        known = itertools.chain(*best, joined)
+        best = yield from self._best(attempt, tuple(dict.fromkeys(known)))
+        return list(dict.fromkeys(itertools.chain(*best)))
+
+    def _best(self, attempt: Attempt, words: tuple[str, ...]) -> Steps[list[list[str]]]:
+        """For each rival, of some words."""
+        rows = yield ScoreWords(words, attempt.original.document.premise)
+        leads = np.delete(rows - rows[:, [attempt.label]], attempt.label, axis=1)
+        best = np.argsort(-leads, axis=0, kind="stable")[: self.each]
+        return [[words[place] for place in column] for column in best.T.tolist()]
+
+
 def in_case_of(reference: str, word: str) -> str:
     """``word`` in lower case, UPPER CASE or Capitalised as ``reference`` is; else as it is."""
     if reference.islower():
@@ -184,137 +272,3 @@ def in_case_of(reference: str, word: str) -> str:
     if reference[0].isupper() and reference[1:].islower():
         return word.capitalize()
     return word
-
-
-class Constraint(Component):
-    """Decides which texts with new words may be tried."""
-
-    kind = "constraint"
-
-    def permits(self, text: AttackedText, original: AttackedText) -> bool:
-        """Whether a text may be tried, judged by itself."""
-        raise NotImplementedError
-
-    def allowed(
-        self, texts: Sequence[AttackedText], original: AttackedText
-    ) -> Steps[list[AttackedText]]:
-        """The texts that may be tried, in their order."""
-        return [text for text in texts if self.permits(text, original)]
-        yield  # a generator that asks nothing
-
-
-@dataclass(frozen=True)
-class SimilarWord(Constraint):
-    """Cosine of the word vectors at least ``least``; words without a vector pass."""
-
-    neighbours: Neighbours
-    least: float = 0.5
-
-    def permits(self, text: AttackedText, original: AttackedText) -> bool:
-        """Compares the new words with those of the original text."""
-        for position in text.new_words:
-            before, after = original.words[position].lower(), text.words[position].lower()
-            similarity = self.neighbours.similarity(before, after)
-            if similarity is not None and similarity < self.least:
-                return False
-        return True
-
-
-@dataclass(frozen=True)
-class SamePartOfSpeech(Constraint):
-    """The universal tag stays, read in the original's context; nouns may become verbs and back."""
-
-    tagger: Tagger
-
-    def permits(self, text: AttackedText, original: AttackedText) -> bool:
-        """Compares the tags of the old and the new word between the same neighbours."""
-        for position in text.new_words:
-            before = original.words[max(position - _BEFORE, 0) : position]
-            after = original.words[position + 1 : position + 1 + _AFTER]
-            tags = set()
-            for word in (original.words[position], text.words[position]):
-                context = (*before, word, *after)
-                # TextFooler reads the tag of the word's first occurrence in the window.
-                tags.add(self.tagger.tag(context)[context.index(word)])
-            if len(tags) > 1 and not tags <= {"NOUN", "VERB"}:
-                return False
-        return True
-
-
-@dataclass(frozen=True)
-class SimilarSentence(Constraint):
-    """Sentence vectors at least ``least`` alike, around the (first) new word.
-
-    Args:
-        least: The least similarity.
-        metric: ``cosine``, or ``angular``: 1 - angle / pi.
-        against: Compare with the original text, or with the one before the replacement.
-        window: Words that are compared; None: all.
-        skip_short: Texts of fewer words than the window always pass, with similarity 1.
-    """
-
-    least: float
-    metric: Literal["cosine", "angular"] = "cosine"
-    against: Literal["original", "current"] = "original"
-    window: int | None = None
-    skip_short: bool = False
-
-    def allowed(
-        self, texts: Sequence[AttackedText], original: AttackedText
-    ) -> Steps[list[AttackedText]]:
-        """Asks for the vectors of all windows at once."""
-        if not texts:
-            return []
-        if self.skip_short and self.window is not None and len(original.words) < self.window:
-            return [replace(text, similarity=1.0) for text in texts]
-        old, new = [], []
-        for text in texts:
-            reference = original if self.against == "original" else text.origin or original
-            place = next(iter(text.new_words))
-            old.append(reference.window(place, self.window))
-            new.append(text.window(place, self.window))
-        vectors = yield EncodeSentences((*old, *new))
-        products = vectors[: len(old)] * vectors[len(old) :]
-        alike = np.clip(products.sum(axis=1, dtype=np.float64), -1, 1)
-        if self.metric == "angular":
-            alike = 1 - np.arccos(alike) / math.pi
-        return [
-            replace(text, similarity=float(similarity))
-            for text, similarity in zip(texts, alike, strict=True)
-            if similarity >= self.least
-        ]
-
-
-@dataclass(frozen=True)
-class MostWords(Constraint):
-    """At most a ``share`` of the attackable words is replaced, rounded up."""
-
-    share: float
-
-    def permits(self, text: AttackedText, original: AttackedText) -> bool:
-        """Counts the attackable words that differ from the original's."""
-        pairs = zip(original.words, text.words, strict=False)
-        return sum(a != b for a, b in pairs) <= math.ceil(len(original.words) * self.share)
-
-
-@dataclass(frozen=True)
-class EditDistance(Constraint):
-    """At most ``most`` characters inserted, deleted or replaced, counted over the whole text."""
-
-    most: int
-
-    def __post_init__(self) -> None:
-        _levenshtein()  # told before the first text
-
-    def permits(self, text: AttackedText, original: AttackedText) -> bool:
-        """Counts against the original text."""
-        texts = (original.joined, text.joined)
-        return bool(_levenshtein().distance(*texts, score_cutoff=self.most) <= self.most)
-
-
-def _levenshtein() -> Any:
-    try:
-        from rapidfuzz.distance import Levenshtein
-    except ImportError as error:
-        raise MissingDependencyError("rapidfuzz", "attacks") from error
-    return Levenshtein

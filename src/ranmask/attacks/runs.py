@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 import functools
+import hashlib
 import itertools
 import json
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any, ClassVar, TypeAlias
+
+import numpy as np
 
 from ranmask.attacks.api import AnyVictim, attack_loop
-from ranmask.attacks.loop import AttackLoop, Target
+from ranmask.attacks.loop import Asking, AttackLoop, Target
 from ranmask.attacks.outcome import AttackOutcome, AttackSummary
 from ranmask.attacks.recipe import AttackRecipe
+from ranmask.attacks.victims import GRID, Answers, Question
 from ranmask.data.rows import Columns, Row, RowSource, file_rows
-from ranmask.results.files import fingerprint, writing
+from ranmask.results.files import fingerprint, write_file, writing
 from ranmask.runs.api import run
 from ranmask.runs.result_file import ResultFile
 from ranmask.runs.shards.folder import read_manifest
@@ -23,9 +27,12 @@ from ranmask.runs.shards.reading import folder_lines
 from ranmask.runs.shards.run import Sharding
 from ranmask.runs.stored import stored_lines
 from ranmask.runs.task import Line, RunEvents, label_id, run_description, tell
+from ranmask.words import Document
 
 MakeLoop: TypeAlias = Callable[[], AttackLoop]
 
+_ASKED_AT_ONCE = 4096  # texts, between which a run that is killed loses nothing
+_MOST_SAID = 1 << 26  # characters, before the file is tidied
 _UNKNOWN_CLASSES = 10**6  # a function does not say how many classes it has before it is asked
 
 
@@ -105,10 +112,11 @@ class AttackTask:
 
     def description(self, *, sharded: bool = False) -> dict[str, Any]:
         """What outcomes depend on; in shards last bits depend on who is attacked together."""
-        engine = self.engine
+        engine, surrogate = self.engine, self.engine.surrogate
         return {
             **run_description("attack", engine.victim.description()),
             "recipe": engine.recipe.description(),
+            **({} if surrogate is None else {"surrogate": surrogate.description()}),
             "budget": engine.budget,
             "most_queries": engine.most_queries,
             "seed": engine.seed,
@@ -131,22 +139,26 @@ class AttackTask:
         """Outcomes as their turns come.
 
         Texts attacked together finish in any order: those that are early wait in a file beside
-        that of the results, so that a run that is killed loses only texts whose attack was not
-        over.
+        that of the results, and what the victim said of those under attack in another, so that a
+        run that is killed loses a moment's work.
         """
         start, todo = time.monotonic(), list(rows)
         early = _Early(results.path, results.description)
+        said = _Said(results.path, results.description)
         kept = {row.number: row.kept_values() for row in todo}
         waiting = {row: line for row, line in early.read().items() if row in kept}
         events.progress(len(waiting))
         order = iter([row.number for row in todo])
         next_row = next(order, None)
-        left = (row for row in todo if row.number not in waiting)
+        left = [row for row in todo if row.number not in waiting]
+        said.read(row.number for row in left)
+        self.engine.recalling = said.answers
         fresh = self.engine.run(targets(left, self.labels), in_order=False)
         for outcome in itertools.chain([None], fresh):
             if outcome is not None:
                 line = {**outcome.to_dict(), **kept[outcome.number]}
                 waiting[outcome.number] = line
+                said.left.discard(outcome.number)
                 if outcome.number != next_row:
                     early.write(line)
                 tell(events, [line])
@@ -154,6 +166,8 @@ class AttackTask:
                 yield [waiting.pop(next_row)]
                 next_row = next(order, None)
         early.remove()
+        said.remove()
+        self.engine.recalling = None
         self._seconds = time.monotonic() - start
 
     def effort(self) -> dict[str, Any]:
@@ -190,34 +204,97 @@ def read_outcomes(path: Path) -> Iterator[AttackOutcome]:
     return map(AttackOutcome.from_dict, stored_lines(path))
 
 
-class _Early:
-    """Lines that came before their turn, kept until the run is over."""
+class _Beside:
+    """A file beside that of the results, of one run only, kept until that is over."""
+
+    suffix: ClassVar[str]
 
     def __init__(self, path: Path, description: Mapping[str, Any]) -> None:
-        self.path = path.with_name(path.name + ".early")
+        self.path = path.with_name(path.name + self.suffix)
         self._header = json.dumps({"run": fingerprint(description)})
 
-    def read(self) -> dict[int, Line]:
+    def lines(self) -> list[str]:
         """What an interrupted run left; nothing where it was another run's."""
         if not self.path.exists():
-            return {}
+            return []
         with writing(self.path):
             *lines, cut_off = self.path.read_text(encoding="utf-8").split("\n")
             if lines[:1] != [self._header]:
                 self.path.unlink()
-                return {}
+                return []
             if cut_off:  # with the run that wrote it
                 self.path.write_text("\n".join([*lines, ""]), encoding="utf-8")
-        return {line["row"]: line for line in map(json.loads, lines[1:])}
+        return lines[1:]
 
-    def write(self, line: Line) -> None:
-        """Append one, and hand it to the operating system at once."""
+    def append(self, lines: Iterable[str]) -> None:
+        """Write lines, and hand them to the operating system at once."""
         with writing(self.path, resumed=True):
             begun = [] if self.path.exists() else [self._header]
             with self.path.open("a", encoding="utf-8") as file:
-                file.write("\n".join([*begun, json.dumps(line), ""]))
+                file.write("\n".join([*begun, *lines, ""]))
 
     def remove(self) -> None:
         """Everything is in its place."""
         with writing(self.path):
             self.path.unlink(missing_ok=True)
+
+
+class _Early(_Beside):
+    """Lines that came before their turn."""
+
+    suffix = ".early"
+
+    def read(self) -> dict[int, Line]:
+        """By their rows."""
+        return {line["row"]: line for line in map(json.loads, self.lines())}
+
+    def write(self, line: Line) -> None:
+        """Keep one."""
+        self.append([json.dumps(line)])
+
+
+class _Said(_Beside):
+    """What the victim said of texts under attack: a search that begins again need not ask again."""
+
+    suffix = ".said"
+
+    def read(self, rows: Iterable[int]) -> None:
+        """Recall what was said for some rows, those that are left."""
+        self.left, self._room = set(rows), _MOST_SAID
+        self._known: dict[tuple[int, str], list[float]] = {}
+        for row, text, *said in map(json.loads, self.lines()):
+            if row in self.left:
+                self._known[row, text] = said
+
+    def _write(self, lines: Sequence[str]) -> None:
+        """Append; what was said of rows that are done is left out when there is much of it."""
+        self._room -= sum(map(len, lines))
+        if self._room >= 0:
+            self.append(lines)
+            return
+        kept = [line for line in self.lines() if json.loads(line)[0] in self.left]
+        self._room = max(_MOST_SAID, sum(map(len, kept)))
+        write_file(self.path, "\n".join([self._header, *kept, *lines, ""]))
+
+    def answers(self, ask: Asking, questions: Sequence[Question]) -> Answers:
+        """All answers; the victim is asked only about what is new, so much at a time."""
+        keys = [(asked.attempt, _digest(asked.text)) for asked in questions]
+        said = [self._known.get(key) for key in keys]
+        new = [place for place, known in enumerate(said) if known is None]
+        for start in range(0, len(new), _ASKED_AT_ONCE):
+            some = new[start : start + _ASKED_AT_ONCE]
+            labels, shares = ask([questions[place] for place in some])
+            rows = zip(some, labels.tolist(), (shares / GRID).tolist(), strict=True)
+            lines = []
+            for place, label, points in rows:
+                own = [label, *(int(x) if x.is_integer() else x for x in points)]
+                said[place] = own
+                lines.append(json.dumps([*keys[place], *own], separators=(",", ":")))
+            self._write(lines)
+        table = np.array(said, dtype=np.float64)
+        return Answers(table[:, 0].astype(np.int64), table[:, 1:] * GRID)
+
+
+def _digest(text: Document) -> str:
+    spelt = "\0".join((text.premise or "", *text.words)).encode("utf-8", "surrogatepass")
+    return hashlib.blake2b(spelt, digest_size=9).hexdigest()

@@ -1,18 +1,21 @@
 """How an attack looks for a text that the victim gets wrong: rankings of words, and searches.
 
-`Greedy` is the field's search; `Together` changes several words at a time; `LabelsOnly` never sees
-a score; `AnyWords` goes for the certificate's own threat model.
+`Greedy`, `BySaliency` and `Beam` are the field's searches; `Together` changes several words at a
+time; `LabelsOnly` never sees a score; `AnyWords` goes for the certificate's own threat model.
 """
 
 from __future__ import annotations
 
 import itertools
+import math
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+import numpy as np
+
 from ranmask.attacks.recipe import AttackRecipe, Ranking, Search, usable, within_budget
-from ranmask.attacks.steps import Attempt, QueryModel, QueryResult, SeededRandom, Steps
+from ranmask.attacks.steps import Attempt, FirstOrder, QueryModel, QueryResult, SeededRandom, Steps
 from ranmask.attacks.tokenization import AttackedText
 from ranmask.words import split
 
@@ -26,14 +29,18 @@ class ByLoss(Ranking):
 
     def order(self, attempt: Attempt, positions: Sequence[int]) -> Steps[list[int]]:
         """Ties go to the earlier word."""
+        scores = yield from self.scores(attempt, positions)
+        return sorted(positions, key=lambda position: -scores.get(position, 0.0))
+
+    def scores(self, attempt: Attempt, positions: Sequence[int]) -> Steps[dict[int, float]]:
+        """What the victim says without each word."""
         original = attempt.original
         within = positions[: attempt.queries_left]  # of a long text, not more than can be asked
         asked = {position: self.hidden(original, position) for position in within}
         # A text cannot be asked about when its only word is gone; then there is no order to find.
         asked = {position: text for position, text in asked.items() if split(text.parts[-1])}
         results = yield QueryModel(tuple(asked.values()), near=original)
-        scores = {position: result.score for position, result in zip(asked, results, strict=False)}
-        return sorted(positions, key=lambda position: -scores.get(position, 0.0))
+        return {position: _score(result) for position, result in zip(asked, results, strict=False)}
 
 
 class ByDeletion(ByLoss):
@@ -53,6 +60,17 @@ class ByUnknown(ByLoss):
     def hidden(self, text: AttackedText, position: int) -> AttackedText:
         """The text with the unknown word."""
         return text.shown_as(position, self.token)
+
+
+class ByGradient(ByUnknown):
+    """By what the gradient says that the unknown word in its place would do: no query."""
+
+    def scores(self, attempt: Attempt, positions: Sequence[int]) -> Steps[dict[int, float]]:
+        """How far the label's share falls, to first order."""
+        original = attempt.original
+        others = tuple(self.hidden(original, position) for position in positions)
+        rises = yield FirstOrder(original, others)
+        return dict(zip(positions, (-rises[:, attempt.label]).tolist(), strict=True))
 
 
 class AtRandom(Ranking):
@@ -83,7 +101,7 @@ class ByCertificate(Ranking):
         yield  # a generator that asks nothing
 
 
-def _query(texts: Sequence[AttackedText], near: AttackedText) -> Steps[list[QueryResult]]:
+def ask(texts: Sequence[AttackedText], near: AttackedText) -> Steps[list[QueryResult]]:
     """What the victim says of texts; nothing is asked where there are none."""
     if not texts:
         return []
@@ -91,13 +109,12 @@ def _query(texts: Sequence[AttackedText], near: AttackedText) -> Steps[list[Quer
     return results
 
 
-def _harm(result: QueryResult) -> tuple[bool, float]:
+def harm(result: QueryResult) -> tuple[bool, float]:
     """A wrong label first; then how close another label is, which is what flips it.
 
     Shares lost to several labels flip nothing, so the score of the true one alone misleads.
     """
-    assert result.lead is not None, "a score was not asked for"
-    return result.flipped, result.lead
+    return result.flipped, -1.0 if result.lead is None else result.lead
 
 
 @dataclass(frozen=True)
@@ -112,12 +129,12 @@ class Greedy(Search):
     def run(self, attempt: Attempt, recipe: AttackRecipe, clean: QueryResult) -> Steps[QueryResult]:
         """One pass over the words."""
         best = clean
-        order = yield from recipe.ranking.order(attempt, recipe.positions(attempt.original))
+        order = yield from self.order(attempt, recipe)
         for position in order:
             if attempt.exhausted:
                 break
             texts = yield from recipe.candidate_texts(attempt, best.text, position)
-            results = yield from _query(texts, best.text)
+            results = yield from ask(texts, best.text)
             ranked = sorted(results, key=_score, reverse=True)
             if not ranked or _score(ranked[0]) <= _score(best):
                 continue
@@ -125,6 +142,64 @@ class Greedy(Search):
             if best.flipped:
                 wrong = itertools.takewhile(lambda result: result.flipped, ranked)
                 return max(wrong, key=lambda result: result.text.similarity or 0.0)
+        return best
+
+    def order(self, attempt: Attempt, recipe: AttackRecipe) -> Steps[list[int]]:
+        """In which words are visited."""
+        return (yield from recipe.ranking.order(attempt, recipe.positions(attempt.original)))
+
+
+@dataclass(frozen=True)
+class BySaliency(Greedy):
+    """The same, but words are ranked by what replacing them can do, too (PWWS).
+
+    That is the best score of a word's replacements times the softmax of what its loss alone does.
+    """
+
+    def order(self, attempt: Attempt, recipe: AttackRecipe) -> Steps[list[int]]:
+        """Asks about every replacement of every word; ties go to the earlier word."""
+        positions = recipe.positions(attempt.original)
+        if not isinstance(recipe.ranking, ByLoss) or not positions:
+            return positions
+        losses = yield from recipe.ranking.scores(attempt, positions)
+        weights = {position: math.exp(losses.get(position, 0.0)) for position in positions}
+        total, gains = sum(weights.values()), dict.fromkeys(positions, 0.0)
+        for position in positions:
+            if attempt.exhausted:
+                break
+            texts = yield from recipe.candidate_texts(attempt, attempt.original, position)
+            results = yield from ask(texts, attempt.original)
+            gains[position] = weights[position] / total * max(map(_score, results), default=0.0)
+        return sorted(positions, key=lambda position: -gains[position])
+
+
+@dataclass(frozen=True)
+class Beam(Search):
+    """The ``width`` best texts go on, each changed anywhere; ends with the first that is wrong.
+
+    ``steepest``: of the changes of a text the victim is asked about so many only, those by which
+    its gradient falls most (HotFlip); None: about all.
+    """
+
+    width: int = 1
+    steepest: int | None = None
+
+    def run(self, attempt: Attempt, recipe: AttackRecipe, clean: QueryResult) -> Steps[QueryResult]:
+        """All changes of all texts in the beam are asked about; of equals the first is taken."""
+        best, beam = clean, [clean]
+        while not best.flipped and not attempt.exhausted:
+            results = []
+            for result in beam:
+                texts = yield from recipe.all_texts(attempt, result.text)
+                if self.steepest is not None and texts:
+                    rises = yield FirstOrder(result.text, tuple(texts))
+                    order = np.argsort(rises[:, attempt.label], kind="stable")
+                    texts = [texts[place] for place in order[: self.steepest]]
+                results += yield from ask(texts, result.text)
+            if not results:
+                break
+            beam = sorted(results, key=_score, reverse=True)[: self.width]
+            best = beam[0]
         return best
 
 
@@ -165,8 +240,8 @@ class Together(Search):
                 for _ in range(self.tries if choices else 0)
             ]
             texts = yield from recipe.allowed(attempt, dict.fromkeys(made))
-            results = yield from _query(texts, best.text)
-            best = max([*results, best], key=_harm)  # of equals, a new one
+            results = yield from ask(texts, best.text)
+            best = max([*results, best], key=harm)  # of equals, a new one
         return best
 
 
@@ -211,7 +286,7 @@ class LabelsOnly(Search):
                     found = yield from self._if_wrong(attempt, fewer, wrong.text)
                     if found is not None:
                         words, wrong, changed = fewer, found, True
-        return wrong if within_budget(wrong.text, attempt) else clean
+        return wrong if within_budget(wrong.text, attempt, recipe.unit) else clean
 
     def _if_wrong(
         self, attempt: Attempt, words: dict[int, str], near: AttackedText
@@ -243,8 +318,8 @@ class AnyWords(Search):
         if attempt.exhausted or not order or attempt.budget == 0:
             return found
         texts = yield from recipe.candidate_texts(attempt, attempt.original, order[0])
-        results = yield from _query(texts, attempt.original)
-        harmful = sorted(results, key=_harm, reverse=True)[: self.best]
+        results = yield from ask(texts, attempt.original)
+        harmful = sorted(results, key=harm, reverse=True)[: self.best]
         if harmful and harmful[0].flipped:
             return harmful[0]
         words = [result.text.words[order[0]] for result in harmful]
@@ -252,9 +327,9 @@ class AnyWords(Search):
         while places and not attempt.exhausted and not found.flipped:
             made = [recipe.replacements(found.text, place, words) for place in places]
             texts = yield from recipe.allowed(attempt, itertools.chain(*made))
-            results = yield from _query(texts, found.text)
+            results = yield from ask(texts, found.text)
             if not results:
                 break
-            found = max(results, key=_harm)
+            found = max(results, key=harm)
             places = [place for place in places if place not in found.text.modified]
         return found

@@ -9,12 +9,15 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Generator, Sequence
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias, TypeVar
 
 import numpy as np
 
 from ranmask.attacks.tokenization import AttackedText
 from ranmask.results import Certificate
+
+if TYPE_CHECKING:
+    from ranmask.attacks.resources.masked_lm import Gap
 
 T = TypeVar("T")
 
@@ -27,8 +30,8 @@ class QueryResult:
     """What the victim says of a text: its label, ``score`` and ``lead``.
 
     ``score`` is 1 minus the true label's share, which the field's searches maximise; ``lead`` is
-    how far the best other label is ahead of the true one (below 0: behind).  Both are None where
-    the search may see labels only.
+    how far the best other label is ahead of the true one (below 0: behind).  Both are None, and
+    ``shares`` of all classes are not told, where the search may see labels only.
     """
 
     text: AttackedText
@@ -36,6 +39,12 @@ class QueryResult:
     flipped: bool
     score: float | None
     lead: float | None
+    shares: tuple[float, ...] = ()
+
+    @property
+    def share(self) -> float | None:
+        """The true label's."""
+        return None if self.score is None else 1 - self.score
 
 
 @dataclass(frozen=True)
@@ -50,6 +59,32 @@ class QueryModel:
     texts: tuple[AttackedText, ...]
     near: AttackedText
     labels_only: bool = False
+
+
+class QuerySurrogate(QueryModel):
+    """The same question to another model, which the attacker owns: no query of the victim."""
+
+
+@dataclass(frozen=True)
+class ScoreWords:
+    """Ask what the victim says of words, each by itself.  The answer: a row for each, a class each.
+
+    Done once for all texts, so no query of any.  ``premise``: of a pair.
+    """
+
+    words: tuple[str, ...]
+    premise: str | None = None
+
+
+@dataclass(frozen=True)
+class FirstOrder:
+    """Ask how the smoothed shares of ``text`` move, to first order, when it becomes another text.
+
+    The answer: for each of ``others``, as many words each, how much every class's share rises.
+    """
+
+    text: AttackedText
+    others: tuple[AttackedText, ...]
 
 
 @dataclass(frozen=True)
@@ -67,7 +102,14 @@ class FillMask:
     count: int
 
 
-Step: TypeAlias = QueryModel | EncodeSentences | FillMask
+@dataclass(frozen=True)
+class FillGaps:
+    """Ask a masked language model what may stand at mask tokens.  The answer: `MaskedLM.fill`'s."""
+
+    gaps: tuple[Gap, ...]
+
+
+Step: TypeAlias = QueryModel | ScoreWords | FirstOrder | EncodeSentences | FillMask | FillGaps
 
 
 class SeededRandom:
@@ -97,7 +139,7 @@ class SeededRandom:
 class Attempt:
     """One text under attack, how many queries it took so far, and the step that it waits for.
 
-    ``budget``: most words (by `ranmask.words`) that may differ from the original; None: any.
+    ``budget``: how far the text may go from the original, in the recipe's unit; None: any.
     ``certificate``: of the original text, where the recipe asks for it.
     ``most_queries``: after which the search must end; None: any number.
     """

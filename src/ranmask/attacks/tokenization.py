@@ -2,8 +2,8 @@
 
 They are not the words of `ranmask.words`, by which changes are counted: the field's tools leave
 punctuation alone, so that ``(film,`` is attacked as ``film``.  A replacement is a non-empty string
-without whitespace and an attackable word never spans two words, so no attack changes the number of
-words of a text.
+without whitespace and an attackable word never spans two words, so `AttackedText.replaced` never
+changes the number of words of a text; `rewritten` and `deleted` do.
 """
 
 from __future__ import annotations
@@ -32,9 +32,10 @@ _TRIMMED = "'-_*@"
 class AttackedText:
     """A text under attack: its parts (premise and hypothesis, or one), tokenized.
 
-    ``modified`` are the positions that were replaced so far; positions do not move.  ``origin`` is
-    the text before the last replacement, and ``new_words`` what was put in.  ``similarity`` is how
-    much alike a constraint found the two, where one measured it.
+    ``modified`` are the positions that were changed so far.  ``origin`` is the text before the last
+    change, and ``new_words`` what was put in.  ``moved``: the first and the last word that were
+    rewritten, and how many words there are more since; None: words are where they were.
+    ``similarity`` is how much alike a constraint found the two, where one measured it.
     """
 
     parts: tuple[str, ...]
@@ -43,11 +44,12 @@ class AttackedText:
     origin: AttackedText | None = field(default=None, compare=False, repr=False)
     new_words: Mapping[int, str] = field(default_factory=dict, compare=False)
     similarity: float | None = field(default=None, compare=False)
+    moved: tuple[int, int, int] | None = field(default=None, compare=False)
 
     @cached_property
     def spans(self) -> tuple[Span, ...]:
         """Where the attackable words are."""
-        if self.origin is None or not self._surely_keeps_positions:
+        if self.origin is None or self.moved or not self._surely_keeps_positions:
             return tuple(
                 (part, start, stop)
                 for part, string in enumerate(self.parts)
@@ -69,15 +71,39 @@ class AttackedText:
 
     @property
     def keeps_positions(self) -> bool:
-        """Whether all other words are where they were before the last replacement."""
-        if self.origin is None or self._surely_keeps_positions:
+        """Whether all other words are where they were, or have moved, since the last change."""
+        if self.origin is None:
             return True
         old = self.origin.words
+        if self.moved:
+            first, last, _ = self.moved
+            return self.words == (*old[:first], *self.new_words.values(), *old[last + 1 :])
+        if self._surely_keeps_positions:
+            return True
         return len(self.words) == len(old) and all(
             self.words[place] == word
             for place, word in enumerate(old)
             if place not in self.new_words
         )
+
+    @cached_property
+    def places(self) -> tuple[int | None, ...]:
+        """Where each word of the original text stands now; None where it is gone."""
+        if self.origin is None:
+            return tuple(range(len(self.words)))
+        if self.moved is None:
+            return self.origin.places
+        first, last, gain = self.moved
+        # What was put in front of a word pushes it back; what was put behind it does not.
+        stays = self.new_words.get(first) == self.origin.words[first]
+        here = None if not self.new_words else first if stays else max(self.new_words)
+
+        def now(place: int | None) -> int | None:
+            if place is None or place < first:
+                return place
+            return place + gain if place > last else here if place == first else None
+
+        return tuple(map(now, self.origin.places))
 
     @cached_property
     def words(self) -> tuple[str, ...]:
@@ -93,7 +119,11 @@ class AttackedText:
     def document(self) -> Document:
         """The text as a classifier reads it, made of the words that were read before."""
         before, last = self.origin, len(self.parts) - 1
-        if before is None or any(before.spans[position][0] < last for position in self.new_words):
+        if (
+            before is None
+            or self.moved
+            or any(before.spans[position][0] < last for position in self.new_words)
+        ):
             return document(self.text)
         read = before.document
         for position in sorted(self.new_words, reverse=True):
@@ -125,6 +155,31 @@ class AttackedText:
             parts[part] = parts[part][:start] + word + parts[part][stop:]
         modified = self.modified | words.keys()
         return AttackedText(tuple(parts), self.tokenization, modified, self, words)
+
+    def rewritten(self, position: int, string: str, through: int | None = None) -> AttackedText:
+        """This text with any string in place of a word, or of all from it ``through`` another.
+
+        Later words move; all words of the string count as changed.
+        """
+        last = position if through is None else through
+        part, start, stop = self.spans[position][0], self.spans[position][1], self.spans[last][2]
+        parts = list(self.parts)
+        parts[part] = parts[part][:start] + string + parts[part][stop:]
+        return self._moved(tuple(parts), position, last, string)
+
+    def deleted(self, position: int) -> AttackedText:
+        """This text without the word at a position; later words move."""
+        return self._moved(self.without(position).parts, position, position, "")
+
+    def _moved(self, parts: tuple[str, ...], first: int, last: int, string: str) -> AttackedText:
+        spans = enumerate(_spans(string, self.tokenization), first)
+        new = {place: string[start:stop] for place, (start, stop) in spans}
+        gain = len(new) - (last - first + 1)
+        kept = (place for place in self.modified if not first <= place <= last)
+        modified = frozenset(place if place < first else place + gain for place in kept)
+        return AttackedText(
+            *(parts, self.tokenization, modified | new.keys(), self, new), moved=(first, last, gain)
+        )
 
     def shown_as(self, position: int, string: str) -> AttackedText:
         """This text with another string in a word's place, to ask about; no change to keep."""

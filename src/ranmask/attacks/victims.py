@@ -20,6 +20,7 @@ import numpy as np
 from ranmask.certificates.coverage import Ints
 from ranmask.certificates.families import sampled_sets
 from ranmask.certificates.kept import round_half_up
+from ranmask.certificates.threats import Threat
 from ranmask.certificates.votes import as_scores
 from ranmask.errors import OptionError
 from ranmask.models.base import (
@@ -83,12 +84,19 @@ class Victim(ABC):
     def forget(self, attempt: int) -> None:  # noqa: B027  most victims remember nothing
         """The attempt is over."""
 
-    def certify(self, texts: Sequence[Text | Document]) -> list[Certificate]:
-        """Certificates of texts; refused where the victim has none."""
+    def certify(
+        self, texts: Sequence[Text | Document], threat: Threat = "substitutions"
+    ) -> list[Certificate]:
+        """Certificates of texts for a threat; refused where the victim has none."""
         raise OptionError(
             "this victim proves nothing, so it has no radius: give the budget as a number, or "
             "attack a smoothed classifier with certificate='exact' and fixed masks"
         )
+
+    @property
+    def certifies(self) -> bool:
+        """Whether it proves a number of replaced words, at about the cost of an answer."""
+        return False
 
     def again(self) -> Victim | None:
         """The same classifier with other random masks; None where nothing is random."""
@@ -168,8 +176,14 @@ class SmoothedVictim(Victim):
     def description(self) -> dict[str, Any]:
         return {"kind": self._kind, **self.smoothed.description()}
 
-    def certify(self, texts: Sequence[Text | Document]) -> list[Certificate]:
-        return counting_words(self.smoothed).certify(texts)
+    def certify(
+        self, texts: Sequence[Text | Document], threat: Threat = "substitutions"
+    ) -> list[Certificate]:
+        return counting(self.smoothed, threat).certify(texts)
+
+    @property
+    def certifies(self) -> bool:
+        return self._fixed and self.smoothed.options.certificate == "exact"
 
     def again(self) -> Victim | None:
         """None where the kept sets are all there are, or fixed for every text of a length."""
@@ -240,16 +254,21 @@ class SmoothedVictim(Victim):
             yield from self.smoothed.score(batch)
 
 
-def counting_words(smoothed: VotingClassifier[Any, Any]) -> VotingClassifier[Any, Any]:
-    """The same classifier, whose radius counts replaced words: an attack replaces them.
+def counting(
+    smoothed: VotingClassifier[Any, Any], threat: Threat = "substitutions"
+) -> VotingClassifier[Any, Any]:
+    """The same classifier, whose radius counts steps of a threat: those that an attack makes.
 
     (One that is smoothed by synonyms counts those that its table lists, and has no other radius.)
     """
     if not isinstance(smoothed, SmoothedClassifier):
+        if threat != "substitutions":
+            raise OptionError(f"a model smoothed by synonyms has no radius of {threat}")
         return smoothed
-    if smoothed.options.threats is None and smoothed.options.threat in ("substitutions", "edits"):
+    known = smoothed.options.threats is None and smoothed.options.threat
+    if known == threat or (known == "edits" and threat == "substitutions"):
         return smoothed
-    return smoothed.with_options(threat="substitutions", threats=None)
+    return smoothed.with_options(threat=threat, threats=None)
 
 
 class CascadeVictim(Victim):
@@ -270,7 +289,9 @@ class CascadeVictim(Victim):
     def description(self) -> dict[str, Any]:
         return self.cascade.description()
 
-    def certify(self, texts: Sequence[Text | Document]) -> list[Certificate]:
+    def certify(
+        self, texts: Sequence[Text | Document], threat: Threat = "substitutions"
+    ) -> list[Certificate]:
         raise OptionError(
             "the cascade as a whole carries no certificate, so it has no radius: give the budget "
             "as a number, or attack its smoothed part, which has a folder of its own"

@@ -44,23 +44,35 @@ class AttackCommand(OutputOptions, group="Attack"):
     """Which attack, and how far it goes."""
 
     recipe: str = option(
-        "textfooler, bert-attack, deepwordbug, several-words, labels-only; or, to test "
-        "certificates, anywords, critical.",
+        "textfooler, bert-attack, bae, pwws, a2t, a2t-mlm, hotflip, alzantot, faster-alzantot, "
+        "pso, deepwordbug, textbugger, clare, bad-characters, several-words, labels-only; or, to "
+        "test certificates, anywords, critical, insertions, appending, deletions, edits, "
+        "characters.",
         REQUIRED,
     )
     preset: str = option(
         "ranmask-2021 (the paper's settings) or textattack-0.3.11 (today's).", "ranmask-2021"
     )
+    search: str | None = option(
+        "Another search among the recipe's candidates: margin, transfer, exact, gradient, beam, "
+        "genetic, pso; or strongest, which keeps the fewest changed words of several.",
+        unset="the recipe's own",
+    )
+    surrogate: str | None = option(
+        "For transfer and strongest: a model that the attacker may ask for scores at will, read as "
+        "the victim is.",
+        unset="the victim's own scores, where it shows votes or fresh masks",
+    )
     plain: bool = option("Attack the base classifier, which reads the whole text.", False)
     budget: str | None = option(
-        "Most words that may change: a number, radius (what the victim certifies for the "
-        "text) or radius+1.",
-        unset="any; radius+1 for anywords and critical",
+        "Most changes, in the recipe's unit (words; characters): a number, radius (what the "
+        "victim certifies for the text) or radius+1.",
+        unset="any; radius+1 for those that test certificates",
     )
     most_queries: int | None = option("Queries a text, then the search ends.", unset="any")
     together: int = option("Texts attacked in lock-step.", 64)
     vocabulary: Path | None = option(
-        "A text file of words for anywords and critical.", unset="the words of the texts"
+        "A text file of words that recipes may put anywhere.", unset="the words of the texts"
     )
     show: int = option("How many attacked texts to print, before and after, side by side.", 3)
 
@@ -82,9 +94,11 @@ def attack(given: Given) -> bool:
     With --output, outcomes are appended as they come; the same command again resumes.
     """
     from ranmask.attacks.recipes import check_names, uses
+    from ranmask.attacks.searches import check_search
 
     asked = given.build(AttackCommand)
     check_names(asked.recipe, asked.preset)
+    check_search(asked.search, surrogate=asked.surrogate is not None)
     sharding = given.build(ShardingOptions).sharding(asked.output)
     if sharding is not None and asked.vocabulary is None and "vocabulary" in uses(asked.recipe):
         raise OptionError(
@@ -142,9 +156,7 @@ def _budget(given: str | None) -> Budget:
     try:
         return int(given)
     except ValueError:
-        raise OptionError(
-            f"--budget must be a number of words, radius or radius+1, not {given!r}"
-        ) from None
+        raise OptionError(f"--budget must be a number, radius or radius+1, not {given!r}") from None
 
 
 def _loop(
@@ -156,19 +168,23 @@ def _loop(
 ) -> AttackLoop:
     """What attacks; ``rows`` give it words where a recipe takes them from the texts."""
     tame_libraries()
-    from ranmask.attacks.loop import AttackLoop
-    from ranmask.attacks.recipes import build_recipe
+    from ranmask.attacks.api import attack_loop
     from ranmask.runs.task import class_ids
 
-    loaded = resources_for(asked.recipe, rows, given, given.get("device"))
-    built = build_recipe(asked.recipe, loaded, asked.preset)  # type: ignore[arg-type]  # checked
-    loop = AttackLoop(
+    surrogate = None
+    if asked.surrogate is not None:
+        surrogate = _victim(Given({**given, "model": asked.surrogate}), asked.plain)
+    loop = attack_loop(
         _victim(given, asked.plain),
-        built,
+        asked.recipe,
+        resources=resources_for(asked.recipe, rows, given, given.get("device")),
+        preset=asked.preset,  # type: ignore[arg-type]  # checked
         budget=budget,
         most_queries=asked.most_queries,
         together=asked.together,
         seed=given.get("seed", 0),
+        search=asked.search,
+        surrogate=surrogate,
     )
     if label_names:
         class_ids(label_names, loop.victim.labels)  # told before the first text

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from typing import Any
+
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text as RichText
 
-from ranmask.attacks.outcome import AttackOutcome, AttackSummary
+from ranmask.attacks.outcome import AttackOutcome, AttackSummary, Change
 from ranmask.cli.printing import marked
 from ranmask.metrics import class_lines, class_name
 
@@ -18,10 +21,16 @@ _FIGURES = {
     "success_rate": "Succ {success_rate:.1%}",
     "confirmed_success_rate": "Succ on fresh masks {confirmed_success_rate:.1%}",
     "queries": "queries {queries:.1f}",
+    "distance": "{unit} {distance:.1f}",
     "words_changed": "words changed {words_changed:.1f} ({share_changed:.0%})",
     "entropy": "entropy {entropy:.3f}",
     "reverted": "right again with 10% of the words masked {reverted:.0%}",
 }
+_GAP = (
+    "certified {certified:.1f} {unit} on average, broken by {broken_by:.1f}: {apart:.1f} apart, "
+    "over the {broken} texts that were broken"
+)
+_PROVED, _OPEN, _WIDTH, _ROWS = "█", "░", 40, 16
 _BY_CLASS = (
     "majority class alone {majority:.1%}  balanced Cln {balanced_clean_accuracy:.1%}  balanced Boa "
     "{balanced_robust_accuracy:.1%}"
@@ -41,23 +50,35 @@ def print_outcome(console: Console, outcome: AttackOutcome, labels: tuple[str, .
         title.append(f", {clean} instead of {_name(outcome.label, labels)} before any attack")
         console.print(title)
         return
-    title.append(
-        f", {outcome.words_changed} of {outcome.words} words changed, {outcome.queries} queries"
-    )
+    far = f"{outcome.words_changed} of {outcome.words} words changed"
+    if outcome.unit != "substitutions":
+        far = f"{outcome.distance} {outcome.unit}, {far}"
+    title.append(f", {far}, {outcome.queries} queries")
     if outcome.rechecked is False:
         title.append(", gone on fresh masks")
     table = Table(show_edge=False, pad_edge=False, expand=True, box=None, padding=(0, 2, 0, 0))
     table.add_column(_heading(clean, outcome.clean_share), ratio=1, overflow="fold")
     final = _name(outcome.final_label, labels)
     table.add_column(_heading(final, outcome.final_share), ratio=1, overflow="fold")
-    changed = {change.position for change in outcome.changes if not change.premise}
-    of_premise = {change.position for change in outcome.changes if change.premise}
+    before, after = _places(outcome.changes, premise=False)
+    premise_before, premise_after = _places(outcome.changes, premise=True)
     table.add_row(
-        marked(outcome.text, _BEFORE, changed, of_premise),
-        marked(outcome.adversarial, _AFTER, changed, of_premise),
+        marked(outcome.text, _BEFORE, before, premise_before),
+        marked(outcome.adversarial, _AFTER, after, premise_after),
     )
     console.print(title)
     console.print(table)
+
+
+def _places(changes: Iterable[Change], premise: bool) -> tuple[set[int], set[int]]:
+    """Where changed words stand, before and after."""
+    before, after, shift = set(), set(), 0
+    for change in changes:
+        if change.premise == premise:
+            before |= {change.position} if change.before else set()
+            after |= {change.position + shift} if change.after else set()
+            shift += bool(change.after) - bool(change.before)
+    return before, after
 
 
 def print_attack_summary(console: Console, name: str, summary: AttackSummary) -> None:
@@ -71,16 +92,35 @@ def print_attack_summary(console: Console, name: str, summary: AttackSummary) ->
     if not summary.texts:
         return
     same = summary.confirmed == summary.succeeded
+    if summary.unit == "substitutions":
+        values["distance"] = None
     figures = [
         figure.format(**values)
         for key, figure in _FIGURES.items()
         if values[key] is not None and not (key == "confirmed_success_rate" and same)
     ]
     say(console, "  ".join(figures))
+    if "gap" in values:
+        unit = "words" if summary.unit == "substitutions" else summary.unit
+        _print_gap(console, values["gap"], unit)
     if "classes" in values:
         say(console, _BY_CLASS.format(**values))
         for line in class_lines(values["classes"]):
             say(console, line)
+
+
+def _print_gap(console: Console, gap: dict[str, Any], unit: str) -> None:
+    """How far certificates and attacks are apart; on a terminal, for each number of changes."""
+    if gap["broken"]:
+        say(console, _GAP.format(**gap, unit=unit))
+    if not console.is_terminal:
+        return
+    say(console, f"{unit}  certified  not broken  ({_PROVED} certified, {_OPEN} nobody knows)")
+    step = -(-len(gap["curve"]) // _ROWS)
+    for steps, (certified, left) in list(enumerate(gap["curve"]))[::step]:
+        proved, unbroken = round(certified * _WIDTH), round(left * _WIDTH)
+        bar = _PROVED * proved + _OPEN * (unbroken - proved)
+        say(console, f"{steps:{len(unit)}}  {certified:9.1%}  {left:10.1%}  {bar}")
 
 
 def print_pace(console: Console, copies: int, seconds: float) -> None:

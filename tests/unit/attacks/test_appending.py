@@ -63,3 +63,8 @@ def test_bad_arguments():
         append_words(weighed, ["a"], 0.5, ())
     with pytest.raises(OptionError, match="one number a text"):
         append_words(lambda texts: np.zeros((len(texts), 2)), ["a"], 0.5, ("b",))
+
+
+def test_a_text_that_is_not_flagged_is_no_success():
+    with pytest.raises(OptionError, match=r"text 1 is not flagged: it scores 0\.25"):
+        append_words(lambda texts: [1, 0.25][: len(texts)], ["a", "b"], 0.5, ["x"])

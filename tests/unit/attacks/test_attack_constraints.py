@@ -8,14 +8,14 @@ import numpy as np
 import pytest
 
 from ranmask import MissingDependencyError
-from ranmask.attacks.recipes import AttackResources, build_recipe
-from ranmask.attacks.replacements import (
+from ranmask.attacks.constraints import (
     EditDistance,
     MostWords,
     SamePartOfSpeech,
     SimilarSentence,
     SimilarWord,
 )
+from ranmask.attacks.recipes import AttackResources, build_recipe
 from ranmask.attacks.resources.neighbours import NeighbourTable
 from ranmask.attacks.resources.word_lists import StopWords
 from ranmask.attacks.steps import EncodeSentences
@@ -147,6 +147,13 @@ class TestSamePartOfSpeech:
         assert self.permitted(tagger, "shoot", "film") == ["film"]
         assert self.permitted(tagger, "nice", "film", "shoot", "kind") == ["kind"]
         assert self.permitted(tagger, "shoot", "nice", "well") == []
+
+    def test_nouns_and_verbs_are_not_exchanged_where_that_is_asked(self):
+        tagger = by_table(film="NOUN", shoot="VERB", movie="NOUN")
+        text = text_of("the", "film", "ends")
+        made = [proposal(text, a1=word) for word in ("shoot", "movie")]
+        kept, _ = allowed(SamePartOfSpeech(tagger, verbs_for_nouns=False), made, text)
+        assert words_at(kept, 1) == ["movie"]
 
     @pytest.mark.parametrize(
         ("position", "window"),
@@ -291,6 +298,13 @@ class TestMostWords:
             made = [proposal(text, **{f"a{place}": "x" for place in range(count)})]
             kept, asked = allowed(MostWords(0.4), made, text)
             assert bool(kept) == (count <= most) and asked == []
+
+    @pytest.mark.parametrize(("words", "most"), [(3, 3), (5, 4), (11, 4)])
+    def test_so_many_at_least(self, words, most):
+        text = text_of(*"abcdefghijk"[:words])
+        for count in range(1, words + 1):
+            made = [proposal(text, **{f"a{place}": "x" for place in range(count)})]
+            assert bool(allowed(MostWords(0.1, least=4), made, text)[0]) == (count <= most)
 
     def test_earlier_replacements_count_those_undone_do_not(self):
         text = text_of(*"abcde")

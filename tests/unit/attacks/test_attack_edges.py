@@ -273,7 +273,7 @@ def test_every_text_is_read_once():
         vocabulary=Vocabulary("made up", ("awful", "film", "poor")),
         stop_words=StopWords("none", frozenset()),
     )
-    for recipe, readings in (("deepwordbug", 1), ("anywords", 2)):  # to certify: passed on as read
+    for recipe in ("deepwordbug", "anywords"):
         outcomes = []
 
         def run(recipe=recipe, outcomes=outcomes):
@@ -281,4 +281,4 @@ def test_every_text_is_read_once():
 
         called = functions_called(run)
         assert sum(one.queries for one in outcomes) > 10
-        assert called["words", "document"] == readings * len(texts)
+        assert called["words", "document"] == 2 * len(texts)  # to certify: passed on as read

@@ -1,5 +1,6 @@
 """The engine: what becomes of a text depends on nothing that is attacked with it."""
 
+import contextlib
 import json
 import math
 import zlib
@@ -10,18 +11,18 @@ import numpy as np
 import pytest
 
 from ranmask import ClassifierError, OptionError, OutputError, SmoothedClassifier, TextError
-from ranmask.attacks import victims
+from ranmask.attacks import runs, victims
 from ranmask.attacks.api import as_victim, attack
+from ranmask.attacks.constraints import EditDistance, MostWords, SimilarSentence
+from ranmask.attacks.directed import Directed
 from ranmask.attacks.loop import AttackLoop, Target
 from ranmask.attacks.recipe import AttackRecipe
 from ranmask.attacks.recipes import AttackResources
 from ranmask.attacks.replacements import (
     AnyWord,
     Candidates,
-    EditDistance,
     LikelyWords,
-    MostWords,
-    SimilarSentence,
+    OpposingWords,
     Synonyms,
     TypingErrors,
 )
@@ -166,6 +167,11 @@ def recipes():
         "anywords": AttackRecipe(
             *("anywords", "words", ByUnknown(), AnyWord(VOCABULARY), AnyWords(3, 5)), budget=2
         ),
+        "margin": AttackRecipe("margin", tokenization, ByDeletion(), neighbours, Directed()),
+        "opposing": AttackRecipe(
+            *("opposing", "words", ByUnknown(), OpposingWords(VOCABULARY, 2, few=1), Directed()),
+            budget=2,
+        ),
         "models": AttackRecipe(
             *("models", "words", ByUnknown(), LikelyWords(FakeMaskedLM(), 4), Greedy()),
             (MostWords(0.5), SimilarSentence(0.8, "cosine", "current", 5, True)),
@@ -173,7 +179,7 @@ def recipes():
     }
 
 
-RECIPES = ("greedy", "typos", "together", "labels", "anywords", "models")
+RECIPES = ("greedy", "typos", "together", "labels", "anywords", "margin", "opposing", "models")
 VICTIMS = ("plain", "vote", "score", "logit", "fresh", "lm")
 
 
@@ -262,8 +268,8 @@ def outcomes(victim, recipe, targets, **options):
 
 
 def course_of(outcome):
-    """An outcome without what only plain victims have."""
-    return {**outcome.to_dict(), "reverted": None}
+    """An outcome without what only plain, or only certified, victims have."""
+    return {**outcome.to_dict(), "reverted": None, "radius": None}
 
 
 class TestLockStep:
@@ -274,7 +280,8 @@ class TestLockStep:
         [
             *((kind, name) for kind in VICTIMS for name in ("greedy", "anywords")),
             *(("vote", name) for name in ("typos", "together", "labels", "models")),
-            ("plain", "models"),
+            *((kind, "margin") for kind in ("vote", "logit", "plain", "fresh")),
+            *(("plain", name) for name in ("models", "opposing")),
             ("fresh", "labels"),
         ],
     )
@@ -791,7 +798,7 @@ class TestBudgets:
         for budget in range(4):
             found = self.certified(budget)
             assert found.budget == budget and found.words_changed <= budget
-            assert found.radius is None
+            assert found.radius == 1  # told wherever there is one
             assert found.status == ("succeeded" if budget >= 2 else "failed")
 
     def test_radius(self):
@@ -849,7 +856,7 @@ class TestBudgets:
             ("together", 0, "together must be a whole number of at least 1, not 0"),
             ("most_queries", 0, "most_queries must be a whole number of at least 1, not 0"),
             ("most_queries", 2.5, "most_queries must be"),
-            ("budget", -1, "budget must be a number of words, 'radius' or 'radius\\+1', not -1"),
+            ("budget", -1, "budget must be a whole number, 'radius' or 'radius\\+1', not -1"),
             ("budget", "half", "not 'half'"),
             ("budget", 1.5, "not 1.5"),
         ],
@@ -858,9 +865,9 @@ class TestBudgets:
         with pytest.raises(OptionError, match=message):
             AttackLoop(as_victim(keyword_classifier), to_negative(), **{option: value})
 
-    @pytest.mark.parametrize("name", RECIPES)
+    @pytest.mark.parametrize("name", sorted({*RECIPES} - {"margin", "opposing"}))
     def test_most_queries(self, name):
-        """With fewer queries an attack runs the same course, and ends earlier."""
+        """With fewer queries an attack runs the same course, and ends earlier; unless it plans."""
         base, recipe = classifier("vote"), recipes()[name]
         texts = made_up_texts(8, longest=5)
         targets = numbered(texts, right_labels(base, texts))
@@ -1098,6 +1105,7 @@ class TestResuming:
         self.resumed(quiet)
         done = self.stopped_early(path)
         [early] = [one for one in tmp_path.iterdir() if one.name.endswith(".early")]
+        path.with_name("out.jsonl.said").unlink()
         lines = early.read_bytes().splitlines(keepends=True)
         assert len(lines) == 1 + len(done)
         lost = {json.loads(lines[-1])["row"]} if damage == "cut off" else done
@@ -1111,6 +1119,51 @@ class TestResuming:
             early.unlink()
         assert self.resumed(path) == set(range(1, 13)) - (done - lost)
         assert self.files(path) == self.files(quiet) and not early.exists()
+
+    def test_what_was_said_of_texts_under_attack_is_not_asked_again(self, tmp_path):
+        """Texts in lock-step end late: a run that is killed must not lose all of them."""
+        quiet, path = tmp_path / "quiet.jsonl", tmp_path / "out.jsonl"
+        rows = [row for row in self.long_first(60) if row.number != 1]
+
+        def run(to, function):
+            noting = Noting(as_victim(function))
+            engine = AttackLoop(noting.victim, to_negative(), together=64)
+            with contextlib.suppress(KeyboardInterrupt):
+                attack_rows(engine, RowSource(rows, 60), to)
+            return sum(map(len, noting.asked.values()))
+
+        everything = run(quiet, Moody())
+        first = run(path, Moody(KeyboardInterrupt(), 2))
+        assert not path.read_bytes() and first > everything / 3
+        assert run(path, Moody()) == everything - first
+        assert self.files(path) == self.files(quiet) and len(list(tmp_path.iterdir())) == 2
+
+    def test_what_was_said_of_texts_that_are_done_is_left_out(self, tmp_path, monkeypatch):
+        quiet, path = tmp_path / "quiet.jsonl", tmp_path / "out.jsonl"
+        self.run(quiet, Moody())
+        sizes = []
+        for most in (1 << 26, 600):
+            monkeypatch.setattr(runs, "_MOST_SAID", most)
+            path.unlink(missing_ok=True)
+            path.with_name("out.jsonl.said").unlink(missing_ok=True)
+            with pytest.raises(KeyboardInterrupt):
+                self.run(path, Moody(KeyboardInterrupt(), 60))
+            said = path.with_name("out.jsonl.said").read_text()
+            sizes.append(len(said))
+        assert sizes[1] < sizes[0] / 2
+        done = {line["row"] for line in stored_lines(path)}
+        assert not done <= {json.loads(line)[0] for line in said.splitlines()[1:]}
+        self.run(path, Moody())
+        assert self.files(path) == self.files(quiet)
+
+    def test_a_victim_that_is_broken_when_a_run_is_resumed(self, tmp_path):
+        """What was said before does not pass for an answer."""
+        path = tmp_path / "out.jsonl"
+        rows = RowSource([Row(n, f"good film {n}", 1) for n in range(1, 8)], 7)
+        for moody in (Moody(KeyboardInterrupt(), 2), Moody(after=0)):
+            with pytest.raises((ClassifierError, KeyboardInterrupt)):
+                attack_rows(AttackLoop(as_victim(moody), to_negative()), rows, path)
+            assert not path.read_bytes()
 
     def test_again_changes_nothing_and_asks_nothing(self, tmp_path):
         path = tmp_path / "out.jsonl"

@@ -118,6 +118,8 @@ class TestJson:
                 {"position": 1, "before": "two", "after": "tow", "premise": True},
                 {"position": 1, "before": "good", "after": "poor", "premise": False},
             ],
+            "unit": "substitutions",
+            "distance": 0,
             "budget": 2,
             "radius": 1,
             "clean_share": 0.75,
@@ -165,8 +167,21 @@ class TestChanges:
         with pytest.raises(ValueError, match="zip"):
             changes_between("a b", "a b c")
 
+    def test_words_that_came_and_went(self):
+        assert changes_between("a b c d e", "b c x d e", moved=True) == (
+            Change(0, "a", ""),
+            Change(3, "", "x"),
+        )
+
 
 class TestSummary:
+    def test_distances_are_counted_in_the_recipes_unit(self):
+        values = summarise(
+            [success(unit="edits", distance=3), success(unit="edits", distance=6)]
+        ).values()
+        assert (values["unit"], values["distance"]) == ("edits", 4.5)
+        assert summarise([]).values()["unit"] == "substitutions"
+
     def outcomes(self):
         """10 texts: 2 wrong before, 3 fooled, 5 not; and one that could not be used."""
         return [
@@ -251,6 +266,56 @@ class TestSummary:
         values = summarise(self.outcomes()).values()
         assert json.loads(json.dumps(values)) == values
         assert not any(isinstance(value, float) and math.isnan(value) for value in values.values())
+
+
+class TestGap:
+    """Certified radii, and the smallest attacks that were found."""
+
+    def outcomes(self):
+        return [
+            success(radius=1, distance=2),
+            success(radius=2, distance=5),
+            failure(radius=3),
+            skipped(radius=0),
+            error(),
+        ]
+
+    def test_by_hand(self):
+        gap = summarise(self.outcomes()).values()["gap"]
+        assert (gap["broken"], gap["certified"], gap["broken_by"], gap["apart"]) == (2, 1.5, 3.5, 2)
+        assert gap["curve"] == [
+            [0.75, 0.75],
+            [0.75, 0.75],
+            [0.5, 0.5],
+            [0.25, 0.5],
+            [0.0, 0.5],
+            [0.0, 0.25],
+        ]
+
+    def test_only_where_something_is_certified(self):
+        assert "gap" not in summarise([success(), failure(), skipped(radius=2)]).values()
+
+    def test_a_changed_premise_is_covered_by_no_radius(self):
+        values = summarise([pair(radius=1), success(radius=0, distance=1)]).values()
+        assert (values["gap"]["broken"], values["gap"]["apart"]) == (1, 1)
+
+    def test_nothing_was_broken(self):
+        gap = summarise([failure(radius=1)]).values()["gap"]
+        assert gap["apart"] is None and gap["curve"] == [[1.0, 1.0], [1.0, 1.0]]
+
+    def test_in_words_and_as_a_picture(self):
+        summary = summarise(self.outcomes())
+        _, plain = shown(print_attack_summary, "anywords", summary, width=300)
+        line = "certified 1.5 words on average, broken by 3.5: 2.0 apart, over the 2 texts"
+        assert line in plain
+        console = Console(file=io.StringIO(), force_terminal=False, width=300)
+        print_attack_summary(console, "anywords", summary)
+        assert line in console.file.getvalue() and "█" not in console.file.getvalue()
+        rows = [row for row in plain.splitlines() if "%" in row and ("█" in row or "░" in row)]
+        assert rows[0].split() == ["0", "75.0%", "75.0%", "█" * 30]
+        assert rows[3].split() == ["3", "25.0%", "50.0%", "█" * 10 + "░" * 10]
+        many = summarise([success(radius=number, distance=200) for number in range(99)])
+        assert len(shown(print_attack_summary, "anywords", many)[1].splitlines()) < 25
 
 
 def shown(print_it, *arguments, width=100):

@@ -529,3 +529,72 @@ class TestUniversalSentenceEncoder:
         monkeypatch.setitem(sys.modules, "tensorflow", FakeTensorFlow(broken=True))
         with pytest.raises(ModelError, match="no variables"):
             load_sentence_encoder(use_folder)
+
+
+SENSES = {
+    "noun": [["film", "movie", "motion_picture"], ["goose"], ["well"]],
+    "verb": [["film", "shoot", "take"], ["go", "travel"]],
+    "adj": [["good(a)", "Goodly"], ["well", "fit(p)"]],
+    "adv": [["well", "good"]],
+}
+IRREGULAR = {"noun": "geese goose\n", "verb": "went go\n", "adj": "better good\n", "adv": ""}
+
+
+class TestWordNet:
+    @pytest.fixture
+    def folder(self, tmp_path):
+        for kind, senses in SENSES.items():
+            data, places = "  1 a licence\n", {}
+            for words in senses:
+                spelt = " ".join(f"{word} 0" for word in words)
+                for word in words:
+                    lemma = word.partition("(")[0].lower()
+                    places.setdefault(lemma, []).append(f"{len(data):08}")
+                data += f"{len(data):08} 00 {kind[0]} {len(words):02x} {spelt} 000 | meaning\n"
+            lines = [
+                f"{word} {kind[0]} {len(at)} 1 @ {len(at)} 0 {' '.join(at)}  "
+                for word, at in places.items()
+            ]
+            (tmp_path / f"data.{kind}").write_text(data)
+            (tmp_path / f"index.{kind}").write_text("\n".join(["  1 a licence", *lines, ""]))
+            (tmp_path / f"{kind}.exc").write_text(IRREGULAR[kind])
+        return tmp_path
+
+    @pytest.mark.parametrize(
+        ("word", "synonyms"),
+        [
+            ("film", ("movie", "shoot", "take")),
+            ("Film", ("film", "movie", "shoot", "take")),
+            ("filming", ("film", "shoot", "take")),
+            ("films", ("film", "movie", "shoot", "take")),
+            ("geese", ("goose",)),
+            ("went", ("go", "travel")),
+            ("better", ("good", "Goodly")),
+            ("well", ("fit", "good")),
+            ("motion_picture", ("film", "movie")),
+            ("plot", ()),
+        ],
+    )
+    def test_words_of_the_same_meaning(self, folder, word, synonyms):
+        wordnet = load_neighbours(folder)
+        assert wordnet.nearest(word, 99) == synonyms
+        assert wordnet.nearest(word, 1) == synonyms[:1]
+        assert wordnet.similarity(word, "film") is None
+
+    def test_from_nltks_data(self, folder, tmp_path_factory, monkeypatch):
+        data = tmp_path_factory.mktemp("nltk")
+        (data / "corpora").mkdir()
+        monkeypatch.setenv("NLTK_DATA", str(data))
+        with pytest.raises(DataError, match=r"cannot find WordNet .*Unpack corpora/wordnet.zip"):
+            load_neighbours("wordnet")
+        folder.rename(data / "corpora" / "wordnet")
+        described = load_neighbours("wordnet").description()
+        assert described["kind"] == described["name"] == "wordnet" and described["words"] == 12
+
+    def test_damaged(self, folder):
+        (folder / "index.adv").write_text("well\n")
+        with pytest.raises(DataError, match="is not an index of WordNet: 'well'"):
+            load_neighbours(folder)
+        (folder / "data.adv").unlink()
+        with pytest.raises(DataError, match=r"it has no data.adv"):
+            load_neighbours(folder)

@@ -1,24 +1,29 @@
 """Searches and rankings, each driven by hand: what they ask, and what they take."""
 
 import json
+from types import MappingProxyType
 
 import numpy as np
 import pytest
 
-from ranmask.attacks.recipe import AttackRecipe, Ranking, words_changed
-from ranmask.attacks.replacements import Candidates, MostWords, SimilarSentence, Synonyms
+from ranmask.attacks.constraints import MostWords, SimilarSentence
+from ranmask.attacks.recipe import AttackRecipe, Ranking, distance
+from ranmask.attacks.replacements import Candidates, Synonyms
 from ranmask.attacks.resources.neighbours import NeighbourTable
 from ranmask.attacks.search import (
     AnyWords,
     AtRandom,
+    Beam,
     ByCertificate,
     ByDeletion,
+    ByGradient,
+    BySaliency,
     ByUnknown,
     Greedy,
     LabelsOnly,
     Together,
 )
-from ranmask.attacks.steps import Attempt, EncodeSentences, QueryModel, QueryResult
+from ranmask.attacks.steps import Attempt, EncodeSentences, FirstOrder, QueryModel, QueryResult
 from ranmask.attacks.tokenization import tokenize
 from ranmask.models.testing import keyword_classifier
 from ranmask.results import Certificate
@@ -86,6 +91,10 @@ class Course:
     def _reply(self, attempt, request):
         if isinstance(request, EncodeSentences):
             return np.array([self.encode(one) for one in request.sentences])
+        if isinstance(request, FirstOrder):  # scores that rise are shares that fall
+            before = self.harm(request.text.text)[1]
+            rises = [self.harm(text.text)[1] - before for text in request.others]
+            return np.array([[-rise, rise] for rise in rises])
         assert isinstance(request, QueryModel)
         texts = request.texts
         if self.queries is not None:
@@ -354,7 +363,7 @@ class TestTogether:
         assert not greedy.run(made(Greedy(), self.synonyms), "a b c d").flipped
         together = Course(self.all_changed("a", "b"))
         found = together.run(made(Together(group=2), self.synonyms), "a b c d")
-        assert found.flipped and words_changed(found.text, tokenize("a b c d", "words")) == 2
+        assert found.flipped and distance(found.text, tokenize("a b c d", "words")) == 2
 
     def test_equal_steps_are_taken(self):
         """The first group alone moves nothing, yet its change is kept for the second."""
@@ -486,7 +495,7 @@ class TestLabelsOnly:
         recipe = made(LabelsOnly(), self.synonyms, AtRandom())
         end = course.run(recipe, "a b c d e f", budget=budget)
         assert end.flipped == found
-        assert words_changed(end.text, tokenize("a b c d e f", "words")) == (2 if found else 0)
+        assert distance(end.text, tokenize("a b c d e f", "words")) == (2 if found else 0)
         assert (budget == 0) == (course.asked == [])
 
     def test_without_queries_the_search_ends(self):
@@ -496,6 +505,75 @@ class TestLabelsOnly:
             course = Course(self.needs("bx", "dy"), queries=queries)
             course.run(made(LabelsOnly(), self.synonyms, AtRandom()), "a b c d e f")
             assert course.asked == unlimited.asked[:queries]
+
+
+class TestBySaliency:
+    CHOICES = MappingProxyType({"a": ["m"], "b": ["n"], "c": ["o"]})
+
+    def test_what_a_replacement_does_counts_too(self):
+        """The loss of b matters most, but nothing much can be put there."""
+        course = Course(by_table(a=0.1, b=-0.2, c=0.1, m=0.11, n=-0.2, o=0.6))
+        found = course.run(made(BySaliency(), dict(self.CHOICES), ByUnknown()), "a b c")
+        assert found.text.text == "a b o" and found.flipped
+        # Each word hidden, each replaced, and then the words in order until the label falls.
+        assert course.asked == [
+            ("[UNK] b c", "a [UNK] c", "a b [UNK]"),
+            *(("m b c",), ("a n c",), ("a b o",)),
+            ("a b o",),
+        ]
+
+    def test_words_without_replacements_come_last(self):
+        course = Course(by_table(x=0.0, c=0.0, o=0.6))
+        found = course.run(made(BySaliency(), dict(self.CHOICES), ByUnknown()), "x y c")
+        assert found.flipped and course.asked[-1] == ("x y o",)
+
+    def test_queries_may_end(self):
+        for queries in range(1, 7):
+            course = Course(by_table(m=0.01, n=0.02, o=0.03), queries=queries)
+            course.run(made(BySaliency(), dict(self.CHOICES), ByUnknown()), "a b c")
+            assert sum(map(len, course.asked)) <= queries
+
+    def test_nothing_to_replace(self):
+        course = Course(by_table())
+        recipe = made(BySaliency(), {}, ByUnknown(), stop_words=frozenset("a"))
+        assert course.run(recipe, "a").text.text == "a" and not course.asked
+
+
+class TestBeam:
+    def test_the_best_text_goes_on_though_it_is_no_better(self):
+        course = Course(by_table(a=0.2, m=0.1, n=0.0))
+        found = course.run(made(Beam(), Listed("m", "n")), "a b", budget=2)
+        assert found.text.text == "m m"  # replaced words stay
+        assert course.asked == [("a m", "a n", "m b", "n b"), ("m m", "n m")]
+
+    def test_several_go_on(self):
+        """The way to the best pair leads over a word that is not the best by itself."""
+
+        def harm(text):
+            score = {"m b": 0.3, "a n": 0.2, "m n": 0.25, "m o": 0.3, "p n": 0.9}.get(text, 0.1)
+            return int(score > 0.5), score
+
+        words = {"a": ["m", "p"], "b": ["n", "o"]}
+        assert not Course(harm).run(made(Beam(1), words), "a b").flipped
+        assert Course(harm).run(made(Beam(2), words), "a b").text.text == "p n"
+
+    def test_the_gradient_chooses_whom_to_ask(self):
+        course = Course(by_table(m=0.1, n=0.2, o=0.15))
+        found = course.run(made(Beam(10, steepest=1), Listed("m", "n", "o")), "a b")
+        assert found.text.text == "n n"
+        assert course.asked == [("a n",), ("n n",)]
+
+    def test_queries_may_end(self):
+        course = Course(by_table(m=0.1), queries=3)
+        course.run(made(Beam(3), Listed("m", "n")), "a b c")
+        assert sum(map(len, course.asked)) <= 3
+
+
+def test_a_gradient_ranks_without_a_query():
+    course = Course(by_table(a=-0.1, b=-0.3, c=-0.2))
+    recipe = made(Greedy(), Listed("m"), ByGradient())
+    course.run(recipe, "a b c")
+    assert course.asked[0] == ("a m c",)
 
 
 class TestAnyWords:
@@ -518,8 +596,8 @@ class TestAnyWords:
         most = 5 if budget is None else budget
         original = tokenize("a b c d e", "words")
         for texts in course.asked:
-            assert all(words_changed(tokenize(text, "words"), original) <= most for text in texts)
-        assert words_changed(found.text, original) == min(most, 3)
+            assert all(distance(tokenize(text, "words"), original) <= most for text in texts)
+        assert distance(found.text, original) == min(most, 3)
 
     def test_the_harmful_words_at_the_most_harmful_place(self):
         def harm(text):

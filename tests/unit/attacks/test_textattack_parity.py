@@ -47,6 +47,7 @@ def given(one_thread, tmp_path_factory):
     folder = tmp_path_factory.mktemp("language-model")
     common.write_language_model(folder, WORDS)
     return ours.Resources(
+        WORDS,
         WordVectors(WORDS, common.vectors(WORDS)),
         MaskedLM.from_pretrained(folder, "cpu"),
         ours.MadeUpTagger(),
@@ -78,8 +79,13 @@ def replayed(given):
 def test_every_step_is_theirs(replayed, recipe, their):
     our = replayed(recipe)[their["name"]]
     apart, why = compare.difference(their, our)
-    if recipe.startswith("textfooler") and their["name"] in ONE_WORD:
-        assert (apart, why) == (["scores", "queries"], "one word")
+    by_deletion = recipe.startswith(("textfooler", "bae", "textbugger"))
+    if by_deletion and their["name"] in ONE_WORD:
+        assert why == "one word"
+        # Where the premise is attacked too, the word that is not asked about comes last.
+        assert apart[:2] == ["scores", "queries"] or their["name"].startswith("made-up-pair")
+    elif (recipe, their["name"]) == ("clare with sentence encoder", "made-up-6"):
+        assert (apart, why) == (["visits", "queries"], "either word")
     else:
         for step in apart:
             assert compare.steps(our)[step] == compare.steps(their)[step], step
@@ -88,7 +94,8 @@ def test_every_step_is_theirs(replayed, recipe, their):
 def test_candidates_of_several_words_are_dropped():
     """TextAttack tries them; here they are the one difference."""
     words = common.vocabulary(made_up.ODD_TEXTS, made_up.ODD)
-    given = ours.Resources(WordVectors(words, common.vectors(words)), None, ours.MadeUpTagger())
+    vectors = WordVectors(words, common.vectors(words))
+    given = ours.Resources(words, vectors, None, ours.MadeUpTagger())
     jobs = common.jobs(made_up.odd())
     salts = [trace["salt"] for trace in THEIRS["odd"]]
     for their, our in zip(
@@ -105,6 +112,10 @@ def test_what_was_recorded_is_worth_replaying():
     assert THEIRS["seed"] == common.SEED
     for recipe, traces in THEIRS["traces"].items():
         statuses = [trace["status"] for trace in traces]
+        if recipe.startswith("clare"):  # a few texts, each with thousands of candidates
+            assert len(traces) >= 12
+            assert all(statuses.count(one) >= 2 for one in ("succeeded", "failed"))
+            continue
         assert len(traces) >= 40
         assert all(statuses.count(one) >= 2 for one in ("succeeded", "failed", "skipped")), recipe
 
@@ -112,6 +123,8 @@ def test_what_was_recorded_is_worth_replaying():
 def test_textfooler_leaves_the_premise_alone_and_the_others_do_not():
     """Or the traces of pairs could not tell."""
     for recipe, traces in THEIRS["traces"].items():
+        if recipe.startswith("clare"):  # it ranks no words
+            continue
         pairs = {trace["name"]: trace for trace in traces}
         pair = pairs["made-up-pair-6"]
         premise = len(made_up.PAIRS[6][0].split())

@@ -1,12 +1,14 @@
 """What a masked language model expects in each place of a text, read as it is, nothing masked.
 
 For BERT-Attack's candidates (`MaskedLM.top_tokens`) and LM-weighted masks (`MaskedLM.word_losses`).
+For BAE's and CLARE's a word is masked (`MaskedLM.fill`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import replace
+import itertools
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -23,6 +25,19 @@ LOSS_DIGITS = 3
 """Losses are rounded to so many digits after the point, and none rounds to nothing."""
 
 _MARKS = ("##", "Ġ", "▁")
+
+
+@dataclass(frozen=True)
+class Gap:
+    """A text with a mask token: the ``count`` likeliest tokens there that ``counts`` accepts.
+
+    None is less likely than ``least``.
+    """
+
+    text: str
+    count: int
+    least: float
+    counts: Callable[[str], bool]
 
 
 class MaskedLM(Checkpoint):
@@ -73,6 +88,22 @@ class MaskedLM(Checkpoint):
                 best = self._likeliest(logits[: int(rows[place].lengths[0])], count)
                 found[place] = [tuple(self._names[token] for token in row) for row in best]
         return [found[distinct[text]] for text in texts]
+
+    def fill(self, gaps: Sequence[Gap]) -> list[list[str]]:
+        """The tokens for each gap, the likeliest first; none where its mask token is cut off."""
+        rows = self.rows([gap.text for gap in gaps])
+        found: list[list[str]] = [[] for _ in rows]
+        for batch, output in self.outputs(rows):
+            for place, logits in zip(batch.places, output.logits, strict=True):
+                masked = np.flatnonzero(rows[place].ids[0] == self.tokenizer.mask_token_id)
+                if not len(masked):
+                    continue
+                shares = logits[int(masked[0])].float().softmax(dim=0)
+                enough = int((shares >= gaps[place].least).sum())
+                [best] = self._likeliest(shares[None], max(1, enough))
+                names = filter(gaps[place].counts, (self._names[token] for token in best[:enough]))
+                found[place] = list(itertools.islice(names, gaps[place].count))
+        return found
 
     def pieces(self, word: str) -> tuple[str, ...]:
         """The tokens of a word by itself, without special tokens."""

@@ -1,8 +1,10 @@
-"""Words that may take a word's place: from a table, or from word vectors.
+"""Words that may take a word's place: from a table, from word vectors, or from WordNet.
 
 A neighbour is one word, so that an exchange leaves the number of words as it is.  The
 counter-fitted vectors that TextFooler uses are a text file, a word and its numbers a line
-(``counter-fitted-vectors.txt``, github.com/nmrksic/counter-fitting).
+(``counter-fitted-vectors.txt``, github.com/nmrksic/counter-fitting).  WordNet is a folder:
+``corpora/wordnet`` of NLTK's data, ``dict`` of WordNet's own release, or what Linux distributions
+pack as ``wordnet-base``.
 """
 
 from __future__ import annotations
@@ -10,7 +12,7 @@ from __future__ import annotations
 import os
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
 from types import MappingProxyType
@@ -19,7 +21,7 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from ranmask.attacks.resources.files import files_digest, read_json, read_lines
+from ranmask.attacks.resources.files import files_digest, nltk_file, read_json, read_lines
 from ranmask.data import data_folder
 from ranmask.errors import DataError, OptionError
 from ranmask.models.synonyms import FILE_NAME, SynonymSets
@@ -31,6 +33,17 @@ KNOWN = {
 }
 """Tables by name: their files in ``synonyms`` of the data folder."""
 DEFAULT_NEIGHBOURS = "jia2019"
+WORDNET = "wordnet"
+"""The name of WordNet, from NLTK's data."""
+
+_KINDS = ("noun", "verb", "adj", "adv")
+_ENDINGS = {
+    "noun": "s: ses:s ves:f xes:x zes:z ches:ch shes:sh men:man ies:y",
+    "verb": "s: ies:y es:e es: ed:e ed: ing:e ing:",
+    "adj": "er: est: er:e est:e",
+    "adv": "",
+}
+"""How WordNet makes base forms of inflected ones: endings, and what takes their place."""
 
 _SPECIAL = re.compile(r"@@.+@@")  # AllenNLP's padding and unknown word
 _CACHED_WORDS = 100_000
@@ -208,6 +221,69 @@ class WordVectors(Neighbours):
         return tuple(self._words[place] for place in best)
 
 
+class WordNet(Neighbours):
+    """The words that share a meaning with a word or its base forms; of several words none.
+
+    Their order is that of the database: nouns, verbs, adjectives, adverbs, frequent senses first.
+    """
+
+    kind = "wordnet"
+
+    def __init__(self, folder: Path) -> None:
+        files = [folder / f"{sort}.{kind}" for kind in _KINDS for sort in ("index", "data")]
+        files += [folder / f"{kind}.exc" for kind in _KINDS]
+        for file in files:
+            if not file.is_file():
+                raise DataError(f"{folder} is not WordNet's database: it has no {file.name}")
+        self._senses = {kind: dict(_senses(folder / f"index.{kind}")) for kind in _KINDS}
+        self._data = {kind: (folder / f"data.{kind}").read_bytes() for kind in _KINDS}
+        self._irregular: dict[str, dict[str, list[str]]] = {}
+        for kind in _KINDS:
+            lines = (line.split() for _, line in read_lines(folder / f"{kind}.exc"))
+            self._irregular[kind] = {words[0]: words[1:] for words in lines if words}
+        super().__init__("wordnet", files, words=len(set().union(*self._senses.values())))
+
+    def similarity(self, a: str, b: str) -> None:
+        """None: WordNet has no vectors."""
+
+    def _nearest(self, word: str, count: int) -> tuple[str, ...]:
+        found = (
+            lemma
+            for kind in _KINDS
+            for form in self._base_forms(word.lower(), kind)
+            for offset in self._senses[kind][form]
+            for lemma in self._lemmas(kind, offset)
+        )
+        return tuple(dict.fromkeys(lemma for lemma in found if lemma != word))[:count]
+
+    def _base_forms(self, word: str, kind: str) -> list[str]:
+        """The word itself and its base forms, those that WordNet knows."""
+        forms = self._irregular[kind].get(word)
+        if forms is None:
+            pairs = (pair.partition(":") for pair in _ENDINGS[kind].split())
+            forms = [word[: -len(old)] + new for old, _, new in pairs if word.endswith(old)]
+        return [form for form in dict.fromkeys([word, *forms]) if form in self._senses[kind]]
+
+    def _lemmas(self, kind: str, offset: int) -> Iterator[str]:
+        data = self._data[kind]
+        fields = data[offset : data.index(b"\n", offset)].decode("utf-8").split()
+        for lemma in fields[4 : 4 + 2 * int(fields[3], 16) : 2]:
+            if "_" not in lemma:
+                yield re.sub(r"\([^()]*\)$", "", lemma)  # where an adjective may stand
+
+
+def _senses(path: Path) -> Iterator[tuple[str, list[int]]]:
+    """Each word of an index with the places of its meanings in the data."""
+    for number, line in read_lines(path):
+        if not line.strip() or line.startswith(" "):  # the licence
+            continue
+        fields = line.split()
+        try:
+            yield fields[0], [int(offset) for offset in fields[-int(fields[2]) :]]
+        except (IndexError, ValueError):
+            raise DataError(f"{path} is not an index of WordNet: {line[:60]!r}", number) from None
+
+
 def _read_vectors(path: Path) -> tuple[list[str], npt.NDArray[np.float32]]:
     words: list[str] = []
     rows: list[npt.NDArray[np.float32]] = []
@@ -241,8 +317,8 @@ def _read_matrix(path: Path) -> npt.NDArray[np.floating]:
     return matrix
 
 
-def load_neighbours(source: str | Path) -> NeighbourTable | WordVectors:
-    """Neighbours by a name in `KNOWN`, or from a file.
+def load_neighbours(source: str | Path) -> Neighbours:
+    """Neighbours by a name in `KNOWN`, from ``wordnet``, or from a file or a WordNet folder.
 
     ``.json`` and ``.json.gz`` are tables; ``.txt``, ``.txt.gz`` and ``.npy`` are vectors.  The
     names win over files of that name: write ``./dne`` for the file.
@@ -250,10 +326,12 @@ def load_neighbours(source: str | Path) -> NeighbourTable | WordVectors:
     if source in KNOWN:
         return NeighbourTable.load(_known_file(str(source)), name=str(source))
     path = Path(source).expanduser()
+    if source == WORDNET or (path / "index.noun").is_file():
+        return _load_wordnet(None if source == WORDNET else path)
     if not path.is_file():
         raise DataError(
             f"there are no neighbours {str(source)!r}: name a file (a table .json, or vectors .txt "
-            f"or .npy), or one of {', '.join(KNOWN)}"
+            f"or .npy), a folder of WordNet, or one of {', '.join((*KNOWN, WORDNET))}"
         )
     name = path.name.removesuffix(".gz")
     if name.endswith(".json"):
@@ -264,6 +342,20 @@ def load_neighbours(source: str | Path) -> NeighbourTable | WordVectors:
         f"cannot tell what {path} is by its name: a table ends in .json or .json.gz, vectors end "
         "in .txt, .txt.gz or .npy"
     )
+
+
+def _load_wordnet(folder: str | Path | None = None) -> WordNet:
+    """WordNet from a folder, or from ``corpora/wordnet`` of NLTK's data, see `nltk_file`."""
+    if folder is not None:
+        return WordNet(Path(folder).expanduser())
+    try:
+        return WordNet(nltk_file("corpora/wordnet/index.noun").parent)
+    except DataError as error:
+        raise DataError(
+            f"cannot find WordNet ({error}). Unpack corpora/wordnet.zip there; or name a folder "
+            "with index.noun, data.noun, ... by --neighbours: Debian's package wordnet-base has "
+            "them in /usr/share/wordnet"
+        ) from None
 
 
 def _known_file(name: str) -> Path:
@@ -281,13 +373,20 @@ def _known_file(name: str) -> Path:
 
 
 def load_synonyms(source: str) -> SynonymSets:
-    """Synonyms by the name or the file of a table, or as the folder of a model has them."""
-    folder = Path(source).expanduser()
-    if (folder / FILE_NAME).is_file():
-        return SynonymSets.load(folder)
-    found = load_neighbours(source)
-    if not isinstance(found, NeighbourTable):
+    """Synonyms by the name or the file of a table, or as the folder of a model has them.
+
+    All that a file lists counts, also what attacks leave out of a `NeighbourTable`.
+    """
+    path = _known_file(source) if source in KNOWN else Path(source).expanduser()
+    if (path / FILE_NAME).is_file():
+        return SynonymSets.load(path)
+    if not path.is_file() or not path.name.removesuffix(".gz").endswith(".json"):
         raise OptionError(
-            f"synonyms={source!r} are vectors: name a table, a .json or .json.gz file", "synonyms"
+            f"synonyms={source!r} is no table: name a JSON file of words and lists of words (.json "
+            f"or .json.gz), the folder of a model with one, or one of {', '.join(KNOWN)}",
+            "synonyms",
         )
-    return SynonymSets(found.table, name=str(found.description()["name"]))
+    table = read_json(path)
+    if not isinstance(table, dict) or not table:
+        raise DataError(f"{path} must hold a JSON object of words and lists of words")
+    return SynonymSets(table, name=source if source in KNOWN else path.name)
