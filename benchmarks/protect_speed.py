@@ -99,21 +99,23 @@ def section(figures: dict[str, Any]) -> str:
         "programs took. A round before these, in which the model's numbers are measured and "
         "batches of each shape are checked, once for a process, is not counted.",
     ]
-    lines += [
-        "",
-        f"{figures['device']}; threads: {figures['threads']}; torch {figures['torch']}; plain "
-        f"batches of {figures['batch']} texts.{figures.get('note', '')}",
-        "",
-        "| | texts a round | texts a second | times plain's time | "
-        "times its processor time (range) |",
-        "|---|---:|---:|---:|---:|",
-    ]
-    lines += [
-        f"| {way['name']} | {way['texts']:,} | {_number(way['texts_per_second'])} | "
-        f"{_number(way['times_wall'])} | {_number(way['times_processor'])} "
-        f"({' to '.join(map(_number, way['range_processor']))}) |"
-        for way in figures["ways"]
-    ]
+    for some in (figures, *figures.get("also", ())):  # the same on other machines
+        rounds = "" if some is figures else f" {some['model']}, {some['rounds']} rounds."
+        lines += [
+            "",
+            f"{some['device']}; threads: {some['threads']}; torch {some['torch']}; plain "
+            f"batches of {some['batch']} texts.{rounds}{some.get('note', '')}",
+            "",
+            "| | texts a round | texts a second | times plain's time | "
+            "times its processor time (range) |",
+            "|---|---:|---:|---:|---:|",
+        ]
+        lines += [
+            f"| {way['name']} | {way['texts']:,} | {_number(way['texts_per_second'])} | "
+            f"{_number(way['times_wall'])} | {_number(way['times_processor'])} "
+            f"({' to '.join(map(_number, way['range_processor']))}) |"
+            for way in some["ways"]
+        ]
     lines += [
         "",
         "The range of the reader and of the protected model is wide, because the first of the two "

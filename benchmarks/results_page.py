@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from benchmarks import reproduced_page
+from benchmarks import reproduced_page, strongest
 from benchmarks.defences_page import defences_part, folded_commands
 from benchmarks.settings import REPOSITORY
 
@@ -63,6 +63,7 @@ def results_page() -> str:
     parts.append("## The paper's setting, all certificates on the same votes\n")
     parts += [_comparison(one) for one in comparisons]
     parts.append(_attacks(records["attacks"]))
+    parts.append(strongest.section(records["strongest"]))
     parts.append(defences_part(records["defences"]))
     parts.append(_trials(records["trials"]))
     parts.append(_commands(results, comparisons))
@@ -77,19 +78,29 @@ def _corpus(name: str, results: list[dict[str, Any]]) -> str:
         "| model | accuracy | MCB | " + " | ".join(f"CR@{d}" for d in shown) + " |",
         "|---|---:|---:|" + "---:|" * len(shown),
     ]
-    for one in sorted(results, key=lambda r: -_mean(r, shown)):
-        figures = one["figures"]
-        cells = [_share(figures["certified_accuracy"], d) for d in shown]
-        radius = figures["median_radius"]
-        lines.append(
-            f"| {one['title']} | {_three(figures['accuracy'])} | "
-            f"{'none' if radius is None else radius} | {' | '.join(cells)} |"
-        )
+    by_threat = [(_threat(one), one) for one in sorted(results, key=lambda r: -_mean(r, shown))]
+    lines += [_row(one, shown) for threat, one in by_threat if threat == "substitutions"]
+    for threat, one in by_threat:
+        if threat != "substitutions":  # steps of another kind: a table of its own
+            lines += ["", f"Of changed {threat}:", "", *lines[2:4], _row(one, shown)]
     data = results[0]["data"]
     lines += ["", f"- Test: {data['rows']:,} texts ({data['note'] or 'complete'})."]
     lines += sorted({f"- Trained on {_training(one)}." for one in results})
     lines += [f"- {one['title']}: {one['note']}" for one in results if "note" in one]
     return "\n".join(lines) + "\n"
+
+
+def _threat(one: dict[str, Any]) -> str:
+    return str(one["classifier"]["options"].get("threat", "substitutions"))
+
+
+def _row(one: dict[str, Any], shown: tuple[int, ...]) -> str:
+    figures, radius = one["figures"], one["figures"]["median_radius"]
+    cells = [_share(figures["certified_accuracy"], d) for d in shown]
+    return (
+        f"| {one['title']} | {_three(figures['accuracy'])} | "
+        f"{'none' if radius is None else radius} | {' | '.join(cells)} |"
+    )
 
 
 def _training(one: dict[str, Any]) -> str:
@@ -133,7 +144,9 @@ def _attacks(record: dict[str, Any]) -> str:
         "In the paper's layout, percent of texts: Cln right before the attack, Boa still right "
         "after it, Succ successes among the attacked texts (right before). The first 300 test "
         f"texts; {record['base']} fine-tuned here; RanMASK with the paper's mask rates (90 % on AG "
-        "News, 30 % on SST2), 100 masks drawn afresh for each query, as in the paper.",
+        "News, 30 % on SST2), 100 masks drawn afresh for each query, as in the paper. Models of "
+        "an earlier run than those of [paper.md](paper.md), by the same commands: their figures "
+        "differ by a few points.",
         "",
         "**Succ, fresh** counts a success only if it still is one on another draw of 100 masks. "
         "The attacker meets one draw for each text and stops at the first that fails: with "

@@ -103,6 +103,10 @@ class OutputError(RanmaskError, OSError):
 class ReaderWarning(UserWarning):
     """A model that reads whole texts did not answer for some, which their copies decide alone."""
 
+    def __init__(self, message: str, reason: str = "") -> None:
+        super().__init__(message)
+        self.reason = reason
+
 
 class MissingDependencyError(RanmaskError, ImportError):
     """An optional part of ranmask is not installed; the message has the command."""

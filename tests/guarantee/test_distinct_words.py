@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 from ranmask import FunctionClassifier, OptionError, SmoothedClassifier, WordTable
 from ranmask.attacks.victims import Question, SmoothedVictim
 from ranmask.certificates import distinct
-from ranmask.certificates.distinct import distinct_word_radii, most_removed
+from ranmask.certificates.distinct import DistinctWords, most_removed
+from ranmask.certificates.exact import gathered
 from ranmask.certificates.margins import exact_margins
 from ranmask.models.word_features import features
 from ranmask.models.word_table import ONE
@@ -185,13 +186,16 @@ def some_texts(draw):
 
 
 def radii_of(bound, texts):
-    return distinct_word_radii(
+    words = DistinctWords(
         np.concatenate([differences for differences, _ in texts], axis=1),
         np.array([differences.shape[1] for differences, _ in texts]),
         np.concatenate([places for _, places in texts]),
         np.array([len(places) for _, places in texts]),
         bound,
+        reserve=0,
     )
+    radii, tight = words.proved(bound)
+    return gathered(radii, words.margins, words.positions, tight)
 
 
 @settings(max_examples=200, deadline=None)

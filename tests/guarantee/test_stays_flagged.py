@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ranmask.certificates.detectors import (
+    MOST_EDITS,
     disjoint_segments,
     disjoint_windows,
     segment_radii,
@@ -58,6 +59,17 @@ def after(words, times, step):
     return sorted(text for text in reached if text)
 
 
+def replaced(words, times):
+    """Every text in which so many words are replaced."""
+    for places in itertools.combinations(range(len(words)), min(times, len(words))):
+        yield tuple(NEW if place in places else word for place, word in enumerate(words))
+
+
+def spread(words):
+    """A text with a new word before, behind and between all of its words."""
+    return (NEW, *(part for word in words for part in (word, NEW)))
+
+
 def characters(text, alphabet="ab "):
     for place in range(len(text) + 1):
         for new in alphabet:
@@ -95,8 +107,12 @@ def test_windows_under_every_placement_of_changes(seed):
     if found.radius < 2:
         assert not all(flagged(detector, after(words, found.radius + 1, changes)))
     if found.insertions is None:
-        assert found.additions == "anywhere" and any(b - a == 1 for a, b in chosen)
+        assert any(b - a == 1 for a, b in chosen)
         assert all(flagged(detector, after(words, 3, insertions)))
+        # Blocks in every gap, and changed words at the same time.
+        if found.radius <= 2:
+            cut = map(spread, replaced(words, found.radius))
+            assert all(flagged(detector, cut)) == (found.additions == "anywhere")
     else:
         assert found.additions == "ends" and found.insertions >= found.radius
         assert all(flagged(detector, after(words, min(found.insertions, 3), insertions)))
@@ -361,7 +377,51 @@ def test_segments_under_every_placement_of_blocks(values, threshold):
         if found.insertions is None:
             assert not broken and max(values) >= threshold
         else:
-            assert broken == (found.insertions < blocks)
+            assert broken == (found.insertions < blocks) and found.additions == "ends"
+    if found.insertions is None:  # blocks in every gap, and changed words at the same time
+        cut = []
+        for places in itertools.combinations(range(len(values)), found.changed):
+            left = [endless if at in places else value for at, value in enumerate(values)]
+            cut.append([part for value in left for part in (value, endless)])
+        assert all(reaches(text, threshold) for text in cut) == (found.additions == "anywhere")
+
+
+def test_added_anywhere_and_changed_at_the_same_time():
+    """A word that is flagged alone, and a window: text put into the window takes that one away."""
+    detector = window_detector({"a", "d e"}.__contains__, (1, 2))
+    [found] = detector.detect(["a b c d e"])
+    assert (found.radius, found.insertions, found.additions) == (1, None, "ends")
+    assert not any(flagged(detector, [("x", "b", "c", "d", "x", "e")]))
+    assert found.proved == (
+        "stays flagged whatever is added before or after; inside, at least 2 words must be changed "
+        "or texts put in, and at least 1 word changed"
+    )
+    segments = SegmentDetector(signed_table({"a": 8, "d": 4, "e": 4, "x": -8}), threshold=1)
+    [found] = segments.detect(["a b c d e"])
+    assert (found.radius, found.insertions, found.additions) == (1, None, "ends")
+    assert not any(flagged(segments, [("x", "b", "c", "d", "x", "e")]))
+    [found] = segments.detect(["a b a"])
+    assert (found.radius, found.additions) == (1, "anywhere")
+    assert found.proved.endswith("is added anywhere; at least 2 words must be changed")
+
+
+def test_a_changed_word_and_a_place_undo_what_neither_does_twice():
+    words = tuple("abcdefg")
+    detector = window_detector({"a b c", "c d e", "e f g"}.__contains__, (3,))
+    [found] = detector.detect([" ".join(words)])
+    assert (found.radius, found.insertions) == (1, 2)
+    assert not any(flagged(detector, [("a", "b", "x", "d", "e", "f", "x", "g")]))
+    assert found.proved == (
+        "stays flagged whatever is added before or after; inside, at least 2 words must be changed "
+        "or texts put in, at 3 places if no word is changed"
+    )
+    segments = SegmentDetector(signed_table(dict.fromkeys("abcde", 2)), threshold=0.5)
+    [found] = segments.detect(["a b c d e"])
+    assert (found.radius, found.insertions, found.additions) == (1, 3, "ends")
+    assert found.proved == (
+        "stays flagged whatever is added before or after; inside, at least 2 words must be changed "
+        "or put in, at 4 places if no word is changed"
+    )
 
 
 @given(st.lists(st.integers(-3, 4), min_size=1, max_size=8).map(tuple), st.integers(1, 6))
@@ -422,6 +482,14 @@ def test_texts_beside_each_other_do_not_matter(texts, threshold):
     together = segment_radii(texts, threshold, 3)
     assert together == [segment_radii([values], threshold, 3)[0] for values in texts]
     assert together[-1].changed == 29
+
+
+def test_a_word_repeated_without_end_takes_no_time_without_end():
+    """Time grows with the words, not with their square; what is said is less, and true."""
+    few, many = segment_radii([[4] * (MOST_EDITS + 1), [4] * 200_000], 3, 3)
+    assert few.changed == many.changed == MOST_EDITS and many.additions == "anywhere"
+    [exact] = segment_radii([[4] * MOST_EDITS], 3, 3)
+    assert exact.changed == MOST_EDITS - 1
 
 
 def test_a_lost_blank_costs_a_segment_two_words():

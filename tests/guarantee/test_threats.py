@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from ranmask import (
+    ClassifierError,
     FunctionClassifier,
     OptionError,
     ProtectedClassifier,
@@ -140,6 +141,30 @@ def test_no_text_within_a_radius_has_another_label(seed, classes, ensemble, fami
             assert world.labels(sorted(reached)) == {result.label_id}, (threat, words, radius)
             seen[threat] += steps > 0
     assert all(seen.values()), seen
+
+
+@pytest.mark.parametrize(
+    ("text", "leads", "table", "radius"),
+    [
+        # One new word that both become counts for the label once, not twice.
+        ("a b n", {"a": 8, "b": 8, "n": -6, "y": 6}, {"a": ["y"], "b": ["y"]}, 1),
+        # A word for the rival is not gone where another word becomes it.
+        ("r a g", {"r": -4, "a": 8, "g": 6, "z": -2}, {"r": ["z"], "a": ["r"]}, 1),
+        # Each changed occurrence of a word may bring in another one.
+        ("a a a g", {"a": 1, "g": 7, "y": -4, "z": -4}, {"a": ["y", "z"]}, 1),
+        # A word that stands in the text brings in nothing, though it speaks for the label.
+        ("a g g n", {"a": 8, "g": 8, "n": -8}, {"a": ["g"]}, 0),
+    ],
+)
+def test_changes_that_meet_where_words_count_once(text, leads, table, radius):
+    scores = {word: [max(lead, 0) / 8, max(-lead, 0) / 8] for word, lead in leads.items()}
+    world = World(scores, threat="synonyms", synonyms=table, family="distinct")
+    [result] = world.smoothed.certify([text])
+    words = tuple(text.split())
+    assert (result.radius, result.label_id) == (radius, 0)
+    within = after("synonyms", words, radius, (), table)
+    beyond = after("synonyms", words, radius + 1, (), table)
+    assert world.labels(sorted(within)) == {0} != world.labels(sorted(beyond))
 
 
 class TestTight:
@@ -394,6 +419,42 @@ class TestPositions:
                 )
         assert seen - {None, 0, 6}
 
+    @pytest.mark.parametrize(
+        ("hide", "family"), [("drop", None), ("mask", None), ("drop", "distinct")]
+    )
+    def test_synonyms_of_a_hypothesis_are_read_with_its_premise(self, hide, family):
+        """What "fine" says depends on the premise: it must not be remembered from another."""
+
+        def says(texts):
+            hostile = [("fine" in shown) and premise == "no" for premise, shown in texts]
+            return [[0.0, 1.0] if one else [1.0, 0.0] for one in hostile]
+
+        base = FunctionClassifier(says, hide=hide)
+        settings = {"keep": 1, "threat": "synonyms", "synonyms": {"good": ["fine", "great"]}}
+        smoothed = SmoothedClassifier(base, family=family, **settings)
+        pairs = [(premise, "so good so good") for premise in ("yes", "no", "yes")]
+        radii = [one.radius for one in smoothed.certify(pairs)]
+        assert radii == ([4, 0, 4] if family == "distinct" else [4, 1, 4])
+        [batch] = smoothed.scored([("no", "so fine so fine")])
+        assert batch.votes.totals[0].tolist() == ([1, 1] if family == "distinct" else [2, 2])
+
+    def test_a_synonym_that_fails_blames_no_other_text(self):
+        """Whose word it is a synonym of is not known: no row of a run may be lost for another."""
+
+        def says(texts):
+            if any("bug" in text for text in texts):
+                raise ValueError("cannot")
+            return [[1.0, 0.0] for _ in texts]
+
+        for hide in ("drop", "mask"):
+            base = FunctionClassifier(says, hide=hide)
+            smoothed = SmoothedClassifier(
+                base, keep=1, threat="synonyms", synonyms={"good": ["fine"], "film": ["bug"]}
+            )
+            with pytest.raises(ClassifierError, match="bug") as failed:
+                smoothed.certify(["good good", "so good", "so film"])
+            assert failed.value.index is None
+
 
 class TestWhatIsClaimed:
     def test_all_words_at_once(self):
@@ -503,3 +564,6 @@ class TestWhatIsRefused:
         [result] = smoothed.certify(["one two three"], threats=["substitutions"])
         assert result.radii == {"substitutions": 1}
         assert smoothed.certify(["one two three"], threats=[])[0].radii == {}
+        for wrong in (5, [["span"]]):
+            with pytest.raises(OptionError, match="threats must be"):
+                smoothed.certify(["one"], threats=wrong)

@@ -193,9 +193,44 @@ def test_a_detector_gets_another_threshold(trained, tmp_path):
     assert stricter.description()["model"] == load_detector(trained).description()["model"]
 
 
+def test_rows_that_cannot_be_used_are_left_out_and_said(trained, tmp_path):
+    data = write(tmp_path / "some.csv", 30, seed=8)
+    with data.open("a") as file:
+        file.write(",ham,mail\n  ,spam,mail\n")
+    done = run_cli(
+        *("detect", "--model", trained, "--calibrate", data, "--label-column", "label"),
+        *("--save", tmp_path / "other", "--by", "source"),
+    )
+    assert done.exit_code == 0, done.output
+    assert "2 of 32 rows have no usable text: left out" in done.stderr
+    assert "too few texts of other classes (20) to show a rate of 0.01" in done.stderr
+    assert "false positives by" in done.stderr and "phone" in done.stderr
+
+
+def test_rates_by_source_of_a_training_run_and_of_a_corpus(trained, tmp_path):
+    data = write(tmp_path / "train.csv", 90)
+    done = run_cli(
+        *("train", "--kind", "words", "--monotone", "--data", data, "--by", "source"),
+        *("--output", tmp_path / "model", "--epochs", 1),
+    )
+    assert done.exit_code == 0, done.output
+    assert "recall by" in done.stderr and "phone" in done.stderr and "11-30" in done.stderr
+    record = json.loads((tmp_path / "model" / "training.json").read_text())
+    assert set(record["validation"]["by"]) <= {"mail", "phone"}
+    assert "By `source`:" in (tmp_path / "model" / "README.md").read_text()
+    done = run_cli(
+        *("detect", "--model", trained, "--data", data, "--split", "all", "--by", "source"),
+        *("--output", tmp_path / "out.jsonl"),
+    )
+    assert done.exit_code == 0, done.output
+    assert "recall by" in done.stderr and "mail       " in done.stderr
+
+
 @pytest.mark.parametrize(
     ("words", "code", "message"),
     [
+        (["--calibrate", "no.csv", "--label-column", "b", "--save", "y"], 1, "there is no file no"),
+        (["a", "--windows", "2", "--threshold", "3"], 2, "a number above 0, at most 1, not 3"),
         (["a", "--threshold", "0.5"], 2, "--threshold means nothing without --windows"),
         (["a", "--windows", "2"], 2, "which is a detector: leave it out"),
         (["a", "--save", "x"], 2, "--save means nothing without --calibrate"),

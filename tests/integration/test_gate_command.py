@@ -1,12 +1,13 @@
 """``ranmask gate``: exit codes, figures by hand, and every output read by a parser."""
 
+import inspect
 import json
 import xml.etree.ElementTree as ElementTree
 
 import pytest
 
 from commands import run_cli
-from ranmask import SmoothedClassifier
+from ranmask import SmoothedClassifier, WindowDetector, read_results
 from ranmask.data.rows import Columns, file_rows
 from ranmask.errors import DataError, OptionError
 from ranmask.evaluation.gate import GATE_FORMAT, GATE_VERSION, run_gate
@@ -124,6 +125,7 @@ def test_bad_input_has_another_code(texts, arguments, require, said):
     done = gate(texts, *arguments, require=require)
     assert done.exit_code == 2, done.output
     assert said in done.stderr and "gate failed" not in done.stderr
+    assert ("certify:" in done.stderr) == ("paper" in arguments)  # told before any work
 
 
 def test_a_file_that_is_not_there(tmp_path):
@@ -204,7 +206,7 @@ def test_sarif(outputs):
 
 def test_proofs_are_explained(texts):
     card = gate(texts, require=["certified accuracy@1 >= .1"]).stdout
-    assert "proved against any words replaced, one for one, by anything" in card
+    assert "proved against whoever may change any that many words, to anything." in card
     assert "- words are replaced one for one" in card
 
 
@@ -291,3 +293,114 @@ def test_a_class_without_texts_has_no_recall(tmp_path):
     path.write_text("text,label\nfilm,bad\nfilm film,bad\n")
     done = gate(path, "--positive", "good", require=["recall >= .5"])
     assert done.exit_code == 1 and "there is no text to count" in done.stderr
+
+
+# Flags "prize"; with two of them one may be changed.  Two of three spam texts are flagged, one of
+# four others is.
+FLAGGED = [
+    ("prize prize and more", "spam"),
+    ("prize and more", "spam"),
+    ("money and more", "spam"),
+    ("prize of the year", "ham"),
+    *[("see you at lunch", "ham")] * 3,
+]
+OF_DETECTOR = {
+    "accuracy": 5 / 7,
+    "balanced accuracy": (2 / 3 + 3 / 4) / 2,
+    "precision": 2 / 3,
+    "recall": 2 / 3,
+    "f1": 2 / 3,
+    "false-positive rate": 1 / 4,
+    "auc": (3.5 + 3.5 + 1.5) / 12,
+    "certified recall@0": 2 / 3,
+    "certified recall@1": 1 / 3,
+    "certified recall@2": 0,
+    "recall@fpr=0%": 0,
+    "recall@fpr=25%": 2 / 3,
+}
+
+
+def prizes(texts):
+    return [[0.0, 1.0] if "prize" in text.split() else [1.0, 0.0] for text in texts]
+
+
+@pytest.fixture
+def flagged(tmp_path):
+    path = tmp_path / "flagged.csv"
+    path.write_text("text,label\n" + "".join(f"{text},{label}\n" for text, label in FLAGGED))
+    return path
+
+
+def test_figures_of_a_detector_by_hand(flagged, tmp_path):
+    detector = WindowDetector(prizes, sizes=(1,), labels=["ham", "spam"])
+    source = file_rows(flagged, Columns("text", None, "label"))
+    required = [parse_requirement(f"{name} >= .5", ()) for name in OF_DETECTOR]
+    report = run_gate(detector, source, required, tmp_path)
+    measured = {check.figure.name: float(check.figure.value) for check in report.checked}
+    assert measured == pytest.approx(OF_DETECTOR)
+    assert (report.positive, report.rows, report.errors) == ("spam", 7, 0)
+    assert report.proof["threat"].startswith("add any text before or after a flagged text")
+    assert report.proof["assumes"][1].startswith("asked again, the model moves")
+    assert [entry.keys() >= {"certified_recall"} for entry in report.classes] == [False, False]
+    assert not {"median radius", "certified accuracy@1"} & {one.name for one in report.figures}
+    found = list(read_results(tmp_path / "detect.jsonl"))  # a run of detect, as any other
+    assert [row.result.flagged for row in found] == [True, True, False, True, False, False, False]
+
+
+def test_a_guard_by_name(flagged, tmp_path):
+    rows = ("--input", flagged, "--label-column", "label", "--card", tmp_path / "card.md")
+    done = run_cli("gate", "--model", "spam", *rows, "--require", "false-positive rate <= 0")
+    assert done.exit_code == 0, done.stderr
+    assert "the positive class is *spam*" in (tmp_path / "card.md").read_text()
+    done = run_cli("gate", "--model", "spam", *rows, "--require", "certified recall@0 >= 1")
+    assert done.exit_code == 4
+    card = (tmp_path / "card.md").read_text()
+    assert "proved against whoever may add any text before or after" in card
+
+
+@pytest.mark.parametrize(
+    ("more", "said"),
+    [
+        (["--require", "certified accuracy@1 >= .1"], "does not flag a detector proves nothing"),
+        (["--require", "median radius >= 1"], "does not flag a detector proves nothing"),
+        (["--require", "robust recall(deepwordbug) >= .1"], "attacks are for classifiers"),
+        (["--require", "certified recall@1,fpr=1% >= .1"], "proves at its own threshold"),
+        (["--require", "recall >= 0", "--positive", "ham"], "means nothing for a detector of"),
+        (["--require", "recall >= 0", "--keep", "2"], "--keep means nothing for 'spam'"),
+        (["--require", "recall >= 0", "--dtype", "float16"], "--dtype means nothing for 'spam'"),
+    ],
+    ids=lambda one: one if isinstance(one, str) else None,
+)
+def test_what_a_detector_cannot_be_asked(flagged, more, said):
+    done = run_cli("gate", "--model", "spam", "--input", flagged, "--label-column", "label", *more)
+    assert done.exit_code == 2
+    assert said in done.stderr
+
+
+def test_windows_around_a_function_name_it_again_and_tell_their_cost(
+    flagged, tmp_path, monkeypatch
+):
+    (tmp_path / "prize_model.py").write_text(inspect.getsource(prizes))
+    monkeypatch.syspath_prepend(tmp_path)
+    made = WindowDetector(prizes, sizes=(2,), labels=["ham", "spam"])
+    made.save_pretrained(tmp_path / "detector")
+    command = ("gate", "--model", tmp_path / "detector", "--input", flagged)
+    command += (
+        "--label-column",
+        "label",
+        "--require",
+        "recall >= .6",
+        "--output",
+        tmp_path / "runs",
+    )
+    for said in ("detect: 7 texts", "resuming"):
+        done = run_cli(*command, "--reader", "prize_model:prizes")
+        assert done.exit_code == 0 and said in done.stderr, done.stderr
+        assert "asking the model about at most 19 windows of 7 texts" in done.stderr
+
+
+def test_too_few_texts_for_a_rate_are_told(texts):
+    done = gate(texts, "--positive", "good", require=["recall@fpr=1% >= .1"])
+    assert "Warning: too few texts of other classes (6) to show a rate of 0.01" in done.stdout
+    done = gate(texts, "--positive", "good", require=["recall@fpr=20% >= .1"])
+    assert "too few" not in done.stdout

@@ -5,7 +5,13 @@ from dataclasses import replace
 
 import pytest
 
-from ranmask import SmoothedClassifier, SynonymSets, SynonymSmoothedClassifier, load_default
+from ranmask import (
+    SmoothedClassifier,
+    SynonymSets,
+    SynonymSmoothedClassifier,
+    load_default,
+    load_detector,
+)
 from ranmask.errors import ModelError, OptionError, RanmaskError
 from ranmask.serving.context import RequestContext
 from ranmask.serving.problems import Cancelled, Closing, UnknownModel
@@ -158,6 +164,13 @@ def test_closing():
     for asked in (served, host.smoothed("words", RequestContext())):
         with pytest.raises(Closing):
             asked.certify(["Oil prices soared"])
+
+
+def test_a_detector_is_refused_when_the_service_starts(tmp_path):
+    load_detector("spam").save_pretrained(tmp_path / "mine")
+    for model in ("spam", str(tmp_path / "mine")):
+        with pytest.raises(ModelError, match=r"is a detector, which flags texts.*ranmask detect"):
+            ModelRegistry({"mine": model})
 
 
 def test_a_cascade_is_refused_when_the_service_starts(tmp_path):

@@ -130,6 +130,19 @@ def test_a_reader_may_ask_it(server, monkeypatch):
     assert reader.read(texts, 2).tolist() == [[1, 0], [0, 1], [1, 0]]
 
 
+def test_a_table_of_synonyms(tmp_path):
+    table = {"stocks": ["shares", "securities"], "fell": ["rose"]}
+    (tmp_path / "mine.json").write_text(json.dumps(table))
+    with serving("-m", "news-words", "--synonyms", "mine.json", cwd=tmp_path) as server:
+        body = {"text": TEXT, "options": {"threats": ["synonyms"]}}
+        status, answer = server.ask("/v1/certify", body)
+        smoothed = load_default("news-words", synonyms=table)
+        [expected] = smoothed.certify([TEXT], threats=["synonyms"])
+        assert status == 200 and answer["results"][0]["radii"] == dict(expected.radii)
+        [card] = server.ask("/v1/models")[1]["models"]
+        assert card["synonyms"] == "mine.json" and server.end() == 0
+
+
 def test_the_page_and_its_files_load(server):
     status, page = server.ask("/")
     assert status == 200
@@ -317,6 +330,7 @@ def test_a_key_from_a_file(tmp_path):
         (("--model", "no_such_module:classify"), "no_such_module"),
         (("--api-key-file", "nowhere"), "cannot read the API key"),
         (("--threads", "0"), "threads"),
+        (("--synonyms", "nowhere.json"), "is no table"),
     ],
 )
 def test_wrong_usage(arguments, said):

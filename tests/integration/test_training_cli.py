@@ -77,7 +77,7 @@ class TestWords:
             *("--batch-size", 16, "--accuracy-weight", 0.5, "--target-words", 2, "--margin", 0.4),
             *("--temperature", 0.5, "--feature-dropout", 0.2, "--learning-rate", 0.1, "--seed", 3),
             *("--class-weights", "none", "--weight-decay", 0.001, "--family", "distinct"),
-            *("--threat", "edits", "--normalise", "case"),
+            *("--threat", "edits", "--normalise", "case", "--lexicon", "open"),
             *("--positive", "praise"),
         )
         assert done.exit_code == 0, done.stderr
@@ -102,6 +102,7 @@ class TestWords:
             "whole_weight": 0.0,
             "class_weights": "none",
             "normalise": "case",
+            "lexicon": "open",
             "positive": "praise",
             "buckets": 4096,
             "most_words": 800,

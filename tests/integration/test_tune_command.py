@@ -178,3 +178,13 @@ class TestInterrupted:
             assert [one[key] for one in record["measured"]] == [
                 one[key] for one in other["measured"]
             ]
+
+
+def test_a_model_for_another_threat_is_measured_against_substitutions(corpus, table, tmp_path):
+    made = SmoothedClassifier.from_pretrained(str(table), threat="characters", threats=["span"])
+    made.save_pretrained(str(tmp_path / "characters"))
+    arguments = ("--data", corpus, "--split", "validation", "--rows", 20, "--keep", "1,2")
+    done = ranmask("tune", "--model", tmp_path / "characters", *arguments)
+    assert done.returncode == 0, done.stderr
+    assert "against substitutions" in done.stderr and "against characters" in done.stderr
+    assert "keep 2" in done.stdout

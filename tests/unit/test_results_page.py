@@ -15,6 +15,7 @@ from ranmask.metrics import CertifiedSummary  # noqa: E402
 from ranmask.paper.divergence import jensen_shannon  # noqa: E402
 from ranmask.paper.published import published  # noqa: E402
 from ranmask.paper.reading import read  # noqa: E402
+from ranmask.paper.report.sections import coverage, empirical, rates  # noqa: E402
 
 RECORDS = sorted((ROOT / "results").glob("*.json"))
 
@@ -79,7 +80,7 @@ def test_results_say_what_was_run_on_what(path):
     assert record["commands"]
     assert record["hardware"]
     assert record["data"]["split"] == "test"
-    if record["format"] in ("ranmask-attacks", "ranmask-defences"):
+    if record["format"] in ("ranmask-attacks", "ranmask-defences", "ranmask-searches"):
         for model in record["models"].values():
             assert model["run"]["train"]["rows"] > 1000
         for run in [*record["runs"], *record.get("safer_runs", [])]:
@@ -114,27 +115,6 @@ def test_the_readme_shows_the_same_figures():
         shown = " ".join(f"{v:.2f}"[1:] for v in figures["certified_accuracy"][1:6])
         accuracy = f"{figures['accuracy']:.3f}"[1:]
         assert f"| {accuracy} | {figures['median_radius']} | {shown} |" in readme
-
-
-def test_the_readme_shows_the_same_attacks():
-    readme = " ".join((ROOT / "README.md").read_text().split())
-    runs = json.loads((ROOT / "results" / "attacks.json").read_text())["runs"]
-    figures = {(r["corpus"], r["victim"], r["recipe"]): r["figures"] for r in runs}
-    recipes = ("textfooler", "bert-attack", "deepwordbug")
-    plain = [figures["agnews", "plain", recipe] for recipe in recipes]
-    vote = [figures["agnews", "vote", recipe] for recipe in recipes]
-    assert [one["texts"] for one in [*plain, *vote]] == [300, 300, 300, 300, 240, 300]
-    kept, kept_plain = (
-        "{:.1f}, {:.1f} and {:.1f} %".format(*(100 * one["robust_accuracy"] for one in found))
-        for found in (vote, plain)
-    )
-    assert (
-        f"RanMASK by vote keeps {kept} under TextFooler, BERT-Attack (240 texts) and DeepWordBug, "
-        f"where a plain classifier keeps {kept_plain}."
-    ) in readme
-    gone = (100 * (1 - one["confirmed_success_rate"] / one["success_rate"]) for one in vote)
-    shown = "{:.0f}, {:.0f} and {:.0f} %".format(*gone)
-    assert f"{shown} of the attacks' successes vanish on another draw" in readme
 
 
 def test_the_readme_shows_the_same_defences():
@@ -273,3 +253,37 @@ def test_the_findings_say_what_was_found():
                     largest = max(largest, jensen_shannon(p, q))
         assert f"{largest:.1e}".replace("e-0", "e-") in said
         assert said in findings
+
+
+def test_all_pages_have_the_same_figures_of_the_paper_run_again():
+    readme, results, page = (
+        " ".join((ROOT / name).read_text().split())
+        for name in ("README.md", "docs/results.md", "docs/paper.md")
+    )
+    runs = {run.name: run for run in reproduced_page.reproductions()}
+    found = coverage.total(coverage.covered(list(runs.values())))
+    assert f"{found['done']} of its {found['cells']} cells" in readme
+    assert f"{found['done']} of the {found['cells']} cells" in page
+
+    def kept(method):
+        rows = [
+            next(row for row in rows if row.method == method)
+            for rows in empirical.measured(runs["agnews-empirical"]).values()
+        ]
+        gone = [f"{100 * row.counts.vanished / max(1, row.counts.rechecked):.0f}" for row in rows]
+        return [f"{row.robust:.1f}" for row in rows], gone
+
+    (vote, gone), (plain, _) = kept("RanMASK-90% (vote)"), kept("Baseline")
+    assert "RanMASK by vote keeps {}, {} and {} % under".format(*vote) in readme
+    assert "a plain classifier keeps {}, {} and {} %".format(*plain) in readme
+    assert "But {}, {} and {} % of the attacks' successes".format(*gone) in readme
+    assert "{}, {} and {} % of the successes against a vote".format(*gone) in results
+    curves = rates.counts(runs["rate-ablation"])
+    for rate in (0.05, 0.3, 0.9):
+        points = [
+            f"{100 * line[rate].held / line[rate].texts:.1f}"
+            for (ensemble, _), line in curves.items()
+            if ensemble == "vote"
+        ]
+        assert "{}, {} and {}".format(*points) in results
+        assert all(point in page for point in points)

@@ -5,7 +5,7 @@ from importlib.metadata import version
 
 import pytest
 
-from ranmask import SmoothedClassifier
+from ranmask import SmoothedClassifier, WindowDetector
 from ranmask.serving.guards import Guard, RanmaskScanner, rails_action
 
 HARMFUL = {"ignore", "previous", "instructions", "jailbreak", "password"}
@@ -49,6 +49,13 @@ class TestLLMGuard:
         scanner = RanmaskScanner(classifier(), "injection")
         text, valid, _ = self.llm_guard.scan_output([scanner], BENIGN, ATTACK)
         assert text == ATTACK and valid == {"RanmaskScanner": False}
+
+    def test_a_detector(self):
+        detector = WindowDetector(classify, sizes=(2,), labels=["fine", "injection"])
+        scanner = RanmaskScanner(detector)
+        for text, passes in ((ATTACK, False), (ATTACK + " fine" * 200, False), (BENIGN, True)):
+            _, valid, _ = self.llm_guard.scan_prompt([scanner], text)
+            assert valid == {"RanmaskScanner": passes}
 
     def test_a_threshold(self):
         strict = RanmaskScanner(classifier(), "injection", threshold=-0.9)

@@ -6,7 +6,8 @@ classifier that sees the window and nothing else; the sizes of windows are fixed
 Guarantee.  Words before the first word and after the last, however many, never unflag.  Nor do
 ``changed`` points, each of which is a word replaced, a word deleted, or a block of any length put
 between two words; nor ``insertions`` such blocks alone; nor ``characters`` characters that are
-inserted, deleted or replaced, blanks included.
+inserted, deleted or replaced, blanks included.  Where more single words are flagged than
+``changed``, text may at the same time be put in anywhere, for it takes none of these away.
 
 Proof.  A window that no point meets stands in the new text as it is, and is flagged there.  A
 changed word meets the windows over it, and a block those over the gap that it is put into: a point
@@ -28,12 +29,12 @@ Proof.  Reading on, keep the largest sum of a segment that ends here, 0 for an e
 is flagged where that reaches the threshold.  Each word adds its value, a replaced one perhaps
 ``-bound``, and a smaller sum stays the smaller one.  So the least sum that so many replaced words
 leave behind each word is found from the one before it, and the fewest with which it never reaches
-the threshold are exact.  To delete a word, which adds 0, does no more harm than to replace it.  Nor
-does an inserted word: to replace the last word before it that is left and worth more than 0 takes
-as much, and that word's value, from the sum; where there is none, the sum is 0.  A text that is put
-before begins with a sum of at least 0, and one behind takes nothing back.  A block cuts all
-segments over its gap, as it cuts windows.  A character makes two words of one, or one of two: two
-edits.
+the threshold are exact, up to `MOST_EDITS`.  To delete a word, which adds 0, does no more harm than
+to replace it.  Nor does an inserted word: to replace the last word before it that is left and worth
+more than 0 takes as much, and that word's value, from the sum; where there is none, the sum is 0.
+A text that is put before begins with a sum of at least 0, and one behind takes nothing back.  A
+block cuts all segments over its gap, as it cuts windows.  A character makes two words of one, or
+one of two: two edits.
 
 **Never less** (`word_radius`).  Every distinct word has a weight of at least 0, which depends on
 that word alone, and a text is flagged where the weights of its distinct words, each counted once,
@@ -68,6 +69,8 @@ Additions: TypeAlias = Literal["nowhere", "ends", "anywhere"]
 
 _NEVER = 1 << 60  # no sum of values is so large
 _VALUES_AT_ONCE = 1 << 20  # of texts that are read side by side, which bounds memory
+MOST_EDITS = 1 << 9
+"""Edits of a segment's words that are tried: time grows with them, and with the words."""
 
 
 @dataclass(frozen=True)
@@ -75,8 +78,8 @@ class DetectorRadii:
     """What may be done to a flagged text without unflagging it.
 
     ``changed``, ``insertions`` and ``characters`` are the most of each; None: nothing is proved,
-    not even of the unchanged text.  ``insertions`` is None, too, where there is no limit, because
-    ``additions`` are harmless anywhere.
+    not even of the unchanged text.  ``insertions`` is None, too, where there is no limit.
+    ``additions`` are harmless at the same time as ``changed`` words, and as ``insertions``.
     """
 
     changed: int | None = None
@@ -110,11 +113,18 @@ def window_radii(windows: Iterable[Window]) -> DetectorRadii:
     if not flagged:
         return DetectorRadii()
     changed, characters = (len(disjoint_windows(flagged, apart)) - 1 for apart in (0, 1))
-    if any(stop - start == 1 for start, stop in flagged):
-        # No block can be put into a single word.
-        return DetectorRadii(changed, None, characters, "anywhere")
+    if alone := sum(stop - start == 1 for start, stop in flagged):
+        return DetectorRadii(changed, None, characters, _where(alone, changed))
     insertions = len(disjoint_windows(flagged, -1)) - 1
     return DetectorRadii(changed, insertions, characters, "ends")
+
+
+def _where(alone: int, changed: int) -> Additions:
+    """Where text may be added while words are changed; ``alone``: words that are flagged alone.
+
+    No block can be put into these.  Where text is added anywhere, only they are left to flag.
+    """
+    return "anywhere" if alone > changed else "ends"
 
 
 def disjoint_segments(values: Sequence[int], threshold: int, shared: int = 0) -> list[Window]:
@@ -144,15 +154,19 @@ def segment_radii(
     _check_threshold(threshold)
     if any(min(values, default=0) < -bound for values in texts):
         raise ValueError(f"a value lies below -{bound}")
-    flagged = [place for place, one in enumerate(texts) if disjoint_segments(one, threshold)]
+    apart = [len(disjoint_segments(values, threshold)) for values in texts]
+    # Each segment takes an edit of its own.
+    few = [place for place, segments in enumerate(apart) if 0 < segments <= MOST_EDITS]
+    fewest = dict(
+        zip(few, fewest_edits([texts[place] for place in few], threshold, bound), strict=True)
+    )
     radii = [DetectorRadii()] * len(texts)
-    if not flagged:
-        return radii
-    fewest = fewest_edits([texts[place] for place in flagged], threshold, bound)
-    for place, edits in zip(flagged, fewest, strict=True):
-        changed, values = edits - 1, texts[place]
-        if max(values) >= threshold:
-            radii[place] = DetectorRadii(changed, None, changed // 2, "anywhere")
+    for place, values in enumerate(texts):
+        if not apart[place]:
+            continue
+        changed = fewest.get(place, MOST_EDITS + 1) - 1
+        if alone := sum(value >= threshold for value in values):
+            radii[place] = DetectorRadii(changed, None, changed // 2, _where(alone, changed))
         else:
             insertions = len(disjoint_segments(values, threshold, shared=1)) - 1
             radii[place] = DetectorRadii(changed, insertions, changed // 2, "ends")
@@ -163,8 +177,8 @@ def fewest_edits(texts: Sequence[Sequence[int]], threshold: int, bound: int) -> 
     """The fewest words to replace, insert or delete, so that no segment reaches the threshold.
 
     All words replaced are enough: new ones may be worth ``-bound``.  Texts are read side by side, a
-    word of each at a time; those of which more edits are needed than were tried, again with twice
-    as many.
+    word of each at a time; those of which more edits are needed than were tried, again with four
+    times as many.  Where more than `MOST_EDITS` are needed, one more than that is all that is said.
     """
     found = [0] * len(texts)
     left = list(range(len(texts)))
@@ -185,8 +199,10 @@ def fewest_edits(texts: Sequence[Sequence[int]], threshold: int, bound: int) -> 
                 found[place] = int(np.argmax(sums < threshold)) if sums.min() < threshold else -1
             start += len(some)
         left = [place for place in left if found[place] < 0]
-        most *= 2
-    return found
+        most *= 4
+        if most > MOST_EDITS:
+            break
+    return [MOST_EDITS + 1 if edits < 0 else edits for edits in found]
 
 
 def _least_sums(values: Ints, lengths: Ints, most: int, threshold: int, bound: int) -> Ints:

@@ -2,7 +2,7 @@
 
 Guarantee.  Let ``g`` add up what a base classifier says of every *distinct* word of a text, where
 what it says of a word depends on that word alone; and, it may be, of a *blank*, which is the same
-for every text and which no edit meets.  (`distinct_word_radii`) ``g`` gives the same label, as the
+for every text and which no edit meets.  (`DistinctWords`) ``g`` gives the same label, as the
 only winner, to every text that at most ``radius`` edits make of it: a word replaced, inserted or
 deleted, one occurrence an edit.  Reordering the words is free.
 
@@ -23,62 +23,21 @@ one: no less than the knapsack, so that the radius still holds, but is not calle
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from functools import cached_property
 from itertools import pairwise
 
 import numpy as np
 import numpy.typing as npt
 
 from ranmask.certificates.coverage import Ints
-from ranmask.certificates.exact import Radius, dearest_first, gathered, words_below
-from ranmask.certificates.families import Family
+from ranmask.certificates.exact import dearest_first, falling, steps_below
 from ranmask.certificates.spans import shortest_runs_once
-from ranmask.certificates.votes import Votes
 from ranmask.errors import check_cancelled
 
 _MOST_CELLS = 1 << 26  # of one knapsack: a tenth of a second or two
 _CELLS_AT_ONCE = 1 << 22  # of several knapsacks, which bounds memory
-
-
-def distinct_radii(votes: Votes, families: Sequence[Family]) -> list[Radius]:
-    """The radius of each text's winner; it covers edits and substitutions alike."""
-    places = [family.places for family in families if family.places is not None]
-    radii: list[Radius] = []
-    for part in votes.parts():
-        some = places[len(radii) : len(radii) + len(part.copies)]
-        radii += distinct_word_radii(
-            part.differences(part.winners),
-            part.copies,
-            np.concatenate(some),
-            np.array([len(words) for words in some]),
-            part.bound,
-        )
-    # Whether a radius is attained where votes may move is not worked out.
-    pairs = zip(radii, votes.blurred.tolist(), strict=True)
-    return [replace(radius, tight=False) if blurred else radius for radius, blurred in pairs]
-
-
-def distinct_word_radii(
-    differences: Ints,
-    distinct: Ints,
-    places: Ints,
-    words: Ints,
-    bound: int = 1,
-    reserve: int = 0,
-) -> list[Radius]:
-    """The largest number of word edits under which each text's label stays the only winner.
-
-    ``differences`` are label minus rival for each distinct word, as for `exact.single_word_radii`.
-    ``distinct``: how many of them each text has, where a blank counts as one.  ``places``: which
-    of its text's distinct words stands at each position; ``words``: how many positions there are.
-    ``reserve``: what every lead must exceed.
-    """
-    if differences.size and int(differences.min()) < -bound:
-        raise ValueError(f"a difference lies below -{bound}")
-    if not len(differences):
-        return [Radius(size) for size in words.tolist()]  # a single class: nothing to lose against
-    return DistinctWords(differences, distinct, places, words, bound, reserve).radii()
 
 
 def most_removed(differences: Ints, sizes: Ints, most: int) -> tuple[Ints, bool]:
@@ -159,7 +118,10 @@ class _Items:
 class DistinctWords:
     """Several texts, of which each distinct word counts once, against all their rivals.
 
-    Arguments are those of `distinct_word_radii`.
+    ``differences`` are label minus rival for each distinct word, as for `exact.single_word_radii`.
+    ``distinct``: how many of them each text has, where a blank counts as one.  ``places``: which
+    of its text's distinct words stands at each position; ``words``: how many positions there are.
+    ``reserve``: what every lead must exceed.
     """
 
     def __init__(
@@ -182,11 +144,7 @@ class DistinctWords:
         self._gains = np.where(self._sizes > 0, np.maximum(differences, 0), 0)
         # What is taken out of each text against each rival, as far as it is known.
         self._gone = np.zeros(differences.shape, dtype=bool)
-
-    def radii(self) -> list[Radius]:
-        """The radii under edits and substitutions alike."""
-        radii, tight = self.proved(self._bound)
-        return gathered(radii, self.margins, self.positions, tight)
+        self.step: int | None = None  # for which that is known
 
     def proved(self, step: int) -> tuple[Ints, npt.NDArray[np.bool_]]:
         """How many steps are proved, for each rival and text, and whether that is exact.
@@ -194,7 +152,7 @@ class DistinctWords:
         A step takes out one occurrence of a word and costs ``step`` besides, for new words.  Where
         that is nothing (deletions), a word is left in every text.
         """
-        self._gone[:] = False
+        self._gone[:], self.step = False, step
         radii = self._from_single_words(step)
         tight = self._with_repeated_words(radii, step)
         return radii if step else np.minimum(radii, self._words - 1), tight
@@ -210,23 +168,32 @@ class DistinctWords:
         Even nothing but new words, one for each distinct word and the blank, cost a margin or more;
         where there are none, all words may be taken out for less.
         """
-        values = np.where(self._sizes == 1, self._gains, 0)
-        order = dearest_first(values, self._distinct, self._starts)
-        radii = words_below(values, order, self.margins, self._starts, step)
+        order, values = self._single_words
+        radii = steps_below(values + step, self.margins, self._starts)
         radii = np.where(radii >= self._distinct, self._words, radii)
         ranks = np.arange(len(self._sizes)) - self._starts[self._text_of]
         rivals, at = np.nonzero(ranks <= radii[:, self._text_of])
-        words = order[rivals, at]
-        self._gone[rivals, words] = values[rivals, words] > 0
+        self._gone[rivals, order[rivals, at]] = values[rivals, at] > 0
         return radii
+
+    @cached_property
+    def _single_words(self) -> tuple[Ints, Ints]:
+        """Words that stand there once, the dearest first, and their gains; 0 for others."""
+        values = np.where(self._sizes == 1, self._gains, 0)
+        order = dearest_first(values, self._distinct, self._starts)
+        return order, np.take_along_axis(values, order, axis=1)
 
     def _from_shares(self, step: int) -> Ints:
         """Radii that hold: shares of repeated words are taken out one by one."""
-        shares = (-(-self._gains // np.maximum(self._sizes, 1)))[:, self._word_at]
         starts = np.cumsum(self._words) - self._words
-        order = dearest_first(shares, self._words, starts)
-        radii: Ints = words_below(shares, order, self.margins, starts, step)
+        radii: Ints = steps_below(self._shares + step, self.margins, starts)
         return np.minimum(radii, self._words)
+
+    @cached_property
+    def _shares(self) -> Ints:
+        """The shares of all words of each text, the largest first."""
+        shares = -(-self._gains // np.maximum(self._sizes, 1))
+        return falling(shares[:, self._word_at], self._words)
 
     def _with_repeated_words(self, radii: Ints, step: int) -> npt.NDArray[np.bool_]:
         """Lower the radii to what they are with repeated words; True for those that are exact."""

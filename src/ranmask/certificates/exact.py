@@ -75,7 +75,7 @@ def exact_radii(
         if threat == "edits":
             raise ValueError("edits are certified over the family of all single words only")
         if any(family.places is not None for family in families):
-            raise ValueError("words that count once have a proof of their own: distinct_radii")
+            raise ValueError("words that count once have a proof of their own: ThreatProofs")
         radii = []
         for place, family in enumerate(families):
             part = votes.part(place, place + 1)
@@ -218,7 +218,12 @@ def words_below(
 
     All words of a text must cost its margin or more.
     """
-    weights = differences[np.arange(len(differences))[:, None], order] + bound
+    rivals = np.arange(len(differences))[:, None]
+    return steps_below(differences[rivals, order] + bound, margins, starts)
+
+
+def steps_below(weights: Ints, margins: Ints, starts: Ints) -> npt.NDArray[np.int64]:
+    """The same for ``weights`` that fall within each text."""
     costs = weights.cumsum(axis=1)
     before = costs[:, starts] - weights[:, starts]
     # Costs never fall from word to word, nor from text to text, and all words of a text cost its
@@ -244,6 +249,21 @@ def dearest_first(differences: Ints, words: Ints, starts: Ints) -> Ints:
     keys.sort(axis=1)
     order: Ints = keys & ((1 << place_bits) - 1)
     return order
+
+
+def falling(costs: Ints, words: Ints) -> Ints:
+    """The costs of every text's words, none below 0, the largest first; whose they are is lost."""
+    texts = np.repeat(np.arange(len(words)), words)
+    most = int(costs.max())
+    cost_bits = most.bit_length()
+    bits = cost_bits + len(words).bit_length()
+    if bits > _KEY_BITS:
+        order = dearest_first(costs, words, np.cumsum(words) - words)
+        return np.take_along_axis(costs, order, axis=1)
+    keys = (texts << cost_bits) + (most - costs)
+    keys = keys.astype(np.uint32) if bits <= 32 else keys  # sorted in half the time
+    keys.sort(axis=1)
+    return most - (keys & ((1 << cost_bits) - 1)).astype(np.int64)
 
 
 def first_of_each(order: Ints, starts: Ints, rivals: Ints, sizes: Ints) -> list[int]:

@@ -28,7 +28,6 @@ import numpy as np
 import numpy.typing as npt
 
 from ranmask.certificates.coverage import Ints
-from ranmask.certificates.distinct import distinct_word_radii
 from ranmask.certificates.exact import (
     Radius,
     dearest_first,
@@ -47,12 +46,11 @@ def pyramid_radii(votes: Votes, families: Sequence[Family], *, edits: bool = Fal
     """The radius of each text's winner, each over its own fixed family, with a reader beside it.
 
     ``edits``: words may be inserted, deleted and reordered too.  Segments move with every edit, so
-    there must be none; nor where words count once.
+    there must be none.
     """
     readings = votes.readings
     assert readings is not None
-    once = any(family.places is not None for family in families)
-    if readings.segments is not None and (edits or once):
+    if readings.segments is not None and edits:
         raise ValueError("segments are cut by position: they prove nothing against edits")
     radii: list[Radius] = []
     for part in votes.parts():
@@ -77,11 +75,6 @@ def _proved_without_the_whole(votes: Votes, families: Sequence[Family]) -> list[
     differences, reserve = alone.differences(labels), readings.reserve
     if not len(differences):
         return [Radius(family.words) for family in families]  # a single class: nothing to lose
-    if families[0].places is not None:
-        places = [family.places for family in families if family.places is not None]
-        words = np.array([len(own) for own in places])
-        at = np.concatenate(places).astype(np.int64)
-        return distinct_word_radii(differences, votes.copies, at, words, votes.bound, reserve)
     for family in families:
         check_fixed(family.kind)
     if all(family.kept == 1 for family in families):

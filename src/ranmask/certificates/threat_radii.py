@@ -21,13 +21,16 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
+from ranmask.certificates.characters import Spellings, characters_proved
 from ranmask.certificates.coverage import Ints
 from ranmask.certificates.distinct import DistinctWords
 from ranmask.certificates.exact import (
     Radius,
     dearest_first,
     exact_radius,
+    falling,
     first_of_each,
+    steps_below,
     words_below,
 )
 from ranmask.certificates.families import Family
@@ -48,15 +51,20 @@ class ThreatProofs:
     """What is proved of several texts' winners, each over its own fixed family.
 
     A threat that the families do not go with raises `ValueError`.  ``replacements`` are for
-    ``synonyms``.
+    ``synonyms``, ``spellings`` for ``characters`` where words are known.
     """
 
     def __init__(
-        self, votes: Votes, families: Sequence[Family], replacements: Replacements | None = None
+        self,
+        votes: Votes,
+        families: Sequence[Family],
+        replacements: Replacements | None = None,
+        spellings: Spellings | None = None,
     ) -> None:
         for family in set(families):
             check_fixed(family.kind)
         self._votes, self._families, self._replacements = votes, families, replacements
+        self._spellings = spellings
 
     @property
     def sorted(self) -> bool:
@@ -87,11 +95,8 @@ class ThreatProofs:
     def numbers(self, threat: str) -> list[int | None]:
         """The ``words`` of `radii`, in a fraction of the time."""
         numbers = [number for texts in self._parts for number in texts.numbers(threat).tolist()]
-        otherwise = self._if_unchanged(threat)
-        return [
-            number if number >= 0 else unchanged
-            for number, unchanged in zip(numbers, otherwise, strict=True)
-        ]
+        pairs = zip(numbers, self._if_unchanged(threat), strict=True)
+        return [number if number >= 0 else unchanged for number, unchanged in pairs]
 
     def _if_unchanged(self, threat: str) -> list[int | None]:
         """The radius of each text if no change of it is proved harmless.
@@ -110,28 +115,34 @@ class ThreatProofs:
 
     @cached_property
     def _parts(self) -> list[_Texts]:
-        return list(self._cut())
-
-    def _cut(self) -> Iterator[_Texts]:
+        parts: list[_Texts] = []
         first = 0
         for votes in self._votes.parts():
             last = first + len(votes.copies)
             families, own = self._families[first:last], self._replacements
-            kind = _kind_of(votes, families)
-            yield kind(votes, families, own and own.part(self._votes, first, last))
+            kind, start = _kind_of(votes, families), int(self._votes.starts[first])
+            texts = kind(votes, families, own and own.part(self._votes, first, last))
+            if self._spellings is not None:
+                texts.spellings = self._spellings.rows(start, start + int(votes.copies.sum()))
+            parts.append(texts)
             first = last
+        return parts
 
 
 def _kind_of(votes: Votes, families: Sequence[Family]) -> type[_Texts]:
+    segments = votes.readings is not None and votes.readings.segments is not None
     if families[0].places is not None:
+        assert not segments, "segments are cut by position"
         return _OnceTexts
-    if votes.readings is not None and votes.readings.segments is not None:
+    if segments:
         return _SegmentedTexts
     return _SingleTexts if all(family.single for family in families) else _AnyTexts
 
 
 class _Texts(ABC):
     """Some texts against all their rivals, and how far a run of words is proved."""
+
+    spellings: Spellings | None = None
 
     def __init__(
         self, votes: Votes, families: Sequence[Family], replacements: Replacements | None
@@ -162,7 +173,7 @@ class _Texts(ABC):
         # Of several rivals that allow no more steps, the one with the smallest margin is shown.
         least = self._found[threat] == numbers
         rivals = np.where(least, self._margins, np.iinfo(np.int64).max).argmin(axis=0)
-        shown = (numbers >= 0) & (numbers < self._words) & (threat != "insertions")
+        shown = (numbers >= 0) & (numbers < self._words) & (self._chosen(threat))
         sizes = np.where(shown, numbers + 1, 0)
         worst, ends = self._worst(threat, rivals, sizes), np.cumsum(sizes).tolist()
         tight = self._tight(threat, rivals).tolist()
@@ -186,12 +197,11 @@ class _Texts(ABC):
 
     def _tight(self, threat: str, rivals: Ints) -> npt.NDArray[np.bool_]:
         """Whether some classifier that says the same of these copies attains the bound."""
-        return np.ones(len(self._words), dtype=bool)
+        return np.full(len(self._words), threat == "insertions" or self._chosen(threat))
 
-    def _new_words_below(self) -> Ints:
-        """How many words that say all for the rival may be put in."""
-        radii: Ints = (self._margins - 1) // self._bound
-        return radii
+    def _chosen(self, threat: str) -> bool:
+        """Whether a worst choice of words is known."""
+        return threat != "insertions" and (threat != "characters" or self.spellings is None)
 
     @cached_property
     @abstractmethod
@@ -218,15 +228,9 @@ class _AnyTexts(_Texts):
     @cached_property
     def _searched(self) -> list[Radius]:
         """The radii under substitutions: a search for each text."""
+        how = {"bound": self._bound, "reserve": self._reserve}
         return [
-            exact_radius(
-                family.sets,
-                own,
-                family.words,
-                bound=self._bound,
-                complete=family.kind == "all",
-                reserve=self._reserve,
-            )
+            exact_radius(family.sets, own, family.words, complete=family.kind == "all", **how)
             for family, own in self._own()
         ]
 
@@ -244,49 +248,76 @@ class _AnyTexts(_Texts):
         return shortest_runs(np.concatenate(lengths, axis=1), self._words)
 
 
-class _SingleTexts(_Texts):
-    """Every word has a copy of its own, which shows no other word."""
+class _WordTexts(_Texts):
+    """Each copy shows one word, and each word has one copy."""
 
     def _proved(self, threat: str) -> Ints:
         if threat == "span":
             return super()._proved(threat)
-        if threat == "insertions":
-            return self._new_words_below()
-        costs = self._synonym_costs if threat == "synonyms" else self._costs(threat)
-        # All words by synonyms at once may cost less than the margin.
-        proved = words_below(costs, self._order(threat), self._margins, self._starts, 0)
-        radii: Ints = np.minimum(proved, self._words)
+        if threat not in ("insertions", "synonyms"):
+            return self._steps(threat)
+        radii: Ints = (self._margins - 1) // self._bound  # new words say all for the rival
+        if threat == "synonyms":
+            if self._replacements is None:
+                raise ValueError("synonyms are those of a table: give replacements")
+            costs = falling(self._synonym_costs, self._words)
+            radii = steps_below(costs, self._margins, self._starts)
+            radii = np.minimum(radii, self._words)  # all at once may cost less than the margin
         return radii
 
     def _worst(self, threat: str, rivals: Ints, sizes: Ints) -> list[int]:
         if threat == "span":
             return super()._worst(threat, rivals, sizes)
-        return first_of_each(self._order(threat), self._starts, rivals, sizes)
+        if threat != "synonyms":
+            return self._positions(threat, rivals, sizes)
+        order = dearest_first(self._synonym_costs, self._words, self._starts)
+        return first_of_each(order, self._starts, rivals, sizes)
 
-    def _costs(self, threat: str, lowest: Ints | None = None) -> Ints:
-        costs: Ints = step_costs(threat, self._differences, self._bound, lowest)
-        return costs
+    @abstractmethod
+    def _steps(self, threat: str) -> Ints:
+        """As `_proved`, for any other threat; `_positions` as `_worst`."""
 
-    def _order(self, threat: str) -> Ints:
-        """Dearest first: one order for all threats but synonyms."""
-        return self._order_of_synonyms if threat == "synonyms" else self._order_of_words
+    @abstractmethod
+    def _positions(self, threat: str, rivals: Ints, sizes: Ints) -> list[int]: ...
 
     @cached_property
-    def _order_of_words(self) -> Ints:
+    @abstractmethod
+    def _synonym_costs(self) -> Ints:
+        """What it costs to replace the word at each position by its worst synonym."""
+
+
+class _SingleTexts(_WordTexts):
+    """Every word counts, however often it stands in the text."""
+
+    def _steps(self, threat: str) -> Ints:
+        if threat == "characters" and self.spellings is not None:
+            against = self.spellings.against(np.repeat(self._labels, self._words))
+            texts = self._margins, self._words, self._starts, self.spellings.bound
+            return characters_proved(self._differences, against, *texts)
+        costs = step_costs(threat, self._dearest, self._bound)
+        return steps_below(costs, self._margins, self._starts)
+
+    def _positions(self, threat: str, rivals: Ints, sizes: Ints) -> list[int]:
+        return first_of_each(self._order, self._starts, rivals, sizes)
+
+    @cached_property
+    def _order(self) -> Ints:
         return dearest_first(self._differences, self._words, self._starts)
 
     @cached_property
-    def _order_of_synonyms(self) -> Ints:
-        return dearest_first(self._synonym_costs, self._words, self._starts)
+    def _dearest(self) -> Ints:
+        return np.take_along_axis(self._differences, self._order, axis=1)
 
     @cached_property
     def _synonym_costs(self) -> Ints:
-        lowest = _given(self._replacements).lowest(self._differences, self._votes)
-        return self._costs("synonyms", lowest)
+        assert self._replacements is not None
+        lowest = self._replacements.lowest(self._differences)
+        costs: Ints = step_costs("synonyms", self._differences, self._bound, lowest)
+        return costs
 
     @cached_property
     def _shortest_runs(self) -> tuple[Ints, Ints]:
-        costs = self._costs("span")
+        costs = step_costs("span", self._differences, self._bound)
         through = costs.cumsum(axis=1)
         lengths = run_lengths(through - costs, through, self._margins, self._words)
         return shortest_runs(lengths, self._words)
@@ -323,7 +354,7 @@ class _SegmentedTexts(_Texts):
         return shortest_runs(run_lengths(before, through, self._margins, self._words), self._words)
 
 
-class _OnceTexts(_Texts):
+class _OnceTexts(_WordTexts):
     """Each distinct word has one copy, however often it stands in the text."""
 
     def __init__(
@@ -336,52 +367,34 @@ class _OnceTexts(_Texts):
             self._differences, votes.copies, at, self._words, self._bound, self._reserve
         )
         self._word_at = at + np.repeat(votes.starts, self._words)
-        self._exact: dict[str, npt.NDArray[np.bool_]] = {}
+        self._by_step: dict[int, tuple[Ints, npt.NDArray[np.bool_]]] = {}
 
-    def _proved(self, threat: str) -> Ints:
-        if threat == "span":
-            return super()._proved(threat)
-        if threat == "insertions":
-            return self._new_words_below()
-        if threat == "synonyms":
-            costs, order = self._synonym_costs, self._order_of_synonyms
-            proved = words_below(costs, order, self._margins, self._starts, 0)
-            below: Ints = np.minimum(proved, self._words)
-            return below
-        radii, self._exact[threat] = self._once.proved(new_words(threat) * self._bound)
-        return radii
+    def _steps(self, threat: str) -> Ints:
+        step = new_words(threat) * self._bound
+        if step not in self._by_step:  # edits are proved as substitutions are
+            self._by_step[step] = self._once.proved(step)
+        return self._by_step[step][0]
 
-    def _worst(self, threat: str, rivals: Ints, sizes: Ints) -> list[int]:
-        if threat == "span":
-            return super()._worst(threat, rivals, sizes)
-        if threat == "synonyms":
-            return first_of_each(self._order_of_synonyms, self._starts, rivals, sizes)
-        self._once.proved(new_words(threat) * self._bound)  # it remembers its last choice only
+    def _positions(self, threat: str, rivals: Ints, sizes: Ints) -> list[int]:
+        step = new_words(threat) * self._bound
+        if step != self._once.step:  # it remembers its last choice only
+            self._once.proved(step)
         return self._once.positions(rivals, sizes)
 
     def _tight(self, threat: str, rivals: Ints) -> npt.NDArray[np.bool_]:
         if threat == "synonyms":
             return np.zeros(len(self._words), dtype=bool)
-        if threat not in self._exact:
+        if threat in ("span", "insertions"):
             return super()._tight(threat, rivals)
-        sure: npt.NDArray[np.bool_] = self._exact[threat][rivals, np.arange(len(rivals))]
+        _, exact = self._by_step[new_words(threat) * self._bound]
+        sure: npt.NDArray[np.bool_] = exact[rivals, np.arange(len(rivals))]
         return sure
 
     @cached_property
-    def _order_of_synonyms(self) -> Ints:
-        return dearest_first(self._synonym_costs, self._words, self._starts)
-
-    @cached_property
     def _synonym_costs(self) -> Ints:
-        replacements = _given(self._replacements)
-        return replacements.costs_once(self._differences, self._labels, self._word_at)
+        assert self._replacements is not None
+        return self._replacements.costs_once(self._differences, self._votes, self._word_at)
 
     @cached_property
     def _shortest_runs(self) -> tuple[Ints, Ints]:
         return self._once.shortest_runs()
-
-
-def _given(replacements: Replacements | None) -> Replacements:
-    if replacements is None:
-        raise ValueError("synonyms are those of a table: give replacements")
-    return replacements

@@ -39,8 +39,9 @@ class DetectCommand(Checked, group="Detector"):
     """Which detector, and how it is made of a model."""
 
     model: str = option(
-        "Folder of a detector; or, with --windows, a model: a folder, a hub id, or module:name of "
-        "a pipeline or function.",
+        "spam, spam-sms, toxicity or injection (they come with ranmask), or the folder of a "
+        "detector; with --windows, a model: a folder, a hub id, or module:name of a pipeline or "
+        "function.",
         REQUIRED,
         short="m",
         variable="RANMASK_MODEL",
@@ -110,15 +111,13 @@ def detect(given: Given) -> bool | None:
 
 def _load(asked: DetectCommand) -> Detector:
     tame_libraries()
-    from ranmask.models import model_config
     from ranmask.smoothing import reader_store
-    from ranmask.smoothing.detector_store import load_detector
+    from ranmask.smoothing.detector_store import is_detector, load_detector
     from ranmask.smoothing.window_detector import WindowDetector
 
     if asked.windows is None:
         return load_detector(asked.model, reader=asked.reader)
-    known = model_config.of_folder(Path(asked.model))
-    if known is not None and known.kind == model_config.DETECTOR:
+    if is_detector(asked.model):
         raise OptionError(
             f"--windows means nothing for {asked.model!r}, which is a detector: leave it out"
         )
@@ -135,7 +134,7 @@ def _load(asked: DetectCommand) -> Detector:
 def _calibrate(given: Given, asked: DetectCommand, calibration: CalibrationOptions) -> None:
     from ranmask.runs.detect import DetectTask
     from ranmask.runs.task import class_ids, classify_rows
-    from ranmask.smoothing.calibration import calibrated
+    from ranmask.smoothing.calibration import calibrated, too_few
     from ranmask.training.detector_options import share_of
     from ranmask.words import document, usable
 
@@ -149,7 +148,10 @@ def _calibrate(given: Given, asked: DetectCommand, calibration: CalibrationOptio
     detector = _load(asked)
     if source.label_names:
         class_ids(source.label_names, detector.labels)
-    rows = [row for row in source.rows if row.error is None and usable(row.text)]
+    every = list(source.rows)
+    rows = [row for row in every if row.error is None and usable(row.text)]
+    if len(rows) < len(every):
+        say(f"{len(every) - len(rows)} of {len(every)} rows have no usable text: left out")
     expected = [_expected(row, detector) for row in rows]
     lengths = [len(document(row.text).words) for row in rows]
     harmless = [size for size, flag in zip(lengths, expected, strict=True) if not flag]
@@ -162,6 +164,8 @@ def _calibrate(given: Given, asked: DetectCommand, calibration: CalibrationOptio
     chosen.save_pretrained(save)
     for line in summary_lines(summary.values()):
         say(line)
+    if note := too_few(expected.count(False), rate):
+        say(f"warning: {note}")
     say(f"{save}: threshold {chosen.threshold:.6g}, flags {chosen.positive}")
 
 
@@ -176,13 +180,15 @@ def _expected(row: Row, detector: Detector) -> bool:
 
 
 def _labelled(name: str, columns: Columns) -> RowSource:
-    from ranmask.data.rows import file_rows
+    from ranmask.data.rows import SUFFIXES, file_rows
     from ranmask.data.splits import corpus_rows
 
     if not Path(name).is_file():
-        if columns.wanted:
+        if Path(name).suffix.lower() in SUFFIXES:
+            raise DataError(f"there is no file {name}")
+        if replace(columns, keep=()).wanted:
             raise OptionError("columns go with a file, not with a corpus by name")
-        return corpus_rows(name, "validation")
+        return corpus_rows(name, "validation", columns=columns)
     if columns.label is None:
         raise OptionError("a threshold is set by labels: name their column with --label-column")
     return file_rows(name, columns)
@@ -208,10 +214,11 @@ def _say_cost(asked: DetectCommand, lengths: list[int], texts: int) -> None:
 def _sizes(asked: DetectCommand) -> tuple[int, ...]:
     """Of windows that a model is asked about; none of a word table."""
     from ranmask.models import model_config
+    from ranmask.smoothing.detector_store import detector_folder
 
     if asked.windows is not None:
         return asked.windows
-    known = model_config.of_folder(Path(asked.model))
+    known = model_config.of_folder(detector_folder(asked.model))
     return () if known is None else tuple(known.smoothing.get("sizes", ()))
 
 

@@ -34,9 +34,13 @@ def summary_lines(values: Mapping[str, Any]) -> Iterator[str]:
     )
     if values["failed_windows"]:
         yield f"{values['failed_windows']} windows got no answer, and count as not flagged"
-    if not values["labelled"]:
-        return
-    yield detector_figures(values)
+    if values["labelled"]:
+        yield detector_figures(values)
+        yield from rate_lines(values)
+
+
+def rate_lines(values: Mapping[str, Any]) -> Iterator[str]:
+    """False positives by length, and, with recall, by each value of a column."""
     yield from table_lines("words", values["false_positives_by_words"])
     rates = {name: found["false_positives"] for name, found in values.get("by", {}).items()}
     recalls = {name: found["recall"] for name, found in values.get("by", {}).items()}

@@ -75,8 +75,9 @@ class GateCommand(Checked, group="Gate"):
 def gate(given: Given) -> int | bool:
     """Measure a model against requirements: exit code 0 if all hold, 4 if one does not.
 
-    Figures: accuracy, balanced accuracy, errors, precision, recall, f1, false-positive rate, auc,
-    average precision, median radius, certified accuracy@WORDS, certified recall@WORDS, robust
+    The model may be a detector, too, such as spam, which names the positive class.  Figures:
+    accuracy, balanced accuracy, errors, precision, recall, f1, false-positive rate, auc, average
+    precision, median radius, certified accuracy@WORDS, certified recall@WORDS, robust
     accuracy(RECIPE), robust recall(RECIPE).  Those of a positive class take fpr=RATE: recall@fpr=1%
     is the recall at a threshold that flags 1 % of the other texts; certified recall@2,fpr=1%.
     """
@@ -104,7 +105,7 @@ def gate(given: Given) -> int | bool:
         calibration = _calibration(asked.calibrate, asked.calibrate_split, given)
     with ExitStack() as stack:
         folder = asked.output or Path(stack.enter_context(TemporaryDirectory()))
-        classifier: Any = load(given)
+        classifier: Any = _load(given, source)
 
         def attack(recipe: str, rows: RowSource) -> AttackLoop:
             return _attack(recipe, rows, given, classifier, asked.most_queries)
@@ -128,6 +129,24 @@ def gate(given: Given) -> int | bool:
         )
     _write(report, asked)
     return report.errors > 0 if report.passed else NOT_REACHED
+
+
+def _load(given: Given, source: RowSource) -> Any:
+    """The classifier, or the detector, that was asked for."""
+    from ranmask.smoothing.detector_store import is_detector, load_detector
+    from ranmask.words import usable
+
+    name = given.get("model")
+    if name is None or not is_detector(name):
+        return load(given)
+
+    others = given.of(SmoothingOptions, ModelChoice).keys() - {"model", "reader"}
+    given.refuse(sorted(others), f"for {name!r}, which is a detector")
+    detector = load_detector(name, reader=given.get("reader"))
+    texts: Any = [row.text for row in source.rows if usable(row.text)]
+    if calls := detector.calls(texts):
+        say(f"asking the model about at most {calls:,} windows of {len(texts):,} texts")
+    return detector
 
 
 def _labelled(given: Given) -> RowSource:

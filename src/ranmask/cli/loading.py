@@ -117,7 +117,7 @@ def resources_for(
 ) -> AttackResources:
     """The resources that the recipe uses; those that it does not use are refused by name."""
     from ranmask.attacks import resources
-    from ranmask.attacks.recipes import AttackResources, uses
+    from ranmask.attacks.recipes import OWN_NEIGHBOURS, AttackResources, uses
     from ranmask.attacks.resources.neighbours import DEFAULT_NEIGHBOURS
     from ranmask.attacks.resources.word_lists import read_vocabulary
     from ranmask.words import usable
@@ -128,7 +128,8 @@ def resources_for(
     given.refuse(unused, f"with --recipe {recipe}")
     found: dict[str, Any] = {}
     if "neighbours" in used:
-        found["neighbours"] = resources.load_neighbours(given.get("neighbours", DEFAULT_NEIGHBOURS))
+        default = OWN_NEIGHBOURS.get(recipe, DEFAULT_NEIGHBOURS)
+        found["neighbours"] = resources.load_neighbours(given.get("neighbours", default))
     if "tagger" in used and (tagger := given.get("tagger", "nltk")) != "none":
         found["tagger"] = resources.load_tagger(None if tagger == "nltk" else tagger)
     if "sentence_encoder" in given:

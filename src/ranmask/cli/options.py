@@ -171,8 +171,9 @@ class ResourceOptions(Checked, group="Attacks"):
     """What a recipe attacks with."""
 
     neighbours: str | None = option(
-        "Synonyms: jia2019, safer2020, dne, a JSON table, or (attacks) the counter-fitted vectors.",
-        unset="jia2019",
+        "Synonyms: jia2019, safer2020, dne, a JSON table, or (attacks) the counter-fitted vectors, "
+        "wordnet, or a folder with it.",
+        unset="jia2019; of pwws and pso, wordnet",
     )
     tagger: str | None = option("nltk, a folder with NLTK's data, or none.", unset="nltk")
     stop_words: str | None = option(
@@ -182,7 +183,9 @@ class ResourceOptions(Checked, group="Attacks"):
         "Folder or hub id of a sentence encoder, or of the Universal Sentence Encoder.",
         unset="none; the recipe's name says so",
     )
-    attack_lm: str | None = option("Folder or hub id of the masked language model of bert-attack.")
+    attack_lm: str | None = option(
+        "Folder or hub id of the masked language model of bert-attack, bae, clare."
+    )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -208,6 +211,8 @@ def open_input(given: Given, output: Path | None = None, *, attacked: bool = Fal
 
     ``attacked``: no texts, labels for all rows, and of a file perhaps the first rows only.
     """
+    from ranmask.data.rows import Columns, Row, RowSource, file_rows
+
     asked, columns = given.build(InputOptions), given.build(ColumnOptions).columns()
     if sum((bool(asked.texts), asked.input is not None, asked.data is not None)) != 1:
         texts = "" if attacked else "texts, or "
@@ -215,18 +220,19 @@ def open_input(given: Given, output: Path | None = None, *, attacked: bool = Fal
     if asked.texts and output is not None:
         raise OptionError("--output goes with --input or --data; texts given here are printed")
     if attacked and asked.input is not None and columns.label is None:
-        raise OptionError("an attack needs the right labels: name their column with --label-column")
+        raise OptionError("labels are needed: name their column with --label-column")
     if asked.data is None and (asked.split is not None or (asked.rows and not attacked)):
         raise OptionError("--split and --rows go with --data")
     if asked.data is None and asked.skip_bad_rows:
         raise OptionError("--skip-bad-rows goes with --data; bad rows of --input get their error")
-    if asked.input is None and columns.wanted:
+    kept = Columns(keep=columns.keep)
+    if asked.input is None and (columns != kept or (kept.keep and asked.data is None)):
         raise OptionError("columns go with --input")
-    from ranmask.data.rows import Row, RowSource, file_rows
     from ranmask.data.splits import corpus_rows
 
     if asked.data is not None:
-        return corpus_rows(asked.data, asked.split, asked.rows, skip_bad_rows=asked.skip_bad_rows)
+        bad = asked.skip_bad_rows
+        return corpus_rows(asked.data, asked.split, asked.rows, columns=kept, skip_bad_rows=bad)
     if asked.input is not None:
         return file_rows(asked.input, columns)
     rows = [Row(number, text) for number, text in enumerate(asked.texts, 1)]

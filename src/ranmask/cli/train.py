@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -81,7 +81,7 @@ class TrainCommand(Checked, group="Model and data"):
             **how,
         )
         for name in self.also:
-            how["columns"] = wanted if Path(name).exists() else None
+            how["columns"] = replace(columns, keep=()) if Path(name).exists() else None
             # All of a file.
             for part in ("train", "validation") if Path(name).is_file() else ("train",):
                 more = load_corpus(name, part, label_names=learned.label_names, **how)
@@ -169,6 +169,8 @@ def _train_detector(given: Given, asked: TrainCommand, columns: Columns, log: Tr
     options = given.build(DetectorTraining)
     from ranmask.training.detector import train_detector
 
+    if options.by is not None:
+        columns = replace(columns, keep=(options.by,))
     learned, held_out = asked.corpora(columns)
     train_detector(learned, held_out, asked.output, options, report=log)
 

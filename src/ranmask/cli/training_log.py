@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from ranmask.cli.detect_printing import detector_figures
+from ranmask.cli.detect_printing import detector_figures, rate_lines
 from ranmask.cli.terminal import say
 from ranmask.metrics import class_lines, headline
 
@@ -31,6 +31,10 @@ class TrainingLog:
         """Print one line of the log."""
         if "false_positives" in line:
             say(f"{self._output}: validation {detector_figures(line)}")
+            for shown in rate_lines(line):
+                say(shown)
+            if "too_few" in line:
+                say(f"warning: {line['too_few']}")
             return
         if line["phase"] == "complete":
             say(f"{self._output}: validation {_figures(line)}")

@@ -88,7 +88,7 @@ def tune(given: Given) -> None:
     """
     from ranmask.cli.positive_printing import print_positive
     from ranmask.data import load_corpus
-    from ranmask.evaluation.tuning import check_families, pick
+    from ranmask.evaluation.tuning import SYMMETRIC, check_families, pick
     from ranmask.runs.task import class_number
     from ranmask.smoothing import store
     from ranmask.smoothing.smoothed import SmoothedClassifier
@@ -121,6 +121,11 @@ def tune(given: Given) -> None:
     if not isinstance(classifier, SmoothedClassifier):
         raise OptionError(f"{name} is not smoothed by masking words, which is what tune varies")
     classifier.check_certifiable()  # certify would refuse whatever is advised here
+    threat = classifier.options.threat
+    if threat not in SYMMETRIC:
+        say(f"measured against substitutions; certify shows what {name} proves against {threat}")
+        threat = "substitutions"
+    classifier = classifier.with_options(threat=threat, threats=None)
     settings = _settings(asked, name, classifier, corpus)
     check_families(classifier, corpus.texts, settings)
     say(_rows_used(corpus))

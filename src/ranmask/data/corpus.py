@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -29,6 +30,8 @@ class Corpus:
     """Of the texts and labels in their order, so that a result can name its data."""
     source_rows: int | None = None
     """How many rows there were to take these from; None where several sources were joined."""
+    kept: tuple[Mapping[str, Any], ...] = ()
+    """Of each row the columns that were asked for besides; empty where none was."""
 
     def __post_init__(self) -> None:
         if not self.sha256:
@@ -55,6 +58,12 @@ class Corpus:
         known = [KNOWN[name].terms for name in self.name.split("+") if name in KNOWN]
         return " ".join(terms for terms in known if terms) or None
 
+    def column(self, name: str) -> list[Any]:
+        """The values of a column that was asked for besides texts and labels."""
+        if not self.kept:
+            raise DataError(f"{self.name} {self.split} was read without its column {name!r}")
+        return [row.get(name) for row in self.kept]
+
     def take(self, rows: int | None) -> Corpus:
         """The first ``rows`` rows, or all where there are not that many; None: all."""
         if rows is not None and (not isinstance(rows, int) or isinstance(rows, bool) or rows < 1):
@@ -63,7 +72,8 @@ class Corpus:
             return self
         note = one_note(self.note, f"the first {rows:,} of {len(self.texts):,} rows")
         texts, labels = self.texts[:rows], self.labels[:rows]
-        return replace(self, texts=texts, labels=labels, note=note, sha256="")
+        kept = self.kept[:rows]
+        return replace(self, texts=texts, labels=labels, note=note, sha256="", kept=kept)
 
 
 def joined(first: Corpus, more: Corpus, *, without: Corpus) -> Corpus:
@@ -84,9 +94,8 @@ def joined(first: Corpus, more: Corpus, *, without: Corpus) -> Corpus:
     note = one_note(first.note, f"with {len(added):,} rows of {more.name}", more.note)
     texts, labels = zip(*rows, strict=True)
     name = f"{first.name}+{more.name}"
-    return replace(
-        first, name=name, texts=texts, labels=labels, note=note, sha256="", source_rows=None
-    )
+    added_up: dict[str, Any] = {"sha256": "", "source_rows": None, "kept": ()}
+    return replace(first, name=name, texts=texts, labels=labels, note=note, **added_up)
 
 
 def permutation(rows: int) -> list[int]:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import logging
 import re
-from collections.abc import Sequence
-from typing import NamedTuple
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
 
 from ranmask.data.corpus import one_note
 from ranmask.data.origins import Part
@@ -18,11 +18,12 @@ _WHOLE_NUMBER = re.compile(r"-?[0-9]{1,9}")
 
 
 class LabelledRow(NamedTuple):
-    """A row that can be used."""
+    """A row that can be used; ``kept``: columns that were asked for besides."""
 
     number: int
     text: Text
     value: str
+    kept: Mapping[str, Any] | None = None
 
 
 class Labels(NamedTuple):
@@ -143,7 +144,8 @@ def _labelled(row: Row) -> LabelledRow:
         raise DataError(f"its label {value!r} ({kind}) is neither a whole number nor a name")
     if not value.strip():
         raise DataError("it has no label")
-    return LabelledRow(row.number, row.text, value.strip())
+    kept = row.kept_values().get("columns")
+    return LabelledRow(row.number, row.text, value.strip(), kept)
 
 
 def _counted(count: int, thing: str) -> str:

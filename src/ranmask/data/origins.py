@@ -60,9 +60,10 @@ def find_origin(
                 f"label_names must be at least two different names, not {label_names!r}"
             )
     if name in KNOWN:
-        if columns not in (None, Columns()):
+        keep = () if columns is None else columns.keep
+        if columns not in (None, Columns(keep=keep)):
             raise OptionError(f"{name} has its own columns: leave out {columns}")
-        return _known_origin(name, names)
+        return _known_origin(name, names, keep)
     columns = columns or Columns()
     columns = replace(columns, label="label" if columns.label is None else columns.label)
     path = Path(name).expanduser()
@@ -90,8 +91,9 @@ def data_folder() -> Path | None:
     return next((place for place in places if place.is_dir()), None)
 
 
-def _known_origin(name: str, names: tuple[str, ...] | None) -> Origin:
+def _known_origin(name: str, names: tuple[str, ...] | None, keep: tuple[str, ...]) -> Origin:
     known = KNOWN[name]
+    columns = replace(known.columns, keep=keep)
     inside = known.folder or name
     folder = data_folder()
     given = os.environ.get("RANMASK_DATA")
@@ -101,7 +103,7 @@ def _known_origin(name: str, names: tuple[str, ...] | None) -> Origin:
     if folder is not None and (folder / inside).is_dir():
         _log.info("%s: reading the files in %s", name, folder / inside)
         files = known.files.items()
-        parts = {split: _file_part(folder / inside / file, known.columns) for split, file in files}
+        parts = {split: _file_part(folder / inside / file, columns) for split, file in files}
     elif known.hub is None:
         raise DataError(advice)
     else:
@@ -115,7 +117,7 @@ def _known_origin(name: str, names: tuple[str, ...] | None) -> Origin:
             ) from error
         parts = {
             split: replace(
-                _hub_part(known.hub, split, splits, known.hub_columns),
+                _hub_part(known.hub, split, splits, replace(known.hub_columns, keep=keep)),
                 note=f"hub dataset {known.hub}",  # its rows need not be those of the files
                 unlabelled=known.hub_unlabelled,
             )
@@ -207,7 +209,9 @@ def _hub_part(name: str, split: str, splits: Mapping[str, Any], columns: Columns
         found = columns.found_in(list(dataset.column_names), where)
         read = (*(found.pair or (found.text,)), found.label)
         cells = zip(*(list(dataset[column]) for column in read), strict=True)
+        kept = zip(*(list(dataset[column]) for column in found.keep), strict=True)
         for number, (*text, label) in enumerate(cells, 1):
-            yield Row(number, tuple(text) if found.pair else text[0], label)
+            values = dict(zip(found.keep, next(kept, ()), strict=True))
+            yield Row(number, tuple(text) if found.pair else text[0], label, kept=values)
 
     return Part(where, rows)

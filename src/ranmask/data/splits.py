@@ -74,7 +74,8 @@ def load_splits(
     """
     # Columns are those of the files: a known corpus that goes with a file keeps its own.
     mixed = validation is not None and (name_or_path in KNOWN) != (validation in KNOWN)
-    given = {True: None if mixed else columns, False: columns}
+    own = Columns(keep=columns.keep) if mixed and columns is not None else columns
+    given = {True: own, False: columns}
     origin = find_origin(name_or_path, given[name_or_path in KNOWN], label_names)
     if validation is not None:
         other = find_origin(validation, given[validation in KNOWN], None)
@@ -108,6 +109,9 @@ def corpus_rows(
     corpus = load_corpus(name, split, columns=columns, skip_bad_rows=skip_bad_rows).take(rows)
     labelled = enumerate(zip(corpus.texts, corpus.labels, strict=True), 1)
     found = [Row(number, text, corpus.label_names[label]) for number, (text, label) in labelled]
+    if corpus.kept:
+        pairs = zip(found, corpus.kept, strict=True)
+        found = [replace(row, kept=kept) for row, kept in pairs]
     return RowSource(found, len(found), corpus.description())
 
 
@@ -201,7 +205,8 @@ def _corpus(
 ) -> Corpus:
     texts = tuple(rows[place].text for place in order)
     chosen = tuple(ids[place] for place in order)
-    return Corpus(name, split, texts, chosen, labels.names, note, source_rows=len(rows))
+    kept = tuple(rows[place].kept or {} for place in order) if any(r.kept for r in rows) else ()
+    return Corpus(name, split, texts, chosen, labels.names, note, source_rows=len(rows), kept=kept)
 
 
 def _label_by_label(ids: Sequence[int]) -> bool:

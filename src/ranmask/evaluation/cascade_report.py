@@ -226,6 +226,7 @@ def covers(certificate: Certificate, outcome: AttackOutcome) -> bool:
     return (
         certificate.guarantee
         and certificate.threat in ("substitutions", "edits")
+        and outcome.unit == "substitutions"
         and certificate.radius is not None
         and certificate.radius >= outcome.words_changed
         and not any(change.premise for change in outcome.changes)

@@ -21,12 +21,16 @@ from ranmask.attacks.loop import AttackLoop
 from ranmask.attacks.runs import attack_rows
 from ranmask.data.rows import Row, RowSource
 from ranmask.errors import DataError, OptionError
+from ranmask.evaluation.gate_detector import FlagTask, check_detector, detector_proof
 from ranmask.evaluation.gate_figures import Figure, MeasuredFigures
 from ranmask.evaluation.requirements import FigureName, Requirement
+from ranmask.results import Detection
 from ranmask.runs.api import Classifier, classify_file, classify_task
 from ranmask.runs.stored import first_result
 from ranmask.runs.summary import RunSummary
 from ranmask.runs.task import RunEvents, class_number, label_id
+from ranmask.smoothing.calibration import too_few
+from ranmask.smoothing.detectors import Detector
 
 GATE_FORMAT, GATE_VERSION = "ranmask-gate", 1
 Events: TypeAlias = Callable[[int, Path], AbstractContextManager[RunEvents]]
@@ -59,7 +63,8 @@ class GateReport:
     """What was required and measured of a model, and what the figures rest on.
 
     ``thresholds``: those that were set for rates of false positives, by rate; ``calibrated``:
-    the texts that they were set on, where those are not the texts measured.  ``proof``: what
+    the texts that they were set on, where those are not the texts measured; ``too_few``: what so
+    few texts cannot show.  ``proof``: what
     certificates cover and assume; None where nothing was certified.
     """
 
@@ -74,6 +79,7 @@ class GateReport:
     positive: str | None = None
     thresholds: Mapping[str, float] = field(default_factory=dict)
     calibrated: Mapping[str, Any] | None = None
+    too_few: Sequence[str] = ()
     proof: Mapping[str, Any] | None = None
     attacks: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     by_interval: bool = False
@@ -105,6 +111,7 @@ class GateReport:
             "positive": self.positive,
             "thresholds": dict(self.thresholds),
             "calibrated": self.calibrated,
+            "too_few": list(self.too_few),
             "proof": self.proof,
             "attacks": {name: dict(values) for name, values in self.attacks.items()},
             "classifier": dict(self.classifier),
@@ -112,7 +119,7 @@ class GateReport:
 
 
 def run_gate(
-    classifier: Classifier,
+    classifier: Classifier | Detector,
     source: RowSource,
     requirements: Sequence[Requirement],
     folder: Path,
@@ -128,12 +135,12 @@ def run_gate(
     """Measure what is required, and say whether it is reached.
 
     Args:
-        classifier: Whatever a run can classify with.
+        classifier: Whatever a run can classify with, or a detector.
         source: Labelled rows.
         requirements: As `parse_requirement` reads them.
         folder: For the files of the runs; the same call resumes them.
         model: The name that the report gives the classifier.
-        positive: The positive class, where a requirement needs one.
+        positive: The positive class, where a requirement needs one; a detector knows its own.
         calibration: Labelled rows that thresholds are set on; by default those of ``source``.
         attack: Makes the attack of a recipe on some rows.
         attacked_rows: How many of the first rows are attacked; of those of the positive class
@@ -141,6 +148,11 @@ def run_gate(
         by_interval: A requirement holds only if it does at the worse end of the 95 % interval.
         events: Who is told of a run of so many rows into a file.
     """
+    detector = classifier if isinstance(classifier, Detector) else None
+    if detector is not None:
+        positive = check_detector(detector, requirements, positive)
+    elif not getattr(classifier, "gives_margins", False):
+        _refuse_margins(requirements)
     number = check_possible(requirements, positive, classifier.labels)
     rows = list(source.rows)
     source = replace(source, rows=rows, total=len(rows))
@@ -152,7 +164,7 @@ def run_gate(
         some = _first_rows(source, attacked_rows, None if whole else number, classifier.labels)
         attacked[recipe] = attack(recipe, some), some
     proof = any(requirement.figure.kind.proof for requirement in requirements)
-    command = "certify" if proof else "predict"
+    command = "detect" if detector is not None else "certify" if proof else "predict"
     classify = functools.partial(_classified, classifier, command, positive, events)
     summary = classify(source, folder / f"{command}.jsonl")
     if not summary.certified.texts:
@@ -182,6 +194,7 @@ def run_gate(
         positive=values["positive"]["name"] if positive is not None else None,
         thresholds={f"{float(rate):g}": measured.threshold(rate) for rate in rates},
         calibrated=None if calibration is None else calibration.description,
+        too_few=[note for rate in rates if (note := too_few(measured.harmless, rate))],
         proof=proved,
         attacks={name: attacked.values() for name, attacked in attacks.items()},
         by_interval=by_interval,
@@ -204,15 +217,29 @@ def check_possible(
     return None if positive is None else class_number(positive, labels)
 
 
+def _refuse_margins(requirements: Sequence[Requirement]) -> None:
+    for requirement in requirements:
+        if requirement.figure.kind.proof and requirement.figure.rate is not None:
+            raise OptionError(
+                f"{str(requirement.figure)!r} needs scores that are certified, which "
+                "certificate='exact' and threat='substitutions' give; without fpr it is the recall "
+                "of the labels"
+            )
+
+
 def _classified(
-    classifier: Classifier,
+    classifier: Classifier | Detector,
     command: str,
     positive: str | None,
     events: Events,
     source: RowSource,
     output: Path,
 ) -> RunSummary:
-    make = functools.partial(classify_task, command, classifier, positive)
+    make: Any
+    if isinstance(classifier, Detector):
+        make = functools.partial(FlagTask, classifier)
+    else:
+        make = functools.partial(classify_task, command, classifier, positive)
     with events(source.total, output) as told:
         return classify_file(make, source, output, events=told)
 
@@ -235,6 +262,8 @@ def _proof(path: Path) -> dict[str, Any] | None:
     example: Any = first_result(path)
     if example is None:
         return None
+    if isinstance(example, Detection):
+        return detector_proof(example)
     if not example.guarantee:
         raise OptionError(
             f"certificate={example.certificate!r} proves nothing: certified figures need "
@@ -252,7 +281,7 @@ def _proof(path: Path) -> dict[str, Any] | None:
 def _usual(summary: RunSummary, proof: bool, rates: Sequence[Fraction]) -> list[FigureName]:
     """What every card shows, required or not."""
     names = [FigureName("accuracy"), FigureName("balanced accuracy"), FigureName("errors")]
-    if proof:
+    if proof and summary.has_radii:
         names.append(FigureName("median radius"))
         names += [FigureName("certified accuracy", changed) for changed in (1, 2, 3)]
     if summary.positive is not None and summary.detection.positives:

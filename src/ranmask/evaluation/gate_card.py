@@ -10,17 +10,13 @@ from typing import Any
 from urllib.parse import quote
 
 from ranmask import __version__
+from ranmask.certificates.threats import STEPS
 from ranmask.evaluation.gate import CheckedRequirement, GateReport
 from ranmask.evaluation.gate_figures import Figure
 from ranmask.evaluation.requirements import KINDS
 from ranmask.metrics import class_table
 
 _SARIF_SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
-_COVERED = {
-    "substitutions": "any words replaced, one for one, by anything",
-    "edits": "any words replaced, inserted or deleted, in any order",
-    "synonyms": "words replaced by words that a table lists for them, and no others",
-}
 
 
 def markdown(report: GateReport) -> str:
@@ -134,11 +130,13 @@ def _notes(report: GateReport) -> list[str]:
             f"{100 * float(rate):g} % at {value:.6g}" for rate, value in report.thresholds.items()
         )
         notes.append(f"Thresholds for rates of false positives, set on {set_on}: {shown}.")
+        notes += [f"Warning: {note}." for note in report.too_few]
     if report.proof is not None:
-        covered = _COVERED.get(report.proof["threat"], report.proof["threat"])
+        may = STEPS.get(report.proof["threat"], report.proof["threat"])
         alpha = report.proof["alpha"]
         chance = "" if alpha is None else f", each with probability {1 - alpha:g}"
-        lines = [f"Certified figures are proved against {covered}{chance}. That assumes:", ""]
+        covered = f"Certified figures are proved against whoever may {may}{chance}."
+        lines = [f"{covered} That assumes:", ""]
         notes.append("\n".join([*lines, *(f"- {line}" for line in report.proof["assumes"])]))
     for recipe, values in report.attacks.items():
         notes.append(

@@ -8,10 +8,10 @@ from fractions import Fraction
 from typing import Any
 
 from ranmask.attacks.outcome import AttackSummary
-from ranmask.errors import DataError, OptionError
+from ranmask.errors import DataError
 from ranmask.evaluation.intervals import area_interval, mean_interval, wilson_interval
 from ranmask.evaluation.requirements import FigureName
-from ranmask.metrics.detection import DetectionSummary, Flagged
+from ranmask.metrics.detection import DetectionSummary
 from ranmask.runs.summary import RunSummary
 
 _NORMAL = 1.959963984540054  # the normal quantile of 0.975
@@ -48,6 +48,11 @@ class MeasuredFigures:
     def threshold(self, rate: Fraction) -> float:
         """The threshold for a rate of false positives."""
         return self._calibrated.threshold_at(rate)
+
+    @property
+    def harmless(self) -> int:
+        """How many texts of other classes thresholds are set on."""
+        return len(self._calibrated.texts) - self._calibrated.positives
 
     def figure(self, name: FigureName) -> Figure:
         """A figure, measured."""
@@ -108,7 +113,7 @@ class MeasuredFigures:
         if name.rate is not None:
             at = detection.at_threshold(self.threshold(name.rate))
         if name.name == "certified recall":
-            return _proportion(name, self._certified(name, at), at.positives)
+            return _proportion(name, at.certified_at(name.changed or 0), at.positives)
         if name.name == "recall":
             return _proportion(name, at.found, at.positives)
         if name.name == "precision":
@@ -119,14 +124,6 @@ class MeasuredFigures:
         jaccard = _proportion(name, at.found, at.positives + at.false_alarms)
         low, high = (2 * share / (1 + share) for share in (jaccard.low, jaccard.high))
         return replace(jaccard, value=at.f1, low=low, high=high)
-
-    def _certified(self, name: FigureName, at: Flagged) -> int:
-        if name.rate is not None and not self._summary.detection.has_margins:
-            raise OptionError(
-                f"{str(name)!r} needs scores that are certified, which certificate='exact' and "
-                "threat='substitutions' give; without fpr it is the recall of the labels"
-            )
-        return at.certified_at(name.changed or 0)
 
 
 def _proportion(name: FigureName, part: int, whole: int, nothing: Fraction | None = None) -> Figure:

@@ -95,6 +95,10 @@ class Measured:
         )
 
 
+SYMMETRIC = ("substitutions", "edits")
+"""Threats whose steps can be taken back: what abstention proves rests on it."""
+
+
 def sweep(
     classifier: SmoothedClassifier,
     texts: Sequence[Text],
@@ -115,7 +119,7 @@ def sweep(
     if not texts or len(texts) != len(labels):
         raise DataError(f"{len(texts)} texts and {len(labels)} labels cannot be measured")
     threat = classifier.options.threat
-    if threat not in ("substitutions", "edits"):
+    if threat not in SYMMETRIC:
         raise OptionError(
             f"what is answered, and never wrongly, is proved for substitutions and edits, not for "
             f"threat={threat!r}: measure the model with threat='substitutions'"

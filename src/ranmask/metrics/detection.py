@@ -25,13 +25,13 @@ RATES = (Fraction(1, 1000), Fraction(1, 100), Fraction(1, 20))
 _SHOWN_RADII = 5
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class DetectedText:
     """A text with its true class, and what was said of it.
 
     ``score``: None where nothing but the label is known.  ``radius``: of its label, if certified.
     ``margins``, in parts of ``scale``: what its score is at least after 0, 1, 2, ... changed
-    words; empty where that is not known.
+    words; empty where that is not known, and of texts that are not positive.
     """
 
     positive: bool
@@ -127,8 +127,8 @@ class DetectionSummary:
 
     @property
     def has_margins(self) -> bool:
-        """Whether something is proved about scores, of every text."""
-        return bool(self.texts) and all(text.margins for text in self.texts)
+        """Whether something is proved about scores, of every positive text."""
+        return self.positives > 0 and all(text.margins for text in self.texts if text.positive)
 
     @property
     def decision(self) -> Flagged:

@@ -12,7 +12,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, get_args
+from typing import TYPE_CHECKING, Any, get_args
 
 import numpy as np
 import numpy.typing as npt
@@ -22,6 +22,9 @@ from ranmask.certificates.votes import Outputs as Outputs
 from ranmask.certificates.votes import Scores as Scores
 from ranmask.errors import ClassifierError, OptionError, blaming
 from ranmask.words import Document, Hiding
+
+if TYPE_CHECKING:
+    from ranmask.models.known_words import KnownWords
 
 _MOST_CODES = 1 << 62  # as many copies can be told apart by one 64-bit number
 _CHARACTERS_AT_ONCE = 1 << 21  # a list of long texts, laid out at once, would fill the memory
@@ -122,6 +125,10 @@ class BaseClassifier(ABC):
     blank: bool = False
     """Whether it has something to say of a copy that shows no word (`families.BLANK`), the same for
     every text: where each distinct word counts once, that copy votes too, and no edit meets it."""
+
+    known: KnownWords | None = None
+    """The words that it says something of, where it says the same for every class of all others:
+    certificates of changed characters then reckon with these words, and not with any."""
 
     pairs: bool | None = None
     """Whether it was made for pairs of premise and hypothesis; None where nobody knows."""

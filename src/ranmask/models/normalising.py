@@ -1,7 +1,8 @@
 """Spellings that a word table reads as one: `Normaliser`, a function of one word.
 
 A text is split into words before, so that what is proved counts the words that a user sees; no
-normal form holds a blank, however many words NFKC makes of a character, and none is empty.
+normal form holds a blank, however many words NFKC makes of a character, and none is empty (but of
+``letters``).
 
 ``case``
     Punctuation around a word and its case do not count.
@@ -10,6 +11,9 @@ normal form holds a blank, however many words NFKC makes of a character, and non
     characters that are not seen (zero-width ones), marks on Latin letters, and punctuation between
     three or more single letters (``f.r.e.e``, ``f_r_e_e``).  A character that looks like ASCII, as
     many Cyrillic ones do, is read as that.
+``letters``
+    Only letters and digits count, in lower case and without marks: `letters`, of tables with a
+    vocabulary.
 
 Which characters look alike is Unicode's list (UTS 39), from the package ``confusable_homoglyphs``.
 It is needed to train, not to load: **a table keeps the list it was trained with**, so that no other
@@ -21,6 +25,7 @@ but change none.
 
 from __future__ import annotations
 
+import functools
 import re
 import string
 import unicodedata
@@ -32,6 +37,7 @@ from typing import Any, Literal, TypeAlias, get_args
 from ranmask.errors import MissingDependencyError, ModelError
 
 Normalisation: TypeAlias = Literal["none", "case", "lookalikes"]
+LETTERS: Literal["letters"] = "letters"
 
 PUNCTUATION = string.punctuation + "“”‘’…–—"  # noqa: RUF001
 
@@ -55,12 +61,12 @@ class Normaliser:
     'spam'
     """
 
-    name: Normalisation = "none"
+    name: Normalisation | Literal["letters"] = "none"
     lookalikes: Mapping[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        if self.name not in get_args(Normalisation):
-            names = ", ".join(get_args(Normalisation))
+        if self.name not in (known := (*get_args(Normalisation), LETTERS)):
+            names = ", ".join(known)
             raise ModelError(f"words are normalised by one of {names}, not {self.name!r}")
         if self.name != "lookalikes" and self.lookalikes:
             raise ModelError(f"normalisation {self.name!r} has no list of lookalikes")
@@ -72,6 +78,8 @@ class Normaliser:
         """The normal form."""
         if self.name == "none":
             return word
+        if self.name == LETTERS:
+            return letters(word)
         plain = word if self.name == "case" or word.isascii() else self._seen(word)
         lower = (plain.strip(PUNCTUATION) or plain).lower()
         if self.name == "lookalikes" and _APART.fullmatch(lower):
@@ -88,6 +96,24 @@ class Normaliser:
             if kind not in _UNSEEN and not on_latin and not _IGNORED.match(read):
                 shown.append(read)
         return unicodedata.normalize("NFC", "".join(shown)) or word
+
+
+def letters(word: str) -> str:
+    """The letters and digits of a word, in lower case and without marks; none of some words.
+
+    **Every character is read by itself, as one character or as none**, so that an edited one
+    changes at most one of what is read: certificates of changed characters rest on it.
+
+    >>> letters("Vi.á-gra™!")
+    'viagra'
+    """
+    return "".join(map(_letter, word))
+
+
+@functools.lru_cache(1 << 16)
+def _letter(one: str) -> str:
+    found = [read for read in unicodedata.normalize("NFKD", one).lower() if read.isalnum()]
+    return found[0] if len(found) == 1 else one if one.isalnum() else ""
 
 
 def installed(name: Normalisation) -> Normaliser:

@@ -202,8 +202,8 @@ def in_order(reader: Reader, labels: Sequence[str] | None) -> list[int] | None:
         return None
     if sorted(labels) != sorted(reader.labels):
         raise ModelError(
-            f"the reader's classes are {', '.join(reader.labels)}, and those of the copies "
-            f"{', '.join(labels)}: they must be the same"
+            f"the reader's classes are {', '.join(reader.labels)}, and not {', '.join(labels)}: "
+            "they must be the same"
         )
     return [reader.labels.index(label) for label in labels]
 
@@ -241,12 +241,9 @@ def as_given(text: Document) -> str | tuple[str, str]:
 def warn_of(problems: Sequence[str], texts: int) -> None:
     """Say once for how many texts there is no answer, and why the first has none."""
     if problems:
-        warnings.warn(
-            f"the reader did not answer for {len(problems)} of {texts} texts, which their copies "
-            f"decide alone: {problems[0]}",
-            ReaderWarning,
-            stacklevel=3,
-        )
+        said = f"the reader did not answer for {len(problems)} of {texts} texts, which their copies"
+        told = ReaderWarning(f"{said} decide alone: {problems[0]}", problems[0])
+        warnings.warn(told, stacklevel=3)
 
 
 def _sklearn_reader(model: Any, labels: Sequence[str] | None) -> Reader:

@@ -88,6 +88,8 @@ def _in_case(word: str, case: int) -> str:
 
 def _found_again(word: str) -> bool:
     """Whether a word of the table is found again under itself, in whatever case it is shown."""
+    if word.isascii() and word.isalpha() and word.islower():
+        return True  # nearly all are: no need to look closer
     try:
         word.encode("utf-8")
     except UnicodeEncodeError:
@@ -152,6 +154,9 @@ class SynonymSets:
         self._near: dict[str, tuple[str, ...]] = {}
         self._perturbations: dict[str, tuple[str, ...]] = {}
         self._overlaps: dict[str, Fraction] = {}
+
+    def __repr__(self) -> str:
+        return f"SynonymSets({self.name!r})"
 
     # -- the sets of a word --------------------------------------------------------------------
 

@@ -15,6 +15,10 @@ sampled sigmoid, turns each class's sum into a score from 0 to `ONE`.  Every cla
 itself: a word may approve of several classes, or of none.  There is no unknown word: a word never
 seen before still has n-grams.  A table may also have a ``blank``, what it says before any word is
 read: it votes where each distinct word counts once (``family="distinct"``), and there only.
+
+A table with a ``vocabulary`` has a row for each of these words (`normalising.letters`) instead of
+hashes.  A word outside of it says nothing: the same for every class.  That is what changed
+characters make of most words, so that more of them are proved (`certificates.characters`).
 """
 
 from __future__ import annotations
@@ -36,8 +40,9 @@ from ranmask.certificates.families import BLANK
 from ranmask.errors import ClassifierError, ModelError, OptionError, OutputError, TextError
 from ranmask.models import model_config
 from ranmask.models.base import BaseClassifier, MaskedCopies, Scores
-from ranmask.models.normalising import Normaliser
-from ranmask.models.word_features import features
+from ranmask.models.known_words import KnownWords
+from ranmask.models.normalising import LETTERS, Normaliser, letters
+from ranmask.models.word_features import WHOLE, features
 from ranmask.words import Hiding, document
 
 FILE_NAME = "words.safetensors"
@@ -73,7 +78,8 @@ class WordTable(BaseClassifier):
     (int64; classes) what these begin with, ``blank`` those of a copy that shows no word.  A sum is
     divided by ``2**shift``, and rounded, to find its place on the ``curve`` (int32, rising, from 0
     to at most `ONE`; the sigmoid by default); 0 is in the middle.  ``normaliser``: spellings that
-    are read as one; all, by default, are read as they stand.
+    are read as one; all, by default, are read as they stand.  ``vocabulary``: the words that rows
+    of ``entries`` are of, as `spelt` writes them, with the normaliser ``letters`` and no bias.
     """
 
     outputs = "scores"
@@ -100,6 +106,7 @@ class WordTable(BaseClassifier):
         curve: npt.NDArray[np.integer] | None = None,
         blank: npt.NDArray[np.integer] | None = None,
         normaliser: Normaliser | None = None,
+        vocabulary: npt.NDArray[np.integer] | None = None,
     ) -> None:
         self.normaliser = Normaliser() if normaliser is None else normaliser
         self.labels: tuple[str, ...] = tuple(labels)
@@ -133,6 +140,10 @@ class WordTable(BaseClassifier):
         for name, sums in (("bias", self._bias), ("blank", self._blank)):
             if sums is not None and max(map(abs, sums.tolist())) >= _BIAS_LIMIT:
                 raise ModelError(f"a word table's {name} of {sums.tolist()} is too large")
+        self._vocabulary = vocabulary
+        if vocabulary is None and self.normaliser.name == LETTERS:
+            raise ModelError("a table that reads letters alone needs a vocabulary")
+        self.known = None if vocabulary is None else self._read_words(vocabulary)
         self._lock = threading.Lock()  # of the three below: threads may share a table
         self._places: dict[str, int] = {}
         self._rows = np.empty((_MOST_WORDS_KEPT, len(self.labels)), dtype=np.int32)
@@ -150,7 +161,7 @@ class WordTable(BaseClassifier):
                 about = json.loads((file.metadata() or {})["ranmask"])
                 version, labels, shift = about["version"], about["labels"], about["shift"]
                 digest, spellings = about.get("sha256"), about.get("normaliser")
-                names = ("entries", "bias", "curve", *({"blank"} & set(file.keys())))
+                names = {"entries", "bias", "curve"} | {"blank", "vocabulary"} & set(file.keys())
                 arrays = {name: file.get_tensor(name) for name in names}
         except (OSError, SafetensorError, KeyError, TypeError, ValueError) as error:
             raise ModelError(f"{path} is not a word table, or is damaged: {error}") from error
@@ -279,12 +290,37 @@ class WordTable(BaseClassifier):
         for start in range(0, len(fresh), _WORDS_AT_ONCE):
             group = fresh[start : start + _WORDS_AT_ONCE]
             known = len(self._places)
-            hashes, weights, starts = features(map(self.normaliser, group))
-            parts = self._entries[hashes % len(self._entries)] * weights[:, None]
-            sums = np.add.reduceat(parts, starts, axis=0) + self._bias
-            self._rows[known : known + len(group)] = self._on_curve(sums)
+            self._rows[known : known + len(group)] = self._on_curve(self._sums(group))
             self._places.update(zip(group, itertools.count(known), strict=False))
             self._characters += sum(map(len, group))
+
+    def _sums(self, words: Sequence[str]) -> npt.NDArray[np.int64]:
+        forms = list(map(self.normaliser, words))
+        if self.known is not None:
+            places = np.array([self.known.places.get(form, -1) for form in forms])
+            found: npt.NDArray[np.int64] = WHOLE * self._entries[places].astype(np.int64)
+            found[places < 0] = 0
+            return found
+        hashes, weights, starts = features(forms)
+        parts = self._entries[hashes % len(self._entries)] * weights[:, None]
+        sums: npt.NDArray[np.int64] = np.add.reduceat(parts, starts, axis=0) + self._bias
+        return sums
+
+    def _read_words(self, vocabulary: npt.NDArray[np.integer]) -> KnownWords:
+        read = _checked("vocabulary", vocabulary, (np.uint8,), 1).tobytes()
+        words = read.decode(errors="replace").split("\n")
+        if len(words) != len(self._entries) or len(set(words)) < len(words):
+            raise ModelError(
+                f"a vocabulary of {len(set(words))} different words cannot be that of "
+                f"{len(self._entries)} entries"
+            )
+        if self.normaliser.name != LETTERS or not all(
+            word and letters(word) == word for word in words
+        ):
+            raise ModelError("a vocabulary must be of words as the normaliser 'letters' has them")
+        if self._bias.any() or self.blank:
+            raise ModelError("a table with a vocabulary has no bias and no blank")
+        return KnownWords(words)
 
     def _on_curve(self, sums: npt.NDArray[np.int64]) -> npt.NDArray[np.int32]:
         steps = (sums + (1 << self._shift >> 1)) >> self._shift
@@ -297,8 +333,14 @@ class WordTable(BaseClassifier):
         return {} if self.normaliser.name == "none" else {"normaliser": asdict(self.normaliser)}
 
     def _arrays(self) -> dict[str, npt.NDArray[Any]]:
+        own = {"blank": self._blank, "vocabulary": self._vocabulary}
         arrays = {"entries": self._entries, "bias": self._bias, "curve": self._curve}
-        return arrays if self._blank is None else arrays | {"blank": self._blank}
+        return arrays | {name: array for name, array in own.items() if array is not None}
+
+
+def spelt(words: Sequence[str]) -> npt.NDArray[np.uint8]:
+    """A vocabulary as a table keeps it: one word a line, in UTF-8."""
+    return np.frombuffer("\n".join(words).encode(), dtype=np.uint8)
 
 
 def _checked(

@@ -83,7 +83,8 @@ class Option:
         if self.above is not None and self.below is not None:
             return f" between {self.above:g} and {self.below:g}"
         if self.above is not None:
-            return f" above {self.above:g}"
+            most = "" if self.most is None else f", at most {self.most:g}"
+            return f" above {self.above:g}{most}"
         return "" if self.least is None else f" of at least {self.least:g}"
 
     def check(self, value: Any) -> None:

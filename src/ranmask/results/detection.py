@@ -23,10 +23,10 @@ class Detection:
     **What is flagged stays flagged** where nothing but the following is done.  ``additions``: text
     of any length is added ``anywhere``, or at the ``ends``, before and after, set off by a blank.
     At the same time, at most ``radius`` words are replaced or deleted; or, of segments, inserted;
-    or, of windows, blocks of any length are inserted inside.  Or at most ``insertions`` such blocks
-    are inserted, and nothing else (None: ``additions`` say all).  Or at most ``characters``
-    characters, blanks included, are inserted, deleted or replaced.  ``radius`` None: nothing is
-    proved.
+    or, of windows, blocks of any length are inserted inside.  Or, beside additions, at most
+    ``insertions`` such blocks are inserted (None: any number), and no word is changed.  Or at most
+    ``characters`` characters, blanks included, are inserted, deleted or replaced.  ``radius`` None:
+    nothing is proved.
 
     ``words``: how many the text has.  ``failed``: windows that the model gave no answer for.
     """
@@ -56,15 +56,21 @@ class Detection:
             return "not flagged"
         if self.radius is None:
             return "flagged, and nothing is proved"
-        where = "anywhere" if self.additions == "anywhere" else "before or after"
         least = self.radius + 1
-        changed = "1 word" if least == 1 else f"{least} words"
-        inside = ""
-        if self.insertions is not None:
-            places = self.insertions + 1
-            inside = f", or text put in at {places} place{'s' if places > 1 else ''} inside"
+        words = "1 word" if least == 1 else f"{least} words"
+        if self.additions == "anywhere":
+            return f"stays flagged whatever is added anywhere; at least {words} must be changed"
+        put_in, most = "put in", 0
+        if self.detector == "windows":
+            put_in, most = f"text{'s' if least > 1 else ''} put in", self.radius
+        unchanged = ""
+        if self.insertions is None:
+            unchanged = ", and at least 1 word changed"
+        elif self.insertions > most:
+            unchanged = f", at {self.insertions + 1} places if no word is changed"
         return (
-            f"stays flagged whatever is added {where}; at least {changed} must be changed{inside}"
+            "stays flagged whatever is added before or after; inside, at least "
+            f"{words} must be changed or {put_in}{unchanged}"
         )
 
     def to_dict(self) -> dict[str, Any]:

@@ -86,7 +86,7 @@ def summarise_folder(folder: Path, by: str | None = None) -> DetectionSummary:
 class DetectionSummary:
     """What the lines of ``detect`` amount to, added as they come; memory does not grow with them.
 
-    ``counts``: of lines with labels; ``groups``: of those with each value of the column ``by``.
+    ``counts``: of lines with labels, also those with each value of the column ``by``.
     """
 
     by: str | None = None
@@ -95,7 +95,6 @@ class DetectionSummary:
     flagged: int = 0
     failed: int = 0
     counts: FlagCounts = field(default_factory=FlagCounts)
-    groups: dict[str, FlagCounts] = field(default_factory=dict)
 
     def add(self, lines: Iterable[Line]) -> None:
         """Count lines, as a run writes them."""
@@ -106,18 +105,14 @@ class DetectionSummary:
             self.failed += line.get("failed") or 0
             if line.get("correct") is None:
                 continue
-            found = (line["flagged"], line["radius"], line["words"])
             expected = line["flagged"] == line["correct"]
-            self.counts.add(*found, expected=expected)
-            value = self._value(line)
-            if value is not None:
-                self.groups.setdefault(value, FlagCounts()).add(*found, expected=expected)
+            found = (line["flagged"], line["radius"], line["words"], expected)
+            self.counts.add(*found, group=self._group(line))
 
-    def _value(self, line: Line) -> str | None:
-        if self.by is None:
-            return None
-        value = line.get(self.by) if self.by == "id" else line.get("columns", {}).get(self.by)
-        return None if value is None else str(value)
+    def _group(self, line: Line) -> object:
+        if self.by == "id":
+            return line.get("id")
+        return None if self.by is None else line.get("columns", {}).get(self.by)
 
     def values(self) -> dict[str, Any]:
         """All figures as plain JSON values."""
@@ -129,12 +124,7 @@ class DetectionSummary:
             "failed_windows": self.failed,
             "labelled": labelled,
         }
-        if labelled:
-            values |= self.counts.values()
-        if self.groups:
-            groups = sorted(self.groups.items())
-            values["by"] = {name: counts.values() for name, counts in groups}
-        return values
+        return values | (self.counts.values() if labelled else {})
 
 
 @dataclass(frozen=True)

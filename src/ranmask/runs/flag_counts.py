@@ -7,6 +7,7 @@ length, too.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
@@ -54,6 +55,7 @@ class FlagCounts:
     ``recall`` and ``false_positives``: of texts of the class, and of others.  ``certified``: of
     texts of the class, those that are flagged and proved to stay so at each number of changed words
     in ``words``, whatever is added where the detector allows additions; at 0, by additions alone.
+    ``groups``: the same of texts that were counted with each name of a group.
     """
 
     words: tuple[int, ...] = (0, 1, 2, 5)
@@ -61,9 +63,15 @@ class FlagCounts:
     false_positives: Share = field(default_factory=Share)
     certified: dict[int, Share] = field(default_factory=dict)
     by_length: dict[str, Share] = field(default_factory=dict)
+    groups: dict[str, FlagCounts] = field(default_factory=dict)
 
-    def add(self, flagged: bool, radius: int | None, words: int, expected: bool) -> None:
+    def add(
+        self, flagged: bool, radius: int | None, words: int, expected: bool, group: object = None
+    ) -> None:
         """Count a text, which should be flagged where it is ``expected``."""
+        if group is not None:
+            own = self.groups.setdefault(str(group), FlagCounts(self.words))
+            own.add(flagged, radius, words, expected)
         if not expected:
             self.false_positives.add(flagged)
             self.by_length.setdefault(length_name(words), Share()).add(flagged)
@@ -76,6 +84,8 @@ class FlagCounts:
     def values(self) -> dict[str, Any]:
         """All shares as plain JSON values."""
         names = [length_name(most) for most in (*LENGTHS, LENGTHS[-1] + 1)]
+        groups = sorted(self.groups.items())
+        by = {"by": {name: group.values() for name, group in groups}} if groups else {}
         return {
             "recall": self.recall.values(),
             "false_positives": self.false_positives.values(),
@@ -85,6 +95,7 @@ class FlagCounts:
             "false_positives_by_words": {
                 name: self.by_length[name].values() for name in names if name in self.by_length
             },
+            **by,
         }
 
 
@@ -102,9 +113,13 @@ def length_name(words: int) -> str:
     return f"{least}-"
 
 
-def counted(found: Iterable[Detection], expected: Iterable[bool]) -> FlagCounts:
-    """What detections of labelled texts amount to."""
+def counted(
+    found: Iterable[Detection], expected: Iterable[bool], groups: Iterable[object] | None = None
+) -> FlagCounts:
+    """What detections of labelled texts amount to; ``groups``: the one of each, None of none."""
     counts = FlagCounts()
-    for detection, flag in zip(found, expected, strict=True):
-        counts.add(detection.flagged, detection.radius, detection.words, flag)
+    pairs = zip(found, expected, strict=True)
+    named = itertools.repeat(None) if groups is None else groups
+    for (detection, flag), group in zip(pairs, named, strict=False):
+        counts.add(detection.flagged, detection.radius, detection.words, flag, group)
     return counts

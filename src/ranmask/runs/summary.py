@@ -133,8 +133,10 @@ def detected_text(line: Mapping[str, Any], positive: int) -> DetectedText:
     proved = line.get("guarantee") is True
     margins, scale = (), 1
     if proved and line.get("positive_id") == positive:
-        margins, scale = line["margins"], line["margin_scale"]
+        scale = line["margin_scale"]
         score = Fraction(line["margin"], scale)
+        if line["expected_id"] == positive:  # of the others nobody asks
+            margins = line["margins"]
     else:
         said = line["scores"] or line["votes"]
         if positive >= len(said):

@@ -6,6 +6,7 @@ may be read by another.  Explaining a text reads several samples that share many
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Sequence
 
 import numpy as np
@@ -25,30 +26,36 @@ class CachingClassifier(WrappedClassifier):
 
     def __init__(self, base: BaseClassifier) -> None:
         super().__init__(base)
-        self._rows: dict[tuple[Document, int, bytes], Scores] = {}
+        # By text, which is long to look up: once for all its copies; then by kept words.
+        self._rows: defaultdict[tuple[Document, int], dict[bytes, Scores]] = defaultdict(dict)
 
     def score(self, copies: Sequence[MaskedCopies]) -> list[Scores]:
         """As ``base``, which is asked only about copies that it was not asked about before."""
-        wanted = [_names(one) for one in copies]
+        rows = [self._rows[one.document, one.words_read] for one in copies]
+        names = [[row.tobytes() for row in np.ascontiguousarray(one.kept)] for one in copies]
         new: list[MaskedCopies] = []
-        unknown: list[tuple[Document, int, bytes]] = []
-        for one, names in zip(copies, wanted, strict=True):
+        unknown: list[tuple[dict[bytes, Scores], bytes]] = []
+        for one, said, wanted in zip(copies, rows, names, strict=True):
             places = {
-                name: place for place, name in enumerate(names) if name not in self._rows
+                name: place for place, name in enumerate(wanted) if name not in said
             }  # of copies that are alike, one
             if places:
-                rows = one.kept[sorted(places.values())]
-                new.append(MaskedCopies(one.document, one.words_read, rows))
-                unknown += sorted(places, key=places.__getitem__)
+                kept = one.kept[sorted(places.values())]
+                new.append(MaskedCopies(one.document, one.words_read, kept))
+                unknown += [(said, name) for name in sorted(places, key=places.__getitem__)]
         if new:
             scored = np.concatenate(self.inner.score(new))
-            self._rows.update(zip(unknown, scored, strict=True))
-        return [np.stack([self._rows[name] for name in names]) for names in wanted]
+            for (said, name), row in zip(unknown, scored, strict=True):
+                said[name] = row
+        return [
+            np.stack([said[name] for name in wanted])
+            for said, wanted in zip(rows, names, strict=True)
+        ]
 
     @property
     def copies(self) -> int:
         """How many copies ``base`` was asked about."""
-        return len(self._rows)
+        return sum(map(len, self._rows.values()))
 
     def score_drawn(self, texts: Sequence[DrawnCopies]) -> list[Scores]:
         """As ``base``: random synonyms hardly ever repeat."""
@@ -58,8 +65,3 @@ class CachingClassifier(WrappedClassifier):
     def without_memory(self) -> BaseClassifier:
         """The base classifier, or what computes for it."""
         return self.inner.without_memory
-
-
-def _names(copies: MaskedCopies) -> list[tuple[Document, int, bytes]]:
-    kept = np.ascontiguousarray(copies.kept)
-    return [(copies.document, copies.words_read, row.tobytes()) for row in kept]

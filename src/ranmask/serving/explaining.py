@@ -15,7 +15,7 @@ from ranmask.attacks.recipes import AttackResources, build_recipe
 from ranmask.attacks.replacements import AnyWord
 from ranmask.attacks.resources.word_lists import Vocabulary
 from ranmask.attacks.search import AnyWords
-from ranmask.attacks.victims import counting_words
+from ranmask.attacks.victims import counting
 from ranmask.certificates.margins import exact_margins, sampled_margins
 from ranmask.errors import OptionError
 from ranmask.models.synonyms import SynonymSets
@@ -59,8 +59,8 @@ def explain(
     certificate, why it has none: it cannot be chosen with these options, or would take longer, by
     the time that the first one took, than is left of ``seconds``.
     Copies and curves are empty for classifiers that are not smoothed by masks, and curves where the
-    certificate is against a span or synonyms; ``replacements`` lists, where it is against synonyms,
-    word by word, what may take its place.
+    certificate is against a span or synonyms, or characters of known words; ``replacements`` lists,
+    where it is against synonyms, word by word, what may take its place.
     """
     if copies < 1:
         raise OptionError(f"copies must be a whole number of at least 1, not {copies!r}")
@@ -80,7 +80,8 @@ def explain(
     scored = _scored(once, text)
     family = scored.texts[0].family
     curves = {}
-    if certificate.threat not in ("span", "synonyms"):
+    threat, known = certificate.threat, base.known is not None
+    if threat not in ("span", "synonyms") and not (threat == "characters" and known):
         curves = {certificate.certificate: _curve(once, scored, certificate)}
     refused: dict[str, str] = {}
     spent = time.monotonic() - begun
@@ -192,7 +193,7 @@ def attack_once(
             "attack tries, or it has none; attack it with `ranmask attack`"
         )
     end = time.monotonic() + seconds
-    [certificate] = counting_words(smoothed).certify([text])
+    [certificate] = counting(smoothed).certify([text])
     label = certificate.label_id if label_id is None else label_id
     if not 0 <= label < len(certificate.votes):
         raise OptionError(

@@ -1,7 +1,7 @@
-"""A classifier inside other guards: an LLM Guard scanner, and a NeMo Guardrails action.
+"""A classifier or a detector inside other guards: an LLM Guard scanner, a NeMo Guardrails action.
 
     from llm_guard import scan_prompt
-    scan_prompt([RanmaskScanner(load_classifier("DIR"), "spam")], prompt)
+    scan_prompt([RanmaskScanner(load_detector("injection"))], prompt)
 
     rails.register_action(rails_action(Guard(load_classifier("DIR"), "spam")))
 
@@ -19,6 +19,7 @@ from typing import Any
 from ranmask.errors import OptionError
 from ranmask.results import MarginCertificate
 from ranmask.runs.task import class_number
+from ranmask.smoothing.detectors import Detector
 from ranmask.smoothing.interface import CertifiedClassifier
 from ranmask.words import split
 
@@ -27,7 +28,8 @@ from ranmask.words import split
 class Verdict:
     """What is said of a text.
 
-    ``score``: the lead of the positive class, from -1 to 1.  ``proved_words``: how many words can
+    ``score``: the lead of the positive class, from -1 to 1; of a detector, how far its score is
+    above the threshold, as a part of the larger of both.  ``proved_words``: how many words can
     be changed, to anything, without taking the flag away; None where there is none, or no proof.
     """
 
@@ -46,16 +48,28 @@ class Guard:
     """Flags texts of one class.
 
     Args:
-        classifier: Any smoothed classifier.
-        positive: The class that is flagged, by its name.
+        classifier: Any smoothed classifier, or a detector.
+        positive: The class that is flagged, by its name; a detector knows its own.
         threshold: Flag what scores above it, as ``ranmask gate --calibrate`` sets it for a rate of
             false positives; 0: what is labelled so.
     """
 
     def __init__(
-        self, classifier: CertifiedClassifier, positive: str, threshold: float = 0.0
+        self,
+        classifier: CertifiedClassifier | Detector,
+        positive: str | None = None,
+        threshold: float = 0.0,
     ) -> None:
         self.classifier, self.threshold = classifier, threshold
+        if isinstance(classifier, Detector):
+            if threshold or positive not in (None, classifier.positive):
+                raise OptionError(
+                    f"a detector of {classifier.positive!r} has its own class and threshold: leave "
+                    "out positive and threshold"
+                )
+            return
+        if positive is None:
+            raise OptionError("a classifier needs positive, the name of the class that is flagged")
         self._number = class_number(positive, classifier.labels)
         self._scored = bool(getattr(classifier, "gives_margins", False))
         if threshold and not self._scored:
@@ -71,6 +85,11 @@ class Guard:
         """
         if not split(text):
             return Verdict(False, "", -1.0, None)
+        if isinstance(self.classifier, Detector):
+            [seen] = self.classifier.detect([text])
+            score = (seen.score - seen.threshold) / max(seen.score, seen.threshold)
+            label = seen.positive if seen.flagged else f"not {seen.positive}"
+            return Verdict(seen.flagged, label, score, seen.radius)
         if self._scored:
             [found] = self.classifier.certify_margins([text], self._number)  # type: ignore[attr-defined]
             assert isinstance(found, MarginCertificate)

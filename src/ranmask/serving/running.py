@@ -11,6 +11,7 @@ from types import FrameType
 
 import uvicorn
 
+from ranmask.attacks.resources.neighbours import load_synonyms
 from ranmask.errors import OptionError
 from ranmask.serving.app import Service, create_app
 from ranmask.serving.connections import bounded
@@ -34,6 +35,7 @@ def serve_on(
         keep=settings.keep,
         mask_rate=settings.mask_rate,
         reader=settings.reader,
+        synonyms=None if settings.synonyms is None else load_synonyms(settings.synonyms),
         device=settings.device,
     )
     try:

@@ -43,6 +43,9 @@ class ServiceSettings(Checked, group="Service"):
         "The reader of a protected model whose folder only names it, as for certify.",
         group=_MODELS,
     )
+    synonyms: str | None = option(
+        "Table for threat synonyms, as for certify.", unset="the model's", group=_MODELS
+    )
     device: str | None = option(
         "cpu, cuda and so on.", unset="a GPU if there is one", group=_MODELS
     )

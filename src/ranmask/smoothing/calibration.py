@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from fractions import Fraction
 
@@ -29,3 +30,13 @@ def calibrated(
     allowed = int(rate * len(points))
     least = points[allowed] + 1 if allowed < len(points) else 1
     return detector.with_threshold(max(least, 1) / detector.unit)
+
+
+def too_few(harmless: int, rate: Fraction) -> str | None:
+    """What so few texts cannot show of a rate of false alarms; None where they are enough."""
+    if not rate or harmless * rate >= 1:
+        return None
+    return (
+        f"too few texts of other classes ({harmless}) to show a rate of {float(rate):.3g}: none of "
+        f"them is flagged; use at least {math.ceil(1 / rate)}"
+    )

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from ranmask.errors import ModelError, OptionError
-from ranmask.models import model_config
+from ranmask.models import SHIPPED_FOLDER, model_config
 from ranmask.models.word_table import WordTable
 from ranmask.options.fields import check_saved
 from ranmask.smoothing import reader_store
@@ -20,20 +20,50 @@ from ranmask.smoothing.detectors import (
 )
 from ranmask.smoothing.window_detector import WindowDetector
 
+GUARDS = {
+    "spam": "spam, in mails and in messages",
+    "spam-sms": "spam, in short messages alone",
+    "toxicity": "toxic comments",
+    "injection": "prompt injections and jailbreaks",
+}
+"""Detectors that come with ranmask, offline; each folder holds a card (README.md)."""
+
+
+def detector_folder(model: str | Path) -> Path:
+    """Where a detector lies; the names in `GUARDS` win over folders: write ``./spam`` for one."""
+    if not isinstance(model, str) or model not in GUARDS:
+        return Path(model)
+    folder = SHIPPED_FOLDER / model
+    if not folder.is_dir():
+        raise ModelError(f"the guard {model!r} is missing from this installation: {folder} is gone")
+    return folder
+
+
+def is_detector(model: str) -> bool:
+    """Whether a name or a folder is that of a detector."""
+    known = model_config.of_folder(detector_folder(model))
+    return known is not None and known.kind == model_config.DETECTOR
+
 
 def load_detector(folder: str | Path, *, reader: object = None) -> Detector:
-    """The detector in a folder that `Detector.save_pretrained` wrote.
+    """A detector by name (`GUARDS`), or from a folder that `Detector.save_pretrained` wrote.
 
     ``reader``: the model of a `WindowDetector`, or its name, where the folder cannot hold it
     (a function, or a pipeline in memory).
+
+    >>> guard = load_detector("spam")
+    >>> [found] = guard.detect(["You have won a FREE prize! Call 09061701461 now to claim it"])
+    >>> found.flagged
+    True
     """
-    path = Path(folder)
+    path = detector_folder(folder)
     known = model_config.of_folder(path)
     if known is None or known.kind != model_config.DETECTOR:
         what = "no model of ranmask's" if known is None else f"a model of kind {known.kind!r}"
         raise ModelError(
-            f"{str(folder)!r} holds {what}, no detector: train one (ranmask train --kind words "
-            "--monotone), or put one around a model (ranmask detect --calibrate)"
+            f"{str(folder)!r} holds {what}, no detector: name one that comes with ranmask "
+            f"({', '.join(GUARDS)}), train one (ranmask train --kind words --monotone), or put "
+            "one around a model (ranmask detect --calibrate)"
         )
     check_saved(known.path, known.smoothing, DetectorOptions)
     saved: dict[str, Any] = {

@@ -64,6 +64,8 @@ class Detector(ABC):
 
     def __init__(self, labels: Sequence[str], positive: str | None, threshold: float) -> None:
         self.labels = tuple(labels)
+        if len(set(self.labels)) < len(self.labels):
+            raise OptionError(f"classes must have different names, not {', '.join(self.labels)}")
         self.positive = positive_of(self.labels, positive)
         self.points = points_of(threshold, self.unit)
 

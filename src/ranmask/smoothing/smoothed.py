@@ -9,13 +9,12 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from ranmask.certificates.distinct import distinct_radii
 from ranmask.certificates.exact import exact_radii
 from ranmask.certificates.families import Family, distinct_family
 from ranmask.certificates.pyramid import pyramid_radii
 from ranmask.certificates.sampled import radius_of, sampled_margin
 from ranmask.certificates.votes import Votes, count_votes
-from ranmask.errors import ModelError, OptionError
+from ranmask.errors import OptionError
 from ranmask.models.base import BaseClassifier, MaskedCopies, Scores
 from ranmask.models.synonyms import Sample, SynonymSets
 from ranmask.options import (
@@ -54,7 +53,7 @@ from ranmask.smoothing.threatened import (
     covered,
     with_saved_synonyms,
 )
-from ranmask.smoothing.voting import ScoredTexts, VotingClassifier, load_base
+from ranmask.smoothing.voting import ScoredTexts, VotingClassifier, check_masked, load_base
 from ranmask.words import Document, Hiding, Text, documents
 
 COMPARED: tuple[CertificateKind, ...] = ("exact", "ablation", "paper", "paper-as-printed")
@@ -72,23 +71,17 @@ class SmoothedClassifier(VotingClassifier[SmoothingOptions, MaskedText]):
     ``Certificate.radii``.  It is a statement about this smoothed classifier, not about the base
     classifier.  ``Certificate.assumes`` lists what it rests on.
 
-    Use:
-
-    1. Build it from a function (below), or `from_pretrained` from a Hugging Face model or a
-       word table.
-    2. `certify` texts for labels with radii; `predict` for labels alone.
-    3. `save_pretrained` keeps a model together with how it is smoothed.
-    4. `with_options` gives the same classifier with another certificate, seed, ...
+    Build it from a function (below), or `from_pretrained` from a model or a word table; `certify`
+    texts for labels with radii, `predict` for labels alone; `save_pretrained` keeps it
+    with the way it is smoothed; `with_options` gives it with another certificate, seed, ...
 
     To score many variations of a text, as an attack does: `copies`, `score` and `count` are
     the three steps of `predict`, and `scored` is all of them at once.
 
     Args:
         base: A function ``list of texts -> scores (texts, classes)``, or a `BaseClassifier`.
-        word_losses: For ``sampling="lm"``: the ``word_losses`` of a `MaskedLM`, or any function
-            from documents to arrays of one loss a word.
-        synonyms: For ``threat="synonyms"``: `SynonymSets`, or a mapping from words to lists of
-            words that may take their place.
+        word_losses: For ``sampling="lm"``: from documents to one loss a word, as `MaskedLM` has.
+        synonyms: For ``threat="synonyms"``: `SynonymSets`, or words and lists of replacements.
         labels: Names of the classes; the model's own by default, else their numbers.
         mask_token: What a function sees in place of a hidden word (``[MASK]``).
         hide: ``mask`` shows the mask token for a hidden word, ``drop`` leaves it out.
@@ -166,18 +159,7 @@ class SmoothedClassifier(VotingClassifier[SmoothingOptions, MaskedText]):
         from ranmask.models import model_config, pretrained
 
         known = pretrained.saved_config(str(folder_or_id), revision)
-        if known.kind == model_config.SYNONYMS:
-            raise ModelError(
-                f"{str(folder_or_id)!r} holds a classifier that is smoothed by synonyms, not by "
-                "masks: load its folder with SynonymSmoothedClassifier.from_pretrained, or "
-                "with ranmask.smoothing.store.load_classifier"
-            )
-        if known.kind == model_config.PROTECTED:
-            raise ModelError(
-                f"{str(folder_or_id)!r} holds a classifier with a reader beside its copies: load "
-                "it with ProtectedClassifier.from_pretrained, or with "
-                "ranmask.smoothing.store.load_classifier"
-            )
+        check_masked(known.kind, str(folder_or_id))
         saved = known.smoothing
         if known.kind not in (model_config.CASCADE, model_config.DETECTOR):  # `load_base` refuses
             check_saved(known.path, saved, SmoothingOptions, ModelOptions)
@@ -217,12 +199,10 @@ class SmoothedClassifier(VotingClassifier[SmoothingOptions, MaskedText]):
     ) -> list[Certificate]:
         """The label of each text, and how many of its words can be changed without changing it.
 
-        ``threats``: others than the classifier's own, whose radii are wanted too, as
-        ``["insertions", "characters"]``; all stand in ``Certificate.radii``, from one pass.
-
-        All texts are checked before the first is classified; one that cannot be used raises
-        `TextError` with its index.  One that the base classifier fails on raises
-        `ClassifierError` with its index.  Refused unless ``sampling="fixed"``.
+        ``threats``: others whose radii are wanted too, as ``["insertions", "characters"]``; all
+        stand in ``Certificate.radii``, from one pass.  All texts are checked before the first is
+        classified: one that cannot be used raises `TextError`, one that the base classifier fails
+        on `ClassifierError`, each with its index.  Refused unless ``sampling="fixed"``.
         """
         if threats is not None:
             return self._with_threats(threats).certify(texts)
@@ -358,7 +338,7 @@ class SmoothedClassifier(VotingClassifier[SmoothingOptions, MaskedText]):
     def _exact(self, scored: ScoredTexts[MaskedText]) -> Iterator[Certificate]:
         threat, labels = self.options.threat, scored.votes.winners.tolist()
         families, texts = [text.family for text in scored.texts], scored.texts
-        own = threat not in ("substitutions", "edits")
+        own = threat not in ("substitutions", "edits") or self.options.family == "distinct"
         others: dict[str, list[int | None]] | None = None
         if threat == "edits":
             self._prover.check((threat,), texts)
@@ -372,8 +352,6 @@ class SmoothedClassifier(VotingClassifier[SmoothingOptions, MaskedText]):
             radii = self._prover.radii(threat, proofs, texts)
         elif scored.votes.readings is not None:
             radii = pyramid_radii(scored.votes, families, edits=threat == "edits")
-        elif self.options.family == "distinct":
-            radii = distinct_radii(scored.votes, families)
         else:
             radii = exact_radii(scored.votes, families, threat)
         return self._certificates(scored, "exact", labels, radii, threat=threat, others=others)
@@ -385,7 +363,8 @@ class SmoothedClassifier(VotingClassifier[SmoothingOptions, MaskedText]):
 
     def _with_threats(self, threats: Sequence[Threat]) -> Self:
         """This classifier, asked about other threats too; it remembers what it scored for them."""
-        if isinstance(threats, str):
+        listed = isinstance(threats, Sequence) and not isinstance(threats, str)
+        if not listed or not all(isinstance(name, str) for name in threats):
             raise OptionError(f"threats must be a list of names, not {threats!r}")
         if tuple(threats) not in self._asked:
             self._asked[tuple(threats)] = self.with_options(threats=tuple(threats))

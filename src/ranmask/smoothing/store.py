@@ -18,6 +18,7 @@ from ranmask.options.fields import check_saved
 from ranmask.results.files import draft, writing
 from ranmask.smoothing import reader_store
 from ranmask.smoothing.cascade import Cascade
+from ranmask.smoothing.detector_store import GUARDS
 from ranmask.smoothing.interface import CertifiedClassifier
 from ranmask.smoothing.protected import ProtectedClassifier
 from ranmask.smoothing.reader_store import EndpointAccess
@@ -68,6 +69,12 @@ def load_classifier(model: str, **options: Any) -> CertifiedClassifier:
 
     The names in `SHIPPED` win over folders of that name: write ``./news`` for the folder.
     """
+    if model in GUARDS:
+        raise ModelError(
+            f"{model!r} is a detector, which flags texts and has no votes to certify or to serve: "
+            f"use ranmask detect or ranmask.load_detector({model!r}), or write './{model}' for a "
+            "folder of that name"
+        )
     given = {key: value for key, value in options.items() if value is not None}
     access = EndpointAccess(given.pop("reader_key", None), given.pop("reader_cache", None))
     reader = given.pop("reader", None)
@@ -172,7 +179,7 @@ def check_spelling(model: str) -> None:
     """Raise where a name is almost that of a shipped model; the hub is not asked for it."""
     if model in SHIPPED or "/" in model or Path(model).exists():
         return
-    if meant := difflib.get_close_matches(model.lower(), SHIPPED, 1):
+    if meant := difflib.get_close_matches(model.lower(), [*SHIPPED, *GUARDS], 1):
         raise ModelError(f"there is no model or folder {model!r}: did you mean {meant[0]!r}?")
 
 

@@ -15,10 +15,11 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from ranmask.certificates.characters import Spellings
 from ranmask.certificates.coverage import Ints
 from ranmask.certificates.exact import Radius
 from ranmask.certificates.families import BLANK
-from ranmask.certificates.replacements import Replacements, least_differences
+from ranmask.certificates.replacements import Replacements, least_said
 from ranmask.certificates.threat_radii import ThreatProofs
 from ranmask.certificates.threats import GROWING, MOVING
 from ranmask.certificates.votes import Votes
@@ -27,6 +28,7 @@ from ranmask.models.base import BaseClassifier, MaskedCopies
 from ranmask.models.synonyms import FILE_NAME, SynonymSets
 from ranmask.options import DEFAULT_MASKS, SYNONYMS, SmoothingOptions
 from ranmask.smoothing.masks import MaskedText
+from ranmask.smoothing.spellings import KnownSpellings
 from ranmask.smoothing.voting import ScoredTexts
 from ranmask.words import Document, usable
 
@@ -95,7 +97,8 @@ class _Known:
     """What is said of the words that a table lists for some words, wherever they stand.
 
     ``numbers``: the words, numbered.  ``first`` and ``sizes``: which rows of ``said`` are theirs.
-    ``least``: the `least_differences` of these, where there are few classes.
+    ``least``: the `least_said` of these for each label, where there are few classes.  ``names``
+    numbers listed words too, those of the rows are ``listed`` and those of the words ``shown``.
     """
 
     numbers: dict[str, int]
@@ -103,19 +106,35 @@ class _Known:
     sizes: Ints
     said: Votes
     least: Ints
+    names: dict[str, int]
+    listed: Ints
+    shown: Ints
 
-    def with_more(self, words: Sequence[str], sizes: Ints, said: Votes) -> _Known:
+    @classmethod
+    def none(cls, nothing: Votes) -> _Known:
+        """No word."""
+        empty = np.zeros(0, dtype=np.int64)
+        least = np.zeros((0, nothing.classes, nothing.classes - 1), dtype=np.int64)
+        return cls({}, empty, empty, nothing, least, {}, empty, empty)
+
+    def with_more(
+        self, words: Sequence[str], sizes: Ints, rows: Sequence[str], said: Votes
+    ) -> _Known:
         """The same, and more words; nothing that others may be reading is changed."""
-        numbers = self.numbers | dict(zip(words, count(len(self.numbers)), strict=False))
-        first = len(self.said.best) + np.cumsum(sizes) - sizes
+        names, least = dict(self.names), self.least
+        if said.classes <= _FEW_CLASSES:
+            of_text = np.ones(len(said.copies), dtype=np.int64)
+            of_label = [least_said(said, sizes, of_text * one).T for one in range(said.classes)]
+            least = np.concatenate([least, np.stack(of_label, axis=1)])
         return _Known(
-            numbers,
-            np.append(self.first, first),
+            self.numbers | dict(zip(words, count(len(self.numbers)), strict=False)),
+            np.append(self.first, len(self.said.best) + np.cumsum(sizes) - sizes),
             np.append(self.sizes, sizes),
             _joined([self.said, said]),
-            np.concatenate([self.least, least_differences(said, sizes)])
-            if said.classes <= _FEW_CLASSES
-            else self.least,
+            least,
+            names,
+            np.append(self.listed, _numbered(rows, names)),
+            np.append(self.shown, _numbered(words, names)),
         )
 
 
@@ -136,13 +155,15 @@ class ThreatProver:
         self._masks = options.masks or DEFAULT_MASKS
         self._listed: dict[str, tuple[str, ...]] = {}
         self._known: _Known | None = None
+        self._spellings: KnownSpellings | None = None
 
     def proofs(self, scored: ScoredTexts[MaskedText]) -> ThreatProofs:
         """What is proved of texts, against all threats of the options."""
         self.check(self._options.all_threats, scored.texts)
         asked = SYNONYMS in self._options.all_threats
         replacements = self._replacements(scored) if asked else None
-        return ThreatProofs(scored.votes, [text.family for text in scored.texts], replacements)
+        families = [text.family for text in scored.texts]
+        return ThreatProofs(scored.votes, families, replacements, self._spellings_of(scored))
 
     def check(self, threats: Sequence[str], texts: Sequence[MaskedText]) -> None:
         """Refuse texts that one of the threats is not proved for."""
@@ -198,6 +219,21 @@ class ThreatProver:
             for number, text in pairs
         ]
 
+    def _spellings_of(self, scored: ScoredTexts[MaskedText]) -> Spellings | None:
+        """What characters can change, where the base classifier knows its words."""
+        known, family = self._base.known, scored.texts[0].family
+        asked = "characters" in self._options.all_threats and self._options.ensemble == "score"
+        if known is None or not asked or not family.single or scored.votes.slack.any():
+            return None
+        if self._spellings is None:
+            places = np.arange(len(known.words), dtype=np.int32)[:, None]
+            copies = MaskedCopies(Document(known.words), len(known.words), places)
+            said = self._score([copies])
+            assert said.points is not None and not said.slack.any()
+            self._spellings = KnownSpellings(known, said.points)
+        texts = [text.document.words for text in scored.texts]
+        return self._spellings.of(texts, scored.votes.winners)
+
     # -- what a table lists --------------------------------------------------------------------
 
     def _replacements(self, scored: ScoredTexts[MaskedText]) -> Replacements:
@@ -205,27 +241,26 @@ class ThreatProver:
         words = [_shown_words(text) for text in scored.texts]
         nothing = replace(_taken(votes, np.zeros(0, dtype=np.int64)), readings=None)
         once = scored.texts[0].family.places is not None
-        if self._base.order_free:
+        pairs = any(text.document.premise is not None for text in scored.texts)
+        if self._base.order_free and not pairs:  # a word says the same wherever it stands
             known, numbers = self._looked_up(words, nothing)
             sizes = known.sizes[numbers]
             if not once and votes.classes <= _FEW_CLASSES:
                 labels = np.repeat(votes.winners, votes.copies)
-                return Replacements(sizes, least=known.least[numbers, labels])
+                return Replacements(sizes, known.least[numbers, labels].T)
             first = known.first[numbers] - (np.cumsum(sizes) - sizes)
             rows = np.arange(int(sizes.sum())) + np.repeat(first, sizes)
-            said = _taken(known.said, rows)
+            said, listed, shown = _taken(known.said, rows), known.listed[rows], known.shown[numbers]
         else:
-            sizes, said = self._in_place(scored.texts, nothing)
-        ends = np.cumsum([len(own) for own in words])
-        copies = np.diff(np.append(0, np.cumsum(sizes)[ends - 1]))
-        present = np.zeros(len(said.best), dtype=bool)
-        if once:
-            standing = (
-                [other in own for word in own for other in self._others(word)]
-                for own in map(dict.fromkeys, words)
-            )
-            present = np.fromiter(chain.from_iterable(standing), dtype=bool, count=len(present))
-        return Replacements(sizes, replace(said, copies=copies), present)
+            sizes, said = self._in_place(scored.texts, words, nothing)
+            names: dict[str, int] = {}
+            shown = _numbered(list(chain.from_iterable(words)), names)
+            others = map(self._others, chain.from_iterable(words))
+            listed = _numbered(list(chain.from_iterable(others)), names)
+        said = replace(said, copies=np.add.reduceat(sizes, votes.starts))
+        if not once:
+            return Replacements(sizes, least_said(said, sizes, votes.winners))
+        return Replacements(sizes, None, said, listed, shown)
 
     def _others(self, word: str) -> tuple[str, ...]:
         """What the table lists for a word, and can be classified."""
@@ -244,11 +279,9 @@ class ThreatProver:
         """What is said of listed words, and the number there of each word of the texts."""
         flat, known = list(chain.from_iterable(words)), self._known
         if known is None or len(known.said.best) > _MOST_KEPT:
-            none, classes = np.zeros(0, dtype=np.int64), nothing.classes
-            known = _Known({}, none, none, nothing, np.zeros((0, classes, classes), dtype=np.int64))
+            known = _Known.none(nothing)
         while True:
-            found = map(known.numbers.get, flat, repeat(-1))
-            numbers = np.fromiter(found, np.intp, len(flat))
+            numbers = np.fromiter(map(known.numbers.get, flat, repeat(-1)), np.intp, len(flat))
             missing = np.flatnonzero(numbers < 0).tolist()
             if not missing:
                 return known, numbers
@@ -258,35 +291,41 @@ class ThreatProver:
             places = np.arange(len(rows), dtype=np.int32)[:, None]
             said = nothing
             if rows:
-                said = _joined(
-                    [nothing, self._score([MaskedCopies(Document(rows), len(rows), places)])]
-                )
-            self._known = known = known.with_more(fresh, np.array([*map(len, listed)]), said)
+                said = self._said([MaskedCopies(Document(rows), len(rows), places)], nothing)
+            sizes = np.array([*map(len, listed)])
+            self._known = known = known.with_more(fresh, sizes, rows, said)
 
-    def _in_place(self, texts: Sequence[MaskedText], nothing: Votes) -> tuple[Ints, Votes]:
-        """The same where it matters where a word stands: each is shown in its copy's place.
+    def _in_place(
+        self, texts: Sequence[MaskedText], shown: Sequence[Sequence[str]], nothing: Votes
+    ) -> tuple[Ints, Votes]:
+        """The same where the place of a word or a premise matters: each in its copy's place.
 
         A copy shows one word, so that many words of a text may be replaced for it at once.
         """
         sizes: list[int] = []
         asked: list[MaskedCopies] = []
-        order: list[tuple[int, int, int]] = []
-        for number, text in enumerate(texts):
-            words = text.document.words
-            listed = [self._others(word) for word in words[: text.words_read]]
+        order: list[tuple[int, int]] = []
+        for text, words in zip(texts, shown, strict=True):
+            listed, first = [self._others(word) for word in words], len(sizes)
             sizes += map(len, listed)
             for rank in range(max(map(len, listed))):
-                places = [place for place, own in enumerate(listed) if len(own) > rank]
-                changed = list(words)
-                for place in places:
-                    changed[place] = listed[place][rank]
+                copies = [copy for copy, own in enumerate(listed) if len(own) > rank]
+                changed = list(text.document.words)
+                for copy, [place] in zip(copies, text.kept[copies].tolist(), strict=True):
+                    changed[place] = listed[copy][rank]
                 document = Document(tuple(changed), text.document.premise)
-                kept = np.array(places, dtype=np.int32)[:, None]
-                asked.append(MaskedCopies(document, text.words_read, kept))
-                order += [(number, place, rank) for place in places]
-        said = _joined([nothing, self._score(asked)]) if asked else nothing
+                asked.append(MaskedCopies(document, text.words_read, text.kept[copies]))
+                order += [(first + copy, rank) for copy in copies]
+        said = self._said(asked, nothing) if asked else nothing
         rows = np.array(sorted(range(len(order)), key=order.__getitem__), dtype=np.int64)
         return np.array(sizes), _taken(said, rows)
+
+    def _said(self, copies: Sequence[MaskedCopies], nothing: Votes) -> Votes:
+        """What is said of listed words; no text is blamed where that fails, for many list them."""
+        try:
+            return _joined([nothing, self._score(copies)])
+        except ClassifierError as error:
+            raise ClassifierError(error.reason) from error.__cause__
 
 
 def _shown_words(text: MaskedText) -> Sequence[str]:
@@ -295,6 +334,11 @@ def _shown_words(text: MaskedText) -> Sequence[str]:
     if text.family.places is None:
         return words
     return [words[place] if place != BLANK else "" for place in text.kept[:, 0].tolist()]
+
+
+def _numbered(words: Sequence[str], names: dict[str, int]) -> Ints:
+    """The number of each word; new ones get one."""
+    return np.array([names.setdefault(word, len(names)) for word in words], dtype=np.int64)
 
 
 def _taken(votes: Votes, rows: Ints) -> Votes:

@@ -17,7 +17,7 @@ import numpy as np
 from ranmask.certificates.assumed import assumptions
 from ranmask.certificates.exact import Radius
 from ranmask.certificates.votes import Votes, count_votes
-from ranmask.errors import ClassifierError, OptionError
+from ranmask.errors import ClassifierError, ModelError, OptionError
 from ranmask.models import model_config
 from ranmask.models.base import (
     BaseClassifier,
@@ -261,15 +261,19 @@ class VotingClassifier(ABC, Generic[_Options, _Copies]):
         others: Mapping[str, Sequence[int | None]] | None = None,
     ) -> Iterator[Certificate]:
         """``others``: the radii of the texts against further threats, if they were asked for."""
-        rows_of = zip(*others.values(), strict=True) if others else ()
-        beside = [dict(zip(others or (), row, strict=True)) for row in rows_of]
+        radii = list(radii)
+        beside: list[dict[str, int | None]] = [{} for _ in radii]
+        if others is not None:
+            every = {threat: [one.words for one in radii], **others}
+            rows_of = zip(*every.values(), strict=True)
+            beside = [dict(zip(every, row, strict=False)) for row in rows_of]
         uncertain = scored.votes.uncertain_counts.tolist()
         rows = zip(
             scored.texts,
             self.answers(scored, labels),
             radii,
             uncertain,
-            beside or repeat({}, len(scored.texts)),
+            beside,
             strict=True,
         )
         assumes: dict[bool, tuple[str, ...]] = {}
@@ -296,7 +300,7 @@ class VotingClassifier(ABC, Generic[_Options, _Copies]):
                 tight=radius.tight,
                 critical_words=radius.worst,
                 assumes=assumes[pair],
-                radii={} if others is None else {threat: radius.words, **more},
+                radii=more,
             )
 
 
@@ -306,6 +310,22 @@ def load_base(folder: str, options: dict[str, Any], **computed: str | None) -> B
 
     hide, mask_token = options.pop("hide", None), options.pop("mask_token", None)
     return pretrained.load(folder, hide=hide, mask_token=mask_token, **computed)
+
+
+def check_masked(kind: str | None, folder: str) -> None:
+    """Refuse a folder of a classifier that is not smoothed by masks alone."""
+    from ranmask.models import model_config
+
+    others = {
+        model_config.SYNONYMS: ("is smoothed by synonyms, not by masks", "SynonymSmoothed"),
+        model_config.PROTECTED: ("has a reader beside its copies", "Protected"),
+    }
+    if kind in others:
+        how, name = others[kind]
+        raise ModelError(
+            f"{folder!r} holds a classifier that {how}: load its folder with "
+            f"{name}Classifier.from_pretrained, or with ranmask.smoothing.store.load_classifier"
+        )
 
 
 def batched_by_size(

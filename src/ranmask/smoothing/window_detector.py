@@ -20,7 +20,7 @@ from ranmask.certificates.detectors import (
 )
 from ranmask.certificates.votes import SCALE, Scores
 from ranmask.errors import ClassifierError, OptionError, ReaderWarning, check_cancelled
-from ranmask.models.readers import as_reader
+from ranmask.models.readers import as_reader, in_order
 from ranmask.results import Detection
 from ranmask.smoothing import reader_store
 from ranmask.smoothing.detectors import SET_OFF, Detector, single_texts
@@ -65,6 +65,7 @@ class WindowDetector(Detector):
         recheck: int = 4,
     ) -> None:
         self.reader = as_reader(model, labels)
+        in_order(self.reader, labels)  # raises where they are not the same classes
         known = self.reader.labels or labels
         if known is None:
             raise OptionError(
@@ -107,7 +108,8 @@ class WindowDetector(Detector):
             scored = list(zip(windows, itertools.islice(points, len(windows)), strict=True))
             answered = [(window, score) for window, score in scored if score >= 0]
             if not answered:
-                raise ClassifierError("the model gave no answer for any window", place)
+                why = self._why(text.words[slice(*windows[0])])
+                raise ClassifierError(f"the model gave no answer for any window: {why}", place)
             failed += len(scored) - len(answered)
             found.append(self._detected(text, answered, len(scored) - len(answered)))
         if failed:
@@ -164,8 +166,9 @@ class WindowDetector(Detector):
         again = np.flatnonzero(~np.isnan(said))
         if self.recheck and len(again):
             spread = np.linspace(len(again) - 1, 0, min(self.recheck, len(again))).round()
-            chosen = again[spread.astype(np.intp)]
-            self._check(shown, said, chosen.tolist())
+            chosen = again[spread.astype(np.intp)].tolist()
+            # In another company: where these are all, one of them twice.
+            self._check(shown, said, chosen + chosen[:1] if len(chosen) == len(shown) else chosen)
         points = np.where(np.isnan(said), -1, np.rint(np.nan_to_num(said) * SCALE))
         found: list[int] = points.astype(np.int64).tolist()
         return found
@@ -190,9 +193,21 @@ class WindowDetector(Detector):
             except ClassifierError:
                 if len(shown) == 1:
                     return np.full(1, np.nan)
-                return np.concatenate([self._read([window]) for window in shown])
+                half = len(shown) // 2  # one that fails is found in few calls
+                return np.concatenate([self._read(shown[:half]), self._read(shown[half:])])
         said: Scores = rows[:, self._place]
         return said
+
+    def _why(self, words: tuple[str, ...]) -> str:
+        """Why there is no answer for a window: the model is asked once more."""
+        with warnings.catch_warnings(record=True) as told:
+            warnings.simplefilter("always", ReaderWarning)
+            try:
+                self.reader.read([Document(words)], len(self.labels))
+            except ClassifierError as error:
+                return error.reason
+        said = [one.message.reason for one in told if isinstance(one.message, ReaderWarning)]
+        return said[0] if said else "asked again, it has one"
 
     def _copy(self) -> Self:
         return type(self)(

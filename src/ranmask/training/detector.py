@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from ranmask.errors import DataError
 from ranmask.runs.flag_counts import counted
-from ranmask.smoothing.calibration import calibrated
+from ranmask.smoothing.calibration import calibrated, too_few
 from ranmask.smoothing.detectors import (
     Detector,
     SegmentDetector,
@@ -43,7 +43,8 @@ def train_detector(
 
     The same call again, after an interruption, begins anew; a folder that holds another run is
     refused.  ``output`` ends with the detector, a card (README.md), ``training.json`` and the log
-    ``training.jsonl``.  ``false_positives`` are those of whole validation texts.
+    ``training.jsonl``.  ``false_positives`` are those of whole validation texts.  ``by`` names a
+    column that ``validation`` was read with.
     """
     check_corpora(train, validation)
     texts = [text for text in train.texts if isinstance(text, str)]
@@ -51,6 +52,7 @@ def train_detector(
         raise DataError(f"{train.name} holds pairs; a detector reads single texts only")
     check_one_process("a detector is trained")
     positive = positive_of(train.label_names, options.positive)
+    groups = None if options.by is None else validation.column(options.by)
     about = description("detector", None, train, validation, asdict(options))
     run = RunFolder(output, about, report)
     run.begin()
@@ -71,8 +73,12 @@ def train_detector(
     kind: type[TableDetector] = WordDetector if options.additions == "anywhere" else SegmentDetector
     raw = kind(table, threshold=1, positive=positive, labels=names)
     expected = [names[label] == positive for label in validation.labels]
-    detector = calibrated(raw, validation.texts, expected, share_of(options.false_positives))
-    measured = counted(detector.detect(validation.texts), expected).values()
+    rate = share_of(options.false_positives)
+    detector = calibrated(raw, validation.texts, expected, rate)
+    found = detector.detect(validation.texts)
+    measured = counted(found, expected, groups).values() | {"threshold": detector.threshold}
+    if note := too_few(expected.count(False), rate):
+        measured["too_few"] = note
     detector.save_pretrained(output)
-    run.complete({**measured, "threshold": detector.threshold})
+    run.complete(measured)
     return detector

@@ -15,6 +15,7 @@ def detector_card(run: Mapping[str, Any], measured: Mapping[str, Any], origin: s
         f"| {words} | {share['texts']:,} | {_shown(share)} |"
         for words, share in measured["false_positives_by_words"].items()
     ]
+    few = f" ({measured['too_few']})" if "too_few" in measured else ""
     recalls = [
         f"| {changed} | {_shown(share)} |"
         for changed, share in measured["certified_recall"].items()
@@ -33,7 +34,8 @@ print(found.flagged, found.proved)
 
 - Classes: {", ".join(run["train"]["label_names"])}
 {origin}
-- Threshold: set on the validation rows, for at most {options["false_positives"]} false positives
+- Threshold: set on the validation rows, for at most {options["false_positives"]} false
+  positives{few}
 
 ## Measured on validation
 
@@ -52,7 +54,16 @@ to stay so whatever is added {where}, and at so many changed words at the same t
 | changed words | certified recall |
 |---|---|
 {chr(10).join(recalls)}
-"""
+{_by(options["by"], measured["by"]) if "by" in measured else ""}"""
+
+
+def _by(column: str, groups: Mapping[str, Any]) -> str:
+    lines = [f"\nBy `{column}`:\n", f"| {column} | false positives | recall |", "|---|---|---|"]
+    for name, found in groups.items():
+        rates = (found[figure] for figure in ("false_positives", "recall"))
+        cells = (f"{_shown(share)} of {share['texts']:,}" for share in rates)
+        lines.append(f"| {name.replace('|', '/')} | {' | '.join(cells)} |")
+    return "\n".join([*lines, ""])
 
 
 def _shown(share: Mapping[str, Any]) -> str:

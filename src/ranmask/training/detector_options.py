@@ -14,10 +14,10 @@ Additions: TypeAlias = Literal["anywhere", "ends"]
 
 
 @dataclass(frozen=True)
-class DetectorTraining(Checked, kind="words", group="Detector"):
+class DetectorTraining(Checked, kind="monotone", group="Detector"):
     """A word table that flags a class, and where its threshold is set.  Checked when built."""
 
-    monotone: bool = option("Train a detector: what is flagged stays flagged.", False)
+    monotone: bool = option("Of words: train a detector; what is flagged stays flagged.", False)
     additions: Additions = option(
         "Where added text must never unflag: anywhere; or at the ends, before and after, which "
         "finds more in long texts.",
@@ -26,6 +26,9 @@ class DetectorTraining(Checked, kind="words", group="Detector"):
     positive: str | None = option("The class to flag.", unset="the second of two")
     false_positives: str = option(
         "Share of other validation texts that may be flagged, as 1% or 0.01.", "1%"
+    )
+    by: str | None = option(
+        "Column of the data: rates are also given for each of its values, as of source."
     )
     word_limit: float | None = option(
         "How much one word may count, of additions at the ends: with more, single words are found; "
@@ -38,7 +41,8 @@ class DetectorTraining(Checked, kind="words", group="Detector"):
     batch_size: int = option("Texts that are computed at once.", 64, least=1, group="Learning")
     weight_decay: float = option("Of squared weights.", 1e-6, least=0, group="Learning")
     class_weights: ClassWeights = option(
-        "balanced: both sides count the same, however few texts one has; or none.",
+        "balanced: both sides count the same, however few texts one has; or none. Of additions at "
+        "the ends, harmless texts then count three times as much.",
         "balanced",
         group="Training",
     )

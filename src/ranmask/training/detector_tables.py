@@ -6,7 +6,9 @@ The loss is that of logistic regression on what a detector compares with its thr
 word that was never seen weighs nothing, but for what its letters say.
 ``ends`` (`SegmentDetector`): the largest sum of neighbouring values, each bounded by a limit; in
 the first epochs that of the whole text, for the largest segment begins as any.  Of a harmless text
-every segment is pushed below the threshold, for its largest one is.
+every segment is pushed below the threshold, for its largest one is.  Some segment will fit any
+training text, so words are dropped at random, and harmless texts, of which few may be flagged,
+count more.
 """
 
 from __future__ import annotations
@@ -31,6 +33,8 @@ from ranmask.training.table_texts import Batch, TableTexts
 _PLACES = 11  # binary places of an entry
 _WARM_EPOCHS = 2
 _FIRST_THRESHOLD = 2.0
+_DROPPED = 0.3  # share of words, where segments are learned
+_HARMLESS = 3.0  # what a harmless text counts there, of one that is to be flagged
 
 
 class Parameters(NamedTuple):
@@ -75,7 +79,11 @@ def _learned(texts: TableTexts, options: DetectorTraining, progress: Progress | 
         np.full(1, _FIRST_THRESHOLD, dtype=np.float32),
     )
     learners = [Adam(one) for one in learned]
-    counts = class_weights(texts.labels, 2, options.class_weights)
+    ends = options.additions == "ends"
+    balanced = class_weights(texts.labels, 2, options.class_weights)
+    counts = np.ones(2, dtype=np.float32) if balanced is None else balanced
+    if ends:
+        counts = counts * np.array([_HARMLESS, 1], dtype=np.float32)
     steps = options.epochs * -(-len(texts) // options.batch_size)
     done = 0
     for epoch in range(options.epochs):
@@ -83,11 +91,16 @@ def _learned(texts: TableTexts, options: DetectorTraining, progress: Progress | 
         losses = []
         for start in range(0, len(order), options.batch_size):
             batch = texts.batch(order[start : start + options.batch_size])
-            of_texts = 1.0 if counts is None else counts[batch.labels]
             warm = epoch < min(_WARM_EPOCHS, options.epochs - 1)
-            loss, gradient = loss_and_gradient(learned, batch, options, of_texts, warm)
+            kept: Floats | float = 1.0
+            if ends:
+                left = rng.random(len(batch.words)) >= _DROPPED
+                kept = left.astype(np.float32) / (1 - _DROPPED)
+            loss, gradient = loss_and_gradient(
+                learned, batch, options, counts[batch.labels], warm, kept
+            )
             gradient.features[:] += 2 * options.weight_decay * learned.features
-            if options.additions == "anywhere":
+            if not ends:
                 gradient.bias[:] = 0  # of a word that was never seen nothing is known
             rate = options.learning_rate * (1 + math.cos(math.pi * done / steps)) / 2
             for learner, one in zip(learners, gradient, strict=True):
@@ -105,8 +118,12 @@ def loss_and_gradient(
     options: DetectorTraining,
     counts: Floats | float = 1.0,
     warm: bool = False,
+    kept: Floats | float = 1.0,
 ) -> tuple[float, Parameters]:
-    """The mean loss of some texts, and its gradient; ``counts``: what each text counts."""
+    """The mean loss of some texts, and its gradient; what each text and each word of them counts.
+
+    ``kept`` is 0 for a word that is dropped.
+    """
     additions, limit = options.additions, options.limit
     starts = np.cumsum(batch.counts) - batch.counts
     parts = learned.features[batch.buckets] * batch.weights
@@ -116,7 +133,7 @@ def loss_and_gradient(
     else:
         bent = np.tanh(sums / (2 * limit))
         values, slopes = limit * bent, (1 - bent * bent) / 2
-    shown = values[batch.words]
+    shown = values[batch.words] * kept
     counted: Floats = np.broadcast_to(np.asarray(batch.shares, sums.dtype), shown.shape)
     if additions == "ends" and not warm:
         counted = in_largest_segments(shown, batch.lengths).astype(sums.dtype)
@@ -125,7 +142,7 @@ def loss_and_gradient(
     sign = np.where(batch.labels == 1, 1, -1).astype(sums.dtype)
     losses = softplus(-sign * lead) * counts
     by_lead = -sign * sigmoid(-sign * lead) * counts / len(lead)
-    by_shown = np.repeat(by_lead, batch.lengths) * counted
+    by_shown = np.repeat(by_lead, batch.lengths) * counted * kept
     by_values = np.bincount(batch.words, by_shown, minlength=len(values))
     by_sums = (by_values * slopes).astype(sums.dtype)
     by_parts = np.repeat(by_sums, batch.counts) * batch.weights

@@ -20,6 +20,7 @@ Head: TypeAlias = Literal["choice", "approval"]
 VoteLoss: TypeAlias = Literal["certified", "margin"]
 WeightType: TypeAlias = Literal["float32", "float16"]
 TableFamily: TypeAlias = Literal["all", "distinct"]
+Lexicon: TypeAlias = Literal["open", "closed"]
 TableThreat: TypeAlias = Literal["substitutions", "edits", "insertions", "characters", "synonyms"]
 
 _LARGE, _LARGE_RATE, _SMALL_RATE = 50_000_000, 5e-5, 2e-4  # parameters; learning rates
@@ -296,8 +297,16 @@ class WordTableOptions(Checked, kind="words", group="Training"):
         "none",
         group=_SIZES,
     )
+    lexicon: Lexicon | None = option(
+        "open: any word says something. closed: a word that was not learned says nothing, so that "
+        "changed characters do less.",
+        unset="closed for characters, else open",
+        group=_SIZES,
+    )
     positive: str | None = _POSITIVE()
-    buckets: int = option("Rows of the table.", 1 << 18, least=1, group=_SIZES)
+    buckets: int = option(
+        "Rows of the table; of a closed lexicon, most words.", 1 << 18, least=1, group=_SIZES
+    )
     most_words: int = option(
         "Words of a text that are trained on, which bounds memory.", 800, least=1
     )
@@ -329,15 +338,25 @@ class WordTableOptions(Checked, kind="words", group="Training"):
                 "family",
             )
 
+        others = self.normalise != "none", self.family == "distinct", self.target_words == 0
+        if self.lexicon == "closed" and (any(others) or self.threat == "synonyms"):
+            raise OptionError(
+                "lexicon='closed' reads letters alone, every word counts, and a target is "
+                "trained for: leave normalise, family, synonyms and target_words=0 out",
+                "lexicon",
+            )
+
     def resolved(self, texts: Sequence[str]) -> WordTableOptions:
         """These options with every default filled in, for these texts."""
         target, dearness = self.target_words, _DEARNESS.get(self.threat, 1.0)
+        apart = self.family == "distinct" or self.normalise != "none"
+        closes = self.threat == "characters" and not apart
         if target is None and self.threat != "synonyms":
             median = statistics.median([len(split(text)) for text in texts]) if texts else 0
             target = max(1, round(min(median, _LONGEST_TARGET) / (_WORDS_A_TARGET * dearness)))
         column = 2 if target is None else 0 if target else 1
         defaults = {name: values[column] for name, values in _DEFAULTS.items()}
-        defaults["target_words"] = target
+        defaults |= {"target_words": target, "lexicon": "closed" if closes else "open"}
         largest = _LARGEST_BATCH // 2 if target is None else _LARGEST_BATCH
         defaults["batch_size"] = min(largest, max(1, len(texts) // _STEPS_AN_EPOCH))
         if target:

@@ -15,6 +15,7 @@ from ranmask.training.adam import Adam
 from ranmask.training.class_weights import class_weights
 from ranmask.training.options import MARGIN_WIDTH, WordTableOptions
 from ranmask.training.table_loss import (
+    JOINS,
     Floats,
     Ints,
     ahead,
@@ -66,7 +67,9 @@ class Objective(NamedTuple):
         lengths, shares = batch.lengths, batch.shares
         if self.warm:
             return margins(differences, lengths, np.repeat(1 / lengths, lengths))
-        cost = costs_of(self.options.threat, lengths, shares, self.options.target_words)
+        joins = self.options.lexicon == "closed" and self.options.threat == "characters"
+        threat = JOINS if joins else self.options.threat
+        cost = costs_of(threat, lengths, shares, self.options.target_words)
         left, pullback = margins(differences, lengths, shares, cost, least)
         if blank is not None:
             left += ahead(sigmoid(blank)[order])

@@ -32,6 +32,10 @@ Cost: TypeAlias = Callable[[Floats, Floats | float], tuple[Floats, Pullback]]
 The pullback is by the differences; that by what is least is its negative."""
 
 
+JOINS = "joins"
+"""What `certificates.characters` comes to, but for the few new words that are known."""
+
+
 def sigmoid(logits: Floats) -> Floats:
     """1 / (1 + exp(-logits)), exact at both ends."""
     small = np.exp(-np.abs(logits))
@@ -89,10 +93,15 @@ def costs_of(threat: str, lengths: Ints, shares: Floats | float, most: int | Non
     """What up to ``most`` changes cost (`step_costs`); None: none, and every word at once.
 
     Of words that count once, that is the knapsack of `certificates.distinct`, its words cut up.
+    `JOINS`: of changed characters, where new words say nothing, the worst join two words.
     """
 
     def cost(differences: Floats, least: Floats | float) -> tuple[Floats, Pullback]:
         said = differences * shares
+        if threat == JOINS:
+            assert most is not None
+            sums, pullback = largest_sums(said.clip(0), lengths, 2 * most)
+            return sums[::2], lambda by: pullback(_every_other(by)) * shares * (said > 0)
         of_words = step_costs(threat, said, 1.0, least)
         slope = shares
         if threat not in ("substitutions", "synonyms"):
@@ -104,6 +113,12 @@ def costs_of(threat: str, lengths: Ints, shares: Floats | float, most: int | Non
         return sums, lambda by: pullback(by) * slope
 
     return cost
+
+
+def _every_other(by: Floats) -> Floats:
+    found = np.zeros((2 * len(by) - 1, *by.shape[1:]), dtype=by.dtype)
+    found[::2] = by
+    return found
 
 
 def all_sums(values: Floats, lengths: Ints) -> tuple[Floats, Pullback]:

@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 from array import array
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from ranmask.errors import DataError
-from ranmask.models.normalising import Normaliser
+from ranmask.models.known_words import KnownWords
+from ranmask.models.normalising import Normaliser, letters
 from ranmask.models.synonyms import SynonymSets
 from ranmask.models.word_features import WHOLE, features
 from ranmask.training.table_loss import Floats, Ints
-from ranmask.words import document
+from ranmask.words import document, split
+
+_LETTERS = range(3, 31)
+"""How many letters a known word has.  Shorter ones are made by two changed characters."""
 
 
 class Batch(NamedTuple):
@@ -46,6 +51,7 @@ class TableTexts:
         buckets: Rows of the table, among which features are spread.
         normaliser: The normal form of a word, which is read in its place.
         synonyms: What may take a word's place, if that is trained for.
+        known: The only words that say something, rows of the table; others are left out.
     """
 
     def __init__(
@@ -58,15 +64,15 @@ class TableTexts:
         most_words: int,
         normaliser: Normaliser | None = None,
         synonyms: SynonymSets | None = None,
+        known: KnownWords | None = None,
     ) -> None:
         if not len(texts) or len(texts) != len(labels):
             raise DataError(f"{len(texts)} texts and {len(labels)} labels cannot be trained on")
+        check_single(texts)
         numbers = _numbers()
         flat = array("i")
         lengths = []
         for row, (text, label) in enumerate(zip(texts, labels, strict=True), 1):
-            if not isinstance(text, str):
-                raise DataError(f"a word table reads single texts, not {type(text).__name__}", row)
             if not 0 <= label < classes:
                 raise DataError(f"label {label!r} is none of the {classes} classes", row)
             words = document(text, row - 1).words[:most_words]
@@ -89,7 +95,13 @@ class TableTexts:
             ]
             most = max(map(len, sets))
             self._others = np.array([(own * most)[:most] for own in sets])  # repeated to fit
-        hashes, weights, starts = features(numbers)
+        if known is not None:
+            read = np.array([known.places.get(word, -1) for word in numbers])
+            self._leave_out(read < 0)
+            hashes, weights = np.maximum(read, 0), np.where(read < 0, 0, WHOLE)
+            starts = np.arange(len(read))
+        else:
+            hashes, weights, starts = features(numbers)
         self._buckets = hashes % buckets
         self._weights = (weights / WHOLE).astype(np.float32)
         self._feature_starts = starts
@@ -98,6 +110,15 @@ class TableTexts:
 
     def __len__(self) -> int:
         return len(self.labels)
+
+    def _leave_out(self, words: npt.NDArray[np.bool_]) -> None:
+        """Leave these words out of texts; of a text that has no others, all but the first."""
+        stays = ~words[self._words]
+        none = np.add.reduceat(stays, self._starts, dtype=np.int64) == 0
+        stays[self._starts[none]] = True
+        self._lengths = np.add.reduceat(stays, self._starts, dtype=np.int64)
+        self._starts = np.cumsum(self._lengths) - self._lengths
+        self._words, self._spelt = self._words[stays], self._spelt[stays]
 
     def count_words_once(self) -> None:
         """Let the occurrences of a word in a text share what it says."""
@@ -135,6 +156,31 @@ class TableTexts:
         seen = np.zeros(len(self._numbers), dtype=bool)
         seen[words] = True
         return np.flatnonzero(seen)
+
+
+def check_single(texts: Sequence[object]) -> None:
+    """Refuse pairs."""
+    for row, text in enumerate(texts, 1):
+        if not isinstance(text, str):
+            raise DataError(f"a word table reads single texts, not {type(text).__name__}", row)
+
+
+def vocabulary(texts: Sequence[str], most_words: int, most: int) -> KnownWords:
+    """The words (`letters`) that a table is to know: of `_LETTERS`, in two texts or more.
+
+    Of those in fewest texts, beyond ``most``, the last in the alphabet are left out.
+    """
+    counts: Counter[str] = Counter()
+    for text in texts:
+        counts.update(set(map(letters, split(text)[:most_words])))
+    found = [word for word, texts in counts.items() if texts > 1 and len(word) in _LETTERS]
+    found.sort(key=lambda word: (-counts[word], word))
+    if not found:
+        raise DataError(
+            f"no word of {_LETTERS[0]} to {_LETTERS[-1]} letters stands in two of the texts, so "
+            "that there is no vocabulary to learn: give more texts, or an open lexicon"
+        )
+    return KnownWords(sorted(found[:most]))
 
 
 def _numbers() -> defaultdict[str, int]:

@@ -21,7 +21,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from operator import itemgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -31,10 +31,11 @@ import numpy.typing as npt
 
 from ranmask.attacks.resources.neighbours import load_synonyms
 from ranmask.errors import DataError, OptionError
-from ranmask.models.normalising import Normaliser, installed
+from ranmask.models.known_words import KnownWords
+from ranmask.models.normalising import LETTERS, Normaliser, installed
 from ranmask.models.synonyms import SynonymSets
 from ranmask.models.word_features import WHOLE
-from ranmask.models.word_table import CURVE_STEPS, WordTable
+from ranmask.models.word_table import CURVE_STEPS, WordTable, spelt
 from ranmask.smoothing.smoothed import SmoothedClassifier
 from ranmask.training.evaluating import (
     certified_score,
@@ -52,7 +53,7 @@ from ranmask.training.records import (
 )
 from ranmask.training.table_learning import Progress, Weights, learned
 from ranmask.training.table_loss import Floats, Ints
-from ranmask.training.table_texts import TableTexts
+from ranmask.training.table_texts import TableTexts, check_single, vocabulary
 
 if TYPE_CHECKING:
     from ranmask.data import Corpus
@@ -143,21 +144,27 @@ def train_word_table(
     said = _whole_scores(whole, len(texts), classes, given.whole_weight)
     if synonyms is None and given.synonyms is not None:
         synonyms = load_synonyms(given.synonyms)
-    normaliser = installed(given.normalise)
+    check_single(texts)
+    options = given.resolved(texts)
+    known, normaliser = None, installed(given.normalise)
+    if options.lexicon == "closed":
+        known = vocabulary(texts, options.most_words, options.buckets)
+        options, normaliser = replace(options, buckets=len(known.words)), Normaliser(LETTERS)
     corpus = TableTexts(
         texts,
         labels,
         classes,
-        buckets=given.buckets,
+        buckets=options.buckets,
         most_words=given.most_words,
         normaliser=normaliser,
         synonyms=synonyms,
+        known=known,
     )
-    options = given.resolved(texts)
     if options.family == "distinct":
         corpus.count_words_once()
     weights = learned(corpus, classes, options, whole=said, progress=progress)
-    return _Rounding(weights, label_names, normaliser).smallest(texts, labels, options, synonyms)
+    rounding = _Rounding(weights, label_names, normaliser, known)
+    return rounding.smallest(texts, labels, options, synonyms)
 
 
 def table_smoothing(options: WordTableOptions) -> dict[str, Any]:
@@ -196,6 +203,7 @@ class _Rounding(NamedTuple):
     weights: Weights
     label_names: Sequence[str]
     normaliser: Normaliser
+    known: KnownWords | None
 
     def smallest(
         self,
@@ -224,6 +232,9 @@ class _Rounding(NamedTuple):
     def table(self, places: int, kind: type[np.int8] | type[np.int16]) -> WordTable:
         """Entries count ``2**-places``."""
         weights, limit = self.weights, np.iinfo(kind).max
+        if self.known is not None:  # what is said of every word is said of the known ones
+            every = weights.features + weights.bias[:, None]
+            weights = weights._replace(features=every, bias=np.zeros_like(weights.bias))
         fitted = np.clip(np.rint(weights.features.T * 2.0**places), -limit, limit)
 
         def sums(of: Floats) -> Ints:
@@ -237,4 +248,5 @@ class _Rounding(NamedTuple):
             shift=(2**places * WHOLE // CURVE_STEPS).bit_length() - 1,
             blank=None if weights.blank is None else sums(weights.blank),
             normaliser=self.normaliser,
+            vocabulary=None if self.known is None else spelt(self.known.words),
         )

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from ranmask.certificates.families import distinct_family, family
 from ranmask.certificates.readings import levels_of, read_scores, segment_borders
-from ranmask.certificates.replacements import Replacements
+from ranmask.certificates.replacements import Replacements, least_said
 from ranmask.certificates.threat_radii import ThreatProofs
 from ranmask.certificates.threats import MOVING, THREATS, step_costs
 from ranmask.certificates.votes import SCALE, count_votes
@@ -93,7 +93,7 @@ def test_every_word_counts(texts, random):
     said = count_votes(np.array(flat) / 4, "score", "scores", 0, np.array([len(r) for r in rows]))
     said = said if any(rows) else replace(said, points=said.points[:0])
     sizes = np.array([size for text in listed for size in text])
-    replacements = Replacements(sizes, said, np.zeros(int(sizes.sum()), dtype=bool))
+    replacements = Replacements(sizes, least_said(said, sizes, votes.winners))
     proofs = ThreatProofs(votes, families, replacements)
     for threat in THREATS:
         radii = proofs.radii(threat)
@@ -263,9 +263,11 @@ def test_synonyms_of_words_that_count_once(texts, data):
     if not listed:
         said = replace(said, points=said.points[:0], copies=np.array([0]))
     sizes = np.array([len(table[w]) for w in order])
-    present = np.array([z in order for z in listed], dtype=bool)
+    numbers = {word: number for number, word in enumerate([*order, *new])}
+    names = np.array([numbers[z] for z in listed], dtype=np.int64)
     votes = votes_of(rows)
-    [radius] = ThreatProofs(votes, [one], Replacements(sizes, said, present)).radii("synonyms")
+    given = Replacements(sizes, None, said, names, np.arange(len(order)))
+    [radius] = ThreatProofs(votes, [one], given).radii("synonyms")
     label = int(votes.winners[0])
     only = (np.array(rows).sum(axis=0) == np.array(rows).sum(axis=0).max()).sum() == 1
     assert (radius.words is not None) == only

@@ -23,6 +23,7 @@ from ranmask.data import (
     permutation,
 )
 from ranmask.data.rows import Columns
+from ranmask.data.splits import corpus_rows
 from ranmask.errors import DataError, MissingDependencyError, OptionError
 
 ADVICE = r"Correct the data, or leave such rows out \(skip_bad_rows\)$"
@@ -902,3 +903,30 @@ def test_other_habits_of_counting_are_names(tmp_path, numbers):
         for text, label in zip(corpus.texts, corpus.labels, strict=True)
     }
     assert spoken == {place: place for place in range(len(numbers))}
+
+
+def test_other_columns_stay_beside_their_texts(hub, tmp_path):
+    """Of a file, of a known corpus and of a dataset on the hub, in every order of rows."""
+    rows = [{"text": f"text {i}", "label": i % 2, "source": f"s{i}"} for i in range(50)]
+    path = tmp_path / "rows.jsonl"
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    on_the_hub = Split({name: [row[name] for row in rows] for name in rows[0]})
+    hub.datasets |= {"me/mine": {"train": on_the_hub}, "SetFit/sst2": {}}
+    hub.datasets["SetFit/sst2"] = dict.fromkeys(SPLITS, on_the_hub)
+    keep = Columns(keep=("source",))
+    for name in (str(path), "me/mine", "sst2"):
+        for corpus in load_splits(name, columns=keep):
+            corpus = corpus.take(20)
+            assert corpus.column("source") == [f"s{text.split()[1]}" for text in corpus.texts]
+        found = corpus_rows(name, "validation", 3, columns=keep)
+        assert [row.kept["source"][1:] for row in found.rows] == [
+            row.text.split()[1] for row in found.rows
+        ]
+        train, validation = load_splits(name)
+        assert train.kept == validation.kept == ()
+        with pytest.raises(DataError, match="read without its column 'source'"):
+            train.column("source")
+        with pytest.raises(DataError, match="no column 'origin'"):
+            load_splits(name, columns=Columns(keep=("origin",)))
+    both = joined(train, train, without=validation)
+    assert both.kept == ()

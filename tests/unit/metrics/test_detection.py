@@ -16,6 +16,7 @@ from ranmask.metrics.detection import (
     detection_lines,
 )
 from ranmask.metrics.roc import roc_curve
+from ranmask.runs.summary import RunSummary
 
 sklearn_metrics = pytest.importorskip("sklearn.metrics")
 
@@ -180,3 +181,16 @@ def test_lines():
 
 def test_average_precision_by_hand():
     assert roc_curve([0.1, 0.4, 0.4], [0.4, 0.9]).average_precision == (1 + 2 / 4) / 2
+
+
+def test_margins_are_kept_of_positive_texts_alone():
+    line = {
+        **{"correct": True, "words": 4, "radius": 1, "label_id": 1, "guarantee": True},
+        **{"positive_id": 1, "margin": 2, "margin_scale": 4, "margins": [2, 1]},
+    }
+    summary = RunSummary("certify", ("ham", "spam"), positive=1)
+    summary.add([{**line, "expected_id": 1}, {**line, "expected_id": 0}])
+    found, other = summary.detection.texts
+    assert found.margins == [2, 1] and other.margins == () and other.score == found.score
+    assert summary.detection.has_margins
+    assert summary.detection.at_threshold(0.0).certified == (1, 1, 0)

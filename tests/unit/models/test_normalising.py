@@ -94,7 +94,7 @@ class TestLookalikes:
                 Normaliser("lookalikes", bad)
         with pytest.raises(ModelError, match="no list"):
             Normaliser("case", ALIKE)
-        with pytest.raises(ModelError, match="one of none, case, lookalikes, not 'x'"):
+        with pytest.raises(ModelError, match="one of none, case, lookalikes, letters, not 'x'"):
             Normaliser("x")
 
 

@@ -3,6 +3,7 @@
 import hashlib
 import json
 import math
+import pickle
 import shutil
 import subprocess
 import sys
@@ -19,8 +20,9 @@ from ranmask.certificates.votes import SCALE
 from ranmask.errors import ClassifierError, ModelError, OptionError, OutputError, TextError
 from ranmask.models import word_table
 from ranmask.models.base import MaskedCopies
+from ranmask.models.normalising import Normaliser
 from ranmask.models.word_features import features
-from ranmask.models.word_table import ONE, sigmoid_curve
+from ranmask.models.word_table import ONE, sigmoid_curve, spelt
 from ranmask.smoothing.store import load_classifier
 from ranmask.words import document
 
@@ -493,3 +495,61 @@ class TestDamagedFiles:
         monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
         with pytest.raises(ModelError, match="word table on the hub"):
             SmoothedClassifier.from_pretrained("someone/table")
+
+
+class TestVocabulary:
+    """Tables that know their words, and say nothing of others."""
+
+    def closed(self, words=("goal", "bank", "naive"), **changes):
+        own = random_table(buckets=len(words))
+        made = {
+            "entries": own._entries,
+            "bias": np.zeros(3, dtype=np.int64),
+            "labels": LABELS,
+            "shift": 6,
+            "normaliser": Normaliser("letters"),
+            "vocabulary": spelt(words),
+        }
+        return WordTable(**{**made, **changes})
+
+    def test_other_words_say_the_same_of_every_class(self):
+        table = self.closed()
+        for word in ("goals", "goa", "--", "日本語", "goalbank"):
+            assert table.word_scores(word) == (0.5,) * 3
+        assert len(set(table.word_scores("bank"))) > 1
+
+    def test_only_letters_and_digits_are_read(self):
+        table = self.closed()
+        for word in ("GOAL", "g.o-a'l!", "go\u200bal", "«Goal»"):
+            assert table.word_scores(word) == table.word_scores("goal")
+        assert table.word_scores("naïve") == table.word_scores("naive")
+
+    def test_comes_back_the_same(self, tmp_path):
+        table = self.closed()
+        table.save(tmp_path)
+        loaded = load_classifier(str(tmp_path)).base
+        assert loaded.digest == table.digest
+        assert loaded.known.words == ("goal", "bank", "naive")
+        for word in ("goal", "Bank", "other"):
+            assert loaded.word_scores(word) == table.word_scores(word)
+        assert table.renamed(("a", "b", "c")).known.words == table.known.words
+        assert pickle.loads(pickle.dumps(table)).digest == table.digest
+        assert self.closed(("goal", "bank", "naives")).digest != table.digest
+
+    @pytest.mark.parametrize(
+        ("changes", "message"),
+        [
+            ({"words": ("goal", "goal", "bank")}, "2 different words"),
+            ({"words": ("Goal", "bank", "it")}, "as the normaliser"),
+            ({"words": ("", "bank", "it")}, "as the normaliser"),
+            ({"vocabulary": spelt(("goal", "bank"))}, "2 different words"),
+            ({"vocabulary": np.array([255, 10, 97, 10, 98], np.uint8)}, "as the normaliser"),
+            ({"vocabulary": None}, "needs a vocabulary"),
+            ({"normaliser": Normaliser("case")}, "as the normaliser"),
+            ({"bias": np.array([1, 0, 0])}, "no bias"),
+            ({"blank": np.array([1, 0, 0])}, "no bias and no blank"),
+        ],
+    )
+    def test_what_is_refused(self, changes, message):
+        with pytest.raises(ModelError, match=message):
+            self.closed(**changes)

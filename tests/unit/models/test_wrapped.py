@@ -5,6 +5,7 @@ import pytest
 
 from ranmask.evaluation.tuning import _ScoredOnce
 from ranmask.models.base import BaseClassifier, WrappedClassifier
+from ranmask.models.known_words import KnownWords
 from ranmask.serving.caching import CachingClassifier
 from ranmask.serving.context import RequestContext
 from ranmask.serving.scorer import BatchScorer
@@ -22,6 +23,7 @@ class Odd(BaseClassifier):
     labels = ("x", "y")
     order_free = True
     blank = True
+    known = KnownWords(["x"])
     pairs = True
     repeatable = True
     votes_only = True

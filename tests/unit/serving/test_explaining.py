@@ -11,7 +11,9 @@ from ranmask.attacks.outcome import AttackOutcome
 from ranmask.errors import OptionError
 from ranmask.models.base import BaseClassifier, MaskedCopies
 from ranmask.models.function import FunctionClassifier
+from ranmask.models.normalising import Normaliser
 from ranmask.models.testing import keyword_classifier
+from ranmask.models.word_table import WordTable, spelt
 from ranmask.serving.attack_vocabulary import WORDS, most_telling
 from ranmask.serving.caching import CachingClassifier
 from ranmask.serving.explaining import attack_once, explain
@@ -133,6 +135,37 @@ def test_a_remembering_classifier_gives_every_copy_its_own_row():
         ]
         for one, other in zip(remembering.score(asked), inner.score(asked), strict=True):
             assert (one == other).all()
+
+
+def test_a_remembering_classifier_looks_a_text_up_once_for_all_its_copies():
+    class Counted(Document):
+        hashes = 0
+
+        def __hash__(self):
+            Counted.hashes += 1
+            return super().__hash__()
+
+    text = Counted(tuple(REVIEW.split()))
+    copies = [MaskedCopies(text, 16, np.arange(16, dtype=np.int32)[:, None])]
+    CachingClassifier(load_default("reviews-words").base).score(copies)
+    assert Counted.hashes <= 2  # to look, and to keep
+
+
+def test_characters_of_known_words_have_no_curve_which_is_that_of_any_word():
+    limit = 2**12
+    table = WordTable(
+        np.array([[limit, -limit], [-limit, limit]], dtype=np.int16),
+        np.zeros(2, dtype=np.int64),
+        labels=["a", "b"],
+        shift=8,
+        normaliser=Normaliser("letters"),
+        vocabulary=spelt(["good", "poor"]),
+    )
+    smoothed = SmoothedClassifier(table, **WordTable.smoothing, threat="characters")
+    explained = explain(smoothed, " ".join(["good"] * 9))
+    [certificate] = smoothed.certify([" ".join(["good"] * 9)])
+    assert explained["result"]["radius"] == certificate.radius > 2
+    assert explained["curves"] == {}
 
 
 def test_copies_must_be_a_number():

@@ -53,8 +53,8 @@ def test_a_window_detector_says_by_which_window_and_what_is_proved():
     assert found.spans == ((0, 2), (4, 6), (8, 10)) and found.radius == 2
     assert found.insertions == 4 and found.characters == 2 and found.additions == "ends"
     assert found.proved == (
-        "stays flagged whatever is added before or after; at least 3 words must be changed, or "
-        "text put in at 5 places inside"
+        "stays flagged whatever is added before or after; inside, at least 3 words must be changed "
+        "or texts put in, at 5 places if no word is changed"
     )
     assert found.certified(2) and not found.certified(3)
     [other] = windows().detect(["a b c d"])
@@ -300,3 +300,52 @@ def test_records_come_back_from_json():
         Detection.from_dict({**found.to_dict(), "version": 0})
     with pytest.raises(DataError, match="no spans"):
         Detection.from_dict({k: v for k, v in found.to_dict().items() if k != "spans"})
+
+
+@pytest.mark.parametrize(
+    ("function", "why"),
+    [
+        (lambda texts: [[-3.0, 4.0]] * len(texts), "do not lie between 0 and 1"),
+        (lambda texts: [0.5] * len(texts), r"it returned shape \(1,\)"),
+        (lambda texts: texts[0].missing, "it raised AttributeError"),
+    ],
+)
+def test_why_there_is_no_answer_is_said(function, why):
+    with pytest.raises(ClassifierError, match=f"no answer for any window: .*{why}"):
+        windows(function).detect(["a b c"])
+
+
+def test_a_model_that_sees_its_batch_is_found_out_in_few_windows_too():
+    def by_batch(texts):
+        return [[1 - len(texts) / 100, len(texts) / 100]] * len(texts)
+
+    for text in ("a b", "a b c", "a b c d e f g"):
+        with pytest.raises(ClassifierError, match="judge each window by itself"):
+            windows(by_batch, sizes=(2,)).detect([text])
+
+
+def test_classes_of_one_name_are_refused():
+    with pytest.raises(OptionError, match="different names, not spam, spam"):
+        windows(labels=("spam", "spam"))
+
+
+def test_other_classes_than_the_model_has_are_refused():
+    with pytest.raises(ModelError, match="classes are ham, spam, and not a, b"):
+        WindowDetector(table(), labels=("a", "b"))
+
+
+def test_a_window_that_fails_is_found_in_few_calls():
+    class Fragile(FunctionReader):
+        asked = 0
+
+        def read(self, texts, classes):
+            Fragile.asked += 1
+            if any("boom" in text.words for text in texts):
+                raise ClassifierError("boom")
+            return super().read(texts, classes)
+
+    reader = Fragile(prize, labels=NAMES, repeatable=True)
+    words = [f"w{place}" for place in range(256)]
+    with pytest.warns(ReaderWarning, match="no answer for 1 windows"):
+        [found] = windows(reader, sizes=(1,)).detect([" ".join([*words, "boom", "prize"])])
+    assert found.flagged and found.failed == 1 and Fragile.asked < 30

@@ -5,6 +5,7 @@ import json
 import numpy as np
 import pytest
 
+from ranmask import SmoothedClassifier, WordTable
 from ranmask.attacks.resources.neighbours import load_synonyms
 from ranmask.errors import DataError, OptionError
 from ranmask.models.normalising import Normaliser
@@ -12,7 +13,7 @@ from ranmask.models.synonyms import SynonymSets
 from ranmask.training import word_table as training
 from ranmask.training.options import WordTableOptions
 from ranmask.training.table_loss import ahead, costs_of, margins
-from ranmask.training.table_texts import TableTexts
+from ranmask.training.table_texts import TableTexts, vocabulary
 from ranmask.training.word_table import train_word_table
 
 NAMES = ("river", "mountain")
@@ -74,7 +75,7 @@ class TestItIsWorthIt:
     def test_more_is_proved_against_it(self, threat, most):
         """Three words are enough against two insertions; not against one edited character."""
         found = [
-            proved(trained(threat=one, target_words=most), threat, most)
+            proved(trained(threat=one, target_words=most, lexicon="open"), threat, most)
             for one in (threat, "substitutions")
         ]
         assert found[0][most] > found[1][most] + 0.02
@@ -86,6 +87,62 @@ class TestItIsWorthIt:
         plain = trained(target_words=3)
         assert proved(table, "synonyms", most)[-1] > proved(plain, "synonyms", most)[-1] + 0.1
         assert proved(table, "synonyms", most)[0] > 0.8
+
+
+class TestClosedVocabulary:
+    def certified(self, **options):
+        texts, labels = made_up(300, seed=1)
+        chosen = WordTableOptions(**{**SMALL, "threat": "characters", "target_words": 2, **options})
+        table = train_word_table(*made_up(1000), NAMES, options=chosen)
+        smoothed = SmoothedClassifier(table, **WordTable.smoothing, threat="characters")
+        results = smoothed.certify(texts)
+        right = [
+            result.certified(2) and result.label == NAMES[label]
+            for result, label in zip(results, labels, strict=True)
+        ]
+        return table, float(np.mean(right))
+
+    def test_it_is_what_characters_are_trained_with_and_proves_more(self):
+        (closed, more), (_, less) = self.certified(), self.certified(lexicon="open")
+        assert {len(word) for word in closed.known.words} <= set(range(4, 11))
+        assert closed.known.words == tuple(sorted(closed.known.words))
+        assert more > less + 0.1
+
+    def test_the_most_frequent_words_are_kept(self):
+        texts = ["river one here", "river two", "stone river", "stone it it it"]
+        assert vocabulary(texts, 800, 10).words == ("river", "stone")
+        assert vocabulary(texts, 800, 1).words == ("river",)
+        with pytest.raises(DataError, match=r"stands in two .* open lexicon"):
+            vocabulary(["River a", "x river! b"], 1, 9)
+
+    def test_a_text_without_known_words_stays(self):
+        known = vocabulary(["river stone", "river stone", "other"], 800, 10)
+        texts = TableTexts(
+            ["other thing", "other river"], [0, 1], 2, buckets=2, most_words=8, known=known
+        )
+        batch = texts.batch(np.arange(2))
+        assert batch.lengths.tolist() == [1, 1]
+        assert batch.weights.tolist() == [0, 1]
+
+    @pytest.mark.parametrize(
+        "wrong",
+        [
+            {"normalise": "case"},
+            {"family": "distinct"},
+            {"target_words": 0},
+            {"threat": "synonyms", "synonyms": "jia2019"},
+        ],
+    )
+    def test_what_does_not_go_with_it(self, wrong):
+        with pytest.raises(OptionError, match="lexicon='closed'"):
+            WordTableOptions(lexicon="closed", **wrong)
+        assert WordTableOptions(**wrong).resolved(["a b"]).lexicon == "open"
+
+    def test_no_vocabulary(self):
+        with pytest.raises(DataError, match=r"stands in two .* open lexicon"):
+            train_word_table(
+                ["apple", "stone"], [0, 1], NAMES, options=WordTableOptions(threat="characters")
+            )
 
 
 class TestOptions:
@@ -138,10 +195,20 @@ class TestTables:
     def test_vectors_are_refused(self, tmp_path):
         path = tmp_path / "vectors.txt"
         path.write_text("film 1 0\nmovie 1 1\n")
-        with pytest.raises(OptionError, match="are vectors"):
-            load_synonyms(str(path))
-        with pytest.raises(DataError, match="no neighbours 'nothing'"):
-            load_synonyms("nothing")
+        for wrong in (str(path), "nothing", "", str(tmp_path)):
+            with pytest.raises(OptionError, match=r"is no table: name a JSON file .* jia2019"):
+                load_synonyms(wrong)
+        for content in ("[]", "{}", '{"film": "movie"}', '{"film": [1]}', "{"):
+            (tmp_path / "wrong.json").write_text(content)
+            with pytest.raises(DataError, match=r"wrong\.json"):
+                load_synonyms(str(tmp_path / "wrong.json"))
+
+    def test_all_that_a_file_lists_counts(self, tmp_path):
+        """An attack leaves special tokens out; a certificate is about all words of the table."""
+        path = tmp_path / "mine.json"
+        path.write_text(json.dumps({"film": ["@@UNKNOWN@@", "movie", "motion picture"]}))
+        sets = load_synonyms(str(path))
+        assert sets.replacements("film") == ("film", "@@UNKNOWN@@", "movie")
 
 
 class TestTexts:

@@ -1,12 +1,16 @@
 """Training a detector: gradients, what is learned, the folder, the threshold."""
 
 import json
+from dataclasses import replace
+from fractions import Fraction
 
 import numpy as np
 import pytest
 
 from ranmask import DataError, OptionError, SegmentDetector, WordDetector, load_detector
 from ranmask.data import Corpus
+from ranmask.smoothing.calibration import too_few
+from ranmask.training import detector_tables
 from ranmask.training.detector import train_detector
 from ranmask.training.detector_options import DetectorTraining, share_of
 from ranmask.training.detector_tables import (
@@ -53,7 +57,8 @@ def test_the_gradient_is_that_of_the_loss(additions, warm):
     rng = np.random.default_rng(1)
     learned = Parameters(rng.normal(size=BUCKETS), rng.normal(size=1), rng.normal(size=1) + 2)
     counts = rng.uniform(0.5, 2, 12)
-    _, gradient = loss_and_gradient(learned, batch, options, counts, warm)
+    kept = rng.choice([0.0, 1.4], len(batch.words), p=[0.3, 0.7]) if additions == "ends" else 1.0
+    _, gradient = loss_and_gradient(learned, batch, options, counts, warm, kept)
     step = 1e-6
     for name, size in (("features", BUCKETS), ("bias", 1), ("threshold", 1)):
         for place in range(0, size, 7):
@@ -62,7 +67,7 @@ def test_the_gradient_is_that_of_the_loss(additions, warm):
                 moved = getattr(learned, name).copy()
                 moved[place] += sign * step
                 there = learned._replace(**{name: moved})
-                losses.append(loss_and_gradient(there, batch, options, counts, warm)[0])
+                losses.append(loss_and_gradient(there, batch, options, counts, warm, kept)[0])
             slope = (losses[0] - losses[1]) / (2 * step)
             assert getattr(gradient, name)[place] == pytest.approx(slope, abs=2e-5)
 
@@ -105,6 +110,34 @@ def test_a_trained_detector_finds_what_it_should(additions, kind, tmp_path):
     card = (tmp_path / "d" / "README.md").read_text()
     where = {"anywhere": "added anywhere", "ends": "added before or after it"}[additions]
     assert where in card and "false positives" in card
+
+
+@pytest.mark.parametrize("additions", ["anywhere", "ends"])
+def test_segments_are_learned_with_words_dropped_and_harmless_texts_counted_more(
+    additions, monkeypatch
+):
+    seen = []
+
+    def spied(learned, batch, options, counts, warm, kept):
+        seen.append((batch.labels, counts, kept))
+        return loss_and_gradient(learned, batch, options, counts, warm, kept)
+
+    monkeypatch.setattr(detector_tables, "loss_and_gradient", spied)
+    texts, labels = made_up(90)
+    options = DetectorTraining(additions=additions, epochs=2)
+    train_detector_table(texts, [bool(label) for label in labels], NAMES, options=options)
+    given = {
+        int(label): float(count)
+        for sides, counts, _ in seen
+        for label, count in zip(sides, counts, strict=True)
+    }
+    kept = np.concatenate([np.atleast_1d(words) for _, _, words in seen])
+    # Two of three texts are harmless, so that those that are not count twice as much.
+    if additions == "anywhere":
+        assert given[1] == pytest.approx(2 * given[0]) and (kept == 1).all()
+    else:
+        assert 2 * given[0] == pytest.approx(3 * given[1])
+        assert 0.25 < (kept == 0).mean() < 0.35 and kept.mean() == pytest.approx(1, abs=0.05)
 
 
 def test_the_same_texts_give_the_same_table():
@@ -152,3 +185,33 @@ def test_a_limit_goes_with_segments():
     with pytest.raises(OptionError, match="word_limit=3"):
         DetectorTraining(word_limit=3)
     assert DetectorTraining(additions="ends", word_limit=3).limit == 3
+
+
+def test_rates_by_a_column_are_in_the_record_and_the_card(tmp_path):
+    train, validation = corpus(300, "train", 0), corpus(60, "validation", 1)
+    sources = [{"source": ("mail", "sms", None, "sms")[row % 4]} for row in range(60)]
+    options = DetectorTraining(batch_size=16, epochs=2, by="source")
+    with pytest.raises(DataError, match="read without its column 'source'"):
+        train_detector(train, validation, tmp_path / "none", options)
+    validation = replace(validation, kept=tuple(sources))
+    log = []
+    made = train_detector(train, validation, tmp_path / "d", options, report=log.append)
+    found = log[-1]["by"]
+    assert list(found) == ["mail", "sms"]
+    rows = range(0, 60, 4)
+    flags = [made.detect([validation.texts[row]])[0].flagged for row in rows]
+    labels = [validation.labels[row] for row in rows]
+    of_mail = [flag for flag, label in zip(flags, labels, strict=True) if not label]
+    assert found["mail"]["false_positives"]["texts"] == len(of_mail)
+    assert found["mail"]["false_positives"]["share"] == sum(of_mail) / len(of_mail)
+    card = (tmp_path / "d" / "README.md").read_text()
+    assert "| source | false positives | recall |" in card and "\n| mail | " in card
+    # Fewer than 100 harmless texts cannot show 1 %.
+    harmless = validation.labels.count(0)
+    assert f"too few texts of other classes ({harmless}) to show a rate of 0.01" in card
+    assert "too few" in log[-1]["too_few"] and harmless < 100
+
+
+def test_enough_texts_are_enough():
+    assert too_few(100, Fraction(1, 100)) is None and too_few(100, Fraction(0)) is None
+    assert too_few(99, Fraction(1, 100)).endswith("use at least 100")
