@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from unittest import mock
 
 import numpy as np
 from hypothesis import example, given, settings
@@ -13,6 +14,7 @@ from ranmask.certificates import characters
 from ranmask.models.known_words import KnownWords
 from ranmask.models.normalising import LETTERS, Normaliser, letters
 from ranmask.models.word_table import CURVE_END, ONE, WordTable, spelt
+from ranmask.smoothing import spellings
 from ranmask.smoothing.spellings import KnownSpellings
 
 ALPHABET = "ab -"  # a blank, and a character that is not read
@@ -41,15 +43,15 @@ def costs(text: str, said: dict[str, int], most: int) -> list[int]:
     known = KnownWords(sorted(said))
     points = np.array([[max(said[word], 0), max(-said[word], 0)] for word in known.words])
     words = text.split()
-    spellings = KnownSpellings(known, points).of([words], np.array([0]))
+    found = KnownSpellings(known, points).of([words], np.array([0]))
     differences = np.array([[said.get(letters(word), 0) for word in words]])
-    against = spellings.against(np.zeros(len(words), dtype=np.int64))
+    against = found.against(np.zeros(len(words), dtype=np.int64))
     one = np.array([len(words)]), np.array([0])
     # With a margin of m + 1, d edits are proved if they cost at most m.
     proved = [
         int(
             characters.characters_proved(
-                differences, against, np.array([[m + 1]]), *one, spellings.bound
+                differences, against, np.array([[m + 1]]), *one, found.bound
             )[0, 0]
         )
         for m in range(4 * BOUND * most)
@@ -241,3 +243,26 @@ def test_known_words_are_found_by_their_definition() -> None:
             assert {(named[one], named[two]) for one, two in known.cuts(word)} == cut
             parts = {word[i:j] for i in range(size) for j in range(i + 1, size + 1)}
             assert {known.words[place] for place in known.parts(word)} == parts & {*known.words}
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.lists(short_texts, min_size=1, max_size=6), said_of_words, st.data())
+def test_what_is_remembered_changes_nothing(
+    texts: list[str], said: dict[str, int], data: st.DataObject
+) -> None:
+    known = KnownWords(sorted(said))
+    points = np.array([[max(said[word], 0), max(-said[word], 0), 3] for word in known.words])
+    winners = np.array([data.draw(st.integers(0, 2)) for _ in texts])
+    words = [text.split() for text in texts]
+    remembering = KnownSpellings(known, points)
+    with mock.patch.object(spellings, "_MOST_KEPT", 3):
+        for own, winner in zip(words, winners, strict=True):
+            remembering.of([own], np.array([winner]))
+        together = remembering.of(words, winners)
+    end = np.cumsum([*map(len, words)])
+    for own, winner, last in zip(words, winners, end, strict=True):
+        alone = KnownSpellings(known, points).of([own], np.array([winner]))
+        first = last - len(own)
+        for name, inner in (("made", last), ("part", last), ("joined", last - 1)):
+            there = getattr(together, name)[first:inner]
+            assert (there == getattr(alone, name)[: inner - first]).all()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from functools import cached_property
@@ -23,6 +24,7 @@ class KnownWords:
         self.words = tuple(words)
         self.places = {word: place for place, word in enumerate(self.words)}
         self.longest = max(map(len, self.words), default=0)
+        self._shortest = min(map(len, self.words), default=0)
 
     def changed(self, word: str) -> set[int]:
         """Other known words that one letter inserted, deleted or replaced makes of a word."""
@@ -50,11 +52,16 @@ class KnownWords:
 
     def parts(self, word: str) -> set[int]:
         """The known words that stand inside a word, itself included."""
-        ends = range(1, len(word) + 1)
-        inside = (
-            word[start:end] for end in ends for start in range(max(0, end - self.longest), end)
-        )
-        return {self.places.get(part, -1) for part in inside} - {-1}
+        inside = {
+            word[end - size : end]
+            for size in range(self._shortest, min(self.longest, len(word)) + 1)
+            for end in range(size, len(word) + 1)
+        }
+        return set(map(self.places.__getitem__, inside & self.places.keys()))
+
+    def begins_and_ends(self, word: str) -> tuple[bool, bool]:
+        """Whether a longer known word begins with this one, and whether one ends with it."""
+        return _begun(self._sorted, word), _begun(self._mirrored, word[::-1])
 
     def joined(self, first: str, second: str) -> list[int]:
         """The known words that are two words, with at most a letter between them."""
@@ -64,6 +71,14 @@ class KnownWords:
         return found + [place for place in [self.places.get(first + second)] if place is not None]
 
     @cached_property
+    def _sorted(self) -> list[str]:
+        return sorted(self.words)
+
+    @cached_property
+    def _mirrored(self) -> list[str]:
+        return sorted(word[::-1] for word in self.words)
+
+    @cached_property
     def _patterns(self) -> dict[str, list[int]]:
         """Known words with any character in the place of one of theirs."""
         found: defaultdict[str, list[int]] = defaultdict(list)
@@ -71,3 +86,9 @@ class KnownWords:
             for at in range(len(word)):
                 found[word[:at] + _ANY + word[at + 1 :]].append(place)
         return dict(found)
+
+
+def _begun(words: Sequence[str], beginning: str) -> bool:
+    """Whether one of these sorted words is longer and begins so."""
+    at = bisect_right(words, beginning)
+    return at < len(words) and words[at].startswith(beginning)
