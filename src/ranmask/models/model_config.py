@@ -22,7 +22,7 @@ COMPACT = "compact"  # an encoder of one layer, which needs no torch (`compact_e
 PROTECTED = "protected"  # copies, and a reader beside them
 DETECTOR = "detector"  # flags texts (`smoothing.detectors`); its model is in a folder inside
 SYNONYMS = "synonyms"  # an encoder that is smoothed by the synonyms in synonyms.json beside it
-KINDS = (ENCODER, COMPACT, WORDS, BLEND, CASCADE, SYNONYMS, PROTECTED, DETECTOR)
+KINDS = (ENCODER, WORDS, BLEND, CASCADE, SYNONYMS, PROTECTED, DETECTOR, COMPACT)
 
 WITHOUT_TORCH = (WORDS, COMPACT)
 """Kinds that numpy computes: they have neither a device nor a number type to choose."""
