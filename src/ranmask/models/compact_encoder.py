@@ -103,7 +103,8 @@ class CompactEncoder(BaseClassifier):
         values, self._value_bias = self._pair(_VALUE)
         self._value = values.reshape(heads, -1, width)
         limits = [len(self._positions), tokenizer.model_max_length or len(self._positions)]
-        takes = RowFormat(min(limits), int(config.get("pad_token_id") or 0), True, 0)
+        pad_id, types_differ = int(config.get("pad_token_id") or 0), len(self._types) > 1
+        takes = RowFormat(min(limits), pad_id, types_differ, 0)
         if len(tokenizer) > len(self._words):
             raise ModelError(
                 f"the tokenizer knows {len(tokenizer)} tokens, the model only {len(self._words)}"
