@@ -133,3 +133,4 @@ def test_what_needs_more_names_the_command(arguments, extra, table, tmp_path):
     assert done.returncode == 1
     assert done.stderr.endswith(f"is not installed: pip install 'ranmask[{extra}]'\n")
     assert done.stderr.count("\n") == 1
+    assert not any((tmp_path / name).exists() for name in ("out", "out.jsonl", "o"))

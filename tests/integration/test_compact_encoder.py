@@ -9,6 +9,7 @@ import sys
 import numpy as np
 import pytest
 import tiny_models
+import torch
 
 from ranmask import HuggingFaceClassifier, load_default
 from ranmask.errors import ModelError, OptionError, OutputError
@@ -51,23 +52,37 @@ def folder(tmp_path_factory):
 class TestSameFunction:
     def test_as_torch_computes_it(self, folder, hide):
         compact = CompactEncoder.load(folder, hide=hide)
-        torch = pretrained.load(str(folder), hide=hide)
-        assert isinstance(torch, HuggingFaceClassifier)
-        assert (compact.labels, compact.outputs) == (torch.labels, torch.outputs)
-        assert [compact.words_read(text) for text in TEXTS] == list(map(torch.words_read, TEXTS))
+        slow = pretrained.load(str(folder), hide=hide)
+        assert isinstance(slow, HuggingFaceClassifier)
+        assert (compact.labels, compact.outputs) == (slow.labels, slow.outputs)
+        assert [compact.words_read(text) for text in TEXTS] == list(map(slow.words_read, TEXTS))
         for found, expected in zip(
-            compact.score(copies_of(compact)), torch.score(copies_of(torch)), strict=True
+            compact.score(copies_of(compact)), slow.score(copies_of(slow)), strict=True
         ):
             assert np.ptp(expected) > 0.1
             np.testing.assert_allclose(found, expected, atol=2e-5)
 
+    def test_in_double_precision(self, folder, hide):
+        compact = CompactEncoder.load(folder, hide=hide)
+        model = pretrained.load(str(folder), hide=hide).model.double()
+        for rows in compact.encoder.rows_of_all(copies_of(compact)):
+            for place, length in enumerate(rows.lengths.tolist()):
+                types = np.where(np.arange(length) < rows.first_body_place, 0, rows.body_type)
+                expected = model(
+                    input_ids=torch.from_numpy(rows.ids[[place], :length]),
+                    position_ids=torch.from_numpy(rows.positions[[place], :length]),
+                    token_type_ids=torch.from_numpy(types[None]),
+                ).logits.detach()
+                found = compact.score_rows([rows.some(np.array([place]))])
+                np.testing.assert_allclose(found, expected.numpy(), atol=1e-12)
+
     def test_rows_of_tokens(self, folder, hide):
         compact = CompactEncoder.load(folder, hide=hide).encoder
-        torch = pretrained.load(str(folder), hide=hide).encoder
-        assert compact.wordless_ids == torch.wordless_ids
+        slow = pretrained.load(str(folder), hide=hide).encoder
+        assert compact.wordless_ids == slow.wordless_ids
         for found, expected in zip(
             compact.rows_of_all(copies_of(compact)),
-            torch.rows_of_all(copies_of(torch)),
+            slow.rows_of_all(copies_of(slow)),
             strict=True,
         ):
             assert found.ids.tolist() == expected.ids.tolist()
