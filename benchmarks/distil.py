@@ -35,6 +35,7 @@ from benchmarks.finetuning import (
     shuffled,
 )
 from ranmask import HuggingFaceClassifier, ProtectedClassifier, SmoothedClassifier
+from ranmask.models import model_config
 from ranmask.models.readers import ModelReader
 from ranmask.models.word_table import WordTable
 from ranmask.training.compact import keep_layers, keep_tokens
@@ -85,14 +86,17 @@ def saved(
     """A student and the table beside it, in a folder: stored in half precision."""
     student.config.id2label = dict(enumerate(table.labels))
     student.config.label2id = {label: place for place, label in enumerate(table.labels)}
-    # Measured as it will be loaded: computed in single precision.
-    reader = HuggingFaceClassifier(student.cpu().half().float(), encoder.tokenizer, hide="drop")
+    reader = HuggingFaceClassifier(student.cpu(), encoder.tokenizer, hide="drop")
     copies = SmoothedClassifier(table, **table_smoothing(options))
     protected = ProtectedClassifier.beside(copies, ModelReader(reader), weights)
     protected.save_pretrained(str(output))
     student.half().save_pretrained(output / "reader")
     student.float()
-    return protected
+    # Measured as it will be loaded: without torch.
+    record = model_config.of_folder(output / "reader")
+    assert record is not None
+    model_config.write(output / "reader", model_config.COMPACT, record.smoothing)
+    return ProtectedClassifier.from_pretrained(str(output))
 
 
 def made(given: argparse.Namespace) -> ProtectedClassifier:

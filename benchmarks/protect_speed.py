@@ -135,7 +135,7 @@ def _ways(model: Path | None, device: str, sizes: Sizes) -> tuple[str, list[Way]
     classifier.config.id2label = dict(enumerate(labels))
     reader = ModelReader(HuggingFaceClassifier(classifier, tokenizer))
     protected = ProtectedClassifier.beside(load_default("news-words"), reader, (WEIGHT,))
-    news = load_default("news", device=device)
+    news = load_default("news")
     assert isinstance(news, ProtectedClassifier)
     assert isinstance(news.reader, ModelReader)
     former = SmoothedClassifier(

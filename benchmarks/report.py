@@ -21,7 +21,7 @@ What certificates cost, measured by `make bench`; in short:
 {short}
 
 Every ratio compares measurements of one run on one machine; seconds depend on the machine.
-Machine: {machine}. Versions: {versions}.
+Machine: {machine}. Versions: {versions}.{note}
 """
 
 
@@ -43,7 +43,8 @@ _SCREENED = (
 def performance_page(results: dict[str, Any]) -> str:
     """The page as Markdown."""
     versions = ", ".join(f"{name} {version}" for name, version in results["versions"].items())
-    parts = [_HEAD.format(machine=results["machine"], versions=versions, short=_short(results))]
+    about = {"machine": results["machine"], "versions": versions, "note": results.get("note", "")}
+    parts = [_HEAD.format(**about, short=_short(results))]
     renderers = {
         "encoder": _encoder,
         "search": _search,

@@ -9,11 +9,7 @@ changes.
 from __future__ import annotations
 
 import itertools
-import os
 import time
-
-os.environ.setdefault("TRANSFORMERS_VERBOSITY", "error")
-os.environ.setdefault("TQDM_DISABLE", "1")
 
 from rich.console import Console
 

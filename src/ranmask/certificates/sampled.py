@@ -20,16 +20,17 @@ faults make their radii untrue (docs/certificates.md, section 7):
 * Algorithm 2 returns the first number of words that *fails* its own test (``paper-as-printed``);
   ``paper`` returns the last that passes.
 
-Bounds on probabilities are doubles pushed outwards until the binomial tail, computed anew,
-agrees; from there on fractions decide.
+Bounds on probabilities are doubles pushed outwards until the binomial tail, computed from above to
+30 digits, agrees; from there on fractions decide.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from decimal import MAX_EMAX, MIN_EMIN, Context, Decimal, localcontext
 from fractions import Fraction
-from functools import partial
+from functools import lru_cache, partial
 from typing import TypeAlias
 
 from ranmask.certificates.exact import Radius
@@ -43,7 +44,10 @@ Margin: TypeAlias = Callable[[int], Fraction]
 """What is left after a number of changed words: certified while it is above zero."""
 
 _HALF = Fraction(1, 2)
-_ROUNDING = 1e-12  # far more than the quantile function is off by, far less than matters
+_ROUNDING = 1e-12  # far less than matters
+_DIGITS = 40
+_NEGLIGIBLE = Decimal("1e-30")  # more than a million operations round away
+_MOST_STEPS = 100
 
 
 def delta(words: int, kept: int, changed: int) -> Fraction:
@@ -51,6 +55,7 @@ def delta(words: int, kept: int, changed: int) -> Fraction:
     return Fraction(sets_met(words, kept, changed), math.comb(words, kept))
 
 
+@lru_cache(maxsize=4096)
 def lower_bound(successes: int, trials: int, alpha: float) -> float:
     """Clopper-Pearson: with probability at least ``1 - alpha``, not above the true chance."""
     if not (0 <= successes <= trials and trials >= 1):
@@ -59,13 +64,50 @@ def lower_bound(successes: int, trials: int, alpha: float) -> float:
         raise OptionError(f"alpha must lie between 0 and 1, not {alpha!r}")
     if successes == 0:
         return 0.0
-    from scipy.special import betainc, betaincinv
-
-    low = float(betaincinv(successes, trials - successes + 1, alpha)) * (1 - _ROUNDING)
-    # P(at least `successes` | low) = betainc(successes, trials - successes + 1, low) <= alpha
-    while low > 0 and float(betainc(successes, trials - successes + 1, low)) > alpha:
+    # Newton's steps for the logarithm of the tail over that of the chance.  It is concave, so from
+    # below the bound they stay below: the tail is at most the coefficient times chance^successes.
+    goal = math.log(alpha)
+    low = math.exp((goal - float(_choices(trials, successes).ln())) / successes)
+    for _ in range(_MOST_STEPS):
+        tail, slope = _tail(successes, trials, low)
+        step = (goal - float(tail.ln())) / slope
+        low *= math.exp(step)
+        if step <= _ROUNDING:
+            break
+    low *= 1 - _ROUNDING
+    while low > 0 and _tail(successes, trials, low)[0] > Decimal(alpha):
         low *= 1 - _ROUNDING
     return low
+
+
+def _tail(successes: int, trials: int, chance: float) -> tuple[Decimal, float]:
+    """Above the chance of so many successes or more; and its slope, both on a logarithmic scale.
+
+    Terms are added until the rest, bounded by a geometric series, is below the rounding of 40
+    digits, for which the sum is enlarged.
+    """
+    with localcontext(Context(prec=_DIGITS, Emin=MIN_EMIN, Emax=MAX_EMAX)):
+        hit = Decimal(chance)
+        miss = 1 - hit
+        first = _choices(trials, successes) * hit**successes * miss ** (trials - successes)
+        total = term = first
+        for count in range(successes, trials):
+            ratio = (trials - count) * hit / ((count + 1) * miss)
+            term *= ratio
+            total += term
+            if ratio < 1 and term * ratio < total * (1 - ratio) * _NEGLIGIBLE:
+                break
+        return total * (1 + 2 * _NEGLIGIBLE), float(successes * first / total)
+
+
+@lru_cache(maxsize=64)
+def _choices(trials: int, successes: int) -> Decimal:
+    """The binomial coefficient, to as many digits as are computed with."""
+    with localcontext(Context(prec=_DIGITS, Emin=MIN_EMIN, Emax=MAX_EMAX)):
+        product = Decimal(1)
+        for number in range(1, min(successes, trials - successes) + 1):
+            product = product * (trials + 1 - number) / number
+        return product
 
 
 def upper_bound(successes: int, trials: int, alpha: float) -> float:

@@ -20,7 +20,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from ranmask.errors import DataError, OptionError
+from ranmask.errors import DataError, MissingDependencyError, OptionError
 from ranmask.words import Text
 
 _FORMATS = ("txt", "csv", "tsv", "jsonl", "parquet")
@@ -213,9 +213,17 @@ def _read_table(path: Path, columns: Columns, delimiter: str) -> Iterator[Row]:
             raise DataError(f"cannot read {path}: {error.strerror}") from error
 
 
-def _read_parquet(path: Path, columns: Columns) -> Iterator[Row]:
-    import pyarrow
+def arrow() -> Any:
+    """The library that reads and writes Parquet; an extra, since it is larger than all others."""
+    try:
+        import pyarrow
+        import pyarrow.parquet
+    except ImportError as error:
+        raise MissingDependencyError("pyarrow, for Parquet files,", "parquet") from error
+    return pyarrow
 
+
+def _read_parquet(path: Path, columns: Columns) -> Iterator[Row]:
     file = _open_parquet(path)
     columns = columns.found_in(list(file.schema_arrow.names), str(path))
     number = 0
@@ -224,16 +232,14 @@ def _read_parquet(path: Path, columns: Columns) -> Iterator[Row]:
             for values in batch.to_pylist():
                 number += 1
                 yield _row(number, values, columns)
-    except (pyarrow.ArrowException, OSError, UnicodeDecodeError) as error:
+    except (arrow().ArrowException, OSError, UnicodeDecodeError) as error:
         raise DataError(f"{path} is damaged after row {number}: {error}") from error
 
 
 def _open_parquet(path: Path) -> Any:
-    import pyarrow
-    from pyarrow import parquet
-
+    pyarrow = arrow()
     try:
-        return parquet.ParquetFile(path)
+        return pyarrow.parquet.ParquetFile(path)
     except (pyarrow.ArrowException, OSError) as error:
         raise DataError(f"cannot read {path} as parquet: {error}") from error
 

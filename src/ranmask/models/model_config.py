@@ -18,10 +18,14 @@ FILE_NAME = "ranmask.json"
 FILE_VERSION = 1
 
 ENCODER, WORDS, BLEND, CASCADE = "encoder", "words", "blend", "cascade"
+COMPACT = "compact"  # an encoder of one layer, which needs no torch (`compact_encoder`)
 PROTECTED = "protected"  # copies, and a reader beside them
 DETECTOR = "detector"  # flags texts (`smoothing.detectors`); its model is in a folder inside
 SYNONYMS = "synonyms"  # an encoder that is smoothed by the synonyms in synonyms.json beside it
-KINDS = (ENCODER, WORDS, BLEND, CASCADE, SYNONYMS, PROTECTED, DETECTOR)
+KINDS = (ENCODER, WORDS, BLEND, CASCADE, SYNONYMS, PROTECTED, DETECTOR, COMPACT)
+
+WITHOUT_TORCH = (WORDS, COMPACT)
+"""Kinds that numpy computes: they have neither a device nor a number type to choose."""
 
 CASCADE_PARTS = ("plain", "smoothed", "detector")
 """The folders inside that of a cascade."""

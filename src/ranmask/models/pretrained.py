@@ -1,9 +1,9 @@
 """Models on disk or on the hub, with ``ranmask.json`` (`model_config`) beside them.
 
 Here: encoders, which are Hugging Face sequence classifiers, smoothed by masks or by synonyms; word
-tables, which need neither torch nor transformers; and blends of such models.  (`smoothing.store`
-knows cascades, too.)  Weights are safetensors; nothing is unpickled and no code that comes with a
-model is run.
+tables and compact encoders, which need neither torch nor transformers; and blends of such models.
+(`smoothing.store` knows cascades, too.)  Weights are safetensors; nothing is unpickled and no code
+that comes with a model is run.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from ranmask.errors import MissingDependencyError, ModelError, OptionError, Outp
 from ranmask.models import hub, model_config
 from ranmask.models.base import BaseClassifier
 from ranmask.models.blend import Blend
+from ranmask.models.compact_encoder import CompactEncoder
 from ranmask.models.word_table import WordTable
 from ranmask.words import Hiding
 
@@ -48,6 +49,9 @@ def load(
     if known.kind == model_config.WORDS:
         _check_plain_folder(folder_or_id, "a word table", others | computed)
         return WordTable.load(folder_or_id)
+    if known.kind == model_config.COMPACT:
+        _check_plain_folder(folder_or_id, "a compact encoder", computed | {"revision": revision})
+        return CompactEncoder.load(folder_or_id, hide=hide or "mask", mask_token=mask_token)
     if known.kind == model_config.BLEND:
         _check_plain_folder(folder_or_id, "a blend", others)
         return Blend([load_part(Path(folder_or_id), part, computed) for part in known.parts])
@@ -102,7 +106,9 @@ def load_part(folder: Path, part: str, computed: Mapping[str, str | None]) -> Ba
         raise ModelError(f"{str(folder)!r} has no part {part!r} with its {model_config.FILE_NAME}")
     given: dict[str, Any] = {}
     if own.kind != model_config.WORDS:
-        given = {key: own.smoothing.get(key) for key in ("hide", "mask_token")} | dict(computed)
+        given = {key: own.smoothing.get(key) for key in ("hide", "mask_token")}
+    if own.kind not in model_config.WITHOUT_TORCH:
+        given |= computed
     return load(str(folder / part), **given)
 
 
@@ -118,13 +124,16 @@ def save(
 
     ``kind`` is what the record calls an encoder; others are refused where it is not `ENCODER`.
     """
-    if kind != model_config.ENCODER and isinstance(base, WordTable | Blend):
+    if kind != model_config.ENCODER and isinstance(base, WordTable | CompactEncoder | Blend):
         raise ModelError(
             f"a {type(base).__name__} that is smoothed by synonyms cannot be saved: only Hugging "
             "Face models can"
         )
     if isinstance(base, WordTable):
         (base if labels is None else base.renamed(labels)).save(folder, options)
+        return
+    if isinstance(base, CompactEncoder):
+        base.save(folder, options, labels)
         return
     path = Path(folder)
     if isinstance(base, Blend):

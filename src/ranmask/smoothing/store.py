@@ -206,8 +206,8 @@ def _cascade(
 ) -> Cascade:
     def computed(part: str) -> dict[str, Any]:
         known = model_config.of_folder(folders[part])
-        if known is not None and known.kind == model_config.WORDS:
-            return {}  # neither weights to convert nor a device to choose
+        if known is not None and known.kind in model_config.WITHOUT_TORCH:
+            return {}
         return {"device": device, "dtype": dtype}
 
     def whole(part: str) -> BaseClassifier:

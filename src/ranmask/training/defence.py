@@ -13,14 +13,19 @@ from dataclasses import Field, dataclass, fields, is_dataclass
 from functools import cached_property
 from typing import Any, TypeAlias
 
-import torch
-from torch import Tensor
-
-from ranmask.models.huggingface import HuggingFaceClassifier
+from ranmask.errors import MissingDependencyError
 from ranmask.smoothing.interface import CertifiedClassifier
 from ranmask.smoothing.smoothed import SmoothedClassifier
 from ranmask.training.options import TrainingOptions
 from ranmask.words import Document
+
+try:
+    import torch
+    from torch import Tensor
+
+    from ranmask.models.huggingface import HuggingFaceClassifier
+except ImportError as error:
+    raise MissingDependencyError("PyTorch, transformers or accelerate", "train") from error
 
 Part: TypeAlias = Mapping[str, Tensor]
 """What the model's forward takes for some rows of the batch."""

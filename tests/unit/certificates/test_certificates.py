@@ -5,6 +5,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from scipy.special import betaincinv
 
 from ranmask.certificates.exact import exact_radius
 from ranmask.certificates.families import all_sets, family
@@ -69,6 +70,14 @@ class TestClopperPearson:
         )
         assert tail <= Fraction(0.05)
         assert tail >= Fraction(0.05) * (1 - Fraction(1, 10**6))
+
+    @pytest.mark.parametrize("alpha", [1e-300, 1e-9, 0.0125, 0.5, 0.999])
+    @pytest.mark.parametrize(
+        ("successes", "trials"), [(1, 20000), (20000, 20000), (19999, 20000), (5000, 10000)]
+    )
+    def test_is_scipys_where_it_is_extreme(self, successes, trials, alpha):
+        expected = betaincinv(successes, trials - successes + 1, alpha)
+        assert lower_bound(successes, trials, alpha) == pytest.approx(expected, rel=1e-11, abs=0)
 
     def test_bad_alpha(self):
         with pytest.raises(OptionError):

@@ -20,6 +20,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from ranmask.data.rows import arrow
 from ranmask.errors import DataError
 from ranmask.results import CONSTANTS
 from ranmask.runs.result_file import constants_of, with_constants, without
@@ -47,8 +48,7 @@ def _fields(record: type) -> dict[str, Any]:
 @functools.cache
 def _schema(record: type) -> Any:
     """The columns of a class of results."""
-    import pyarrow
-
+    pyarrow = arrow()
     own = _fields(record)
     hints = {**own, "id": str, EXTRA: str}
     if "row" not in own:  # a result does not know of its row
@@ -57,8 +57,7 @@ def _schema(record: type) -> Any:
 
 
 def _table(lines: Sequence[Mapping[str, Any]], schema: Any, about: Mapping[str, Any]) -> Any:
-    import pyarrow
-
+    pyarrow = arrow()
     rows = [without(line, about["constants"]) for line in lines]
     extras = [{key: value for key, value in row.items() if key not in schema.names} for row in rows]
     arrays = {}
@@ -76,15 +75,13 @@ def _table(lines: Sequence[Mapping[str, Any]], schema: Any, about: Mapping[str, 
 
 def encoded(lines: Sequence[Mapping[str, Any]], record: type) -> bytes:
     """Lines as the bytes of a Parquet file; ``record``: the class of the results."""
-    import pyarrow
-    from pyarrow import parquet
-
+    pyarrow = arrow()
     # With its fields known, one that is null can be told from one that is not there.
     about = {"constants": constants_of(lines) or {}, "fields": list(_fields(record))}
     table = _table(lines, _schema(record), about)
     sink = pyarrow.BufferOutputStream()
     # Every option that shapes the bytes, so that no default of a later pyarrow does.
-    parquet.write_table(
+    pyarrow.parquet.write_table(
         table,
         sink,
         row_group_size=_ROWS_IN_A_GROUP,
@@ -129,11 +126,9 @@ def batches(path: Path, names: Sequence[str]) -> Iterator[Any]:
 
 @contextlib.contextmanager
 def _opened(path: Path) -> Iterator[Any]:
-    import pyarrow
-    from pyarrow import parquet
-
+    pyarrow = arrow()
     try:
-        with parquet.ParquetFile(path) as file:
+        with pyarrow.parquet.ParquetFile(path) as file:
             yield file
     except (pyarrow.ArrowException, OSError) as error:
         raise DataError(f"cannot read {path}: {error}") from error
@@ -169,8 +164,7 @@ def _storable(value: object) -> bool:
 
 def _arrow_type(hint: Any) -> Any:
     """The type of a column, from that of a field; a text or a pair is a text."""
-    import pyarrow
-
+    pyarrow = arrow()
     simple = {
         bool: pyarrow.bool_(),
         int: pyarrow.int64(),

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from ranmask.data.rows import arrow
 from ranmask.errors import DataError, OptionError, OutputError
 from ranmask.results.files import check_file, draft, writing
 from ranmask.runs.result_file import ResultFile
@@ -34,8 +35,7 @@ def summarise_folder(folder: Path) -> RunSummary:
     if "compare" in options or summary.positive is not None:
         summary.add(folder_lines(folder, manifest))
         return summary
-    import pyarrow
-
+    pyarrow = arrow()
     names = (*_SUMMARISED, "radius") if summary.has_radii else _SUMMARISED
     for part in manifest.parts:
         for batch in batches(folder / part.name, names):
@@ -84,8 +84,7 @@ def merge(folder: Path, output: Path, finished: dict[str, Any]) -> int:
 
 
 def _merge_parquet(folder: Path, manifest: Manifest, place: Path) -> None:
-    from pyarrow import parquet
-
+    parquet = arrow().parquet
     writer: Any = None
     try:
         for part in _whole_parts(folder, manifest):

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from ranmask.data.rows import RowSource
+from ranmask.data.rows import RowSource, arrow
 from ranmask.errors import ClassifierError, OptionError, RanmaskError
 from ranmask.runs.shards.bad_rows import Isolation
 from ranmask.runs.shards.folder import ShardFolder
@@ -60,6 +60,7 @@ def run_shards(
     make: Callable[[], Task], source: RowSource, path: Path, sharding: Sharding, events: RunEvents
 ) -> None:
     """Work on all rows, one Parquet file a shard, in the folder ``path``; the same call goes on."""
+    arrow()  # or it would be missed when the first shard is done
     job = Job(make, sharding.cpus)
     workers: WorkerPool
     if sharding.engine == "local":
