@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from ranmask.smoothing.detector_store import load_detector
     from ranmask.smoothing.detectors import SegmentDetector, WordDetector
     from ranmask.smoothing.endpoint import EndpointReader
+    from ranmask.smoothing.partitioned import PartitionedClassifier
     from ranmask.smoothing.protected import ProtectedClassifier
     from ranmask.smoothing.smoothed import SmoothedClassifier
     from ranmask.smoothing.store import load_classifier, load_default
@@ -72,6 +73,7 @@ _HOMES = {
     "ModelError": "ranmask.errors",
     "OptionError": "ranmask.errors",
     "OutputError": "ranmask.errors",
+    "PartitionedClassifier": "ranmask.smoothing.partitioned",
     "Prediction": "ranmask.results",
     "ProtectOptions": "ranmask.training.protect_options",
     "ProtectedClassifier": "ranmask.smoothing.protected",
@@ -119,6 +121,7 @@ __all__ = [
     "ModelError",
     "OptionError",
     "OutputError",
+    "PartitionedClassifier",
     "Prediction",
     "ProtectOptions",
     "ProtectedClassifier",

@@ -11,6 +11,7 @@
             published algorithms, for comparison, without a guarantee; `paper` has their beta
 `safer`     votes over random synonyms; covers replacements from a table only
 `detectors` what is flagged stays flagged: windows, and words with weights of at least 0
+`partitions` poisoned training texts and changed words, of classifiers trained apart
 `margins`   how much of a proof is left after each changed word
 `assumed`   what each certificate rests on, in words
 """

@@ -82,7 +82,7 @@ def _show(task: ClassifyTask, source: RowSource, as_json: bool) -> bool:
             print(json.dumps(line), flush=True)
     else:
         console = Console()
-        table = printing.result_table(summary.has_radii, task.compared, task.threats)
+        table = printing.result_table(summary.has_radii, task.compared, task.columns)
         last = None
         with progress(source.total) as advance:
             for outcome, _ in outcomes():

@@ -267,6 +267,19 @@ def _cells(entry: Mapping[str, Any]) -> dict[str, str]:
     return cells
 
 
+def poisoned_table(
+    poisoned: Mapping[str, Sequence[float]],
+) -> tuple[list[str], list[list[str]]]:
+    """Certified accuracies by poisoned training texts and changed words: a head, and rows."""
+    most = min(max(map(len, poisoned.values()), default=1), _SHOWN_RADII + 1)
+    head = ["poisoned texts", *(f"CR@{changed}" for changed in range(most))]
+    rows = [
+        [texts, *(f"{share:.3f}" for share in [*shares, *[0.0] * most][:most])]
+        for texts, shares in poisoned.items()
+    ]
+    return head, rows
+
+
 def class_lines(classes: Sequence[Mapping[str, Any]]) -> list[str]:
     """The same as lines of text, in columns."""
     head, rows, left_out = class_table(classes)

@@ -20,6 +20,7 @@ from ranmask.smoothing import reader_store
 from ranmask.smoothing.cascade import Cascade
 from ranmask.smoothing.detector_store import GUARDS
 from ranmask.smoothing.interface import CertifiedClassifier
+from ranmask.smoothing.partitioned import PartitionedClassifier
 from ranmask.smoothing.protected import ProtectedClassifier
 from ranmask.smoothing.reader_store import EndpointAccess
 from ranmask.smoothing.smoothed import SmoothedClassifier
@@ -104,6 +105,8 @@ def _loaded(model: str | Path, given: dict[str, Any]) -> CertifiedClassifier:
     kind = None if known is None else known.kind
     if kind == model_config.PROTECTED:
         return ProtectedClassifier.from_pretrained(str(model), **given)
+    if kind == model_config.PARTITIONS:
+        return PartitionedClassifier.from_pretrained(str(model), **given)
     if kind == model_config.SYNONYMS:
         return SynonymSmoothedClassifier.from_pretrained(str(model), **given)
     if known is not None and kind == model_config.CASCADE:
@@ -124,8 +127,8 @@ def load_with_any_keep(model: str, **options: Any) -> CertifiedClassifier:
     A model that was never smoothed has no ``keep`` of its own, and one that masks no word has none.
     """
     known = None if model in SHIPPED else model_config.of_folder(Path(model))
-    fixed = (model_config.SYNONYMS, model_config.CASCADE, model_config.PROTECTED)
-    if known is not None and known.kind in fixed:
+    masked = (model_config.ENCODER, model_config.WORDS, model_config.BLEND)
+    if known is not None and known.kind not in masked:
         return load_classifier(model, **options)
     return load_classifier(model, **{**options, "keep": 1})
 

@@ -319,6 +319,7 @@ def check_masked(kind: str | None, folder: str) -> None:
     others = {
         model_config.SYNONYMS: ("is smoothed by synonyms, not by masks", "SynonymSmoothed"),
         model_config.PROTECTED: ("has a reader beside its copies", "Protected"),
+        model_config.PARTITIONS: ("is a vote of tables that were trained apart", "Partitioned"),
     }
     if kind in others:
         how, name = others[kind]
