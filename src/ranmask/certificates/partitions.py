@@ -41,8 +41,6 @@ This module knows nothing of texts or training; integers decide.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import numpy as np
 import numpy.typing as npt
 
@@ -96,15 +94,3 @@ def _most_beside(labels: Ints, lost: npt.NDArray[np.bool_], counts: Ints, winner
         beside = np.where(lead >= 2 * firm, lead - firm, lead // 2)
         most = np.where(winners == rival, most, np.minimum(most, beside))
     return np.maximum(most, -1)
-
-
-def words_beside(poisoned: Sequence[int], texts: int) -> int | None:
-    """How many words may be changed beside so many poisoned texts, of what `most_poisoned` found.
-
-    None: not even the unchanged text keeps its label for sure.
-
-    >>> [words_beside((7, 3, 1), texts) for texts in (0, 1, 2, 7, 8)]
-    [2, 2, 1, 0, None]
-    """
-    proved = sum(most >= texts for most in poisoned)
-    return proved - 1 if proved else None

@@ -164,7 +164,8 @@ def explain(console: Console, example: Result, *, table: bool = True) -> None:
         )
         return
     radius = "exact" if isinstance(example, Comparison) else "radius"
-    underlined = critical if not example.tight or example.critical_words else ""
+    shown = not isinstance(example, PartitionCertificate)  # which knows no worst words
+    underlined = critical if shown and (not example.tight or example.critical_words) else ""
     console.print(
         f"[dim]{radius}: {STEPS[example.threat]}, and the label stays{chance}{underlined}[/]"
     )

@@ -7,9 +7,8 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any
 
-from ranmask.certificates.partitions import words_beside
 from ranmask.errors import OptionError
-from ranmask.metrics import CertifiedSummary, certified_values, class_name
+from ranmask.metrics import CertifiedSummary, certified_values, class_name, words_beside
 from ranmask.metrics.detection import DetectedText, DetectionSummary
 from ranmask.runs.result_file import unread
 

@@ -12,7 +12,6 @@ from typing import Any, Protocol, TypeAlias
 from ranmask import __version__
 from ranmask.data.rows import Row
 from ranmask.errors import ClassifierError, OptionError, RanmaskError, TextError
-from ranmask.models.model_config import PARTITIONS
 from ranmask.results import BetaEstimate, Certificate, Prediction
 from ranmask.runs.result_file import RESULTS_FORMAT, RESULTS_VERSION, ResultFile
 from ranmask.runs.summary import RunSummary
@@ -127,12 +126,6 @@ class ClassifyTask:
         options = self.classifier.get("options", {})
         asked = options.get("threats") or () if self.command == "certify" else ()
         return tuple(name for name in asked if name != options["threat"])
-
-    @property
-    def columns(self) -> tuple[str, ...]:
-        """What stands beside the radius: the threats; poisoned texts, where tables vote."""
-        poisoned = self.command == "certify" and self.classifier.get("kind") == PARTITIONS
-        return ("poisoned",) if poisoned else self.threats
 
     @property
     def record(self) -> type:

@@ -5,7 +5,8 @@ import itertools
 import numpy as np
 import pytest
 
-from ranmask.certificates.partitions import most_poisoned, vote_counts, words_beside
+from ranmask.certificates.partitions import most_poisoned, vote_counts
+from ranmask.metrics import words_beside
 
 
 def outcomes(tables, classes):
