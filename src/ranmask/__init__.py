@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from ranmask.runs.stored import read_results
     from ranmask.runs.task import RunEvents
     from ranmask.smoothing.cascade import Cascade
+    from ranmask.smoothing.deletion import DeletionSmoothedClassifier
     from ranmask.smoothing.detector_store import load_detector
     from ranmask.smoothing.detectors import SegmentDetector, WordDetector
     from ranmask.smoothing.endpoint import EndpointReader
@@ -64,6 +65,7 @@ _HOMES = {
     "ClassifierError": "ranmask.errors",
     "Columns": "ranmask.data.rows",
     "DataError": "ranmask.errors",
+    "DeletionSmoothedClassifier": "ranmask.smoothing.deletion",
     "Detection": "ranmask.results",
     "EndpointReader": "ranmask.smoothing.endpoint",
     "FunctionClassifier": "ranmask.models.function",
@@ -112,6 +114,7 @@ __all__ = [
     "ClassifierError",
     "Columns",
     "DataError",
+    "DeletionSmoothedClassifier",
     "Detection",
     "EndpointReader",
     "FunctionClassifier",

@@ -70,7 +70,7 @@ def assumptions(
     if segments:
         assumes.append(_SEGMENTS)
     if kind != "exact":
-        ideal = _IDEAL_COPIES if threats == ("synonyms",) else _IDEAL_VOTE
+        ideal = _IDEAL_VOTE if kind.startswith("ablation") else _IDEAL_COPIES
         assumes += [ideal, _SEED.format(seed)]
     same = _TOLERANCE.format(tolerance / 2) if tolerance > 0 else _DETERMINISTIC
     if rechecked is None:

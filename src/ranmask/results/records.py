@@ -93,7 +93,8 @@ class Certificate(_Result):
     least ``1 - alpha`` over the masks.  What is within ``radius`` is said by ``threat``, of which
     at most ``radius`` steps make such a text:
     ``substitutions``, words replaced one for one; ``edits``, words replaced, inserted or deleted,
-    in any order of the words; ``insertions`` and ``deletions``, these alone; ``characters``
+    in any order of the words; ``edit-distance``, the same with the others in their order;
+    ``insertions`` and ``deletions``, these alone; ``characters``
     inserted, deleted or replaced, blanks too; ``span``, a run of so many neighbouring words
     replaced by as many; ``synonyms``, words replaced by words *that a table lists for them*, and
     no others (``assumes`` names the table; a ``radius`` of all ``words`` covers all at once).

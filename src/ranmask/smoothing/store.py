@@ -13,11 +13,12 @@ from ranmask.models import SHIPPED_FOLDER, model_config, pretrained
 from ranmask.models.base import BaseClassifier
 from ranmask.models.blend import Blend
 from ranmask.models.imports import imported, is_import_name
-from ranmask.options import CascadeOptions, ModelOptions, SmoothingOptions
+from ranmask.options import DELETIONS, CascadeOptions, ModelOptions, SmoothingOptions
 from ranmask.options.fields import check_saved
 from ranmask.results.files import draft, writing
 from ranmask.smoothing import reader_store
 from ranmask.smoothing.cascade import Cascade
+from ranmask.smoothing.deletion import DeletionSmoothedClassifier
 from ranmask.smoothing.detector_store import GUARDS
 from ranmask.smoothing.interface import CertifiedClassifier
 from ranmask.smoothing.partitioned import PartitionedClassifier
@@ -88,6 +89,9 @@ def load_classifier(model: str, **options: Any) -> CertifiedClassifier:
         if not isinstance(smoothed, SmoothedClassifier):
             raise OptionError(f"a reader cannot stand beside {model!r}, which does not vote")
         return ProtectedClassifier.beside(smoothed, reader, weights)
+    if given.get("certificate") in DELETIONS and not is_import_name(model):
+        folder = shipped_folder(model) if model in SHIPPED else model
+        return DeletionSmoothedClassifier.from_pretrained(str(folder), **given)
     if model in SHIPPED:
         return _loaded(shipped_folder(model), given)
     check_spelling(model)
@@ -95,6 +99,8 @@ def load_classifier(model: str, **options: Any) -> CertifiedClassifier:
         for key in _MODEL_ONLY:
             if key in given:
                 raise OptionError(f"{key}={given[key]!r} means nothing for a Python function")
+        if given.get("certificate") in DELETIONS:
+            return DeletionSmoothedClassifier(imported(model), **given)
         return SmoothedClassifier(imported(model), **given)
     return _loaded(model, given)
 
