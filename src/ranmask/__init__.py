@@ -40,9 +40,11 @@ if TYPE_CHECKING:
     from ranmask.runs.stored import read_results
     from ranmask.runs.task import RunEvents
     from ranmask.smoothing.cascade import Cascade
+    from ranmask.smoothing.deletion import DeletionSmoothedClassifier
     from ranmask.smoothing.detector_store import load_detector
     from ranmask.smoothing.detectors import SegmentDetector, WordDetector
     from ranmask.smoothing.endpoint import EndpointReader
+    from ranmask.smoothing.partitioned import PartitionedClassifier
     from ranmask.smoothing.protected import ProtectedClassifier
     from ranmask.smoothing.smoothed import SmoothedClassifier
     from ranmask.smoothing.store import load_classifier, load_default
@@ -63,6 +65,7 @@ _HOMES = {
     "ClassifierError": "ranmask.errors",
     "Columns": "ranmask.data.rows",
     "DataError": "ranmask.errors",
+    "DeletionSmoothedClassifier": "ranmask.smoothing.deletion",
     "Detection": "ranmask.results",
     "EndpointReader": "ranmask.smoothing.endpoint",
     "FunctionClassifier": "ranmask.models.function",
@@ -72,6 +75,7 @@ _HOMES = {
     "ModelError": "ranmask.errors",
     "OptionError": "ranmask.errors",
     "OutputError": "ranmask.errors",
+    "PartitionedClassifier": "ranmask.smoothing.partitioned",
     "Prediction": "ranmask.results",
     "ProtectOptions": "ranmask.training.protect_options",
     "ProtectedClassifier": "ranmask.smoothing.protected",
@@ -110,6 +114,7 @@ __all__ = [
     "ClassifierError",
     "Columns",
     "DataError",
+    "DeletionSmoothedClassifier",
     "Detection",
     "EndpointReader",
     "FunctionClassifier",
@@ -119,6 +124,7 @@ __all__ = [
     "ModelError",
     "OptionError",
     "OutputError",
+    "PartitionedClassifier",
     "Prediction",
     "ProtectOptions",
     "ProtectedClassifier",

@@ -106,6 +106,7 @@ class TestWords:
             "positive": "praise",
             "buckets": 4096,
             "most_words": 800,
+            "partitions": None,
             "seed": 3,
         }
 

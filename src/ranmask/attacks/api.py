@@ -19,7 +19,8 @@ from ranmask.models.base import BaseClassifier
 from ranmask.models.function import FunctionClassifier
 from ranmask.smoothing.cascade import Cascade
 from ranmask.smoothing.interface import CertifiedClassifier
-from ranmask.smoothing.voting import VotingClassifier
+from ranmask.smoothing.smoothed import SmoothedClassifier
+from ranmask.smoothing.synonyms import SynonymSmoothedClassifier
 from ranmask.words import Text, documents
 
 AnyVictim: TypeAlias = Victim | CertifiedClassifier | BaseClassifier | Callable[[list[Any]], Any]
@@ -122,7 +123,7 @@ def as_victim(victim: AnyVictim) -> Victim:
         return victim
     if isinstance(victim, Cascade):
         return CascadeVictim(victim, as_victim(victim.smoothed))
-    if isinstance(victim, VotingClassifier):
+    if isinstance(victim, SmoothedClassifier | SynonymSmoothedClassifier):
         return SmoothedVictim(victim)
     if isinstance(victim, BaseClassifier):
         return PlainVictim(victim)

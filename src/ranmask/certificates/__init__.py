@@ -9,8 +9,10 @@
 `threat_radii`  how far each of these is proved, for many texts at once
 `sampled`   Levine & Feizi's bound on a random sample, right with probability 1 - alpha; and the
             published algorithms, for comparison, without a guarantee; `paper` has their beta
+`deletion`  CERT-ED's: votes over copies that lack words at random, for edit distance
 `safer`     votes over random synonyms; covers replacements from a table only
 `detectors` what is flagged stays flagged: windows, and words with weights of at least 0
+`partitions` poisoned training texts and changed words, of classifiers trained apart
 `margins`   how much of a proof is left after each changed word
 `assumed`   what each certificate rests on, in words
 """

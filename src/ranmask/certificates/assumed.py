@@ -20,6 +20,14 @@ _READER = (
     "is 0, that it reads the unchanged text alike"
 )
 _SEGMENTS = "the reader says the same of a segment whose words did not change"
+POISONED = (
+    "a poisoned text counts once, however many of its rows are added, removed or relabelled; a row "
+    "whose text is changed counts as two",
+    "which table a row belongs to follows from its text alone",
+    "each table is trained anew on its own rows by the same program, with the same options, to "
+    "the same integers",
+)
+"""What a certificate of classifiers that were trained apart assumes besides."""
 _ANSWERS = "the base classifier answers for every copy; a text that it fails on gets no label"
 
 
@@ -62,7 +70,7 @@ def assumptions(
     if segments:
         assumes.append(_SEGMENTS)
     if kind != "exact":
-        ideal = _IDEAL_COPIES if threats == ("synonyms",) else _IDEAL_VOTE
+        ideal = _IDEAL_VOTE if kind.startswith("ablation") else _IDEAL_COPIES
         assumes += [ideal, _SEED.format(seed)]
     same = _TOLERANCE.format(tolerance / 2) if tolerance > 0 else _DETERMINISTIC
     if rechecked is None:

@@ -185,6 +185,14 @@ def single_word_radii(differences: Ints, words: Ints, bound: int = 1) -> list[Ra
     return gathered(proved, margins, partial(first_of_each, order, starts))
 
 
+def radii_against_each(differences: Ints, words: Ints, bound: int = 1) -> Ints:
+    """The same against each rival by itself, shape (rivals, texts); -1 where it is not beaten."""
+    starts = np.cumsum(words) - words
+    margins = np.add.reduceat(differences, starts, axis=1)
+    proved = steps_below(falling(differences + bound, words), margins, starts)
+    return np.where(margins > 0, proved, -1)
+
+
 def gathered(
     proved: Ints,
     margins: Ints,

@@ -69,7 +69,7 @@ def kept_count(words: int, *, keep: int | None = None, mask_rate: float | None =
         return min(keep, words)
     if mask_rate is None:
         raise OptionError("give keep or mask_rate")
-    visible = (1 - _as_written(mask_rate)) * words
+    visible = (1 - as_written(mask_rate)) * words
     return min(words, max(1, round_half_up(visible)))
 
 
@@ -88,7 +88,8 @@ def round_half_up(value: Fraction) -> int:
     return math.floor(value + Fraction(1, 2))
 
 
-def _as_written(number: float) -> Fraction:
+def as_written(number: float) -> Fraction:
+    """A number as its decimals say: 0.9 is nine tenths."""
     return number if isinstance(number, Fraction) else Fraction(str(number))
 
 

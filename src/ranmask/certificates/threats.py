@@ -40,6 +40,7 @@ _NEW_WORDS: dict[str, int] = {"edits": 1, "insertions": 1, "deletions": 0, "char
 COVERS: dict[str, str] = {
     "substitutions": "words are replaced one for one; none is inserted, deleted, split or joined",
     "edits": "each edit replaces, inserts or deletes one word; reordering the words is free",
+    "edit-distance": "each edit replaces, inserts or deletes one word; the others keep their order",
     "insertions": "words are inserted, anywhere; those of the text stay, in their order",
     "deletions": "words are deleted, never all of them; the others stay, in their order",
     "characters": "each edit inserts, deletes or replaces one character (a Unicode code point), "
@@ -53,6 +54,7 @@ COVERS: dict[str, str] = {
 STEPS: dict[str, str] = {
     "substitutions": "change any that many words, to anything",
     "edits": "replace, insert or delete any that many words, to anything and in any order",
+    "edit-distance": "replace, insert or delete any that many words, the others in their order",
     "insertions": "insert that many words, any and anywhere",
     "deletions": "delete any that many words",
     "characters": "insert, delete or replace any that many characters, blanks too",

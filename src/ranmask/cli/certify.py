@@ -22,7 +22,7 @@ from ranmask.cli.options import (
 )
 from ranmask.cli.running import classify
 from ranmask.errors import OptionError
-from ranmask.options import SmoothingOptions, for_certificate
+from ranmask.options import DeletionKind, SmoothingOptions, for_certificate
 from ranmask.options.fields import Checked, option, option_fields
 
 if TYPE_CHECKING:
@@ -61,12 +61,22 @@ class _SynonymCertificate(Checked, kind="synonyms"):
     )
 
 
+@dataclass(frozen=True)
+class _DeletionCertificate(Checked, kind="deletion"):
+    """The certificates of models that are smoothed by deleted words."""
+
+    certificate: DeletionKind = option(
+        option_fields(SmoothingOptions)["certificate"].help, "deletion"
+    )
+
+
 @command(
     InputOptions,
     ModelChoice,
     SmoothingOptions,
     SynonymTable,
     _SynonymCertificate,
+    _DeletionCertificate,
     CertifyCommand,
     ShardingOptions,
     ColumnOptions,

@@ -12,22 +12,32 @@ from rich.table import Table
 from rich.text import Text as RichText
 
 from ranmask.certificates.threats import STEPS
-from ranmask.metrics import CertifiedSummary, certified_values, class_lines, class_name, headline
+from ranmask.metrics import (
+    CertifiedSummary,
+    aligned,
+    certified_values,
+    class_lines,
+    class_name,
+    headline,
+    poisoned_table,
+)
 from ranmask.metrics.detection import detection_lines
 from ranmask.results import (
     CascadeCertificate,
     CascadePrediction,
     Certificate,
     Comparison,
+    PartitionCertificate,
     ShownCertificate,
 )
 from ranmask.runs.stored import first_result
-from ranmask.runs.summary import RunSummary, all_words
+from ranmask.runs.summary import RunSummary, all_words, poisoned_values
 from ranmask.runs.task import Outcome, Result
 from ranmask.words import Text, split
 
 _CRITICAL = "bold underline"
 _MOST_SHOWN_RADII = 10
+_MOST_SHOWN_POISONED = 5
 _COMPARED_RADII = 5
 _HIDDEN = "[MASK]"
 _OF_A_CASCADE: dict[type, str] = {
@@ -71,6 +81,8 @@ def add_outcome(table: Table, outcome: Outcome) -> None:
     cells: list[str | RichText] = [number, _label(result), support]
     if isinstance(result, Certificate):
         cells.append(radius_text(result))
+        if isinstance(result, PartitionCertificate):
+            cells.append(" ".join(map(str, result.poisoned[:_MOST_SHOWN_POISONED])))
         others = [radius for threat, radius in result.radii.items() if threat != result.threat]
         cells += ["-" if radius is None else str(radius) for radius in others]
     if isinstance(result, Comparison):
@@ -124,7 +136,8 @@ def print_run(console: Console, summary: RunSummary, output: Path) -> None:
     print_summary(console, summary)
     example = first_result(output)
     if isinstance(example, CascadePrediction | CascadeCertificate) or (
-        isinstance(example, Certificate) and (example.threat != "substitutions" or example.radii)
+        isinstance(example, Certificate)
+        and (example.threat != "substitutions" or example.radii or "poisoned" in vars(example))
     ):
         explain(console, example, table=False)
 
@@ -151,10 +164,16 @@ def explain(console: Console, example: Result, *, table: bool = True) -> None:
         )
         return
     radius = "exact" if isinstance(example, Comparison) else "radius"
-    underlined = critical if not example.tight or example.critical_words else ""
+    shown = not isinstance(example, PartitionCertificate)  # which knows no worst words
+    underlined = critical if shown and (not example.tight or example.critical_words) else ""
     console.print(
         f"[dim]{radius}: {STEPS[example.threat]}, and the label stays{chance}{underlined}[/]"
     )
+    if isinstance(example, PartitionCertificate):
+        console.print(
+            "[dim]poisoned: how many training texts may be added, removed or relabelled besides, "
+            "with 0, 1, 2, ... changed words, and the tables trained anew[/]"
+        )
     for threat in example.radii:
         if threat != example.threat:
             console.print(f"[dim]{threat}: {STEPS[threat]}[/]")
@@ -194,6 +213,9 @@ def print_summary(console: Console, summary: RunSummary) -> None:
         say("  ".join([f"{threat:<13}", _median(summary_of), *_shares(summary_of, most), *whole]))
     for line in class_lines(by_class["classes"]):
         say(line)
+    if summary.poisoned:
+        for line in aligned(*poisoned_table(poisoned_values(summary.poisoned))):
+            say(line)
     if summary.positive is not None:
         name = class_name(summary.positive, summary.labels)
         for line in detection_lines(name, summary.detection.values()):

@@ -64,6 +64,7 @@ def _show(task: ClassifyTask, source: RowSource, as_json: bool) -> bool:
     from rich.console import Console
 
     from ranmask.cli import printing
+    from ranmask.models.model_config import PARTITIONS
     from ranmask.results import CascadePrediction, Certificate
     from ranmask.runs.task import class_ids, classify_rows
 
@@ -82,7 +83,9 @@ def _show(task: ClassifyTask, source: RowSource, as_json: bool) -> bool:
             print(json.dumps(line), flush=True)
     else:
         console = Console()
-        table = printing.result_table(summary.has_radii, task.compared, task.threats)
+        votes = task.classifier.get("kind") == PARTITIONS  # of tables that were trained apart
+        beside = ("poisoned",) if votes else task.threats
+        table = printing.result_table(summary.has_radii, task.compared, beside)
         last = None
         with progress(source.total) as advance:
             for outcome, _ in outcomes():

@@ -68,8 +68,8 @@ class TrainCommand(Checked, group="Model and data"):
     )
     device: str | None = DEVICE()
 
-    def corpora(self, columns: Columns) -> tuple[Corpus, Corpus]:
-        """What is learned from, and what is held out."""
+    def corpora(self, columns: Columns, *, by_text: bool = False) -> tuple[Corpus, Corpus]:
+        """What is learned from, and what is held out; ``by_text`` as in `load_splits`."""
         from ranmask.data import joined, load_corpus, load_splits
 
         wanted = columns if columns.wanted else None
@@ -78,6 +78,7 @@ class TrainCommand(Checked, group="Model and data"):
             self.data,
             validation=self.validation,
             label_names=self.labels and list(self.labels),
+            by_text=by_text,
             **how,
         )
         for name in self.also:
@@ -145,8 +146,16 @@ def _train(given: Given, asked: TrainCommand, columns: Columns, log: TrainingLog
         )
     else:
         options = given.build(_KINDS[asked.kind])
-    learned, held_out = asked.corpora(columns)
-    if asked.kind == "words":
+    partitioned = asked.kind == "words" and options.partitions is not None
+    if partitioned:
+        because = "with --partitions, where every row is to stand for itself"
+        given.refuse(["rows", "also"], because)
+    learned, held_out = asked.corpora(columns, by_text=partitioned)
+    if partitioned:
+        from ranmask.training.partitions import train_partitions
+
+        train_partitions(learned, held_out, asked.output, options, report=log)
+    elif asked.kind == "words":
         from ranmask.training.word_table import train_words
 
         train_words(learned, held_out, asked.output, options, report=log)

@@ -7,7 +7,7 @@ from typing import Any
 
 from ranmask.cli.detect_printing import detector_figures, rate_lines
 from ranmask.cli.terminal import say
-from ranmask.metrics import class_lines, headline
+from ranmask.metrics import aligned, class_lines, headline, poisoned_table
 
 _ADVICE = (
     "Train on more rows or for more epochs, with another --learning-rate, or with "
@@ -42,6 +42,8 @@ class TrainingLog:
             return
         if "score" in line or "perplexity" in line:
             say(f"{line['phase']} epoch {line['epoch']:g}: validation {_figures(line)}")
+        elif "loss" not in line:
+            say(f"{line['phase']}: {line['epoch']} of {line['epochs']} tables are trained")
         else:
             place = f", step {line['step']} of {line['steps']}" if "step" in line else ""
             say(f"{line['phase']} epoch {line['epoch']:g}{place}: loss {line['loss']:.4f}")
@@ -51,6 +53,9 @@ class TrainingLog:
             return
         for shown in class_lines(line["classes"]):
             say(shown)
+        if "poisoned" in line:
+            for shown in aligned(*poisoned_table(line["poisoned"])):
+                say(shown)
         self.beats_majority = line["beats_majority"]
         if not self.beats_majority:
             say(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import logging
 from collections.abc import Sequence
 from dataclasses import replace
@@ -19,6 +20,7 @@ from ranmask.data.labelled_rows import (
 from ranmask.data.origins import Origin, find_origin
 from ranmask.data.rows import Columns, Row, RowSource
 from ranmask.errors import DataError, OptionError
+from ranmask.words import Text
 
 _log = logging.getLogger("ranmask")
 _MOST_VALIDATION_ROWS = 2000
@@ -64,13 +66,16 @@ def load_splits(
     label_names: Sequence[str] | None = None,
     validation_rows: int | None = None,
     skip_bad_rows: bool = False,
+    by_text: bool = False,
 ) -> tuple[Corpus, Corpus]:
     """Train and validation, with one set of label names.
 
     ``validation`` is used instead of what the corpus has or would carve, and train is then whole:
     all rows of a file, or the validation part that another corpus ships with.
     ``validation_rows`` takes the first so many of them; train is the same whatever it is.
-    ``skip_bad_rows`` is that of `load_corpus`.
+    ``skip_bad_rows`` is that of `load_corpus`.  ``by_text``: no row has a say in what becomes of
+    another.  Where validation is carved, a hash of each text decides; otherwise their number does.
+    Names of the labels must be known, and rows for test are not carved.
     """
     # Columns are those of the files: a known corpus that goes with a file keeps its own.
     mixed = validation is not None and (name_or_path in KNOWN) != (validation in KNOWN)
@@ -85,7 +90,9 @@ def load_splits(
                 f"{validation} ships without a validation part: give a file with the rows"
             )
         origin = replace(origin, parts={**origin.parts, "validation": part})
-    found = _read(origin, ["train", "validation"], skip_bad_rows)
+    if by_text:
+        _check_by_text(origin)
+    found = _read(origin, ["train", "validation"], skip_bad_rows, by_text=by_text)
     train, held_out = found["train"], found["validation"]
     if validation is not None:
         held_out = replace(held_out, name=str(validation))
@@ -94,6 +101,20 @@ def load_splits(
         rows = f"{shared:,} of {len(held_out.texts):,}"
         _log.warning("%s: %s validation texts occur in train too", name_or_path, rows)
     return train, held_out.take(validation_rows)
+
+
+def _check_by_text(origin: Origin) -> None:
+    if origin.label_names is None:
+        raise OptionError(
+            f"the rows of {origin.name} decide which classes there are, where each row is to "
+            "stand for itself: give labels, the names of the classes",
+            "labels",
+        )
+    if origin.carves_test:
+        raise OptionError(
+            f"which rows of {origin.name} are test depends on how many there are, where each row "
+            "is to stand for itself: give a folder with train and test files"
+        )
 
 
 def corpus_rows(
@@ -115,7 +136,9 @@ def corpus_rows(
     return RowSource(found, len(found), corpus.description())
 
 
-def _read(origin: Origin, splits: Sequence[str], skip_bad_rows: bool) -> dict[str, Corpus]:
+def _read(
+    origin: Origin, splits: Sequence[str], skip_bad_rows: bool, *, by_text: bool = False
+) -> dict[str, Corpus]:
     """These splits.  Train is read too where it decides the labels or is carved from."""
     if "test" in splits and "test" not in origin.parts and not origin.carves_test:
         raise DataError(f"{origin.name} has no test split: {origin.no_test}")
@@ -124,7 +147,7 @@ def _read(origin: Origin, splits: Sequence[str], skip_bad_rows: bool) -> dict[st
     if origin.numbered and origin.label_names is not None:
         labels = Labels(origin.label_names, numbers=True)
     if labels is None or "train" in splits or any(split not in origin.parts for split in splits):
-        found, labels = _read_train(origin, labels, skip_bad_rows)
+        found, labels = _read_train(origin, labels, skip_bad_rows, by_text)
     for split in splits:
         if split in origin.parts and split != "train":
             part = origin.parts[split]
@@ -147,7 +170,7 @@ def _read(origin: Origin, splits: Sequence[str], skip_bad_rows: bool) -> dict[st
 
 
 def _read_train(
-    origin: Origin, labels: Labels | None, skip_bad_rows: bool
+    origin: Origin, labels: Labels | None, skip_bad_rows: bool, by_text: bool
 ) -> tuple[dict[str, Corpus], Labels]:
     """Train, and what is carved from its rows."""
     part = origin.parts["train"]
@@ -160,6 +183,10 @@ def _read_train(
     tests = len(rows) // 5 if origin.carves_test else 0
     tenth = -(-(len(rows) - tests) // 10)
     carved = 0 if "validation" in origin.parts else min(_MOST_VALIDATION_ROWS, tenth)
+    if carved and by_text:
+        held_out = {place for place in order if _held_out(rows[place].text)}
+        order.sort(key=lambda place: place not in held_out)
+        carved = len(held_out)
     places = {"train": order[tests + carved :]}
     notes = {"train": note}
     seen = {rows[place].text for place in places["train"]}
@@ -170,7 +197,8 @@ def _read_train(
         if not chosen:
             continue
         kept = [place for place in chosen if rows[place].text not in seen]
-        notes[split] = one_note(note, f"{len(chosen):,} rows carved by a fixed seed")
+        how = "a hash of each text" if by_text else "a fixed seed"
+        notes[split] = one_note(note, f"{len(chosen):,} rows carved by {how}")
         if left_out := len(chosen) - len(kept):
             those = "is in train" if split == "validation" else "is in train or validation"
             notes[split] = one_note(notes[split], f"{left_out:,} left out, whose text {those}")
@@ -192,6 +220,13 @@ def _read_train(
         for split in places
     }
     return found, labels
+
+
+def _held_out(text: Text) -> bool:
+    """Whether a text is one of the tenth of all texts that validation is carved from."""
+    spelt = text if isinstance(text, str) else "\n".join(text)
+    digest = hashlib.sha256(b"held out\n" + spelt.encode("utf-8", "surrogatepass")).digest()
+    return int.from_bytes(digest[:8], "big") % 10 == 0
 
 
 def _corpus(

@@ -267,6 +267,32 @@ def _cells(entry: Mapping[str, Any]) -> dict[str, str]:
     return cells
 
 
+def words_beside(poisoned: Sequence[int], texts: int) -> int | None:
+    """How many words may be changed beside so many poisoned texts.
+
+    ``poisoned``: how many may be beside 0, 1, 2, ... changed words.
+    None: not even the unchanged text keeps its label for sure.
+
+    >>> [words_beside((7, 3, 1), texts) for texts in (0, 1, 2, 7, 8)]
+    [2, 2, 1, 0, None]
+    """
+    proved = sum(most >= texts for most in poisoned)
+    return proved - 1 if proved else None
+
+
+def poisoned_table(
+    poisoned: Mapping[str, Sequence[float]],
+) -> tuple[list[str], list[list[str]]]:
+    """Certified accuracies by poisoned training texts and changed words: a head, and rows."""
+    most = min(max(map(len, poisoned.values()), default=1), _SHOWN_RADII + 1)
+    head = ["poisoned texts", *(f"CR@{changed}" for changed in range(most))]
+    rows = [
+        [texts, *(f"{share:.3f}" for share in [*shares, *[0.0] * most][:most])]
+        for texts, shares in poisoned.items()
+    ]
+    return head, rows
+
+
 def class_lines(classes: Sequence[Mapping[str, Any]]) -> list[str]:
     """The same as lines of text, in columns."""
     head, rows, left_out = class_table(classes)

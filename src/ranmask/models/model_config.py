@@ -21,8 +21,9 @@ ENCODER, WORDS, BLEND, CASCADE = "encoder", "words", "blend", "cascade"
 COMPACT = "compact"  # an encoder of one layer, which needs no torch (`compact_encoder`)
 PROTECTED = "protected"  # copies, and a reader beside them
 DETECTOR = "detector"  # flags texts (`smoothing.detectors`); its model is in a folder inside
+PARTITIONS = "partitions"  # word tables that vote (`smoothing.partitioned`), in folders inside
 SYNONYMS = "synonyms"  # an encoder that is smoothed by the synonyms in synonyms.json beside it
-KINDS = (ENCODER, WORDS, BLEND, CASCADE, SYNONYMS, PROTECTED, DETECTOR, COMPACT)
+KINDS = (ENCODER, WORDS, BLEND, CASCADE, SYNONYMS, PROTECTED, DETECTOR, COMPACT, PARTITIONS)
 
 WITHOUT_TORCH = (WORDS, COMPACT)
 """Kinds that numpy computes: they have neither a device nor a number type to choose."""
@@ -40,8 +41,9 @@ _PARTS = {CASCADE: CASCADE_PARTS, PROTECTED: PROTECTED_PARTS}
 class ModelConfig:
     """``kind`` of the model, one of `KINDS`, and its smoothing.
 
-    ``parts`` names the folders inside that hold the parts of a blend, of a `PROTECTED` one, or of a
-    `CASCADE`, whose ``smoothing`` is its threshold: how it is smoothed, that part's folder says.
+    ``parts`` names the folders inside that hold the parts of a blend, of `PARTITIONS`, of a
+    `PROTECTED` one, or of a `CASCADE`, whose ``smoothing`` is its threshold: how it is smoothed,
+    that part's folder says.
     Whoever uses ``smoothing`` checks it first (`ranmask.options.check_saved`).
     """
 
@@ -76,7 +78,7 @@ def read(path: Path) -> ModelConfig:
     options = record.get("smoothing")
     if not isinstance(options, dict):
         raise ModelError(f"{path} has no table of options under 'smoothing'")
-    if kind != BLEND and kind not in _PARTS:
+    if kind not in (BLEND, PARTITIONS, *_PARTS):
         return ModelConfig(kind, options, path=path)
     parts = record.get("parts", [])
     if kind in _PARTS and parts != list(_PARTS[kind]):

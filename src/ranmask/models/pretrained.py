@@ -60,11 +60,11 @@ def load(
             f"{folder_or_id!r} is a detector, which flags texts and has no votes: load it with "
             "ranmask.load_detector, or run ranmask detect"
         )
-    if known.kind in (model_config.CASCADE, model_config.PROTECTED):
+    if known.kind in (model_config.CASCADE, model_config.PROTECTED, model_config.PARTITIONS):
         raise ModelError(
             f"{folder_or_id!r} holds several models (kind {known.kind!r}): load it with "
             "ranmask.smoothing.store.load_classifier, or name the folder of one of its parts, "
-            f"{', '.join(known.parts)}"
+            f"{hub.listed(list(known.parts))}"
         )
     from ranmask.models.huggingface import HuggingFaceClassifier
     from ranmask.models.mixed_precision import SCREENED, MixedPrecisionClassifier

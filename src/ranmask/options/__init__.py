@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from fractions import Fraction
 from functools import partial
-from typing import Any, Literal, TypeAlias, get_args
+from typing import Any, ClassVar, Literal, TypeAlias, get_args
 
 from ranmask.certificates.kept import FamilyChoice, Retention, Sampling, check_fixed
 from ranmask.certificates.threats import MOVING
@@ -24,6 +24,10 @@ CertificateKind: TypeAlias = Literal[
     "paper-estimated-beta",
 ]
 CERTIFICATES: tuple[CertificateKind, ...] = get_args(CertificateKind)
+
+DeletionKind: TypeAlias = Literal["deletion", "deletion-runner-up"]
+DELETIONS: tuple[DeletionKind, ...] = get_args(DeletionKind)
+"""The certificates of classifiers that are smoothed by deleted words (`DeletionOptions`)."""
 
 Ensemble: TypeAlias = Literal["vote", "score", "logit"]
 ENSEMBLES: tuple[Ensemble, ...] = get_args(Ensemble)
@@ -260,6 +264,52 @@ class SynonymOptions(Checked, group="Smoothing"):
             "selection_masks": self.selection_masks or DEFAULT_SELECTION_MASKS,
             "certificate": SAFER,
             "threat": SYNONYMS,
+        }
+
+
+@dataclass(frozen=True)
+class DeletionOptions(Checked, kind="deletion", group="Smoothing"):
+    """How a classifier that is smoothed by deleted words certifies.  Checked when built.
+
+    Each word is deleted with the chance ``mask_rate``.  ``selection_masks`` copies select the label
+    (1,000) and ``masks`` others are what `certify` estimates from (5,000).
+    """
+
+    ensemble: ClassVar[Ensemble] = "vote"
+
+    mask_rate: float | None = MASK_RATE()
+    masks: int | None = MASKS()
+    selection_masks: int | None = SELECTION_MASKS()
+    certificate: DeletionKind = option("What is proved.", "deletion")
+    alpha: float = option("Chance of error (not exact).", DEFAULT_ALPHA, above=0, below=1)
+    seed: int = SEED(0)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not self.mask_rate:
+            raise OptionError(
+                f"certificate={self.certificate!r} needs mask_rate, the chance that a word is "
+                f"deleted, as 0.9; not {self.mask_rate!r}",
+                "mask_rate",
+            )
+
+    @property
+    def rate(self) -> float:
+        """The chance that a word is deleted."""
+        assert self.mask_rate is not None
+        return self.mask_rate
+
+    def check_certifiable(self) -> None:
+        """Votes are counted, whatever the options."""
+
+    def resolved(self) -> dict[str, Any]:
+        """Plain JSON values with every default filled in, as a run's record shows them."""
+        return {
+            **asdict(self),
+            "masks": self.masks or DEFAULT_ESTIMATION_MASKS,
+            "selection_masks": self.selection_masks or DEFAULT_SELECTION_MASKS,
+            "ensemble": self.ensemble,
+            "threat": "edit-distance",
         }
 
 

@@ -10,6 +10,7 @@ from ranmask.results.records import (
     Certificate,
     Comparison,
     MarginCertificate,
+    PartitionCertificate,
     Prediction,
     ShownCertificate,
 )
@@ -24,6 +25,7 @@ __all__ = [
     "Comparison",
     "Detection",
     "MarginCertificate",
+    "PartitionCertificate",
     "Prediction",
     "ShownCertificate",
 ]

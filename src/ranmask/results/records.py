@@ -93,7 +93,8 @@ class Certificate(_Result):
     least ``1 - alpha`` over the masks.  What is within ``radius`` is said by ``threat``, of which
     at most ``radius`` steps make such a text:
     ``substitutions``, words replaced one for one; ``edits``, words replaced, inserted or deleted,
-    in any order of the words; ``insertions`` and ``deletions``, these alone; ``characters``
+    in any order of the words; ``edit-distance``, the same with the others in their order;
+    ``insertions`` and ``deletions``, these alone; ``characters``
     inserted, deleted or replaced, blanks too; ``span``, a run of so many neighbouring words
     replaced by as many; ``synonyms``, words replaced by words *that a table lists for them*, and
     no others (``assumes`` names the table; a ``radius`` of all ``words`` covers all at once).
@@ -232,6 +233,34 @@ class MarginCertificate(Certificate):
             margin_scale=margin_scale,
             margins=margins,
         )
+
+
+@dataclass(frozen=True)
+class PartitionCertificate(Certificate):
+    """A certificate of tables that vote, and how many training texts may be *poisoned* besides.
+
+    ``poisoned``: entry ``d`` is how many training texts may be poisoned, and the tables trained
+    anew, while ``d`` words are changed: the label stays, whatever is done of both.  It has
+    ``radius + 1`` entries.  A poisoned text is one whose rows, however many, are added, removed or
+    relabelled; a row whose text is changed counts as two.  Here ``votes`` counts tables, and
+    ``masks`` is how many there are.
+    """
+
+    poisoned: tuple[int, ...]
+
+    def certified(self, words: int, threat: str | None = None, poisoned: int = 0) -> bool:
+        """Whether it is proved that changing ``words`` words and poisoning texts changes nothing.
+
+        ``poisoned``: how many training texts, at most.
+        """
+        if isinstance(poisoned, bool) or not isinstance(poisoned, Integral) or poisoned < 0:
+            raise OptionError(f"poisoned must be a whole number of at least 0, not {poisoned!r}")
+        return super().certified(words, threat) and int(poisoned) <= self.poisoned[int(words)]
+
+    @classmethod
+    def of(cls, certificate: Certificate, poisoned: tuple[int, ...]) -> Self:
+        """A certificate, and what is proved of poisoned texts besides."""
+        return cls(**_fields_of(certificate), poisoned=poisoned)
 
 
 @dataclass(frozen=True)

@@ -18,6 +18,7 @@ _BY_KEY: dict[str, type[Any]] = {
     "others": records.Comparison,
     "copies": records.ShownCertificate,
     "margins": records.MarginCertificate,
+    "poisoned": records.PartitionCertificate,
     "shown_label": records.CascadeCertificate,
     "radius": records.Certificate,
     "changed": records.BetaEstimate,

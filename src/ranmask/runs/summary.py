@@ -8,9 +8,12 @@ from fractions import Fraction
 from typing import Any
 
 from ranmask.errors import OptionError
-from ranmask.metrics import CertifiedSummary, certified_values, class_name
+from ranmask.metrics import CertifiedSummary, certified_values, class_name, words_beside
 from ranmask.metrics.detection import DetectedText, DetectionSummary
 from ranmask.runs.result_file import unread
+
+POISONED = (0, 1, 2, 5, 10, 20, 50)
+"""Numbers of poisoned training texts that summaries tell of, where they are certified."""
 
 
 @dataclass(frozen=True)
@@ -27,8 +30,9 @@ class RunSummary:
 
     ``certified``: accuracies over the labelled lines.  ``threats``: the same for each threat,
     where several were asked for.  ``kinds``: what each certificate of a `Comparison` is worth,
-    exact first.  ``positive``: the number of a class that is held against all others; memory grows
-    with the lines for its sake only.
+    exact first.  ``poisoned``: certified accuracies beside so many poisoned training texts, where
+    those are certified.  ``positive``: the number of a class that is held against all others;
+    memory grows with the lines for its sake only.
     """
 
     command: str
@@ -39,6 +43,7 @@ class RunSummary:
     certified: CertifiedSummary = field(default_factory=CertifiedSummary)
     kinds: dict[str, KindSummary] = field(default_factory=dict)
     threats: dict[str, CertifiedSummary] = field(default_factory=dict)
+    poisoned: dict[int, CertifiedSummary] = field(default_factory=dict)
     positive: int | None = None
     detection: DetectionSummary = field(default_factory=DetectionSummary)
 
@@ -67,6 +72,8 @@ class RunSummary:
                 self.threats.setdefault(threat, CertifiedSummary()).add(
                     correct=line["correct"], radius=radius, words=line["words"], expected=expected
                 )
+            if "poisoned" in line:
+                add_poisoned(self.poisoned, line["poisoned"], line)
             if self.positive is not None:
                 self.detection.add(detected_text(line, self.positive))
             for kind, one in {"exact": line, **line["others"]}.items() if "others" in line else ():
@@ -95,6 +102,8 @@ class RunSummary:
                 threat: self._certified(summary) | all_words(threat, summary)
                 for threat, summary in self.threats.items()
             }
+        if self.poisoned:
+            values["poisoned"] = poisoned_values(self.poisoned)
         if self.kinds:
             values["certificates"] = {
                 kind: {"guarantee": one.guarantee, **self._figures(one.summary)}
@@ -118,6 +127,31 @@ class RunSummary:
                 for changed in range(summary.largest_radius + 1)
             ],
         }
+
+
+def add_poisoned(
+    summaries: dict[int, CertifiedSummary], poisoned: Sequence[int], line: Mapping[str, Any]
+) -> None:
+    """Count a labelled line beside each number of poisoned texts in `POISONED`."""
+    for texts in POISONED:
+        summaries.setdefault(texts, CertifiedSummary()).add(
+            correct=line["correct"],
+            radius=words_beside(poisoned, texts),
+            words=line["words"],
+            expected=line["expected_id"],
+        )
+
+
+def poisoned_values(summaries: Mapping[int, CertifiedSummary]) -> dict[str, list[float]]:
+    """For each number of poisoned texts the certified accuracy at 0, 1, 2, ... changed words."""
+    return {
+        str(texts): [
+            float(summary.certified_accuracy(changed))
+            for changed in range(summary.largest_radius + 1)
+        ]
+        for texts, summary in summaries.items()
+        if summary.radii()
+    }
 
 
 def all_words(threat: str, summary: CertifiedSummary) -> dict[str, float]:

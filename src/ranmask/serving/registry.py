@@ -23,6 +23,7 @@ from ranmask.serving.reading import SharedReader
 from ranmask.serving.scorer import BatchScorer, PoolFigures
 from ranmask.serving.settings import ServiceSettings
 from ranmask.serving.sizing import ReadText, copies_of
+from ranmask.smoothing.cascade import Cascade
 from ranmask.smoothing.interface import CertifiedClassifier
 from ranmask.smoothing.protected import ProtectedClassifier
 from ranmask.smoothing.smoothed import SmoothedClassifier
@@ -175,9 +176,13 @@ class ModelRegistry:
 def _load(name: str, model: str, options: Mapping[str, Any]) -> Loaded:
     loaded = load_classifier(model, **options)
     if not isinstance(loaded, Loaded):
+        if not isinstance(loaded, Cascade):
+            raise ModelError(
+                f"{name!r} is a {type(loaded).__name__}, which is not served: use ranmask certify"
+            )
         raise ModelError(
-            f"{name!r} is a {type(loaded).__name__.lower()}, which as a whole carries no "
-            "certificate and is not served: serve the folder 'smoothed' inside it"
+            f"{name!r} is a cascade, which as a whole carries no certificate and is not served: "
+            "serve the folder 'smoothed' inside it"
         )
     loaded.check_certifiable()
     return loaded

@@ -13,13 +13,15 @@ from ranmask.models import SHIPPED_FOLDER, model_config, pretrained
 from ranmask.models.base import BaseClassifier
 from ranmask.models.blend import Blend
 from ranmask.models.imports import imported, is_import_name
-from ranmask.options import CascadeOptions, ModelOptions, SmoothingOptions
+from ranmask.options import DELETIONS, CascadeOptions, ModelOptions, SmoothingOptions
 from ranmask.options.fields import check_saved
 from ranmask.results.files import draft, writing
 from ranmask.smoothing import reader_store
 from ranmask.smoothing.cascade import Cascade
+from ranmask.smoothing.deletion import DeletionSmoothedClassifier
 from ranmask.smoothing.detector_store import GUARDS
 from ranmask.smoothing.interface import CertifiedClassifier
+from ranmask.smoothing.partitioned import PartitionedClassifier
 from ranmask.smoothing.protected import ProtectedClassifier
 from ranmask.smoothing.reader_store import EndpointAccess
 from ranmask.smoothing.smoothed import SmoothedClassifier
@@ -87,6 +89,9 @@ def load_classifier(model: str, **options: Any) -> CertifiedClassifier:
         if not isinstance(smoothed, SmoothedClassifier):
             raise OptionError(f"a reader cannot stand beside {model!r}, which does not vote")
         return ProtectedClassifier.beside(smoothed, reader, weights)
+    if given.get("certificate") in DELETIONS and not is_import_name(model):
+        folder = shipped_folder(model) if model in SHIPPED else model
+        return DeletionSmoothedClassifier.from_pretrained(str(folder), **given)
     if model in SHIPPED:
         return _loaded(shipped_folder(model), given)
     check_spelling(model)
@@ -94,6 +99,8 @@ def load_classifier(model: str, **options: Any) -> CertifiedClassifier:
         for key in _MODEL_ONLY:
             if key in given:
                 raise OptionError(f"{key}={given[key]!r} means nothing for a Python function")
+        if given.get("certificate") in DELETIONS:
+            return DeletionSmoothedClassifier(imported(model), **given)
         return SmoothedClassifier(imported(model), **given)
     return _loaded(model, given)
 
@@ -104,6 +111,8 @@ def _loaded(model: str | Path, given: dict[str, Any]) -> CertifiedClassifier:
     kind = None if known is None else known.kind
     if kind == model_config.PROTECTED:
         return ProtectedClassifier.from_pretrained(str(model), **given)
+    if kind == model_config.PARTITIONS:
+        return PartitionedClassifier.from_pretrained(str(model), **given)
     if kind == model_config.SYNONYMS:
         return SynonymSmoothedClassifier.from_pretrained(str(model), **given)
     if known is not None and kind == model_config.CASCADE:
@@ -124,8 +133,8 @@ def load_with_any_keep(model: str, **options: Any) -> CertifiedClassifier:
     A model that was never smoothed has no ``keep`` of its own, and one that masks no word has none.
     """
     known = None if model in SHIPPED else model_config.of_folder(Path(model))
-    fixed = (model_config.SYNONYMS, model_config.CASCADE, model_config.PROTECTED)
-    if known is not None and known.kind in fixed:
+    masked = (model_config.ENCODER, model_config.WORDS, model_config.BLEND)
+    if known is not None and known.kind not in masked:
         return load_classifier(model, **options)
     return load_classifier(model, **{**options, "keep": 1})
 

@@ -29,17 +29,17 @@ from ranmask.models.base import (
 from ranmask.models.function import FunctionClassifier
 from ranmask.models.rechecking import DEFAULT_COPIES, Recheck
 from ranmask.models.synonyms import Sample
-from ranmask.options import SmoothingOptions, SynonymOptions
+from ranmask.options import DeletionOptions, SmoothingOptions, SynonymOptions
 from ranmask.results import Certificate, Prediction
-from ranmask.smoothing.masks import MaskedText
+from ranmask.smoothing.masks import DeletedCopies, MaskedText
 from ranmask.words import Document, Hiding, Text, documents
 
 COPIES_AT_ONCE = 1 << 15
 """Copies of several texts that are scored together."""
 
 _Sized = TypeVar("_Sized", bound=Sized)
-_Copies = TypeVar("_Copies", MaskedText, DrawnCopies)
-_Options = TypeVar("_Options", SmoothingOptions, SynonymOptions)
+_Copies = TypeVar("_Copies", MaskedText, DrawnCopies, DeletedCopies)
+_Options = TypeVar("_Options", SmoothingOptions, SynonymOptions, DeletionOptions)
 
 
 @dataclass(frozen=True, eq=False)
@@ -319,6 +319,7 @@ def check_masked(kind: str | None, folder: str) -> None:
     others = {
         model_config.SYNONYMS: ("is smoothed by synonyms, not by masks", "SynonymSmoothed"),
         model_config.PROTECTED: ("has a reader beside its copies", "Protected"),
+        model_config.PARTITIONS: ("is a vote of tables that were trained apart", "Partitioned"),
     }
     if kind in others:
         how, name = others[kind]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from ranmask.metrics import class_table
+from ranmask.metrics import class_table, poisoned_table
 from ranmask.training.detector_card import detector_card
 
 
@@ -18,6 +18,7 @@ def model_card(run: Mapping[str, Any], measured: Mapping[str, Any]) -> str:
 def _classifier(run: Mapping[str, Any], measured: Mapping[str, Any]) -> str:
     defence = run.get("defence", {})
     name = "SynonymSmoothedClassifier" if defence.get("name") == "safer" else "SmoothedClassifier"
+    name = "PartitionedClassifier" if "poisoned" in measured else name
     copies = defence.get("validation")  # what SAFER was measured with
     proof = "exact certificate" if copies is None else f"from {copies['masks']} copies of each"
     shares = measured["certified_accuracy"][1:9]
@@ -56,7 +57,7 @@ Of each class, recall and CR@d are shares of its own texts, precision of the tex
 were labelled so.
 
 {_table(classes_head, classes)}{shown}{"" if measured["beats_majority"] else unlearned}
-{_positive(measured.get("positive"))}
+{_positive(measured.get("positive"))}{_poisoned(measured.get("poisoned"))}
 {_options(run)}
 
 ## Limits
@@ -105,6 +106,21 @@ thresholds that flag a share of the other texts, set on these texts:
 """
 
 
+def _poisoned(found: Mapping[str, Sequence[float]] | None) -> str:
+    """Certified accuracies beside poisoned training texts."""
+    if found is None:
+        return ""
+    return f"""
+## Poisoned training texts
+
+CR@d of the same texts, where so many training texts may be poisoned besides and the tables are
+trained anew. A text counts once, however many of its rows are added, removed or relabelled; a row
+whose text is changed counts as two.
+
+{_table(*poisoned_table(found))}
+"""
+
+
 def _promise(run: Mapping[str, Any]) -> str:
     """What a user may expect of its labels."""
     defence = run.get("defence", {}).get("name", "none")
@@ -113,6 +129,11 @@ def _promise(run: Mapping[str, Any]) -> str:
 A text classifier to be smoothed with `ranmask` by random synonyms (SAFER). Labels
 come with a proved radius: a number of words that may be replaced, **each by a word
 that the table of synonyms lists for it**. Any other change is not covered."""
+    if run["options"].get("partitions") is not None:
+        return f"""\
+A vote of {run["options"]["partitions"]} word tables of `ranmask`, each trained on the texts that a
+hash sends to it. Its labels come with a proof: so many words of a text may be changed, and so many
+training texts poisoned."""
     if run["options"].get("mask_rate") != 0:
         learned = "" if defence == "none" else f" It was trained with {defence}, too."
         return (

@@ -8,8 +8,8 @@ from typing import Any
 
 from ranmask.metrics import CertifiedSummary, certified_values
 from ranmask.metrics.detection import DetectionSummary
-from ranmask.results import Certificate
-from ranmask.runs.summary import all_words, detected_text
+from ranmask.results import Certificate, PartitionCertificate
+from ranmask.runs.summary import add_poisoned, all_words, detected_text, poisoned_values
 from ranmask.runs.task import class_number
 from ranmask.smoothing.interface import CertifiedClassifier
 from ranmask.smoothing.smoothed import SmoothedClassifier
@@ -44,11 +44,13 @@ def measured_figures(
 
     ``threat`` is what the classifier certifies: of synonyms, all words at once have a figure too.
     """
-    if positive is None:
-        summary = certified_summary(classifier, texts, labels)
-        return figures(summary, names, class_weights) | all_words(threat, summary)
-    number = class_number(positive, tuple(names))
     results: Sequence[Certificate]
+    if positive is None:
+        results = classifier.certify(texts)
+        summary = _counted(results, labels)
+        found = figures(summary, names, class_weights) | all_words(threat, summary)
+        return found | _poisoned(results, labels)
+    number = class_number(positive, tuple(names))
     if isinstance(classifier, SmoothedClassifier) and classifier.gives_margins:
         results = classifier.certify_margins(texts, number)
     else:
@@ -56,10 +58,20 @@ def measured_figures(
     detection = DetectionSummary()
     for result, label in zip(results, labels, strict=True):
         detection.add(detected_text({**result.to_dict(), "expected_id": label}, number))
-    found = {"name": names[number], **detection.values()}
+    detected = {"name": names[number], **detection.values()}
     summary = _counted(results, labels)
-    whole = all_words(threat, summary)
-    return {**figures(summary, names, class_weights), **whole, "positive": found}
+    whole = all_words(threat, summary) | _poisoned(results, labels)
+    return {**figures(summary, names, class_weights), **whole, "positive": detected}
+
+
+def _poisoned(results: Sequence[Certificate], labels: Sequence[int]) -> dict[str, Any]:
+    """Certified accuracies beside poisoned training texts, where those are certified."""
+    summaries: dict[int, CertifiedSummary] = {}
+    for result, label in zip(results, labels, strict=True):
+        if isinstance(result, PartitionCertificate):
+            line = {"correct": result.label_id == label, "words": result.words}
+            add_poisoned(summaries, result.poisoned, {**line, "expected_id": label})
+    return {"poisoned": poisoned_values(summaries)} if summaries else {}
 
 
 def _counted(results: Sequence[Certificate], labels: Sequence[int]) -> CertifiedSummary:

@@ -310,10 +310,18 @@ class WordTableOptions(Checked, kind="words", group="Training"):
     most_words: int = option(
         "Words of a text that are trained on, which bounds memory.", 800, least=1
     )
+    partitions: int | None = option(
+        "Tables that vote, each trained on the texts that a hash sends to it: certifies poisoned "
+        "training texts, too.",
+        unset="one table",
+        least=2,
+    )
     seed: int = option("Fixes whatever is drawn at random.", 0, least=0)
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        if self.partitions is not None:
+            self._check_partitioned()
         if self.warm_epochs and self.epochs and self.warm_epochs > self.epochs:
             raise OptionError(
                 f"warm_epochs={self.warm_epochs} is more than epochs={self.epochs}: the warm "
@@ -345,6 +353,23 @@ class WordTableOptions(Checked, kind="words", group="Training"):
                 "trained for: leave normalise, family, synonyms and target_words=0 out",
                 "lexicon",
             )
+
+    def _check_partitioned(self) -> None:
+        """Refuse what tables that are trained apart are not certified for."""
+        for name, refused in (
+            ("threat", self.threat not in ("substitutions", "edits")),
+            ("family", self.family == "distinct"),
+            ("target_words", self.target_words == 0),
+            ("lexicon", self.lexicon == "closed"),
+            ("whole_weight", self.whole_weight != 0),
+        ):
+            if refused:
+                raise OptionError(
+                    f"{name}={getattr(self, name)!r} does not go with partitions="
+                    f"{self.partitions}, whose tables are trained for substitutions or edits and "
+                    "count every word: leave one of them out",
+                    name,
+                )
 
     def resolved(self, texts: Sequence[str]) -> WordTableOptions:
         """These options with every default filled in, for these texts."""

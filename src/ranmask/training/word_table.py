@@ -78,11 +78,10 @@ def train_words(
     refused.  ``output`` ends with the table, ``ranmask.json``, a model card (README.md),
     ``training.json`` and the log ``training.jsonl``.
     """
+    check_one_table(options)
     check_corpora(train, validation)
     check_positive(options.positive, train.label_names)
-    texts = [text for text in train.texts if isinstance(text, str)]
-    if len(texts) < len(train.texts):
-        raise DataError(f"{train.name} holds pairs; a word table reads single texts only")
+    texts = single_texts(train)
     check_one_process("a word table is trained")
     options = options.resolved(texts)
     synonyms = None if options.synonyms is None else load_synonyms(options.synonyms)
@@ -118,6 +117,24 @@ def train_words(
     return classifier
 
 
+def single_texts(train: Corpus) -> list[str]:
+    """The texts of a corpus; one of pairs is refused."""
+    texts = [text for text in train.texts if isinstance(text, str)]
+    if len(texts) < len(train.texts):
+        raise DataError(f"{train.name} holds pairs; a word table reads single texts only")
+    return texts
+
+
+def check_one_table(options: WordTableOptions) -> None:
+    """Refuse options of several tables."""
+    if options.partitions is not None:
+        raise OptionError(
+            f"partitions={options.partitions} are several tables: train them with "
+            "ranmask.training.partitions",
+            "partitions",
+        )
+
+
 def train_word_table(
     texts: Sequence[str],
     labels: Sequence[int],
@@ -140,6 +157,7 @@ def train_word_table(
     ``synonyms`` are those that may take a word's place; by default ``options`` name their table.
     """
     given = options or WordTableOptions()
+    check_one_table(given)
     classes = len(label_names)
     said = _whole_scores(whole, len(texts), classes, given.whole_weight)
     if synonyms is None and given.synonyms is not None:
