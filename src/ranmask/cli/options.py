@@ -82,7 +82,7 @@ class SourceOptions(Checked, group="Data"):
 class InputOptions(SourceOptions):
     """What a command reads: the same, or texts on the command line."""
 
-    texts: tuple[str, ...] = option("Texts to classify.", (), positional=True)
+    texts: tuple[str, ...] = option("The texts.", (), positional=True)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -209,14 +209,15 @@ class LmOption(Checked, group="Smoothing"):
 def open_input(given: Given, output: Path | None = None, *, attacked: bool = False) -> RowSource:
     """The rows of what was given: texts, a file or a corpus; exactly one of them.
 
-    ``attacked``: no texts, labels for all rows, and of a file perhaps the first rows only.
+    ``attacked``: labels for all rows of a file, and of it perhaps the first rows only.
     """
     from ranmask.data.rows import Columns, Row, RowSource, file_rows
 
     asked, columns = given.build(InputOptions), given.build(ColumnOptions).columns()
     if sum((bool(asked.texts), asked.input is not None, asked.data is not None)) != 1:
-        texts = "" if attacked else "texts, or "
-        raise OptionError(f"give {texts}a file with --input, or a corpus with --data: one of them")
+        raise OptionError(
+            "give texts, or a file with --input, or a corpus with --data: one of them"
+        )
     if asked.texts and output is not None:
         raise OptionError("--output goes with --input or --data; texts given here are printed")
     if attacked and asked.input is not None and columns.label is None:
