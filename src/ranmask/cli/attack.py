@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import itertools
-import json
-import sys
 import time
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from ranmask.cli.certify import NOT_CERTIFIED
 from ranmask.cli.command import Given, command
 from ranmask.cli.loading import load, resources_for
 from ranmask.cli.options import (
+    STANDARD,
     ColumnOptions,
     InputOptions,
     LmOption,
@@ -26,7 +26,7 @@ from ranmask.cli.options import (
     open_input,
 )
 from ranmask.cli.running import shown_events
-from ranmask.cli.terminal import tame_libraries
+from ranmask.cli.terminal import printed_lines, progress, tame_libraries
 from ranmask.errors import ClassifierError, OptionError, TextError
 from ranmask.options import SmoothingOptions
 from ranmask.options.fields import option, option_fields
@@ -39,16 +39,10 @@ if TYPE_CHECKING:
     from ranmask.data.rows import Row, RowSource
 
 
-_OF_RECIPES = [
-    "preset",
-    "search",
-    "surrogate",
-    "plain",
-    "most_queries",
-    "together",
-    "vocabulary",
-    "show",
-]
+_OF_RECIPES = (
+    *("preset", "search", "surrogate", "plain"),
+    *("most_queries", "together", "vocabulary", "show"),
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -139,9 +133,11 @@ def attack(given: Given) -> bool:
         return loops[0]
 
     outcomes: Iterable[AttackOutcome]
-    readable = sys.stdout.isatty() and not asked.as_json
+    readable = asked.printed is None
     if asked.output is None:
-        name, outcomes, summary = _show(made(), source, readable)
+        if _unlabelled(given):
+            source = replace(source, rows=_with_own_labels(rows, made().victim))
+        name, outcomes, summary = _show(loops[0] if loops else made(), source, asked.printed)
     else:
         from ranmask.attacks.runs import attack_rows, read_outcomes
 
@@ -151,7 +147,7 @@ def attack(given: Given) -> bool:
         name, outcomes = asked.recipe, read_outcomes(asked.output)
     if readable:
         _print(outcomes, asked.show, summary.labels)
-    if "texts" not in given:
+    if not _unlabelled(given):
         from rich.console import Console
 
         from ranmask.cli import attack_printing
@@ -165,22 +161,37 @@ def attack(given: Given) -> bool:
 
 def _attack_texts(given: Given, asked: AttackCommand) -> bool:
     """Attack texts without a recipe, as the page of the service does."""
-    texts: tuple[str, ...] = given.get("texts", ())
-    if not texts:
+    if not _unlabelled(given):
         raise OptionError("name a --recipe, as textfooler; or give the text to attack")
-    open_input(given, asked.output, attacked=True)  # refuses what goes with files
+    rows = open_input(given, asked.output, attacked=True).rows
     given.refuse((*_OF_RECIPES, *option_fields(ResourceOptions)), "without --recipe")
     budget = _budget(asked.budget)
+    from ranmask.attacks.outcome import AttackOutcome
     from ranmask.serving.explaining import attack_once
 
     smoothed = load(given)
-    for number, text in enumerate(texts, 1):
-        outcome = replace(attack_once(smoothed, text, budget=budget), number=number)
-        if sys.stdout.isatty() and not asked.as_json:
-            _print([outcome], 1, smoothed.labels)
-        else:
-            print(json.dumps(outcome.to_dict()), flush=True)
-    return False
+    failed = False
+    with nullcontext() if asked.printed is None else printed_lines(asked.printed) as write:
+        for row in rows:
+            try:
+                found = attack_once(smoothed, row.text or "", budget=budget)
+                outcome = replace(found, number=row.number)
+            except (TextError, ClassifierError) as error:
+                outcome = AttackOutcome(
+                    row.number, row.text, None, "error", row.error or error.reason
+                )
+                failed = True
+            if write is None:
+                _print([outcome], 1, smoothed.labels)
+            else:
+                write(outcome.to_dict())
+    return failed
+
+
+def _unlabelled(given: Given) -> bool:
+    """Whether texts are attacked of which nobody said the label."""
+    standard = given.get("input") == STANDARD and "label_column" not in given
+    return "texts" in given or standard
 
 
 def _print(outcomes: Iterable[AttackOutcome], most: int, labels: Sequence[str] | None) -> None:
@@ -266,22 +277,21 @@ def _with_own_labels(rows: Iterable[Row], victim: Victim) -> Iterator[Row]:
 
 
 def _show(
-    loop: AttackLoop, source: RowSource, readable: bool
+    loop: AttackLoop, source: RowSource, printed: Literal["json", "csv"] | None
 ) -> tuple[str, list[AttackOutcome], AttackSummary]:
     """Attack all texts; where people do not read them, outcomes are printed as they come."""
     from ranmask.attacks.runs import AttackTask, targets
-    from ranmask.cli.terminal import progress
 
     task = AttackTask(loop, loop.victim.labels or tuple(source.label_names or ()) or None)
     summary = task.summary()
     outcomes = []
-    rows = _with_own_labels(source.rows, loop.victim) if not source.description else source.rows
-    with progress(source.total) as advance:
-        for outcome in loop.run(targets(rows, task.labels)):
+    lines = nullcontext() if printed is None else printed_lines(printed)
+    with progress(source.total) as advance, lines as write:
+        for outcome in loop.run(targets(source.rows, task.labels)):
             summary.count(outcome)
             advance(1)
-            if readable:
+            if write is None:
                 outcomes.append(outcome)
             else:
-                print(json.dumps(outcome.to_dict()), flush=True)
+                write(outcome.to_dict())
     return loop.recipe.name, outcomes, summary

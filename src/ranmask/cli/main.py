@@ -72,6 +72,15 @@ def _named(words: Sequence[str], names: Sequence[str]) -> Sequence[str]:
     return words[:1] if words and words[0] in names else names
 
 
+def _with_standard_input(words: Sequence[str]) -> list[str]:
+    """A ``-`` that is no option's value is ``--input -``."""
+    found: list[str] = []
+    for word in words:
+        own = word == "-" and (not found or found[-1] not in ("--input", "--output"))
+        found += ["--input", word] if own else [word]
+    return found
+
+
 def _add(app: App, module: str, name: str) -> None:
     function = getattr(import_module(f"ranmask.cli.{module}"), name)
     paragraphs = function.__doc__.split("\n\n")
@@ -87,6 +96,7 @@ def run_command(words: Sequence[str]) -> int:
     one line on standard error.
     """
     tame_libraries()
+    words = _with_standard_input(words)
     try:
         app = command_line(words)
         if not words or (len(words) == 1 and words[0] in GROUPS):

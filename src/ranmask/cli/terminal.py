@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import os
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any, Literal
 
 from cyclopts import Parameter
 
@@ -20,6 +21,20 @@ AsJson = Annotated[
 def say(line: str) -> None:
     """A line on standard error, apart from results."""
     print(line, file=sys.stderr, flush=True)
+
+
+@contextmanager
+def printed_lines(kind: Literal["json", "csv"]) -> Iterator[Callable[[Mapping[str, Any]], None]]:
+    """Yields a function that prints a line on standard output, as soon as it comes."""
+    if kind == "json":
+        yield lambda line: print(json.dumps(line), flush=True)
+        return
+    from ranmask.runs.csv_lines import CsvLines
+
+    table = CsvLines(sys.stdout)
+    yield table.write
+    table.flush()
+    sys.stdout.flush()
 
 
 @contextmanager

@@ -7,8 +7,10 @@ from pathlib import Path
 from typing import Any
 
 from ranmask.data.rows import Row
-from ranmask.errors import DataError
+from ranmask.errors import DataError, OutputError
 from ranmask.results import Detection, records
+from ranmask.results.files import check_file, draft, writing
+from ranmask.runs.csv_lines import write_csv
 from ranmask.runs.result_file import read_header, result_rows
 from ranmask.runs.shards.reading import folder_lines
 from ranmask.runs.task import Outcome, Result
@@ -51,6 +53,21 @@ def read_results(path: str | Path) -> Iterator[Outcome]:
 def first_result(path: Path) -> Result | None:
     """The first result of a run: all of them are of one kind."""
     return next((row.result for row in read_results(path) if row.result is not None), None)
+
+
+def write_table(path: Path, output: Path) -> int:
+    """Write the rows of a run to a CSV file, which appears when it is whole; returns how many."""
+    if output.is_file():
+        raise OutputError(f"{output} exists: choose another output, or delete it")
+    check_file(output)
+    if path.is_file() and read_header(path) is None:
+        raise DataError(f"{path} was not written by a run of ranmask: it has no record of one")
+    with (
+        writing(output),
+        draft(output) as place,
+        place.open("w", encoding="utf-8", errors="backslashreplace", newline="") as file,
+    ):
+        return write_csv(stored_lines(path), file)
 
 
 def stored_lines(path: Path) -> Iterator[dict[str, Any]]:

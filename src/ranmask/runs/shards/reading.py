@@ -71,7 +71,9 @@ def merge(folder: Path, output: Path, finished: dict[str, Any]) -> int:
         raise OutputError(f"{output} exists: choose another output, or delete it")
     check_file(output)
     if output.suffix not in (".jsonl", ".parquet"):
-        raise OptionError(f"cannot merge into {output}: its name must end in .jsonl or .parquet")
+        raise OptionError(
+            f"cannot merge into {output}: its name must end in .jsonl, .parquet or .csv"
+        )
     with writing(output), draft(output) as place:
         if output.suffix == ".parquet":
             _merge_parquet(folder, manifest, place)
