@@ -25,7 +25,7 @@ FAILED, WRONG_USAGE, SOME_ROWS_FAILED, INTERRUPTED = 1, 2, 3, 130
 
 COMMANDS = (
     *("certify", "predict", "attack", "beta", "train", "tune", "reproduce"),
-    *("report", "compare", "serve", "blend", "protect", "gate", "detect"),
+    *("report", "compare", "serve", "blend", "protect", "gate", "detect", "explain"),
 )
 GROUPS = {
     "cascade": (
