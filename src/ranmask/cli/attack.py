@@ -26,7 +26,7 @@ from ranmask.cli.options import (
     open_input,
 )
 from ranmask.cli.running import shown_events
-from ranmask.cli.terminal import printed_lines, progress, tame_libraries
+from ranmask.cli.terminal import error_console, printed_lines, progress, tame_libraries
 from ranmask.errors import ClassifierError, OptionError, TextError
 from ranmask.options import SmoothingOptions
 from ranmask.options.fields import option, option_fields
@@ -148,14 +148,12 @@ def attack(given: Given) -> bool:
     if readable:
         _print(outcomes, asked.show, summary.labels)
     if not _unlabelled(given):
-        from rich.console import Console
-
         from ranmask.cli import attack_printing
 
-        attack_printing.print_attack_summary(Console(stderr=True), name, summary)
+        attack_printing.print_attack_summary(error_console(), name, summary)
         if loops and not asked.plain:
             copies, seconds = loops[0].victim.copies_scored, time.monotonic() - start
-            attack_printing.print_pace(Console(stderr=True), copies, seconds)
+            attack_printing.print_pace(error_console(), copies, seconds)
     return summary.errors > 0
 
 

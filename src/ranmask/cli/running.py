@@ -9,7 +9,7 @@ from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING, Any, Literal
 
-from ranmask.cli.terminal import printed_lines, progress, resumed_later, say
+from ranmask.cli.terminal import error_console, printed_lines, progress, resumed_later, say
 
 if TYPE_CHECKING:
     from ranmask.data.rows import RowSource
@@ -33,14 +33,12 @@ def classify(
     """
     if output is None:
         return _show(make(), source, printed)
-    from rich.console import Console
-
     from ranmask.cli.printing import print_run
     from ranmask.runs.api import classify_file
 
     with shown_events(source.total, output, sharding) as events:
         summary = classify_file(make, source, output, sharding=sharding, events=events)
-    print_run(Console(stderr=True), summary, output)
+    print_run(error_console(), summary, output)
     return summary.errors > 0
 
 
@@ -97,7 +95,7 @@ def _show(task: ClassifyTask, source: RowSource, printed: Literal["json", "csv"]
             printing.explain(console, last.result)
             printing.print_copies(console, last, task.labels)
     if summary.certified.texts:
-        printing.print_summary(Console(stderr=True), summary)
+        printing.print_summary(error_console(), summary)
     return summary.errors > 0
 
 
