@@ -105,15 +105,15 @@ def usable(text: object) -> bool:
 
 def documents(texts: Iterable[Text | Document]) -> list[Document]:
     """Read texts; nothing is classified before all of them are known to be usable."""
-    if isinstance(texts, str):
-        raise TextError(f"expected a list of texts, not one string; write [{_shown(texts)}]")
-    if hasattr(texts, "columns"):
+    if isinstance(texts, str) or hasattr(texts, "columns"):
         texts = listed(texts)
     return [document(text, index) for index, text in enumerate(texts)]
 
 
 def listed(texts: Iterable[Any]) -> list[Any]:
     """Texts in a list: any iterable, or a DataFrame whose only column, or ``text``, holds them."""
+    if isinstance(texts, str):
+        raise TextError(f"expected a list of texts, not one string; write [{_shown(texts)}]")
     table: Any = texts
     if not hasattr(table, "columns"):
         return list(texts)

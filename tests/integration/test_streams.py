@@ -121,40 +121,45 @@ def test_csv_of_a_run(tmp_path):
     run_cli(*CERTIFY, *given, "--output", tmp_path / "shards", "--shard-rows", 2)
     refused = run_cli(*CERTIFY, *given, "--output", tmp_path / "out.csv")
     assert refused.exit_code == 1 and "make CSV of it with ranmask runs merge" in refused.stderr
-    written = []
+    tables = []
     for run in ("out.jsonl", "shards"):
         done = run_cli("runs", "merge", tmp_path / run, tmp_path / f"{run}.csv")
         assert done.exit_code == 0 and "4 rows" in done.stdout
-        written.append((tmp_path / f"{run}.csv").read_text())
-    assert csv_rows(written[0]) == csv_rows(written[1])
-    rows = csv_rows(written[0])
+        tables.append((tmp_path / f"{run}.csv").read_text())
+    assert csv_rows(tables[0]) == csv_rows(tables[1])
+    rows = csv_rows(tables[0])
     assert [row["correct"] for row in rows] == ["true", "false", "", ""]
     assert rows[0]["text"] == "so, good fine great" and json.loads(rows[0]["votes"]) == [1, 3]
     assert "no words" in rows[2]["error"] and "unknown label" in rows[3]["error"]
     again = run_cli("runs", "merge", tmp_path / "shards", tmp_path / "shards.csv")
     assert again.exit_code == 1 and "exists" in again.stderr
     stranger = run_cli("runs", "merge", tmp_path / "in.csv", tmp_path / "x.csv")
+    other = run_cli("runs", "merge", tmp_path / "out.jsonl", tmp_path / "x.parquet")
+    assert other.exit_code == 2 and "name one that ends in .csv" in other.stderr
     assert stranger.exit_code == 1 and "not written by a run" in stranger.stderr
 
 
-def test_errors_wait_for_the_first_result_and_nothing_is_lost():
-    file = io.StringIO()
+def written(lines, path):
+    count = write_csv(lines, path)
+    return count, path.read_text()
+
+
+def test_errors_wait_for_the_first_result_and_nothing_is_lost(tmp_path):
     lines = [
         {"row": 1, "error": "x"},
         {"row": 2, "id": 5, "radii": {"span": 1, "edits": None}, "votes": [1, 0], "sure": True},
         {"row": 3, "correct": False},
     ]
-    assert write_csv(lines, file) == 3
-    assert file.getvalue() == (
+    assert written(lines, tmp_path / "all.csv") == (
+        3,
         "row,id,radii.span,radii.edits,votes,sure,expected_id,correct,error\n"
         "1,,,,,,,,x\n"
         '2,5,1,,"[1, 0]",true,,,\n'
-        "3,,,,,,,false,\n"
+        "3,,,,,,,false,\n",
     )
     table = CsvLines(io.StringIO())
     table.write({"row": 1, "label": "a"})
     with pytest.raises(OutputError, match="row 2 has the field 'more'"):
         table.write({"row": 2, "more": 1})
-    only_errors = io.StringIO()
-    write_csv(lines[:1], only_errors)
-    assert only_errors.getvalue() == "row,id,expected_id,correct,error\n1,,,,x\n"
+    only_errors = "row,id,expected_id,correct,error\n1,,,,x\n"
+    assert written(lines[:1], tmp_path / "errors.csv") == (1, only_errors)

@@ -41,10 +41,10 @@ def merge(
     A .jsonl file is what the same command without --shard-rows writes, with its record.
     """
     from ranmask.runs.shards.reading import merge as merge_parts
-    from ranmask.runs.stored import write_table
+    from ranmask.runs.stored import file_as_csv
 
-    if output.suffix == ".csv":
-        rows = write_table(run, output)
+    if run.is_file():
+        rows = file_as_csv(run, output)
     else:
         rows = merge_parts(run, output, _summary(run).values())
     print(f"{output}: {rows} rows")

@@ -8,6 +8,7 @@ from __future__ import annotations
 import csv
 import json
 from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
 from typing import IO, Any
 
 from ranmask.errors import OutputError
@@ -51,13 +52,15 @@ class CsvLines:
         self._writer.writerows(self._waiting)
 
 
-def write_csv(lines: Iterable[Mapping[str, Any]], file: IO[str]) -> int:
-    """Write all lines; returns how many there are."""
-    table, rows = CsvLines(file), 0
-    for line in lines:
-        table.write(line)
-        rows += 1
-    table.flush()
+def write_csv(lines: Iterable[Mapping[str, Any]], path: Path) -> int:
+    """Write all lines to a file; returns how many there are."""
+    rows = 0
+    with path.open("w", encoding="utf-8", errors="backslashreplace", newline="") as file:
+        table = CsvLines(file)
+        for line in lines:
+            table.write(line)
+            rows += 1
+        table.flush()
     return rows
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from ranmask.data.rows import Row
-from ranmask.errors import DataError, OutputError
+from ranmask.errors import DataError, OptionError, OutputError
 from ranmask.results import Detection, records
 from ranmask.results.files import check_file, draft, writing
 from ranmask.runs.csv_lines import write_csv
@@ -55,19 +55,17 @@ def first_result(path: Path) -> Result | None:
     return next((row.result for row in read_results(path) if row.result is not None), None)
 
 
-def write_table(path: Path, output: Path) -> int:
-    """Write the rows of a run to a CSV file, which appears when it is whole; returns how many."""
+def file_as_csv(path: Path, output: Path) -> int:
+    """Make CSV of the file of a run; it appears when it is whole.  Returns how many rows it has."""
+    if output.suffix != ".csv":
+        raise OptionError(f"{path} is one file already: name one that ends in .csv, not {output}")
     if output.is_file():
         raise OutputError(f"{output} exists: choose another output, or delete it")
     check_file(output)
-    if path.is_file() and read_header(path) is None:
+    if read_header(path) is None:
         raise DataError(f"{path} was not written by a run of ranmask: it has no record of one")
-    with (
-        writing(output),
-        draft(output) as place,
-        place.open("w", encoding="utf-8", errors="backslashreplace", newline="") as file,
-    ):
-        return write_csv(stored_lines(path), file)
+    with writing(output), draft(output) as place:
+        return write_csv(result_rows(path), place)
 
 
 def stored_lines(path: Path) -> Iterator[dict[str, Any]]:
