@@ -50,6 +50,7 @@ if TYPE_CHECKING:
     from ranmask.smoothing.store import load_classifier, load_default
     from ranmask.smoothing.synonyms import SynonymSmoothedClassifier
     from ranmask.smoothing.window_detector import WindowDetector
+    from ranmask.training.estimator import RanmaskClassifier
     from ranmask.training.protect_options import ProtectOptions
     from ranmask.training.protecting import protect
 
@@ -79,6 +80,7 @@ _HOMES = {
     "Prediction": "ranmask.results",
     "ProtectOptions": "ranmask.training.protect_options",
     "ProtectedClassifier": "ranmask.smoothing.protected",
+    "RanmaskClassifier": "ranmask.training.estimator",
     "RanmaskError": "ranmask.errors",
     "Reader": "ranmask.models.readers",
     "ReaderWarning": "ranmask.errors",
@@ -128,6 +130,7 @@ __all__ = [
     "Prediction",
     "ProtectOptions",
     "ProtectedClassifier",
+    "RanmaskClassifier",
     "RanmaskError",
     "Reader",
     "ReaderWarning",

@@ -12,7 +12,7 @@ import hashlib
 import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Literal, TypeAlias, cast
+from typing import Any, Literal, TypeAlias, cast
 
 from ranmask.errors import TextError
 
@@ -103,11 +103,28 @@ def usable(text: object) -> bool:
     return True
 
 
-def documents(texts: Sequence[Text | Document]) -> list[Document]:
+def documents(texts: Iterable[Text | Document]) -> list[Document]:
     """Read texts; nothing is classified before all of them are known to be usable."""
+    if isinstance(texts, str) or hasattr(texts, "columns"):
+        texts = listed(texts)
+    return [document(text, index) for index, text in enumerate(texts)]
+
+
+def listed(texts: Iterable[Any]) -> list[Any]:
+    """Texts in a list: any iterable, or a DataFrame whose only column, or ``text``, holds them."""
     if isinstance(texts, str):
         raise TextError(f"expected a list of texts, not one string; write [{_shown(texts)}]")
-    return [document(text, index) for index, text in enumerate(texts)]
+    table: Any = texts
+    if not hasattr(table, "columns"):
+        return list(texts)
+    names = list(table.columns)
+    name = names[0] if len(names) == 1 else "text"
+    if name not in names:
+        raise TextError(
+            f"expected texts, not a table of the columns {', '.join(map(str, names))}: pass one "
+            "of them, as table['text']; pairs as list(zip(premises, hypotheses))"
+        )
+    return list(table[name])
 
 
 def _check_unicode(text: str, name: str, index: int | None) -> None:

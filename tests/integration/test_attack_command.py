@@ -473,9 +473,9 @@ class TestRefusals:
         assert done.exit_code == 2
         assert "labels are needed: name their column" in error_of(done)
         done = invoke("--recipe", "deepwordbug", "--model", FAKE, "--plain")
-        assert done.exit_code == 2 and "give a file with --input, or a corpus" in error_of(done)
+        assert done.exit_code == 2 and "a file with --input, or a corpus" in error_of(done)
         done = invoke(*given, "--label-column", "label")
-        assert done.exit_code == 2 and "--recipe requires an argument" in error_of(done)
+        assert done.exit_code == 2 and "name a --recipe" in error_of(done)
 
     def test_an_unknown_recipe(self):
         done = reviews("--plain", recipe="textfoiler")
@@ -577,3 +577,49 @@ def test_help_names_the_recipes():
     ):
         assert recipe in shown
     assert "attack" in run_cli("--help").stdout
+
+
+class TestTextsGivenHere:
+    TEXT = "good film best of great fine"
+
+    def test_without_a_recipe_the_models_own_words_are_tried(self):
+        done = invoke(self.TEXT, "so so", "-m", "news-words")
+        assert done.exit_code == 0 and done.stderr == ""
+        first, second = outcomes(done.stdout)
+        assert (first.number, second.number) == (1, 2)
+        assert first.status == "succeeded" and first.words_changed > (first.radius or 0)
+        [within] = outcomes(invoke(self.TEXT, "-m", "news-words", "--budget", "radius").stdout)
+        assert within.status == "failed" and within.words_changed <= within.radius
+
+    def test_with_a_recipe_the_label_is_the_models_own(self):
+        given = ("--recipe", "anywords", "-m", FAKE, "--vocabulary", "words.txt")
+        for more in (("--keep", 1), ("--plain",)):
+            done = invoke(self.TEXT, "bad awful poor", *given, *more, "--budget", 6)
+            assert done.exit_code == 0 and done.stderr == ""
+            first, second = outcomes(done.stdout)
+            assert (first.label, first.clean_label, first.status) == (1, 1, "succeeded")
+            assert (second.label, second.status) == (0, "failed")
+
+    def test_a_bad_text_is_told(self):
+        given = ("--recipe", "anywords", "-m", FAKE, "--vocabulary", "words.txt", "--keep", 1)
+        done = invoke("good", " ", *given)
+        assert done.exit_code == 3
+        assert outcomes(done.stdout)[1].error == "the text has no words: ' '"
+        alone = invoke(" ", "-m", "news-words")
+        assert alone.exit_code == 3 and outcomes(alone.stdout)[0].status == "error"
+
+    @pytest.mark.parametrize(
+        ("arguments", "message"),
+        [
+            ((), "error: name a --recipe, as textfooler; or give the text to attack"),
+            (("--input", "reviews.csv"), "error: name a --recipe"),
+            (("a", "--search", "margin"), "--search means nothing without --recipe"),
+            (("a", "--tagger", "none"), "--tagger means nothing without --recipe"),
+            (("a", "--output", "o.jsonl"), "--output goes with --input or --data"),
+            (("a", "--input", "reviews.csv"), "give texts, or a file with --input"),
+            (("a", "--recipe", "anywords", "--output", "o.jsonl"), "--output goes with --input"),
+        ],
+    )
+    def test_what_means_nothing_is_refused(self, arguments, message):
+        done = invoke(*arguments)
+        assert done.exit_code == 2 and message in done.stderr and done.stderr.count("\n") == 1

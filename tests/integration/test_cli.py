@@ -499,3 +499,25 @@ def test_another_corpus_than_the_model_knows_is_told_before_the_first_row(tmp_pa
     assert done.returncode == 2
     assert "the data have the class 'x', the model has World" in done.stderr
     assert done.stdout == ""
+
+
+def test_models_by_name_are_what_people_have(tmp_path, monkeypatch):
+    (tmp_path / "mine.py").write_text(
+        "from sklearn.feature_extraction.text import CountVectorizer\n"
+        "from sklearn.pipeline import make_pipeline\n"
+        "from sklearn.svm import LinearSVC\n"
+        "texts, labels = ['free cash', 'see you', 'a prize', 'my way'], ['spam', 'ham'] * 2\n"
+        "pipeline = make_pipeline(CountVectorizer(), LinearSVC(C=9)).fit(texts, labels)\n"
+        "async def named(texts):\n"
+        "    return ['spam' if 'cash' in text else 'ham' for text in texts]\n"
+    )
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delitem(sys.modules, "mine", raising=False)
+    for name, *labels in (("pipeline",), ("named", "--labels", "ham,spam")):
+        done = run_cli("certify", "-m", f"mine:{name}", "--keep", 1, *labels, "cash cash cash cash")
+        assert done.exit_code == 0, done.stderr
+        [line] = lines(done.stdout)
+        assert (line["label"], line["radius"], line["guarantee"]) == ("spam", 1, True)
+    refused = run_cli("certify", "-m", "mine:named", "--keep", 1, "cash")
+    [line] = lines(refused.stdout)
+    assert refused.exit_code == 3 and "with labels=[...]" in line["error"]

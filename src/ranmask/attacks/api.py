@@ -16,12 +16,12 @@ from ranmask.attacks.victims import CascadeVictim, PlainVictim, SmoothedVictim, 
 from ranmask.attacks.white_box import adds_up, surrogate_of
 from ranmask.errors import OptionError
 from ranmask.models.base import BaseClassifier
-from ranmask.models.function import FunctionClassifier
+from ranmask.models.function import as_base
 from ranmask.smoothing.cascade import Cascade
 from ranmask.smoothing.interface import CertifiedClassifier
 from ranmask.smoothing.smoothed import SmoothedClassifier
 from ranmask.smoothing.synonyms import SynonymSmoothedClassifier
-from ranmask.words import Text, documents
+from ranmask.words import Text, documents, listed
 
 AnyVictim: TypeAlias = Victim | CertifiedClassifier | BaseClassifier | Callable[[list[Any]], Any]
 
@@ -56,6 +56,7 @@ def attack(
     >>> outcome.status, outcome.adversarial, outcome.words_changed
     ('succeeded', 'a awful plot', 1)
     """
+    texts = listed(texts)
     read = documents(texts)
     if len(texts) != len(labels):
         raise OptionError(f"{len(texts)} texts, but {len(labels)} labels: give one for each")
@@ -125,11 +126,4 @@ def as_victim(victim: AnyVictim) -> Victim:
         return CascadeVictim(victim, as_victim(victim.smoothed))
     if isinstance(victim, SmoothedClassifier | SynonymSmoothedClassifier):
         return SmoothedVictim(victim)
-    if isinstance(victim, BaseClassifier):
-        return PlainVictim(victim)
-    if callable(victim):
-        return PlainVictim(FunctionClassifier(victim))
-    raise OptionError(
-        f"cannot attack a {type(victim).__name__}: give a SmoothedClassifier, a BaseClassifier, "
-        "or a function from a list of texts to a table of scores"
-    )
+    return PlainVictim(as_base(victim))

@@ -3,33 +3,33 @@
 from __future__ import annotations
 
 import itertools
-import json
-import sys
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from ranmask.cli.certify import NOT_CERTIFIED
 from ranmask.cli.command import Given, command
 from ranmask.cli.loading import load, resources_for
 from ranmask.cli.options import (
+    STANDARD,
     ColumnOptions,
+    InputOptions,
     LmOption,
     ModelChoice,
     OutputOptions,
     ResourceOptions,
     ShardingOptions,
-    SourceOptions,
     open_input,
 )
 from ranmask.cli.running import shown_events
-from ranmask.cli.terminal import tame_libraries
-from ranmask.errors import OptionError
+from ranmask.cli.terminal import error_console, printed_lines, progress, tame_libraries
+from ranmask.errors import ClassifierError, OptionError, TextError
 from ranmask.options import SmoothingOptions
-from ranmask.options.fields import REQUIRED, option
+from ranmask.options.fields import option, option_fields
 
 if TYPE_CHECKING:
     from ranmask.attacks.loop import AttackLoop
@@ -39,16 +39,22 @@ if TYPE_CHECKING:
     from ranmask.data.rows import Row, RowSource
 
 
+_OF_RECIPES = (
+    *("preset", "search", "surrogate", "plain"),
+    *("most_queries", "together", "vocabulary", "show"),
+)
+
+
 @dataclass(frozen=True, kw_only=True)
 class AttackCommand(OutputOptions, group="Attack"):
     """Which attack, and how far it goes."""
 
-    recipe: str = option(
+    recipe: str | None = option(
         "textfooler, bert-attack, bae, pwws, a2t, a2t-mlm, hotflip, alzantot, faster-alzantot, "
         "pso, deepwordbug, textbugger, clare, bad-characters, several-words, labels-only; or, to "
         "test certificates, anywords, critical, insertions, appending, deletions, edits, "
         "characters.",
-        REQUIRED,
+        unset="of texts given here: words that matter to the model, put anywhere",
     )
     preset: str = option(
         "ranmask-2021 (the paper's settings) or textattack-0.3.11 (today's).", "ranmask-2021"
@@ -79,7 +85,7 @@ class AttackCommand(OutputOptions, group="Attack"):
 
 @command(
     AttackCommand,
-    SourceOptions,
+    InputOptions,
     ModelChoice,
     ResourceOptions,
     SmoothingOptions,
@@ -91,12 +97,15 @@ class AttackCommand(OutputOptions, group="Attack"):
 def attack(given: Given) -> bool:
     """Attack a classifier: replace words until it says another label, and count how often it does.
 
-    With --output, outcomes are appended as they come; the same command again resumes.
+    Of texts given here the label to change is the classifier's own.  With --output, outcomes are
+    appended as they come; the same command again resumes.
     """
     from ranmask.attacks.recipes import check_names, uses
     from ranmask.attacks.searches import check_search
 
     asked = given.build(AttackCommand)
+    if asked.recipe is None:
+        return _attack_texts(given, asked)
     check_names(asked.recipe, asked.preset)
     check_search(asked.search, surrogate=asked.surrogate is not None)
     sharding = given.build(ShardingOptions).sharding(asked.output)
@@ -105,7 +114,7 @@ def attack(given: Given) -> bool:
             f"--recipe {asked.recipe} takes its words from all texts, of which a worker sees a "
             "shard: give them with --vocabulary"
         )
-    source = open_input(given, attacked=True)
+    source = open_input(given, asked.output, attacked=True)
     rows: Iterable[Row] = []
     if "input" in given:
         total = min(given.get("rows", source.total), source.total)
@@ -115,7 +124,7 @@ def attack(given: Given) -> bool:
     if sharding is None:  # all in memory, to be read more than once
         rows = list(source.rows)
         source = replace(source, rows=rows, total=len(rows))
-    make = partial(_loop, given, asked, _budget(asked.budget), source.label_names, rows)
+    make = partial(_loop, given, asked, asked.recipe, source.label_names, rows)
     start = time.monotonic()
     loops: list[AttackLoop] = []
 
@@ -124,9 +133,11 @@ def attack(given: Given) -> bool:
         return loops[0]
 
     outcomes: Iterable[AttackOutcome]
-    readable = sys.stdout.isatty() and not asked.as_json
+    readable = asked.printed is None
     if asked.output is None:
-        name, outcomes, summary = _show(made(), source, readable)
+        if _unlabelled(given):
+            source = replace(source, rows=_with_own_labels(rows, made().victim))
+        name, outcomes, summary = _show(loops[0] if loops else made(), source, asked.printed)
     else:
         from ranmask.attacks.runs import attack_rows, read_outcomes
 
@@ -134,20 +145,62 @@ def attack(given: Given) -> bool:
             loop = made if sharding is None else make
             summary = attack_rows(loop, source, asked.output, sharding=sharding, events=events)
         name, outcomes = asked.recipe, read_outcomes(asked.output)
+    if readable:
+        _print(outcomes, asked.show, summary.labels)
+    if not _unlabelled(given):
+        from ranmask.cli import attack_printing
+
+        attack_printing.print_attack_summary(error_console(), name, summary)
+        if loops and not asked.plain:
+            copies, seconds = loops[0].victim.copies_scored, time.monotonic() - start
+            attack_printing.print_pace(error_console(), copies, seconds)
+    return summary.errors > 0
+
+
+def _attack_texts(given: Given, asked: AttackCommand) -> bool:
+    """Attack texts without a recipe, as the page of the service does."""
+    if not _unlabelled(given):
+        raise OptionError("name a --recipe, as textfooler; or give the text to attack")
+    rows = open_input(given, asked.output, attacked=True).rows
+    given.refuse((*_OF_RECIPES, *option_fields(ResourceOptions)), "without --recipe")
+    budget = _budget(asked.budget)
+    from ranmask.attacks.outcome import AttackOutcome
+    from ranmask.serving.explaining import attack_once
+
+    smoothed = load(given)
+    failed = False
+    with nullcontext() if asked.printed is None else printed_lines(asked.printed) as write:
+        for row in rows:
+            try:
+                found = attack_once(smoothed, row.text or "", budget=budget)
+                outcome = replace(found, number=row.number)
+            except (TextError, ClassifierError) as error:
+                outcome = AttackOutcome(
+                    row.number, row.text, None, "error", row.error or error.reason
+                )
+                failed = True
+            if write is None:
+                _print([outcome], 1, smoothed.labels)
+            else:
+                write(outcome.to_dict())
+    return failed
+
+
+def _unlabelled(given: Given) -> bool:
+    """Whether texts are attacked of which nobody said the label."""
+    standard = given.get("input") == STANDARD and "label_column" not in given
+    return "texts" in given or standard
+
+
+def _print(outcomes: Iterable[AttackOutcome], most: int, labels: Sequence[str] | None) -> None:
+    """Some attacked texts, before and after."""
     from rich.console import Console
 
-    from ranmask.cli import attack_printing
+    from ranmask.cli.attack_printing import print_outcome
 
-    if readable:
-        labels = None if summary.labels is None else tuple(summary.labels)
-        attacked = (outcome for outcome in outcomes if outcome.status in ("succeeded", "failed"))
-        for outcome in itertools.islice(attacked, asked.show):
-            attack_printing.print_outcome(Console(), outcome, labels)
-    attack_printing.print_attack_summary(Console(stderr=True), name, summary)
-    if loops and not asked.plain:
-        copies, seconds = loops[0].victim.copies_scored, time.monotonic() - start
-        attack_printing.print_pace(Console(stderr=True), copies, seconds)
-    return summary.errors > 0
+    attacked = (outcome for outcome in outcomes if outcome.status != "skipped")
+    for outcome in itertools.islice(attacked, most):
+        print_outcome(Console(), outcome, None if labels is None else tuple(labels))
 
 
 def _budget(given: str | None) -> Budget:
@@ -162,7 +215,7 @@ def _budget(given: str | None) -> Budget:
 def _loop(
     given: Given,
     asked: AttackCommand,
-    budget: Budget,
+    recipe: str,
     label_names: Sequence[str] | None,
     rows: Iterable[Row],
 ) -> AttackLoop:
@@ -176,10 +229,10 @@ def _loop(
         surrogate = _victim(Given({**given, "model": asked.surrogate}), asked.plain)
     loop = attack_loop(
         _victim(given, asked.plain),
-        asked.recipe,
-        resources=resources_for(asked.recipe, rows, given, given.get("device")),
+        recipe,
+        resources=resources_for(recipe, rows, given, given.get("device")),
         preset=asked.preset,  # type: ignore[arg-type]  # checked
-        budget=budget,
+        budget=_budget(asked.budget),
         most_queries=asked.most_queries,
         together=asked.together,
         seed=given.get("seed", 0),
@@ -206,22 +259,37 @@ def _victim(given: Given, plain: bool) -> Victim:
     return PlainVictim(loaded.base, loaded.labels)
 
 
+def _with_own_labels(rows: Iterable[Row], victim: Victim) -> Iterator[Row]:
+    """Texts of which nobody said the label: what the victim says of them, as they are."""
+    from ranmask.attacks.victims import Question
+    from ranmask.words import document
+
+    for row in rows:
+        try:
+            text = document(row.text)
+            [label] = victim.answer([Question(row.number, text, text)]).labels.tolist()
+            victim.forget(row.number)
+            yield replace(row, label=victim.labels[label] if victim.labels else label)
+        except (TextError, ClassifierError) as error:
+            yield replace(row, error=error.reason)
+
+
 def _show(
-    loop: AttackLoop, source: RowSource, readable: bool
+    loop: AttackLoop, source: RowSource, printed: Literal["json", "csv"] | None
 ) -> tuple[str, list[AttackOutcome], AttackSummary]:
     """Attack all texts; where people do not read them, outcomes are printed as they come."""
     from ranmask.attacks.runs import AttackTask, targets
-    from ranmask.cli.terminal import progress
 
     task = AttackTask(loop, loop.victim.labels or tuple(source.label_names or ()) or None)
     summary = task.summary()
     outcomes = []
-    with progress(source.total) as advance:
+    lines = nullcontext() if printed is None else printed_lines(printed)
+    with progress(source.total) as advance, lines as write:
         for outcome in loop.run(targets(source.rows, task.labels)):
             summary.count(outcome)
             advance(1)
-            if readable:
+            if write is None:
                 outcomes.append(outcome)
             else:
-                print(json.dumps(outcome.to_dict()), flush=True)
+                write(outcome.to_dict())
     return loop.recipe.name, outcomes, summary

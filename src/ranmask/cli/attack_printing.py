@@ -53,7 +53,8 @@ def print_outcome(console: Console, outcome: AttackOutcome, labels: tuple[str, .
     far = f"{outcome.words_changed} of {outcome.words} words changed"
     if outcome.unit != "substitutions":
         far = f"{outcome.distance} {outcome.unit}, {far}"
-    title.append(f", {far}, {outcome.queries} queries")
+    proved = "" if outcome.radius is None else f", {outcome.radius} certified"
+    title.append(f", {far}{proved}, {outcome.queries} queries")
     if outcome.rechecked is False:
         title.append(", gone on fresh masks")
     table = Table(show_edge=False, pad_edge=False, expand=True, box=None, padding=(0, 2, 0, 0))

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from pathlib import Path
 
 from ranmask.cli.certify import described_task
 from ranmask.cli.command import Given, command
 from ranmask.cli.loading import copies_alone, load_masked
-from ranmask.cli.options import ColumnOptions, InputOptions, ModelChoice, open_input
+from ranmask.cli.options import ColumnOptions, InputOptions, ModelChoice, OutputOptions, open_input
 from ranmask.cli.running import classify
 from ranmask.options import KEEP, MASK_RATE, SEED
 from ranmask.options.fields import Checked, option
@@ -18,7 +17,6 @@ from ranmask.options.fields import Checked, option
 class BetaCommand(Checked, group="Estimate"):
     """How beta is estimated."""
 
-    output: Path | None = option("JSONL file, resumed if it exists.")
     keep: int | None = KEEP()
     mask_rate: float | None = MASK_RATE()
     masks: int | None = option("Random copies a text.", unset="10000", least=1)
@@ -27,7 +25,14 @@ class BetaCommand(Checked, group="Estimate"):
     seed: int = SEED(0)
 
 
-@command(InputOptions, ModelChoice, BetaCommand, ColumnOptions, without=("tolerance", "recheck"))
+@command(
+    InputOptions,
+    ModelChoice,
+    BetaCommand,
+    OutputOptions,
+    ColumnOptions,
+    without=("tolerance", "recheck"),
+)
 def beta(given: Given) -> bool:
     """Estimate the paper's beta: how copies that show a changed word vote; this proves nothing.
 
@@ -35,7 +40,8 @@ def beta(given: Given) -> bool:
     resumes.
     """
     given = copies_alone("beta", given)
-    output = given.get("output")
+    asked = given.build(OutputOptions)
+    output = asked.output
     source = open_input(given, output)
     if output is not None:
         from ranmask.runs.result_file import check_result_file
@@ -63,4 +69,4 @@ def beta(given: Given) -> bool:
         described,
         without=("certificate", "selection_masks", "alpha"),
     )
-    return classify(lambda: task, source, output)
+    return classify(lambda: task, source, output, printed=asked.printed or "json")

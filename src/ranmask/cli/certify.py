@@ -124,7 +124,7 @@ def _classify(given: Given, make: Callable[[], ClassifyTask]) -> bool:
     asked = given.build(OutputOptions)
     sharding = given.build(ShardingOptions).sharding(asked.output)
     source = open_input(given, asked.output)
-    return classify(make, source, asked.output, sharding=sharding, as_json=asked.as_json)
+    return classify(make, source, asked.output, sharding=sharding, printed=asked.printed)
 
 
 def _comparing(given: Given) -> ClassifyTask:

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import json
-import sys
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from ranmask.cli.command import Given, command
 from ranmask.cli.detect_printing import add_outcome, result_table, summary_lines
@@ -19,7 +18,7 @@ from ranmask.cli.options import (
     open_input,
 )
 from ranmask.cli.running import shown_events
-from ranmask.cli.terminal import progress, say, tame_libraries
+from ranmask.cli.terminal import printed_lines, progress, say, tame_libraries
 from ranmask.errors import DataError, OptionError, OutputError
 from ranmask.options import LABELS
 from ranmask.options.fields import REQUIRED, Checked, option
@@ -101,9 +100,11 @@ def detect(given: Given) -> bool | None:
     source = open_input(_with_column(given, asked.by), output.output)
     load = partial(_load, asked)
     if output.output is None:
-        return _show(asked, load(), source, output.as_json)
+        return _show(asked, load(), source, output.printed)
     if _sizes(asked):  # read once more, before the first question
-        again = open_input(_with_column(given, asked.by), output.output)
+        again = source
+        if not isinstance(source.rows, list):
+            again = open_input(_with_column(given, asked.by), output.output)
         lengths = [len(row.text.split()) for row in again.rows if isinstance(row.text, str)]
         _say_cost(asked, lengths, len(lengths))
     return _run(load, source, output.output, asked.by, sharding)
@@ -238,8 +239,13 @@ def _run(
     return summary.errors > 0
 
 
-def _show(asked: DetectCommand, detector: Detector, source: RowSource, as_json: bool) -> bool:
-    """Print results: a table on a terminal, else JSON lines.  Returns whether a row failed."""
+def _show(
+    asked: DetectCommand,
+    detector: Detector,
+    source: RowSource,
+    printed: Literal["json", "csv"] | None,
+) -> bool:
+    """Print results; None: as a table.  Returns whether a row failed."""
     from rich.console import Console
 
     from ranmask.runs.detect import DetectTask
@@ -252,19 +258,20 @@ def _show(asked: DetectCommand, detector: Detector, source: RowSource, as_json: 
     _say_cost(asked, lengths, len(lengths))
     task = DetectTask(detector, asked.by)
     summary = task.summary()
-    table = None if as_json or not sys.stdout.isatty() else result_table()
+    table = result_table()
     classify: Any = detector.detect
-    with progress(source.total) as advance:
+    lines = nullcontext() if printed is None else printed_lines(printed)
+    with progress(source.total) as advance, lines as write:
         for group in classify_groups(source.rows, classify, trouble=say):
             for outcome in group:
                 line = task.line(outcome)
                 summary.add([line])
-                if table is None:
-                    print(json.dumps(line), flush=True)
+                if write is not None:
+                    write(line)
                 else:
                     add_outcome(table, outcome)
             advance(len(group))
-    if table is not None:
+    if printed is None:
         Console().print(table)
     if summary.values()["labelled"]:
         for said in summary_lines(summary.values()):

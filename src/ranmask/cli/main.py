@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import os
 import sys
+import traceback
 import warnings
 from collections.abc import Sequence
 from importlib import import_module
@@ -18,14 +19,16 @@ from importlib import import_module
 from cyclopts import App, CycloptsError
 
 from ranmask import __version__
-from ranmask.cli.terminal import tame_libraries
+from ranmask.cli.terminal import quietly, say, tame_libraries, untie_libraries
 from ranmask.errors import OptionError, RanmaskError, ReaderWarning
 
 FAILED, WRONG_USAGE, SOME_ROWS_FAILED, INTERRUPTED = 1, 2, 3, 130
 
+_QUIET, _VERBOSE = ("-q", "--quiet"), ("-v", "--verbose")  # everywhere
+
 COMMANDS = (
     *("certify", "predict", "attack", "beta", "train", "tune", "reproduce"),
-    *("report", "compare", "serve", "blend", "protect", "gate", "detect"),
+    *("report", "compare", "serve", "blend", "protect", "gate", "detect", "explain"),
 )
 GROUPS = {
     "cascade": (
@@ -45,7 +48,9 @@ def command_line(words: Sequence[str] = ()) -> App:
     app = App(
         name="ranmask",
         help="Certified robustness for text classifiers: labels with a proved radius, in words.",
-        help_epilogue="Exit codes: 0 done, 1 failed, 2 wrong usage, 3 some rows have errors, "
+        help_epilogue="-q, --quiet: results and errors alone. -v, --verbose: also what libraries "
+        "say, and where an error comes from.\n\n"
+        "Exit codes: 0 done, 1 failed, 2 wrong usage, 3 some rows have errors, "
         "4 not good enough (a requirement of gate, or of train on request), 130 interrupted.",
         group_parameters="Options",
         help_flags=["--help"],
@@ -57,7 +62,11 @@ def command_line(words: Sequence[str] = ()) -> App:
         print_error=False,
         result_action="return_value",
     )
-    for name in _named(words, (*COMMANDS, *GROUPS)):
+    named = _named(words, (*COMMANDS, *GROUPS))
+    if len(named) > 1:
+        about = "Complete commands and options in this shell, from its next start on."
+        app.register_install_completion_command(help=about)
+    for name in named:
         if name in COMMANDS:
             _add(app, "certify" if name == "predict" else name, name)
             continue
@@ -72,6 +81,15 @@ def _named(words: Sequence[str], names: Sequence[str]) -> Sequence[str]:
     return words[:1] if words and words[0] in names else names
 
 
+def _with_standard_input(words: Sequence[str]) -> list[str]:
+    """A ``-`` that is no option's value is ``--input -``."""
+    found: list[str] = []
+    for word in words:
+        own = word == "-" and (not found or found[-1] not in ("--input", "--output"))
+        found += ["--input", word] if own else [word]
+    return found
+
+
 def _add(app: App, module: str, name: str) -> None:
     function = getattr(import_module(f"ranmask.cli.{module}"), name)
     paragraphs = function.__doc__.split("\n\n")
@@ -84,15 +102,29 @@ def run_command(words: Sequence[str]) -> int:
     """Run a ranmask command in this process, and return its exit code.
 
     A command returns whether a row failed, an exit code, or nothing.  Every error on purpose is
-    one line on standard error.
+    one line on standard error; ``--verbose`` shows where it comes from before.
     """
+    quiet, verbose = (any(flag in words for flag in flags) for flags in (_QUIET, _VERBOSE))
+    words = [word for word in words if word not in (*_QUIET, *_VERBOSE)]
+    if quiet and verbose:
+        print("error: --quiet and --verbose: leave one of them out", file=sys.stderr)
+        return WRONG_USAGE
+    if verbose:
+        untie_libraries()
     tame_libraries()
+    with quietly(quiet):
+        return _run(_with_standard_input(words), verbose)
+
+
+def _run(words: Sequence[str], verbose: bool) -> int:
     try:
         app = command_line(words)
         if not words or (len(words) == 1 and words[0] in GROUPS):
             app.help_print(list(words))
             return WRONG_USAGE
         with warnings.catch_warnings():
+            if verbose:
+                warnings.simplefilter("default")
             warnings.filterwarnings("always", category=ReaderWarning)
             warnings.showwarning = _warn  # type: ignore[assignment]
             done = app(list(words))
@@ -105,13 +137,15 @@ def run_command(words: Sequence[str]) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return FAILED
     except (CycloptsError, RanmaskError) as error:
+        if verbose:
+            traceback.print_exception(error)
         print(f"error: {error}", file=sys.stderr)
         return WRONG_USAGE if isinstance(error, CycloptsError | OptionError) else FAILED
     return SOME_ROWS_FAILED if done is True else int(done or 0)
 
 
 def _warn(message: Warning | str, *_: object) -> None:
-    print(f"warning: {message}", file=sys.stderr)
+    say(f"warning: {message}")
 
 
 def main() -> None:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import shutil
+import sys
+import tempfile
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, TypeAlias
@@ -20,6 +23,8 @@ _CORPORA = (
     "agnews, sst2, imdb, snli, hate, sms_spam, enron_spam, spamassassin, jigsaw_part, injection"
 )
 DATA = partial(option, f"Labelled texts: {_CORPORA}; a file or folder; or a dataset on the hub.")
+STANDARD = Path("-")
+"""Standard input, or output."""
 NumberType: TypeAlias = Literal["float32", "bfloat16", "float16", "screened"]
 DTYPE = partial(
     option,
@@ -71,7 +76,10 @@ class PositiveOption(Checked, group="Columns"):
 class SourceOptions(Checked, group="Data"):
     """What a command reads: a file, or a corpus by name."""
 
-    input: Path | None = option("A txt, csv, tsv, jsonl or parquet file.")
+    input: Path | None = option("A txt, csv, tsv, jsonl or parquet file; - is standard input.")
+    input_format: Literal["txt", "csv", "tsv", "jsonl", "parquet"] | None = option(
+        "What standard input is.", unset="txt, a text a line"
+    )
     data: str | None = option(f"Or a corpus by name ({_CORPORA}), with its labels.")
     split: str | None = option("Part of the corpus.", unset="test, with --data")
     rows: int | None = option("Only the first rows.", unset="all", least=1)
@@ -82,7 +90,7 @@ class SourceOptions(Checked, group="Data"):
 class InputOptions(SourceOptions):
     """What a command reads: the same, or texts on the command line."""
 
-    texts: tuple[str, ...] = option("Texts to classify.", (), positional=True)
+    texts: tuple[str, ...] = option("The texts.", (), positional=True)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -91,9 +99,30 @@ class OutputOptions(Checked, group="Output"):
 
     output: Path | None = option(
         "JSONL file for the results, resumed if it exists (with --shard-rows: a folder); "
-        "without it they are printed."
+        "without it, or as -, they are printed."
     )
-    as_json: bool = option("JSON lines, also on a terminal.", False, flag="json")
+    as_json: bool = option("Print JSON lines, also on a terminal.", False, flag="json")
+    as_csv: bool = option("Print CSV.", False, flag="csv")
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.as_json and self.as_csv:
+            raise OptionError("--json and --csv: leave one of them out")
+        if self.output == STANDARD:
+            object.__setattr__(self, "output", None)
+            object.__setattr__(self, "as_json", not self.as_csv)
+        if self.output is not None and self.as_csv:
+            raise OptionError(
+                f"--csv is for what is printed: leave out --output, or make CSV of it afterwards, "
+                f"ranmask runs merge {self.output} {self.output.with_suffix('.csv')}"
+            )
+
+    @property
+    def printed(self) -> Literal["json", "csv"] | None:
+        """As what results are printed; None: as a table for people."""
+        if self.as_csv:
+            return "csv"
+        return "json" if self.as_json or not sys.stdout.isatty() else None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -209,17 +238,21 @@ class LmOption(Checked, group="Smoothing"):
 def open_input(given: Given, output: Path | None = None, *, attacked: bool = False) -> RowSource:
     """The rows of what was given: texts, a file or a corpus; exactly one of them.
 
-    ``attacked``: no texts, labels for all rows, and of a file perhaps the first rows only.
+    ``attacked``: a file must have labels, and perhaps its first rows only are wanted.
     """
     from ranmask.data.rows import Columns, Row, RowSource, file_rows
 
     asked, columns = given.build(InputOptions), given.build(ColumnOptions).columns()
+    if asked.input_format is not None and asked.input != STANDARD:
+        raise OptionError("--input-format goes with --input -; a file's name says what it is")
     if sum((bool(asked.texts), asked.input is not None, asked.data is not None)) != 1:
-        texts = "" if attacked else "texts, or "
-        raise OptionError(f"give {texts}a file with --input, or a corpus with --data: one of them")
+        raise OptionError(
+            "give texts, or a file with --input, or a corpus with --data: one of them"
+        )
     if asked.texts and output is not None:
         raise OptionError("--output goes with --input or --data; texts given here are printed")
-    if attacked and asked.input is not None and columns.label is None:
+    told_elsewhere = None if output is not None else STANDARD  # the label is the victim's own
+    if attacked and asked.input not in (None, told_elsewhere) and columns.label is None:
         raise OptionError("labels are needed: name their column with --label-column")
     if asked.data is None and (asked.split is not None or (asked.rows and not attacked)):
         raise OptionError("--split and --rows go with --data")
@@ -233,7 +266,27 @@ def open_input(given: Given, output: Path | None = None, *, attacked: bool = Fal
     if asked.data is not None:
         bad = asked.skip_bad_rows
         return corpus_rows(asked.data, asked.split, asked.rows, columns=kept, skip_bad_rows=bad)
+    if asked.input == STANDARD:
+        return _standard_input(asked.input_format or "txt", columns)
     if asked.input is not None:
         return file_rows(asked.input, columns)
     rows = [Row(number, text) for number, text in enumerate(asked.texts, 1)]
     return RowSource(rows, len(rows))
+
+
+def _standard_input(kind: str, columns: Columns) -> RowSource:
+    """The rows of standard input, which is read to its end."""
+    from ranmask.data.rows import file_rows
+    from ranmask.errors import DataError
+
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / f"stdin.{kind}"
+        with path.open("wb") as file:
+            shutil.copyfileobj(sys.stdin.buffer, file)
+        try:
+            source = file_rows(path, columns)
+            rows = list(source.rows)
+        except DataError as error:
+            raise DataError(str(error).replace(str(path), "standard input")) from error
+    description = {**source.description, "path": str(STANDARD)}
+    return replace(source, rows=rows, total=len(rows), description=description)

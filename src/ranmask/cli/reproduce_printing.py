@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import contextlib
 import json
-import sys
 import threading
 from pathlib import Path
 from typing import Any
 
-from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
+from ranmask.cli.terminal import error_console
 from ranmask.paper.reproduction.perform import Performed, log_path
 from ranmask.paper.reproduction.plan import Planned
 
@@ -26,7 +25,7 @@ class ReproductionDisplay:
 
     def __init__(self) -> None:
         # Bound to the stream that is there now: commands print into logs while they run.
-        self._console = Console(file=sys.stderr)
+        self._console = error_console(bound=True)
         self._lively = self._console.is_terminal
         self._bar = Progress(
             TextColumn("{task.description}", markup=False),

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import json
 import signal
-import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from types import FrameType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
-from ranmask.cli.terminal import progress, resumed_later, say
+from ranmask.cli.terminal import error_console, printed_lines, progress, resumed_later, say
 
 if TYPE_CHECKING:
     from ranmask.data.rows import RowSource
@@ -27,19 +25,20 @@ def classify(
     output: Path | None,
     *,
     sharding: Sharding | None = None,
-    as_json: bool = False,
+    printed: Literal["json", "csv"] | None = "json",
 ) -> bool:
-    """Answer every row, and say what the results are worth.  Returns whether a row failed."""
-    if output is None:
-        return _show(make(), source, as_json)
-    from rich.console import Console
+    """Answer every row, and say what the results are worth.  Returns whether a row failed.
 
+    ``printed``: as what they are printed, where there is no ``output``; None: as a table.
+    """
+    if output is None:
+        return _show(make(), source, printed)
     from ranmask.cli.printing import print_run
     from ranmask.runs.api import classify_file
 
     with shown_events(source.total, output, sharding) as events:
         summary = classify_file(make, source, output, sharding=sharding, events=events)
-    print_run(Console(stderr=True), summary, output)
+    print_run(error_console(), summary, output)
     return summary.errors > 0
 
 
@@ -59,8 +58,8 @@ def shown_events(total: int, output: Path, sharding: Sharding | None = None) -> 
             yield RunEvents(started=started, progress=advance, trouble=say)
 
 
-def _show(task: ClassifyTask, source: RowSource, as_json: bool) -> bool:
-    """Print results: a table on a terminal, else JSON lines.  Returns whether a row failed."""
+def _show(task: ClassifyTask, source: RowSource, printed: Literal["json", "csv"] | None) -> bool:
+    """Print results.  Returns whether a row failed."""
     from rich.console import Console
 
     from ranmask.cli import printing
@@ -78,9 +77,10 @@ def _show(task: ClassifyTask, source: RowSource, as_json: bool) -> bool:
             summary.add([line])
             yield outcome, line
 
-    if as_json or task.command == "beta" or not sys.stdout.isatty():
-        for _, line in outcomes():
-            print(json.dumps(line), flush=True)
+    if printed is not None:
+        with printed_lines(printed) as write:
+            for _, line in outcomes():
+                write(line)
     else:
         console = Console()
         votes = task.classifier.get("kind") == PARTITIONS  # of tables that were trained apart
@@ -98,7 +98,7 @@ def _show(task: ClassifyTask, source: RowSource, as_json: bool) -> bool:
             printing.explain(console, last.result)
             printing.print_copies(console, last, task.labels)
     if summary.certified.texts:
-        printing.print_summary(Console(stderr=True), summary)
+        printing.print_summary(error_console(), summary)
     return summary.errors > 0
 
 

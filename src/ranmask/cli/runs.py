@@ -32,17 +32,21 @@ def verify(folder: Folder, /) -> None:
 
 
 def merge(
-    folder: Folder,
-    output: Annotated[Path, Parameter(help="One .jsonl or .parquet file.")],
+    run: Annotated[Path, Parameter(help="Folder of a run with --shard-rows, or its .jsonl file.")],
+    output: Annotated[Path, Parameter(help="One .jsonl, .parquet or .csv file.")],
     /,
 ) -> None:
-    """Make one file of a finished sharded run, in the order of its rows.
+    """Make one file of a finished sharded run, in the order of its rows; or CSV of any run.
 
     A .jsonl file is what the same command without --shard-rows writes, with its record.
     """
     from ranmask.runs.shards.reading import merge as merge_parts
+    from ranmask.runs.stored import file_as_csv
 
-    rows = merge_parts(folder, output, _summary(folder).values())
+    if run.is_file():
+        rows = file_as_csv(run, output)
+    else:
+        rows = merge_parts(run, output, _summary(run).values())
     print(f"{output}: {rows} rows")
 
 

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import json
 import os
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from cyclopts import Parameter
+
+if TYPE_CHECKING:
+    from rich.console import Console
 
 AsJson = Annotated[
     bool,
@@ -17,9 +21,45 @@ AsJson = Annotated[
 ]
 
 
+_quiet = False  # of the command that runs
+
+
+@contextmanager
+def quietly(quiet: bool) -> Iterator[None]:
+    """In this block, say nothing but errors, or say all."""
+    global _quiet
+    before, _quiet = _quiet, quiet
+    try:
+        yield
+    finally:
+        _quiet = before
+
+
 def say(line: str) -> None:
     """A line on standard error, apart from results."""
-    print(line, file=sys.stderr, flush=True)
+    if not _quiet:
+        print(line, file=sys.stderr, flush=True)
+
+
+def error_console(*, bound: bool = False) -> Console:
+    """Standard error for tables and colours; ``bound``: the stream that it is now, for good."""
+    from rich.console import Console
+
+    return Console(file=sys.stderr if bound else None, stderr=True, quiet=_quiet)
+
+
+@contextmanager
+def printed_lines(kind: Literal["json", "csv"]) -> Iterator[Callable[[Mapping[str, Any]], None]]:
+    """Yields a function that prints a line on standard output, as soon as it comes."""
+    if kind == "json":
+        yield lambda line: print(json.dumps(line), flush=True)
+        return
+    from ranmask.runs.csv_lines import CsvLines
+
+    table = CsvLines(sys.stdout)
+    yield table.write
+    table.flush()
+    sys.stdout.flush()
 
 
 @contextmanager
@@ -37,18 +77,24 @@ def resumed_later(output: Path | None) -> Iterator[None]:
 def progress(total: int, done: int = 0) -> Iterator[Callable[[int], None]]:
     """Yields a function that moves the bar on; silent where standard error is not a terminal."""
     from rich import progress as bars
-    from rich.console import Console
 
-    console = Console(stderr=True)
+    console = error_console()
     with bars.Progress(
         *(bars.TextColumn("texts"), bars.BarColumn(), bars.MofNCompleteColumn()),
         *(bars.TimeElapsedColumn(), bars.TimeRemainingColumn()),
         console=console,
         transient=True,
-        disable=not console.is_terminal,
+        disable=_quiet or not console.is_terminal,
     ) as bar:
         task = bar.add_task("texts", total=total, completed=done)
         yield lambda count: bar.advance(task, count)
+
+
+def untie_libraries() -> None:
+    """Have libraries say what they do, whatever `tame_libraries` would have them."""
+    os.environ.setdefault("TRANSFORMERS_VERBOSITY", "info")
+    os.environ.setdefault("HF_HUB_DISABLE_PROGRESS_BARS", "0")
+    os.environ.setdefault("TQDM_DISABLE", "")
 
 
 def tame_libraries() -> None:

@@ -174,12 +174,12 @@ def _settings(
 ) -> list[Setting]:
     """The settings to measure; by default near what the model was saved with, if it says so."""
     from ranmask.evaluation.settings import grid, supported_ensembles
-    from ranmask.models.function import FunctionClassifier
+    from ranmask.models.imports import is_import_name
     from ranmask.models.pretrained import saved_options
     from ranmask.smoothing import store
 
     saved = {}
-    if not isinstance(classifier.base, FunctionClassifier):
+    if not is_import_name(model):
         place = str(store.shipped_folder(model)) if model in store.SHIPPED else model
         saved = saved_options(place)
     keep, rate = saved.get("keep"), saved.get("mask_rate")

@@ -12,7 +12,7 @@ from typing import Any
 from ranmask.data.rows import Columns, file_rows
 from ranmask.data.sentences import sentences
 from ranmask.errors import DataError, TextError
-from ranmask.words import document, join
+from ranmask.words import document, join, listed
 
 
 @dataclass(frozen=True)
@@ -48,7 +48,7 @@ _Read = tuple[object, object, str]  # a text, its label, and what is wrong with 
 
 def pile_of(texts: Iterable[object], labels: Sequence[object] | None = None) -> Pile:
     """The pile of some texts in memory."""
-    given = list(texts)
+    given = listed(texts)
     if labels is not None and len(labels) != len(given):
         raise DataError(f"{len(given)} texts have {len(labels)} labels: give one label a text")
     of_each: Sequence[object] = [None] * len(given) if labels is None else labels

@@ -20,6 +20,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from ranmask.errors import ClassifierError, OptionError
+from ranmask.models.answers import Classes, score_table
 from ranmask.models.http_client import NoAnswerError
 from ranmask.models.readers import checked_answers
 
@@ -82,10 +83,14 @@ class Protocol:
         return [readers[name](item) for item in said[name]]
 
     def _scored(self, item: Any) -> Answer:
+        if not isinstance(item, list) or len(item) != len(self.labels):
+            told = f"it answered {item!r:.80}, no scores of {', '.join(self.labels)}"
+            return Answer(None, told, final=False)
         try:
-            [scores] = checked_answers([item], 1, len(self.labels))
-        except (ClassifierError, OverflowError) as error:
-            return Answer(None, str(error), final=False)
+            table = score_table([item], 1, Classes(self.labels))
+            [scores] = checked_answers(table, 1, len(self.labels))
+        except ClassifierError as error:
+            return Answer(None, error.reason, final=False)
         return Answer(scores.tolist())
 
     def _result(self, item: Any) -> Answer:

@@ -1,14 +1,22 @@
-"""Any Python function from texts to scores, as a base classifier."""
+"""Functions, pipelines and estimators from texts to scores, as base classifiers."""
 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import Any, TypeAlias, get_args
 
 import numpy as np
 
 from ranmask.errors import ClassifierError, OptionError
+from ranmask.models.adapters import (
+    TextFunction,
+    as_text_function,
+    in_given_order,
+    is_pipeline,
+    pipeline_labels,
+)
 from ranmask.models.base import (
     BaseClassifier,
     MaskedCopies,
@@ -24,7 +32,11 @@ _Batch: TypeAlias = list[tuple[int, Any]]
 
 
 class FunctionClassifier(BaseClassifier):
-    """Wraps ``function(list of texts) -> scores of shape (texts, classes)``.
+    """Wraps ``function(list of texts) -> scores``, or what can be read as one (`adapters`).
+
+    That is also an async function, a scikit-learn estimator, whose decisions are read as log-odds
+    where it has no probabilities, or a Hugging Face pipeline; what they may return `answers` says.
+    ``labels`` are the classes in the order of the scores, which names and numbers of classes need.
 
     Assumption: the function is deterministic and judges each text by itself, whatever else is in
     the list.  `SmoothedClassifier` asks about a few copies again (``recheck``), and refuses where
@@ -39,34 +51,37 @@ class FunctionClassifier(BaseClassifier):
 
     def __init__(
         self,
-        function: Callable[[list[Any]], Any],
+        function: Any,
         *,
         mask_token: str = "[MASK]",
         hide: Hiding = "mask",
-        outputs: Outputs = "scores",
+        outputs: Outputs | None = None,
         labels: Sequence[str] | None = None,
         batch_size: int = 1024,
     ) -> None:
-        if not callable(function):
-            raise OptionError(f"the base classifier must be callable, not {function!r}")
         if not isinstance(mask_token, str) or [mask_token] != mask_token.split():
             raise OptionError(f"mask_token must be one word without blanks, not {mask_token!r}")
         check_hiding(hide)
-        if outputs not in get_args(Outputs):
+        if outputs is not None and outputs not in get_args(Outputs):
             raise OptionError(
                 f"outputs must be one of {', '.join(get_args(Outputs))}; not {outputs!r}"
             )
         if batch_size < 1:
             raise OptionError(f"batch_size must be at least 1, not {batch_size!r}")
-        self.outputs = outputs
-        self.labels = tuple(labels) if labels is not None else None
-        self._function = function
+        known = isinstance(function, TextFunction)
+        asked: TextFunction = function if known else as_text_function(function, labels)
+        self._function = asked if outputs is None else replace(asked, outputs=outputs)
+        self.outputs, self.labels = self._function.outputs, self._function.labels
         self._mask_token = mask_token
         self._hide = hide
         # Where hidden words are left out, a copy of one word is that word and nothing else.
         self.order_free = hide == "drop"
         self._batch_size = batch_size
-        self._classes = len(self.labels) if self.labels is not None else None
+        self._classes: int | None = None  # as many as it scored before
+
+    @property
+    def tolerance(self) -> float:
+        return self._function.tolerance
 
     def configured(
         self, *, hide: Hiding | None = None, mask_token: str | None = None
@@ -75,21 +90,20 @@ class FunctionClassifier(BaseClassifier):
             self._function,
             mask_token=self._mask_token if mask_token is None else mask_token,
             hide=self._hide if hide is None else hide,
-            outputs=self.outputs,
-            labels=self.labels,
             batch_size=self._batch_size,
         )
 
     def description(self) -> dict[str, object]:
-        name = getattr(self._function, "__qualname__", type(self._function).__qualname__)
-        module = getattr(self._function, "__module__", None)
-        return {
+        told: dict[str, object] = {
             "kind": "function",
-            "function": f"{module}:{name}",
+            "function": self._function.name,
             "hide": self._hide,
             "mask_token": self._mask_token,
             "outputs": self.outputs,
         }
+        if not self._function.repeatable:
+            return told
+        return {**told, "answers": self._function.digest}
 
     def score(self, copies: Sequence[MaskedCopies]) -> list[Scores]:
         shown = ((place, copy) for place, text in enumerate(copies) for copy in self.shown(text))
@@ -145,12 +159,39 @@ class FunctionClassifier(BaseClassifier):
 
     def _call(self, texts: list[Any]) -> Scores:
         size = len(texts)  # the function may change the list
-        try:
-            raw = self._function(texts)
-        except (Exception, SystemExit) as error:
-            raise ClassifierError(
-                f"the base classifier raised {type(error).__name__}: {error}"
-            ) from error
+        raw = self._function.scores(texts, "the base classifier")
+        if self.labels is not None and len(self.labels) != raw.shape[1]:
+            raise OptionError(
+                f"labels names {len(self.labels)} classes ({', '.join(self.labels)}), but "
+                f"the base classifier scores {raw.shape[1]}"
+            )
         scores = checked_scores(raw, size, self._classes)
         self._classes = scores.shape[1]
         return scores
+
+
+def as_base(
+    model: Any,
+    labels: Sequence[str] | None = None,
+    *,
+    hide: Hiding | None = None,
+    mask_token: str | None = None,
+) -> BaseClassifier:
+    """A base classifier from what users have; one of ranmask's own is left as it is.
+
+    Of a Hugging Face pipeline it is its model, which `HuggingFaceClassifier` shows copies to far
+    faster than the pipeline does.
+    """
+    if isinstance(model, str):
+        raise OptionError(f"{model!r} is no classifier: load a model with from_pretrained")
+    if isinstance(model, BaseClassifier):
+        return model.configured(hide=hide, mask_token=mask_token) if hide or mask_token else model
+    hiding: dict[str, Any] = {"hide": hide, "mask_token": mask_token}
+    hiding = {name: value for name, value in hiding.items() if value}
+    own = pipeline_labels(model) if is_pipeline(model) else None
+    if own is None:
+        return FunctionClassifier(model, labels=labels, **hiding)
+    in_given_order(own, labels, "the pipeline")  # raises where they are not the same classes
+    from ranmask.models.huggingface import HuggingFaceClassifier
+
+    return HuggingFaceClassifier(model.model, model.tokenizer, **hiding)

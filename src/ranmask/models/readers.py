@@ -7,22 +7,21 @@ decided by the copies alone.
 
 from __future__ import annotations
 
-import hashlib
+import copy
 import sys
 import warnings
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
-from functools import cached_property
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from ranmask.certificates.votes import Scores, as_scores, largest_move
 from ranmask.errors import ClassifierError, ModelError, OptionError, ReaderWarning
+from ranmask.models.adapters import as_text_function
 from ranmask.models.base import BaseClassifier, check_gives_scores, score_full_texts
 from ranmask.words import Document, join
-
-_PROBES = ("a", "It was good", "It was not good at all", "Call now and win 100 dollars", "x y z")
 
 
 class Reader(ABC):
@@ -91,29 +90,37 @@ class ModelReader(Reader):
 
 
 class FunctionReader(Reader):
-    """Any function from a list of texts to a table of scores from 0 to 1, one row a text.
+    """Any function from a list of texts to scores from 0 to 1, or what can be read as one.
 
-    It may be slow, random or remote.  Where it raises, or returns what is no such table, texts are
-    asked about one by one, and those that fail again have no answer.  Pairs reach it as tuples
-    ``(premise, hypothesis)``.
+    As `FunctionClassifier`, it takes async functions, estimators and pipelines (`adapters`), and
+    all that they may return (`answers`).  It may be slow, random or remote.  Where it raises, or
+    returns anything else, texts are asked about one by one, and those that fail again have no
+    answer.  Pairs reach it as tuples ``(premise, hypothesis)``.  ``repeatable``: by default what is
+    known of the model, which is nothing of a function.
     """
 
     def __init__(
         self,
-        function: Callable[[list[Any]], Any],
+        function: Any,
         *,
         labels: Sequence[str] | None = None,
-        repeatable: bool = False,
+        repeatable: bool | None = None,
         batch_size: int = 1024,
     ) -> None:
-        if not callable(function):
-            raise OptionError(f"a reader must be callable, not {function!r}")
         if batch_size < 1:
             raise OptionError(f"batch_size must be at least 1, not {batch_size!r}")
         self.function = function
-        self.labels = None if labels is None else tuple(labels)
-        self.repeatable = repeatable
+        self._function = as_text_function(function, labels)
+        self.labels, self.tolerance = self._function.labels, self._function.tolerance
+        self.repeatable = self._function.repeatable if repeatable is None else repeatable
         self._batch_size = batch_size
+
+    def named(self, labels: Sequence[str]) -> FunctionReader:
+        """The same, whose classes have these names."""
+        other = copy.copy(self)
+        other.labels = tuple(labels)
+        other._function = replace(self._function, labels=other.labels)
+        return other
 
     def read(self, texts: Sequence[Document], classes: int) -> Scores:
         rows = np.full((len(texts), classes), np.nan)
@@ -134,39 +141,25 @@ class FunctionReader(Reader):
 
     def _asked(self, texts: list[Any], classes: int) -> Scores:
         size = len(texts)  # the function may change the list
-        try:
-            raw = self.function(texts)
-        except (Exception, SystemExit) as error:
-            raise ClassifierError(f"it raised {_told(error)}") from error
-        return checked_answers(raw, size, classes)
+        rows = self._function.scores(texts, "it", classes)
+        if self._function.outputs != "scores" and np.isfinite(rows).all():
+            rows = as_scores(rows, self._function.outputs)
+        return checked_answers(rows, size, classes)
 
     def description(self) -> dict[str, Any]:
-        named = self.function
-        name = getattr(named, "__qualname__", type(named).__qualname__)
-        module = getattr(named, "__module__", None) or type(named).__module__
-        about = {"labels": self.labels and list(self.labels), "repeatable": self.repeatable}
-        said = self._said_of_probes if self.repeatable and self.labels else None
         return {
             "kind": "function",
-            "function": self.name or f"{module}:{name}",
-            **about,
+            "function": self.name or self._function.name,
+            "labels": self.labels and list(self.labels),
+            "repeatable": self.repeatable,
             "tolerance": self.tolerance,
-            "answers": said,
+            "answers": self._function.digest if self.repeatable else None,
         }
-
-    @cached_property
-    def _said_of_probes(self) -> str | None:
-        """What tells two pipelines of one name apart: their answers to a few fixed texts."""
-        try:
-            rows = self._asked([str(probe) for probe in _PROBES], len(self.labels or ()))
-        except ClassifierError:
-            return None
-        return hashlib.sha256(np.rint(rows * 1e6).astype(np.int64).tobytes()).hexdigest()[:16]
 
     def saved(self) -> dict[str, Any]:
         if self.name is not None:
             return super().saved()
-        name = str(self.description()["function"])
+        name = self._function.name
         module, _, attribute = name.partition(":")
         found = getattr(sys.modules.get(module), attribute, None)
         if found is not self.function or module == "__main__":
@@ -175,25 +168,17 @@ class FunctionReader(Reader):
 
 
 def as_reader(model: object, labels: Sequence[str] | None = None) -> Reader:
-    """A reader from what users have: a model of ranmask's, a pipeline, or a function.
+    """A reader from what users have: a model of ranmask's, or what `FunctionReader` takes.
 
-    ``labels`` are the classes of the vote, in their order.  A scikit-learn pipeline is known by its
-    ``predict_proba`` and ``classes_``, a Hugging Face pipeline by its ``task``.
+    ``labels`` are the classes of the vote, in their order.
     """
+    if isinstance(model, FunctionReader) and model.labels is None and labels is not None:
+        return model.named(labels)
     if isinstance(model, Reader):
         return model
     if isinstance(model, BaseClassifier):
         return ModelReader(model)
-    if hasattr(model, "predict_proba") and hasattr(model, "classes_"):
-        return _sklearn_reader(model, labels)
-    if callable(model) and getattr(model, "task", None) is not None:
-        return _pipeline_reader(model, labels)
-    if callable(model):
-        return FunctionReader(model)
-    raise OptionError(
-        f"a reader must be a model, a pipeline with predict_proba, or a function of a list of "
-        f"texts, not {type(model).__name__}"
-    )
+    return FunctionReader(model, labels=labels)
 
 
 def in_order(reader: Reader, labels: Sequence[str] | None) -> list[int] | None:
@@ -208,14 +193,8 @@ def in_order(reader: Reader, labels: Sequence[str] | None) -> list[int] | None:
     return [reader.labels.index(label) for label in labels]
 
 
-def checked_answers(raw: object, rows: int, classes: int) -> Scores:
-    """``raw`` as a table of scores from 0 to 1, or `ClassifierError`."""
-    try:
-        if np.asarray(raw).dtype.kind not in "fiu":
-            raise TypeError
-        scores = np.asarray(raw, dtype=np.float64).copy(order="C")
-    except Exception as error:  # whatever an object of somebody else's does
-        raise ClassifierError(f"it returned {type(raw).__name__}, no table of numbers") from error
+def checked_answers(scores: Scores, rows: int, classes: int) -> Scores:
+    """Scores that are from 0 to 1 and fit the texts and classes, or `ClassifierError`."""
     if scores.shape != (rows, classes):
         raise ClassifierError(
             f"it returned shape {scores.shape} for {rows} texts and {classes} classes"
@@ -223,13 +202,6 @@ def checked_answers(raw: object, rows: int, classes: int) -> Scores:
     if not ((scores >= 0) & (scores <= 1)).all():  # NaN is neither
         raise ClassifierError("it returned scores that do not lie between 0 and 1")
     return scores
-
-
-def _told(error: BaseException) -> str:
-    try:
-        return f"{type(error).__name__}: {error}"
-    except Exception:  # one that cannot say what it is
-        return type(error).__name__
 
 
 def as_given(text: Document) -> str | tuple[str, str]:
@@ -244,44 +216,3 @@ def warn_of(problems: Sequence[str], texts: int) -> None:
         said = f"the reader did not answer for {len(problems)} of {texts} texts, which their copies"
         told = ReaderWarning(f"{said} decide alone: {problems[0]}", problems[0])
         warnings.warn(told, stacklevel=3)
-
-
-def _sklearn_reader(model: Any, labels: Sequence[str] | None) -> Reader:
-    names = [str(name) for name in model.classes_]
-    if labels is not None and sorted(labels) != sorted(names):
-        # Classes that are numbers stand for the labels of the vote in their order.
-        if names != [str(number) for number in range(len(labels))]:
-            raise ModelError(
-                f"the pipeline's classes are {', '.join(names)}, and those of the copies "
-                f"{', '.join(labels)}: they must be the same"
-            )
-        names = list(labels)
-    reader = FunctionReader(model.predict_proba, labels=names, repeatable=True)
-    reader.tolerance = 1e-9  # sums of floating point take another order in another batch
-    return reader
-
-
-def _pipeline_reader(model: Any, labels: Sequence[str] | None) -> Reader:
-    names = None if labels is None else list(labels)
-    config = getattr(getattr(model, "model", None), "config", None)
-    if config is not None:
-        known = [config.id2label[place] for place in range(len(config.id2label))]
-        if names is not None and sorted(names) != sorted(known):
-            raise ModelError(
-                f"the pipeline's classes are {', '.join(known)}, and those of the copies "
-                f"{', '.join(names)}: they must be the same"
-            )
-        names = known
-    if names is None:
-        raise OptionError("the pipeline does not say its classes: give labels=")
-
-    def read(texts: list[Any]) -> list[list[float]]:
-        shown = [
-            text if isinstance(text, str) else {"text": text[0], "text_pair": text[1]}
-            for text in texts
-        ]
-        answers: list[list[Mapping[str, Any]]] = model(shown, top_k=None, truncation=True)
-        found = [{row["label"]: float(row["score"]) for row in answer} for answer in answers]
-        return [[answer[name] for name in names] for answer in found]
-
-    return FunctionReader(read, labels=names)

@@ -42,7 +42,8 @@ def check_result_file(path: Path) -> None:
     if path.suffix.lower() in _OTHER_FORMATS:
         raise OutputError(
             f"cannot write {path}: results are written as JSON lines, one for each row, not as "
-            f"{path.suffix}; name it {path.with_suffix('.jsonl')}"
+            f"{path.suffix}; name it {path.with_suffix('.jsonl')}, and make CSV of it with ranmask "
+            "runs merge"
         )
 
 

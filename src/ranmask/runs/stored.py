@@ -7,8 +7,10 @@ from pathlib import Path
 from typing import Any
 
 from ranmask.data.rows import Row
-from ranmask.errors import DataError
+from ranmask.errors import DataError, OptionError, OutputError
 from ranmask.results import Detection, records
+from ranmask.results.files import check_file, draft, writing
+from ranmask.runs.csv_lines import write_csv
 from ranmask.runs.result_file import read_header, result_rows
 from ranmask.runs.shards.reading import folder_lines
 from ranmask.runs.task import Outcome, Result
@@ -52,6 +54,19 @@ def read_results(path: str | Path) -> Iterator[Outcome]:
 def first_result(path: Path) -> Result | None:
     """The first result of a run: all of them are of one kind."""
     return next((row.result for row in read_results(path) if row.result is not None), None)
+
+
+def file_as_csv(path: Path, output: Path) -> int:
+    """Make CSV of the file of a run; it appears when it is whole.  Returns how many rows it has."""
+    if output.suffix != ".csv":
+        raise OptionError(f"{path} is one file already: name one that ends in .csv, not {output}")
+    if output.is_file():
+        raise OutputError(f"{output} exists: choose another output, or delete it")
+    check_file(output)
+    if read_header(path) is None:
+        raise DataError(f"{path} was not written by a run of ranmask: it has no record of one")
+    with writing(output), draft(output) as place:
+        return write_csv(result_rows(path), place)
 
 
 def stored_lines(path: Path) -> Iterator[dict[str, Any]]:

@@ -8,7 +8,7 @@ classifier; the larger ``B``, the more often the label is the model's, and the l
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -19,8 +19,7 @@ from ranmask.certificates.readings import levels_of, read_scores, segment_border
 from ranmask.certificates.votes import Scores, Votes
 from ranmask.errors import ClassifierError, ModelError, OptionError, blaming
 from ranmask.models import model_config, pretrained
-from ranmask.models.base import BaseClassifier
-from ranmask.models.readers import Reader, as_reader, in_order
+from ranmask.models.readers import as_reader, in_order
 from ranmask.options import ModelOptions, SmoothingOptions, overridden
 from ranmask.options.fields import check_saved
 from ranmask.smoothing import reader_store
@@ -42,7 +41,7 @@ class ProtectedClassifier(SmoothedClassifier):
         base: What is shown the copies: best a word table that was trained for this
             (``ranmask protect``).
         reader: A `Reader`; a Hugging Face or scikit-learn pipeline; a base classifier; or a
-            function from a list of texts to scores from 0 to 1, one row a text.
+            function from a list of texts to scores from 0 to 1 (docs/models.md).
         reader_weights: What it weighs, in copies: of the whole text; then of each half, quarter,
             eighth, ..., which need a reader that is ``repeatable``, and copies of one word each.
         settings: As for `SmoothedClassifier`.
@@ -61,9 +60,9 @@ class ProtectedClassifier(SmoothedClassifier):
 
     def __init__(
         self,
-        base: BaseClassifier | Callable[[list[Any]], Any],
+        base: object,
         *,
-        reader: Reader | Callable[[list[Any]], Any] | BaseClassifier | object,
+        reader: object,
         reader_weights: Sequence[float] | None = None,
         **settings: Any,
     ) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain
 from pathlib import Path
 from typing import Any, ClassVar, Self
@@ -15,7 +15,7 @@ from ranmask.certificates.pyramid import pyramid_radii
 from ranmask.certificates.sampled import radius_of, sampled_margin
 from ranmask.certificates.votes import Votes, count_votes
 from ranmask.errors import OptionError
-from ranmask.models.base import BaseClassifier, MaskedCopies, Scores
+from ranmask.models.base import MaskedCopies, Scores
 from ranmask.models.synonyms import Sample, SynonymSets
 from ranmask.options import (
     CERTIFICATES,
@@ -79,7 +79,8 @@ class SmoothedClassifier(VotingClassifier[SmoothingOptions, MaskedText]):
     the three steps of `predict`, and `scored` is all of them at once.
 
     Args:
-        base: A function ``list of texts -> scores (texts, classes)``, or a `BaseClassifier`.
+        base: A function ``list of texts -> scores (texts, classes)``, a scikit-learn or Hugging
+            Face pipeline, or a `BaseClassifier`; docs/models.md lists what may be returned.
         word_losses: For ``sampling="lm"``: from documents to one loss a word, as `MaskedLM` has.
         synonyms: For ``threat="synonyms"``: `SynonymSets`, or words and lists of replacements.
         labels: Names of the classes; the model's own by default, else their numbers.
@@ -108,7 +109,7 @@ class SmoothedClassifier(VotingClassifier[SmoothingOptions, MaskedText]):
 
     def __init__(
         self,
-        base: BaseClassifier | Callable[[list[Any]], Any],
+        base: object,
         *,
         word_losses: WordLosses | None = None,
         synonyms: SynonymSets | Mapping[str, Sequence[str]] | None = None,

@@ -6,7 +6,7 @@ replace every word at random.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import fields, replace
 from fractions import Fraction
 from pathlib import Path
@@ -15,7 +15,7 @@ from typing import Any
 from ranmask.certificates.safer import synonym_radius
 from ranmask.errors import ModelError, OptionError
 from ranmask.models import model_config
-from ranmask.models.base import BaseClassifier, DrawnCopies, Scores
+from ranmask.models.base import DrawnCopies, Scores
 from ranmask.models.synonyms import Sample, SynonymSets
 from ranmask.options import (
     SAFER,
@@ -45,7 +45,8 @@ class SynonymSmoothedClassifier(VotingClassifier[SynonymOptions, DrawnCopies]):
     3. `save_pretrained` keeps the model together with its synonyms.
 
     Args:
-        base: A function ``list of texts -> scores (texts, classes)``, or a `BaseClassifier`.
+        base: A function ``list of texts -> scores (texts, classes)``, a scikit-learn or Hugging
+            Face pipeline, or a `BaseClassifier`; docs/models.md lists what may be returned.
         synonyms: Which words may take a word's place.
         labels: Names of the classes; the model's own by default, else their numbers.
         tolerance: How far the difference of two outputs for one copy may move between
@@ -66,7 +67,7 @@ class SynonymSmoothedClassifier(VotingClassifier[SynonymOptions, DrawnCopies]):
 
     def __init__(
         self,
-        base: BaseClassifier | Callable[[list[Any]], Any],
+        base: object,
         synonyms: SynonymSets,
         *,
         labels: Sequence[str] | None = None,

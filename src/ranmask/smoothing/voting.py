@@ -26,7 +26,7 @@ from ranmask.models.base import (
     Scores,
     check_gives_scores,
 )
-from ranmask.models.function import FunctionClassifier
+from ranmask.models.function import as_base
 from ranmask.models.rechecking import DEFAULT_COPIES, Recheck
 from ranmask.models.synonyms import Sample
 from ranmask.options import DeletionOptions, SmoothingOptions, SynonymOptions
@@ -62,7 +62,7 @@ class VotingClassifier(ABC, Generic[_Options, _Copies]):
     def __init__(
         self,
         options: _Options,
-        base: BaseClassifier | Callable[[list[Any]], Any],
+        base: object,
         *,
         labels: Sequence[str] | None,
         tolerance: float | None,
@@ -71,12 +71,8 @@ class VotingClassifier(ABC, Generic[_Options, _Copies]):
         mask_token: str | None = None,
     ) -> None:
         self.options: _Options = options
-        if isinstance(base, str):
-            raise OptionError(f"{base!r} is no classifier: load a model with from_pretrained")
-        wrapped = base if isinstance(base, BaseClassifier) else FunctionClassifier(base)
-        if hide or mask_token:
-            wrapped = wrapped.configured(hide=hide, mask_token=mask_token)
-        self.base = wrapped
+        checked = _checked_labels(labels)
+        self.base = wrapped = as_base(base, checked, hide=hide, mask_token=mask_token)
         if tolerance is not None and not (
             isinstance(tolerance, int | float) and 0 <= tolerance < float("inf")
         ):
@@ -94,7 +90,14 @@ class VotingClassifier(ABC, Generic[_Options, _Copies]):
                 f"recheck={recheck!r} compares scores, but with dtype='screened' only votes are "
                 "those of single precision: leave it out, or use dtype='float32'"
             )
-        self.labels = _checked_labels(labels, wrapped.labels)
+        self.labels = wrapped.labels if checked is None else checked
+        own = wrapped.labels or ()
+        if sorted(self.labels or ()) == sorted(own) and self.labels != wrapped.labels:
+            raise OptionError(
+                f"labels names the model's classes in another order than its scores have: "
+                f"{', '.join(own)}. Give them so, or leave labels out",
+                "labels",
+            )
         self.given_tolerance, self.recheck = tolerance, recheck
         default = 0 if wrapped.repeatable else DEFAULT_COPIES
         self._recheck = Recheck(wrapped, default if recheck is None else recheck)
@@ -345,11 +348,9 @@ def batched_by_size(
         yield batch
 
 
-def _checked_labels(
-    labels: Sequence[str] | None, default: tuple[str, ...] | None
-) -> tuple[str, ...] | None:
+def _checked_labels(labels: Sequence[str] | None) -> tuple[str, ...] | None:
     if labels is None:
-        return default
+        return None
     listed = isinstance(labels, Sequence) and not isinstance(labels, str)
     if not listed or not all(isinstance(label, str) for label in labels):
         raise OptionError(f"labels must be a list of names, not {labels!r}")

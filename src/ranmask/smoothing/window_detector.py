@@ -40,7 +40,7 @@ class WindowDetector(Detector):
     """Flags a text where a model scores a window of it, for ``positive``, up to the threshold.
 
     ``model`` is anything that gives texts scores from 0 to 1: a Hugging Face model or pipeline, a
-    scikit-learn pipeline, a function of a list of texts, a model of ranmask's.  It is shown each
+    scikit-learn pipeline, a function of a list of texts (docs/models.md).  It is shown each
     window by itself.  A text shorter than every size is read whole, and nothing is proved of it:
     with a word more it has a window, and is another text.  A window that the model gives no answer
     for is not flagged; a text without any answer is an error.

@@ -524,7 +524,7 @@ class TestVictims:
         assert isinstance(as_victim(keyword_classifier), PlainVictim)
         victim = as_victim(smoothed)
         assert as_victim(victim) is victim
-        with pytest.raises(OptionError, match="cannot attack a str: give a SmoothedClassifier"):
+        with pytest.raises(OptionError, match="'news-words' is no classifier"):
             as_victim("news-words")
 
     def test_the_label_is_the_classifiers_own_though_rounded_shares_tie(self):

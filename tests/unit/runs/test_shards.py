@@ -437,8 +437,8 @@ class TestMerging:
         (tmp_path / "all.jsonl").write_text("precious")
         with pytest.raises(OutputError, match="exists"):
             merge(tmp_path / "out", tmp_path / "all.jsonl", {})
-        with pytest.raises(OptionError, match=r"\.jsonl or \.parquet"):
-            merge(tmp_path / "out", tmp_path / "all.csv", {})
+        with pytest.raises(OptionError, match=r"\.jsonl, \.parquet or \.csv"):
+            merge(tmp_path / "out", tmp_path / "all.xlsx", {})
 
     def test_parquet(self, tmp_path):
         run(tmp_path / "out")

@@ -306,7 +306,7 @@ def test_records_come_back_from_json():
     ("function", "why"),
     [
         (lambda texts: [[-3.0, 4.0]] * len(texts), "do not lie between 0 and 1"),
-        (lambda texts: [0.5] * len(texts), r"it returned shape \(1,\)"),
+        (lambda texts: [0.5] * (len(texts) + 1), r"it returned shape \(2,\) for 1 texts"),
         (lambda texts: texts[0].missing, "it raised AttributeError"),
     ],
 )

@@ -140,7 +140,9 @@ def fails_to_say_why(texts):
         fails_to_say_why,
         lambda texts: Unreadable(),
         lambda texts: [[0.0, 0.0, 0.0, 0.0] for _ in texts],
-        lambda texts: [[True, False, False, False] for _ in texts],
+        lambda texts: ["World" for _ in texts[1:]],
+        lambda texts: ["Weather" for _ in texts],
+        lambda texts: [0.5 for _ in texts],
         lambda texts: [["1", "0", "0", "0"] for _ in texts],
     ],
 )

@@ -11,6 +11,7 @@ from typing import Any
 from ranmask.data.rows import arrow
 from ranmask.errors import DataError, OptionError, OutputError
 from ranmask.results.files import check_file, draft, writing
+from ranmask.runs.csv_lines import write_csv
 from ranmask.runs.result_file import ResultFile
 from ranmask.runs.shards.columns import batches, decoded, with_constants_of
 from ranmask.runs.shards.folder import Manifest, checksum, read_manifest
@@ -61,8 +62,8 @@ def merge(folder: Path, output: Path, finished: dict[str, Any]) -> int:
     """Write all rows of a finished run, in their order, to one file; returns how many.
 
     ``.jsonl``: what a run without shards writes, ``finished`` being its summary.  ``.parquet``: the
-    parts, one after the other.  Each part's checksum is compared before it is used; the file
-    appears when it is whole.
+    parts, one after the other.  ``.csv``: for people (`csv_lines`).  Each part's checksum is
+    compared before it is used; the file appears when it is whole.
     """
     manifest = read_manifest(folder)
     if not manifest.finished:
@@ -70,14 +71,19 @@ def merge(folder: Path, output: Path, finished: dict[str, Any]) -> int:
     if output.is_file():
         raise OutputError(f"{output} exists: choose another output, or delete it")
     check_file(output)
-    if output.suffix not in (".jsonl", ".parquet"):
-        raise OptionError(f"cannot merge into {output}: its name must end in .jsonl or .parquet")
+    if output.suffix not in (".jsonl", ".parquet", ".csv"):
+        raise OptionError(
+            f"cannot merge into {output}: its name must end in .jsonl, .parquet or .csv"
+        )
     with writing(output), draft(output) as place:
+        parts = _whole_parts(folder, manifest)
         if output.suffix == ".parquet":
             _merge_parquet(folder, manifest, place)
+        elif output.suffix == ".csv":
+            write_csv((line for part in parts for line in decoded(part)), place)
         else:
             with ResultFile(place, manifest.run) as results:
-                for part in _whole_parts(folder, manifest):
+                for part in parts:
                     results.write(list(decoded(part)))
                 results.finish(finished)
     return manifest.rows
