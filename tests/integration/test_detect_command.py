@@ -181,6 +181,11 @@ def test_windows_that_break_the_model_do_not_unflag(module):
     assert "warning: the model gave no answer for 2 windows" in done.stderr
 
 
+def test_a_function_without_names_of_classes(module):
+    done = run_cli("detect", "--model", f"{module}:prize", "--windows", "2", "a prize")
+    assert done.exit_code == 2 and "name them with --labels" in done.stderr
+
+
 def test_a_detector_gets_another_threshold(trained, tmp_path):
     data = write(tmp_path / "some.csv", 120, seed=8)
     done = run_cli(

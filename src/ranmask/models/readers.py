@@ -273,7 +273,7 @@ def _pipeline_reader(model: Any, labels: Sequence[str] | None) -> Reader:
             )
         names = known
     if names is None:
-        raise OptionError("the pipeline does not say its classes: give labels=")
+        raise OptionError("the pipeline does not say its classes: name them with labels", "labels")
 
     def read(texts: list[Any]) -> list[list[float]]:
         shown = [
