@@ -135,6 +135,7 @@ def test_rows_that_fail_are_lines_with_errors(trained, tmp_path):
         *("--output", out),
     )
     assert done.exit_code == 3 and "3 rows, 2 with errors" in done.stderr
+    assert "row 2: the text has no words" in done.stderr and "row 3" not in done.stderr
     _, first, second, third, _ = map(json.loads, out.read_text().splitlines())
     assert first["correct"] and "no words" in second["error"]
     assert "unknown label 'eggs'" in third["error"] and "correct" not in third
