@@ -84,6 +84,8 @@ def lost(text: str, said: dict[str, int], edits: int) -> list[int]:
 @example("a b a b", {"a": 7, "b": 6})
 @example("a b a", {"a": 8, "b": 8, "aba": -8})
 @example("aabbaa", {"aabbaa": 8, "aa": -8, "bb": -8})
+@example("abba bbbb", {"abba": 8, "bbbb": 8, "ab": -4, "babbbb": -8})  # a blank that moves
+@example("bbbb abba", {"abba": 8, "bbbb": 8, "ba": -4, "bbbbab": -8})
 def test_no_edit_takes_more_than_it_costs(text: str, said: dict[str, int]) -> None:
     for found, bound in zip(lost(text, said, 2), costs(text, said, 2), strict=True):
         assert found <= bound
@@ -148,6 +150,11 @@ def test_nor_do_five_edits_of_longer_texts(words: list[str], said: dict[str, int
 def test_joined_words_are_what_it_costs_where_nothing_else_is_known() -> None:
     said = {"aa": 8, "ab": 7, "ba": 5}
     assert lost("aa ab ba aa", said, 2) == [0, 15, 28] == costs("aa ab ba aa", said, 2)
+
+
+def test_any_part_of_a_very_long_word_is_reckoned_with() -> None:
+    part = "ab" * 40  # two blanks make three words of it
+    assert costs(3 * part, {part: -BOUND}, 2)[2] >= 3 * BOUND
 
 
 def closed_table(said: dict[str, tuple[int, ...]]) -> WordTable:

@@ -59,6 +59,13 @@ class TestTexts:
         assert "\x1b[1;4mgood" in done and "\x1b[1;4mfilm" not in done
         assert "change any that many words" in done
 
+    def test_texts_give_a_terminal_no_orders(self):
+        hostile = "good \x1b]0;title\x07 fine \x9b2K film \x1b[1A best"
+        for how in ((), ("--copies", "9")):
+            done = on_terminal("certify", "--model", FAKE, "--keep", "1", *how, hostile)
+            assert "\ufffd]0;title\ufffd" in done and "\ufffd2K" in done
+            assert not any(order in done for order in ("\x1b]0", "\x9b", "\x1b[1A best"))
+
     def test_paper_certificate_is_marked_on_a_terminal(self):
         done = on_terminal(
             "certify", "--model", FAKE, "--keep", "1", "--certificate", "paper", "good " * 9

@@ -135,6 +135,7 @@ def test_rows_that_fail_are_lines_with_errors(trained, tmp_path):
         *("--output", out),
     )
     assert done.exit_code == 3 and "3 rows, 2 with errors" in done.stderr
+    assert "row 2: the text has no words" in done.stderr and "row 3" not in done.stderr
     _, first, second, third, _ = map(json.loads, out.read_text().splitlines())
     assert first["correct"] and "no words" in second["error"]
     assert "unknown label 'eggs'" in third["error"] and "correct" not in third
@@ -179,6 +180,11 @@ def test_windows_that_break_the_model_do_not_unflag(module):
     [found] = lines(done)
     assert found["flagged"] and found["failed"] == 2
     assert "warning: the model gave no answer for 2 windows" in done.stderr
+
+
+def test_a_function_without_names_of_classes(module):
+    done = run_cli("detect", "--model", f"{module}:prize", "--windows", "2", "a prize")
+    assert done.exit_code == 2 and "name them with --labels" in done.stderr
 
 
 def test_a_detector_gets_another_threshold(trained, tmp_path):

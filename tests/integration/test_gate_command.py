@@ -109,6 +109,7 @@ def test_by_interval_the_worse_end_must_hold(texts):
     ("arguments", "require", "said"),
     [
         ([], ["acuracy >= .9"], "'acuracy' is no figure; known are accuracy"),
+        ([], [""], "--require '' cannot be read"),
         ([], ["recall >= .9"], "needs a class to look for: name it with --positive"),
         (["--positive", "spam"], ["recall >= .9"], "--positive must be one of the classes"),
         (["--most-queries", 9], ["accuracy >= .1"], "--most-queries means nothing where no"),
@@ -292,6 +293,17 @@ def test_a_class_without_texts_has_no_recall(tmp_path):
     path = tmp_path / "texts.csv"
     path.write_text("text,label\nfilm,bad\nfilm film,bad\n")
     done = gate(path, "--positive", "good", require=["recall >= .5"])
+    assert done.exit_code == 1 and "there is no text to count" in done.stderr
+
+
+def test_texts_of_the_positive_class_alone_have_recall(texts, tmp_path):
+    path = tmp_path / "attacks.csv"
+    path.write_text("text,label\ngood good good good,good\nfilm film,good\n")
+    more = ("--positive", "good", "--calibrate", texts, "--calibrate-split", "all")
+    done = gate(path, *more, require=["recall >= .5", "certified recall@1,fpr=20% >= .5"])
+    assert done.exit_code == 0
+    assert "| recall | 0.500 |" in done.stdout and "false-positive rate" not in done.stdout
+    done = gate(path, "--positive", "good", require=["false-positive rate <= 1%"])
     assert done.exit_code == 1 and "there is no text to count" in done.stderr
 
 

@@ -10,15 +10,25 @@ TABLE = {"film": ["story", "plot"], "good": ["great", "fine"], "great": ["good"]
 
 @pytest.fixture(scope="module")
 def service(classifier, tmp_path_factory):
-    """A tiny encoder with the paper's head for pairs, one that is smoothed by synonyms, a table."""
-    from ranmask import SmoothedClassifier, SynonymSets, SynonymSmoothedClassifier
+    """A tiny encoder with the paper's head for pairs, one smoothed by synonyms, two tables."""
+    from ranmask import (
+        ProtectedClassifier,
+        SmoothedClassifier,
+        SynonymSets,
+        SynonymSmoothedClassifier,
+        load_default,
+    )
 
     folder = tmp_path_factory.mktemp("served")
     SmoothedClassifier(classifier("pair_bert"), keep=1).save_pretrained(str(folder / "pairs"))
     SynonymSmoothedClassifier(
         classifier("bert"), SynonymSets(TABLE, name="made up"), masks=300, selection_masks=50
     ).save_pretrained(str(folder / "synonyms"))
-    models = (str(folder / "pairs"), str(folder / "synonyms"), "reviews-words")
+    table = load_default("reviews-words").base
+    ProtectedClassifier(
+        table, reader=table, reader_weights=[0.25, 0.75], **table.smoothing
+    ).save_pretrained(str(folder / "parts"))
+    models = (*(str(folder / name) for name in ("pairs", "synonyms", "parts")), "reviews-words")
     with serving(models) as running:
         yield running
 
@@ -60,6 +70,20 @@ def test_a_model_of_pairs_asks_for_a_premise(opened):
     opened.choose(model="reviews-words")
     opened.hides("#pair")
     opened.hides("#shown-premise")  # a table reads no pairs, and is sent none
+
+
+def test_a_reader_of_parts_is_asked_what_it_proves(opened):
+    page = opened.page
+    page.select_option("#model", "parts")
+    assert page.is_disabled("#threat")
+    assert page.is_disabled("#threats option[value=insertions]")
+    opened.shows("#choice-note", "reads parts of the text, too, which are cut by place")
+    page.select_option("#threats", "all")
+    opened.certify("the film was good and the plot was great")
+    opened.shows("#menu-radii", "span: ")
+    assert page.locator("#menu-radii li").count() == 1
+    opened.choose(model="reviews-words")
+    assert not page.is_disabled("#threat")
 
 
 def test_a_model_of_synonyms_says_what_its_proof_covers(opened):

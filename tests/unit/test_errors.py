@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from ranmask.certificates import families
+from ranmask.certificates.characters import characters_proved
 from ranmask.certificates.exact import exact_radius
 from ranmask.certificates.paper import Overlaps
 from ranmask.errors import check_cancelled, interruptible
@@ -60,7 +61,16 @@ def many_overlaps():
     return Overlaps.of(sets, np.ones(9000, dtype=bool), 20)
 
 
-@pytest.mark.parametrize("compute", [hard_search, large_draw, many_overlaps])
+def edited_characters():
+    words = np.ones((1, 50), dtype=np.int64)
+    one = np.array([[9]]), np.array([50]), np.array([0])
+    return characters_proved(words, (0 * words,) * 3, *one, 1)
+
+
+COMPUTATIONS = [hard_search, large_draw, many_overlaps, edited_characters]
+
+
+@pytest.mark.parametrize("compute", COMPUTATIONS)
 def test_long_computations_can_be_stopped(compute):
     _, check = stopper(1)
     with interruptible(check), pytest.raises(EnoughError):

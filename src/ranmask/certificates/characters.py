@@ -51,6 +51,7 @@ import numpy as np
 
 from ranmask.certificates.coverage import Ints
 from ranmask.certificates.exact import dearest_first, words_below
+from ranmask.errors import check_cancelled
 
 _NONE = -(2**61)  # no choice has this cost
 _CELLS_AT_ONCE = 1 << 20
@@ -159,6 +160,7 @@ def _totals(
         one[..., 0] = 0
     found = best.copy()
     for end in range(1, int(words[-1]) + 1):
+        check_cancelled()
         first, last = np.searchsorted(words, [end, end + 1]).tolist()
         best[first:] = before[0][first:]
         for size, edits, cost in costs:

@@ -120,7 +120,7 @@ def in_flags(error: RanmaskError, flags: Mapping[str, str]) -> str:
         if name not in flags or not (equals or "_" in name or name in named):
             return found[0]
         named.discard(name)
-        return flags[name] + (f" {text or word}" if equals else "")
+        return flags[name] + (f" {word if text is None else text or repr(text)}" if equals else "")
 
     return re.sub(
         r"(?<![\w/.'\"-])([a-z][a-z_]*)(?:(=)(?:'([^']*)'|([\w.+-]*\w)))?(?![\w/'\"-]|\.\w)",

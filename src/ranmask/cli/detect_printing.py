@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
+from ranmask.cli.terminal import visible
+
 if TYPE_CHECKING:
     from rich.table import Table
 
@@ -55,7 +57,7 @@ def table_lines(
     from ranmask.metrics import aligned
 
     rows = [
-        [name, f"{share['texts']:,}", _shown(share)]
+        [visible(name), f"{share['texts']:,}", _shown(share)]
         for name, share in shares.items()
         if share["texts"]
     ]

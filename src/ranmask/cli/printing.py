@@ -12,6 +12,7 @@ from rich.table import Table
 from rich.text import Text as RichText
 
 from ranmask.certificates.threats import STEPS
+from ranmask.cli.terminal import visible
 from ranmask.metrics import (
     CertifiedSummary,
     aligned,
@@ -101,7 +102,7 @@ def marked(
         shown.append(" / " if number else "", style="dim")
         for position, word in enumerate(split(part)):
             shown.append(" " if position else "")
-            shown.append(word, style=style if position in places else plain)
+            shown.append(visible(word), style=style if position in places else plain)
     return shown
 
 
@@ -256,6 +257,6 @@ def print_copies(console: Console, outcome: Outcome, labels: tuple[str, ...] | N
         shown = RichText()
         for position, word in enumerate(words[: outcome.result.words_read]):
             shown.append(" " if position else "")
-            shown.append(*((word, "") if position in kept else (_HIDDEN, "dim")))
+            shown.append(*((visible(word), "") if position in kept else (_HIDDEN, "dim")))
         table.add_row(RichText(class_name(vote, labels)), shown)
     console.print(table)

@@ -9,7 +9,14 @@ from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING, Any, Literal
 
-from ranmask.cli.terminal import error_console, printed_lines, progress, resumed_later, say
+from ranmask.cli.terminal import (
+    error_console,
+    printed_lines,
+    progress,
+    resumed_later,
+    say,
+    visible,
+)
 
 if TYPE_CHECKING:
     from ranmask.data.rows import RowSource
@@ -44,7 +51,10 @@ def classify(
 
 @contextmanager
 def shown_events(total: int, output: Path, sharding: Sharding | None = None) -> Iterator[RunEvents]:
-    """A progress bar, and a word where a run is resumed, in trouble or interrupted."""
+    """A progress bar, and a word where a run is resumed, in trouble or interrupted, or a row fails.
+
+    Of failed rows the first one, for most often the others fail alike.
+    """
     from ranmask.runs.task import RunEvents
 
     with progress(total) as advance, _ended_by_sigterm() if sharding else nullcontext():
@@ -54,8 +64,16 @@ def shown_events(total: int, output: Path, sharding: Sharding | None = None) -> 
                 say(f"resuming {output}: {done} rows are done")
                 advance(done)
 
+        told = False
+
+        def failed(row: int, why: str) -> None:
+            nonlocal told
+            if not told:
+                say(visible(f"row {row}: {why}"))
+            told = True
+
         with resumed_later(output):
-            yield RunEvents(started=started, progress=advance, trouble=say)
+            yield RunEvents(started=started, progress=advance, failed=failed, trouble=say)
 
 
 def _show(task: ClassifyTask, source: RowSource, printed: Literal["json", "csv"] | None) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -19,6 +20,13 @@ AsJson = Annotated[
     bool,
     Parameter(name="--json", negative=(), show_default=False, help="JSON, also on a terminal."),
 ]
+
+_CONTROLS = re.compile("[\x00-\x1f\x7f-\x9f]")
+
+
+def visible(text: str) -> str:
+    """A text that anyone may have written, without what a terminal would take for a command."""
+    return _CONTROLS.sub("\ufffd", text)
 
 
 _quiet = False  # of the command that runs

@@ -284,14 +284,15 @@ def _usual(summary: RunSummary, proof: bool, rates: Sequence[Fraction]) -> list[
     if proof and summary.has_radii:
         names.append(FigureName("median radius"))
         names += [FigureName("certified accuracy", changed) for changed in (1, 2, 3)]
-    if summary.positive is not None and summary.detection.positives:
-        own = ("precision", "recall", "f1", "false-positive rate")
-        names += map(FigureName, own)
+    found = summary.detection
+    if summary.positive is not None and found.positives:
+        others = ("false-positive rate",) if found.positives < len(found.texts) else ()
+        names += map(FigureName, ("precision", "recall", "f1", *others))
         names += [FigureName("certified recall", changed) for changed in (1, 2, 3) if proof]
-        if summary.detection.roc is not None:
+        if found.roc is not None:
             names += [FigureName("auc"), FigureName("average precision")]
         for rate in rates:
-            names += [FigureName(name, rate=rate) for name in ("recall", "false-positive rate")]
+            names += [FigureName(name, rate=rate) for name in ("recall", *others)]
     return names
 
 

@@ -154,6 +154,8 @@ class _Reader:
         bound = self._number("a number")
         if kind.share and bound > 1:
             raise self._wrong(f"{name} lies between 0 and 1: write 90% or 0.9, not {bound}")
+        if kind.share and bound == 1 and comparison == "<=":
+            raise self._wrong(f"{name} is never above 1, which is all: write 1% or 0.01")
         if self._tokens:
             raise self._wrong(f"{self._tokens[0]!r} is too much: a requirement ends with a number")
         return Requirement(FigureName(name, changed, rate, recipe), comparison, bound)
@@ -181,8 +183,8 @@ class _Reader:
                 if equals != "=":
                     raise self._wrong(f"'=' is wanted after fpr, not {equals!r}")
                 rate = self._number("a rate of false positives, as 1%")
-                if rate > 1:
-                    raise self._wrong("a rate lies between 0 and 1: write 1% or 0.01")
+                if rate >= 1:
+                    raise self._wrong("a rate lies below 1: write 1% or 0.01")
             else:
                 taken = [*(["changed words, as 2"] if kind.changed else [])]
                 taken += ["fpr=RATE, as fpr=1%"] if kind.rate else []

@@ -192,7 +192,7 @@ def _of_pipeline(model: Any, labels: Sequence[str] | None) -> TextFunction:
     """A text-classification pipeline of Hugging Face's."""
     own = pipeline_labels(model) or labels
     if own is None:
-        raise OptionError("the pipeline does not say its classes: give labels=[...]")
+        raise OptionError("the pipeline does not say its classes: name them with labels", "labels")
     names, columns = in_given_order(own, labels, "the pipeline")
 
     def function(texts: list[Any]) -> Any:

@@ -175,7 +175,7 @@ def check_choice(name: str, value: str, allowed: Sequence[str]) -> None:
 
 
 def check_saved(path: Path, saved: Mapping[str, Any], *known: type) -> None:
-    """Refuse options in a model's file that no dataclass has, or of the wrong type.
+    """Refuse options in a model's file that no dataclass has, or of the wrong type, or missing.
 
     Whether their values are right is found out where the dataclass is built.
     """
@@ -187,3 +187,6 @@ def check_saved(path: Path, saved: Mapping[str, Any], *known: type) -> None:
         wanted = list if field.listed else int | float if field.kind is float else field.kind
         if not isinstance(value, wanted):
             raise ModelError(f"{path} has {name}={value!r}, which is of the wrong type")
+    missing = [name for name in allowed if allowed[name].default is REQUIRED and name not in saved]
+    if missing:
+        raise ModelError(f"{path} does not say {', '.join(missing)}")

@@ -29,7 +29,7 @@ from ranmask.errors import OptionError, TextError
 from ranmask.models import model_config
 from ranmask.models.base import MaskedCopies
 from ranmask.models.word_table import ONE, WordTable
-from ranmask.options.fields import Checked, option
+from ranmask.options.fields import REQUIRED, Checked, option
 from ranmask.results import Detection
 from ranmask.words import Document, Text, documents
 
@@ -47,10 +47,10 @@ SET_OFF = "words are what blanks separate, and added text is set off by a blank"
 class DetectorOptions(Checked, kind="detector", group="Detector"):
     """What ``ranmask.json`` says of a detector; ``points`` is its threshold, an integer."""
 
-    detector: Kind = option("What is read.", "words")
-    positive: str = option("The class that is flagged.", "")
-    labels: tuple[str, ...] = option("All classes.", ())
-    points: int = option("The threshold.", 1, least=1)
+    detector: Kind = option("What is read.", REQUIRED)
+    positive: str = option("The class that is flagged.", REQUIRED)
+    labels: tuple[str, ...] = option("All classes.", REQUIRED)
+    points: int = option("The threshold.", REQUIRED, least=1)
     sizes: tuple[int, ...] = option("Words of a window.", (), least=1)
     tolerance: float | None = option("How far a score may move.", least=0, below=1)
 

@@ -69,7 +69,8 @@ class WindowDetector(Detector):
         known = self.reader.labels or labels
         if known is None:
             raise OptionError(
-                "the model does not say its classes: give labels=, as labels=('ham', 'spam')"
+                "the model does not say its classes: name them with labels, as ham and spam",
+                "labels",
             )
         super().__init__(known, positive, threshold)
         self._place = self.labels.index(self.positive)

@@ -20,7 +20,7 @@ from ranmask.certificates.votes import SCALE
 from ranmask.errors import ClassifierError, ModelError, OptionError, OutputError, TextError
 from ranmask.models import word_table
 from ranmask.models.base import MaskedCopies
-from ranmask.models.normalising import Normaliser
+from ranmask.models.normalising import Normaliser, letters
 from ranmask.models.word_features import features
 from ranmask.models.word_table import ONE, sigmoid_curve, spelt
 from ranmask.smoothing.store import load_classifier
@@ -523,6 +523,14 @@ class TestVocabulary:
         for word in ("GOAL", "g.o-a'l!", "go\u200bal", "«Goal»"):
             assert table.word_scores(word) == table.word_scores("goal")
         assert table.word_scores("naïve") == table.word_scores("naive")
+
+    def test_every_character_is_read_as_one_or_none(self):
+        assert [letters(one) for one in ("ﬁ", "½", "ß", "İ", "\U0001d400", "\u0301")] == [
+            *("ﬁ", "½", "ß", "i", "a", "")
+        ]
+        read = [letters(chr(code)) for code in range(0x20000)]  # behind them are ideographs
+        assert max(map(len, read)) == 1
+        assert not any(one.isspace() for one in read)
 
     def test_comes_back_the_same(self, tmp_path):
         table = self.closed()

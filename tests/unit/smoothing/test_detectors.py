@@ -138,13 +138,16 @@ def test_what_is_no_detector_is_refused(tmp_path):
         ({"detector": "other"}, "detector must be one of"),
         ({"positive": "none"}, "positive must be one of"),
         ({"colour": "red"}, "does not know"),
+        ({"points": None}, "does not say points"),
+        ({"detector": None}, "does not say detector"),
     ],
 )
 def test_damaged_records_are_told(change, message, tmp_path):
     WordDetector(table(), threshold=1).save_pretrained(tmp_path)
     path = tmp_path / "ranmask.json"
     record = json.loads(path.read_text())
-    record["smoothing"] |= change
+    changed = record["smoothing"] | change
+    record["smoothing"] = {name: value for name, value in changed.items() if value is not None}
     path.write_text(json.dumps(record))
     with pytest.raises(ModelError, match=message):
         load_detector(tmp_path)
@@ -166,7 +169,7 @@ def test_sizes_are_checked(sizes):
 
 
 def test_classes_are_checked():
-    with pytest.raises(OptionError, match="give labels="):
+    with pytest.raises(OptionError, match="name them with labels"):
         WindowDetector(prize)
     with pytest.raises(OptionError, match="positive must be one of ham, spam; not 'eggs'"):
         windows(positive="eggs")

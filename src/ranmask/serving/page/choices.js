@@ -25,6 +25,9 @@ const byMasks = () => card()?.smoothing === "masks";
 // A model that reads the whole text votes beside the copies.
 const hasReader = () => Boolean(card()?.reader);
 
+// It may vote on parts of the text, too, which are cut by place: no word may move then.
+const readsParts = () => (card()?.options?.reader_weights ?? []).length > 1;
+
 // Another model: its own settings are the ones to begin with.
 export function modelChosen() {
   const saved = card()?.options ?? {};
@@ -51,8 +54,9 @@ const THREATS = ["insertions", "deletions", "characters", "span", "synonyms"];
 function provable() {
   if (!byMasks() || by("certificate").value !== "exact") return [];
   const keep = Number(by("keep").value) || card()?.options?.keep;
-  const possible = { span: true, synonyms: keep === 1 && Boolean(card().synonyms) };
-  return THREATS.filter((name) => possible[name] ?? (keep === 1 && Boolean(card().order_free)));
+  const single = keep === 1 && !readsParts();
+  const possible = { span: true, synonyms: single && Boolean(card().synonyms) };
+  return THREATS.filter((name) => possible[name] ?? (single && Boolean(card().order_free)));
 }
 
 // Which choices go together; those that do not are switched off, and a note says why.
@@ -61,7 +65,7 @@ export function fitChoices() {
   by("certificate").disabled = hasReader();
   const exact = by("certificate").value === "exact";
   const keep = Number(by("keep").value) || card()?.options?.keep;
-  const edits = byMasks() && Boolean(card().order_free) && exact && keep === 1;
+  const edits = byMasks() && Boolean(card().order_free) && exact && keep === 1 && !readsParts();
   if (!edits) by("threat").value = "substitutions";
   by("threat").disabled = !edits;
   const others = provable();
@@ -76,7 +80,9 @@ export function fitChoices() {
     byMasks() ? "" : "This model is smoothed by synonyms: its copies show all words, each replaced at random by one that a table lists. It has one certificate, which counts votes.",
     hasReader() ? "Beside the copies votes a model that reads the whole text; only the exact certificate allows for that." : "",
     byMasks() && !exact ? "This certificate counts votes, so each copy gives one vote." : "",
-    !byMasks() || edits ? "" : card().order_free
+    !byMasks() || edits ? "" : readsParts()
+      ? "That model reads parts of the text, too, which are cut by place, so that added or deleted words are not covered."
+      : card().order_free
       ? "Words added or deleted are covered by the exact certificate only, with one word in each copy."
       : "This model minds the order of words, so that added or deleted ones are not covered.",
   ].filter(Boolean);
