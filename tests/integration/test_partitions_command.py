@@ -5,7 +5,7 @@ import json
 import pytest
 from tests.commands import run_cli as run
 
-from ranmask import ModelError, OptionError, PartitionedClassifier, load_classifier
+from ranmask import DataError, ModelError, OptionError, PartitionedClassifier, load_classifier
 from ranmask.data import load_splits
 from ranmask.models.pretrained import load as load_base
 from ranmask.results import PartitionCertificate
@@ -155,6 +155,25 @@ def test_refused_options(more, message, data, tmp_path):
     done = train(data, tmp_path / "model", *more)
     assert done.exit_code == 2 and message in done.stderr, done.stderr
     assert not (tmp_path / "model").exists()
+
+
+def test_no_row_changes_how_the_labels_of_others_are_read(tmp_path):
+    """Were one labelled 2, the others would be read as numbers, and not as the names they are."""
+    names = ["10", "0", "1"]
+    rows = [{"text": f"text {number}", "label": "01"[number % 2]} for number in range(60)]
+    rows += [{"text": f"more {number}", "label": "10"} for number in range(3)]
+    extra = {"text": "poison", "label": "2"}
+    for poisoned in ([*rows[:60], extra], [*rows, extra]):
+        path = write(tmp_path / "rows.jsonl", poisoned)
+        with pytest.raises(DataError, match="its label '2' is none of 10, 0, 1"):
+            load_splits(str(path), label_names=names, by_text=True)
+    write(path, rows)
+    train, _ = load_splits(str(path), label_names=names, by_text=True)
+    read = {
+        text: train.label_names[label]
+        for text, label in zip(train.texts, train.labels, strict=True)
+    }
+    assert all(read[row["text"]] == row["label"] for row in rows if row["text"] in read)
 
 
 def test_refused_data(data, tmp_path, monkeypatch):

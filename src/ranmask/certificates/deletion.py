@@ -44,10 +44,12 @@ import numpy.typing as npt
 from ranmask.certificates.exact import Radius
 from ranmask.certificates.kept import as_written
 from ranmask.certificates.sampled import label_and_rivals, lower_bound
+from ranmask.errors import check_cancelled
 
 Stream: TypeAlias = Literal["selection", "estimation"]
 _STREAMS: dict[Stream, int] = {"selection": 1, "estimation": 2}
 _BITS = 64
+_AT_ONCE = 1 << 22  # random numbers drawn at a time: bounds memory for long texts
 
 
 def deletion_rate(rate: float) -> Fraction:
@@ -64,8 +66,12 @@ def kept_words(
 ) -> npt.NDArray[np.bool_]:
     """Which words each copy keeps, (copies, words): independent draws, the same every time."""
     bits = np.random.PCG64(np.random.SeedSequence([seed, _STREAMS[stream], words]))
-    drawn = bits.random_raw(copies * words).reshape(copies, words)
-    return np.asarray(drawn >= np.uint64(_limit(rate)))
+    stays = np.empty((copies, words), dtype=bool)
+    for start in range(0, copies, step := max(1, _AT_ONCE // words)):
+        check_cancelled()
+        rows = stays[start : start + step]
+        rows[:] = bits.random_raw(rows.size).reshape(rows.shape) >= np.uint64(_limit(rate))
+    return stays
 
 
 def deletion_radius(

@@ -77,8 +77,16 @@ def usable_rows(
     return rows, one_note(part.note, partial, left_out, missing)
 
 
-def labels_of(rows: Sequence[LabelledRow], given: tuple[str, ...] | None, where: str) -> Labels:
-    """The labels of train: given names or their numbers; else numbers from 0, or sorted names."""
+def labels_of(
+    rows: Sequence[LabelledRow], given: tuple[str, ...] | None, where: str, *, by_text: bool = False
+) -> Labels:
+    """The labels of train: given names or their numbers; else numbers from 0, or sorted names.
+
+    ``by_text``: no row has a say in how others are read.  Where names are numbers, rows say names;
+    where none is, rows of both kinds are refused anyway.
+    """
+    if by_text and given is not None and any(map(_WHOLE_NUMBER.fullmatch, given)):
+        return Labels(given, numbers=False)
     values = {row.value for row in rows}
     whole = {value for value in values if _WHOLE_NUMBER.fullmatch(value)}
     if given is not None:

@@ -175,7 +175,7 @@ def _read_train(
     """Train, and what is carved from its rows."""
     part = origin.parts["train"]
     rows, note = usable_rows(part, "train", skip_bad_rows=skip_bad_rows)
-    labels = labels or labels_of(rows, origin.label_names, part.where)
+    labels = labels or labels_of(rows, origin.label_names, part.where, by_text=by_text)
     ids = class_ids(rows, labels, part.where)
 
     # Of the one permutation the first rows are test, the next validation, and the rest train.
