@@ -179,7 +179,7 @@ class TestLayout:
             )
             for words, keep in ((3, 1), (5, 4), (9, 2), (12, 3), (12, 5))
         ]
-        shared = SharedRows(spell(copies, encoder), encoder, CPU)
+        shared = SharedRows(spell(copies, encoder), range(len(copies)), encoder, CPU)
         expected = encoder.rows_of_all(copies)
         lengths = np.concatenate([rows.lengths for rows in expected])
         assert (shared.lengths == lengths).all()
@@ -205,8 +205,8 @@ class TestLayout:
         raise AssertionError
 
     def suits(self, base, words, keep, masks):
-        [text] = spell([copies_of(base, words, keep, masks)], base.encoder)
-        return text.suits(base.encoder)
+        [suits] = spell([copies_of(base, words, keep, masks)], base.encoder).suit(base.encoder)
+        return suits
 
     def test_which_texts_are_left_to_the_host(self, classifiers):
         packed, _ = classifiers("bert", "drop")
