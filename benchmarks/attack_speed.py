@@ -1,23 +1,27 @@
 """Copies a second of a whole fresh-mask BERT-Attack run, beside what its parts can do.
 
-    python -m benchmarks.attack_speed --host                      # a CPU: models cost nothing
+    python -m benchmarks.attack_speed --host [--hide mask]           # a CPU: models cost nothing
     python -m benchmarks.attack_speed --device cuda --dtype float16  # a GPU: against the engine
 
-``--host`` replaces every forward pass by made-up answers and what runs on a device by tensors
-without numbers (PyTorch's ``meta`` device): what is left is the work of the host, with searches,
-tokens, masks, batches, votes and files as they are.  Otherwise models compute, and the same
+``--host`` replaces every forward pass by made-up answers, and leaves out what a device would find
+out by itself: what is left is the work of the host, with searches, tokens, masks, batches, votes
+and files as they are, but for starting kernels.  Otherwise models compute, and the same
 victim's copies are scored once more by themselves: the engine's own speed.
 
 AG News test texts, evenly spread; all-MiniLM-L6-v2 with a random head, which is also the sentence
-encoder and, with a random head, the language model.  ``--quick`` takes a tiny random BERT.
+encoder and, with a random head, the language model; or those of folders.  ``--quick`` takes tiny
+random BERTs, to see that all parts run.
 """
 
 from __future__ import annotations
 
 import argparse
+import gc
 import json
 import tempfile
 import time
+from collections.abc import Callable
+from functools import cached_property
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -52,6 +56,8 @@ def main() -> None:
     parser.add_argument("--quick", action="store_true", help="a tiny random BERT")
     parser.add_argument("--device", default="cpu")
     parser.add_argument("--dtype", default="float32", choices=("float32", "float16", "bfloat16"))
+    parser.add_argument("--model", type=Path, help="a classifier with 4 classes")
+    parser.add_argument("--lm", type=Path, help="a masked language model")
     parser.add_argument("--hide", default="drop", choices=("drop", "mask"))
     parser.add_argument("--texts", type=int, default=32)
     parser.add_argument("--masks", type=int, default=100)
@@ -64,11 +70,12 @@ def main() -> None:
 def run(options: argparse.Namespace) -> dict[str, Any]:
     """One run of the attack; its pace, and on a device the engine's."""
     smoothed, resources = _host_only(options) if options.host else _on_device(options)
+    gc.freeze()  # as the command does
     victim = SmoothedVictim(smoothed)
     texts = load_corpus("agnews", "test").texts
     texts = [texts[row * len(texts) // options.texts] for row in range(options.texts)]
     labels = [result.label for result in smoothed.predict(texts)]
-    rows = [Row(number, text, label) for number, (text, label) in enumerate(zip(texts, labels), 1)]
+    rows = list(map(Row, range(1, 1 + len(texts)), texts, labels))
     settings = {} if options.together is None else {"together": options.together}
     with tempfile.TemporaryDirectory() as folder:
         wall, own = time.perf_counter(), time.process_time()
@@ -86,7 +93,9 @@ def run(options: argparse.Namespace) -> dict[str, Any]:
     return {
         "machine": machine(),
         "device": "none" if options.host else _device_name(options.device),
-        **{name: getattr(options, name) for name in ("hide", "texts", "masks", "together", "dtype")},
+        **{
+            name: getattr(options, name) for name in ("hide", "texts", "masks", "together", "dtype")
+        },
         "copies": copies,
         "seconds": round(wall, 2),
         "processor_seconds": round(own, 2),
@@ -99,7 +108,8 @@ def run(options: argparse.Namespace) -> dict[str, Any]:
 def _engine(smoothed: SmoothedClassifier, texts: list[str], attack: float) -> dict[str, Any]:
     """Copies a second of the same model alone, masks drawn before; best of five."""
     copies = list(smoothed.copies(documents(texts)))
-    copies *= max(1, (1 << 17) // sum(map(len, copies)))
+    if smoothed.base.model.device.type == "cuda":  # enough to keep it busy
+        copies *= max(1, (1 << 18) // sum(map(len, copies)))
     smoothed.score(copies)
     seconds = []
     for _ in range(5):
@@ -114,12 +124,12 @@ def _device_name(device: str) -> str:
     return torch.cuda.get_device_name() if device == "cuda" else device
 
 
-def _drawn(kind: str, tokenizer: Any, layers: int = 1, width: int = 16) -> Any:
+def _drawn(kind: str, tokenizer: Any, width: int = 16) -> Any:
     """A tiny BERT with random weights."""
     torch.manual_seed(0)
     config = transformers.BertConfig(
         vocab_size=len(tokenizer),
-        num_hidden_layers=layers,
+        num_hidden_layers=1,
         hidden_size=width,
         num_attention_heads=2,
         intermediate_size=2 * width,
@@ -144,11 +154,14 @@ def _on_device(options: argparse.Namespace) -> tuple[SmoothedClassifier, AttackR
         lm = _drawn("BertForMaskedLM", tokenizer)
         sentences = _drawn("BertModel", tokenizer)
     else:
-        model, _ = minilm()
-        lm = transformers.AutoModelForMaskedLM.from_pretrained(folder)
+        model, _ = minilm(options.model)
+        lm = transformers.AutoModelForMaskedLM.from_pretrained(options.lm or folder)
         sentences = transformers.AutoModel.from_pretrained(folder)
     classifier = HuggingFaceClassifier(
-        model.to(options.device, getattr(torch, options.dtype)), tokenizer, hide=options.hide
+        model.to(options.device, getattr(torch, options.dtype)),
+        tokenizer,
+        hide=options.hide,
+        backend="packed",
     )
     resources = AttackResources(
         masked_lm=MaskedLM(lm.eval().to(options.device), tokenizer),
@@ -169,17 +182,19 @@ def _host_only(options: argparse.Namespace) -> tuple[SmoothedClassifier, AttackR
     )
     assert classifier.tolerance == 0  # found out now, by the real model
     classifier._packed = _NoScorer(classifier)
-    resources = AttackResources(
-        masked_lm=_NoLM(_drawn("BertForMaskedLM", tokenizer), tokenizer),
-        sentence_encoder=_NoSentences(_drawn("BertModel", tokenizer, width=HIDDEN), tokenizer),
-    )
+    lm = _NoLM(_drawn("BertForMaskedLM", tokenizer), tokenizer)
+    sentences = HuggingFaceSentenceEncoder(_drawn("BertModel", tokenizer, HIDDEN), tokenizer)
+    _answering(lm.model, lambda size: {"logits": torch.arange(size[1]).expand(size)[..., None]})
+    alike = torch.ones(1, 1, HIDDEN)
+    _answering(sentences.model, lambda size: {"last_hidden_state": alike.expand(*size, HIDDEN)})
+    resources = AttackResources(masked_lm=lm, sentence_encoder=sentences)
     return _smoothed(classifier, options), resources
 
 
 class _NoEncoder:
     """`PackedEncoder` without numbers."""
 
-    device = torch.device("meta")
+    device = torch.device("cpu")
 
     def refresh(self) -> None:
         pass
@@ -188,7 +203,7 @@ class _NoEncoder:
         return Start(tokens, positions)
 
     def logits(self, start: Start, index: Any, packing: Any) -> torch.Tensor:
-        return torch.empty(len(packing.rows), CLASSES, device="meta")
+        return torch.empty(len(packing.rows), CLASSES)
 
 
 class _NoScorer(scoring.PackedScorer):
@@ -202,6 +217,7 @@ class _NoScorer(scoring.PackedScorer):
         self._table = random.normal(size=(1024, CLASSES)).astype(np.float32)
         self._table[::2, 0] += 3
         scoring._to_host = self._made_up
+        scoring.SharedRows.index = lambda shared, packing: None  # found on the device
         self._lengths: list[Any] = []
 
     def _all(self, lengths: Any, tokens: int, begin: Any) -> torch.Tensor:
@@ -216,43 +232,22 @@ class _NoScorer(scoring.PackedScorer):
 
 
 class _NoLM(MaskedLM):
-    """Names tokens that follow from the place in a text."""
-
-    def outputs(self, rows: Any) -> Any:
-        self.model = _forward_free(self.model, lambda shape: {"logits": torch.empty(*shape, 1)})
-        return super().outputs(rows)
+    """Names whole words, as a language model mostly does, that follow from the place in a text."""
 
     def _likeliest(self, logits: Any, count: int) -> list[list[int]]:
-        known = len(self._names)
-        return [
-            [(1999 + 7919 * place + 31 * step) % known for step in range(count)]
-            for place in range(len(logits))
-        ]
+        numbers = (7919 * logits.numpy() + 31 * np.arange(count)) % len(self._whole_words)
+        found: list[list[int]] = self._whole_words[numbers].tolist()
+        return found
+
+    @cached_property
+    def _whole_words(self) -> Any:
+        names = enumerate(self._names)
+        return np.array([number for number, name in names if name.isascii() and name.isalpha()])
 
 
-class _NoSentences(HuggingFaceSentenceEncoder):
-    """All sentences are alike."""
-
-    def outputs(self, rows: Any) -> Any:
-        ones = torch.ones(1, 1, HIDDEN)
-        free = lambda shape: {"last_hidden_state": ones.expand(*shape, HIDDEN)}  # noqa: E731
-        self.model = _forward_free(self.model, free)
-        return super().outputs(rows)
-
-
-def _forward_free(model: Any, answer: Any) -> Any:
-    """A model that answers by the shape of what it is given."""
-    if isinstance(model, SimpleNamespace | _Free):
-        return model
-    return _Free(model, answer)
-
-
-class _Free:
-    def __init__(self, model: Any, answer: Any) -> None:
-        self.config, self.device, self._answer = model.config, model.device, answer
-
-    def __call__(self, input_ids: torch.Tensor, **_: Any) -> SimpleNamespace:
-        return SimpleNamespace(**self._answer(input_ids.shape))
+def _answering(model: Any, answer: Callable[[torch.Size], dict[str, torch.Tensor]]) -> None:
+    """Let a model answer by the shape of what it is given."""
+    model.forward = lambda input_ids, **_: SimpleNamespace(**answer(input_ids.shape))
 
 
 if __name__ == "__main__":

@@ -2,6 +2,7 @@
 
 import copy
 import itertools
+import unittest.mock
 
 import numpy as np
 import pytest
@@ -104,6 +105,43 @@ class TestSameFunction:
         turned = packed.score(copies[::-1])[::-1]
         for one, other in zip(together, turned, strict=True):
             assert 2 * np.abs(one - other).max() <= packed.tolerance
+
+
+class TestBatchesAhead:
+    def batches(self, base):
+        copies = many_copies(base)
+        return [copies[:3], copies[3:4], copies[4:]]
+
+    @pytest.mark.parametrize("way", [0, 1], ids=["packed", "plain"])
+    def test_scores_are_those_of_each_batch(self, classifiers, way):
+        base = classifiers("bert", "drop")[way]
+        found = list(base.score_each(iter(self.batches(base))))
+        for one, other in zip(found, map(base.score, self.batches(base)), strict=True):
+            assert all(map(np.array_equal, one, other))
+        assert list(base.score_each([])) == []
+
+    def test_a_batch_begins_before_the_one_before_is_fetched(self, classifiers, monkeypatch):
+        base = classifiers("bert", "drop")[0]
+        launch, seen = base._packed.launch, []
+
+        def watched(copies):
+            number = sum(what == "begun" for what, _ in seen)
+            seen.append(("begun", number))
+            logits = launch(copies)
+            return lambda: seen.append(("fetched", number)) or logits()
+
+        monkeypatch.setattr(base._packed, "launch", watched)
+        list(base.score_each(self.batches(base)))
+        begun, fetched = [("begun", n) for n in range(3)], [("fetched", n) for n in range(3)]
+        assert seen == [*begun[:2], fetched[0], begun[2], *fetched[1:]]
+
+    def test_rechecked_batches_are_asked_about_again(self, classifiers):
+        base = classifiers("bert", "drop")[0]
+        smoothed = SmoothedClassifier(base, keep=2, recheck=2)
+        [[copies]] = [list(smoothed.copies([Document(tuple(WORDS))]))]
+        with unittest.mock.patch.object(smoothed._recheck, "check") as check:
+            list(smoothed.score_each([[copies], [copies]]))
+        assert check.call_count == 2
 
 
 def test_singles_and_pairs_in_one_call(classifiers):

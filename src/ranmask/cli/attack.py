@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import itertools
 import json
 import sys
@@ -70,7 +71,7 @@ class AttackCommand(OutputOptions, group="Attack"):
         unset="any; radius+1 for those that test certificates",
     )
     most_queries: int | None = option("Queries a text, then the search ends.", unset="any")
-    together: int = option("Texts attacked in lock-step.", 64)
+    together: int = option("Texts attacked in lock-step.", 128)
     vocabulary: Path | None = option(
         "A text file of words that recipes may put anywhere.", unset="the words of the texts"
     )
@@ -125,15 +126,18 @@ def attack(given: Given) -> bool:
 
     outcomes: Iterable[AttackOutcome]
     readable = sys.stdout.isatty() and not asked.as_json
-    if asked.output is None:
-        name, outcomes, summary = _show(made(), source, readable)
-    else:
-        from ranmask.attacks.runs import attack_rows, read_outcomes
+    try:
+        if asked.output is None:
+            name, outcomes, summary = _show(made(), source, readable)
+        else:
+            from ranmask.attacks.runs import attack_rows, read_outcomes
 
-        with shown_events(source.total, asked.output, sharding) as events:
-            loop = made if sharding is None else make
-            summary = attack_rows(loop, source, asked.output, sharding=sharding, events=events)
-        name, outcomes = asked.recipe, read_outcomes(asked.output)
+            with shown_events(source.total, asked.output, sharding) as events:
+                loop = made if sharding is None else make
+                summary = attack_rows(loop, source, asked.output, sharding=sharding, events=events)
+            name, outcomes = asked.recipe, read_outcomes(asked.output)
+    finally:
+        gc.unfreeze()
     from rich.console import Console
 
     from ranmask.cli import attack_printing
@@ -188,6 +192,7 @@ def _loop(
     )
     if label_names:
         class_ids(label_names, loop.victim.labels)  # told before the first text
+    gc.freeze()  # what was loaded stays: it need not be looked through for garbage again and again
     return loop
 
 

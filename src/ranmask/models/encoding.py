@@ -173,7 +173,7 @@ class WordEncoder:
         """What rows are laid out from: the tokens of a text's words, and what stands around."""
         words = self.numbered(copies)
         ids = [tuple(own.tolist()) for own in np.split(words.tokens, np.cumsum(words.sizes)[:-1])]
-        texts = np.split(words.numbers, words.first_words[1:])
+        texts = np.split(words.numbers, words.first_words[1:])[: len(copies)]
         spelt = [[ids[number] for number in numbers.tolist()] for numbers in texts]
         return list(zip(spelt, self.frames(copies), strict=True))
 

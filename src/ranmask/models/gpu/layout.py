@@ -2,8 +2,8 @@
 
 A token of a text stands at few different positions: a kept word moves right by the extra tokens of
 the kept words before it, its *shift*.  All tokens at all positions are one table, in which a row
-is a list of places.  The host makes the table, of many texts at once, and sends kept sets; the device finds
-the places, for as many rows at a time as a batch has.
+is a list of places.  The host makes the table, of many texts at once, and sends kept sets; the
+device finds the places, for as many rows at a time as a batch has.
 
 Texts that this does not suit are left to `encoding`: see `SpeltTexts.suit`.
 """

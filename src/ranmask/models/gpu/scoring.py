@@ -160,7 +160,7 @@ def _to_host(logits: torch.Tensor) -> Callable[[], Scores]:
     if logits.device.type == "cuda":
         there = torch.empty(logits.shape, dtype=logits.dtype, pin_memory=True)
         there.copy_(logits, non_blocking=True)
-        arrived = torch.cuda.Event()
+        arrived = torch.cuda.Event()  # type: ignore[no-untyped-call]
         arrived.record()
 
     def doubles() -> Scores:
