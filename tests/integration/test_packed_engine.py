@@ -2,6 +2,7 @@
 
 import copy
 import itertools
+import unittest.mock
 
 import numpy as np
 import pytest
@@ -106,6 +107,43 @@ class TestSameFunction:
             assert 2 * np.abs(one - other).max() <= packed.tolerance
 
 
+class TestBatchesAhead:
+    def batches(self, base):
+        copies = many_copies(base)
+        return [copies[:3], copies[3:4], copies[4:]]
+
+    @pytest.mark.parametrize("way", [0, 1], ids=["packed", "plain"])
+    def test_scores_are_those_of_each_batch(self, classifiers, way):
+        base = classifiers("bert", "drop")[way]
+        found = list(base.score_each(iter(self.batches(base))))
+        for one, other in zip(found, map(base.score, self.batches(base)), strict=True):
+            assert all(map(np.array_equal, one, other))
+        assert list(base.score_each([])) == []
+
+    def test_a_batch_begins_before_the_one_before_is_fetched(self, classifiers, monkeypatch):
+        base = classifiers("bert", "drop")[0]
+        launch, seen = base._packed.launch, []
+
+        def watched(copies):
+            number = sum(what == "begun" for what, _ in seen)
+            seen.append(("begun", number))
+            logits = launch(copies)
+            return lambda: seen.append(("fetched", number)) or logits()
+
+        monkeypatch.setattr(base._packed, "launch", watched)
+        list(base.score_each(self.batches(base)))
+        begun, fetched = [("begun", n) for n in range(3)], [("fetched", n) for n in range(3)]
+        assert seen == [*begun[:2], fetched[0], begun[2], *fetched[1:]]
+
+    def test_rechecked_batches_are_asked_about_again(self, classifiers):
+        base = classifiers("bert", "drop")[0]
+        smoothed = SmoothedClassifier(base, keep=2, recheck=2)
+        [[copies]] = [list(smoothed.copies([Document(tuple(WORDS))]))]
+        with unittest.mock.patch.object(smoothed._recheck, "check") as check:
+            list(smoothed.score_each([[copies], [copies]]))
+        assert check.call_count == 2
+
+
 def test_singles_and_pairs_in_one_call(classifiers):
     packed, plain = classifiers("bert", "drop")
     copies = [
@@ -179,7 +217,7 @@ class TestLayout:
             )
             for words, keep in ((3, 1), (5, 4), (9, 2), (12, 3), (12, 5))
         ]
-        shared = SharedRows(spell(copies, encoder), encoder, CPU)
+        shared = SharedRows(spell(copies, encoder), range(len(copies)), encoder, CPU)
         expected = encoder.rows_of_all(copies)
         lengths = np.concatenate([rows.lengths for rows in expected])
         assert (shared.lengths == lengths).all()
@@ -205,8 +243,8 @@ class TestLayout:
         raise AssertionError
 
     def suits(self, base, words, keep, masks):
-        [text] = spell([copies_of(base, words, keep, masks)], base.encoder)
-        return text.suits(base.encoder)
+        [suits] = spell([copies_of(base, words, keep, masks)], base.encoder).suit(base.encoder)
+        return suits
 
     def test_which_texts_are_left_to_the_host(self, classifiers):
         packed, _ = classifiers("bert", "drop")

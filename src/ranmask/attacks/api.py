@@ -78,7 +78,7 @@ def attack_loop(
     preset: Preset = "ranmask-2021",
     budget: Budget = None,
     most_queries: int | None = None,
-    together: int = 64,
+    together: int = 128,
     seed: int = 0,
     search: str | None = None,
     surrogate: AnyVictim | None = None,

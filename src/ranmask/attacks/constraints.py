@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -117,7 +117,7 @@ class SimilarSentence(Constraint):
         found = iter(measured)
         alike = [1.0 if text in passed else next(found) for text in texts]
         return [
-            replace(text, similarity=similarity)
+            text.with_similarity(similarity)
             for text, similarity in zip(texts, alike, strict=True)
             if similarity >= self.least
         ]
@@ -142,9 +142,8 @@ class MostWords(Constraint):
 
     def permits(self, text: AttackedText, original: AttackedText) -> bool:
         """Counts the attackable words that differ from the original's."""
-        pairs = zip(original.words, text.words, strict=False)
         most = max(math.ceil(len(original.words) * self.share), self.least)
-        return sum(a != b for a, b in pairs) <= most
+        return sum(map(str.__ne__, original.words, text.words)) <= most
 
 
 @dataclass(frozen=True)

@@ -73,7 +73,7 @@ class AttackLoop:
     recipe: AttackRecipe
     budget: Budget = None
     most_queries: int | None = None
-    together: int = 64
+    together: int = 128
     seed: int = 0
     surrogate: Victim | None = None
     recalling: Callable[[Asking, Sequence[Question]], Answers] | None = None
@@ -343,8 +343,9 @@ class AttackLoop:
         return np.split(vectors, np.cumsum([len(sentences) for sentences in asked])[:-1])
 
     def _fill(self, attempts: Sequence[Attempt]) -> Any:
-        texts = [attempt.waiting.text for attempt in attempts]
-        return self._given("masked_lm").top_tokens(texts, attempts[0].waiting.count)
+        steps = [attempt.waiting for attempt in attempts]
+        texts, places = [step.text for step in steps], [step.places for step in steps]
+        return self._given("masked_lm").top_tokens(texts, steps[0].count, places)
 
     def _fill_gaps(self, attempts: Sequence[Attempt]) -> list[Any]:
         asked = [attempt.waiting.gaps for attempt in attempts]

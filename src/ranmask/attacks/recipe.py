@@ -147,7 +147,7 @@ class AttackRecipe:
             for text in texts
             if text.origin is not None
             and text.parts != text.origin.parts
-            and split(text.parts[-1])
+            and text.parts[-1].strip()
             and not (self.frozen_premise and text.parts[:-1] != attempt.original.parts[:-1])
             and within_budget(text, attempt, self.unit)
             and text.keeps_positions

@@ -130,12 +130,11 @@ class LikelyWords(Candidates):
 
     def words(self, attempt: Attempt, current: AttackedText, position: int) -> Steps[list[str]]:
         """Asks the language model about the current text."""
-        likely = yield FillMask(current.joined, self.count)
         place = self.model.mask_place(current.shown_as(position, self.model.mask_token).joined)
         pieces = len(self.model.pieces(current.words[position]))
         if place is None or not pieces:
             return []
-        at_word = likely[place : place + pieces]
+        at_word = yield FillMask(current.joined, self.count, range(place, place + pieces))
         if pieces == 1:
             found = [
                 token

@@ -289,7 +289,8 @@ class _Said(_Beside):
             for place, label, points in rows:
                 own = [label, *(int(x) if x.is_integer() else x for x in points)]
                 said[place] = own
-                lines.append(json.dumps([*keys[place], *own], separators=(",", ":")))
+                row, digest = keys[place]
+                lines.append(f'[{row},"{digest}",{",".join(map(repr, own))}]')
             self._write(lines)
         table = np.array(said, dtype=np.float64)
         return Answers(table[:, 0].astype(np.int64), table[:, 1:] * GRID)

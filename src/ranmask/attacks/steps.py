@@ -96,10 +96,11 @@ class EncodeSentences:
 
 @dataclass(frozen=True)
 class FillMask:
-    """Ask a masked language model.  The answer: at each token of ``text``, its likeliest tokens."""
+    """Ask a masked language model.  The answer: the likeliest tokens in ``places`` of ``text``."""
 
     text: str
     count: int
+    places: range
 
 
 @dataclass(frozen=True)

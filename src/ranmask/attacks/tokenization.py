@@ -12,8 +12,9 @@ import math
 import re
 from bisect import bisect_right
 from collections.abc import Mapping
+from copy import copy
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Literal, TypeAlias
 
 from ranmask.words import Document, Text, document
@@ -49,7 +50,7 @@ class AttackedText:
     @cached_property
     def spans(self) -> tuple[Span, ...]:
         """Where the attackable words are."""
-        if self.origin is None or self.moved or not self._surely_keeps_positions:
+        if self.origin is None or not self._words_stay:
             return tuple(
                 (part, start, stop)
                 for part, string in enumerate(self.parts)
@@ -63,6 +64,11 @@ class AttackedText:
             moved.append((part, start + shift, start + shift + length))
             last, shift = part, shift + length - (stop - start)
         return tuple(moved)
+
+    @property
+    def _words_stay(self) -> bool:
+        """Whether all other words surely are what and where they were in the text before."""
+        return not self.moved and self._surely_keeps_positions
 
     @property
     def _surely_keeps_positions(self) -> bool:
@@ -108,6 +114,11 @@ class AttackedText:
     @cached_property
     def words(self) -> tuple[str, ...]:
         """The attackable words."""
+        if self.origin is not None and self._words_stay:
+            words = list(self.origin.words)
+            for position, word in self.new_words.items():
+                words[position] = word
+            return tuple(words)
         return tuple(self.parts[part][start:stop] for part, start, stop in self.spans)
 
     @property
@@ -150,7 +161,7 @@ class AttackedText:
         for position in sorted(words, reverse=True):  # so that no place moves before its turn
             part, start, stop = self.spans[position]
             word = words[position]
-            if not word or any(character.isspace() for character in word):
+            if word.split() != [word]:
                 raise ValueError(f"{word!r} is not one word: it would change the number of words")
             parts[part] = parts[part][:start] + word + parts[part][stop:]
         modified = self.modified | words.keys()
@@ -185,6 +196,12 @@ class AttackedText:
         """This text with another string in a word's place, to ask about; no change to keep."""
         return replace(self.replaced({position: string}), modified=self.modified)
 
+    def with_similarity(self, similarity: float) -> AttackedText:
+        """This text, which a constraint found so much alike."""
+        found = copy(self)  # with what is known of its words
+        vars(found)["similarity"] = similarity
+        return found
+
     def without(self, position: int) -> AttackedText:
         """This text without the word at a position, and without the blank that it leaves."""
         part, start, stop = self.spans[position]
@@ -204,9 +221,21 @@ class AttackedText:
         if size is not None and size <= last:
             first = min(max(0, position - math.ceil((size - 1) / 2)), last + 1 - size)
             last = first + size - 1
-        (part, start, _), (last_part, _, stop) = self.spans[first], self.spans[last]
+        (part, start, _), (last_part, _, stop) = self._span(first), self._span(last)
         offsets = [0, len(self.parts[0]) + 1]  # of the parts in the joined string
         return self.joined[offsets[part] + start : offsets[last_part] + stop]
+
+    def _span(self, position: int) -> Span:
+        """One of `spans`; the others need not be found for it."""
+        if self.origin is None or "spans" in vars(self) or not self._words_stay:
+            return self.spans[position]
+        before = self.origin.spans
+        part, start, stop = before[position]
+        for place, word in self.new_words.items():
+            if place <= position and before[place][0] == part:
+                gain = len(word) - (before[place][2] - before[place][1])
+                start, stop = start + (gain if place < position else 0), stop + gain
+        return part, start, stop
 
 
 def tokenize(text: Text, tokenization: Tokenization, read: Document | None = None) -> AttackedText:
@@ -217,6 +246,7 @@ def tokenize(text: Text, tokenization: Tokenization, read: Document | None = Non
     return made
 
 
+@lru_cache(maxsize=1 << 16)
 def count_words(string: str, tokenization: Tokenization) -> int:
     """How many attackable words a string has."""
     return len(_spans(string, tokenization))

@@ -12,7 +12,7 @@ from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
-from itertools import islice
+from itertools import chain, islice
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -247,11 +247,14 @@ class SmoothedVictim(Victim):
 
     def _scored(self, texts: Iterable[MaskedCopies | DrawnCopies]) -> Iterator[Scores]:
         """Scores of each text's copies, many texts in one call."""
-        for batch in batched_by_size(texts, COPIES_AT_ONCE):
-            for copies in batch:  # equal random copies are scored once
-                distinct = copies.distinct[0] if isinstance(copies, DrawnCopies) else copies
-                self.copies_scored += len(distinct)
-            yield from self.smoothed.score(batch)
+        batches = batched_by_size(self._noted(texts), COPIES_AT_ONCE)
+        return chain.from_iterable(self.smoothed.score_each(batches))
+
+    def _noted(self, texts: Iterable[MaskedCopies | DrawnCopies]) -> Iterator[Any]:
+        for copies in texts:  # equal random copies are scored once
+            distinct = copies.distinct[0] if isinstance(copies, DrawnCopies) else copies
+            self.copies_scored += len(distinct)
+            yield copies
 
 
 def counting(

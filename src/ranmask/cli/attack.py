@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import itertools
 import time
 from collections.abc import Iterable, Iterator, Sequence
@@ -76,7 +77,7 @@ class AttackCommand(OutputOptions, group="Attack"):
         unset="any; radius+1 for those that test certificates",
     )
     most_queries: int | None = option("Queries a text, then the search ends.", unset="any")
-    together: int = option("Texts attacked in lock-step.", 64)
+    together: int = option("Texts attacked in lock-step.", 128)
     vocabulary: Path | None = option(
         "A text file of words that recipes may put anywhere.", unset="the words of the texts"
     )
@@ -134,17 +135,20 @@ def attack(given: Given) -> bool:
 
     outcomes: Iterable[AttackOutcome]
     readable = asked.printed is None
-    if asked.output is None:
-        if _unlabelled(given):
-            source = replace(source, rows=_with_own_labels(rows, made().victim))
-        name, outcomes, summary = _show(loops[0] if loops else made(), source, asked.printed)
-    else:
-        from ranmask.attacks.runs import attack_rows, read_outcomes
+    try:
+        if asked.output is None:
+            if _unlabelled(given):
+                source = replace(source, rows=_with_own_labels(rows, made().victim))
+            name, outcomes, summary = _show(loops[0] if loops else made(), source, asked.printed)
+        else:
+            from ranmask.attacks.runs import attack_rows, read_outcomes
 
-        with shown_events(source.total, asked.output, sharding) as events:
-            loop = made if sharding is None else make
-            summary = attack_rows(loop, source, asked.output, sharding=sharding, events=events)
-        name, outcomes = asked.recipe, read_outcomes(asked.output)
+            with shown_events(source.total, asked.output, sharding) as events:
+                loop = made if sharding is None else make
+                summary = attack_rows(loop, source, asked.output, sharding=sharding, events=events)
+            name, outcomes = asked.recipe, read_outcomes(asked.output)
+    finally:
+        gc.unfreeze()
     if readable:
         _print(outcomes, asked.show, summary.labels)
     if not _unlabelled(given):
@@ -241,6 +245,7 @@ def _loop(
     )
     if label_names:
         class_ids(label_names, loop.victim.labels)  # told before the first text
+    gc.freeze()  # what was loaded stays: it need not be looked through for garbage again and again
     return loop
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, get_args
@@ -145,6 +145,13 @@ class BaseClassifier(ABC):
     @abstractmethod
     def score(self, copies: Sequence[MaskedCopies]) -> list[Scores]:
         """Scores of every copy, shape (copies, classes), for each text of ``copies``."""
+
+    def score_each(self, batches: Iterable[Sequence[MaskedCopies]]) -> Iterator[list[Scores]]:
+        """`score` of one batch after another.
+
+        A model on a device may begin one before it has finished the one before.
+        """
+        return map(self.score, batches)
 
     def score_drawn(self, texts: Sequence[DrawnCopies]) -> list[Scores]:
         """Scores of random copies, each of which shows all of its words, for each text.

@@ -110,7 +110,7 @@ class CompactEncoder(BaseClassifier):
                 f"the tokenizer knows {len(tokenizer)} tokens, the model only {len(self._words)}"
             )
         self.encoder = WordEncoder(tokenizer, takes, hide, mask_token)
-        row = self.score_rows([self.encoder.lay_out([[(0,)]], [np.zeros((1, 1), np.int32)])])
+        row = self.score_rows([self.encoder.lay_out([(0,)], np.zeros((1, 1), np.int32))])
         if row.shape != (1, len(self.labels)):
             raise ModelError(f"{len(self.labels)} classes are named, and {row.shape[1]} are scored")
 

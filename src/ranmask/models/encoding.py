@@ -21,6 +21,8 @@ This module knows tokens but no model, and does not import torch.
 
 from __future__ import annotations
 
+import itertools
+import operator
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
@@ -67,6 +69,25 @@ class TokenRows:
         """Some of the rows."""
         ids, positions = self.ids[rows], self.positions[rows]
         return replace(self, ids=ids, positions=positions, lengths=self.lengths[rows])
+
+
+@dataclass(frozen=True, eq=False)
+class NumberedWords:
+    """The words of texts, one text after another, as ``numbers`` in a list of distinct words.
+
+    ``sizes`` are the numbers of tokens of the distinct words, ``tokens`` those tokens; ``counts``
+    the words of each text.
+    """
+
+    numbers: Ids
+    counts: Ids
+    sizes: Ids
+    tokens: Ids
+
+    @property
+    def first_words(self) -> Ids:
+        """Where the words of each text begin."""
+        return np.cumsum(self.counts) - self.counts
 
 
 class WordEncoder:
@@ -124,16 +145,18 @@ class WordEncoder:
 
         Texts of few copies, as an attack asks for by the thousand, are laid out together.
         """
-        words = self._tokenise(copies)
+        words, frames = self.numbered(copies), self.frames(copies)
+        first_words = words.first_words
         visible = [(text.document.premise, text.kept.shape[1]) for text in copies]
-        return [
-            self.lay_out(
-                words[start:stop],
-                [text.kept for text in copies[start:stop]],
-                self._frame(copies[start].document.premise),
-            )
-            for start, stop in _blocks([len(text) for text in copies], visible)
-        ]
+        rows = []
+        for start, stop in _blocks([len(text) for text in copies], visible):
+            kept_sets = [text.kept for text in copies[start:stop]]
+            repeats, kept = [len(sets) for sets in kept_sets], np.concatenate(kept_sets)
+            shown = words.numbers[np.repeat(first_words[start:stop], repeats)[:, None] + kept]
+            counts = np.repeat(words.counts[start:stop], repeats)
+            distinct = words.sizes, words.tokens
+            rows.append(self._place(distinct, shown, kept, counts, frames[start]))
+        return rows
 
     def rows_of_drawn(self, texts: Sequence[DrawnCopies]) -> list[TokenRows]:
         """The rows that `rows_of_all` lays out for random copies one by one.
@@ -148,28 +171,45 @@ class WordEncoder:
 
     def spelt(self, copies: Sequence[MaskedCopies]) -> list[tuple[list[tuple[int, ...]], Frame]]:
         """What rows are laid out from: the tokens of a text's words, and what stands around."""
-        frames = [self._frame(text.document.premise) for text in copies]
-        return list(zip(self._tokenise(copies), frames, strict=True))
+        words = self.numbered(copies)
+        ids = [tuple(own.tolist()) for own in np.split(words.tokens, np.cumsum(words.sizes)[:-1])]
+        texts = np.split(words.numbers, words.first_words[1:])[: len(copies)]
+        spelt = [[ids[number] for number in numbers.tolist()] for numbers in texts]
+        return list(zip(spelt, self.frames(copies), strict=True))
+
+    def numbered(self, copies: Sequence[MaskedCopies]) -> NumberedWords:
+        """The words of texts; all that are new are tokenised in one call of the tokenizer."""
+        words = [text.document.words[: text.words_read] for text in copies]
+        # All but the first word of a text follow a blank, which byte-level tokenizers read.
+        inner = dict.fromkeys(itertools.chain.from_iterable(words))
+        firsts = dict.fromkeys(map(operator.itemgetter(0), words))
+        spelt = [f" {word[:CHARACTERS_PER_WORD]}" for word in inner]
+        spelt += [word[:CHARACTERS_PER_WORD] for word in firsts]
+        sizes, tokens = _flat(list(map(self._tokens_of(spelt).__getitem__, spelt)))
+        counts = np.array([len(own) for own in words], dtype=np.int64)
+        number = dict(zip(inner, itertools.count())).__getitem__
+        every = map(number, itertools.chain.from_iterable(words))
+        numbers = np.fromiter(every, np.int64, int(counts.sum()))
+        number = dict(zip(firsts, itertools.count(len(inner)))).__getitem__
+        numbers[np.cumsum(counts) - counts] = [number(own[0]) for own in words]
+        return NumberedWords(numbers, counts, sizes, tokens)
+
+    def frames(self, copies: Sequence[MaskedCopies]) -> list[Frame]:
+        """What stands around the words of each text."""
+        premises = [text.document.premise for text in copies]
+        known = {premise: self._frame(premise) for premise in dict.fromkeys(premises)}
+        return [known[premise] for premise in premises]
 
     def inner_word_ids(self, words: Sequence[str]) -> list[tuple[int, ...]]:
         """The tokens of words that do not begin a text, all of them."""
         return self._plain_ids([f" {word}" for word in words])
 
     def lay_out(
-        self,
-        texts: Sequence[Sequence[tuple[int, ...]]],
-        kept_sets: Sequence[KeptSets],
-        frame: Frame | None = None,
+        self, words: Sequence[tuple[int, ...]], kept: KeptSets, frame: Frame | None = None
     ) -> TokenRows:
-        """Rows of the copies of texts, each a list of words' tokens with kept sets of its own."""
-        kept = np.concatenate(kept_sets)
-        counts = np.array([len(words) for words in texts], dtype=np.int64)
-        repeats = [len(sets) for sets in kept_sets]
-        # Of each copy: where the words of its text begin among all words.
-        first_words = np.repeat(np.cumsum(counts) - counts, repeats)[:, None]
-        words = _flat([ids for text in texts for ids in text])
-        counts = np.repeat(counts, repeats)
-        return self._place(words, first_words + kept, kept, counts, frame or self._single)
+        """Rows of the copies of one text, by the tokens of its words."""
+        counts = np.full(len(kept), len(words))
+        return self._place(_flat(words), kept, kept, counts, frame or self._single)
 
     def _choose(self, texts: Sequence[DrawnCopies], frame: Frame) -> TokenRows:
         """Rows of texts with as many words."""
@@ -266,12 +306,6 @@ class WordEncoder:
             self._pair = frame if self.types else replace(frame, body_type=0), middle
         return self._pair
 
-    def _tokenise(self, copies: Sequence[MaskedCopies]) -> list[list[tuple[int, ...]]]:
-        """The tokens of every word of every text; all new words in one call of the tokenizer."""
-        spelt = [_spelt(text.document.words[: text.words_read]) for text in copies]
-        known = self._tokens_of(word for words in spelt for word in words)
-        return [list(map(known.__getitem__, words)) for words in spelt]
-
     def _tokens_of_set(self, key: _WordSet) -> tuple[Ids, Ids]:
         """How many tokens each word of a set has, and those."""
         known = self._known_sets.get(key)
@@ -306,12 +340,6 @@ class WordEncoder:
             tuple(self._unknown if token in self._special else token for token in ids)
             for ids in encoded["input_ids"]
         ]
-
-
-def _spelt(words: Sequence[str]) -> list[str]:
-    """Words of a text: all but the first follow a blank, which byte-level tokenizers read."""
-    cut = [word[:CHARACTERS_PER_WORD] for word in words]
-    return cut[:1] + [f" {word}" for word in cut[1:]]
 
 
 def _flat(words: Sequence[tuple[int, ...]]) -> tuple[Ids, Ids]:

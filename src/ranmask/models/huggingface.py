@@ -10,7 +10,7 @@ from __future__ import annotations
 import copy
 import inspect
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
 
@@ -206,6 +206,25 @@ class HuggingFaceClassifier(BaseClassifier):
 
     def score(self, copies: Sequence[MaskedCopies]) -> list[Scores]:
         return by_text(self.score_copies(copies), copies)
+
+    def score_each(self, batches: Iterable[Sequence[MaskedCopies]]) -> Iterator[list[Scores]]:
+        if self._packed is None:
+            yield from super().score_each(batches)
+            return
+        computing: tuple[Sequence[MaskedCopies], Callable[[], Scores]] | None = None
+        for copies in batches:
+            started = copies, self._packed.launch(copies)
+            if computing is not None:
+                yield self._fetched(*computing)
+            computing = started
+        if computing is not None:
+            yield self._fetched(*computing)
+
+    def _fetched(
+        self, copies: Sequence[MaskedCopies], logits: Callable[[], Scores]
+    ) -> list[Scores]:
+        rows = logits()
+        return by_text(checked_scores(rows, len(rows), None), copies)
 
     def score_drawn(self, texts: Sequence[DrawnCopies]) -> list[Scores]:
         return by_text(self.score_rows(self.encoder.rows_of_drawn(texts)), texts)

@@ -71,7 +71,7 @@ class Probes:
                 pieces = self._words(count, random)
                 sizes = sorted({1, min(2, count), kept_count(count, mask_rate=0.9)})
                 sets = [sampled_sets(count, kept, 3, seed) for kept in sizes]
-                rows += [self.encoder.lay_out([pieces], [kept]) for kept in sets]
+                rows += [self.encoder.lay_out(pieces, kept) for kept in sets]
         return rows
 
     def all_kinds(self) -> list[TokenRows]:
@@ -98,7 +98,7 @@ class Probes:
     def _whole(self, words: int, random: np.random.Generator) -> TokenRows:
         count = min(words, self.encoder.most_words())
         tokens = [(token,) for token in random.choice(self._ordinary, count).tolist()]
-        return self.encoder.lay_out([tokens], [np.arange(count, dtype=np.int32)[None]])
+        return self.encoder.lay_out(tokens, np.arange(count, dtype=np.int32)[None])
 
     def _pairs(self) -> Iterator[TokenRows]:
         """Whole pairs, where the model takes any."""
@@ -242,7 +242,7 @@ class Probes:
         On rows up to the longest: with a window of attention, it shows in long rows only.
         """
         encoder, random = self.encoder, np.random.default_rng(0)
-        frame = encoder.lay_out([[(encoder.mask_id,)]], [np.zeros((1, 1), dtype=np.int32)])
+        frame = encoder.lay_out([(encoder.mask_id,)], np.zeros((1, 1), dtype=np.int32))
         first, after = frame.first_body_place, int(frame.lengths[0]) - frame.first_body_place - 1
         references, others = [], []
         for length in (24, 96, encoder.longest):

@@ -26,10 +26,10 @@ def word_slopes(base: HuggingFaceClassifier, copies: MaskedCopies) -> npt.NDArra
     import torch
 
     [(tokens, frame)] = base.encoder.spelt([copies])
-    rows = base.encoder.lay_out([tokens], [copies.kept], frame)
+    rows = base.encoder.lay_out(tokens, copies.kept, frame)
     # The same rows with the number of its word, from 1 below 0, in place of each of its tokens.
     numbers = [(-1 - place,) * len(ids) for place, ids in enumerate(tokens)]
-    owners = base.encoder.lay_out([numbers], [copies.kept], frame).ids
+    owners = base.encoder.lay_out(numbers, copies.kept, frame).ids
     model, layer = base.model, base.model.get_input_embeddings()
     shown: list[Any] = []
 

@@ -58,6 +58,22 @@ def _find(ids: list[int], part: list[int], start: int) -> int:
     raise ModelError("cannot tell which special tokens the tokenizer puts around a text")
 
 
+def splits_at_blanks(tokenizer: Any) -> bool:
+    """Whether it reads every word of a text of `plain` characters by itself, as BERT's do."""
+    backend: Any = getattr(tokenizer, "backend_tokenizer", None)
+    parts = ("normalizer", "pre_tokenizer", "model")
+    kinds = [type(getattr(backend, part, None)).__name__ for part in parts]
+    if kinds != ["BertNormalizer", "BertPreTokenizer", "WordPiece"]:
+        return False
+    added = (str(token.content) for token in backend.get_added_tokens_decoder().values())
+    return tokenizer.truncation_side == "right" and all(token.split() == [token] for token in added)
+
+
+def plain(text: str) -> bool:
+    """Whether a text has ASCII characters only, and no blanks but spaces and line feeds."""
+    return text.isascii() and text.replace("\n", " ").isprintable()
+
+
 @dataclass(frozen=True)
 class RowFormat:
     """What a model and its tokenizer say of rows.

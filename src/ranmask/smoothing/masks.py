@@ -115,14 +115,14 @@ def drawn_copies(
     """Copies that are drawn for each text: by a language model's losses, where there is one."""
     masks = options.masks or DEFAULT_FRESH_MASKS
     # What no copy can show has no say in which copies there are either.
-    read = [
-        Document(document.words[: base.words_read(document)], document.premise)
-        for document in documents
-    ]
+    read = [_shown(document, base.words_read(document)) for document in documents]
     losses = None if word_losses is None else _checked_losses(word_losses, read)
+    counts: dict[int, int] = {}
     for index, (document, shown) in enumerate(zip(documents, read, strict=True)):
         words = len(shown.words)
-        kept = kept_count(words, keep=options.keep, mask_rate=options.mask_rate)
+        if words not in counts:
+            counts[words] = kept_count(words, keep=options.keep, mask_rate=options.mask_rate)
+        kept = counts[words]
         seed = text_seed(options.seed, shown.premise, shown.words)
         if losses is None:
             sets = families.sampled_sets(words, kept, masks, seed, stream="fresh")
@@ -130,6 +130,12 @@ def drawn_copies(
             sets = families.weighted_sets(losses[index], kept, masks, seed)
         family = Family("fresh" if losses is None else "lm", words, sets)
         yield MaskedText(document, words, sets, family)
+
+
+def _shown(document: Document, words: int) -> Document:
+    if words == len(document.words):
+        return document
+    return Document(document.words[:words], document.premise)
 
 
 def function_description(function: Any) -> object:

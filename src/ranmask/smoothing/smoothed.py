@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 from pathlib import Path
 from typing import Any, ClassVar, Self
@@ -333,6 +333,12 @@ class SmoothedClassifier(VotingClassifier[SmoothingOptions, MaskedText]):
         """
         scores = self.base.score(copies)
         return self._asked_again(copies, scores) if self._recheck.copies else scores
+
+    def score_each(self, batches: Iterable[Sequence[MaskedCopies]]) -> Iterator[list[Scores]]:
+        """`score` of one batch after another; some models begin a batch ahead."""
+        if self._recheck.copies:
+            return map(self.score, batches)
+        return self.base.score_each(batches)
 
     # -- from votes to results -----------------------------------------------------------------
 

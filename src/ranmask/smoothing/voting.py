@@ -168,6 +168,10 @@ class VotingClassifier(ABC, Generic[_Options, _Copies]):
     def score(self, copies: Sequence[_Copies]) -> list[Scores]:
         """The base classifier's scores of every copy of each text."""
 
+    def score_each(self, batches: Iterable[Sequence[_Copies]]) -> Iterator[list[Scores]]:
+        """`score` of one batch after another; some models begin a batch ahead."""
+        return map(self.score, batches)
+
     def count(self, scores: Sequence[Scores], texts: Sequence[Document] = ()) -> Votes:
         """What is said of texts, from a table of the scores of its copies for each.
 

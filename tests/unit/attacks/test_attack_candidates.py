@@ -32,7 +32,8 @@ def words_of(candidates, text, position=0, *, current=None, likely=None, **names
         request = next(steps)
         while True:
             assert isinstance(request, FillMask) and likely is not None
-            request = steps.send(likely(request.text, request.count))
+            answer = likely(request.text, request.count)
+            request = steps.send([answer[place] for place in request.places])
     except StopIteration as stop:
         return stop.value
 
@@ -198,9 +199,9 @@ class TestLikelyWords:
                 "made up", tokenization, AtRandom(), LikelyWords(model, 9), Greedy()
             )
             steps = recipe.candidate_texts(attempt, attempt.original, 1)
-            next(steps)
+            request = next(steps)
             with pytest.raises(StopIteration) as stop:
-                steps.send(model.top_tokens("a bad day", 9))
+                steps.send([model.top_tokens("a bad day", 9)[place] for place in request.places])
             assert [text.text for text in stop.value.value] == ["a fine day"]
 
     def test_description(self):

@@ -131,15 +131,15 @@ class FakeMaskedLM:
     def mask_place(self, text):
         return next(place for place, word in enumerate(text.split()) if "[MASK]" in word)
 
-    def top_tokens(self, texts, count):
+    def top_tokens(self, texts, count, places):
         return [
             [
                 tuple(f"{word[:3]}{number_of((text, n), 5)}" for n in range(count))[
                     : 1 + number_of((text, word), count)
                 ]
-                for word in text.split()
+                for word in map(text.split().__getitem__, own)
             ]
-            for text in texts
+            for text, own in zip(texts, places, strict=True)
         ]
 
     def continues(self, token, first):

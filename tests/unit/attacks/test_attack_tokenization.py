@@ -103,6 +103,23 @@ class TestReplacing:
         for before, after in zip(text.parts, changed.parts, strict=True):
             assert len(split(after)) == len(split(before))
 
+    @given(cut_texts(least=2), st.data())
+    def test_windows_are_those_of_the_text_cut_anew(self, text, data):
+        places = st.integers(0, len(text.words) - 1)
+        for _ in range(2):  # in a text that is read, and in one whose spans nobody asked for
+            changed = text.replaced(data.draw(st.dictionaries(places, letters_and_digits)))
+            size, place = data.draw(st.none() | st.integers(1, 4)), data.draw(places)
+            assert changed.window(place, size) == fresh(changed).window(place, size)
+            text = changed
+
+    def test_similarity(self):
+        text = tokenize("a b c", "words").replaced({1: "x"})
+        assert text.words == ("a", "x", "c")
+        found = text.with_similarity(0.5)
+        assert (found.similarity, text.similarity) == (0.5, None)
+        assert found == text and (found.words, found.modified) == (text.words, text.modified)
+        assert found.origin is text.origin and found.document == text.document
+
     def test_what_was_modified_adds_up(self):
         text = tokenize("a b c d", "words").replaced({0: "x"})
         assert text.replaced({2: "y", 3: "z"}).modified == {0, 2, 3}

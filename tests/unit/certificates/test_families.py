@@ -111,6 +111,13 @@ class TestSampling:
         assert sampled_sets(43, 4, 3, seed=0).tolist() == GOLDEN
         assert sampled_sets(12, 2, 3, seed=7, stream="selection").tolist() == GOLDEN_SELECTION
 
+    @pytest.mark.parametrize("seed", [0, 1, 2**32 - 1, 2**32, 5 << 64, 2**255 + 3, np.int64(7)])
+    def test_seeds_are_read_as_numpy_reads_them(self, seed):
+        bits = np.random.PCG64(np.random.SeedSequence([seed, 2, 9, 4]))
+        keys = bits.random_raw(90).reshape(10, 9)
+        expected = np.sort(np.argsort(keys, axis=1)[:, :4], axis=1)
+        assert (sampled_sets(9, 4, 10, seed, stream="fresh") == expected).all()
+
     def test_a_shorter_sample_is_a_prefix(self):
         assert (sampled_sets(30, 3, 500, 1)[:20] == sampled_sets(30, 3, 20, 1)).all()
 

@@ -6,7 +6,8 @@ id goes through the ordinary ``from_pretrained``, which may download; a folder n
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import itertools
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import Any, ClassVar, Self
@@ -17,11 +18,18 @@ from ranmask.errors import ModelError
 from ranmask.models import hub, identity
 from ranmask.models.batching import Batch, batches
 from ranmask.models.encoding import TokenRows
-from ranmask.models.tokenizing import RowFormat, split_one_way
+from ranmask.models.tokenizing import (
+    RowFormat,
+    frame_of,
+    plain,
+    split_one_way,
+    splits_at_blanks,
+)
 
 LONGEST = 512
 """Longest row, whatever the model takes: what attacks read is sentences."""
 
+_CACHED_WORDS = 100_000
 _LEAST_ROWS = (32, 2048)  # of a batch, on a CPU and on a GPU
 
 
@@ -56,6 +64,9 @@ class Checkpoint:
         self.longest = min(LONGEST, takes.longest, longest or LONGEST)
         self._pad_id = takes.pad_id
         self._reads_types = takes.types
+        frame = frame_of(tokenizer)[0] if splits_at_blanks(tokenizer) else None
+        self._frame = frame and (frame.before, frame.after)
+        self._read: dict[str, Sequence[int]] = {}
 
     @classmethod
     def from_pretrained(cls, folder_or_id: str | Path, device: str | None = None) -> Self:
@@ -88,29 +99,56 @@ class Checkpoint:
         """Most tokens of a row, where a file beside the model names a limit."""
         return None
 
-    def rows(self, texts: Sequence[str]) -> list[TokenRows]:
+    def rows(self, texts: Sequence[str]) -> TokenRows:
         """One row for each text, special tokens included, cut to the longest that the model takes.
 
         A text that spells a special token gets that token.
         """
-        if not texts:
-            return []
-        longest = self.longest
-        encoded = self.tokenizer(list(texts), truncation=True, max_length=longest, verbose=False)
-        rows = []
-        for row in encoded["input_ids"]:
-            ids = np.array([row or [self._pad_id]], dtype=np.int64)
-            size = ids.shape[1]
-            positions = np.arange(size, dtype=np.int64)[None]
-            rows.append(TokenRows(ids, positions, np.array([size]), size, 0))
-        return rows
+        found = self._ids(texts)
+        lengths = np.array([len(ids) for ids in found], dtype=np.int64)
+        width = int(lengths.max(initial=1))
+        used = np.arange(width) < lengths[:, None]
+        rows = np.full((len(texts), width), self._pad_id, dtype=np.int64)
+        rows[used] = np.fromiter(itertools.chain.from_iterable(found), np.int64)
+        positions = np.broadcast_to(np.arange(width, dtype=np.int64), rows.shape)
+        return TokenRows(rows, positions, lengths, width, 0)
 
-    def outputs(self, rows: Sequence[TokenRows]) -> Iterator[tuple[Batch, Any]]:
+    def _ids(self, texts: Sequence[str]) -> list[Sequence[int]]:
+        """The tokens of texts.  Where words are read one by one, each is read once."""
+        apart = [plain(text) for text in texts] if self._frame is not None else [False] * len(texts)
+        others = [text for text, known in zip(texts, apart, strict=True) if not known]
+        how = {"truncation": True, "max_length": self.longest, "verbose": False}
+        read = iter(self.tokenizer(others, **how)["input_ids"] if others else ())
+        split = [text.split() if known else [] for text, known in zip(texts, apart, strict=True)]
+        words = self._tokens_of(itertools.chain.from_iterable(split))
+        before, after = self._frame or ((), ())
+        room = self.longest - len(before) - len(after)
+        found: list[Sequence[int]] = []
+        for own, known in zip(split, apart, strict=True):
+            tokens = itertools.chain.from_iterable(map(words.__getitem__, own))
+            ids = (*before, *itertools.islice(tokens, room), *after) if known else next(read)
+            found.append(ids or (self._pad_id,))
+        return found
+
+    def _tokens_of(self, words: Iterable[str]) -> Mapping[str, Sequence[int]]:
+        asked = dict.fromkeys(words)
+        known = self._read
+        new = [word for word in asked if word not in known]
+        if new:
+            if len(known) + len(new) > _CACHED_WORDS:
+                known = self._read = {}
+                new = list(asked)
+            read = self.tokenizer(new, add_special_tokens=False, verbose=False)["input_ids"]
+            known.update(zip(new, read, strict=True))
+        return known
+
+    def outputs(self, rows: TokenRows | Sequence[TokenRows]) -> Iterator[tuple[Batch, Any]]:
         """What the model says of rows, in batches, shortest first."""
         import torch
 
-        if not rows:
+        if not len(rows):
             return
+        rows = [rows] if isinstance(rows, TokenRows) else rows
         gpu = self.model.device.type != "cpu"
         sizes = {"tokens": self.batch_tokens[gpu], "least_rows": _LEAST_ROWS[gpu]}
         for batch in batches(rows, **sizes, pad_id=self._pad_id):

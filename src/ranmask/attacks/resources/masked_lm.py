@@ -72,8 +72,10 @@ class MaskedLM(Checkpoint):
         """The token that stands for a hidden word in a text."""
         return str(self.tokenizer.mask_token)
 
-    def top_tokens(self, texts: Sequence[str], count: int) -> list[list[tuple[str, ...]]]:
-        """The ``count`` likeliest tokens in each place of each text, the likeliest first.
+    def top_tokens(
+        self, texts: Sequence[str], count: int, places: Sequence[range] | None = None
+    ) -> list[list[tuple[str, ...]]]:
+        """The ``count`` likeliest tokens in ``places`` of each text, or in all; the best first.
 
         Places are those of tokens, special ones included; a text is cut to what the model takes.
         Where two tokens are equally likely the one with the lower id comes first.
@@ -82,20 +84,32 @@ class MaskedLM(Checkpoint):
             raise OptionError(f"count must be at least 1, not {count}")
         distinct = {text: index for index, text in enumerate(dict.fromkeys(texts))}
         rows = self.rows(list(distinct))
-        found: list[list[tuple[str, ...]]] = [[] for _ in rows]
+        asked: list[list[tuple[int, int]]] = [[] for _ in distinct]  # of each text: who, and where
+        for index, text in enumerate(texts):
+            size = int(rows.lengths[distinct[text]])
+            own = range(size) if places is None else places[index]
+            asked[distinct[text]] += [(index, place) for place in own if place < size]
+        found: list[list[tuple[str, ...]]] = [[] for _ in texts]
         for batch, output in self.outputs(rows):
-            for place, logits in zip(batch.places, output.logits, strict=True):
-                best = self._likeliest(logits[: int(rows[place].lengths[0])], count)
-                found[place] = [tuple(self._names[token] for token in row) for row in best]
-        return [found[distinct[text]] for text in texts]
+            owners = [asked[row] for row in batch.places]
+            who = [index for some in owners for index, _ in some]
+            if not who:
+                continue
+            row = np.repeat(np.arange(len(owners)), [len(some) for some in owners])
+            best = self._likeliest(
+                output.logits[row, [place for some in owners for _, place in some]], count
+            )
+            for index, tokens in zip(who, best, strict=True):
+                found[index].append(tuple(self._names[token] for token in tokens))
+        return found
 
     def fill(self, gaps: Sequence[Gap]) -> list[list[str]]:
         """The tokens for each gap, the likeliest first; none where its mask token is cut off."""
         rows = self.rows([gap.text for gap in gaps])
-        found: list[list[str]] = [[] for _ in rows]
+        found: list[list[str]] = [[] for _ in gaps]
         for batch, output in self.outputs(rows):
             for place, logits in zip(batch.places, output.logits, strict=True):
-                masked = np.flatnonzero(rows[place].ids[0] == self.tokenizer.mask_token_id)
+                masked = np.flatnonzero(rows.ids[place] == self.tokenizer.mask_token_id)
                 if not len(masked):
                     continue
                 shares = logits[int(masked[0])].float().softmax(dim=0)
@@ -114,8 +128,8 @@ class MaskedLM(Checkpoint):
 
         Places are those of `top_tokens`.
         """
-        [row] = self.rows([text])
-        found = np.flatnonzero(row.ids[0] == self.tokenizer.mask_token_id)
+        [ids] = self.rows([text]).ids
+        found = np.flatnonzero(ids == self.tokenizer.mask_token_id)
         return int(found[0]) if len(found) else None
 
     def continues(self, token: str, first: bool) -> bool:

@@ -2,131 +2,172 @@
 
 A token of a text stands at few different positions: a kept word moves right by the extra tokens of
 the kept words before it, its *shift*.  All tokens at all positions are one table, in which a row
-is a list of places.  The host makes the table, text by text, and sends kept sets; the device finds
-the places, for as many rows at a time as a batch has.
+is a list of places.  The host makes the table, of many texts at once, and sends kept sets; the
+device finds the places, for as many rows at a time as a batch has.
 
-Texts that this does not suit are left to `encoding`: see `SpeltText.suits`.
+Texts that this does not suit are left to `encoding`: see `SpeltTexts.suit`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import itertools
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
+import numpy.typing as npt
 import torch
 
 from ranmask.models.base import MaskedCopies
-from ranmask.models.encoding import Ids, WordEncoder
-from ranmask.models.gpu.packing import Packing, to_device
+from ranmask.models.encoding import Ids, NumberedWords, WordEncoder
+from ranmask.models.gpu.packing import Packing, numbered, ranges, to_device
 from ranmask.models.tokenizing import Frame
 
 FEW_COPIES = 64
 """A text of fewer is laid out faster together with others, on the host."""
 
-_LEAST_SHARING = 2  # tokens of all rows to each entry of the table
+# Of the table, to each token of all rows: an entry costs a small part of what a row's token does.
+_MOST_ENTRIES = 2
 
 
 @dataclass(frozen=True, eq=False)
-class SpeltText:
-    """One text with its kept sets, as tokens.
+class SpeltTexts:
+    """Texts with their kept sets, as tokens; numbers of each text, and of each row of all.
 
-    ``sizes`` are the numbers of tokens of its words, ``shifts`` how many shifts a token may have,
-    ``most_extra`` how many extra tokens a row may have, ``lengths`` the tokens of each row.
+    ``rows`` are the numbers of copies, ``visible`` of words that each shows, ``shifts`` how many
+    shifts a token may have, ``most_extra`` how many extra tokens a row may have.  ``sizes`` are the
+    numbers of tokens of all words.  ``kept`` has the words that a row shows, among all words, a
+    column a row; where it shows fewer than others, one more word than there are, without tokens.
+    ``lengths`` are the tokens of each row.
     """
 
-    copies: MaskedCopies
-    frame: Frame
-    tokens: Ids
+    words: NumberedWords
+    frames: Sequence[Frame]
+    rows: Ids
+    visible: Ids
+    shifts: Ids
+    most_extra: Ids
     sizes: Ids
-    shifts: int
-    most_extra: int
+    kept: Ids
     lengths: Ids
 
-    @property
-    def table_size(self) -> int:
-        """Entries that the table has for this text alone."""
-        return len(self.frame.before) + len(self.tokens) * self.shifts
+    @cached_property
+    def before(self) -> Ids:
+        """Tokens before the words."""
+        return np.array([len(frame.before) for frame in self.frames])
 
-    @property
-    def longest(self) -> int:
-        """The most tokens that a row may have, in the masked row."""
-        return len(self.frame.before) + len(self.sizes) + self.most_extra + len(self.frame.after)
+    @cached_property
+    def tokens(self) -> Ids:
+        """Of all rows of each text."""
+        return np.add.reduceat(self.lengths, np.cumsum(self.rows) - self.rows)
 
-    def suits(self, encoder: WordEncoder) -> bool:
-        """Whether a table pays: no row is cut, no word is empty, and rows share its entries."""
-        return (
-            self.longest <= encoder.longest
-            and bool(self.sizes.min() > 0)
-            and _LEAST_SHARING * self.table_size <= int(self.lengths.sum())
-        )
+    @cached_property
+    def table_sizes(self) -> Ids:
+        """Entries that the table has for each text alone."""
+        own: Ids = np.add.reduceat(self.sizes, self.words.first_words)
+        return self.before + own * self.shifts
 
-    def goes_with(self, other: SpeltText) -> bool:
-        """Whether both are of one kind, and so may be in one table."""
-        mine, its = self.frame, other.frame
-        return (mine.after, mine.body_type) == (its.after, its.body_type)
+    @cached_property
+    def longest(self) -> Ids:
+        """The most tokens that a row of each text may have, in the masked row."""
+        after = [len(frame.after) for frame in self.frames]
+        return self.before + self.words.counts + self.most_extra + after
+
+    def suit(self, encoder: WordEncoder) -> npt.NDArray[np.bool_]:
+        """Which may be laid out by a table: no row is cut, no word is empty, the table is small."""
+        fits = self.longest <= encoder.longest
+        spelt = np.minimum.reduceat(self.sizes, self.words.first_words) > 0
+        small = self.table_sizes <= _MOST_ENTRIES * self.tokens
+        return np.asarray(fits & spelt & small)
+
+    def batches(self, encoder: WordEncoder, tokens: int) -> Iterator[list[int]]:
+        """Texts that suit and may share a table, in their order, of about so many tokens."""
+        batch: list[int] = []
+        left = 0
+        of_rows = self.tokens.tolist()
+        for text in np.flatnonzero(self.suit(encoder)).tolist():
+            if batch and (left < of_rows[text] or not self._go_together(batch[0], text)):
+                yield batch
+                batch = []
+            left = tokens if not batch else left
+            batch.append(text)
+            left -= of_rows[text]
+        if batch:
+            yield batch
+
+    def _go_together(self, text: int, other: int) -> bool:
+        mine, its = self.frames[text], self.frames[other]
+        return mine is its or (mine.after, mine.body_type) == (its.after, its.body_type)
 
 
-def spell(copies: Sequence[MaskedCopies], encoder: WordEncoder) -> list[SpeltText]:
+def spell(copies: Sequence[MaskedCopies], encoder: WordEncoder) -> SpeltTexts:
     """Texts by the tokens that an encoder gives their words."""
-    texts = []
-    for text, (words, frame) in zip(copies, encoder.spelt(copies), strict=True):
-        sizes = np.array([len(ids) for ids in words], dtype=np.int64)
-        tokens = np.array([token for ids in words for token in ids], dtype=np.int64)
-        visible = text.kept.shape[1]
-        largest = np.sort(sizes - 1)[::-1][:visible]
-        extra = int(largest.sum())
-        lengths = sizes[text.kept.T].sum(axis=0)  # sums of long rows are far faster than of short
-        lengths += len(frame.before) + len(frame.after)
-        if encoder.hide == "mask":
-            lengths += len(words) - visible
-        shifts = 1 + extra - int(largest[-1])
-        texts.append(SpeltText(text, frame, tokens, sizes, shifts, extra, lengths))
-    return texts
+    words, frames = encoder.numbered(copies), encoder.frames(copies)
+    counts, first_words, sizes = words.counts, words.first_words, words.sizes[words.numbers]
+    rows = np.array([len(text) for text in copies])
+    visible = np.array([text.kept.shape[1] for text in copies])
+    # The extra tokens of a text's words, the most first: of all texts, by one sort.
+    text, number = numbered(counts)
+    most = int(sizes.max())
+    extra = most - 1 - (np.sort(text * (most + 1) + most - sizes) - text * (most + 1))
+    most_extra = np.add.reduceat(np.where(number < visible[text], extra, 0), first_words)
+    shifts = 1 + most_extra - extra[first_words + visible - 1]
+    kept = np.full((int(visible.max()), int(rows.sum())), len(sizes))
+    first_rows = np.cumsum(rows) - rows
+    for count in np.unique(visible).tolist():
+        alike = np.flatnonzero(visible == count)
+        sets = np.concatenate([copies[place].kept for place in alike.tolist()])
+        first = np.repeat(first_words[alike], rows[alike])
+        kept[:count, ranges(first_rows[alike], rows[alike])] = sets.T + first
+    around = np.array([len(frame.before) + len(frame.after) for frame in frames])
+    if encoder.hide == "mask":
+        around = around + counts - visible
+    lengths = np.append(sizes, 0)[kept].sum(axis=0) + np.repeat(around, rows)
+    return SpeltTexts(words, frames, rows, visible, shifts, most_extra, sizes, kept, lengths)
 
 
 class SharedRows:
-    """All rows of texts that share what stands around them, as places of one table.
+    """All rows of texts that share what stands after them, as places of one table.
 
-    The table begins with the mask token at every position, and each token that ends a row at every
-    position; then come the texts, each with the tokens that begin its rows and those of its words.
+    ``lengths`` are their tokens; `index` finds those of a batch, on the device.
     """
 
     def __init__(
-        self, texts: Sequence[SpeltText], encoder: WordEncoder, device: torch.device
+        self, spelt: SpeltTexts, texts: Sequence[int], encoder: WordEncoder, device: torch.device
     ) -> None:
+        which = np.array(texts)
+        rows = ranges((np.cumsum(spelt.rows) - spelt.rows)[which], spelt.rows[which])
+        words = ranges(spelt.words.first_words[which], spelt.words.counts[which])
+        counts, before, shifts = spelt.words.counts[which], spelt.before[which], spelt.shifts[which]
         self._masked = encoder.hide == "mask"
-        self._after = len(texts[0].frame.after)
-        self._most_tokens = max(int(text.sizes.max()) for text in texts)
-        self._most_before = max(len(text.frame.before) for text in texts)
-        self.lengths = np.concatenate([text.lengths for text in texts])
-        self._width = 1 + max(text.longest for text in texts)
-        table, text_places, word_places = _table(texts, encoder.mask_id, self._width)
-        table[1] += encoder.first_position
-        counts = np.array([len(text.sizes) for text in texts])
-        of_text = [
-            (len(text.frame.before), place, len(text.sizes), text.shifts)
-            for text, place in zip(texts, text_places, strict=True)
-        ]
+        self._after = len(spelt.frames[texts[0]].after)
+        self._most_tokens = int(spelt.sizes[words].max())
+        self._most_before = int(before.max())
+        self.lengths = spelt.lengths[rows]
+        self._width = 1 + int(spelt.longest[which].max())
         # One more word than there are, without tokens: rows that show fewer words show it too.
-        nothing = np.zeros(1, dtype=np.int64)
-        of_words = [
-            np.concatenate([*(text.sizes for text in texts), nothing]),
-            np.concatenate([*word_places, nothing]),
-            np.concatenate([*map(np.arange, counts), nothing]),
-        ]
-        entries, self._words, words, self._text, self._of_text = to_device(
+        among = np.full(len(spelt.sizes) + 1, len(words))
+        among[words] = np.arange(len(words))
+        kept = among[spelt.kept[: int(spelt.visible[which].max()), rows]]
+        table, before_places, word_places = _table(
+            spelt, which, words, encoder.mask_id, self._width
+        )
+        table[1] += encoder.first_position
+        standing = numbered(counts)[1]
+        of_words = [np.append(own, 0) for own in (spelt.sizes[words], word_places, standing)]
+        entries, self._words, each, self._text, self._of_text = to_device(
             [
                 table,
-                _padded(texts, np.cumsum(counts) - counts, int(counts.sum())),
+                kept,
                 np.stack(of_words),
-                np.repeat(np.arange(len(texts)), [len(text.copies) for text in texts]),
-                np.array(of_text).T,
+                np.repeat(np.arange(len(which)), spelt.rows[which]),
+                np.stack([before, before_places, counts, shifts]),
             ],
             device,
         )
         self.tokens, self.positions, self.types = entries
-        self._sizes, self._places, self._standing = words
+        self._sizes, self._places, self._standing = each
         self._extra = (self._sizes - 1).clamp(min=0)
 
     def index(self, packing: Packing) -> torch.Tensor:
@@ -164,40 +205,32 @@ def _count_to(number: int, like: torch.Tensor) -> torch.Tensor:
 
 
 def _table(
-    texts: Sequence[SpeltText], mask_id: int, width: int
-) -> tuple[Ids, list[int], list[Ids]]:
-    """Tokens, positions and types of the table; where texts and where words begin in it."""
-    frame = texts[0].frame
-    ends = np.array((mask_id, *frame.after), dtype=np.int64)
-    size = len(ends) * width
-    everywhere = np.tile(np.arange(width), len(ends))
-    parts = [[np.repeat(ends, width), everywhere, np.full(size, frame.body_type)]]
-    text_places: list[int] = []
-    word_places: list[Ids] = []
-    for text in texts:
-        before = np.array(text.frame.before, dtype=np.int64)
-        offsets = np.cumsum(text.sizes) - text.sizes
-        # Of each token: the word that it belongs to, and which token of that word it is.
-        word = np.repeat(np.arange(len(text.sizes)), text.sizes)
-        stands = len(before) + word + np.arange(len(word)) - offsets[word]
-        moved = (stands[:, None] + np.arange(text.shifts)).ravel()
-        parts += [
-            [before, np.arange(len(before)), np.zeros_like(before)],
-            [np.repeat(text.tokens, text.shifts), moved, np.full(len(moved), frame.body_type)],
-        ]
-        text_places.append(size)
-        word_places.append(size + len(before) + offsets * text.shifts)
-        size += text.table_size
-    return np.concatenate(parts, axis=1), text_places, word_places
+    spelt: SpeltTexts, texts: Ids, words: Ids, mask_id: int, width: int
+) -> tuple[Ids, Ids, Ids]:
+    """Tokens, positions and types of the table; where texts and where words begin in it.
 
-
-def _padded(texts: Sequence[SpeltText], first_words: Ids, nothing: int) -> Ids:
-    """The words that each row shows, a column a row; ``nothing`` where it shows fewer."""
-    most = max(text.copies.kept.shape[1] for text in texts)
-    words = np.full((most, sum(len(text.copies) for text in texts)), nothing, dtype=np.int64)
-    row = 0
-    for text, first in zip(texts, first_words.tolist(), strict=True):
-        kept = text.copies.kept
-        words[: kept.shape[1], row : row + len(kept)] = kept.T + first
-        row += len(kept)
-    return words
+    First what stands anywhere: a mask token, and what ends a row.  Then what begins the texts, and
+    then every token of their ``words`` at all of its positions.
+    """
+    frames = [spelt.frames[text] for text in texts.tolist()]
+    ends = np.array((mask_id, *frames[0].after), dtype=np.int64)
+    counts, before, shifts = spelt.words.counts[texts], spelt.before[texts], spelt.shifts[texts]
+    begins = np.fromiter(itertools.chain.from_iterable(frame.before for frame in frames), np.int64)
+    text, standing = numbered(counts)
+    sizes, kind = spelt.sizes[words], spelt.words.numbers[words]
+    first_tokens = np.cumsum(spelt.words.sizes) - spelt.words.sizes
+    word, piece = numbered(sizes)
+    tokens = spelt.words.tokens[first_tokens[kind[word]] + piece]
+    stands = (before[text] + standing)[word] + piece
+    entry, shift = numbered(shifts[text[word]])
+    everywhere = len(ends) * width
+    columns = [
+        (np.repeat(ends, width), begins, tokens[entry]),
+        (np.tile(np.arange(width), len(ends)), numbered(before)[1], stands[entry] + shift),
+        (np.full(everywhere, frames[0].body_type), np.zeros_like(begins)),
+    ]
+    types = np.full(len(entry), frames[0].body_type)
+    table = np.stack([*map(np.concatenate, columns[:2]), np.concatenate([*columns[2], types])])
+    own = sizes * shifts[text]
+    before_places = everywhere + np.cumsum(before) - before
+    return table, before_places, everywhere + len(begins) + np.cumsum(own) - own

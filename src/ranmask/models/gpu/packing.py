@@ -128,7 +128,7 @@ def _groups(sizes: Ids, counts: Ids) -> Iterator[tuple[int, Ids]]:
         if first == last:
             continue
         fit = np.maximum(columns >> slots[first:last], 1)
-        run, number = _numbered(-(-counts[first:last] // fit))
+        run, number = numbered(-(-counts[first:last] // fit))
         begin = number * fit[run]
         run += first
         end = np.minimum(begin + fit[run - first], counts[run])
@@ -149,13 +149,19 @@ def _groups(sizes: Ids, counts: Ids) -> Iterator[tuple[int, Ids]]:
 def _tiles(groups: Ids, columns: int) -> Ids:
     """The tiles of groups."""
     begin, end = groups[:, 2], groups[:, 3]
-    group, number = _numbered(-(-(end - begin) // columns))
+    group, number = numbered(-(-(end - begin) // columns))
     first = begin[group] + number * columns
     stop = np.minimum(first + columns, end[group])
     return np.concatenate([first[:, None], stop[:, None], groups[group, 2:]], axis=1)
 
 
-def _numbered(counts: Ids) -> tuple[Ids, Ids]:
+def numbered(counts: Ids) -> tuple[Ids, Ids]:
     """``counts`` items of each kind: the kind of each, and its number within it."""
     kind = np.repeat(np.arange(len(counts)), counts)
     return kind, np.arange(len(kind)) - (np.cumsum(counts) - counts)[kind]
+
+
+def ranges(starts: Ids, counts: Ids) -> Ids:
+    """``counts`` numbers from each of ``starts`` on."""
+    kind, number = numbered(counts)
+    return np.asarray(starts[kind] + number)

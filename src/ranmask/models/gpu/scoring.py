@@ -11,6 +11,7 @@ import importlib.util
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from functools import partial
+from itertools import pairwise
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -18,17 +19,17 @@ import torch
 
 from ranmask.errors import ClassifierError, ModelError
 from ranmask.models.base import MaskedCopies, Scores
-from ranmask.models.batching import Batch, by_text
+from ranmask.models.batching import Batch
 from ranmask.models.encoding import Ids, TokenRows, WordEncoder
 from ranmask.models.gpu.forward import PackedEncoder, Start, TorchOperations
-from ranmask.models.gpu.layout import FEW_COPIES, SharedRows, SpeltText, spell
-from ranmask.models.gpu.packing import Packing, cut, pack, to_device
+from ranmask.models.gpu.layout import FEW_COPIES, SharedRows, spell
+from ranmask.models.gpu.packing import Packing, cut, pack, ranges, to_device
 from ranmask.models.gpu.weights import encoder_parts
 from ranmask.models.hub import first_line
 from ranmask.models.numerics import SAME_LIMIT, Probes, relative_difference
 
 _COARSE_STEPS = 32  # of a smaller dtype's rounding, by which its logits may differ
-_TEXTS_AT_ONCE = 16  # tokenised together: few, so that the device soon has work
+_ROWS_AT_ONCE = 1 << 15  # laid out together, before the device has work
 
 _Begin: TypeAlias = Callable[[Packing], tuple[Start, torch.Tensor | None]]
 """What the tokens of a batch begin with, and their places in it."""
@@ -54,6 +55,10 @@ class PackedScorer:
 
     def score(self, copies: Sequence[MaskedCopies]) -> Scores:
         """Logits of all copies of all texts, in their order."""
+        return self.launch(copies)()
+
+    def launch(self, copies: Sequence[MaskedCopies]) -> Callable[[], Scores]:
+        """Begin to compute `score` on the device; what is returned waits for it."""
         others: list[int] = []
         with self._computing():
             found = [*self._shared(copies, others)]
@@ -62,19 +67,26 @@ class PackedScorer:
                 found.append((others, self._of_rows(rows, self._tokens)))
             if not found:
                 raise ClassifierError("no copies to score")
-            logits = _on_host(torch.cat([part for _, part in found]))
-        order = [number for numbers, _ in found for number in numbers]
-        if order == sorted(order):
-            return logits
-        parts = dict(zip(order, by_text(logits, [copies[place] for place in order]), strict=True))
-        return np.concatenate([parts[number] for number in range(len(copies))])
+            fetched = _to_host(torch.cat([part for _, part in found]))
+        order = np.array([number for numbers, _ in found for number in numbers])
+
+        def scores() -> Scores:
+            logits = fetched()
+            if not others:
+                return logits
+            counts = np.array([len(text) for text in copies])
+            placed = np.empty_like(logits)
+            placed[ranges((np.cumsum(counts) - counts)[order], counts[order])] = logits
+            return placed
+
+        return scores
 
     def score_rows(self, rows: Sequence[TokenRows], tokens: int | None = None) -> Scores:
         """Logits of token rows, in their order; ``tokens``: most of a batch."""
         if not rows:
             raise ClassifierError("no copies to score")
         with self._computing():
-            return _on_host(self._of_rows(rows, tokens or self._tokens))
+            return _to_host(self._of_rows(rows, tokens or self._tokens))()
 
     @contextmanager
     def _computing(self) -> Iterator[None]:
@@ -91,28 +103,20 @@ class PackedScorer:
         """Logits of texts that are laid out on the device, by batches; the ``others`` are noted."""
         many = [number for number, text in enumerate(copies) if len(text) >= FEW_COPIES]
         others.extend(number for number, text in enumerate(copies) if len(text) < FEW_COPIES)
-        numbers: list[int] = []
-        texts: list[SpeltText] = []
-        tokens = 0
-        for start in range(0, len(many), _TEXTS_AT_ONCE):
-            some = many[start : start + _TEXTS_AT_ONCE]
+        rows = np.cumsum([len(copies[number]) for number in many])
+        cuts = [0, *(np.flatnonzero(np.diff(rows // _ROWS_AT_ONCE)) + 1).tolist(), len(many)]
+        for start, stop in pairwise(cuts):
+            some = many[start:stop]
+            if not some:
+                continue
             spelt = spell([copies[number] for number in some], self._encoder)
-            for number, text in zip(some, spelt, strict=True):
-                if not text.suits(self._encoder):
-                    others.append(number)
-                    continue
-                own = int(text.lengths.sum())
-                if texts and (tokens + own > self._tokens or not texts[0].goes_with(text)):
-                    yield numbers, self._of_shared(texts)
-                    numbers, texts, tokens = [], [], 0
-                numbers.append(number)
-                texts.append(text)
-                tokens += own
-        if texts:
-            yield numbers, self._of_shared(texts)
+            unsuited = np.flatnonzero(~spelt.suit(self._encoder)).tolist()
+            others.extend(some[text] for text in unsuited)
+            for texts in spelt.batches(self._encoder, self._tokens):
+                table = SharedRows(spelt, texts, self._encoder, self._model.device)
+                yield [some[text] for text in texts], self._of_shared(table)
 
-    def _of_shared(self, texts: Sequence[SpeltText]) -> torch.Tensor:
-        rows = SharedRows(texts, self._encoder, self._model.device)
+    def _of_shared(self, rows: SharedRows) -> torch.Tensor:
         start = self._model.start(rows.tokens, rows.positions, rows.types)
         return self._all(rows.lengths, self._tokens, lambda packing: (start, rows.index(packing)))
 
@@ -150,8 +154,21 @@ class PackedScorer:
         return logits
 
 
-def _on_host(logits: torch.Tensor) -> Scores:
-    doubles: Scores = logits.cpu().numpy().astype(np.float64)
+def _to_host(logits: torch.Tensor) -> Callable[[], Scores]:
+    """Logits on their way to the host; what is returned waits for these, and for nothing later."""
+    there = logits
+    if logits.device.type == "cuda":
+        there = torch.empty(logits.shape, dtype=logits.dtype, pin_memory=True)
+        there.copy_(logits, non_blocking=True)
+        arrived = torch.cuda.Event()  # type: ignore[no-untyped-call]
+        arrived.record()
+
+    def doubles() -> Scores:
+        if logits.device.type == "cuda":
+            arrived.synchronize()
+        found: Scores = there.numpy().astype(np.float64)
+        return found
+
     return doubles
 
 

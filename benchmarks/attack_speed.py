@@ -1,0 +1,254 @@
+"""Copies a second of a whole fresh-mask BERT-Attack run, beside what its parts can do.
+
+    python -m benchmarks.attack_speed --host [--hide mask]           # a CPU: models cost nothing
+    python -m benchmarks.attack_speed --device cuda --dtype float16  # a GPU: against the engine
+
+``--host`` replaces every forward pass by made-up answers, and leaves out what a device would find
+out by itself: what is left is the work of the host, with searches, tokens, masks, batches, votes
+and files as they are, but for starting kernels.  Otherwise models compute, and the same
+victim's copies are scored once more by themselves: the engine's own speed.
+
+AG News test texts, evenly spread; all-MiniLM-L6-v2 with a random head, which is also the sentence
+encoder and, with a random head, the language model; or those of folders.  ``--quick`` takes tiny
+random BERTs, to see that all parts run.
+"""
+
+from __future__ import annotations
+
+import argparse
+import gc
+import json
+import tempfile
+import time
+from collections.abc import Callable
+from functools import cached_property
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import torch
+import transformers
+
+from benchmarks.encoder import minilm, minilm_folder
+from benchmarks.settings import machine
+from ranmask import HuggingFaceClassifier, SmoothedClassifier
+from ranmask.attacks.recipes import AttackResources
+from ranmask.attacks.resources.masked_lm import MaskedLM
+from ranmask.attacks.resources.sentence_encoders import HuggingFaceSentenceEncoder
+from ranmask.attacks.runs import attack_file
+from ranmask.attacks.victims import SmoothedVictim
+from ranmask.data import load_corpus
+from ranmask.data.rows import Row, RowSource
+from ranmask.models.gpu import scoring
+from ranmask.models.gpu.forward import Start
+from ranmask.words import documents
+
+RATE = 0.9
+CLASSES = 4
+GPU_TOKENS = 1 << 17  # of a batch, as on a GPU
+HIDDEN = 8  # numbers of a made-up sentence vector
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="benchmarks.attack_speed", description=__doc__)
+    parser.add_argument("--host", action="store_true", help="models cost nothing")
+    parser.add_argument("--quick", action="store_true", help="a tiny random BERT")
+    parser.add_argument("--device", default="cpu")
+    parser.add_argument("--dtype", default="float32", choices=("float32", "float16", "bfloat16"))
+    parser.add_argument("--model", type=Path, help="a classifier with 4 classes")
+    parser.add_argument("--lm", type=Path, help="a masked language model")
+    parser.add_argument("--hide", default="drop", choices=("drop", "mask"))
+    parser.add_argument("--texts", type=int, default=32)
+    parser.add_argument("--masks", type=int, default=100)
+    parser.add_argument("--together", type=int, default=None, help="the library's own, if not said")
+    parser.add_argument("--most-queries", type=int, default=None)
+    options = parser.parse_args()
+    print(json.dumps(run(options)), flush=True)
+
+
+def run(options: argparse.Namespace) -> dict[str, Any]:
+    """One run of the attack; its pace, and on a device the engine's."""
+    smoothed, resources = _host_only(options) if options.host else _on_device(options)
+    gc.freeze()  # as the command does
+    victim = SmoothedVictim(smoothed)
+    texts = load_corpus("agnews", "test").texts
+    texts = [texts[row * len(texts) // options.texts] for row in range(options.texts)]
+    labels = [result.label for result in smoothed.predict(texts)]
+    rows = list(map(Row, range(1, 1 + len(texts)), texts, labels))
+    settings = {} if options.together is None else {"together": options.together}
+    with tempfile.TemporaryDirectory() as folder:
+        wall, own = time.perf_counter(), time.process_time()
+        attack_file(
+            victim,
+            RowSource(rows, len(rows)),
+            Path(folder) / "outcomes.jsonl",
+            "bert-attack",
+            resources=resources,
+            most_queries=options.most_queries,
+            **settings,
+        )
+        wall, own = time.perf_counter() - wall, time.process_time() - own
+    copies = victim.copies_scored
+    return {
+        "machine": machine(),
+        "device": "none" if options.host else _device_name(options.device),
+        **{
+            name: getattr(options, name) for name in ("hide", "texts", "masks", "together", "dtype")
+        },
+        "copies": copies,
+        "seconds": round(wall, 2),
+        "processor_seconds": round(own, 2),
+        "copies_a_second": round(copies / wall),
+        "copies_a_processor_second": round(copies / own),
+        **({} if options.host else _engine(smoothed, texts, copies / wall)),
+    }
+
+
+def _engine(smoothed: SmoothedClassifier, texts: list[str], attack: float) -> dict[str, Any]:
+    """Copies a second of the same model alone, masks drawn before; best of five."""
+    copies = list(smoothed.copies(documents(texts)))
+    if smoothed.base.model.device.type == "cuda":  # enough to keep it busy
+        copies *= max(1, (1 << 18) // sum(map(len, copies)))
+    smoothed.score(copies)
+    seconds = []
+    for _ in range(5):
+        start = time.perf_counter()
+        smoothed.score(copies)
+        seconds.append(time.perf_counter() - start)
+    engine = sum(map(len, copies)) / min(seconds)
+    return {"engine_copies_a_second": round(engine), "share_of_engine": round(attack / engine, 3)}
+
+
+def _device_name(device: str) -> str:
+    return torch.cuda.get_device_name() if device == "cuda" else device
+
+
+def _drawn(kind: str, tokenizer: Any, width: int = 16) -> Any:
+    """A tiny BERT with random weights."""
+    torch.manual_seed(0)
+    config = transformers.BertConfig(
+        vocab_size=len(tokenizer),
+        num_hidden_layers=1,
+        hidden_size=width,
+        num_attention_heads=2,
+        intermediate_size=2 * width,
+        num_labels=CLASSES,
+        id2label={0: "World", 1: "Sports", 2: "Business", 3: "Sci/Tech"},
+    )
+    return getattr(transformers, kind)(config).eval()
+
+
+def _smoothed(classifier: HuggingFaceClassifier, options: argparse.Namespace) -> SmoothedClassifier:
+    return SmoothedClassifier(
+        classifier, mask_rate=RATE, masks=options.masks, sampling="fresh", ensemble="vote"
+    )
+
+
+def _on_device(options: argparse.Namespace) -> tuple[SmoothedClassifier, AttackResources]:
+    """Models that compute."""
+    folder = minilm_folder()
+    tokenizer: Any = transformers.AutoTokenizer.from_pretrained(folder)
+    if options.quick:
+        model = _drawn("BertForSequenceClassification", tokenizer)
+        lm = _drawn("BertForMaskedLM", tokenizer)
+        sentences = _drawn("BertModel", tokenizer)
+    else:
+        model, _ = minilm(options.model)
+        lm = transformers.AutoModelForMaskedLM.from_pretrained(options.lm or folder)
+        sentences = transformers.AutoModel.from_pretrained(folder)
+    classifier = HuggingFaceClassifier(
+        model.to(options.device, getattr(torch, options.dtype)),
+        tokenizer,
+        hide=options.hide,
+        backend="packed",
+    )
+    resources = AttackResources(
+        masked_lm=MaskedLM(lm.eval().to(options.device), tokenizer),
+        sentence_encoder=HuggingFaceSentenceEncoder(sentences.eval().to(options.device), tokenizer),
+    )
+    return _smoothed(classifier, options), resources
+
+
+# -- models that cost nothing ------------------------------------------------------------------
+
+
+def _host_only(options: argparse.Namespace) -> tuple[SmoothedClassifier, AttackResources]:
+    """Everything as on a GPU but for the numbers that it would compute."""
+    tokenizer: Any = transformers.AutoTokenizer.from_pretrained(minilm_folder())
+    model = _drawn("BertForSequenceClassification", tokenizer)
+    classifier = HuggingFaceClassifier(
+        model, tokenizer, hide=options.hide, backend="packed", batch_tokens=GPU_TOKENS
+    )
+    assert classifier.tolerance == 0  # found out now, by the real model
+    classifier._packed = _NoScorer(classifier)
+    lm = _NoLM(_drawn("BertForMaskedLM", tokenizer), tokenizer)
+    sentences = HuggingFaceSentenceEncoder(_drawn("BertModel", tokenizer, HIDDEN), tokenizer)
+    _answering(lm.model, lambda size: {"logits": torch.arange(size[1]).expand(size)[..., None]})
+    alike = torch.ones(1, 1, HIDDEN)
+    _answering(sentences.model, lambda size: {"last_hidden_state": alike.expand(*size, HIDDEN)})
+    resources = AttackResources(masked_lm=lm, sentence_encoder=sentences)
+    return _smoothed(classifier, options), resources
+
+
+class _NoEncoder:
+    """`PackedEncoder` without numbers."""
+
+    device = torch.device("cpu")
+
+    def refresh(self) -> None:
+        pass
+
+    def start(self, tokens: Any, positions: Any, types: Any) -> Start:
+        return Start(tokens, positions)
+
+    def logits(self, start: Start, index: Any, packing: Any) -> torch.Tensor:
+        return torch.empty(len(packing.rows), CLASSES)
+
+
+class _NoScorer(scoring.PackedScorer):
+    """A scorer whose logits follow from the lengths of rows; most speak for class 0."""
+
+    def __init__(self, classifier: HuggingFaceClassifier) -> None:
+        packed: Any = classifier._packed
+        vars(self).update(vars(packed))
+        self._model: Any = _NoEncoder()
+        random = np.random.default_rng(0)
+        self._table = random.normal(size=(1024, CLASSES)).astype(np.float32)
+        self._table[::2, 0] += 3
+        scoring._to_host = self._made_up
+        scoring.SharedRows.index = lambda shared, packing: None  # found on the device
+        self._lengths: list[Any] = []
+
+    def _all(self, lengths: Any, tokens: int, begin: Any) -> torch.Tensor:
+        self._lengths.append(lengths)
+        return super()._all(lengths, tokens, begin)
+
+    def _made_up(self, logits: torch.Tensor) -> Any:
+        lengths = np.concatenate(self._lengths)
+        self._lengths = []
+        assert len(lengths) == len(logits)
+        return lambda: self._table[lengths].astype(np.float64)
+
+
+class _NoLM(MaskedLM):
+    """Names whole words, as a language model mostly does, that follow from the place in a text."""
+
+    def _likeliest(self, logits: Any, count: int) -> list[list[int]]:
+        numbers = (7919 * logits.numpy() + 31 * np.arange(count)) % len(self._whole_words)
+        found: list[list[int]] = self._whole_words[numbers].tolist()
+        return found
+
+    @cached_property
+    def _whole_words(self) -> Any:
+        names = enumerate(self._names)
+        return np.array([number for number, name in names if name.isascii() and name.isalpha()])
+
+
+def _answering(model: Any, answer: Callable[[torch.Size], dict[str, torch.Tensor]]) -> None:
+    """Let a model answer by the shape of what it is given."""
+    model.forward = lambda input_ids, **_: SimpleNamespace(**answer(input_ids.shape))
+
+
+if __name__ == "__main__":
+    main()
