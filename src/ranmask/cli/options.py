@@ -131,7 +131,7 @@ class ModelChoice(ModelOptions):
 
     model: str | None = option(
         "news, news-words, reviews or reviews-words (they come with ranmask), a model folder, a "
-        "hub id, or module:function.",
+        "hub id, or module:name of a function, a pipeline or an estimator.",
         unset="news",
         short="m",
         variable="RANMASK_MODEL",

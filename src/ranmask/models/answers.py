@@ -129,7 +129,7 @@ def _plain(raw: Any) -> tuple[Any, list[str] | None]:
 def _of_tensor(tensor: Any) -> npt.NDArray[Any]:
     """A tensor of torch as an array, without importing torch."""
     tensor = tensor.detach().cpu()
-    if tensor.is_sparse:
+    if str(tensor.layout) != "torch.strided":
         tensor = tensor.to_dense()
     array: npt.NDArray[Any] = (tensor.double() if tensor.is_floating_point() else tensor).numpy()
     return array

@@ -43,6 +43,8 @@ def tensors():
         "bfloat16": rows.bfloat16(),
         "half": rows.half().requires_grad_(),
         "sparse": rows.to_sparse(),
+        "column": rows[:, 1:].requires_grad_(),
+        "scalars": list(rows[:, 1]),
         "transposed": rows.T.contiguous().T,
         "list of rows": [row.requires_grad_() for row in rows],
         "tuple of rows": tuple(rows),
