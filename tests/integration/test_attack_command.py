@@ -14,6 +14,7 @@ import pytest
 
 from commands import run_cli
 from ranmask.attacks.outcome import AttackOutcome, summarise
+from ranmask.attacks.recipes import RECIPES
 from ranmask.runs.result_file import read_header
 from ranmask.runs.stored import stored_lines
 
@@ -33,6 +34,11 @@ def judge(texts):
     time.sleep(0.01)
     return keyword_classifier(texts)
 """
+
+
+NEED_MORE = {"bert-attack", "bae", "clare", "a2t", "a2t-mlm", "hotflip"}
+"""A masked language model, or an encoder to attack."""
+OUT_OF_THE_BOX = sorted(set(RECIPES) - NEED_MORE)
 
 
 @pytest.fixture(autouse=True)
@@ -502,7 +508,6 @@ class TestRefusals:
     @pytest.mark.parametrize(
         ("arguments", "code", "message"),
         [
-            (("textfooler",), 1, "cannot find the neighbours 'jia2019': they are not in"),
             (
                 ("several-words", "--neighbours", "dne"),
                 1,
@@ -510,14 +515,14 @@ class TestRefusals:
             ),
             (("textfooler", "--neighbours", "absent.json"), 1, "no neighbours 'absent.json'"),
             (("textfooler", "--neighbours", "stop.md"), 1, "there are no neighbours"),
-            (("textfooler", "--neighbours", "synonyms.json"), 1, "there is no NLTK file taggers/"),
-            (("deepwordbug",), 1, "there is no NLTK file corpora/stopwords/english"),
+            (("textfooler", "--tagger", "empty"), 1, "there is no NLTK file taggers/"),
             (("deepwordbug", "--stop-words", "absent"), 1, "no list of stop words 'absent'"),
-            (("bert-attack",), 2, "needs masked_lm: a masked language model"),
-            (("bae", "--tagger", "none"), 2, "`ranmask train --kind mlm` trains one"),
-            (("clare", "--tagger", "none"), 2, "the recipe clare needs masked_lm"),
-            (("pwws",), 1, "cannot find WordNet (there is no NLTK file corpora/wordnet/"),
-            (("pwws",), 1, "name a folder with index.noun, data.noun, ... by --neighbours"),
+            (("bert-attack",), 2, "--recipe bert-attack needs a masked language model"),
+            (("bae",), 2, "name its folder or hub id with --attack-lm"),
+            (("clare",), 2, "or train one with ranmask train --kind mlm"),
+            (("a2t-mlm",), 2, "pip install 'ranmask[hf]'"),
+            (("a2t",), 2, "needs a victim whose gradient can be computed"),
+            (("hotflip",), 2, "needs a victim whose gradient can be computed"),
             (
                 ("anywords", "--vocabulary", "absent.txt"),
                 1,
@@ -542,6 +547,14 @@ class TestRefusals:
         assert done.exit_code == code
         shown = error_of(done)
         assert message in shown and shown.startswith("error: ")
+
+    @pytest.mark.parametrize("recipe", OUT_OF_THE_BOX)
+    def test_what_comes_with_ranmask_is_enough(self, recipe):
+        given = ("--model", FAKE, "--keep", 1, "--input", "reviews.csv", "--label-column", "label")
+        done = invoke("--recipe", recipe, *given, "--most-queries", 60, "--budget", 1)
+        assert done.exit_code == 0, done.stderr
+        outcomes = [json.loads(line) for line in done.stdout.splitlines()]
+        assert {"succeeded", "failed"} & {outcome["status"] for outcome in outcomes}
 
     @pytest.mark.parametrize(
         ("recipe", "modules", "name"),

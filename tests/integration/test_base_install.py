@@ -91,6 +91,13 @@ def test_detect(tmp_path):
     assert row["flagged"] is True
 
 
+def test_the_corpus_that_comes_with_it(tmp_path):
+    rows = lines(ranmask("detect", "--model", "spam-sms", "--data", "sms_spam", folder=tmp_path))
+    assert len(rows) == 990 and 90 < sum(row["flagged"] for row in rows) < 120
+    done = ranmask("data", "path", "sms_spam", folder=tmp_path)
+    assert done.returncode == 0 and done.stdout.endswith("sms_spam.jsonl.gz\n")
+
+
 @pytest.mark.parametrize("suffix", ["csv", "tsv", "jsonl", "txt"])
 def test_files(suffix, tmp_path):
     content = {
@@ -122,6 +129,8 @@ def test_a_word_table_is_trained_and_used(table, tmp_path):
         (("certify", "--model", "folder", "--keep", 2, "a text"), "hf"),
         (("train", "--data", "my.csv", "--base", "folder", "--keep", 2, "--output", "o"), "train"),
         (("serve",), "serve"),
+        (("attack", "--recipe", "textfooler", "--data", "sms_spam", "--rows", 1), "attacks"),
+        (("data", "get", "hate"), "datasets"),
     ],
     ids=lambda value: value if isinstance(value, str) else value[-1],
 )

@@ -472,7 +472,7 @@ def test_wrong_options(arguments, message, train, tmp_path):
     ("arguments", "message"),
     [
         (("dne", "--neighbours", "absent.json"), "there are no neighbours 'absent.json'"),
-        (("safer",), "cannot find the neighbours 'jia2019'"),
+        (("safer", "--neighbours", "dne"), "cannot find the neighbours 'dne'"),
         (("none", "--pair-head"), "--pair-head reads pairs of premise and hypothesis"),
         (("augment", "--recipe", "deepwordbug", "--victim", "./absent"), "./absent"),
     ],

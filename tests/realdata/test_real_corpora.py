@@ -117,6 +117,15 @@ def test_rows_and_their_order_are_fixed(name, split, sha256):
     assert loaded(name, split).sha256 == sha256
 
 
+@pytest.mark.parametrize("split", SPLITS)
+def test_what_comes_with_ranmask_is_what_is_in_the_folder(split, tmp_path, monkeypatch):
+    here = load_corpus("sms_spam", split)
+    monkeypatch.setenv("RANMASK_DATA", str(tmp_path))
+    shipped = load_corpus("sms_spam", split)
+    assert (shipped.texts, shipped.labels) == (here.texts, here.labels)
+    assert shipped.description() == here.description()
+
+
 def test_partial_files_are_told():
     notes = {
         (name, split): loaded(name, split).note

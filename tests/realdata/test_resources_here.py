@@ -17,6 +17,13 @@ from ranmask.attacks.resources import (
     load_stop_words,
     load_tagger,
 )
+from ranmask.attacks.resources.files import (
+    SHIPPED,
+    STOP_WORDS,
+    TAGGER,
+    UNIVERSAL_TAGS,
+    read_json,
+)
 from ranmask.data import data_folder, load_corpus
 from ranmask.errors import ModelError
 
@@ -78,6 +85,18 @@ def test_tags_are_those_of_nltk():
     tagger = load_tagger(NLTK)
     assert [tagger.tag(row) for row in rows] == expected
     assert len({tag for tags in expected for tag in tags}) == 12
+
+
+@needs_nltk
+@needs_synonyms
+def test_what_comes_with_ranmask_is_what_is_here():
+    here = DATA / "synonyms" / "jia2019_counterfitted_neighbors.json.gz"
+    assert (SHIPPED / here.name).read_bytes() == here.read_bytes()
+    for file in (STOP_WORDS, UNIVERSAL_TAGS):
+        assert (SHIPPED / "nltk" / file).read_bytes() == (NLTK / file).read_bytes()
+    for part in ("weights", "tagdict", "classes"):
+        file = f"{TAGGER}.{part}.json"
+        assert read_json(SHIPPED / "nltk" / f"{file}.gz") == read_json(NLTK / file)
 
 
 @needs_synonyms

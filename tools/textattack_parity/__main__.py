@@ -155,9 +155,12 @@ def run_theirs(python: str, given: dict[str, Any], folder: Path) -> dict[str, An
 
 
 def _nltk_data() -> Path:
-    from ranmask.attacks.resources.files import STOP_WORDS, nltk_file
+    from ranmask.attacks.resources.files import TAGGER, nltk_file
 
-    return nltk_file(STOP_WORDS).parents[2]
+    weights = nltk_file(f"{TAGGER}.weights.json")
+    if weights.suffix == ".gz":
+        raise SystemExit("NLTK reads its data unpacked: set NLTK_DATA to a folder that holds them")
+    return weights.parents[2]
 
 
 def against(given: dict[str, Any], theirs: dict[str, Any], folder: Path) -> dict[str, Any]:

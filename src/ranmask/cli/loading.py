@@ -140,6 +140,12 @@ def resources_for(
     if "attack_lm" in given:
         lm = given["attack_lm"]
         found["masked_lm"] = resources.MaskedLM.from_pretrained(lm, device=device)
+    elif "masked_lm" in used:
+        raise OptionError(
+            f"--recipe {recipe} needs a masked language model: name its folder or hub id with "
+            "--attack-lm, or train one with ranmask train --kind mlm; both need pip install "
+            "'ranmask[hf]'"
+        )
     if "stop_words" in given:
         found["stop_words"] = resources.load_stop_words(given["stop_words"])
     if "vocabulary" in given:

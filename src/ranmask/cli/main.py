@@ -35,6 +35,10 @@ GROUPS = {
         "Plain for clean texts, smoothed for suspicious ones: build a cascade and look at it.",
         ("detector", "build", "report"),
     ),
+    "data": (
+        "Corpora that are known by name: which there are, where they are, getting them.",
+        ("list", "get", "path"),
+    ),
     "runs": (
         "Folders of sharded runs (--shard-rows): how far, in order or not, one file of them.",
         ("show", "verify", "merge"),

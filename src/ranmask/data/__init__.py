@@ -1,8 +1,9 @@
 """Labelled texts by name, for training, tuning and evaluation: all of a split, or an error.
 
-A name is one of `known.KNOWN`, a local file (csv, tsv, jsonl, parquet), a local folder with
-``train.*`` and perhaps ``validation.*`` (or ``dev.*``) and ``test.*``, or a dataset of the Hugging
-Face hub.  A known name wins over a file of that name: write ``./sst2`` for the file.
+A name is one of `known.KNOWN` (``sms_spam`` comes with ranmask), a local file (csv, tsv, jsonl,
+parquet), a local folder with ``train.*`` and perhaps ``validation.*`` (or ``dev.*``) and
+``test.*``, or a dataset of the Hugging Face hub.  A known name wins over a file of that name: write
+``./sst2`` for the file.
 
 Unlike `rows`, which serves runs over any file, nothing of a corpus passes over a bad row: a model
 that was trained on most of a file is not the model that was asked for.

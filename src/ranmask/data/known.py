@@ -22,8 +22,8 @@ def _files(train: str = "train", validation: str = "", test: str = "test") -> di
 class Known:
     """A corpus that is known by name: its files in the data folder, and its place on the hub.
 
-    ``hub`` None: these rows are on no hub, and are read from files only.  ``folder``: where it is
-    not called as the corpus.
+    ``hub`` None: these rows are on no hub, and are read from files only; ``address`` is then where
+    they were collected from.  ``folder``: where it is not called as the corpus.
     """
 
     label_names: tuple[str, ...]
@@ -40,6 +40,14 @@ class Known:
     notes: Mapping[str, str] = field(default_factory=dict)
     carves_test: bool = False
     no_test: str = ""
+    address: str = ""
+    shipped: str = ""
+    """The file with all rows that comes with ranmask."""
+
+    @property
+    def source(self) -> str:
+        """Where on the web these rows, or those that they were chosen from, are."""
+        return self.address or f"https://huggingface.co/datasets/{self.hub}"
 
 
 KNOWN = {
@@ -99,23 +107,35 @@ KNOWN = {
         ("ham", "spam"),
         _files("all", test=""),
         "ucirvine/sms_spam",
+        "The SMS Spam Collection (Almeida and Gómez Hidalgo 2011) is offered under CC BY 4.0 by "
+        "the UCI Machine Learning Repository.",
         hub_columns=Columns("sms", None, "label"),
         carves_test=True,
+        address="https://archive.ics.uci.edu/dataset/228",
+        shipped="sms_spam.jsonl.gz",
     ),
     "enron_spam": Known(
         ("ham", "spam"),
         _files(),
         terms="No licence is stated for the Enron spam mails (Metsis et al. 2006).",
+        address="https://www2.aueb.gr/users/ion/data/enron-spam/",
     ),
     "spamassassin": Known(
         ("ham", "spam"),
         _files(),
         terms="The SpamAssassin mails are offered under ODC PDDL 1.0 and CC0.",
+        address="https://spamassassin.apache.org/old/publiccorpus/",
     ),
     "jigsaw_part": Known(
         ("not toxic", "toxic"),
         _files(),
         terms="The Jigsaw comments are offered under CC0, their text under CC BY-SA 3.0.",
+        address="https://www.kaggle.com/c/jigsaw-toxic-comment-classification-challenge",
     ),
-    "injection": Known(("benign", "injection"), _files()),
+    # One of the public sets that it was put together from.
+    "injection": Known(
+        ("benign", "injection"),
+        _files(),
+        address="https://huggingface.co/datasets/deepset/prompt-injections",
+    ),
 }

@@ -1,7 +1,12 @@
-"""Where a corpus comes from: the data folder, a file, a folder, or the hub; no row is read yet."""
+"""Where a corpus comes from: the data folder, ranmask itself, a file, a folder, or the hub.
+
+No row is read yet.
+"""
 
 from __future__ import annotations
 
+import gzip
+import json
 import logging
 import os
 import re
@@ -17,6 +22,7 @@ from ranmask.errors import DataError, MissingDependencyError, OptionError
 
 _log = logging.getLogger("ranmask")
 _SPLIT_NAMES = {"train": ("train",), "validation": ("validation", "dev"), "test": ("test",)}
+_SHIPPED = Path(__file__).with_name("shipped")
 _HUB_ID = re.compile(r"[\w-][\w.-]*(/[\w-][\w.-]*)?")
 
 
@@ -91,43 +97,71 @@ def data_folder() -> Path | None:
     return next((place for place in places if place.is_dir()), None)
 
 
-def _known_origin(name: str, names: tuple[str, ...] | None, keep: tuple[str, ...]) -> Origin:
+def place_of(name: str) -> Path | None:
+    """Where a known corpus is: its folder, else the file that comes with ranmask, else None."""
     known = KNOWN[name]
-    columns = replace(known.columns, keep=keep)
-    inside = known.folder or name
     folder = data_folder()
     given = os.environ.get("RANMASK_DATA")
     if given and folder is None:  # someone said where: never go and take other rows instead
         raise DataError(f"RANMASK_DATA={given} is not a folder: correct it or unset it")
-    advice = f"cannot find {name}: set RANMASK_DATA to a folder that holds {inside}/"
-    if folder is not None and (folder / inside).is_dir():
-        _log.info("%s: reading the files in %s", name, folder / inside)
+    if folder is not None and (folder / (known.folder or name)).is_dir():
+        return folder / (known.folder or name)
+    return _SHIPPED / known.shipped if known.shipped else None
+
+
+def how_to_get(name: str) -> str:
+    """What to do where a known corpus is not here, in a sentence without its full stop."""
+    known = KNOWN[name]
+    files = ", ".join(dict.fromkeys(known.files.values()))
+    return (
+        f"set RANMASK_DATA to a folder that holds {known.folder or name}/ with {files} (columns "
+        f"{', '.join(known.columns.wanted)}), from {known.source}"
+    )
+
+
+def _known_origin(name: str, names: tuple[str, ...] | None, keep: tuple[str, ...]) -> Origin:
+    known = KNOWN[name]
+    columns = replace(known.columns, keep=keep)
+    place = place_of(name)
+    advice = f"cannot find {name}: {how_to_get(name)}"
+    if place is not None and place.is_dir():
+        _log.info("%s: reading the files in %s", name, place)
         files = known.files.items()
-        parts = {split: _file_part(folder / inside / file, columns) for split, file in files}
+        parts = {split: _file_part(place / file, columns) for split, file in files}
+    elif place is not None:
+        _log.info("%s: not in a data folder, reading the copy that comes with ranmask", name)
+        parts = dict.fromkeys(known.files, _shipped_part(place, columns))
     elif known.hub is None:
         raise DataError(advice)
     else:
         _log.info("%s: not in a data folder, reading the hub dataset %s", name, known.hub)
         try:
-            splits = _load_from_hub(known.hub)
+            parts = hub_parts(name, keep)
         except (DataError, MissingDependencyError) as error:
             raise DataError(
                 f"{advice}, or have the hub dataset {known.hub} read, with pip install "
                 f"'ranmask[datasets]' and a network ({error})"
             ) from error
-        parts = {
-            split: replace(
-                _hub_part(known.hub, split, splits, replace(known.hub_columns, keep=keep)),
-                note=f"hub dataset {known.hub}",  # its rows need not be those of the files
-                unlabelled=known.hub_unlabelled,
-            )
-            for split in known.files
-        }
     for split, part in parts.items():
         note = one_note(part.note, known.notes.get(split))
         parts[split] = replace(part, note=note, whole=known.whole.get(split))
     names = _renamed(name, known.label_names, names)
     return Origin(name, parts, names, known.no_test, True, known.carves_test)
+
+
+def hub_parts(name: str, keep: tuple[str, ...] = ()) -> dict[str, Part]:
+    """The parts of a known corpus as the hub has them: not always the rows of the files."""
+    known = KNOWN[name]
+    assert known.hub is not None
+    splits = _load_from_hub(known.hub)
+    return {
+        split: replace(
+            _hub_part(known.hub, split, splits, replace(known.hub_columns, keep=keep)),
+            note=f"hub dataset {known.hub}",
+            unlabelled=known.hub_unlabelled,
+        )
+        for split in known.files
+    }
 
 
 def _folder_origin(
@@ -185,6 +219,17 @@ def _renamed(name: str, own: Sequence[str], given: tuple[str, ...] | None) -> tu
 
 def _file_part(path: Path, columns: Columns) -> Part:
     return Part(str(path), lambda: file_rows(path, columns).rows)
+
+
+def _shipped_part(path: Path, columns: Columns) -> Part:
+    def rows() -> Iterator[Row]:
+        columns.found_in(["text", "label"], str(path))
+        with gzip.open(path, "rt", encoding="utf-8") as file:
+            for number, line in enumerate(file, 1):
+                values = json.loads(line)
+                yield Row(number, values["text"], values["label"])
+
+    return Part(str(path), rows)
 
 
 def _load_from_hub(name: str) -> dict[str, Any]:

@@ -10,6 +10,7 @@ import types
 
 import numpy as np
 import pytest
+from tools.wordnet_file import packed
 
 from ranmask.attacks.resources import (
     NeighbourTable,
@@ -21,8 +22,10 @@ from ranmask.attacks.resources import (
     load_sentence_encoder,
     load_stop_words,
     load_tagger,
+    neighbours,
 )
-from ranmask.attacks.resources.files import STOP_WORDS, TAGGER, UNIVERSAL_TAGS, nltk_file
+from ranmask.attacks.resources.files import SHIPPED, STOP_WORDS, TAGGER, UNIVERSAL_TAGS, nltk_file
+from ranmask.attacks.resources.neighbours import load_synonyms
 from ranmask.errors import DataError, MissingDependencyError, ModelError, OptionError
 
 
@@ -69,11 +72,13 @@ class TestNltkFiles:
         ours = write(tmp_path / "data" / "nltk" / STOP_WORDS, "the\n")
         assert nltk_file(STOP_WORDS) == ours
 
-    def test_nothing_is_taken_from_elsewhere(self, tmp_path, monkeypatch):
+    def test_what_comes_with_ranmask_is_the_last(self, tmp_path, monkeypatch):
         write(tmp_path / "home" / "nltk_data" / STOP_WORDS, "the\n")
         monkeypatch.setenv("NLTK_DATA", str(tmp_path / "empty"))
+        assert nltk_file(STOP_WORDS) == SHIPPED / "nltk" / STOP_WORDS
+        assert nltk_file(f"{TAGGER}.weights.json").name.endswith(".weights.json.gz")
         with pytest.raises(DataError, match="empty"):
-            nltk_file(STOP_WORDS)
+            nltk_file("corpora/other")
 
     @pytest.mark.parametrize(
         ("file", "package"),
@@ -100,8 +105,8 @@ class TestStopWords:
     def test_nltks_list(self, tmp_path):
         write(tmp_path / STOP_WORDS, "i\nme\n")
         assert load_stop_words("nltk", tmp_path).words == {"i", "me"}
-        with pytest.raises(DataError, match="stopwords"):
-            load_stop_words("nltk")
+        shipped = load_stop_words("nltk").words
+        assert len(shipped) == 179 and shipped >= {"i", "me", "wasn't"}
 
     def test_none(self):
         assert load_stop_words("none") == StopWords("none", frozenset())
@@ -167,6 +172,12 @@ class TestTagger:
         assert tagger.tag(["the", "dancing"]) == ("DET", "NOUN")
         assert tagger.tag(("a", "film")) == ("NOUN", "NOUN")
         assert tagger.tag([]) == ()
+
+    def test_the_one_that_comes_with_ranmask(self):
+        tagger = load_tagger()
+        words = ["Shares", "of", "airlines", "fell", "sharply", "on", "Monday", "."]
+        tags = ("NOUN", "ADP", "NOUN", "VERB", "ADV", "ADP", "NOUN", ".")
+        assert tagger.tag(words) == tags
 
     def test_an_unknown_tag_is_x(self, tagger_folder):
         assert load_tagger(tagger_folder).tag(["zzz"]) == ("X",)
@@ -303,6 +314,13 @@ class TestNamedNeighbours:
         assert table.description()["name"] == "jia2019"
         with pytest.raises(DataError, match=rf"'dne'.*not in {tmp_path}.*synonyms/dne_"):
             load_neighbours("dne")
+
+    def test_one_comes_with_ranmask(self):
+        table = load_neighbours("jia2019")
+        assert table.description()["words_with_neighbours"] == 25591 and "movie" in table.nearest(
+            "film", 8
+        )
+        assert load_synonyms("jia2019").name == "jia2019"
 
     def test_no_data_folder(self, monkeypatch, tmp_path):
         with pytest.raises(DataError, match=r"'safer2020'.*RANMASK_DATA=.*nowhere"):
@@ -571,7 +589,7 @@ class TestWordNet:
             ("went", ("go", "travel")),
             ("better", ("good", "Goodly")),
             ("well", ("fit", "good")),
-            ("motion_picture", ("film", "movie")),
+            ("motion_picture", ()),
             ("plot", ()),
         ],
     )
@@ -585,11 +603,36 @@ class TestWordNet:
         data = tmp_path_factory.mktemp("nltk")
         (data / "corpora").mkdir()
         monkeypatch.setenv("NLTK_DATA", str(data))
-        with pytest.raises(DataError, match=r"cannot find WordNet .*Unpack corpora/wordnet.zip"):
-            load_neighbours("wordnet")
         folder.rename(data / "corpora" / "wordnet")
         described = load_neighbours("wordnet").description()
-        assert described["kind"] == described["name"] == "wordnet" and described["words"] == 12
+        assert described["kind"] == described["name"] == "wordnet" and described["words"] == 11
+        (data / "corpora" / "wordnet" / "data.adv").unlink()
+        with pytest.raises(DataError, match=r"it has no data.adv"):
+            load_neighbours("wordnet")
+
+    @pytest.mark.parametrize(
+        ("word", "synonyms"),
+        [
+            ("films", ("movie", "film", "picture", "pic", "flick", "cinema", "celluloid")),
+            ("happiest", ("happy", "felicitous", "glad", "well-chosen")),
+            ("went", ("travel", "go", "move", "locomote", "proceed", "depart", "become")),
+            ("zzz", ()),
+        ],
+    )
+    def test_the_one_that_comes_with_ranmask(self, word, synonyms):
+        wordnet = load_neighbours("wordnet")
+        assert wordnet.description()["words"] == 83118
+        assert wordnet.nearest(word, 7) == synonyms
+
+    def test_it_is_packed_as_the_tool_packs_a_folder(self, folder, monkeypatch):
+        own = load_neighbours(folder)
+        (folder / "packed.json.gz").write_bytes(packed(own))
+        monkeypatch.setattr(neighbours, "WORDNET_FILE", folder / "packed.json.gz")
+        again = load_neighbours("wordnet")
+        words = {word for found in own.meanings.values() for word in found.senses}
+        assert len(words) == again.description()["words"]
+        for word in (*words, "films", "filming", "geese", "went", "better", "Film"):
+            assert again.nearest(word, 99) == own.nearest(word, 99), word
 
     def test_damaged(self, folder):
         (folder / "index.adv").write_text("well\n")

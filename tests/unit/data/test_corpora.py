@@ -484,6 +484,7 @@ def test_the_digest_names_texts_labels_and_their_order():
         ("imdb", ["No licence is stated for the IMDB reviews"]),
         ("snli", ["SNLI", "CC BY-SA 4.0"]),
         ("hate", ["The tweets", "MIT licence"]),
+        ("sms_spam", ["SMS Spam Collection (Almeida and Gómez Hidalgo 2011)", "CC BY 4.0"]),
     ],
 )
 def test_terms_of_known_corpora(name, words):
@@ -492,7 +493,7 @@ def test_terms_of_known_corpora(name, words):
     assert corpus.description()["terms"] == corpus.take(1).terms == corpus.terms
 
 
-@pytest.mark.parametrize("name", ["sms_spam", "mine.csv", "./sst2", "owner/sst2", "", "a+b"])
+@pytest.mark.parametrize("name", ["injection", "mine.csv", "./sst2", "owner/sst2", "", "a+b"])
 def test_terms_that_are_not_known(name):
     corpus = Corpus(name, "train", ("a",), (0,), ("x", "y"))
     assert corpus.terms is None and corpus.description()["terms"] is None
@@ -505,8 +506,8 @@ def test_terms_that_are_not_known(name):
         ("imdb", "sst2", ["imdb", "sst2"]),
         ("sst2", "mine.csv", ["sst2"]),
         ("mine.csv", "sst2", ["sst2"]),
-        ("sms_spam", "sst2", ["sst2"]),
-        ("mine.csv", "sms_spam", []),
+        ("injection", "sst2", ["sst2"]),
+        ("mine.csv", "injection", []),
     ],
 )
 def test_terms_of_joined_corpora(first, more, known):
@@ -713,6 +714,36 @@ def test_glue_has_no_test_split(data):
         load_corpus("sst2_glue", "test")
 
 
+# The corpus that comes with ranmask
+
+SHIPPED_ROWS = {
+    "train": (4012, "981c53f8b2dcbae324ef7343efad06649d772a5d317315ce6f7c85452ad2896f"),
+    "validation": (401, "623fded1196f8cb4bfea45943682044ee0d5b946c6eacbabe097aad7f9c5f98b"),
+    "test": (990, "181a5e6fbd9dd53bf35ab7a26a44535b9dc11df600da7a4d62b10027cbe74c4a"),
+}
+
+
+@pytest.mark.parametrize("split", SPLITS)
+def test_sms_spam_comes_with_ranmask(split, caplog):
+    """The digests are those of the files in the data folder (tests/realdata)."""
+    caplog.set_level(logging.INFO, "ranmask")
+    corpus = load_corpus("sms_spam", split)
+    assert (len(corpus.texts), corpus.sha256) == SHIPPED_ROWS[split]
+    assert corpus.label_names == ("ham", "spam") and corpus.source_rows == 5572
+    assert "reading the copy that comes with ranmask" in caplog.text
+
+
+def test_a_data_folder_wins_over_what_comes_with_ranmask(data):
+    assert len(load_corpus("sms_spam").texts) == 4012  # a data folder without sms_spam/
+    write(data / "sms_spam" / "all.parquet", [f"text {i}" for i in range(50)], [0, 1] * 25)
+    assert len(load_corpus("sms_spam").texts) == 36
+
+
+def test_the_corpus_that_comes_with_ranmask_has_two_columns():
+    with pytest.raises(DataError, match="has no column 'date'; it has text, label"):
+        load_corpus("sms_spam", columns=Columns(keep=("date",)))
+
+
 # The hub
 
 
@@ -756,7 +787,6 @@ ON_THE_HUB = {
     "sst2_glue": ("stanfordnlp/sst2", 2, "sentence", "label", ("train", "validation", "test")),
     "imdb": ("stanfordnlp/imdb", 2, "text", "label", ("train", "test", "unsupervised")),
     "hate": ("tdavidson/hate_speech_offensive", 3, "tweet", "class", ("train",)),
-    "sms_spam": ("ucirvine/sms_spam", 2, "sms", "label", ("train",)),
 }
 
 
@@ -810,7 +840,9 @@ def test_the_data_folder_comes_first(hub, data):
 
 
 def test_neither_way(hub, monkeypatch):
-    ways = r"set RANMASK_DATA to a folder that holds hate_davidson/, or .*ranmask\[datasets\]"
+    ways = (
+        r"set RANMASK_DATA to a folder that holds hate_davidson/ with .*, or .*ranmask\[datasets\]"
+    )
     with pytest.raises(DataError, match=f"cannot find hate: {ways}.*Couldn't reach"):
         load_corpus("hate")
     monkeypatch.setitem(sys.modules, "datasets", None)
@@ -819,7 +851,10 @@ def test_neither_way(hub, monkeypatch):
 
 
 def test_a_corpus_that_is_on_no_hub(hub, data):
-    with pytest.raises(DataError, match="set RANMASK_DATA to a folder that holds jigsaw_part/"):
+    expected = (
+        r"holds jigsaw_part/ with train\.parquet, test\.parquet \(columns text, label\), from"
+    )
+    with pytest.raises(DataError, match=f"set RANMASK_DATA to a folder that {expected} https://"):
         load_splits("jigsaw_part")
     assert not hub.calls
     for part, rows in (("train", 50), ("test", 10)):

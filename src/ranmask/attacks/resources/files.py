@@ -18,6 +18,8 @@ STOP_WORDS = "corpora/stopwords/english"
 TAGGER = "taggers/averaged_perceptron_tagger_eng/averaged_perceptron_tagger_eng"
 """Of the files ``.weights.json``, ``.tagdict.json`` and ``.classes.json``."""
 UNIVERSAL_TAGS = "taggers/universal_tagset/en-ptb.map"
+SHIPPED = Path(__file__).with_name("shipped")
+"""What comes with ranmask; its NOTICE.md says on which terms."""
 
 
 def read_text(path: Path) -> str:
@@ -65,20 +67,21 @@ def files_digest(paths: Iterable[Path]) -> str:
 
 
 def nltk_file(file: str, folder: str | Path | None = None) -> Path:
-    """A file of NLTK's data, such as `STOP_WORDS`; nothing is downloaded.
+    """A file of NLTK's data, such as `STOP_WORDS`, perhaps packed (``.gz``); nothing is downloaded.
 
-    It is looked for in ``folder``; else in the folders that the variable NLTK_DATA lists; else in
-    ``nltk`` of ranmask's data folder, then in ``~/nltk_data``, where NLTK's downloader puts it.
+    It is looked for in ``folder`` alone; else in the folders that the variable NLTK_DATA lists, or
+    in ``nltk`` of ranmask's data folder and ``~/nltk_data``, where NLTK's downloader puts it; then
+    among what comes with ranmask.
     """
     data = data_folder()
     listed = list(filter(None, os.environ.get("NLTK_DATA", "").split(os.pathsep)))
     usual = [*([] if data is None else [data / "nltk"]), Path("~/nltk_data")]
     # Where someone said where, other data is never taken instead.
-    named = [folder] if folder is not None else listed or usual
+    named = [folder] if folder is not None else [*(listed or usual), SHIPPED / "nltk"]
     places = [Path(place).expanduser() for place in named]
-    for place in places:
-        if (place / file).is_file():
-            return place / file
+    for path in (place / name for place in places for name in (file, f"{file}.gz")):
+        if path.is_file():
+            return path
     raise DataError(
         f"there is no NLTK file {file} in {', '.join(map(str, places))}: run 'python -m "
         f"nltk.downloader -d FOLDER {Path(file).parent.name}' and set NLTK_DATA=FOLDER"

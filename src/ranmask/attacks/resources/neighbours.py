@@ -4,7 +4,7 @@ A neighbour is one word, so that an exchange leaves the number of words as it is
 counter-fitted vectors that TextFooler uses are a text file, a word and its numbers a line
 (``counter-fitted-vectors.txt``, github.com/nmrksic/counter-fitting).  WordNet is a folder:
 ``corpora/wordnet`` of NLTK's data, ``dict`` of WordNet's own release, or what Linux distributions
-pack as ``wordnet-base``.
+pack as ``wordnet-base``.  The table ``jia2019`` and the words of WordNet come with ranmask.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ import os
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from types import MappingProxyType
@@ -21,7 +22,13 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from ranmask.attacks.resources.files import files_digest, nltk_file, read_json, read_lines
+from ranmask.attacks.resources.files import (
+    SHIPPED,
+    files_digest,
+    nltk_file,
+    read_json,
+    read_lines,
+)
 from ranmask.data import data_folder
 from ranmask.errors import DataError, OptionError
 from ranmask.models.synonyms import FILE_NAME, SynonymSets
@@ -31,10 +38,14 @@ KNOWN = {
     "safer2020": "safer2020_counterfitted_neighbors.json.gz",
     "dne": "dne_counterfitted_euc_top8_d0.7.json.gz",
 }
-"""Tables by name: their files in ``synonyms`` of the data folder."""
+"""Tables by name: their files in ``synonyms`` of the data folder, or among what is `SHIPPED`."""
 DEFAULT_NEIGHBOURS = "jia2019"
 WORDNET = "wordnet"
-"""The name of WordNet, from NLTK's data."""
+"""The name of WordNet, from NLTK's data, or as it comes with ranmask."""
+WORDNET_FILE = SHIPPED / "wordnet.json.gz"
+"""Of each part of speech ``synsets``, lists of words; ``order``, the synsets of each word that is
+in several, by their places; and ``irregular`` forms with their base forms.  `tools.wordnet_file`
+writes it."""
 
 _KINDS = ("noun", "verb", "adj", "adv")
 _ENDINGS = {
@@ -221,6 +232,19 @@ class WordVectors(Neighbours):
         return tuple(self._words[place] for place in best)
 
 
+@dataclass(frozen=True)
+class Meanings:
+    """What WordNet says of the words of one part of speech; of several words in one nothing.
+
+    ``senses``: of each word, in lower case, the keys of its ``synsets``, the frequent ones first.
+    ``irregular``: the base forms of inflected ones.
+    """
+
+    synsets: Mapping[int, Sequence[str]]
+    senses: Mapping[str, Sequence[int]]
+    irregular: Mapping[str, Sequence[str]]
+
+
 class WordNet(Neighbours):
     """The words that share a meaning with a word or its base forms; of several words none.
 
@@ -229,19 +253,42 @@ class WordNet(Neighbours):
 
     kind = "wordnet"
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, meanings: Mapping[str, Meanings], files: Sequence[Path] = ()) -> None:
+        self.meanings = meanings
+        words = set[str]().union(*(meanings[kind].senses for kind in _KINDS))
+        super().__init__("wordnet", files, words=len(words))
+
+    @classmethod
+    def from_folder(cls, folder: Path) -> WordNet:
+        """Read the database's own files: ``index.noun``, ``data.noun``, ``noun.exc``, ..."""
         files = [folder / f"{sort}.{kind}" for kind in _KINDS for sort in ("index", "data")]
         files += [folder / f"{kind}.exc" for kind in _KINDS]
         for file in files:
             if not file.is_file():
                 raise DataError(f"{folder} is not WordNet's database: it has no {file.name}")
-        self._senses = {kind: dict(_senses(folder / f"index.{kind}")) for kind in _KINDS}
-        self._data = {kind: (folder / f"data.{kind}").read_bytes() for kind in _KINDS}
-        self._irregular: dict[str, dict[str, list[str]]] = {}
+        found = {}
         for kind in _KINDS:
+            senses = dict(_senses(folder / f"index.{kind}"))
+            data = (folder / f"data.{kind}").read_bytes()
+            offsets = sorted({offset for places in senses.values() for offset in places})
+            synsets = {offset: list(_lemmas(data, offset)) for offset in offsets}
             lines = (line.split() for _, line in read_lines(folder / f"{kind}.exc"))
-            self._irregular[kind] = {words[0]: words[1:] for words in lines if words}
-        super().__init__("wordnet", files, words=len(set().union(*self._senses.values())))
+            irregular = {words[0]: words[1:] for words in lines if words}
+            found[kind] = Meanings(synsets, senses, irregular)
+        return cls(found, files)
+
+    @classmethod
+    def shipped(cls) -> WordNet:
+        """WordNet 3.0 as it comes with ranmask."""
+        found = {}
+        for kind, values in read_json(WORDNET_FILE).items():
+            senses: dict[str, list[int]] = dict(values["order"])
+            for number, words in enumerate(values["synsets"]):
+                for word in words:
+                    senses.setdefault(word.lower(), [number])
+            synsets = dict(enumerate(values["synsets"]))
+            found[kind] = Meanings(synsets, senses, values["irregular"])
+        return cls(found, [WORDNET_FILE])
 
     def similarity(self, a: str, b: str) -> None:
         """None: WordNet has no vectors."""
@@ -251,37 +298,41 @@ class WordNet(Neighbours):
             lemma
             for kind in _KINDS
             for form in self._base_forms(word.lower(), kind)
-            for offset in self._senses[kind][form]
-            for lemma in self._lemmas(kind, offset)
+            for key in self.meanings[kind].senses[form]
+            for lemma in self.meanings[kind].synsets[key]
         )
         return tuple(dict.fromkeys(lemma for lemma in found if lemma != word))[:count]
 
     def _base_forms(self, word: str, kind: str) -> list[str]:
         """The word itself and its base forms, those that WordNet knows."""
-        forms = self._irregular[kind].get(word)
+        meanings = self.meanings[kind]
+        forms = meanings.irregular.get(word)
         if forms is None:
             pairs = (pair.partition(":") for pair in _ENDINGS[kind].split())
             forms = [word[: -len(old)] + new for old, _, new in pairs if word.endswith(old)]
-        return [form for form in dict.fromkeys([word, *forms]) if form in self._senses[kind]]
+        return [form for form in dict.fromkeys([word, *forms]) if form in meanings.senses]
 
-    def _lemmas(self, kind: str, offset: int) -> Iterator[str]:
-        data = self._data[kind]
-        fields = data[offset : data.index(b"\n", offset)].decode("utf-8").split()
-        for lemma in fields[4 : 4 + 2 * int(fields[3], 16) : 2]:
-            if "_" not in lemma:
-                yield re.sub(r"\([^()]*\)$", "", lemma)  # where an adjective may stand
+
+def _lemmas(data: bytes, offset: int) -> Iterator[str]:
+    """The single words of the synset at a place of the data."""
+    fields = data[offset : data.index(b"\n", offset)].decode("utf-8").split()
+    for lemma in fields[4 : 4 + 2 * int(fields[3], 16) : 2]:
+        if "_" not in lemma:
+            yield re.sub(r"\([^()]*\)$", "", lemma)  # where an adjective may stand
 
 
 def _senses(path: Path) -> Iterator[tuple[str, list[int]]]:
-    """Each word of an index with the places of its meanings in the data."""
+    """Each single word of an index with the places of its meanings in the data."""
     for number, line in read_lines(path):
         if not line.strip() or line.startswith(" "):  # the licence
             continue
         fields = line.split()
         try:
-            yield fields[0], [int(offset) for offset in fields[-int(fields[2]) :]]
+            word, offsets = fields[0], [int(offset) for offset in fields[-int(fields[2]) :]]
         except (IndexError, ValueError):
             raise DataError(f"{path} is not an index of WordNet: {line[:60]!r}", number) from None
+        if "_" not in word:
+            yield word, offsets
 
 
 def _read_vectors(path: Path) -> tuple[list[str], npt.NDArray[np.float32]]:
@@ -326,8 +377,10 @@ def load_neighbours(source: str | Path) -> Neighbours:
     if source in KNOWN:
         return NeighbourTable.load(_known_file(str(source)), name=str(source))
     path = Path(source).expanduser()
-    if source == WORDNET or (path / "index.noun").is_file():
-        return _load_wordnet(None if source == WORDNET else path)
+    if source == WORDNET:
+        return _load_wordnet()
+    if (path / "index.noun").is_file():
+        return WordNet.from_folder(path)
     if not path.is_file():
         raise DataError(
             f"there are no neighbours {str(source)!r}: name a file (a table .json, or vectors .txt "
@@ -344,18 +397,13 @@ def load_neighbours(source: str | Path) -> Neighbours:
     )
 
 
-def _load_wordnet(folder: str | Path | None = None) -> WordNet:
-    """WordNet from a folder, or from ``corpora/wordnet`` of NLTK's data, see `nltk_file`."""
-    if folder is not None:
-        return WordNet(Path(folder).expanduser())
+def _load_wordnet() -> WordNet:
+    """WordNet from ``corpora/wordnet`` of NLTK's data, see `nltk_file`, else the shipped one."""
     try:
-        return WordNet(nltk_file("corpora/wordnet/index.noun").parent)
-    except DataError as error:
-        raise DataError(
-            f"cannot find WordNet ({error}). Unpack corpora/wordnet.zip there; or name a folder "
-            "with index.noun, data.noun, ... by --neighbours: Debian's package wordnet-base has "
-            "them in /usr/share/wordnet"
-        ) from None
+        index = nltk_file("corpora/wordnet/index.noun")
+    except DataError:
+        return WordNet.shipped()
+    return WordNet.from_folder(index.parent)
 
 
 def _known_file(name: str) -> Path:
@@ -363,6 +411,8 @@ def _known_file(name: str) -> Path:
     folder = data_folder()
     if folder is not None and (folder / file).is_file():
         return folder / file
+    if (SHIPPED / file.name).is_file():
+        return SHIPPED / file.name
     given = os.environ.get("RANMASK_DATA")
     place = folder or (given and f"RANMASK_DATA={given}")
     raise DataError(

@@ -9,12 +9,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ranmask.attacks.resources.files import STOP_WORDS, nltk_file, read_lines, read_text
+from ranmask.attacks.resources.files import SHIPPED, STOP_WORDS, nltk_file, read_lines, read_text
 from ranmask.errors import DataError
 from ranmask.words import Text, split
 
 NAMES = ("textfooler", "nltk", "none")
-"""TextFooler's own list, which comes with ranmask; NLTK's English list; and no words."""
+"""TextFooler's own list; NLTK's English list; and no words."""
 DEFAULT_WORDS = 5000
 
 
@@ -73,7 +73,7 @@ def load_stop_words(source: str | Path, folder: str | Path | None = None) -> Sto
     if source == "none":
         return StopWords("none", frozenset())
     if source == "textfooler":
-        path = Path(__file__).with_name("textfooler.txt")
+        path = SHIPPED / "textfooler.txt"
     elif source == "nltk":
         path = nltk_file(STOP_WORDS, folder)
     else:
