@@ -9,31 +9,37 @@ from __future__ import annotations
 
 import os
 import sys
+from difflib import unified_diff
 from pathlib import Path
+from typing import Any
 
 import nbformat
 from nbclient import NotebookClient
 from traitlets.config import Config
 
 FOLDER = Path(__file__).parents[1] / "docs/notebooks"
-_SETTINGS = Config(
-    {
-        "KernelManager": {"transport": "ipc"},  # files as sockets, no ports
-        "NotebookClient": {"timeout": 300, "coalesce_streams": True},  # lines come in any packets
-    }
-)
+_KERNEL = Config({"KernelManager": {"transport": "ipc"}})  # files as sockets, no ports
 
 
 def ran(path: Path) -> str:
     """A notebook with what its cells print now, as text; a cell that fails raises."""
     notebook = nbformat.read(path, as_version=4)
-    NotebookClient(notebook, kernel_name="python3", config=_SETTINGS).execute()
+    NotebookClient(notebook, timeout=300, kernel_name="python3", config=_KERNEL).execute()
     for cell in notebook.cells:
         cell.metadata.pop("execution", None)  # when it ran
-        if cell.cell_type == "code":  # libraries complain there about the notebook they run in
-            cell.outputs = [output for output in cell.outputs if output.get("name") != "stderr"]
+        if cell.cell_type == "code":
+            cell.outputs = _printed(cell.outputs)
     notebook.metadata.language_info = {"name": "python"}
     return nbformat.writes(notebook) + "\n"
+
+
+def _printed(outputs: list[Any]) -> list[Any]:
+    """What a cell prints, as one output, though it came in any packets.
+
+    Not what is on stderr: there libraries complain about the notebook that they run in.
+    """
+    text = "".join(output.text for output in outputs if output.get("name") == "stdout")
+    return [nbformat.v4.new_output("stream", name="stdout", text=text)] if text else []
 
 
 def main() -> None:
@@ -41,16 +47,13 @@ def main() -> None:
     os.environ.setdefault("HF_HUB_OFFLINE", "1")
     differ = []
     for path in sorted(FOLDER.glob("*.ipynb")):
-        now = ran(path)
+        now, stored = ran(path), path.read_text()
         if "--check" not in sys.argv:
             path.write_text(now)
-        elif now != path.read_text():
-            differ.append(path.name)
+        else:
+            differ += unified_diff(stored.split("\n"), now.split("\n"), path.name, "now", n=1)
     if differ:
-        sys.exit(
-            f"these print something else than they show: {', '.join(differ)}; "
-            "python -m tools.notebooks writes them anew"
-        )
+        sys.exit("\n".join([*differ, "python -m tools.notebooks writes them anew"]))
 
 
 if __name__ == "__main__":
