@@ -50,6 +50,7 @@ if TYPE_CHECKING:
     from ranmask.smoothing.window_detector import WindowDetector
     from ranmask.training.protect_options import ProtectOptions
     from ranmask.training.protecting import protect
+    from ranmask.training.publishing import push_to_hub
 
 __version__ = "0.1.0"
 
@@ -98,6 +99,7 @@ _HOMES = {
     "load_detector": "ranmask.smoothing.detector_store",
     "predict_file": "ranmask.runs.api",
     "protect": "ranmask.training.protecting",
+    "push_to_hub": "ranmask.training.publishing",
     "read_results": "ranmask.runs.stored",
 }
 
@@ -146,6 +148,7 @@ __all__ = [
     "load_detector",
     "predict_file",
     "protect",
+    "push_to_hub",
     "read_results",
 ]
 
