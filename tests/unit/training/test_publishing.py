@@ -24,6 +24,7 @@ from ranmask import (
     push_to_hub,
 )
 from ranmask.models import SHIPPED_FOLDER
+from ranmask.smoothing.store import blend_folders, cascade_folders
 
 REVISION = "0" * 40
 TEXTS = [
@@ -101,6 +102,19 @@ class TestThereAndBack:
         expected = ProtectedClassifier.beside(words, model, (2,)).certify(TEXTS)
         assert loaded.certify(TEXTS) == expected
         assert ProtectedClassifier.from_pretrained("someone/beside", reader=model).labels
+
+    def test_a_blend(self, uploads, tmp_path):
+        blended = blend_folders(["news-words", "news-words"], tmp_path / "blend")
+        push_to_hub(tmp_path / "blend", "someone/blend")
+        assert load_classifier("someone/blend").certify(TEXTS) == blended.certify(TEXTS)
+
+    def test_a_cascade(self, uploads, tmp_path):
+        detector = load_default("reviews-words", labels=["clean", "attacked"])
+        detector.save_pretrained(str(tmp_path / "detector"))
+        parts = ("news-words", "news-words", str(tmp_path / "detector"))
+        cascade = cascade_folders(*parts, tmp_path / "cascade")
+        push_to_hub(tmp_path / "cascade", "someone/cascade")
+        assert load_classifier("someone/cascade").predict(TEXTS) == cascade.predict(TEXTS)
 
 
 class TestWhatGoesThere:
