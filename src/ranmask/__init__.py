@@ -53,6 +53,7 @@ if TYPE_CHECKING:
     from ranmask.training.estimator import RanmaskClassifier
     from ranmask.training.protect_options import ProtectOptions
     from ranmask.training.protecting import protect
+    from ranmask.training.publishing import push_to_hub
 
 __version__ = "0.1.0"
 
@@ -104,6 +105,7 @@ _HOMES = {
     "load_detector": "ranmask.smoothing.detector_store",
     "predict_file": "ranmask.runs.api",
     "protect": "ranmask.training.protecting",
+    "push_to_hub": "ranmask.training.publishing",
     "read_results": "ranmask.runs.stored",
 }
 
@@ -155,6 +157,7 @@ __all__ = [
     "load_detector",
     "predict_file",
     "protect",
+    "push_to_hub",
     "read_results",
 ]
 

@@ -12,6 +12,21 @@ from typing import Any
 
 from ranmask.errors import MissingDependencyError, ModelError, OptionError
 
+MODEL_FILES = (
+    "*ranmask.json",
+    "*reader.json",
+    "*synonyms.json",
+    "*config.json",
+    "*tokenizer*.json",
+    "*special_tokens_map.json",
+    "*vocab.*",
+    "*merges.txt",
+    "*spm.model",
+    "*.safetensors",
+    "README.md",
+)
+"""What goes to the hub of a folder, and comes from there: no code, no pickles, no logs."""
+
 
 def load_pretrained(
     loader: str,
@@ -56,6 +71,18 @@ def load_pretrained(
     if set(range(len(tokenizer))) <= set(tokenizer.all_special_ids):
         raise ModelError(f"{called}{name!r} has no tokenizer files: save the tokenizer there too")
     return model, tokenizer, sorted(report["missing_keys"])
+
+
+def downloaded(name: str, revision: str | None = None) -> Path:
+    """The folder in the hub's cache that holds the files of a model; they are downloaded first."""
+    try:
+        from huggingface_hub import snapshot_download
+    except ImportError as error:
+        raise MissingDependencyError("huggingface_hub", "hf") from error
+    try:
+        return Path(snapshot_download(name, revision=revision, allow_patterns=list(MODEL_FILES)))
+    except (OSError, ValueError) as error:
+        raise ModelError(f"cannot load {name!r}: {first_line(error)}") from error
 
 
 def check_folder(folder_or_id: str) -> None:

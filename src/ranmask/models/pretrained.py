@@ -35,7 +35,7 @@ def load(
     """A model by its folder or hub id: a word table, or a sequence classifier with its tokenizer.
 
     An encoder runs on a GPU if there is one, and hides words by ``hide="mask"`` if nothing else
-    is said.  A word table has none of these options, and is loaded from a folder only.
+    is said.  A word table has none of these options.
 
     Single precision by default, on a GPU too.  In half precision, a model whose copies do not get
     the same bits in any batch has many uncertain votes, which count against the label
@@ -44,6 +44,8 @@ def load(
     float16 (`MixedPrecisionClassifier`): meant for GPUs, and for ``ensemble="vote"`` only.
     """
     known = saved_config(folder_or_id, revision)
+    if known.kind != model_config.ENCODER:
+        folder_or_id, revision = local_folder(folder_or_id, revision)
     computed = {"device": device, "dtype": dtype}
     others = {"hide": hide, "mask_token": mask_token, "revision": revision}
     if known.kind == model_config.WORDS:
@@ -89,14 +91,12 @@ def load(
 
 
 def _check_plain_folder(folder: str, kind: str, refused: Mapping[str, str | None]) -> None:
-    """Refuse options that are an encoder's, and what is not on this machine."""
+    """Refuse options that are an encoder's."""
     for name, value in refused.items():
         if value is not None:
             raise OptionError(
                 f"{name}={value!r} means nothing for {folder!r}, which is {kind}: leave it out"
             )
-    if not Path(folder).is_dir():
-        raise ModelError(f"{folder!r} is {kind} on the hub: download its folder first, and load it")
 
 
 def load_part(folder: Path, part: str, computed: Mapping[str, str | None]) -> BaseClassifier:
@@ -163,6 +163,19 @@ def save(
         model_config.write(path, kind, {**options, **hiding})
     except OSError as error:
         raise OutputError(f"cannot write a model to {path}: {error}") from error
+
+
+def local_folder(folder_or_id: str, revision: str | None = None) -> tuple[str, str | None]:
+    """Where the files of a model are, and the revision that is still to be asked for.
+
+    An encoder on the hub keeps its id, for transformers downloads it; whatever else ranmask saved
+    there is downloaded here.
+    """
+    if Path(folder_or_id).is_dir():
+        return folder_or_id, revision
+    if saved_config(folder_or_id, revision).kind == model_config.ENCODER:
+        return folder_or_id, revision
+    return str(hub.downloaded(folder_or_id, revision)), None
 
 
 def saved_options(folder_or_id: str, revision: str | None = None) -> dict[str, Any]:

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from ranmask.errors import ModelError, OptionError
-from ranmask.models import SHIPPED_FOLDER, model_config
+from ranmask.models import SHIPPED_FOLDER, model_config, pretrained
 from ranmask.models.word_table import WordTable
 from ranmask.options.fields import check_saved
 from ranmask.smoothing import reader_store
@@ -46,7 +46,7 @@ def is_detector(model: str) -> bool:
 
 
 def load_detector(folder: str | Path, *, reader: object = None) -> Detector:
-    """A detector by name (`GUARDS`), or from a folder that `Detector.save_pretrained` wrote.
+    """A detector by name (`GUARDS`), from a folder that was saved, or by its id on the hub.
 
     ``reader``: the model of a `WindowDetector`, or its name, where the folder cannot hold it
     (a function, or a pipeline in memory).
@@ -57,6 +57,8 @@ def load_detector(folder: str | Path, *, reader: object = None) -> Detector:
     True
     """
     path = detector_folder(folder)
+    if not path.is_dir() and str(folder).count("/") == 1:
+        path = Path(pretrained.local_folder(str(folder))[0])
     known = model_config.of_folder(path)
     if known is None or known.kind != model_config.DETECTOR:
         what = "no model of ranmask's" if known is None else f"a model of kind {known.kind!r}"

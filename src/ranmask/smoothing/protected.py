@@ -119,13 +119,15 @@ class ProtectedClassifier(SmoothedClassifier):
 
         Options are those of `SmoothedClassifier.from_pretrained`.
         """
+        folder, revision = pretrained.local_folder(str(folder), options.pop("revision", None))
         place = Path(folder)
         known = model_config.of_folder(place)
         if known is None or known.kind != model_config.PROTECTED:
             raise ModelError(f"{folder!r} holds no classifier with a reader beside its copies")
         check_saved(known.path, known.smoothing, SmoothingOptions, ModelOptions)
-        for name in ("hide", "mask_token", "revision"):
-            if options.pop(name, None) is not None:
+        refused = {"hide": None, "mask_token": None, "revision": revision}
+        for name, value in refused.items():
+            if options.pop(name, value) is not None:
                 raise OptionError(f"{name} means nothing for {folder!r}: leave it out")
         computed = {"device": device, "dtype": dtype}
         base = pretrained.load_part(place, "copies", computed)

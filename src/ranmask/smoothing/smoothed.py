@@ -149,7 +149,7 @@ class SmoothedClassifier(VotingClassifier[SmoothingOptions, MaskedText]):
         revision: str | None = None,
         **options: Any,
     ) -> SmoothedClassifier:
-        """Load a word table or a blend from a folder, or a Hugging Face model from one or the hub.
+        """Load a word table, a blend or a Hugging Face model from a folder or the hub.
 
         How it was trained to be smoothed (``ranmask.json`` beside the model) gives the defaults;
         arguments override them, and what was saved for another certificate (exact, or one that
@@ -159,8 +159,9 @@ class SmoothedClassifier(VotingClassifier[SmoothingOptions, MaskedText]):
         """
         from ranmask.models import model_config, pretrained
 
-        known = pretrained.saved_config(str(folder_or_id), revision)
-        check_masked(known.kind, str(folder_or_id))
+        folder_or_id, revision = pretrained.local_folder(str(folder_or_id), revision)
+        known = pretrained.saved_config(folder_or_id, revision)
+        check_masked(known.kind, folder_or_id)
         saved = known.smoothing
         if known.kind not in (model_config.CASCADE, model_config.DETECTOR):  # `load_base` refuses
             check_saved(known.path, saved, SmoothingOptions, ModelOptions)
@@ -171,7 +172,7 @@ class SmoothedClassifier(VotingClassifier[SmoothingOptions, MaskedText]):
         merged = overridden(
             saved, {key: value for key, value in given if value is not None or key not in named}
         )
-        base = load_base(str(folder_or_id), merged, device=device, dtype=dtype, revision=revision)
+        base = load_base(folder_or_id, merged, device=device, dtype=dtype, revision=revision)
         return cls(base, **with_saved_synonyms(folder_or_id, merged))
 
     def save_pretrained(self, folder: str) -> None:

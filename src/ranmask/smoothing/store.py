@@ -78,6 +78,10 @@ def load_classifier(model: str, **options: Any) -> CertifiedClassifier:
             "folder of that name"
         )
     given = {key: value for key, value in options.items() if value is not None}
+    if model not in SHIPPED and not is_import_name(model):
+        check_spelling(model)
+        model, revision = pretrained.local_folder(model, given.pop("revision", None))
+        given |= {} if revision is None else {"revision": revision}
     access = EndpointAccess(given.pop("reader_key", None), given.pop("reader_cache", None))
     reader = given.pop("reader", None)
     reader = reader_store.named(reader, access) if isinstance(reader, str) else reader
@@ -94,7 +98,6 @@ def load_classifier(model: str, **options: Any) -> CertifiedClassifier:
         return DeletionSmoothedClassifier.from_pretrained(str(folder), **given)
     if model in SHIPPED:
         return _loaded(shipped_folder(model), given)
-    check_spelling(model)
     if is_import_name(model):
         for key in _MODEL_ONLY:
             if key in given:

@@ -26,7 +26,7 @@ RECORD, LOG, CHECKPOINTS, CARD = "training.json", "training.jsonl", "checkpoints
 COMPLETE = "complete"
 """The phase of the log's last line; and a file that marks a checkpoint as wholly written."""
 
-_FORMAT: dict[str, Any] = {"format": "ranmask-training", "version": 1}
+TRAINING_FORMAT: dict[str, Any] = {"format": "ranmask-training", "version": 1}
 
 Report: TypeAlias = Callable[[dict[str, Any]], None]
 """Called with every line of a training log as it is written."""
@@ -95,7 +95,7 @@ class RunFolder:
                     f"{self.folder} exists and holds no training run: name another folder"
                 )
             return False
-        record = read_json(path, **_FORMAT, error=OutputError)
+        record = read_json(path, **TRAINING_FORMAT, error=OutputError)
         complete = bool(record.get("complete"))
         if complete and not finished:
             raise OutputError(
@@ -193,7 +193,7 @@ class RunFolder:
         shutil.rmtree(self.folder / CHECKPOINTS, ignore_errors=True)
 
     def _write(self, record: Mapping[str, Any]) -> None:
-        write_json(self.folder / RECORD, {**_FORMAT, "ranmask": __version__, **record})
+        write_json(self.folder / RECORD, {**TRAINING_FORMAT, "ranmask": __version__, **record})
 
 
 def _differences(there: Any, here: Any, in_part: bool, name: str = "") -> list[str]:

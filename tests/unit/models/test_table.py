@@ -4,7 +4,6 @@ import hashlib
 import json
 import math
 import pickle
-import shutil
 import subprocess
 import sys
 import zlib
@@ -482,19 +481,6 @@ class TestDamagedFiles:
         record = json.loads((folder / "ranmask.json").read_text())
         (folder / "ranmask.json").write_text(json.dumps({**record, "kind": kind}))
         self.refused(folder, "this ranmask knows encoder, words, blend")
-
-    def test_on_the_hub(self, folder, tmp_path, monkeypatch):
-        """Known by its record; its weights are not fetched."""
-        repository = tmp_path / "hub" / "models--someone--table"
-        (repository / "refs").mkdir(parents=True)
-        (repository / "refs" / "main").write_text("0" * 40)
-        snapshot = repository / "snapshots" / ("0" * 40)
-        snapshot.mkdir(parents=True)
-        shutil.copy(folder / "ranmask.json", snapshot)
-        monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(tmp_path / "hub"))
-        monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
-        with pytest.raises(ModelError, match="word table on the hub"):
-            SmoothedClassifier.from_pretrained("someone/table")
 
 
 class TestVocabulary:
