@@ -1,16 +1,15 @@
-"""Installs the wheel into an empty environment, and runs the README's snippets there.
+"""Installs the wheel into an empty environment, and tries there what the README shows.
 
-``python -m tools.wheel_check`` builds the wheel first, or is given one; ``--extras hf`` installs
-extras too.  It looks at size and licences, then runs, where no source lies, each snippet
-of the README that is followed by what it prints, and a command.  Exits with 1 where something
-differs.  Needs nothing but Python and pip.
+``python -m tools.wheel_check`` builds the wheel first, or is given one.  It looks at size and
+licences; runs the README's first example and a command with nothing but what the wheel needs; then
+installs a few extras and runs all that the README shows (`tools.readme`).  Exits with 1 where
+something differs.
 """
 
 from __future__ import annotations
 
 import argparse
 import os
-import re
 import shutil
 import subprocess
 import sys
@@ -20,10 +19,17 @@ import venv
 import zipfile
 from pathlib import Path
 
+from tools import readme
+
 ROOT = Path(__file__).parents[1]
 MOST_MEGABYTES = 25
-SHOWN = re.compile(r"```python\n(.*?)```\n\n```\n(.*?)```", re.DOTALL)
-LICENCES = ("LICENSE", "NOTICE")
+EXTRAS = "attacks,parquet,sklearn"
+"""What the README's examples and commands need besides."""
+
+LICENCES = (
+    *("LICENSE", "NOTICE"),
+    *(str(path.relative_to(ROOT)) for path in sorted(ROOT.glob("src/ranmask/**/NOTICE.md"))),
+)
 _LEFT = shutil.ignore_patterns("__pycache__", "*.egg-info")
 _PIP = ("-m", "pip", "--disable-pip-version-check", "--quiet")
 
@@ -32,24 +38,31 @@ def main() -> None:
     """Build, install, run."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     parser.add_argument("wheel", nargs="?", type=Path, help="built here unless given")
-    parser.add_argument("--extras", default="", help="as hf,attacks")
     given = parser.parse_args()
+    os.environ.pop("PYTHONPATH", None)  # no source that Python is told of
     with tempfile.TemporaryDirectory() as scratch:
         folder = Path(scratch)
         wheel = given.wheel.resolve() if given.wheel else _built(folder / "dist")
         _look_at(wheel)
-        python = _installed(wheel, given.extras, folder / "environment")
-        failed = _run_snippets(python, folder / "elsewhere")
-    sys.exit(1 if failed else 0)
+        venv.create(folder / "environment", with_pip=True)
+        python = folder / "environment" / "bin" / "python"
+        _install(python, str(wheel))
+        problems = _tried(python, folder)
+        _install(python, f"{wheel}[{EXTRAS}]")
+        elsewhere = folder / "elsewhere"
+        elsewhere.mkdir()
+        problems += readme.run(str(python), elsewhere)
+    sys.exit("\n".join(problems) or None)
 
 
 def _built(folder: Path) -> Path:
     """Built from a copy: setuptools leaves files, and takes those that it left before."""
     copy = folder.with_name("source")
     shutil.copytree(ROOT / "src", copy / "src", ignore=_LEFT)
-    for name in ("pyproject.toml", "README.md", *LICENCES):
+    for name in ("pyproject.toml", "README.md", "LICENSE", "NOTICE"):
         shutil.copy(ROOT / name, copy)
-    _run([sys.executable, *_PIP, "wheel", "--no-deps", "--wheel-dir", str(folder), str(copy)])
+    words = [*_PIP, "wheel", "--no-deps", "--wheel-dir", str(folder), str(copy)]
+    subprocess.run([sys.executable, *words], check=True)
     [wheel] = folder.glob("*.whl")
     return wheel
 
@@ -69,45 +82,30 @@ def _look_at(wheel: Path) -> None:
             sys.exit(f"the wheel has no {licence}")
 
 
-def _installed(wheel: Path, extras: str, folder: Path) -> Path:
-    venv.create(folder, with_pip=True)
-    python = folder / "bin" / "python"
+def _install(python: Path, what: str) -> None:
     began = time.monotonic()
-    _run([str(python), *_PIP, "install", f"{wheel}[{extras}]" if extras else str(wheel)])
-    taken = time.monotonic() - began
-    size = sum(path.lstat().st_size for path in folder.rglob("*") if path.is_file()) / 1e6
-    print(f"installed in {taken:.0f} s, {size:.0f} MB on disk")
-    return python
+    subprocess.run([str(python), *_PIP, "install", what], check=True)
+    taken, files = time.monotonic() - began, python.parents[1].rglob("*")
+    size = sum(path.lstat().st_size for path in files if path.is_file()) / 1e6
+    print(f"{what.rpartition('/')[2]}: installed in {taken:.0f} s, {size:.0f} MB on disk")
 
 
-def _run_snippets(python: Path, folder: Path) -> int:
-    """How many of the README's snippets do not print what it says."""
-    folder.mkdir()
-    failed = 0
-    snippets = SHOWN.findall((ROOT / "README.md").read_text())
-    bare = {"PATH": os.environ["PATH"], "HOME": str(folder), "HF_HUB_OFFLINE": "1"}
-    command = "from ranmask.cli.main import main; main()"
-    runs = [
-        (f"snippet {number}", ["-c", code], printed)
-        for number, (code, printed) in enumerate(snippets, 1)
-    ]
-    runs.append(("ranmask certify", ["-c", command, "certify", "Stocks fell"], None))
-    for name, words, printed in runs:
+def _tried(python: Path, folder: Path) -> list[str]:
+    """Run the first example and a command; the problems that there were."""
+    code, printed = next(readme.examples(readme.README.read_text(encoding="utf-8")))
+    problems = []
+    for words, expected in (
+        (["-c", code], printed),
+        (["-m", "ranmask.cli", "certify", "Stocks fell"], None),
+    ):
         began = time.monotonic()
         done = subprocess.run(
-            [str(python), "-I", *words], cwd=folder, env=bare, capture_output=True, text=True
+            [str(python), "-I", *words], cwd=folder, capture_output=True, text=True
         )
-        right = done.returncode == 0 and printed in (None, done.stdout)
-        print(f"{name}: {'as it says' if right else 'FAILED'}, {time.monotonic() - began:.1f} s")
-        if not right:
-            failed += 1
-            print(done.stdout + done.stderr)
-    return failed
-
-
-def _run(words: list[str]) -> None:
-    """Run pip, which must not see a source that Python is told of."""
-    subprocess.run(words, check=True, env={**os.environ, "PYTHONPATH": ""})
+        if done.returncode or expected not in (None, done.stdout):
+            problems.append(f"{words} printed\n{done.stdout}{done.stderr}")
+        print(f"{time.monotonic() - began:5.1f} s  {words[-1].splitlines()[0]}", flush=True)
+    return problems
 
 
 if __name__ == "__main__":

@@ -18,7 +18,8 @@ def test_terms_of_the_data_of_every_shipped_model_go_with_the_wheel():
     named = {name for head in heads for name in head.split(", ")} - {"ranmask"}
     assert named == {folder.name for folder in SHIPPED_FOLDER.iterdir()}
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-    assert tuple(project["license-files"]) == wheel_check.LICENCES
+    found = [path for one in project["license-files"] for path in sorted(ROOT.glob(one))]
+    assert [str(path.relative_to(ROOT)) for path in found] == list(wheel_check.LICENCES)
 
 
 def test_terms_are_those_of_the_cards():
@@ -52,7 +53,3 @@ def test_pythons_are_those_that_are_tested():
     workflow = (ROOT / ".github/workflows/checks.yml").read_text()
     [listed] = re.findall(r"python: \[(.*)\]", workflow)
     assert re.findall(r'"3\.(\d+)"', listed) == said
-
-
-def test_readme_has_snippets_to_run():
-    assert len(wheel_check.SHOWN.findall((ROOT / "README.md").read_text())) >= 3
