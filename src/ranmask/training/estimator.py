@@ -31,7 +31,7 @@ class RanmaskClassifier(ClassifierMixin, BaseEstimator):
     Guarantee: that of `SmoothedClassifier`, for what `predict` says after `fit`.
 
     1. `fit` trains a word table on texts (a list, an array, a Series, ...) and their labels.
-    2. `predict` and `predict_proba` are as in scikit-learn; `certify` gives `Certificate`s.
+    2. `predict` and `predict_proba` are as in scikit-learn; `certify` adds what is proved.
     3. ``smoothed_.save_pretrained(folder)`` saves it for `ranmask.load_classifier`.
 
     It takes strings: without a vectorizer, or last in a ``Pipeline`` whose other steps give
