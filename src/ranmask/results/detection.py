@@ -7,7 +7,7 @@ from dataclasses import dataclass, fields
 from typing import Any, Literal, Self
 
 from ranmask.errors import DataError
-from ranmask.results.records import RESULT_VERSION
+from ranmask.results.records import RESULT_VERSION, check_count
 
 
 @dataclass(frozen=True)
@@ -47,6 +47,7 @@ class Detection:
 
     def certified(self, words: int) -> bool:
         """Whether the text is flagged, and proved to stay so after any ``words`` changed words."""
+        check_count("words", words)
         return self.flagged and self.radius is not None and words <= self.radius
 
     @property

@@ -30,6 +30,12 @@ _CONTAINERS = frozenset((tuple, list, dict))
 _COMPARED_FIELDS = ("label", "label_id", "radius", "guarantee", "alpha", "ensemble", "masks")
 
 
+def check_count(name: str, value: object) -> None:
+    """Refuse what is no number of things."""
+    if isinstance(value, bool) or not isinstance(value, Integral) or value < 0:
+        raise OptionError(f"{name} must be a whole number of at least 0, not {value!r}")
+
+
 @dataclass(frozen=True)
 class _Result:
     """Fields that every result has.
@@ -125,8 +131,7 @@ class Certificate(_Result):
         Or so many steps of another ``threat`` that was asked for.  False where nothing is proved:
         the radius is None, or the certificate is no guarantee.
         """
-        if isinstance(words, bool) or not isinstance(words, Integral) or words < 0:
-            raise OptionError(f"words must be a whole number of at least 0, not {words!r}")
+        check_count("words", words)
         radii = {self.threat: self.radius, **self.radii}
         threat = self.threat if threat is None else threat
         if threat not in radii:
@@ -253,8 +258,7 @@ class PartitionCertificate(Certificate):
 
         ``poisoned``: how many training texts, at most.
         """
-        if isinstance(poisoned, bool) or not isinstance(poisoned, Integral) or poisoned < 0:
-            raise OptionError(f"poisoned must be a whole number of at least 0, not {poisoned!r}")
+        check_count("poisoned", poisoned)
         return super().certified(words, threat) and int(poisoned) <= self.poisoned[int(words)]
 
     @classmethod

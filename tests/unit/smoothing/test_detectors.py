@@ -57,6 +57,8 @@ def test_a_window_detector_says_by_which_window_and_what_is_proved():
         "or texts put in, at 5 places if no word is changed"
     )
     assert found.certified(2) and not found.certified(3)
+    with pytest.raises(OptionError, match="words must be a whole number of at least 0, not -1"):
+        found.certified(-1)
     [other] = windows().detect(["a b c d"])
     assert not other.flagged and other.spans == () and other.proved == "not flagged"
 
