@@ -5,6 +5,7 @@ then a failure.
 """
 
 import os
+import sys
 import tempfile
 from collections import Counter
 from pathlib import Path
@@ -101,3 +102,13 @@ def skipped_line(reports):
     counts = Counter(reason(report) for report in reports)
     shown = "; ".join(f"{count} ({why})" for why, count in counts.most_common())
     return f"skipped: {shown}" if counts else None
+
+
+@pytest.fixture(autouse=True)
+def forgotten_modules(tmp_path_factory):
+    """What a test wrote and imported is gone after it: another may call a module the same."""
+    yield
+    written = str(tmp_path_factory.getbasetemp())
+    for name, module in list(sys.modules.items()):
+        if str(getattr(module, "__dict__", {}).get("__file__")).startswith(written):
+            del sys.modules[name]

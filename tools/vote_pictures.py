@@ -1,4 +1,4 @@
-"""Pictures of how votes become a proof, drawn from real votes: docs/figures/votes-*.svg.
+"""Pictures of how votes become a proof, drawn from real votes: docs/votes-*.svg.
 
 ``python -m tools.vote_pictures`` draws them anew; a test says when that is due.
 """
@@ -12,7 +12,7 @@ from ranmask import SmoothedClassifier, load_default
 from ranmask.paper.report.svg import element, escaped
 from ranmask.results import ShownCertificate
 
-FOLDER = Path(__file__).parents[1] / "docs/figures"
+FOLDER = Path(__file__).parents[1] / "docs"
 SPAM = {"free", "winner", "cash", "prize", "claim"}
 MESSAGE = "claim your free cash prize now winner"
 HEADLINE = (

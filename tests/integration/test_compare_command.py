@@ -71,7 +71,8 @@ class TestCompare:
         assert "no words" in rows[2]["error"] and "unknown label" in rows[3]["error"]
         assert [row.get("correct") for row in rows] == [True, True, None, None, False]
         shown = done.stderr.splitlines()
-        assert shown[0] == "5 rows, 2 with errors, 3 with labels"
+        assert shown[0] == "row 3: the text has no words: ''"
+        assert shown[1] == "5 rows, 2 with errors, 3 with labels"
         assert [line.split()[0] for line in shown[-4:]] == ["exact", *KINDS]
         assert [line.endswith("no guarantee") for line in shown[-4:]] == [False, False, True, True]
         finished = record(out)["finished"]

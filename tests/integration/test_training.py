@@ -8,6 +8,7 @@ import subprocess
 import sys
 from collections import Counter
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from types import MappingProxyType, SimpleNamespace
 
@@ -27,7 +28,7 @@ from ranmask.errors import DataError, ModelError, OptionError, OutputError
 from ranmask.metrics import CertifiedSummary
 from ranmask.models.base import MaskedCopies
 from ranmask.models.huggingface import HuggingFaceClassifier
-from ranmask.training import encoder, evaluating, losses, trainer
+from ranmask.training import encoder, losses, trainer
 from ranmask.training.defence import Defence
 from ranmask.training.encoder import train_encoder
 from ranmask.training.evaluating import certified_score, certified_summary, figures
@@ -40,6 +41,7 @@ pytestmark = pytest.mark.usefixtures("quiet")
 
 TRAIN, HELD_OUT = made_up.corpus(24), made_up.corpus(12, "validation", seed=1)
 # 6 steps of masked training with checkpoints at 2, 4 and 6, then 3 of vote training: 2 and 3.
+MEASURED = ("certified_summary", "measured_figures")  # while it trains, and when it is done
 QUICK = TrainingOptions(
     keep=(1,),
     epochs=2,
@@ -762,13 +764,13 @@ class TestFolder:
         folder = tmp_path / "half"
         halves = []
 
-        def spy(classifier, *data):
+        def spy(count, classifier, *data, **settings):
             weights = classifier.base.model.state_dict().values()
             halves.append(all(torch.equal(one, one.half().float()) for one in weights))
-            return certified_summary(classifier, *data)
+            return count(classifier, *data, **settings)
 
-        for room in (encoder, evaluating):  # while it trains, and when it is done
-            monkeypatch.setattr(room, "certified_summary", spy)
+        for name in MEASURED:
+            monkeypatch.setattr(encoder, name, partial(spy, getattr(encoder, name)))
         classifier = train(folder, replace(QUICK, weights="float16"))
         whole, half = ((one / "model.safetensors").stat().st_size for one in (finished[0], folder))
         assert 0.4 < half / whole < 0.6
@@ -845,14 +847,13 @@ class TestFolder:
 
     def test_evaluations_read_the_first_rows_only(self, train, tmp_path, monkeypatch):
         sizes = []
-        count = certified_summary
 
-        def spy(classifier, texts, labels):
+        def spy(count, classifier, texts, labels, *names, **settings):
             sizes.append((len(texts), len(labels)))
-            return count(classifier, texts, labels)
+            return count(classifier, texts, labels, *names, **settings)
 
-        for room in (encoder, evaluating):  # while it trains, and when it is done
-            monkeypatch.setattr(room, "certified_summary", spy)
+        for name in MEASURED:
+            monkeypatch.setattr(encoder, name, partial(spy, getattr(encoder, name)))
         options = replace(QUICK, epochs=1, vote_epochs=0, evaluate_every=None, validation_rows=5)
         train(tmp_path / "out", options)
         assert sizes == [(5, 5), (12, 12)]

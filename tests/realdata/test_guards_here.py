@@ -27,6 +27,15 @@ def measured():
     return json.loads(FIGURES.read_text())
 
 
+def rounded(value):
+    """Without the last digits, by which bounds differ that were computed in other ways."""
+    if isinstance(value, dict):
+        return {key: rounded(one) for key, one in value.items()}
+    if isinstance(value, list | tuple):
+        return [rounded(one) for one in value]
+    return round(value, 9) if isinstance(value, float) else value
+
+
 @pytest.mark.parametrize("name", GUARDS)
 def test_test_figures(name, measured):
     guard = load_detector(name)
@@ -35,7 +44,7 @@ def test_test_figures(name, measured):
     for row in rows:
         texts = guards.tests_of(name, row["test"])
         values = counted(guard.detect(texts.texts), texts.flags).values()
-        assert values == {key: row[key] for key in values}
+        assert rounded(values) == rounded({key: row[key] for key in values})
 
 
 def test_the_same_bytes_are_made_again(tmp_path):
@@ -59,4 +68,4 @@ def test_the_recipe_of_the_card(tmp_path, monkeypatch, measured):
     for row in measured["spam"]["recipe"]:
         texts = guards.test_texts(row["test"])
         values = counted(found.detect(texts.texts), texts.flags).values()
-        assert values == {key: row[key] for key in values}
+        assert rounded(values) == rounded({key: row[key] for key in values})

@@ -75,5 +75,6 @@ def test_it_says_of_itself_what_the_inner_one_does(wrap):
 
 def test_every_attribute_is_known_here():
     """A new one has to be passed on, and looked at above."""
-    methods = {"score_drawn", "configured", "words_read", "without_memory", "tolerance"}
-    assert set(PASSED_ON) == {*BaseClassifier.__annotations__, *methods, "assumes", "description"}
+    properties = {"without_memory", "tolerance", "assumes"}
+    methods = {"score_drawn", "score_each", "configured", "words_read", "description"}
+    assert set(PASSED_ON) == {*BaseClassifier.__annotations__, *methods, *properties}
