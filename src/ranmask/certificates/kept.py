@@ -21,6 +21,9 @@ Sampling: TypeAlias = Literal["fixed", "fresh", "lm"]
 """Whether kept sets follow from the number of words, or are drawn for each text."""
 SAMPLINGS: tuple[Sampling, ...] = get_args(Sampling)
 
+DELETION_STEPS = 1 << 64
+"""Rates at which words are deleted are multiples of one such part: of random numbers, so many."""
+
 
 @dataclass(frozen=True)
 class Retention:
@@ -53,6 +56,29 @@ class Retention:
     def count(self, words: int) -> int:
         """``k`` for a text of ``words`` words; see `kept_count`."""
         return kept_count(words, keep=self.keep, mask_rate=self.mask_rate)
+
+
+@dataclass(frozen=True)
+class DeletionRates:
+    """The chance with which each word of a text is deleted, by the number of its words.
+
+    ``least`` for all texts; with ``keep`` it is larger in longer ones, so that a copy has so many
+    words on average: ``max(least, 1 - keep / words)``, AdaptDel's.
+
+    >>> rates = DeletionRates(0.75, keep=10)
+    >>> float(rates.of(20)), float(rates.of(80))
+    (0.75, 0.875)
+    """
+
+    least: float
+    keep: int | None = None
+
+    def of(self, words: int) -> Fraction:
+        """The rate of texts of so many words: just below what is asked for, in steps of 2**-64."""
+        rate = as_written(self.least)
+        if self.keep is not None:
+            rate = max(rate, 1 - Fraction(self.keep, words))
+        return Fraction(int(rate * DELETION_STEPS), DELETION_STEPS)
 
 
 def kept_count(words: int, *, keep: int | None = None, mask_rate: float | None = None) -> int:
