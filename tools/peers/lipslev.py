@@ -12,10 +12,12 @@ characters: sums over zeros are the same.
 from __future__ import annotations
 
 import argparse
+import io
 import random
 import sys
 import time
 from collections.abc import Iterator, Sequence
+from contextlib import redirect_stdout
 from pathlib import Path
 from typing import Any
 
