@@ -42,13 +42,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from fractions import Fraction
+from functools import partial
 from typing import Literal, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
 from ranmask.certificates.exact import Radius
-from ranmask.certificates.kept import DELETION_STEPS, DeletionRates
+from ranmask.certificates.kept import DeletionRates
 from ranmask.certificates.sampled import label_and_rivals, lower_bound
 from ranmask.errors import check_cancelled
 
@@ -73,7 +74,7 @@ def kept_words(
 
 def drawn(bits: np.random.PCG64, words: int, rate: Fraction) -> npt.NDArray[np.bool_]:
     """Which of so many words stay; a rate of `DeletionRates` is met exactly."""
-    return np.asarray(bits.random_raw(words) >= np.uint64(int(rate * DELETION_STEPS)))
+    return np.asarray(bits.random_raw(words) >= np.uint64(int(rate * 2**64)))
 
 
 def deletion_radius(
@@ -141,13 +142,12 @@ def _stays(
     most = -_floor(-min(high / same, Fraction(1)))
     if least <= 0:
         return False
-    one = 1 << _DIGITS
+    one, parts = 1 << _DIGITS, rates.parts
+    moved = partial(_moved, left, int(rate * parts), int(other * parts), parts)
     if other < rate:
-        label = _moved(least, left, rate, other, up=False)
-        rival = one - _moved(one - most, left, rate, other, up=False)
+        label, rival = moved(least, up=False), one - moved(one - most, up=False)
     else:
-        label = one - _moved(one - least, left, rate, other, up=True)
-        rival = _moved(most, left, rate, other, up=True)
+        label, rival = one - moved(one - least, up=True), moved(most, up=True)
     return there * (label - rival) > (1 - there) * one
 
 
@@ -155,22 +155,21 @@ def _floor(share: Fraction) -> int:
     return share.numerator * (1 << _DIGITS) // share.denominator
 
 
-def _moved(share: int, words: int, rate: Fraction, other: Fraction, *, up: bool) -> int:
+def _moved(words: int, rate: int, other: int, parts: int, share: int, *, up: bool) -> int:
     """The chance, at another rate, of those copies with the fewest words that have ``share`` now.
 
-    Of a text of so many ``words``.  Shares are in steps of 2**-128; the sum is exact, and rounded
-    ``up`` or down at the end.
+    Of a text of so many ``words``; rates are in so many ``parts``, shares in steps of 2**-128.  The
+    sum is exact, and rounded ``up`` or down at the end.
     """
-    gone, gone_then = int(rate * DELETION_STEPS), int(other * DELETION_STEPS)
-    bits = words * (DELETION_STEPS.bit_length() - 1)
-    now, then = gone**words << _DIGITS, gone_then**words << _DIGITS
+    bits = words * (parts.bit_length() - 1)
+    now, then = rate**words << _DIGITS, other**words << _DIGITS
     left, total = share << bits, 0
     for kept in range(words + 1):
         if now >= left:
             total += -(-left * then // now) if up else left * then // now
             break
         left, total = left - now, total + then
-        more = words - kept
-        now = now * more * (DELETION_STEPS - gone) // ((kept + 1) * gone)
-        then = then * more * (DELETION_STEPS - gone_then) // ((kept + 1) * gone_then)
+        more, one_more = words - kept, kept + 1
+        now = now * (more * (parts - rate)) // (one_more * rate)
+        then = then * (more * (parts - other)) // (one_more * other)
     return -(-total >> bits) if up else total >> bits
