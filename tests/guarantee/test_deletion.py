@@ -4,6 +4,7 @@ import functools
 import itertools
 import json
 from fractions import Fraction
+from math import comb
 from pathlib import Path
 
 import numpy as np
@@ -11,7 +12,7 @@ import pytest
 from scipy.stats import binomtest
 
 from ranmask import DeletionSmoothedClassifier, ModelError, OptionError, load_classifier
-from ranmask.certificates.deletion import deletion_radius, edit_radius, kept_words
+from ranmask.certificates.deletion import _stays, deletion_radius, edit_radius, kept_words
 from ranmask.certificates.kept import DeletionRates
 from ranmask.models.base import score_full_texts
 from ranmask.words import Document, documents
@@ -59,7 +60,9 @@ def distance(one, other):
 
 
 RATES = [DeletionRates(Fraction(rate)) for rate in ("0.9", "0.8", "0.95")]
-RATES += [DeletionRates(Fraction(least), keep) for least, keep in (("0.5", 1), ("0.7", 1), ("0.6", 2))]
+RATES += [
+    DeletionRates(Fraction(least), keep) for least, keep in (("0.5", 1), ("0.7", 1), ("0.6", 2))
+]
 
 
 @pytest.mark.parametrize("rates", RATES)
@@ -113,6 +116,47 @@ def test_no_more_can_be_proved_against_the_worst_classifier(seed):
     assert min(won, lost) > 20
 
 
+@pytest.mark.parametrize("longer", [-2, -1, 1, 2])
+def test_no_more_can_be_proved_where_the_length_changes(longer):
+    """Against a classifier that tells copies by how many of the words that stay they have."""
+    rates, words = DeletionRates(0.5, keep=2), 16
+    found = set()
+    for radius, most in itertools.product((abs(longer), 2, 3, 4), range(-1, 15)):
+        if radius < abs(longer):
+            continue
+        gone = min(radius, radius - longer)
+        left, rate, other = words - gone, rates.of(words), rates.of(words + longer)
+
+        def chance(of, left=left, most=most):
+            """That a copy of what stays has few words, where few speak for the label, or many."""
+            terms = [
+                comb(left, kept) * (1 - of) ** kept * of ** (left - kept)
+                for kept in range(left + 1)
+            ]
+            return sum(terms[: most + 1]) if longer < 0 else sum(terms[most + 1 :])
+
+        low = rate**gone * chance(rate) + 1 - rate**gone
+        after = other ** (gone + longer) * chance(other)
+        stays = _stays(low, 1 - low, words, longer, radius, rates)
+        assert stays == (after > Fraction(1, 2))
+        found.add(stays)
+        alone = edit_radius(low, 1 - low, words, rates)
+        assert stays or (alone or 0) < radius
+    assert found == {True, False}
+
+
+def test_the_rate_of_longer_texts_keeps_their_copies_short():
+    rates = DeletionRates(0.9, keep=13)
+    assert rates.of(40) == rates.of(130) == Fraction(int(Fraction(9, 10) * 2**16), 2**16)
+    assert 0 <= 1 - Fraction(13, 500) - rates.of(500) < Fraction(1, 2**16)
+    stays = kept_words(500, rates.of(500), 4000, 0, "estimation")
+    assert abs(stays.sum(axis=1).mean() - 13) < 0.3
+    half = Fraction(1, 2)
+    assert [edit_radius(Fraction(99, 100), half / 50, size, rates) for size in (100, 260, 520)] == [
+        *(6, 13, 26)
+    ]
+
+
 @pytest.mark.parametrize("kind", ["deletion", "deletion-runner-up"])
 def test_it_fails_at_most_alpha_often(kind):
     """At the very chances where a radius is no longer true, claiming it is a failure."""
@@ -136,16 +180,18 @@ def has_key(texts):
     return [[1.0, 0.0] if "key" in text else [0.0, 1.0] for text in texts]
 
 
-def test_end_to_end_over_seeds():
+@pytest.mark.parametrize("keep", [None, 3])
+def test_end_to_end_over_seeds(keep):
     """Selection and estimation drawn anew for each seed; the true chance is known."""
     rate, keys = 0.8, 9
     text = " ".join(["key", "word"] * keys)
-    truth = 1 - Fraction(str(rate)) ** keys
-    true_radius = edit_radius(truth, 1 - truth, 2 * keys, DeletionRates(rate))
+    rates = DeletionRates(rate, keep)
+    truth = 1 - rates.of(2 * keys) ** keys
+    true_radius = edit_radius(truth, 1 - truth, 2 * keys, rates)
     failures, found = 0, set()
     for seed in range(150):
         model = DeletionSmoothedClassifier(
-            has_key, mask_rate=rate, masks=300, selection_masks=50, seed=seed, recheck=0
+            has_key, mask_rate=rate, keep=keep, masks=300, selection_masks=50, seed=seed, recheck=0
         )
         [result] = model.certify([text])
         assert (result.label_id, result.guarantee, result.alpha) == (0, True, ALPHA)
