@@ -58,6 +58,7 @@ def masked_smoothing(asked: str, given: Given) -> dict[str, Any]:
         return {}
     instead = {
         model_config.SYNONYMS: "smoothed by synonyms (safer): give a model smoothed by masks",
+        model_config.DELETION: "smoothed by deleted words: give a model smoothed by masks",
         model_config.PARTITIONS: "a vote of tables that were trained apart: give one of its parts",
         model_config.CASCADE: f"a cascade: give its smoothed part, {str(folder / 'smoothed')!r}",
     }

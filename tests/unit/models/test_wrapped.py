@@ -76,5 +76,12 @@ def test_it_says_of_itself_what_the_inner_one_does(wrap):
 def test_every_attribute_is_known_here():
     """A new one has to be passed on, and looked at above."""
     properties = {"without_memory", "tolerance", "assumes"}
-    methods = {"score_drawn", "score_each", "configured", "words_read", "description"}
+    methods = {
+        "score_drawn",
+        "score_deleted",
+        "score_each",
+        "configured",
+        "words_read",
+        "description",
+    }
     assert set(PASSED_ON) == {*BaseClassifier.__annotations__, *methods, *properties}
