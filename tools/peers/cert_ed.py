@@ -1,15 +1,17 @@
 r"""CERT-ED's own code (Huang et al., EMNLP Findings 2024) beside ours, on the same texts and model.
 
     python -m tools.peers.cert_ed draw --checkout CHECKOUT --encoder CARRY/encoder --output COPIES
-    python -m tools.peers.cert_ed compare --checkout CHECKOUT --outcomes OUT --through 5
+    python -m tools.peers.cert_ed compare --checkout CHECKOUT --encoder MODEL --outcomes OUT
 
 ``draw``: its code draws copies of the first AG News test texts, for `tools.peers.deletion prepare
 --copies COPIES`.
 
-``compare``: from what `tools.peers.deletion run` left in the folder OUT.  Its code is given our
-votes, and must have our radii; and the votes of the copies that it drew itself.  The first texts
-(``--through``) go through all of its code, model included, on this machine.  Outcomes go to
-``results/peers``, and the comparison to ``results/peers/compared/cert-ed.json``.
+``compare``: from what `tools.peers.deletion` left in one or several folders OUT (of a setting, the
+first that has it) and in MODEL, the unpacked model.  Its code and ours are given the same votes:
+those of our copies, and those of the copies that its code drew.  The first texts (``--through``) go
+through all of its code, model included, on this machine.  Outcomes go to ``results/peers``, and the
+comparison to ``results/peers/compared/cert-ed.json``.  A setting of which fewer than 60 test texts
+were certified has the figures that training measured on validation rows.
 
 Run in an environment of its own, with transformers 4, statsmodels and pandas.
 """
@@ -17,18 +19,23 @@ Run in an environment of its own, with transformers 4, statsmodels and pandas.
 from __future__ import annotations
 
 import argparse
-import io
 import json
 import sys
-import tarfile
-import tempfile
 import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from benchmarks.peers_records import FOLDER, Code, PeerRecord, Texts, versions, write
+from benchmarks.peers_records import (
+    FOLDER,
+    Code,
+    PeerRecord,
+    Texts,
+    certified_by_size,
+    versions,
+    write,
+)
 from benchmarks.settings import machine
 
 from ranmask.certificates.deletion import deletion_radius
@@ -39,27 +46,28 @@ from ranmask.words import documents
 REPOSITORY, COMMIT = "Dovermore/nlp-smoothing-software", "0fae285"
 SELECTION, ESTIMATION, ALPHA, SEED, RATE = 1000, 4000, 0.05, 0, 0.9  # those of its settings
 TESTS = {"cohen": "deletion", "lecuyer": "deletion-runner-up"}  # its bounds, and ours
-TEXTS, SIZES, BATCH = 200, 10, 32
+TEXTS, ENOUGH, SIZES, BATCH = 200, 60, 10, 32
 FORMAT, VERSION = "ranmask-peer-comparison", 1
+MORE = "python -m tools.peers.deletion more"
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     commands = parser.add_subparsers(dest="command", required=True)
     draw = commands.add_parser("draw")
-    draw.add_argument("--encoder", required=True, help="folder of the tokenizer")
     draw.add_argument("--output", type=Path, required=True)
     draw.add_argument("--texts", type=int, default=TEXTS)
     compare = commands.add_parser("compare")
-    compare.add_argument("--outcomes", type=Path, required=True)
+    compare.add_argument("--outcomes", type=Path, required=True, nargs="+")
     compare.add_argument("--through", type=int, default=0, help="texts for all of its code")
     compare.add_argument("--folder", type=Path, default=FOLDER)
     for command in (draw, compare):
         command.add_argument("--checkout", type=Path, required=True)
+        command.add_argument("--encoder", type=Path, required=True, help="folder of the tokenizer")
     given = parser.parse_args()
     sys.path.insert(0, str(given.checkout.resolve() / "src"))
     if given.command == "draw":
-        drawn(mechanism(given.encoder), given.texts, given.output)
+        drawn(mechanism(str(given.encoder)), given.texts, given.output)
     else:
         compared(given)
 
@@ -86,26 +94,24 @@ def drawn(theirs: Any, texts: int, output: Path) -> None:
 
 def compared(given: argparse.Namespace) -> None:
     """Radii from the same votes; certified accuracy of both; how long all of its code takes."""
-    outcomes = json.loads((given.outcomes / "outcomes.json").read_text())
-    with tempfile.TemporaryDirectory() as scratch:
-        pieces = sorted(given.outcomes.glob("model.tar.*"))
-        whole = io.BytesIO(b"".join(piece.read_bytes() for piece in pieces))
-        with tarfile.open(fileobj=whole) as tar:
-            tar.extractall(scratch, filter="data")
-        theirs = mechanism(scratch)
-        found: dict[str, Any] = {
-            "format": FORMAT,
-            "version": VERSION,
-            "code": {"repository": REPOSITORY, "commit": COMMIT},
-            "versions": versions("torch", "transformers", "statsmodels", "numpy", "scipy"),
-            "same_votes": same_votes(theirs, outcomes),
-        }
-        ours = outcomes["settings"]["agnews-deletion"]
-        seconds = None
-        if given.through:
-            found["through"] = through(theirs, scratch, given.through)
-            seconds = found["through"]["seconds"]
-        found["same_texts"] = same_texts(theirs, ours)
+    read = [json.loads((folder / "outcomes.json").read_text()) for folder in given.outcomes]
+    outcomes = read[0]
+    for other in read[1:]:
+        outcomes["settings"] = other["settings"] | outcomes["settings"]
+    theirs = mechanism(str(given.encoder))
+    ours = outcomes["settings"]["agnews-deletion"]
+    found: dict[str, Any] = {
+        "format": FORMAT,
+        "version": VERSION,
+        "code": {"repository": REPOSITORY, "commit": COMMIT},
+        "versions": versions("torch", "transformers", "statsmodels", "numpy", "scipy"),
+        "same_votes": same_votes(theirs, outcomes),
+        "same_texts": same_texts(theirs, ours),
+    }
+    seconds = None
+    if given.through:
+        found["through"] = through(theirs, given.encoder, given.through)
+        seconds = found["through"]["seconds"]
     for name, outcome in outcomes["settings"].items():
         write_ours(name, outcome, outcomes, given.folder)
     write_theirs(found["same_texts"], ours, outcomes, seconds, found["versions"], given)
@@ -124,61 +130,69 @@ def same_votes(theirs: Any, outcomes: dict[str, Any]) -> dict[str, Any]:
         rates = DeletionRates(outcome["rate"])
         for bound, kind in TESTS.items():
             same = lower = others = 0
-            for text in outcome["texts"]:
-                votes = text["votes"]
+            rows = [(text["votes"], text["words"]) for text in outcome["texts"]]
+            # At one rate the length of a text has no say.
+            rows += [(text["estimation"], 1) for text in outcome.get("their_copies", ())]
+            for votes, words in rows:
                 top, radius = theirs.certified_radius("", votes, alpha=ALPHA, stat_test=bound)
-                given = (votes, int(top), sum(votes), text["words"], rates)
+                given = (votes, int(top), sum(votes), words, rates)
                 own = deletion_radius(kind, *given, alpha=ALPHA).words
                 own = -1 if own is None else own
                 same, lower = same + (own == radius), lower + (own < radius)
                 others += own > radius
             found[f"{name}, {kind}"] = {
-                "texts": len(outcome["texts"]),
+                "texts": len(rows),
                 **{"same": same, "ours_smaller": lower, "ours_larger": others},
             }
     return found
 
 
 def same_texts(theirs: Any, ours: dict[str, Any]) -> dict[str, Any]:
-    """Certified accuracy of its copies by its code, and of ours by our code, on the same texts."""
-    own = ours["texts"][: len(ours["their_copies"])]
-    classes = [text["expected"] for text in own]
-    radii = []
-    for text, votes in zip(own, ours["their_copies"], strict=True):
+    """Certified accuracy of its copies by its code and by ours; and of other copies by ours."""
+    drawn_copies = ours["their_copies"]
+    expected = load_corpus("agnews", "test").labels[: len(drawn_copies)]
+    rates = DeletionRates(RATE)
+    radii: dict[str, list[int]] = {"theirs": [], "ours": []}
+    right: dict[str, list[bool]] = {"theirs": [], "ours": []}
+    for wanted, votes in zip(expected, drawn_copies, strict=True):
         label, _ = theirs.predict("", np.array(votes["selection"]))
-        top, radius = theirs.certified_radius(
-            "", votes["estimation"], alpha=ALPHA, stat_test="cohen"
-        )
-        right = int(label) == int(top) == text["expected"]
-        radii.append(int(radius) if right else -1)
-    labels = [int(np.argmax(votes["selection"])) for votes in ours["their_copies"]]
-    mine = [
+        counts = votes["estimation"]
+        top, radius = theirs.certified_radius("", counts, alpha=ALPHA, stat_test="cohen")
+        right["theirs"].append(int(label) == wanted)
+        radii["theirs"].append(int(radius) if int(label) == int(top) == wanted else -1)
+        own = int(np.argmax(votes["selection"]))
+        given = (counts, own, sum(counts), 1, rates)
+        found = deletion_radius("deletion", *given, alpha=ALPHA).words
+        right["ours"].append(own == wanted)
+        radii["ours"].append(-1 if found is None or own != wanted else found)
+    others = [
         text["radius"] if text["label"] == text["expected"] and text["radius"] is not None else -1
-        for text in own
+        for text in ours["texts"][: len(drawn_copies)]
     ]
     return {
-        "texts": len(own),
-        "theirs": {"accuracy": share(map(int.__eq__, labels, classes)), **curve(radii)},
-        "ours": {
-            "accuracy": share(text["label"] == text["expected"] for text in own),
-            **curve(mine),
+        "texts": len(drawn_copies),
+        **{name: {"accuracy": share(right[name]), **curve(radii[name])} for name in radii},
+        "same_radius": share(map(int.__eq__, radii["ours"], radii["theirs"])),
+        "other_copies": {
+            "texts": len(others),
+            "ours": curve(others)["certified"],
+            "theirs": curve(radii["theirs"][: len(others)])["certified"],
         },
-        "same_radius": share(map(int.__eq__, mine, radii)),
     }
 
 
-def through(theirs: Any, folder: str, texts: int) -> dict[str, Any]:
-    """The first texts through all of its code, with one thread: votes, radii, seconds."""
+def through(theirs: Any, encoder: Path, texts: int) -> dict[str, Any]:
+    """The first texts through all of its code, with one thread, to be timed."""
     import torch
     import transformers
     from certification import SmoothedClassifierWrapper
 
     torch.set_num_threads(1)
     np.random.seed(SEED)
-    model = transformers.AutoModelForSequenceClassification.from_pretrained(folder).float()
+    model = transformers.AutoModelForSequenceClassification.from_pretrained(encoder).float()
     smoothed = SmoothedClassifierWrapper(model, theirs, device="cpu")
     test = load_corpus("agnews", "test")
-    found: list[Any] = []
+    found = []
     started, processor = time.monotonic(), time.process_time()
     for text in test.texts[:texts]:
         done = smoothed.certify(
@@ -189,9 +203,7 @@ def through(theirs: Any, folder: str, texts: int) -> dict[str, Any]:
             batch_size=BATCH,
         )
         votes = done.cr_label_counts.tolist()
-        found.append(
-            {"votes": votes, "label": int(done.pred), "radius": int(done.certified_radius)}
-        )
+        found.append({"votes": votes, "radius": int(done.certified_radius)})
     return {
         "texts": found,
         "hardware": f"{machine()}, one thread",
@@ -219,6 +231,18 @@ def write_ours(name: str, outcome: dict[str, Any], outcomes: dict[str, Any], fol
         text["radius"] if text["label"] == text["expected"] and text["radius"] is not None else -1
         for text in texts
     ]
+    accuracy = share(text["label"] == text["expected"] for text in texts)
+    certified, held_out = curve(radii)["certified"], outcome["validation"]
+    which = Texts(len(texts), f"the first {len(texts):,} of the test rows here")
+    note = f"{SELECTION:,} copies select the label, {ESTIMATION:,} others are counted"
+    if len(texts) < ENOUGH:
+        accuracy, count = round(held_out["accuracy"], 4), held_out["texts"]
+        certified = certified_by_size(held_out["certified_accuracy"], SIZES)
+        which = Texts(count, f"the first {count:,} of the validation rows")
+        note = "as training measured it: 50 copies select the label, 200 others are counted"
+    on_cpu = "certified_on" in outcome
+    if not on_cpu:
+        note += f"; seconds: of {len(texts)} test texts with {ESTIMATION:,}, beside other work"
     keep, corpus = outcome["keep"], outcome["corpus"]
     method = "CERT-ED" if keep is None else "AdaptDel"
     record = PeerRecord(
@@ -229,23 +253,24 @@ def write_ours(name: str, outcome: dict[str, Any], outcomes: dict[str, Any], fol
         alpha=ALPHA,
         source="measured here, our code",
         ours=False,
-        accuracy=share(text["label"] == text["expected"] for text in texts),
-        certified=curve(radii)["certified"],
+        accuracy=accuracy,
+        certified=certified,
         model=outcomes["base"],
-        texts=Texts(len(texts), f"the first {len(texts):,} of the test rows here"),
+        texts=which,
         setting="rate .9" if keep is None else f"rate max(.9, 1 - {keep}/n)",
         seconds=outcome["seconds"],
         training=f"{outcome['options']['epochs']} epochs on {outcome['rows']:,} rows",
         training_seconds=outcome["training_seconds"],
         seed=SEED,
         versions=outcomes["versions"],
-        hardware=outcomes["hardware"],
+        hardware=outcome.get("certified_on") or outcomes["hardware"],
         commands=(
             "python -m tools.peers.deletion prepare --base all-MiniLM-L6-v2 --carry CARRY",
             "python -m tools.peers.deletion run --carry CARRY --output OUT",
+            *([f"{MORE} --carry CARRY --model MODEL --output OUT"] if on_cpu else []),
         ),
         code=Code(REPOSITORY, None),
-        note=f"{SELECTION:,} copies select the label, {ESTIMATION:,} others are counted",
+        note=note + (f"; trained on {outcomes['hardware']}" if on_cpu else ""),
     )
     print(write(f"{corpus}-edits-{'cert-ed' if keep is None else 'adaptdel'}", record, folder))
 
@@ -280,8 +305,8 @@ def write_theirs(
         commands=(
             "python -m tools.peers.cert_ed draw --checkout CHECKOUT --encoder CARRY/encoder "
             "--output COPIES",
-            f"python -m tools.peers.cert_ed compare --checkout CHECKOUT --outcomes OUT "
-            f"--through {given.through}",
+            "python -m tools.peers.cert_ed compare --checkout CHECKOUT --encoder MODEL "
+            f"--outcomes OUT --through {given.through}",
         ),
         code=Code(REPOSITORY, COMMIT),
         note="its copies were scored by our code on a GPU; seconds: processor time of all of its "

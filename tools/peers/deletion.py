@@ -7,8 +7,9 @@ r"""Smoothing by deletion, as CERT-ED and AdaptDel do it, with one encoder: for 
 encoder with a smaller vocabulary and weights rounded to 8 bits, 30 MB in all; with ``--copies``,
 also the copies that CERT-ED's own code drew (`tools.peers.cert_ed`).  ``run`` trains the encoder
 for each setting (`ranmask.training.encoder.train_encoder`, as ``ranmask train --family deletion``)
-and certifies the first test texts.  It writes ``OUT/outcomes.json`` as it goes, and the first model
-as ``OUT/model.tar.00``, ``.01``, ...: `tools.peers.cert_ed` reads both.
+and certifies the first test texts.  It writes ``OUT/outcomes.json`` as it goes, and the first
+model as ``OUT/model.tar.00``, ``.01``, ...: `tools.peers.cert_ed` reads both.  ``more`` certifies
+texts of the first setting by that model, unpacked, on a CPU, in the place of those in OUT.
 """
 
 from __future__ import annotations
@@ -23,12 +24,14 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
 import transformers
+from benchmarks.settings import machine
 from safetensors.torch import load_file, save_file
 
 from ranmask.data import load_corpus, load_splits
@@ -92,13 +95,20 @@ def main() -> None:
     run.add_argument("--texts", type=int, help="test texts, at most")
     run.add_argument("--masks", type=int, default=ESTIMATION)
     run.add_argument("--settings", default="", help="only those whose names begin so")
-    for command in (prepare, run):
+    more = commands.add_parser("more")
+    more.add_argument("--model", type=Path, required=True, help="of OUT, unpacked")
+    more.add_argument("--output", type=Path, required=True)
+    more.add_argument("--texts", type=int, default=LEAST)
+    more.add_argument("--seconds", type=float, default=600)
+    for command in (prepare, run, more):
         command.add_argument("--carry", type=Path, required=True)
     given = parser.parse_args()
     if given.command == "prepare":
         prepared(given.base, given.carry, given.copies)
-    else:
+    elif given.command == "run":
         perform(given)
+    else:
+        extended(given)
 
 
 def prepared(base: str, carry: Path, copies: Path | None) -> None:
@@ -231,6 +241,21 @@ def perform(given: argparse.Namespace) -> None:
     print(f"{time.monotonic() - begun:.0f} s: done", flush=True)
 
 
+def extended(given: argparse.Namespace) -> None:
+    """Certify the first setting's texts on this machine's CPU, by the model that came back."""
+    torch.set_num_threads(1)
+    record = json.loads((given.output / "outcomes.json").read_text())
+    outcome = record["settings"][SETTINGS[0].name]
+    model = DeletionSmoothedClassifier.from_pretrained(
+        str(given.model), masks=ESTIMATION, selection_masks=SELECTION, device="cpu"
+    )
+    _, _, test = corpora(given.carry, SETTINGS[0].corpus, None)
+    outcome |= {"texts": [], "certified_on": f"{machine()}, one thread"}
+    until = time.monotonic() + given.seconds
+    save = partial(write, record, given.output)
+    certified(model, test.take(given.texts), outcome, until, save, least=AT_ONCE)
+
+
 def shown(line: dict[str, Any]) -> None:
     """A line of the log."""
     kept = ("phase", "step", "seconds", "loss", "accuracy", "certified_accuracy")
@@ -243,12 +268,13 @@ def certified(
     outcome: dict[str, Any],
     until: float,
     save: Callable[[], None],
+    least: int = LEAST,
 ) -> None:
     """Certify texts until the time is over; what is measured first is not timed."""
     model.certify(test.texts[:2])
     started, done = time.monotonic(), 0
     for start in range(0, len(test.texts), AT_ONCE):
-        if done >= LEAST and time.monotonic() > until:
+        if done >= least and time.monotonic() > until:
             break
         texts = test.texts[start : start + AT_ONCE]
         for result, expected in zip(model.certify(texts), test.labels[start:], strict=False):
