@@ -1,0 +1,364 @@
+"""Our own rows of docs/peers.md: ``results/peers/*.json`` of word tables, measured in one sitting.
+
+    python -m benchmarks.peers run [--corpus imdb] [--table several] [--split validation]
+    python -m benchmarks.peers gather
+
+``run`` trains each table, certifies the test rows against all threats at once, and writes a file a
+threat.  What is there already is left alone, so that it goes on where it was interrupted;
+``--split validation`` prints figures to choose by, and writes nothing.  ``gather`` writes files
+from other committed results: models that need a GPU, detectors, other certificates.  The page:
+``python -m benchmarks.peers_page``.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from benchmarks import protect_figures
+from benchmarks.peers_records import (
+    ALL,
+    FOLDER,
+    PeerRecord,
+    Texts,
+    certified_by_size,
+    versions,
+    write,
+)
+from benchmarks.settings import REPOSITORY, data_folder, machine
+from ranmask import SmoothedClassifier, load_default
+from ranmask.attacks.resources.neighbours import load_synonyms
+from ranmask.data import Corpus, joined, load_corpus
+from ranmask.results import Certificate
+from ranmask.training.options import WordTableOptions
+from ranmask.training.word_table import table_smoothing, train_word_table
+
+SYNONYMS = "jia2019"
+MOST = {"substitutions": 10, "edits": 10, "characters": 10, "synonyms": 5}
+ALSO = {"sst2": ("sst2_glue",)}  # more training texts
+_EVERY_SYNONYM: dict[str, Any] = {"threat": "synonyms", "synonyms": SYNONYMS, "normalise": "case"}
+_SEVERAL = {"threats": ("characters", "synonyms"), "synonyms": SYNONYMS}
+
+
+@dataclass(frozen=True)
+class Table:
+    """A row: a model that ships (``model``), or a table that is trained with ``options``.
+
+    ``threats``: those that it is shown under.
+    """
+
+    name: str
+    corpus: str
+    title: str
+    threats: tuple[str, ...]
+    options: dict[str, Any] = field(default_factory=dict)
+    model: str | None = None
+
+    @property
+    def commands(self) -> tuple[str, ...]:
+        """What makes the figures again."""
+        certify = f"ranmask certify --data {self.corpus} --split test --synonyms {SYNONYMS}"
+        threats = ",".join(MOST)
+        if self.model is not None:
+            return (f"{certify} --model {self.model} --threat {threats} --output OUT.jsonl",)
+        chosen = {key: value for key, value in self.options.items() if key != "threats"}
+        if "threats" in self.options:
+            chosen["threat"] = ",".join(("substitutions", *self.options["threats"]))
+        flags = [f"--also {name}" for name in ALSO.get(self.corpus, ())]
+        flags += [f"--{key.replace('_', '-')} {value}" for key, value in chosen.items()]
+        train = " ".join([f"ranmask train --data {self.corpus} --kind words", *flags])
+        shown = f"{certify} --model DIR --threat {threats} --output OUT.jsonl"
+        return (f"{train} --output DIR", shown)
+
+
+def _tables() -> Iterator[Table]:
+    words = ("substitutions", "edits", "characters", "synonyms")
+    yield Table("words", "agnews", "word table `news-words`", words, model="news-words")
+    yield Table("words", "imdb", "word table `reviews-words`", words, model="reviews-words")
+    yield Table("words", "sst2", "word table", words, {"target_words": 2})
+    for corpus in ("agnews", "sst2", "imdb"):
+        few = {"target_words": 2} if corpus == "sst2" else {}
+        yield Table("edits", corpus, "word table for edits", ("edits",), {"threat": "edits", **few})
+        yield Table(
+            "characters", corpus, "word table for characters", words[:3], {"threat": "characters"}
+        )
+        buckets = {"buckets": 1 << 20} if corpus == "imdb" else {}
+        yield Table(
+            "synonyms",
+            corpus,
+            "word table for all synonyms",
+            ("synonyms",),
+            _EVERY_SYNONYM | buckets,
+        )
+        yield Table("several", corpus, "word table for three threats", words, _SEVERAL)
+
+
+TABLES = tuple(_tables())
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
+    parser.add_argument("what", choices=("run", "gather"))
+    parser.add_argument("--corpus", choices=("agnews", "sst2", "imdb"))
+    parser.add_argument("--table", choices=sorted({table.name for table in TABLES}))
+    parser.add_argument("--split", choices=("validation", "test"), default="test")
+    given = parser.parse_args()
+    if given.what == "gather":
+        for name, record in gathered():
+            print(write(name, record))
+        return
+    data_folder()
+    for table in TABLES:
+        if given.corpus in (None, table.corpus) and given.table in (None, table.name):
+            measure(table, given.split)
+
+
+def file_name(table: Table, threat: str) -> str:
+    return f"{table.corpus}-{threat}-ours-{table.name}"
+
+
+def measure(table: Table, split: str) -> None:
+    """Train, certify, write; nothing where all files are there."""
+    missing = [
+        threat
+        for threat in table.threats
+        if not (FOLDER / f"{file_name(table, threat)}.json").is_file()
+    ]
+    if split == "test" and not missing:
+        return
+    print(f"{table.corpus}, {table.title}", flush=True)
+    start = time.process_time()
+    classifier, training = made(table)
+    trained = None if table.model else round(time.process_time() - start, 1)
+    rows = load_corpus(table.corpus, split)
+    results = classifier.certify(rows.texts)
+    for threat in table.threats if split == "validation" else missing:
+        accuracy, certified = figures(results, rows.labels, threat)
+        shown = " ".join(f"{share:.3f}" for share in certified.values())
+        print(f"  {threat}: {accuracy:.3f}, {shown}", flush=True)
+        if split == "test":
+            record = PeerRecord(
+                method="ranmask",
+                threat=threat,  # type: ignore[arg-type]
+                corpus=table.corpus,  # type: ignore[arg-type]
+                guarantee="proof",
+                source="measured here, our code",
+                ours=True,
+                accuracy=accuracy,
+                certified=certified,
+                model=table.title,
+                texts=Texts(
+                    len(rows.texts), f"all {len(rows.texts):,} test rows here", rows.sha256
+                ),
+                setting=table.title,
+                seconds=pace(classifier, threat, rows),
+                training=training,
+                training_seconds=trained,
+                seed=0,
+                versions=versions("numpy"),
+                hardware=f"{machine()}, one thread",
+                commands=table.commands,
+            )
+            write(file_name(table, threat), record)
+
+
+def made(table: Table) -> tuple[SmoothedClassifier, str]:
+    """The classifier, certifying every threat, and what it was trained on."""
+    listed = load_synonyms(SYNONYMS)
+    asked: dict[str, Any] = {"threat": "substitutions", "threats": tuple(MOST)[1:]}
+    if table.model is not None:
+        classifier = load_default(table.model, synonyms=listed)
+        return classifier.with_options(**asked), "as shipped: docs/results.md"
+    corpus, held = (load_corpus(table.corpus, part) for part in ("train", "validation"))
+    for name in ALSO.get(table.corpus, ()):
+        more = load_corpus(name, "train", label_names=corpus.label_names)
+        corpus = joined(corpus, more, without=held)
+    options = WordTableOptions(**table.options)
+    texts = [str(text) for text in corpus.texts]
+    learned = train_word_table(texts, corpus.labels, corpus.label_names, options=options)
+    smoothing = table_smoothing(options.resolved(texts)) | asked
+    return (
+        SmoothedClassifier(learned, **smoothing, synonyms=listed),
+        f"{corpus.name}, {len(texts):,} rows",
+    )
+
+
+def figures(
+    results: Sequence[Certificate], labels: Sequence[int], threat: str
+) -> tuple[float, dict[str, float]]:
+    """Accuracy, and certified accuracy by size."""
+    right = [result.label_id == label for result, label in zip(results, labels, strict=True)]
+    radii = [result.radii[threat] if result.radii else result.radius for result in results]
+    counts = [
+        sum(
+            ok and radius is not None and radius >= size
+            for ok, radius in zip(right, radii, strict=True)
+        )
+        for size in range(MOST[threat] + 1)
+    ]
+    certified = certified_by_size([count / len(right) for count in counts], MOST[threat])
+    if threat == "synonyms":
+        whole = sum(
+            ok and radius is not None and radius >= result.words
+            for ok, radius, result in zip(right, radii, results, strict=True)
+        )
+        certified[ALL] = round(whole / len(right), 4)
+    return round(sum(right) / len(right), 4), certified
+
+
+def pace(classifier: SmoothedClassifier, threat: str, rows: Corpus, texts: int = 1000) -> float:
+    """Seconds of one thread for a text, this threat alone."""
+    asked = classifier.with_options(threat=threat, threats=None)
+    asked.certify(rows.texts[:10])
+    start = time.process_time()
+    asked.certify(rows.texts[:texts])
+    return float(f"{(time.process_time() - start) / min(texts, len(rows.texts)):.2g}")
+
+
+# -- from other committed results ---------------------------------------------------------------
+
+_CERTIFICATES = {
+    "ablation": ("Levine-Feizi votes", "1 - alpha", "`ablation`"),
+    "paper": ("RanMASK, off-by-one removed", "none", "the paper's certificate"),
+    "paper-as-printed": ("RanMASK, as printed", "none", "the paper's certificate"),
+}
+_CORPORA = {"AG News": "agnews", "IMDB": "imdb", "SST2": "sst2"}
+
+
+def gathered() -> Iterator[tuple[str, PeerRecord]]:
+    """File names and records."""
+    for corpus in ("agnews", "sst2"):
+        yield from _of_paper(corpus)
+    for result in json.loads(protect_figures.RESULTS.read_text()):
+        if result["seed"] == 0:
+            yield from _protected(result)
+    yield from _detectors()
+
+
+def _of_paper(corpus: str) -> Iterator[tuple[str, PeerRecord]]:
+    path = REPOSITORY / "results" / f"{corpus}-paper-setting.json"
+    found = json.loads(path.read_text())
+    options = found["training"]["run"]["options"]
+    for kind, (method, guarantee, setting) in _CERTIFICATES.items():
+        certified = found["certificates"][kind]["certified_accuracy"]
+        yield (
+            f"{corpus}-substitutions-{kind}",
+            PeerRecord(
+                method=method,
+                threat="substitutions",
+                corpus=corpus,  # type: ignore[arg-type]
+                guarantee=guarantee,  # type: ignore[arg-type]
+                alpha=found["alpha"] if guarantee == "1 - alpha" else None,
+                source="measured here, our code",
+                ours=False,
+                accuracy=round(certified[0], 4),
+                certified=certified_by_size(certified, 6),
+                model=f"{found['training']['run']['base']}, mask rate {options['mask_rate']}",
+                texts=Texts(
+                    found["data"]["rows"], f"the first {found['data']['rows']} test rows here"
+                ),
+                setting=f"{setting}, mask rate {options['mask_rate']}, {found['masks']:,} copies",
+                seed=found["seed"],
+                versions={"torch": "2.11", "transformers": "5.17"},
+                hardware=found["hardware"],
+                commands=tuple(found["commands"]),
+                note=f"from results/{path.name}; accuracy counts texts with a label that is "
+                "certified at 0 words",
+            ),
+        )
+
+
+def _protected(result: dict[str, Any]) -> Iterator[tuple[str, PeerRecord]]:
+    """A protected model at the accuracy aimed at, and at the least that its curve has.
+
+    Points of the curve are chosen on validation rows.
+    """
+    row = next(row for row in protect_figures.ROWS if row.name == result["row"])
+    place, words = result["row"].split(", ")
+    curve, alone = result["curve"], result["encoder"] is None
+    reached = [one for one in curve if one["val"][0] >= result["aim"]] or curve
+    aimed = max(reached, key=lambda one: sum(one["val"][number] for number in row.words))
+    points = {"table" if alone else words.split()[0]: aimed}
+    if not alone:
+        points[f"{words.split()[0]}-more-proved"] = min(curve, key=lambda one: one["val"][0])
+    for name, point in points.items():
+        setting = f"protected 110M encoder, for {words}" + (
+            ", less accuracy" if name.endswith("more-proved") else ""
+        )
+        weights = ", ".join(f"{weight:g}" for weight in point["weights"])
+        yield (
+            f"{_CORPORA[place]}-substitutions-ours-protected-{name}",
+            PeerRecord(
+                method="ranmask",
+                threat="substitutions",
+                corpus=_CORPORA[place],  # type: ignore[arg-type]
+                guarantee="proof",
+                source="measured here, our code",
+                ours=True,
+                accuracy=point["test"][0],
+                certified=certified_by_size(point["test"], 10),
+                model="word table taught by all-mpnet-base-v2 (110M)"
+                if alone
+                else "word table beside all-mpnet-base-v2 (110M), `ranmask protect`",
+                texts=Texts(result["texts"]["test"], f"{result['texts']['test']:,} test rows here"),
+                setting="word table taught by a 110M encoder" if alone else setting,
+                seed=result["seed"],
+                versions={"figures of ranmask commit": "55d07f7"},
+                hardware="tables on one core; the encoder's answers from one NVIDIA H200",
+                commands=(
+                    f'python -m benchmarks.protect_figures --work work --row "{result["row"]}"',
+                ),
+                note="from benchmarks/protect_figures.json"
+                if alone
+                else f"weights {weights}, chosen on validation rows; {point['calls']} calls of the "
+                "encoder a text; from benchmarks/protect_figures.json",
+            ),
+        )
+
+
+def _detectors() -> Iterator[tuple[str, PeerRecord]]:
+    names = {
+        "words, anywhere": ("ranmask", "proof", "words", "detector `words`"),
+        "word table, free": ("free word table", "none", "free", "no defence"),
+    }
+    for found in json.loads((REPOSITORY / "results" / "detectors" / "test.json").read_text()):
+        corpus = found["test"]
+        if found["train"] != corpus or corpus not in ("sms_spam", "enron_spam"):
+            continue
+        if found["detector"] not in names:
+            continue
+        method, guarantee, short, setting = names[found["detector"]]
+        recall = round(found["recall"]["share"], 4)
+        false = found["false_positives"]["share"]
+        after = round(found["recall_after"]["share"], 4)
+        yield (
+            f"{corpus}-additions-{'ours-' if method == 'ranmask' else ''}{short}",
+            PeerRecord(
+                method=method,
+                threat="additions",
+                corpus=corpus,
+                guarantee=guarantee,  # type: ignore[arg-type]
+                source="measured here, our code",
+                ours=method == "ranmask",
+                accuracy=recall,
+                certified={ALL: recall if method == "ranmask" else after},
+                model=setting,
+                texts=Texts(found["recall"]["texts"], "test rows of the flagged class here"),
+                setting=f"{setting}, false positives {false:.1%}",
+                seed=0,
+                versions={"figures of ranmask commit": "a4a7c7f"},
+                hardware="2 CPU cores",
+                commands=("python -m benchmarks.detectors --part test",),
+                note="recall; what is left of it after up to 100 appended words"
+                if method != "ranmask"
+                else "recall, whatever is added; from results/detectors/test.json",
+            ),
+        )
+
+
+if __name__ == "__main__":
+    main()
