@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from benchmarks.peers_records import ALL, PeerRecord, read_all
+from benchmarks.peers_targets import passed, targets
 from benchmarks.settings import REPOSITORY
 from ranmask.paper.report.axes import fitted_axis, share_axis, words_axis
 from ranmask.paper.report.charts import Plot, Point, Series, standalone
@@ -119,7 +120,7 @@ def page(records: Sequence[PeerRecord]) -> tuple[str, dict[str, str]]:
     """The page as Markdown, and its pictures by file name."""
     found = list(places(records))
     pictures: dict[str, str] = {}
-    parts = [_HEAD, _standing(found)]
+    parts = [_HEAD, _standing(found), targets(records)]
     for threat, (title, about) in THREATS.items():
         parts.append(f"## {title}\n\n{about}\n")
         for place in found:
@@ -171,8 +172,8 @@ def _verdict(place: Place, peer: PeerRecord) -> tuple[str, bool]:
     best = max(able, key=lambda row: (_lead(row, peer), sum(_at(row, s) for s in peer.sizes())))
     ours = " ".join(_short(_at(best, size)) for size in peer.sizes())
     said = f"{name}: {of}; ours, {best.setting}: {_accuracy(best)}, {ours}"
-    lost = [size for size in peer.sizes() if _at(best, size) < peer.certified[size]]
-    if lost:
+    if not passed(best, peer):
+        lost = [size for size in peer.sizes() if _at(best, size) < peer.certified[size]]
         return f"{said}. Behind at {', '.join(lost)}.", False
     return f"{said}.", True
 

@@ -10,7 +10,7 @@ import pytest
 ROOT = Path(__file__).parents[2]
 sys.path.insert(0, str(ROOT))
 
-from benchmarks import peers, peers_page  # noqa: E402
+from benchmarks import peers, peers_page, peers_targets  # noqa: E402
 from benchmarks import peers_records as records  # noqa: E402
 
 from ranmask.errors import DataError  # noqa: E402
@@ -180,3 +180,29 @@ def test_what_has_no_figure_at_a_size_is_cited():
     text, pictures = peers_page.page([cited])
     assert "- MaskPure (any d words, AG News; **no guarantee**; BERT, accuracy .876)" in text
     assert not pictures
+
+
+def test_targets_are_reached_by_figures_alone():
+    lipslev = replace(
+        MEASURED,
+        method="LipsLev",
+        threat="characters",
+        guarantee="proof",
+        alpha=None,
+        accuracy=0.75,
+        certified={"1": 0.4, "2": 0.1},
+    )
+    row = replace(OURS, threat="characters", certified={"1": 0.85, "2": 0.7})
+    assert "| AG News: yes (a table, accuracy 0.900) |" in peers_targets.targets([lipslev, row])
+    for less in ({"accuracy": 0.899}, {"certified": {"1": 0.79, "2": 0.7}}):
+        found = peers_targets.targets([lipslev, replace(row, **less)])
+        assert "AG News: no |" in found and "a table" not in found
+    edits = replace(OURS, certified=MEASURED.certified, seconds=0.13)
+    assert "| AG News: yes; IMDB: no peer" in peers_targets.targets([MEASURED, edits])
+    assert "| **no**: 96 times |" in peers_targets.targets([MEASURED, edits])
+    assert "| yes: 125 times |" in peers_targets.targets([MEASURED, replace(edits, seconds=0.1)])
+    slower = replace(edits, accuracy=0.89)
+    assert "| AG News: no (CERT-ED); IMDB" in peers_targets.targets([MEASURED, slower])
+    reviews = replace(OURS, threat="synonyms", corpus="imdb", certified={"all": 0.85})
+    assert "| yes: 0.850 |" in peers_targets.targets([reviews])
+    assert "**no**: 0.848" in peers_targets.targets([replace(reviews, certified={"all": 0.848})])
