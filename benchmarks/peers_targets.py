@@ -66,8 +66,8 @@ def _synonyms(records: Rows) -> str:
     if best > _EIBC:
         return f"yes: {best:.3f}"
     return (
-        f"**no**: {best:.3f}. A sum over single words is less accurate on these test texts than that "
-        "figure, with nothing changed; it would take readers of several words"
+        f"**no**: {best:.3f}. A sum over single words is hardly as accurate as that on these test "
+        "texts with nothing changed; it would take readers of several words"
     )
 
 

@@ -10,7 +10,7 @@ import pytest
 ROOT = Path(__file__).parents[2]
 sys.path.insert(0, str(ROOT))
 
-from benchmarks import peers, peers_page, peers_targets  # noqa: E402
+from benchmarks import peers_gather, peers_page, peers_targets  # noqa: E402
 from benchmarks import peers_records as records  # noqa: E402
 
 from ranmask.errors import DataError  # noqa: E402
@@ -103,7 +103,7 @@ def test_the_page_and_its_pictures_are_what_the_command_writes():
 
 
 def test_files_that_are_made_of_other_results_are_what_the_command_writes():
-    for name, record in peers.gathered():
+    for name, record in peers_gather.gathered():
         assert records.read(records.FOLDER / f"{name}.json") == record, (
             "run python -m benchmarks.peers gather"
         )
