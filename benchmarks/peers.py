@@ -189,23 +189,27 @@ def made(table: Table) -> tuple[SmoothedClassifier, str]:
 def figures(
     results: Sequence[Certificate], labels: Sequence[int], threat: str
 ) -> tuple[float, dict[str, float]]:
-    """Accuracy, and certified accuracy by size."""
+    """Accuracy, and certified accuracy by size.
+
+    Where all words may be replaced by synonyms, any number may.
+    """
     right = [result.label_id == label for result, label in zip(results, labels, strict=True)]
     radii = [result.radii[threat] if result.radii else result.radius for result in results]
-    counts = [
-        sum(
-            ok and radius is not None and radius >= size
-            for ok, radius in zip(right, radii, strict=True)
-        )
+    proved = [
+        -1 if radius is None or not ok else radius for ok, radius in zip(right, radii, strict=True)
+    ]
+    whole = [
+        threat == "synonyms" and radius >= result.words
+        for radius, result in zip(proved, results, strict=True)
+    ]
+    shares = [
+        sum(radius >= size or every for radius, every in zip(proved, whole, strict=True))
+        / len(right)
         for size in range(MOST[threat] + 1)
     ]
-    certified = certified_by_size([count / len(right) for count in counts], MOST[threat])
+    certified = certified_by_size(shares, MOST[threat])
     if threat == "synonyms":
-        whole = sum(
-            ok and radius is not None and radius >= result.words
-            for ok, radius, result in zip(right, radii, results, strict=True)
-        )
-        certified[ALL] = round(whole / len(right), 4)
+        certified[ALL] = round(sum(whole) / len(right), 4)
     return round(sum(right) / len(right), 4), certified
 
 
