@@ -206,3 +206,21 @@ def test_targets_are_reached_by_figures_alone():
     reviews = replace(OURS, threat="synonyms", corpus="imdb", certified={"all": 0.85})
     assert "| yes: 0.850 |" in peers_targets.targets([reviews])
     assert "**no**: 0.848" in peers_targets.targets([replace(reviews, certified={"all": 0.848})])
+
+
+def test_the_price_of_several_threats_is_what_was_measured():
+    page = (ROOT / "docs" / "training.md").read_text()
+    for corpus in ("agnews", "imdb"):
+        rows = {
+            threat: records.read(records.FOLDER / f"{corpus}-{threat}-ours-several.json")
+            for threat in ("substitutions", "characters", "synonyms")
+        }
+        cells = [f"{rows['synonyms'].accuracy:.3f}"[1:]]
+        for threat in ("substitutions", "characters"):
+            shares = [f"{rows[threat].certified[size]:.3f}"[1:] for size in "123"]
+            cells.append(" ".join(shares))
+        cells.append(f"{rows['synonyms'].certified['all']:.3f}"[1:])
+        assert f"| | all three | {' | '.join(cells)} |" in page
+    table = records.read(records.FOLDER / "agnews-substitutions-ours-characters.json")
+    shares = " ".join(f"{table.certified[size]:.3f}"[1:] for size in "123")
+    assert f"| | characters | .901 | {shares} |" in page
