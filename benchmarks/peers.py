@@ -47,7 +47,8 @@ _SEVERAL = {"threats": ("characters", "synonyms"), "synonyms": SYNONYMS}
 class Table:
     """A row: a model that ships (``model``), or a table that is trained with ``options``.
 
-    ``threats``: those that it is shown under.
+    ``threats``: those that it is shown under.  ``rows`` and ``texts``: so many training rows and
+    test texts alone, as a peer had.
     """
 
     name: str
@@ -56,6 +57,8 @@ class Table:
     threats: tuple[str, ...]
     options: dict[str, Any] = field(default_factory=dict)
     model: str | None = None
+    rows: int | None = None
+    texts: int | None = None
 
     @property
     def commands(self) -> tuple[str, ...]:
@@ -68,8 +71,10 @@ class Table:
         if "threats" in self.options:
             chosen["threat"] = ",".join(("substitutions", *self.options["threats"]))
         flags = [f"--also {name}" for name in ALSO.get(self.corpus, ())]
+        flags += [f"--rows {self.rows}"] if self.rows else []
         flags += [f"--{key.replace('_', '-')} {value}" for key, value in chosen.items()]
         train = " ".join([f"ranmask train --data {self.corpus} --kind words", *flags])
+        certify += f" --rows {self.texts}" if self.texts else ""
         shown = f"{certify} --model DIR --threat {threats} --output OUT.jsonl"
         return (f"{train} --output DIR", shown)
 
@@ -93,6 +98,16 @@ def _tables() -> Iterator[Table]:
             ("synonyms",),
             _EVERY_SYNONYM | buckets,
         )
+        if corpus == "imdb":
+            yield Table(
+                "synonyms-8000",
+                corpus,
+                "word table for all synonyms, 8,000 training rows",
+                ("synonyms",),
+                _EVERY_SYNONYM | buckets,
+                rows=8000,
+                texts=2000,
+            )
         yield Table("several", corpus, "word table for three threats", words, _SEVERAL)
 
 
@@ -135,7 +150,7 @@ def measure(table: Table, split: str) -> None:
     start = time.process_time()
     classifier, training = made(table)
     trained = None if table.model else round(time.process_time() - start, 1)
-    rows = load_corpus(table.corpus, split)
+    rows = load_corpus(table.corpus, split).take(table.texts)
     results = classifier.certify(rows.texts)
     for threat in table.threats if split == "validation" else missing:
         accuracy, certified = figures(results, rows.labels, threat)
@@ -152,9 +167,7 @@ def measure(table: Table, split: str) -> None:
                 accuracy=accuracy,
                 certified=certified,
                 model=table.title,
-                texts=Texts(
-                    len(rows.texts), f"all {len(rows.texts):,} test rows here", rows.sha256
-                ),
+                texts=Texts(len(rows.texts), _which(table, len(rows.texts)), rows.sha256),
                 setting=table.title,
                 seconds=pace(classifier, threat, rows),
                 training=training,
@@ -165,6 +178,10 @@ def measure(table: Table, split: str) -> None:
                 commands=table.commands,
             )
             write(file_name(table, threat), record)
+
+
+def _which(table: Table, texts: int) -> str:
+    return f"{'the first' if table.texts else 'all'} {texts:,} test rows here"
 
 
 def measure_votes(table: Table) -> None:
@@ -226,7 +243,7 @@ def made(table: Table) -> tuple[SmoothedClassifier, str]:
     for name in ALSO.get(table.corpus, ()):
         more = load_corpus(name, "train", label_names=corpus.label_names)
         corpus = joined(corpus, more, without=held)
-    options = WordTableOptions(**table.options)
+    corpus, options = corpus.take(table.rows), WordTableOptions(**table.options)
     texts = [str(text) for text in corpus.texts]
     learned = train_word_table(texts, corpus.labels, corpus.label_names, options=options)
     smoothing = table_smoothing(options.resolved(texts)) | asked

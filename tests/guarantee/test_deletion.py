@@ -59,9 +59,7 @@ def distance(one, other):
 
 
 RATES = [DeletionRates(Fraction(rate)) for rate in ("0.9", "0.8", "0.95")]
-RATES += [
-    DeletionRates(Fraction(least), keep) for least, keep in (("0.5", 1), ("0.7", 1), ("0.6", 2))
-]
+RATES += [DeletionRates(Fraction(least), keep) for least, keep in (("0.5", 1), ("0.7", 1), ("0.6", 2))]
 
 
 @pytest.mark.parametrize("rates", RATES)

@@ -153,9 +153,7 @@ def corpora(carry: Path, name: str, rows: int | None) -> tuple[Corpus, Corpus, C
     """Texts to train on, to choose by, and to certify."""
     parts = json.loads(lzma.decompress((carry / f"{name}.json.xz").read_bytes()))
     lists = ("label_names", "labels", "texts")
-    built = [
-        Corpus(**{k: tuple(v) if k in lists else v for k, v in part.items()}) for part in parts
-    ]
+    built = [Corpus(**{k: tuple(v) if k in lists else v for k, v in part.items()}) for part in parts]
     train, held_out, test = built
     return train.take(rows), held_out.take(rows), test
 
