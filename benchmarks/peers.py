@@ -82,6 +82,8 @@ class Table:
 def _tables() -> Iterator[Table]:
     words = ("substitutions", "edits", "characters", "synonyms")
     yield Table("words", "agnews", "word table `news-words`", words, model="news-words")
+    title = "shipped default `news`: word table and 1-layer encoder"
+    yield Table("default", "agnews", title, ("edits", "characters", "synonyms"), model="news")
     yield Table("words", "imdb", "word table `reviews-words`", words, model="reviews-words")
     yield Table("words", "sst2", "word table", words, {"target_words": 2})
     for corpus in ("agnews", "sst2", "imdb"):
