@@ -332,7 +332,7 @@ def _sources(records: Sequence[PeerRecord]) -> str:
             )
         where = f" Source: {row.where}." if row.where else ""
         note = f" {row.note[:1].upper()}{row.note[1:]}." if row.note else ""
-        trained = f" Trained on {row.training}." if row.training else ""
+        trained = f" Training: {row.training}." if row.training else ""
         said[
             f"- {CORPORA[row.corpus]}, {_named(row)}: {row.model}.{trained}{note}{code}{where}"
         ] = None
