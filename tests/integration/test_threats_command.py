@@ -135,3 +135,12 @@ def test_a_table_that_was_trained_for_several_certifies_each(tmp_path, table):
     card = (folder / "README.md").read_text()
     assert "| words replaced by synonyms | " in card
     assert "characters inserted, deleted or replaced" in card
+
+
+def test_encoders_are_not_trained_for_threats(tmp_path):
+    done = run(
+        *("train", "--data", "sms_spam", "--base", "any", "--output", str(tmp_path / "model")),
+        *("--threat", "substitutions,characters"),
+    )
+    assert done.exit_code == 2
+    assert "--threat means nothing with --kind encoder" in done.stderr

@@ -434,19 +434,19 @@ class WordTableOptions(Checked, kind="words", group="Training"):
 
     def _check_partitioned(self) -> None:
         """Refuse what tables that are trained apart are not certified for."""
-        for name, refused in (
-            ("threat", self.threat not in ("substitutions", "edits")),
-            ("threats", self.threats is not None),
-            ("family", self.family == "distinct"),
-            ("target_words", self.target_words == 0),
-            ("lexicon", self.lexicon == "closed"),
-            ("whole_weight", self.whole_weight != 0),
+        threats = ",".join(self.all_threats)
+        for name, value, refused in (
+            ("threat", threats, threats not in ("substitutions", "edits")),
+            ("family", self.family, self.family == "distinct"),
+            ("target_words", self.target_words, self.target_words == 0),
+            ("lexicon", self.lexicon, self.lexicon == "closed"),
+            ("whole_weight", self.whole_weight, self.whole_weight != 0),
         ):
             if refused:
                 raise OptionError(
-                    f"{name}={getattr(self, name)!r} does not go with partitions="
-                    f"{self.partitions}, whose tables are trained for substitutions or edits and "
-                    "count every word: leave one of them out",
+                    f"{name}={value!r} does not go with partitions={self.partitions}, whose tables "
+                    "are trained for substitutions or edits and count every word: leave one of "
+                    "them out",
                     name,
                 )
 

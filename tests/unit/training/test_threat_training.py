@@ -156,6 +156,8 @@ class TestSeveralThreats:
         ):
             with pytest.raises(OptionError):
                 WordTableOptions(**wrong)
+        with pytest.raises(OptionError, match=r"threat='edits,characters' .* partitions=2"):
+            WordTableOptions(threat="edits", threats=("characters",), partitions=2)
 
 
 class TestClosedVocabulary:
