@@ -28,7 +28,7 @@ ALL = "all"  # the size "every word at once", "unlimited"
 # `synonyms`: any number of words, each by a word of the table; `additions`: any number of words
 # put before, after or between those of the text.
 Threat = Literal["substitutions", "edits", "characters", "synonyms", "additions"]
-Corpus = Literal["agnews", "sst2", "imdb", "sms_spam"]
+Corpus = Literal["agnews", "sst2", "imdb", "sms_spam", "enron_spam", "other"]
 Guarantee = Literal["proof", "1 - alpha", "none"]
 Source = Literal["measured here, our code", "measured here, their code", "published"]
 
@@ -56,9 +56,11 @@ class PeerRecord:
 
     ``certified``: certified accuracy, a share of *all* texts, by size: the number of changed words
     (characters) as a string, or `ALL`.  ``certified`` of a method without a guarantee is what its
-    authors count.  ``setting`` tells rows of the same method apart (``p_del .9``).  ``commands``
-    make the figures again, with names for folders; ``where`` is the place of a published figure.
-    ``seconds`` are of certifying one text, on ``hardware``, with the model loaded.
+    authors count.  A published figure at no such size has no ``certified``, and stands in ``note``;
+    ``accuracy`` is None where it was not published.  Of a detector, accuracy is its recall.
+    ``setting`` tells rows of the same method apart (``p_del .9``).  ``commands`` make the figures
+    again, with names for folders; ``where`` is the place of a published figure.  ``seconds`` are
+    of certifying one text, on ``hardware``, with the model loaded.
     """
 
     method: str
@@ -67,7 +69,7 @@ class PeerRecord:
     guarantee: Guarantee
     source: Source
     ours: bool
-    accuracy: float
+    accuracy: float | None
     certified: Mapping[str, float]
     model: str
     texts: Texts | None
@@ -86,8 +88,11 @@ class PeerRecord:
 
     def check(self, where: str) -> None:
         """Refuse what cannot be a row: `DataError`."""
-        if not self.certified:
-            raise DataError(f"{where}: certified has no size in it")
+        published = self.source == "published"
+        if not self.certified and not (published and self.note):
+            raise DataError(f"{where}: certified has no size in it, and no note says why")
+        if self.accuracy is None and not published:
+            raise DataError(f"{where}: what was measured has an accuracy")
         for size, share in self.certified.items():
             if size != ALL and not (size.isdecimal() and int(size) >= 1):
                 raise DataError(f"{where}: certified has the size {size!r}: '1', '2', ..., '{ALL}'")
@@ -96,11 +101,16 @@ class PeerRecord:
         shares = [self.certified[size] for size in self.sizes()]
         if shares != sorted(shares, reverse=True):
             raise DataError(f"{where}: certified grows with the size: {shares}")
-        if self.guarantee == "proof" and self.accuracy < shares[0]:
+        if (
+            shares
+            and self.accuracy is not None
+            and self.guarantee != "none"
+            and (self.accuracy < shares[0])
+        ):
             raise DataError(f"{where}: more is certified ({shares[0]}) than right")
         if (self.alpha is not None) != (self.guarantee == "1 - alpha"):
             raise DataError(f"{where}: alpha belongs to the guarantee '1 - alpha', and only there")
-        if self.source == "published":
+        if published:
             if not self.where:
                 raise DataError(f"{where}: a published figure needs `where` it was read")
         elif not (self.commands and self.hardware and self.versions and self.texts):
@@ -151,7 +161,7 @@ def write(name: str, record: PeerRecord, folder: Path | None = None) -> Path:
 
 def main() -> None:
     for name, record in read_all().items():
-        print(f"{name}: {record.method}, accuracy {record.accuracy:.3f}")
+        print(f"{name}: {record.method}, accuracy {record.accuracy}")
 
 
 if __name__ == "__main__":

@@ -191,6 +191,37 @@ def test_labels_stay_within_the_radius_with_three_classes() -> None:
     assert proved >= 20
 
 
+def test_labels_stay_whatever_synonyms_are_put_in() -> None:
+    """Known and unknown words, with known and unknown synonyms: every text of them."""
+    rng, most, proved, tight = np.random.default_rng(0), CURVE_END * 16, 0, 0
+    names = [f"word{letter}" for letter in "abcdef"]
+    for _ in range(80):
+        known = rng.choice(names, size=4, replace=False).tolist()
+        table = closed_table({name: tuple(rng.integers(-most, most, 3)) for name in known})
+        synonyms = {name: rng.choice(names, size=2, replace=False).tolist() for name in names}
+        synonyms = {name: [o for o in others if o != name] for name, others in synonyms.items()}
+        smoothed = SmoothedClassifier(
+            table, **WordTable.smoothing, threats=["synonyms", "characters"], synonyms=synonyms
+        )
+        words = rng.choice(names, size=4).tolist()
+        [result] = smoothed.certify([" ".join(words)])
+        radius = result.radii["synonyms"]
+        if radius is None:
+            continue
+        texts: dict[int, list[str]] = {}
+        for chosen in itertools.product(*([word, *synonyms[word]] for word in words)):
+            changed = sum(a != b for a, b in zip(words, chosen, strict=True))
+            texts.setdefault(changed, []).append(" ".join(chosen))
+        for changed, others in texts.items():
+            if changed <= radius:
+                assert {one.label for one in smoothed.predict(others)} == {result.label}
+                proved += changed > 0
+            elif changed == radius + 1:
+                tight += {one.label for one in smoothed.predict(others)} != {result.label}
+    assert proved >= 40
+    assert tight >= 5
+
+
 def test_a_vocabulary_proves_more_characters_than_any_table_does() -> None:
     most = CURVE_END * 16
     said = {"goal": (most, -most), "match": (most, -most), "bank": (-most, most)}

@@ -109,3 +109,38 @@ def test_a_model_keeps_its_threats_and_its_table(tmp_path):
     assert loaded.options == smoothed.options
     assert loaded.certify([TEXT]) == smoothed.certify([TEXT])
     assert loaded.description() == smoothed.description()
+
+
+def test_a_table_that_was_trained_for_several_certifies_each(tmp_path, table):
+    rows = tmp_path / "rows.jsonl"
+    texts = {"up": "oil prices soared", "down": "traders feared losses"}
+    lines = [
+        {"text": f"{text} today on day{number}", "label": label}
+        for number in range(40)
+        for label, text in texts.items()
+    ]
+    rows.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    folder = tmp_path / "model"
+    done = run(
+        *("train", "--data", str(rows), "--kind", "words", "--synonyms", table),
+        *("--threat", "substitutions,characters,synonyms", "--output", str(folder)),
+    )
+    assert done.exit_code == 0, done.stderr
+    [result] = SmoothedClassifier.from_pretrained(str(folder)).certify(["oil prices soared today"])
+    assert [*result.radii] == ["substitutions", "characters", "synonyms"]
+    assert (result.label, result.radii["synonyms"]) == ("up", 4)
+    measured = json.loads((folder / "training.json").read_text())["validation"]
+    assert measured["threats"]["synonyms"]["all_words"] == 1
+    assert [*measured["threats"]] == ["characters", "synonyms"]
+    card = (folder / "README.md").read_text()
+    assert "| words replaced by synonyms | " in card
+    assert "characters inserted, deleted or replaced" in card
+
+
+def test_encoders_are_not_trained_for_threats(tmp_path):
+    done = run(
+        *("train", "--data", "sms_spam", "--base", "any", "--output", str(tmp_path / "model")),
+        *("--threat", "substitutions,characters"),
+    )
+    assert done.exit_code == 2
+    assert "--threat means nothing with --kind encoder" in done.stderr

@@ -77,8 +77,8 @@ class TestWords:
             *("--batch-size", 16, "--accuracy-weight", 0.5, "--target-words", 2, "--margin", 0.4),
             *("--temperature", 0.5, "--feature-dropout", 0.2, "--learning-rate", 0.1, "--seed", 3),
             *("--class-weights", "none", "--weight-decay", 0.001, "--family", "distinct"),
-            *("--threat", "edits", "--normalise", "case", "--lexicon", "open"),
-            *("--positive", "praise"),
+            *("--threat", "edits,insertions", "--normalise", "case", "--lexicon", "open"),
+            *("--positive", "praise", "--synonym-weight", 0.5),
         )
         assert done.exit_code == 0, done.stderr
         record = json.loads((tmp_path / "table" / "ranmask.json").read_text())
@@ -87,7 +87,9 @@ class TestWords:
         options = json.loads((tmp_path / "table" / "training.json").read_text())["run"]["options"]
         assert options == {
             "threat": "edits",
+            "threats": ["insertions"],
             "synonyms": None,
+            "synonym_weight": 0.5,
             "target_words": 2,
             "family": "distinct",
             "temperature": 0.5,

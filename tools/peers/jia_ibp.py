@@ -31,7 +31,7 @@ from nltk.tokenize import TreebankWordTokenizer
 from ranmask.data import load_corpus
 
 REPOSITORY = "robinjia/certified-word-sub"
-WIDTH, BATCH, SEED = 100, 32, 0
+BATCH, SEED = 32, 0
 
 
 def main() -> None:
@@ -40,6 +40,7 @@ def main() -> None:
     parser.add_argument("--commit", default="42006fe9ea68663443be794a96d9daccfc664dc4")
     parser.add_argument("--model", choices=("bow", "cnn"), default="cnn")
     parser.add_argument("--epochs", type=int, default=9)
+    parser.add_argument("--width", type=int, default=100, help="of word vectors and layers")
     parser.add_argument("--rows", type=int, help="training rows; all where not given")
     parser.add_argument("--texts", type=int, help="test texts; all where not given")
     parser.add_argument("--split", choices=("validation", "test"), default="test")
@@ -61,7 +62,7 @@ def main() -> None:
         given.checkout / "data" / "counterfitted_neighbors.json"
     )
     read = [tokenised(one.texts, one.labels) for one in (corpus, held)]
-    vocabulary, vectors = random_vectors(read, surface)
+    vocabulary, vectors = random_vectors(read, surface, given.width)
     sets = [
         text_classification.TextClassificationDataset.from_raw_data(rows, vocabulary, surface)
         for rows in read
@@ -90,7 +91,7 @@ def main() -> None:
         text_classification, model, given.split, sets[1], device, batch_size=1
     )
     count = found["num_total"]
-    shown = f"--model {given.model} --epochs {given.epochs}"
+    shown = f"--model {given.model} --epochs {given.epochs} --width {given.width}"
     shown += "".join(
         f" --{name} {getattr(given, name)}" for name in ("rows", "texts") if getattr(given, name)
     )
@@ -103,7 +104,7 @@ def main() -> None:
         ours=False,
         accuracy=round(found["num_correct"] / count, 4),
         certified={ALL: round(found["num_cert_correct"] / count, 4)},
-        model=f"{given.model}, {WIDTH} wide, word vectors from random ones",
+        model=f"{given.model}, {given.width} wide, word vectors from random ones",
         texts=Texts(count, f"{count:,} {given.split} rows here", held.sha256),
         setting=f"{given.epochs} epochs (theirs: 60), no GloVe",
         seconds=round((time.process_time() - start) / count, 5),
@@ -130,7 +131,9 @@ def tokenised(texts: Sequence[Any], labels: Sequence[int]) -> list[tuple[str, in
     ]
 
 
-def random_vectors(read: Sequence[Sequence[tuple[str, int]]], surface: Any) -> tuple[Any, Any]:
+def random_vectors(
+    read: Sequence[Sequence[tuple[str, int]]], surface: Any, width: int
+) -> tuple[Any, Any]:
     """Their vocabulary (words of the counter-fitted vectors that texts may have), and vectors."""
     from vocabulary import Vocabulary
 
@@ -142,17 +145,18 @@ def random_vectors(read: Sequence[Sequence[tuple[str, int]]], surface: Any) -> t
     made = Vocabulary()
     for word in sorted(found):
         made.add_word_hard(word)
-    vectors = torch.randn(len(made), WIDTH) * 0.3  # about as long as GloVe's entries
+    vectors = torch.randn(len(made), width) * 0.3  # about as long as GloVe's entries
     vectors[0] = 0
     return made, vectors
 
 
 def model_of(kind: str, module: Any, vectors: Any) -> Any:
     """Their model, its word vectors free: they are not learned from elsewhere."""
+    width, how = vectors.shape[1], {"pool": "mean", "dropout": 0.2}
     if kind == "cnn":
-        model = module.CNNModel(WIDTH, WIDTH, 3, vectors, pool="mean", dropout=0.2)
+        model = module.CNNModel(width, width, 3, vectors, **how)
     else:
-        model = module.BOWModel(WIDTH, WIDTH, vectors, pool="mean", dropout=0.2)
+        model = module.BOWModel(width, width, vectors, **how)
     model.embs.weight.requires_grad = True
     return model
 

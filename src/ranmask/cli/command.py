@@ -43,7 +43,7 @@ class Given(dict[str, Any]):
 
     def refuse(self, names: Iterable[str], because: str) -> None:
         """Refuse options that mean nothing here."""
-        for name in names:
+        for name in sorted(names):  # first an option, then those that follow it after a comma
             if name in self:
                 raise OptionError(f"{flag_of(name)} means nothing {because}: leave it out")
 

@@ -53,7 +53,7 @@ classifier.certify(["..."])
 the share of all texts whose label is right and certified at d {_changes(run)}.{_chosen(run)}
 
 {_table(head, [row])}
-
+{_other_threats(measured.get("threats", {}))}
 Naming the largest class for every text has accuracy {measured["majority"]:.3f}. The
 mean recall of the classes (balanced accuracy) is {measured["balanced_accuracy"]:.3f}.
 Of each class, recall and CR@d are shares of its own texts, precision of the texts that
@@ -70,19 +70,35 @@ lists what it rests on.
 """
 
 
+_CHANGES = {
+    "substitutions": "changed words",
+    "edits": "words replaced, inserted or deleted",
+    "insertions": "inserted words",
+    "characters": "characters inserted, deleted or replaced",
+    "synonyms": "words replaced by synonyms",
+}
+"""What a radius counts."""
+
+
 def _changes(run: Mapping[str, Any]) -> str:
-    """What a radius counts."""
-    threat = run["options"].get("threat", "substitutions")
-    if run["options"].get("family") == "deletion":
-        threat = "edits"
-    named = {
-        "substitutions": "changed words",
-        "edits": "words replaced, inserted or deleted",
-        "insertions": "inserted words",
-        "characters": "characters inserted, deleted or replaced",
-        "synonyms": "words replaced by synonyms",
-    }
-    return named[threat]
+    deletion = run["options"].get("family") == "deletion"
+    return _CHANGES["edits" if deletion else run["options"].get("threat", "substitutions")]
+
+
+def _other_threats(measured: Mapping[str, Mapping[str, Any]]) -> str:
+    """Figures of the other threats that were trained for."""
+    if not measured:
+        return ""
+    rows = []
+    for threat, found in measured.items():
+        shares = " ".join(f"{share:.3f}" for share in found["certified_accuracy"][1:6])
+        whole = f"{found['all_words']:.3f}" if "all_words" in found else ""
+        rows.append([_CHANGES[threat], shares, whole])
+    return f"""
+It was trained for other changes, too, and certifies each of them by itself:
+
+{_table(["change", "CR@1, 2, ...", "all words at once"], rows)}
+"""
 
 
 def _positive(found: Mapping[str, Any] | None) -> str:

@@ -49,7 +49,7 @@ def measured_figures(
         results = classifier.certify(texts)
         summary = _counted(results, labels)
         found = figures(summary, names, class_weights) | all_words(threat, summary)
-        return found | _poisoned(results, labels)
+        return found | _other_threats(results, labels) | _poisoned(results, labels)
     number = class_number(positive, tuple(names))
     if isinstance(classifier, SmoothedClassifier) and classifier.gives_margins:
         results = classifier.certify_margins(texts, number)
@@ -60,8 +60,31 @@ def measured_figures(
         detection.add(detected_text({**result.to_dict(), "expected_id": label}, number))
     detected = {"name": names[number], **detection.values()}
     summary = _counted(results, labels)
-    whole = all_words(threat, summary) | _poisoned(results, labels)
+    whole = all_words(threat, summary) | _other_threats(results, labels)
+    whole |= _poisoned(results, labels)
     return {**figures(summary, names, class_weights), **whole, "positive": detected}
+
+
+def _other_threats(results: Sequence[Certificate], labels: Sequence[int]) -> dict[str, Any]:
+    """Certified accuracies against other threats, where several are certified."""
+    summaries: dict[str, CertifiedSummary] = {}
+    for result, label in zip(results, labels, strict=True):
+        for threat, radius in result.radii.items():
+            if threat != result.threat:
+                summaries.setdefault(threat, CertifiedSummary()).add(
+                    correct=result.label_id == label, radius=radius, words=result.words
+                )
+    values = {
+        threat: {"certified_accuracy": _shares(summary)} | all_words(threat, summary)
+        for threat, summary in summaries.items()
+    }
+    return {"threats": values} if values else {}
+
+
+def _shares(summary: CertifiedSummary) -> list[float]:
+    """Certified accuracy at 0, 1, 2, ... changes, up to the largest radius."""
+    most = max(summary.largest_radius, 1)
+    return [float(summary.certified_accuracy(changed)) for changed in range(most + 1)]
 
 
 def _poisoned(results: Sequence[Certificate], labels: Sequence[int]) -> dict[str, Any]:
@@ -115,14 +138,11 @@ def figures(
 
     ``beats_majority``: by the measure that was trained for.
     """
-    largest = max(summary.largest_radius, 1)
     return {
         "texts": summary.texts,
         "accuracy": float(summary.accuracy),
         "median_radius": summary.median_radius,
-        "certified_accuracy": [
-            float(summary.certified_accuracy(changed)) for changed in range(largest + 1)
-        ],
+        "certified_accuracy": _shares(summary),
         **certified_values(summary, names),
         "beats_majority": summary.beats_majority(balanced=class_weights == "balanced"),
     }

@@ -292,12 +292,25 @@ class WordTableOptions(Checked, kind="words", group="Training"):
 
     threat: TableThreat = option(
         "What is trained for, and certified by default: words replaced by any others "
-        "(substitutions) or by synonyms, inserted, or edited; or edited characters.",
+        "(substitutions) or by synonyms, inserted, or edited; or edited characters. Several, "
+        "separated by commas, are trained for together, and certified side by side.",
         "substitutions",
+        group=VOTES,
+    )
+    threats: tuple[TableThreat, ...] | None = option(
+        "Other threats that are trained for too; of synonyms, all words at once.",
+        unset="none",
+        after="threat",
         group=VOTES,
     )
     synonyms: str | None = option(
         "Their table: a name (jia2019), a JSON file, or the folder of a model with one.",
+        group=VOTES,
+    )
+    synonym_weight: float = option(
+        "What synonyms count beside other threats: more proves more of them, less of the others.",
+        0.2,
+        above=0,
         group=VOTES,
     )
     target_words: int | None = option(
@@ -374,6 +387,8 @@ class WordTableOptions(Checked, kind="words", group="Training"):
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        more = dict.fromkeys(threat for threat in self.threats or () if threat != self.threat)
+        object.__setattr__(self, "threats", tuple(more) or None)
         if self.partitions is not None:
             self._check_partitioned()
         if self.warm_epochs and self.epochs and self.warm_epochs > self.epochs:
@@ -381,19 +396,19 @@ class WordTableOptions(Checked, kind="words", group="Training"):
                 f"warm_epochs={self.warm_epochs} is more than epochs={self.epochs}: the warm "
                 "epochs are the first of them"
             )
-        if (self.threat == "synonyms") != (self.synonyms is not None):
+        if ("synonyms" in self.all_threats) != (self.synonyms is not None):
             raise OptionError(
-                f"threat={self.threat!r} and synonyms={self.synonyms!r}: they go together, as in "
-                "threat='synonyms' and synonyms='jia2019'",
+                f"threat={','.join(self.all_threats)!r} and synonyms={self.synonyms!r}: they go "
+                "together, as in threat='synonyms' and synonyms='jia2019'",
                 "synonyms",
             )
-        if self.threat != "substitutions" and self.target_words == 0:
+        if self.all_threats != ("substitutions",) and self.target_words == 0:
             raise OptionError(
-                f"target_words=0 trains for accuracy alone, not for threat={self.threat!r}: leave "
-                "one of them out",
+                "target_words=0 trains for accuracy alone, not for threat="
+                f"{','.join(self.all_threats)!r}: leave one of them out",
                 "target_words",
             )
-        if self.threat == "synonyms" and self.family == "distinct":
+        if "synonyms" in self.all_threats and self.family == "distinct":
             raise OptionError(
                 "family='distinct' cannot be trained for synonyms, which may repeat a word that is "
                 "there: use family='all'",
@@ -401,36 +416,47 @@ class WordTableOptions(Checked, kind="words", group="Training"):
             )
 
         others = self.normalise != "none", self.family == "distinct", self.target_words == 0
-        if self.lexicon == "closed" and (any(others) or self.threat == "synonyms"):
+        if self.lexicon == "closed" and any(others):
             raise OptionError(
                 "lexicon='closed' reads letters alone, every word counts, and a target is "
-                "trained for: leave normalise, family, synonyms and target_words=0 out",
+                "trained for: leave normalise, family and target_words=0 out",
                 "lexicon",
             )
 
+    @property
+    def all_threats(self) -> tuple[TableThreat, ...]:
+        """All threats that are trained for, first the one that is certified by default."""
+        return (self.threat, *(self.threats or ()))
+
+    def target_of(self, threat: TableThreat) -> int | None:
+        """Most changes to be certified of a threat; None: all words at once."""
+        return None if threat == "synonyms" and self.threats else self.target_words
+
     def _check_partitioned(self) -> None:
         """Refuse what tables that are trained apart are not certified for."""
-        for name, refused in (
-            ("threat", self.threat not in ("substitutions", "edits")),
-            ("family", self.family == "distinct"),
-            ("target_words", self.target_words == 0),
-            ("lexicon", self.lexicon == "closed"),
-            ("whole_weight", self.whole_weight != 0),
+        threats = ",".join(self.all_threats)
+        for name, value, refused in (
+            ("threat", threats, threats not in ("substitutions", "edits")),
+            ("family", self.family, self.family == "distinct"),
+            ("target_words", self.target_words, self.target_words == 0),
+            ("lexicon", self.lexicon, self.lexicon == "closed"),
+            ("whole_weight", self.whole_weight, self.whole_weight != 0),
         ):
             if refused:
                 raise OptionError(
-                    f"{name}={getattr(self, name)!r} does not go with partitions="
-                    f"{self.partitions}, whose tables are trained for substitutions or edits and "
-                    "count every word: leave one of them out",
+                    f"{name}={value!r} does not go with partitions={self.partitions}, whose tables "
+                    "are trained for substitutions or edits and count every word: leave one of "
+                    "them out",
                     name,
                 )
 
     def resolved(self, texts: Sequence[str]) -> WordTableOptions:
         """These options with every default filled in, for these texts."""
-        target, dearness = self.target_words, _DEARNESS.get(self.threat, 1.0)
+        target = self.target_words
+        dearness = max(_DEARNESS.get(threat, 1.0) for threat in self.all_threats)
         apart = self.family == "distinct" or self.normalise != "none"
-        closes = self.threat == "characters" and not apart
-        if target is None and self.threat != "synonyms":
+        closes = "characters" in self.all_threats and not apart
+        if target is None and self.all_threats != ("synonyms",):
             median = statistics.median([len(split(text)) for text in texts]) if texts else 0
             target = max(1, round(min(median, _LONGEST_TARGET) / (_WORDS_A_TARGET * dearness)))
         column = 2 if target is None else 0 if target else 1

@@ -13,7 +13,7 @@ import numpy as np
 
 from ranmask.training.adam import Adam
 from ranmask.training.class_weights import class_weights
-from ranmask.training.options import MARGIN_WIDTH, WordTableOptions
+from ranmask.training.options import MARGIN_WIDTH, TableThreat, WordTableOptions
 from ranmask.training.table_loss import (
     JOINS,
     Floats,
@@ -55,8 +55,14 @@ class Objective(NamedTuple):
     counts: Floats | float
     whole: Floats | None  # (classes, texts)
 
+    @property
+    def threats(self) -> tuple[TableThreat, ...]:
+        """What is trained for; while warm, the margin does for all."""
+        return self.options.all_threats[:1] if self.warm else self.options.all_threats
+
     def margins(
         self,
+        threat: TableThreat,
         differences: Floats,
         least: Floats | float,
         batch: Batch,
@@ -67,9 +73,9 @@ class Objective(NamedTuple):
         lengths, shares = batch.lengths, batch.shares
         if self.warm:
             return margins(differences, lengths, np.repeat(1 / lengths, lengths))
-        joins = self.options.lexicon == "closed" and self.options.threat == "characters"
-        threat = JOINS if joins else self.options.threat
-        cost = costs_of(threat, lengths, shares, self.options.target_words)
+        joins = self.options.lexicon == "closed" and threat == "characters"
+        most = self.options.target_of(threat)
+        cost = costs_of(JOINS if joins else threat, lengths, shares, most)
         left, pullback = margins(differences, lengths, shares, cost, least)
         if blank is not None:
             left += ahead(sigmoid(blank)[order])
@@ -78,14 +84,17 @@ class Objective(NamedTuple):
             left += whole_text(said, self.options.whole_weight, len(left) - 1)
         return left, pullback
 
-    def losses(self, left: Floats) -> tuple[Floats, Floats]:
+    def losses(self, threat: TableThreat, left: Floats) -> tuple[Floats, Floats]:
         """Of each text, and their gradient by what is left."""
         options = self.options
         if self.warm:
             return margin_loss(left, options.margin, MARGIN_WIDTH)
         width, accuracy = resolved(options.temperature), resolved(options.accuracy_weight)
-        loss = logistic_loss if options.target_words is None else certified_loss
-        return loss(left, width, accuracy)
+        if options.target_of(threat) is not None:
+            return certified_loss(left, width, accuracy)
+        losses, by_left = logistic_loss(left, width, accuracy)
+        weight = options.synonym_weight if options.threats else 1.0
+        return weight * losses, weight * by_left
 
 
 def resolved(value: _Value | None) -> _Value:
@@ -112,7 +121,9 @@ def learned(
     epochs, size = resolved(options.epochs), resolved(options.batch_size)
     decay, dropped = resolved(options.weight_decay), resolved(options.feature_dropout)
     learners = [Adam(one) for one in weights if one is not None]
-    rates = _rates(resolved(options.learning_rate), epochs * -(-len(texts) // size))
+    # Of a closed lexicon, an unknown synonym says nothing: no bias that it would share.
+    shared = options.lexicon == "open" or options.synonyms is None
+    rates = _rates(resolved(options.learning_rate), epochs * -(-len(texts) // size), shared)
     of_classes = class_weights(texts.labels, classes, options.class_weights)
     for epoch in range(epochs):
         order = rng.permutation(len(texts))
@@ -141,11 +152,11 @@ def learned(
     return weights
 
 
-def _rates(largest: float, steps: int) -> Iterator[tuple[float, float, float]]:
+def _rates(largest: float, steps: int, bias: bool) -> Iterator[tuple[float, float, float]]:
     """The rates of each of `Weights` in each step: half a cosine, down to 0."""
     for step in range(steps):
         rate = largest * (1 + math.cos(math.pi * step / steps)) / 2
-        yield rate, rate, _BLANK_RATE * rate
+        yield rate, rate * bias, _BLANK_RATE * rate
 
 
 def loss_and_gradient(
@@ -174,21 +185,26 @@ def _loss(
     places = classes * scores.shape[1] + batch.words
     worst = None if batch.others is None or objective.warm else _worst(scores, batch, classes)
     least = -1.0 if worst is None else np.subtract(*np.take(scores, worst))
-    left, pullback = objective.margins(ahead(np.take(scores, places)), least, batch, order, blank)
-    losses, by_left = objective.losses(left)
-    # Counts have a mean of 1 over all texts, not in each batch: divided by a batch's own sum, a
-    # text would count by who else happens to be there.
-    by_left *= objective.counts / len(losses)
-    by_differences, by_least = pullback(by_left)
-    by_scores = _scattered(ahead_pullback(by_differences), places, scores.size)
-    if worst is not None and by_least is not None:
-        by_scores += _scattered(np.stack([by_least, -by_least]), worst, scores.size)
-    by_blank = None
-    if blank is not None and not objective.warm:
-        says = sigmoid(blank)
-        by_says = _scattered(ahead_pullback(by_left.sum(axis=0)), order, len(blank))
-        by_blank = by_says * says * (1 - says)
-    return float((losses * objective.counts).mean()), by_scores.reshape(scores.shape), by_blank
+    differences, loss = ahead(np.take(scores, places)), 0.0
+    by_scores = np.zeros(scores.size)
+    by_blank = None if blank is None or objective.warm else np.zeros(len(blank))
+    for threat in objective.threats:
+        left, pullback = objective.margins(threat, differences, least, batch, order, blank)
+        losses, by_left = objective.losses(threat, left)
+        # Counts have a mean of 1 over all texts, not in each batch: divided by a batch's own sum,
+        # a text would count by who else happens to be there.
+        counts = objective.counts / len(objective.threats)
+        by_left *= counts / len(losses)
+        by_differences, by_least = pullback(by_left)
+        by_scores += _scattered(ahead_pullback(by_differences), places, scores.size)
+        if worst is not None and threat == "synonyms" and by_least is not None:
+            by_scores += _scattered(np.stack([by_least, -by_least]), worst, scores.size)
+        if blank is not None and by_blank is not None:
+            says = sigmoid(blank)
+            by_says = _scattered(ahead_pullback(by_left.sum(axis=0)), order, len(blank))
+            by_blank += by_says * says * (1 - says)
+        loss += float((losses * counts).mean())
+    return loss, by_scores.reshape(scores.shape), by_blank
 
 
 def _worst(scores: Floats, batch: Batch, classes: Ints) -> Ints:

@@ -97,7 +97,10 @@ class TableTexts:
             self._others = np.array([(own * most)[:most] for own in sets])  # repeated to fit
         if known is not None:
             read = np.array([known.places.get(word, -1) for word in numbers])
-            self._leave_out(read < 0)
+            unknown = read < 0
+            if self._others is not None:  # an unknown word may be replaced by a known one
+                unknown = np.logical_and.reduce(unknown[self._others], axis=1)
+            self._leave_out(unknown)
             hashes, weights = np.maximum(read, 0), np.where(read < 0, 0, WHOLE)
             starts = np.arange(len(read))
         else:

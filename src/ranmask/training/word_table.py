@@ -187,7 +187,8 @@ def train_word_table(
 
 def table_smoothing(options: WordTableOptions) -> dict[str, Any]:
     """How a table that was trained with these options, `resolved`, is smoothed."""
-    return {**WordTable.smoothing, "family": options.family, "threat": options.threat}
+    named = {"family": options.family, "threat": options.threat, "threats": options.threats}
+    return {**WordTable.smoothing, **named}
 
 
 def _whole_scores(
@@ -232,8 +233,10 @@ class _Rounding(NamedTuple):
     ) -> WordTable:
         """The smallest that certifies about as much: int8, or int16 where that is not enough."""
         best = self.table(_FINE_STEPS, np.int16)
-        if not options.target_words:
-            return best  # accuracy alone was asked for, or every word counts: not a small file
+        if not options.target_words or options.threats:
+            # Accuracy alone was asked for, or every word counts, or several threats: not a small
+            # file, which is measured by one.
+            return best
         target = options.target_words
         rows = np.random.default_rng(options.seed).permutation(len(texts))[:_ROUNDING_TEXTS]
         sample = [texts[row] for row in rows], [labels[row] for row in rows]

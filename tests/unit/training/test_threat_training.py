@@ -1,6 +1,7 @@
 """Training for a threat: the table proves more against it than one trained for substitutions."""
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -12,6 +13,7 @@ from ranmask.models.normalising import Normaliser
 from ranmask.models.synonyms import SynonymSets
 from ranmask.training import word_table as training
 from ranmask.training.options import WordTableOptions
+from ranmask.training.table_learning import Objective, Weights, loss_and_gradient
 from ranmask.training.table_loss import ahead, costs_of, margins
 from ranmask.training.table_texts import TableTexts, vocabulary
 from ranmask.training.word_table import train_word_table
@@ -89,6 +91,75 @@ class TestItIsWorthIt:
         assert proved(table, "synonyms", most)[0] > 0.8
 
 
+class TestSeveralThreats:
+    THREATS = ("substitutions", "characters", "synonyms")
+
+    def table(self, **options):
+        chosen = WordTableOptions(**{**SMALL, "target_words": 2, **options})
+        synonyms = SYNONYMS if chosen.synonyms else None
+        return train_word_table(*made_up(1000), NAMES, options=chosen, synonyms=synonyms)
+
+    def test_one_table_proves_something_of_each(self):
+        several = {"threats": self.THREATS[1:], "synonyms": "given", "synonym_weight": 2.0}
+        together, alone = self.table(**several), self.table()
+        assert together.known is not None
+        found = [proved(table, "synonyms", None)[-1] for table in (together, alone)]
+        assert found[0] > found[1] + 0.1
+        assert proved(together, "substitutions", 2)[1] > 0.5
+
+    def test_the_loss_is_the_mean_of_theirs(self):
+        texts, labels = made_up(40)
+        options = WordTableOptions(
+            **SMALL, threats=("synonyms",), synonyms="given", target_words=2, synonym_weight=0.5
+        ).resolved(texts)
+        corpus = TableTexts(texts, labels, 2, buckets=4096, most_words=99, synonyms=SYNONYMS)
+        batch = corpus.batch(np.arange(40))
+        rng = np.random.default_rng(0)
+        weights = Weights(rng.normal(size=(2, 4096)), rng.normal(size=2), None)
+        heard = np.ones(4096)
+
+        def of(**changed):
+            objective = Objective(replace(options, **changed), False, 1.0, None)
+            return loss_and_gradient(weights, batch, objective, heard)
+
+        both, gradient = of()
+        words, by_words = of(threats=None, synonyms=None)
+        every, by_every = of(threat="synonyms", threats=None, target_words=None)
+        assert both == pytest.approx((words + 0.5 * every) / 2)
+        expected = (by_words.features + 0.5 * by_every.features) / 2
+        np.testing.assert_allclose(gradient.features, expected, atol=1e-12)
+        np.testing.assert_allclose(gradient.bias, (by_words.bias + 0.5 * by_every.bias) / 2)
+
+    def test_an_unknown_word_stays_where_a_synonym_is_known(self):
+        known = vocabulary(["river0 stone", "river0 stone"], 800, 10)
+        synonyms = SynonymSets({"brook": ["river0"]})
+        how = {"buckets": 2, "most_words": 8, "known": known}
+        texts = TableTexts(["brook thing stone"], [0], 2, synonyms=synonyms, **how)
+        assert texts.batch(np.arange(1)).lengths.tolist() == [2]
+        plain = TableTexts(["brook thing stone"], [0], 2, **how)
+        assert plain.batch(np.arange(1)).lengths.tolist() == [1]
+
+    def test_options(self):
+        options = WordTableOptions(threats=("substitutions", "edits", "edits"))
+        assert options.all_threats == ("substitutions", "edits")
+        assert WordTableOptions(threats=("substitutions",)).threats is None
+        several = WordTableOptions(threats=("characters", "synonyms"), synonyms="jia2019")
+        found = several.resolved(["word " * 24])
+        assert (found.lexicon, found.target_words) == ("closed", 2)
+        assert [found.target_of(threat) for threat in found.all_threats] == [2, 2, None]
+        for wrong in (
+            {"threats": ("synonyms",)},
+            {"threats": ("edits",), "synonyms": "jia2019"},
+            {"threats": ("edits",), "target_words": 0},
+            {"threats": ("edits",), "partitions": 2},
+            {"threats": ("synonyms",), "synonyms": "jia2019", "family": "distinct"},
+        ):
+            with pytest.raises(OptionError):
+                WordTableOptions(**wrong)
+        with pytest.raises(OptionError, match=r"threat='edits,characters' .* partitions=2"):
+            WordTableOptions(threat="edits", threats=("characters",), partitions=2)
+
+
 class TestClosedVocabulary:
     def certified(self, **options):
         texts, labels = made_up(300, seed=1)
@@ -130,7 +201,6 @@ class TestClosedVocabulary:
             {"normalise": "case"},
             {"family": "distinct"},
             {"target_words": 0},
-            {"threat": "synonyms", "synonyms": "jia2019"},
         ],
     )
     def test_what_does_not_go_with_it(self, wrong):
