@@ -22,11 +22,12 @@ from ranmask import __version__
 from ranmask.errors import RanmaskError, TextError
 from ranmask.options import CertificateKind, for_certificate
 from ranmask.results import Certificate, Prediction
-from ranmask.serving import schemas
+from ranmask.serving import answers, schemas
+from ranmask.serving.api_docs import describe, documentation, documented
 from ranmask.serving.auth import AuthMiddleware
 from ranmask.serving.context import RequestContext
 from ranmask.serving.limits import BodyLimitsMiddleware
-from ranmask.serving.pages import describe, documentation, documented, page_files
+from ranmask.serving.pages import page_files
 from ranmask.serving.problems import Problem, invalid, is_callers, shown
 from ranmask.serving.registry import ModelRegistry
 from ranmask.serving.request_log import FACTS, RequestLogMiddleware
@@ -41,7 +42,7 @@ _TEXTS_AT_ONCE = 64  # between two looks at whether anybody still waits
 _MOST_OF_TIME = 0.8  # of the deadline: attacks end by then, with what they found
 _POSTED = (400, 401, 404, 408, 413, 415, 422, 429, 503, 504)
 
-_TEXT = {"type": "string"}
+_TEXT = {"type": "string", "description": "Lines of metrics.", "examples": ["ranmask_texts 1"]}
 
 
 @dataclass(frozen=True)
@@ -141,7 +142,13 @@ class Service:
         """The models that are served, and how each is smoothed unless asked otherwise."""
         names = self._host.names()
         cards = [{"name": name, **self._host.about(name)} for name in names]
-        return JSONResponse({"default": names[0], "models": cards})
+        settings = self._settings
+        limits = {
+            "texts": settings.most_texts,
+            "words": settings.most_words,
+            "body_bytes": settings.body_bytes,
+        }
+        return JSONResponse({"default": names[0], "models": cards, "limits": limits})
 
     async def healthz(self) -> Response:
         """Whether the process is alive."""
@@ -247,15 +254,16 @@ def create_app(host: ModelRegistry, settings: ServiceSettings) -> FastAPI:
         docs_url=None,
         redoc_url=None,
         openapi_url=None,
+        generate_unique_id_function=lambda route: route.name,
         redirect_slashes=False,  # it would send callers to whatever Host they name
         lifespan=lifespan,
     )
     app.state.service = service
     _add_routes(app, service)
-    description = describe(app, key=settings.api_key is not None)
+    description = describe(app, settings)
     pages = {
         **page_files(),
-        "/docs": documentation(description),
+        "/docs": documentation(description, settings),
         "/openapi.json": (bytes(JSONResponse(description).body), "application/json"),
     }
     for path, (content, kind) in pages.items():
@@ -285,17 +293,26 @@ def create_app(host: ModelRegistry, settings: ServiceSettings) -> FastAPI:
 
 
 def _add_routes(app: FastAPI, service: Service) -> None:
-    for path, handler, answer in (
-        ("/v1/predict", service.predict, schemas.Predictions),
-        ("/v1/certify", service.certify, schemas.Certificates),
-        ("/v1/explain", service.explain, schemas.Explanation),
-        ("/v1/attack", service.attack, schemas.AttackAnswer),
+    several = {"texts": [schemas.EXAMPLE, "Striker scores twice in the cup final"]}
+    one = {"text": schemas.EXAMPLE}
+    for path, handler, answer, example in (
+        ("/v1/predict", service.predict, answers.Predictions, several),
+        ("/v1/certify", service.certify, answers.Certificates, several),
+        ("/v1/explain", service.explain, answers.Explanation, {**one, "copies": 3}),
+        ("/v1/attack", service.attack, answers.AttackAnswer, {**one, "budget": "radius+1"}),
     ):
-        app.add_api_route(path, handler, methods=["POST"], responses=documented(answer, *_POSTED))
-    app.add_api_route("/v1/models", service.models, responses=documented(schemas.Models, 401))
-    app.add_api_route("/healthz", service.healthz, responses=documented(schemas.Health))
-    app.add_api_route("/readyz", service.readyz, responses=documented(schemas.Health, 503))
-    metrics = documented(schemas.Health, 401)
+        media = {"examples": {"request": {"value": example}}}
+        app.add_api_route(
+            path,
+            handler,
+            methods=["POST"],
+            responses=documented(answer, *_POSTED),
+            openapi_extra={"requestBody": {"content": {"application/json": media}}},
+        )
+    app.add_api_route("/v1/models", service.models, responses=documented(answers.Models, 401))
+    app.add_api_route("/healthz", service.healthz, responses=documented(answers.Health))
+    app.add_api_route("/readyz", service.readyz, responses=documented(answers.Health, 503))
+    metrics = documented(answers.Health, 401)
     metrics[200] = {"description": "The metrics.", "content": {"text/plain": {"schema": _TEXT}}}
     app.add_api_route(
         "/metrics", service.metrics, responses=metrics, response_class=PlainTextResponse
@@ -308,7 +325,7 @@ async def _page(content: bytes, kind: str) -> Response:
 
 async def _invalid(_: Request, error: Exception) -> Response:
     assert isinstance(error, RequestValidationError)
-    raise invalid(list(error.errors()))
+    raise invalid(error.errors())
 
 
 async def _http_error(_: Request, error: Exception) -> Response:
