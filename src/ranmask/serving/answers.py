@@ -181,6 +181,37 @@ class Models(BaseModel):
     limits: Limits = Field(description="The most that one request may hold.")
 
 
+class JobAnswer(BaseModel):
+    """A job, and how far it is."""
+
+    id: str = _said("Its id.", "5f0c7d1e2a3b4c5d6e7f8091a2b3c4d5")
+    name: str = _said("The name of its file.", "rows.csv")
+    kind: Literal["certify", "predict"] = _said("What is done with each row.", "certify")
+    model: str = _said("The model.", "news")
+    options: dict[str, Any] = _said("The options that were given.", {"threat": "edits"})
+    status: Literal["queued", "running", "finished", "failed", "deleted"] = _said(
+        "queued: it waits, or goes on soon; failed: error says why.", "running"
+    )
+    rows: int = _said("Rows of the file, at most.", 120_000)
+    rows_done: int = _said("Rows that have a result, or an error.", 45_000)
+    rows_failed: int = _said("Rows that have an error.", 2)
+    bytes: int = _said("Bytes of the file.", 9_730_112)
+    created: str = _said("When it was sent (UTC).", "2026-01-31T12:00:00Z")
+    started: str | None = _said("When it was first begun.", "2026-01-31T12:00:01Z")
+    ended: str | None = _said("When it was finished or failed.", None)
+    seconds_left: float | None = _said("An estimate of how long it will take.", 61.5)
+    error: str | None = _said("Why it failed.", None)
+    summary: dict[str, Any] | None = _said(
+        "Of a finished job: what `ranmask certify` says in the end.", {"rows": 120_000}
+    )
+
+
+class JobList(BaseModel):
+    """The jobs of this key, the newest first."""
+
+    jobs: list[JobAnswer] = Field(description="All that are kept.")
+
+
 class Health(BaseModel):
     """A word on the state of the service."""
 

@@ -58,14 +58,26 @@ def documented(
     return found
 
 
-def describe(app: FastAPI, settings: ServiceSettings) -> dict[str, Any]:
-    """The description of the application, with its limits and where an API key must be sent."""
+def describe(app: FastAPI, settings: ServiceSettings, schemas: Mapping[str, Any]) -> dict[str, Any]:
+    """The description of the application, with its limits and where an API key must be sent.
+
+    ``schemas``: those that its routes refer to by themselves.
+    """
     described = app.openapi()
+    described["components"]["schemas"] |= schemas
     described["info"]["description"] += (
         f"\n\nA request holds at most {settings.most_texts:,} texts of {settings.most_words:,} "
         f"words each, in {settings.body_bytes:,} bytes, and is answered within "
         f"{settings.deadline_seconds:g} s or refused."
     )
+    if settings.jobs is not None:
+        described["info"]["description"] += (
+            f" A job holds at most {settings.job_rows:,} rows in {settings.job_bytes:,} bytes; at "
+            f"most {settings.most_jobs:,} jobs are kept for a key, each for {settings.job_days:g} "
+            "days after its end."
+        )
+    else:
+        described["info"]["description"] += " It takes no jobs: it has no folder to keep them in."
     texts = described["components"]["schemas"]["ManyTexts"]["properties"]["texts"]
     texts["maxItems"] = min(texts["maxItems"], settings.most_texts)
     keyed = settings.api_key is not None

@@ -26,6 +26,8 @@ from ranmask.serving import answers, schemas
 from ranmask.serving.api_docs import describe, documentation, documented
 from ranmask.serving.auth import AuthMiddleware
 from ranmask.serving.context import RequestContext
+from ranmask.serving.job_handlers import Jobs
+from ranmask.serving.job_routes import add_job_routes, job_schemas
 from ranmask.serving.limits import BodyLimitsMiddleware
 from ranmask.serving.pages import page_files
 from ranmask.serving.problems import Problem, invalid, is_callers, shown
@@ -241,10 +243,12 @@ def _each(classify: Classify, texts: Sequence[Document]) -> list[dict[str, Any]]
 def create_app(host: ModelRegistry, settings: ServiceSettings) -> FastAPI:
     """The application over models that are loaded; ``app.state.service`` is its `Service`."""
     service = Service(host, settings)
+    jobs = Jobs(host, settings, lambda: service.workers.busy)
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
-        yield
+        with jobs.running():
+            yield
         service.close()
 
     app = FastAPI(
@@ -260,7 +264,8 @@ def create_app(host: ModelRegistry, settings: ServiceSettings) -> FastAPI:
     )
     app.state.service = service
     _add_routes(app, service)
-    description = describe(app, settings)
+    add_job_routes(app, jobs)
+    description = describe(app, settings, job_schemas())
     pages = {
         **page_files(),
         "/docs": documentation(description, settings),
@@ -283,7 +288,7 @@ def create_app(host: ModelRegistry, settings: ServiceSettings) -> FastAPI:
         app.add_middleware(
             CORSMiddleware,
             allow_origins=settings.cors_origins,
-            allow_methods=["GET", "POST"],
+            allow_methods=["GET", "POST", "DELETE"],
             allow_headers=["Authorization", "Content-Type", "X-API-Key", "X-Request-ID"],
             expose_headers=["Retry-After", "X-Request-ID"],
         )

@@ -53,11 +53,7 @@ class AuthMiddleware:
         await self._app(scope, receive, send)
 
     def _check_key(self, headers: Headers, key: bytes) -> None:
-        sent = headers.get("x-api-key")
-        if sent is None:
-            authorization = headers.get("authorization", "")
-            if authorization[: len(_BEARER)].lower() == _BEARER:
-                sent = authorization[len(_BEARER) :].strip()
+        sent = sent_key(headers)
         # Digests of one length, compared in constant time: nothing is learnt by guessing.
         if sent is None or not hmac.compare_digest(_digest(sent), key):
             raise Problem(
@@ -77,6 +73,15 @@ class AuthMiddleware:
                 "without an API key this service answers to localhost only: name further hosts "
                 "with --allowed-host when it is started",
             )
+
+
+def sent_key(headers: Headers) -> str | None:
+    """The key that a request brings."""
+    sent = headers.get("x-api-key")
+    authorization = headers.get("authorization", "")
+    if sent is None and authorization[: len(_BEARER)].lower() == _BEARER:
+        return authorization[len(_BEARER) :].strip()
+    return sent
 
 
 def needs_key(path: str) -> bool:

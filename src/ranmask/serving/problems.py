@@ -32,6 +32,7 @@ _MOST_REPEATED = 40
 _WANTED = {
     "string_type": "a string",
     "string_unicode": "valid Unicode",
+    "string_too_short": "a string of at least {min_length} characters",
     "string_too_long": "a string of at most {max_length} characters",
     "int_type": "a whole number",
     "int_from_float": "a whole number",
@@ -51,11 +52,12 @@ _WANTED = {
 }
 """What must be there, by the kind of pydantic's error."""
 
-_ONE_OF_SEVERAL = {
+_BY_FIELD = {
     "text": "a string, or a list of two strings for a pair of premise and hypothesis",
     "budget": "radius, radius+1, or a whole number from 1 to 1000",
+    "name": "the name of a file, without folders, of at most 100 characters",
 }
-"""What must be there, by the field, where that may be one of several types."""
+"""What must be there, by the field, where no kind of error says it all."""
 
 
 class Problem(Exception):  # noqa: N818 - an answer, not a failure of ours
@@ -184,11 +186,11 @@ def _place(location: Sequence[int | str]) -> tuple[list[int | str], str | None]:
     parts = [part for part in location if part not in ("body", "one", "many")]
     if not parts:
         return [], "a JSON object with the text to classify in `text`, or several in `texts`"
-    for field, wanted in _ONE_OF_SEVERAL.items():
+    for field, wanted in _BY_FIELD.items():
         if parts[0] == field:
             return parts[:1], wanted
     if parts[0] == "texts" and len(parts) > 1:
-        return parts[:2], _ONE_OF_SEVERAL["text"]
+        return parts[:2], _BY_FIELD["text"]
     return parts, None
 
 

@@ -24,7 +24,7 @@ OTHER_ROUTE = OTHER_METHOD = "other"
 _HEADERS = [(name.lower().encode(), value.encode()) for name, value in HEADERS.items()]
 _USABLE_ID = re.compile(rb"[A-Za-z0-9._-]{1,64}")
 _INTERNAL = 500
-_METHODS = ("GET", "HEAD", "POST", "OPTIONS")
+_METHODS = ("GET", "HEAD", "POST", "DELETE", "OPTIONS")
 
 
 class RequestLogMiddleware:
@@ -81,7 +81,9 @@ class RequestLogMiddleware:
                 await problem.response(request_id)(scope, receive, send_marked)
         finally:
             seconds = time.perf_counter() - begun
-            route = scope["path"] if scope["path"] in self._routes else OTHER_ROUTE
+            # The router notes which route it found: the path of a job says which job.
+            path = getattr(scope.get("route"), "path", scope["path"])
+            route = path if path in self._routes else OTHER_ROUTE
             self._telemetry.answered(route, status, seconds)
             log(
                 "request",

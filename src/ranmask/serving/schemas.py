@@ -17,6 +17,7 @@ from pydantic import (
 )
 from pydantic_core import PydanticCustomError
 
+from ranmask.data.rows import Columns
 from ranmask.options import REQUEST_OPTIONS, SmoothingOptions
 from ranmask.options.fields import option_fields
 from ranmask.serving.problems import UNKNOWN_FIELD
@@ -186,6 +187,74 @@ class AttackQuestion(OneText):
         description="The true class, by its number; by default the one predicted.",
         examples=[2],
     )
+
+
+class JobQuestion(Question):
+    """What every job may say."""
+
+    kind: Literal["certify", "predict"] = Field(
+        default="certify",
+        description="certify: labels with radii; predict: labels alone.",
+        examples=["certify"],
+    )
+    name: str | None = Field(
+        default=None,
+        max_length=100,
+        pattern=r"^[^/\\\x00-\x1f\x7f]+$",
+        description="A name for the file, to know the job by.",
+        examples=["rows.csv"],
+    )
+    positive: str | None = Field(
+        default=None,
+        max_length=200,
+        description="A class that the summary holds against all others.",
+        examples=["Sports"],
+    )
+
+
+class JobTexts(JobQuestion):
+    """A job for texts."""
+
+    texts: ManySentTexts
+
+
+_Names: TypeAlias = list[Annotated[str, Field(min_length=1, max_length=200)]]
+
+
+class JobFile(JobQuestion):
+    """What is said in the address of a job for a file, whose body is the file."""
+
+    text_column: str | None = Field(
+        default=None,
+        max_length=200,
+        description="The column that holds the text; `text` by default, or the only one.",
+        examples=["text"],
+    )
+    pair_columns: _Names | None = Field(
+        default=None,
+        min_length=2,
+        max_length=2,
+        description="Instead: the columns that hold premise and hypothesis.",
+        examples=[["premise", "hypothesis"]],
+    )
+    label_column: str | None = Field(
+        default=None,
+        max_length=200,
+        description="The column that holds the true label.",
+        examples=["label"],
+    )
+    keep_columns: _Names | None = Field(
+        default=None,
+        max_length=50,
+        description="Columns that results repeat; `id` always is.",
+        examples=[["date"]],
+    )
+
+    def columns(self) -> Columns:
+        """The columns that were named."""
+        pair = self.pair_columns and (self.pair_columns[0], self.pair_columns[1])
+        kept = tuple(self.keep_columns or ())
+        return Columns(self.text_column, pair or None, self.label_column, kept)
 
 
 def as_texts(sent: Sequence[str | list[str]]) -> list[Text]:

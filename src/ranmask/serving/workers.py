@@ -91,6 +91,11 @@ class Workers:
                 answer.cancel()
                 queued.clear()  # the executor drops it when a thread is free: its texts, now
 
+    @property
+    def busy(self) -> bool:
+        """Whether a request is being answered, or waits to be."""
+        return self._taken > 0
+
     @contextmanager
     def admitted(self) -> Iterator[None]:
         """Count a request that is worked on elsewhere among those that are here."""
