@@ -166,11 +166,13 @@ class ModelCard(_Answer):
 
 
 class Limits(BaseModel):
-    """The most that one request may hold."""
+    """The most that one request, or one job, may hold."""
 
     texts: int = _said("Texts.", 256)
     words: int = _said("Words of a text, a premise included.", 2000)
     body_bytes: int = _said("Bytes of a body.", 1_048_576)
+    job_bytes: int | None = _said("Bytes of a job's file; null: no jobs are taken.", 67_108_864)
+    job_rows: int | None = _said("Rows of a job's file.", 1_000_000)
 
 
 class Models(BaseModel):

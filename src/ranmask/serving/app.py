@@ -149,6 +149,8 @@ class Service:
             "texts": settings.most_texts,
             "words": settings.most_words,
             "body_bytes": settings.body_bytes,
+            "job_bytes": None if settings.jobs is None else settings.job_bytes,
+            "job_rows": None if settings.jobs is None else settings.job_rows,
         }
         return JSONResponse({"default": names[0], "models": cards, "limits": limits})
 
