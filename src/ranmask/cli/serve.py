@@ -14,7 +14,7 @@ from ranmask.serving.settings import ServiceSettings
 
 KEY_VARIABLE = "RANMASK_API_KEY"
 
-_NEEDED = ("fastapi", "uvicorn", "prometheus_client")
+_NEEDED = ("fastapi", "httptools", "prometheus_client", "uvicorn")
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,7 +1,7 @@
 """The service as an ASGI application: its routes, and what each answers.
 
-CORS -> request log (ids, metrics, errors) -> authentication -> body limits -> routes
-routes -> RequestBatcher (short requests, together) or Workers (long ones, each by itself)
+CORS -> request log (ids, metrics, errors) -> authentication -> body limits -> questions, routes
+questions -> RequestBatcher (short requests, together) or Workers (long ones, each by itself)
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Any, TypeAlias
 
 from fastapi import FastAPI, Request, Response
 from fastapi.exceptions import RequestValidationError
-from fastapi.responses import JSONResponse, PlainTextResponse
+from fastapi.responses import PlainTextResponse
 from starlette.exceptions import HTTPException
 from starlette.middleware.cors import CORSMiddleware
 
@@ -25,6 +25,7 @@ from ranmask.results import Certificate, Prediction
 from ranmask.serving import schemas
 from ranmask.serving.auth import AuthMiddleware
 from ranmask.serving.context import RequestContext
+from ranmask.serving.dispatch import DispatchMiddleware, Json, Question
 from ranmask.serving.limits import BodyLimitsMiddleware
 from ranmask.serving.pages import describe, documentation, documented, page_files
 from ranmask.serving.problems import Problem, invalid, is_callers, shown
@@ -115,7 +116,7 @@ class Service:
             return explain(smoothed, text, body.copies, choose, self._seconds)
 
         answer = await self.workers.run(request.receive, explained)
-        return JSONResponse({"model": asked.model, **answer})
+        return Json({"model": asked.model, **answer})
 
     async def attack(self, request: Request, body: schemas.AttackQuestion) -> Response:
         """Try to change the label of one text by changing its words."""
@@ -135,23 +136,23 @@ class Service:
             return {**outcome.to_dict(), "labels": labels}
 
         answer = await self.workers.run(request.receive, attacked)
-        return JSONResponse({"model": asked.model, **answer})
+        return Json({"model": asked.model, **answer})
 
     async def models(self) -> Response:
         """The models that are served, and how each is smoothed unless asked otherwise."""
         names = self._host.names()
         cards = [{"name": name, **self._host.about(name)} for name in names]
-        return JSONResponse({"default": names[0], "models": cards})
+        return Json({"default": names[0], "models": cards})
 
     async def healthz(self) -> Response:
         """Whether the process is alive."""
-        return JSONResponse({"status": "ok"})
+        return Json({"status": "ok"})
 
     async def readyz(self) -> Response:
         """Whether the service takes requests; it does once it listens, until it is told to end."""
         if self.draining:
             raise Problem(503, "closing", "the service is shutting down")
-        return JSONResponse({"status": "ready"})
+        return Json({"status": "ready"})
 
     async def metrics(self) -> Response:
         """Counts and times, as Prometheus reads them."""
@@ -185,7 +186,7 @@ class Service:
         self.telemetry.classified(model, len(results) - failed, failed)
         if failed == len(results):
             raise Problem(422, "unusable_text", f"no text can be used: {results[0]['error']}")
-        return JSONResponse({"model": model, "results": results})
+        return Json({"model": model, "results": results})
 
     def _asked(self, request: Request, body: schemas.OneText | schemas.ManyTexts) -> _Asked:
         """What a request asks for, within all limits."""
@@ -256,13 +257,14 @@ def create_app(host: ModelRegistry, settings: ServiceSettings) -> FastAPI:
     pages = {
         **page_files(),
         "/docs": documentation(description),
-        "/openapi.json": (bytes(JSONResponse(description).body), "application/json"),
+        "/openapi.json": (bytes(Json(description).body), "application/json"),
     }
     for path, (content, kind) in pages.items():
         page = partial(_page, content, kind)
         app.add_api_route(path, page, include_in_schema=False, response_model=None)
     routes = frozenset(getattr(route, "path", "") for route in app.routes)
     # The last one added is the outermost.
+    app.add_middleware(DispatchMiddleware, questions=_questions(service))
     app.add_middleware(BodyLimitsMiddleware, settings=settings)
     app.add_middleware(AuthMiddleware, settings=settings)
     app.add_middleware(
@@ -284,8 +286,17 @@ def create_app(host: ModelRegistry, settings: ServiceSettings) -> FastAPI:
     return app
 
 
+def _questions(service: Service) -> dict[str, Question]:
+    return {
+        "/v1/predict": Question(service.predict, schemas.Texts),
+        "/v1/certify": Question(service.certify, schemas.Texts),
+        "/v1/explain": Question(service.explain, schemas.ExplainQuestion),
+        "/v1/attack": Question(service.attack, schemas.AttackQuestion),
+    }
+
+
 def _add_routes(app: FastAPI, service: Service) -> None:
-    for path, handler, answer in (
+    for path, handler, answer in (  # described here, answered by `DispatchMiddleware`
         ("/v1/predict", service.predict, schemas.Predictions),
         ("/v1/certify", service.certify, schemas.Certificates),
         ("/v1/explain", service.explain, schemas.Explanation),

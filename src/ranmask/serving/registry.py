@@ -22,17 +22,19 @@ from ranmask.serving.problems import UnknownModel
 from ranmask.serving.reading import SharedReader
 from ranmask.serving.scorer import BatchScorer, PoolFigures
 from ranmask.serving.settings import ServiceSettings
-from ranmask.serving.sizing import ReadText, copies_of
+from ranmask.serving.sizing import ReadText, copies_of_one
 from ranmask.smoothing.cascade import Cascade
 from ranmask.smoothing.interface import CertifiedClassifier
 from ranmask.smoothing.protected import ProtectedClassifier
 from ranmask.smoothing.smoothed import SmoothedClassifier
 from ranmask.smoothing.store import SHIPPED, load_classifier
 from ranmask.smoothing.synonyms import SynonymSmoothedClassifier
+from ranmask.words import Document
 
 Loaded: TypeAlias = SmoothedClassifier | SynonymSmoothedClassifier
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 _REMEMBERED = 256
+_REMEMBERED_COPIES = 4096
 _PRIVATE = "model"  # of a base classifier's description: it may be a path of this machine
 
 
@@ -76,6 +78,13 @@ class _Hosted:
         """The options of the classifier that a request asks for; most requests ask the same."""
         return functools.lru_cache(_REMEMBERED)(
             lambda given: self.loaded.options_with(**self.checked(dict(given)))
+        )
+
+    @functools.cached_property
+    def copies(self) -> Callable[[frozenset[tuple[str, Any]], int], int]:
+        """How many copies a text of so many words has, with these options, at most."""
+        return functools.lru_cache(_REMEMBERED_COPIES)(
+            lambda given, words: copies_of_one(self.options(given), words)
         )
 
     def checked(self, options: Mapping[str, Any]) -> dict[str, Any]:
@@ -158,7 +167,10 @@ class ModelRegistry:
 
     def copies(self, name: str, texts: Sequence[ReadText], **options: Any) -> int:
         """How many copies `smoothed` takes of texts, at most; raises `OptionError` for too many."""
-        return copies_of(self._of(name).options(frozenset(options.items())), texts)
+        hosted, given = self._of(name), frozenset(options.items())
+        hosted.options(given)  # refused also where no text can be used
+        usable = (text for text in texts if isinstance(text, Document))
+        return sum(hosted.copies(given, len(text.words)) for text in usable)
 
     def close(self, timeout: float | None = None) -> None:
         """End all pools: what waits is computed first, for ``timeout`` seconds a model at most."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import ipaddress
 from dataclasses import dataclass, field
 
@@ -133,6 +134,7 @@ class ServiceSettings(Checked, group="Service"):
             )
 
 
+@functools.lru_cache(256)
 def is_loopback(host: str) -> bool:
     """Whether only this machine can reach an address."""
     if host == "localhost":

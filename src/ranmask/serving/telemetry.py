@@ -33,6 +33,7 @@ CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 SHARED_FIGURES = "PROMETHEUS_MULTIPROC_DIR"
 """Names the folder in which processes keep their figures for each other, before they start."""
 
+_COUNT_SECONDS = 0.2  # between two looks at the pools, for other processes
 _SECONDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60)
 
 
@@ -66,6 +67,7 @@ class Telemetry:
             registry=registry,
         )
         self._open = self._gauge("ranmask_open_requests", "Requests not yet answered.")
+        self._count_at = 0.0
         self._counted: dict[tuple[str, str], float] = {}
         self._of_pools: dict[str, Counter | Gauge] = {}
         for field in fields(PoolFigures):
@@ -90,7 +92,8 @@ class Telemetry:
         self._open.dec()
         self._requests.labels(route, str(status)).inc()
         self._seconds.labels(route).observe(seconds)
-        if self._shared:  # another process may be asked for the metrics
+        if self._shared and time.monotonic() >= self._count_at:  # another may be asked for them
+            self._count_at = time.monotonic() + _COUNT_SECONDS
             self._count_pools()
 
     def classified(self, model: str, done: int, failed: int) -> None:
