@@ -6,6 +6,8 @@ questions -> RequestBatcher (short requests, together) or Workers (long ones, ea
 
 from __future__ import annotations
 
+import logging
+import os
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -23,22 +25,24 @@ from ranmask.errors import RanmaskError, TextError
 from ranmask.options import CertificateKind, for_certificate
 from ranmask.results import Certificate, Prediction
 from ranmask.serving import schemas
-from ranmask.serving.auth import AuthMiddleware
+from ranmask.serving.auth import FACTS, AuthMiddleware
 from ranmask.serving.context import RequestContext
 from ranmask.serving.dispatch import DispatchMiddleware, Json, Question
+from ranmask.serving.keys import Keys, RateLimits, read_keys
 from ranmask.serving.limits import BodyLimitsMiddleware
 from ranmask.serving.pages import describe, documentation, documented, page_files
-from ranmask.serving.problems import Problem, invalid, is_callers, shown
-from ranmask.serving.registry import ModelRegistry
-from ranmask.serving.request_log import FACTS, RequestLogMiddleware
+from ranmask.serving.problems import DeadlinePassed, Problem, invalid, is_callers, shown
+from ranmask.serving.registry import ModelRegistry, models_of
+from ranmask.serving.request_log import RequestLogMiddleware
 from ranmask.serving.settings import ServiceSettings
 from ranmask.serving.sizing import ReadText, read_texts
-from ranmask.serving.telemetry import CONTENT_TYPE, Telemetry
-from ranmask.serving.workers import SHORT_COPIES, RequestBatcher, Workers
+from ranmask.serving.telemetry import CONTENT_TYPE, SHARED_FIGURES, Telemetry, log
+from ranmask.serving.workers import SHORT_COPIES, Answer, RequestBatcher, Workers
 from ranmask.smoothing.interface import CertifiedClassifier
 from ranmask.words import Document
 
 _TEXTS_AT_ONCE = 64  # between two looks at whether anybody still waits
+_COPIES_AT_ONCE = 8192  # of texts with many: what was done before a deadline is answered
 _MOST_OF_TIME = 0.8  # of the deadline: attacks end by then, with what they found
 _POSTED = (400, 401, 404, 408, 413, 415, 422, 429, 503, 504)
 
@@ -72,7 +76,11 @@ class Service:
     def __init__(self, host: ModelRegistry, settings: ServiceSettings) -> None:
         self.draining = False
         self.closing = False
-        self.telemetry = Telemetry(lambda: {name: host.figures(name) for name in host.names()})
+        self.keys = Keys(read_keys(settings))
+        self.telemetry = Telemetry(
+            lambda: {name: host.figures(name) for name in host.names()},
+            lambda: self.workers.taken,
+        )
         self._host = host
         self._settings = settings
         self._seconds = _MOST_OF_TIME * settings.deadline_seconds
@@ -84,6 +92,23 @@ class Service:
             settings.threads, settings.waiting_requests, settings.deadline_seconds
         )
         self.gathering = RequestBatcher(self.workers, settings.threads)
+
+    def reload(self) -> Callable[[], None]:
+        """Read keys and models again; where one cannot be used, all stay as they are.
+
+        Returns what ends the models that were replaced: see `ModelRegistry.reload`.
+        """
+        try:
+            keys, models = read_keys(self._settings), models_of(self._settings)
+            close_replaced = self._host.reload(models)
+        except (RanmaskError, OSError) as error:
+            self.telemetry.reloaded("failed")
+            log("reload failed", logging.ERROR, reason=str(error))
+            return lambda: None
+        self.keys.all = tuple(keys)
+        self.telemetry.reloaded("done")
+        log("reloaded", models=list(models), keys=[key.name for key in keys])
+        return close_replaced
 
     def close(self) -> None:
         """Wait for what runs, and end all threads.  An application may be started again."""
@@ -167,26 +192,39 @@ class Service:
         # Not `asked`: others who ask the same must not keep these texts alive.
         model, options = asked.model, asked.options
 
-        def answer(texts: Sequence[ReadText], context: RequestContext) -> list[dict[str, Any]]:
+        def answer(
+            texts: Sequence[ReadText], context: RequestContext, done: Answer | None = None
+        ) -> Answer:
             smoothed = self._host.smoothed(model, context, **options)
             if command == "certify":
                 smoothed.check_certifiable()
-            return classified(getattr(smoothed, command), texts, context)
+            return classified(getattr(smoothed, command), texts, context, done, at_once)
 
+        copies_each = max(1, asked.copies) / len(asked.texts)
+        at_once = max(1, min(_TEXTS_AT_ONCE, int(_COPIES_AT_ONCE / copies_each)))
+        unfinished: list[int] = []
         if asked.copies <= SHORT_COPIES:
             question = (command, model, frozenset(options.items()))
             results = await self.gathering.run(
                 request.receive, question, answer, asked.texts, asked.copies
             )
         else:
-            results = await self.workers.run(
-                request.receive, lambda context: answer(asked.texts, context)
-            )
+            done: Answer = []
+            try:
+                results = await self.workers.run(
+                    request.receive, lambda context: answer(asked.texts, context, done)
+                )
+            except DeadlinePassed as late:
+                unfinished = list(range(len(done), len(asked.texts)))
+                if not done or not unfinished:
+                    raise
+                results = [*done, *({"error": late.message} for _ in unfinished)]
         failed = sum("error" in result for result in results)
         self.telemetry.classified(model, len(results) - failed, failed)
         if failed == len(results):
             raise Problem(422, "unusable_text", f"no text can be used: {results[0]['error']}")
-        return Json({"model": model, "results": results})
+        more = {"unfinished": unfinished} if unfinished else {}
+        return Json({"model": model, "results": results, **more})
 
     def _asked(self, request: Request, body: schemas.OneText | schemas.ManyTexts) -> _Asked:
         """What a request asks for, within all limits."""
@@ -205,13 +243,20 @@ Classify: TypeAlias = Callable[[Sequence[Document]], Sequence[Prediction | Certi
 
 
 def classified(
-    classify: Classify, texts: Sequence[ReadText], context: RequestContext
-) -> list[dict[str, Any]]:
-    """A result for each text as a dictionary, or ``{"error": ...}`` where it cannot be used."""
-    answers: list[dict[str, Any]] = []
-    for start in range(0, len(texts), _TEXTS_AT_ONCE):
+    classify: Classify,
+    texts: Sequence[ReadText],
+    context: RequestContext,
+    done: Answer | None = None,
+    at_once: int = _TEXTS_AT_ONCE,
+) -> Answer:
+    """A result for each text as a dictionary, or ``{"error": ...}`` where it cannot be used.
+
+    They are put into ``done``, ``at_once`` of them at a time.
+    """
+    answers: Answer = [] if done is None else done
+    for start in range(0, len(texts), at_once):
         context.check()
-        group = texts[start : start + _TEXTS_AT_ONCE]
+        group = texts[start : start + at_once]
         results = iter(_each(classify, [text for text in group if isinstance(text, Document)]))
         answers += [
             next(results) if isinstance(text, Document) else {"error": shown(text.reason)}
@@ -253,7 +298,7 @@ def create_app(host: ModelRegistry, settings: ServiceSettings) -> FastAPI:
     )
     app.state.service = service
     _add_routes(app, service)
-    description = describe(app, key=settings.api_key is not None)
+    description = describe(app, key=settings.keyed)
     pages = {
         **page_files(),
         "/docs": documentation(description),
@@ -266,7 +311,8 @@ def create_app(host: ModelRegistry, settings: ServiceSettings) -> FastAPI:
     # The last one added is the outermost.
     app.add_middleware(DispatchMiddleware, questions=_questions(service))
     app.add_middleware(BodyLimitsMiddleware, settings=settings)
-    app.add_middleware(AuthMiddleware, settings=settings)
+    rates = RateLimits(os.environ.get(SHARED_FIGURES))
+    app.add_middleware(AuthMiddleware, settings=settings, keys=service.keys, rates=rates)
     app.add_middleware(
         RequestLogMiddleware,
         telemetry=service.telemetry,
@@ -277,9 +323,15 @@ def create_app(host: ModelRegistry, settings: ServiceSettings) -> FastAPI:
         app.add_middleware(
             CORSMiddleware,
             allow_origins=settings.cors_origins,
-            allow_methods=["GET", "POST"],
-            allow_headers=["Authorization", "Content-Type", "X-API-Key", "X-Request-ID"],
-            expose_headers=["Retry-After", "X-Request-ID"],
+            allow_methods=["GET", "HEAD", "POST"],
+            allow_headers=[
+                "Authorization",
+                "Content-Type",
+                "Traceparent",
+                "X-API-Key",
+                "X-Request-ID",
+            ],
+            expose_headers=["Retry-After", "Traceparent", "X-Request-ID"],
         )
     app.add_exception_handler(RequestValidationError, _invalid)
     app.add_exception_handler(HTTPException, _http_error)

@@ -15,6 +15,7 @@ from ranmask.serving.telemetry import log
 HEAD_BYTES = 1 << 16
 """Most bytes of a request that are not its body: its head, and whatever stands between chunks."""
 
+_MOST_PIPELINED = 100  # requests of one connection that wait for each other
 _LOOKS = 5  # at a connection, in the time that its client has
 
 
@@ -102,11 +103,14 @@ class _BoundedConnection(HttpToolsProtocol):
             super().on_header(name, value)
 
     def on_headers_complete(self) -> None:
-        self._in_head, self._in_body = False, True
+        self._in_head = False
         size = len(self.url) + sum(len(name) + len(value) for name, value in self.headers)
         hosts = sum(name == b"host" for name, _ in self.headers)
         if size > HEAD_BYTES or hosts > 1 or (not hosts and self._is_newest_version()):
             raise _NoRequestError
+        if len(self.pipeline) >= _MOST_PIPELINED:
+            raise _NoRequestError
+        self._in_body = True
         super().on_headers_complete()
 
     def on_body(self, body: bytes) -> None:

@@ -14,7 +14,7 @@ from pydantic_core import to_json
 from starlette.requests import Request
 from starlette.responses import Response
 
-from ranmask.serving.problems import Problem, invalid
+from ranmask.serving.problems import invalid
 
 if TYPE_CHECKING:
     from starlette.types import ASGIApp, Receive, Scope, Send
@@ -52,8 +52,9 @@ class Question:
             return self._body.validate_python(json.loads(body) if body else None)
         except ValidationError as error:
             raise invalid(list(error.errors())) from None
-        except (ValueError, RecursionError):
-            raise Problem(400, "invalid_json", "the body is not valid JSON") from None
+        except (ValueError, RecursionError) as error:
+            place = ("body", getattr(error, "pos", "body"))
+            raise invalid([{"type": "json_invalid", "loc": place}]) from None
 
 
 class DispatchMiddleware:

@@ -174,11 +174,19 @@ class TextFailure(BaseModel):
     error: str
 
 
+UNFINISHED: Any = Field(
+    default=[],
+    description="Where the deadline came before all texts were done: the numbers of those that "
+    "were not, from 0.",
+)
+
+
 class Predictions(BaseModel):
     """One result for each text, in their order."""
 
     model: str
     results: list[PredictionResult | TextFailure]
+    unfinished: list[int] = UNFINISHED
 
 
 class Certificates(BaseModel):
@@ -186,6 +194,7 @@ class Certificates(BaseModel):
 
     model: str
     results: list[CertificateResult | TextFailure]
+    unfinished: list[int] = UNFINISHED
 
 
 class ShownCopy(BaseModel):

@@ -111,6 +111,11 @@ class Workers:
                 answer.cancel()
                 queued.clear()  # the executor drops it when a thread is free: its texts, now
 
+    @property
+    def taken(self) -> int:
+        """How many requests are worked on, here or elsewhere, or wait for it."""
+        return self._taken
+
     @contextmanager
     def admitted(self) -> Iterator[None]:
         """Count a request that is worked on elsewhere among those that are here."""

@@ -8,7 +8,7 @@ from uvicorn.server import ServerState
 
 from ranmask.serving.connections import bounded
 
-SECONDS = 0.05
+SECONDS = 0.1
 
 
 class Transport:
@@ -234,6 +234,18 @@ def test_what_follows_a_request_does_not_take_its_answer_away():
         await answered(protocol, b"GET / HTTP/1.1\r\nHost: a\r\n\r\nnonsense\r\n\r\n")
         assert b" 400 " not in protocol.transport.written
         assert protocol.transport.closing
+
+    played(scene)
+
+
+def test_requests_that_wait_for_each_other_are_not_too_many():
+    async def scene(protocol):
+        protocol.data_received(b"GET / HTTP/1.1\r\nHost: a\r\n\r\n" * 1000)
+        assert len(protocol.pipeline) == 100
+        while not protocol.transport.closing:
+            await asyncio.sleep(0)
+        assert protocol.transport.written.count(b" 204 ") == 101
+        assert b" 400 " not in protocol.transport.written
 
     played(scene)
 
