@@ -12,7 +12,7 @@ from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, TypeAlias
+from typing import Any
 
 from fastapi import FastAPI, Request, Response
 from fastapi.exceptions import RequestValidationError
@@ -23,15 +23,18 @@ from starlette.middleware.cors import CORSMiddleware
 from ranmask import __version__
 from ranmask.errors import RanmaskError, TextError
 from ranmask.options import CertificateKind, for_certificate
-from ranmask.results import Certificate, Prediction
-from ranmask.serving import schemas
+from ranmask.serving import answers, schemas
+from ranmask.serving.api_docs import describe, documentation, documented
 from ranmask.serving.auth import FACTS, AuthMiddleware
+from ranmask.serving.classifying import classified, texts_at_once
 from ranmask.serving.context import RequestContext
 from ranmask.serving.dispatch import DispatchMiddleware, Json, Question
+from ranmask.serving.job_handlers import Jobs
+from ranmask.serving.job_routes import add_job_routes, job_schemas
 from ranmask.serving.keys import Keys, RateLimits, read_keys
 from ranmask.serving.limits import BodyLimitsMiddleware
-from ranmask.serving.pages import describe, documentation, documented, page_files
-from ranmask.serving.problems import DeadlinePassed, Problem, invalid, is_callers, shown
+from ranmask.serving.pages import page_files
+from ranmask.serving.problems import DeadlinePassed, Problem, invalid
 from ranmask.serving.registry import ModelRegistry, models_of
 from ranmask.serving.request_log import RequestLogMiddleware
 from ranmask.serving.settings import ServiceSettings
@@ -41,12 +44,10 @@ from ranmask.serving.workers import SHORT_COPIES, Answer, RequestBatcher, Worker
 from ranmask.smoothing.interface import CertifiedClassifier
 from ranmask.words import Document
 
-_TEXTS_AT_ONCE = 64  # between two looks at whether anybody still waits
-_COPIES_AT_ONCE = 8192  # of texts with many: what was done before a deadline is answered
 _MOST_OF_TIME = 0.8  # of the deadline: attacks end by then, with what they found
 _POSTED = (400, 401, 404, 408, 413, 415, 422, 429, 503, 504)
 
-_TEXT = {"type": "string"}
+_TEXT = {"type": "string", "description": "Lines of metrics.", "examples": ["ranmask_texts 1"]}
 
 
 @dataclass(frozen=True)
@@ -167,7 +168,13 @@ class Service:
         """The models that are served, and how each is smoothed unless asked otherwise."""
         names = self._host.names()
         cards = [{"name": name, **self._host.about(name)} for name in names]
-        return Json({"default": names[0], "models": cards})
+        settings = self._settings
+        limits = {
+            "texts": settings.most_texts,
+            "words": settings.most_words,
+            "body_bytes": settings.body_bytes,
+        }
+        return Json({"default": names[0], "models": cards, "limits": limits})
 
     async def healthz(self) -> Response:
         """Whether the process is alive."""
@@ -200,8 +207,7 @@ class Service:
                 smoothed.check_certifiable()
             return classified(getattr(smoothed, command), texts, context, done, at_once)
 
-        copies_each = max(1, asked.copies) / len(asked.texts)
-        at_once = max(1, min(_TEXTS_AT_ONCE, int(_COPIES_AT_ONCE / copies_each)))
+        at_once = texts_at_once(len(asked.texts), asked.copies)
         unfinished: list[int] = []
         if asked.copies <= SHORT_COPIES:
             question = (command, model, frozenset(options.items()))
@@ -239,51 +245,15 @@ class Service:
         return _Asked(model, options, texts, self._host.copies(model, texts, **options))
 
 
-Classify: TypeAlias = Callable[[Sequence[Document]], Sequence[Prediction | Certificate]]
-
-
-def classified(
-    classify: Classify,
-    texts: Sequence[ReadText],
-    context: RequestContext,
-    done: Answer | None = None,
-    at_once: int = _TEXTS_AT_ONCE,
-) -> Answer:
-    """A result for each text as a dictionary, or ``{"error": ...}`` where it cannot be used.
-
-    They are put into ``done``, ``at_once`` of them at a time.
-    """
-    answers: Answer = [] if done is None else done
-    for start in range(0, len(texts), at_once):
-        context.check()
-        group = texts[start : start + at_once]
-        results = iter(_each(classify, [text for text in group if isinstance(text, Document)]))
-        answers += [
-            next(results) if isinstance(text, Document) else {"error": shown(text.reason)}
-            for text in group
-        ]
-    return answers
-
-
-def _each(classify: Classify, texts: Sequence[Document]) -> list[dict[str, Any]]:
-    """All at once; where that fails, one by one, so that one text does not spoil the others."""
-    try:
-        return [result.to_dict() for result in classify(texts)] if texts else []
-    except RanmaskError as error:
-        if len(texts) > 1:
-            return [answer for text in texts for answer in _each(classify, [text])]
-        if not is_callers(error):
-            raise
-        return [{"error": shown(str(error).removeprefix("text 0: "))}]
-
-
 def create_app(host: ModelRegistry, settings: ServiceSettings) -> FastAPI:
     """The application over models that are loaded; ``app.state.service`` is its `Service`."""
     service = Service(host, settings)
+    jobs = Jobs(host, settings, lambda: service.workers.taken > 0)
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
-        yield
+        with jobs.running():
+            yield
         service.close()
 
     app = FastAPI(
@@ -293,15 +263,17 @@ def create_app(host: ModelRegistry, settings: ServiceSettings) -> FastAPI:
         docs_url=None,
         redoc_url=None,
         openapi_url=None,
+        generate_unique_id_function=lambda route: route.name,
         redirect_slashes=False,  # it would send callers to whatever Host they name
         lifespan=lifespan,
     )
     app.state.service = service
     _add_routes(app, service)
-    description = describe(app, key=settings.keyed)
+    add_job_routes(app, jobs)
+    description = describe(app, settings, job_schemas())
     pages = {
         **page_files(),
-        "/docs": documentation(description),
+        "/docs": documentation(description, settings),
         "/openapi.json": (bytes(Json(description).body), "application/json"),
     }
     for path, (content, kind) in pages.items():
@@ -323,7 +295,7 @@ def create_app(host: ModelRegistry, settings: ServiceSettings) -> FastAPI:
         app.add_middleware(
             CORSMiddleware,
             allow_origins=settings.cors_origins,
-            allow_methods=["GET", "HEAD", "POST"],
+            allow_methods=["GET", "HEAD", "POST", "DELETE"],
             allow_headers=[
                 "Authorization",
                 "Content-Type",
@@ -348,17 +320,26 @@ def _questions(service: Service) -> dict[str, Question]:
 
 
 def _add_routes(app: FastAPI, service: Service) -> None:
-    for path, handler, answer in (  # described here, answered by `DispatchMiddleware`
-        ("/v1/predict", service.predict, schemas.Predictions),
-        ("/v1/certify", service.certify, schemas.Certificates),
-        ("/v1/explain", service.explain, schemas.Explanation),
-        ("/v1/attack", service.attack, schemas.AttackAnswer),
+    several = {"texts": [schemas.EXAMPLE, "Striker scores twice in the cup final"]}
+    one = {"text": schemas.EXAMPLE}
+    for path, handler, answer, example in (
+        ("/v1/predict", service.predict, answers.Predictions, several),
+        ("/v1/certify", service.certify, answers.Certificates, several),
+        ("/v1/explain", service.explain, answers.Explanation, {**one, "copies": 3}),
+        ("/v1/attack", service.attack, answers.AttackAnswer, {**one, "budget": "radius+1"}),
     ):
-        app.add_api_route(path, handler, methods=["POST"], responses=documented(answer, *_POSTED))
-    app.add_api_route("/v1/models", service.models, responses=documented(schemas.Models, 401))
-    app.add_api_route("/healthz", service.healthz, responses=documented(schemas.Health))
-    app.add_api_route("/readyz", service.readyz, responses=documented(schemas.Health, 503))
-    metrics = documented(schemas.Health, 401)
+        media = {"examples": {"request": {"value": example}}}
+        app.add_api_route(
+            path,
+            handler,
+            methods=["POST"],
+            responses=documented(answer, *_POSTED),
+            openapi_extra={"requestBody": {"content": {"application/json": media}}},
+        )
+    app.add_api_route("/v1/models", service.models, responses=documented(answers.Models, 401))
+    app.add_api_route("/healthz", service.healthz, responses=documented(answers.Health))
+    app.add_api_route("/readyz", service.readyz, responses=documented(answers.Health, 503))
+    metrics = documented(answers.Health, 401)
     metrics[200] = {"description": "The metrics.", "content": {"text/plain": {"schema": _TEXT}}}
     app.add_api_route(
         "/metrics", service.metrics, responses=metrics, response_class=PlainTextResponse
@@ -371,7 +352,7 @@ async def _page(content: bytes, kind: str) -> Response:
 
 async def _invalid(_: Request, error: Exception) -> Response:
     assert isinstance(error, RequestValidationError)
-    raise invalid(list(error.errors()))
+    raise invalid(error.errors())
 
 
 async def _http_error(_: Request, error: Exception) -> Response:

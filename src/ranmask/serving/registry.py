@@ -285,12 +285,13 @@ def _about(name: str, loaded: Loaded) -> dict[str, Any]:
         "order_free": loaded.base.order_free,
         "synonyms": loaded.synonyms.name if by_masks and loaded.synonyms else None,
         "pairs": loaded.base.pairs,
-        "base": _public(description["base"]),
+        "base": public(description["base"]),
         "reader": (description.get("reader") or {}).get("kind"),
     }
 
 
-def _public(described: Any) -> Any:
+def public(described: Any) -> Any:
+    """A description without what may be a path of this machine."""
     if isinstance(described, dict):
-        return {key: _public(value) for key, value in described.items() if key != _PRIVATE}
-    return [_public(value) for value in described] if isinstance(described, list) else described
+        return {key: public(value) for key, value in described.items() if key != _PRIVATE}
+    return [public(value) for value in described] if isinstance(described, list) else described

@@ -26,7 +26,7 @@ _TRACEPARENT = re.compile(
 )
 _INTERNAL = 500
 _WARNINGS = (401, 408, 413, 421, 429, 503, 504)  # what an operator may have to do something about
-_METHODS = ("GET", "HEAD", "POST", "OPTIONS")
+_METHODS = ("GET", "HEAD", "POST", "DELETE", "OPTIONS")
 
 
 class RequestLogMiddleware:
@@ -90,7 +90,9 @@ class RequestLogMiddleware:
                 await problem.response(request_id)(inner, receive, send_marked)
         finally:
             seconds = time.perf_counter() - begun
-            route = scope["path"] if scope["path"] in self._routes else OTHER_ROUTE
+            # The router notes which route it found: the path of a job says which job.
+            path = getattr(inner.get("route"), "path", scope["path"])
+            route = path if path in self._routes else OTHER_ROUTE
             self._telemetry.answered(route, status, seconds, facts.get("key"))
             level = logging.INFO
             if status in _WARNINGS or status >= _INTERNAL:

@@ -13,7 +13,7 @@ from ranmask.options.fields import Checked, option
 KEY_VARIABLE = "RANMASK_API_KEY"
 
 _KEY_CHARACTERS = 16
-_MODELS, _ACCESS, _LIMITS = "Models", "Access", "Limits"
+_MODELS, _ACCESS, _LIMITS, _JOBS = "Models", "Access", "Limits", "Jobs"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -113,6 +113,18 @@ class ServiceSettings(Checked, group="Service"):
     )
     waiting_requests: int = option(
         "Further requests that wait for a thread.", 128, least=0, group=_LIMITS
+    )
+    jobs: str | None = option(
+        "Folder that keeps jobs for files (/v1/jobs), so that a service that is started again goes "
+        "on with them.",
+        unset="none are taken",
+        group=_JOBS,
+    )
+    job_bytes: int = option("Largest file of a job.", 64 << 20, above=0, group=_JOBS)
+    job_rows: int = option("Most rows of a job.", 1_000_000, above=0, group=_JOBS)
+    most_jobs: int = option("Most jobs that are kept for one key.", 100, above=0, group=_JOBS)
+    job_days: float = option(
+        "Days that a job is kept after its end, with its texts.", 7.0, above=0, group=_JOBS
     )
     log_texts: bool = option("Write the texts to the log too.", False, group=_ACCESS)
 

@@ -12,7 +12,7 @@ from ranmask.errors import (
     OptionError,
     TextError,
 )
-from ranmask.serving.app import classified
+from ranmask.serving.classifying import classified
 from ranmask.serving.context import RequestContext
 from ranmask.serving.problems import (
     Busy,

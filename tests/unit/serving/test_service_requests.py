@@ -12,7 +12,7 @@ from starlette.testclient import TestClient
 
 from ranmask.errors import ClassifierError
 from ranmask.results import Certificate, Prediction
-from ranmask.serving import schemas
+from ranmask.serving import answers
 from ranmask.serving.app import create_app
 from ranmask.serving.problems import Busy, Closing
 from ranmask.serving.registry import ModelRegistry
@@ -96,8 +96,8 @@ class TestAnswers:
 
     def test_results_have_the_documented_fields(self):
         for shown, real in (
-            (schemas.PredictionResult, Prediction),
-            (schemas.CertificateResult, Certificate),
+            (answers.PredictionResult, Prediction),
+            (answers.CertificateResult, Certificate),
         ):
             fields = {field.name for field in dataclasses.fields(real)}
             assert set(shown.model_fields) == {"version", *fields}
@@ -120,14 +120,14 @@ class TestAnswers:
 
     def test_explain(self, client):
         answer = client.post("/v1/explain", json={"text": GOOD, "copies": 2}).json()
-        explanation = schemas.Explanation.model_validate(answer)
+        explanation = answers.Explanation.model_validate(answer)
         assert explanation.result.radius == 1
         assert len(explanation.copies) == 2
         assert "exact" in explanation.curves
 
     def test_attack(self, client):
         answer = client.post("/v1/attack", json={"text": GOOD, "budget": "radius"}).json()
-        schemas.AttackAnswer.model_validate(answer)
+        answers.AttackAnswer.model_validate(answer)
         assert (answer["status"], answer["budget"], answer["label"]) == ("failed", 1, 1)
         wrong = {"text": GOOD, "label_id": 2}
         assert "label_id" in refused(client.post("/v1/attack", json=wrong), 422, "wrong_option")
@@ -198,8 +198,8 @@ class TestRefusals:
             ({"text": "a", "options": {"keep": True}}, "options.keep"),
             ({"text": "a", "options": {"device": "cuda"}}, "options.device"),
             ({"text": "a", "model": ["keywords"]}, "model"),
-            ([], "body"),
-            ({f"field{number}": 1 for number in range(1000)}, "body"),
+            ([], "the body"),
+            ({f"field{number}": 1 for number in range(1000)}, "field0"),
         ],
     )
     def test_what_the_description_does_not_allow(self, client, body, field):
