@@ -91,6 +91,10 @@ class TextFailure(BaseModel):
 
 _MODEL = "The model that answered."
 _RESULTS = "One for each text, in their order."
+_UNFINISHED = (
+    "Only where the deadline came before all texts were done: the numbers of those that were not, "
+    "from 0; each has an `error` in its place."
+)
 
 
 class Predictions(BaseModel):
@@ -98,6 +102,7 @@ class Predictions(BaseModel):
 
     model: str = _said(_MODEL, "news")
     results: list[PredictionResult | TextFailure] = Field(description=_RESULTS)
+    unfinished: list[int] = _said(_UNFINISHED, [128, 129], default=[])
 
 
 class Certificates(BaseModel):
@@ -105,6 +110,7 @@ class Certificates(BaseModel):
 
     model: str = _said(_MODEL, "news")
     results: list[CertificateResult | TextFailure] = Field(description=_RESULTS)
+    unfinished: list[int] = _said(_UNFINISHED, [128, 129], default=[])
 
 
 class ShownCopy(BaseModel):

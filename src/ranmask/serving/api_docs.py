@@ -80,7 +80,7 @@ def describe(app: FastAPI, settings: ServiceSettings, schemas: Mapping[str, Any]
         described["info"]["description"] += " It takes no jobs: it has no folder to keep them in."
     texts = described["components"]["schemas"]["ManyTexts"]["properties"]["texts"]
     texts["maxItems"] = min(texts["maxItems"], settings.most_texts)
-    keyed = settings.api_key is not None
+    keyed = settings.keyed
     if keyed:
         described["components"]["securitySchemes"] = {
             "bearer": {

@@ -23,13 +23,12 @@ from ranmask.errors import DataError
 from ranmask.results.files import line_bytes
 from ranmask.runs.stored import file_as_parquet
 from ranmask.serving import schemas
-from ranmask.serving.auth import sent_key
+from ranmask.serving.auth import FACTS
 from ranmask.serving.context import RequestContext
 from ranmask.serving.job_runner import JobRunner, job_task
 from ranmask.serving.jobs import Job, JobRequest, JobStore, NoSuchJob
 from ranmask.serving.problems import Cancelled, Problem, invalid, shown
 from ranmask.serving.registry import ModelRegistry
-from ranmask.serving.request_log import FACTS
 from ranmask.serving.settings import ServiceSettings
 
 JSON_LINES, PARQUET = "application/x-ndjson", "application/vnd.apache.parquet"
@@ -162,11 +161,11 @@ class Jobs:
         return self._store
 
     def _owner(self, request: Request) -> str:
-        """Whose jobs they are: those of the key, which was checked; it is not kept itself."""
-        if self._settings.api_key is None:
+        """Whose jobs they are: those of the name of the key, which was checked."""
+        name = request.scope[FACTS].get("key")
+        if name is None:
             return ""
-        key = (sent_key(request.headers) or "").encode("utf-8", "surrogatepass")
-        return hashlib.sha256(b"ranmask job " + key).hexdigest()[:32]
+        return hashlib.sha256(f"ranmask job {name}".encode()).hexdigest()[:32]
 
     def _job(self, request: Request) -> Job:
         job = self._kept().get(request.path_params["id"], self._owner(request))

@@ -91,6 +91,8 @@ def too_deep(body: bytes) -> bool:
     >>> too_deep(b'{"texts": ["[[[[[[[[[[[[[[[[[[[[", "b"]}')
     False
     """
+    if body.count(b"[") + body.count(b"{") <= DEEPEST:
+        return False
     left = _STRING.sub(b"", body).translate(_BRACKETS, _NO_BRACKETS)
     for _ in range(DEEPEST):
         inner = left.replace(b"[]", b"")

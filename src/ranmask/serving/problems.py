@@ -101,6 +101,15 @@ class Busy(Problem):
         super().__init__(429, "busy", message, {"Retry-After": str(wait)})
 
 
+class RateExceeded(Problem):
+    """A key has sent more requests than it may; in ``seconds`` it may send the next."""
+
+    def __init__(self, a_minute: int, seconds: float) -> None:
+        wait = max(1, math.ceil(seconds))
+        message = f"this key may send {a_minute} requests a minute: ask again in {wait} s"
+        super().__init__(429, "rate_limited", message, {"Retry-After": str(wait)})
+
+
 class Closing(Problem):
     """The service is about to end, and takes no more work."""
 

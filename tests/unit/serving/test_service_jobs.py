@@ -202,9 +202,10 @@ class TestJobs:
         assert client.get("/v1/jobs").json()["jobs"] == []
         assert [one.name for one in (tmp_path / "jobs").iterdir()] == ["lock"]
 
-    def test_keys_see_their_own_jobs_only(self, client_of, monkeypatch):
-        """As several keys will do: the key is changed between two starts of a service."""
-        clients = [client_of(api_key=key) for key in KEYS]
+    def test_keys_see_their_own_jobs_only(self, client_of, tmp_path):
+        file = tmp_path / "keys"
+        file.write_text("".join(f"name{number} {key}\n" for number, key in enumerate(KEYS)))
+        clients = [client_of(api_key_file=file)] * 2
         headers = [{"X-API-Key": key} for key in KEYS]
         responses = [
             client.post("/v1/jobs", content=ROWS, headers={**CSV, **own})
