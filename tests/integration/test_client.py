@@ -1,5 +1,6 @@
 """`ranmask.Client` asks a real service, and answers with the library's own records."""
 
+import json
 import socket
 import subprocess
 import sys
@@ -249,6 +250,21 @@ def waits(monkeypatch):
     waits = []
     monkeypatch.setattr(client_http.time, "sleep", waits.append)
     return waits
+
+
+class TestDeadlines:
+    def test_texts_that_were_not_done_in_time_are_asked_for_again(self):
+        local = [one.to_dict() for one in load_default("news-words").predict(TEXTS[:3])]
+        late = {"error": "no answer before the deadline"}
+        answers = [
+            {"models": [], "limits": {"texts": 10, "body_bytes": 10_000}},
+            {"results": [local[0], late, late], "unfinished": [1, 2]},
+            {"results": local[1:]},
+        ]
+        sent = [(200, {}, json.dumps(answer).encode()) for answer in answers]
+        with scripted(*sent) as (server, url), Client(url) as client:
+            assert [one.to_dict() for one in client.predict(TEXTS[:3])] == local
+            assert server.asked == ["GET", "POST", "POST"]
 
 
 class TestWaiting:

@@ -210,12 +210,16 @@ class Client:
     ) -> Iterator[dict[str, Any]]:
         asked, done = _question(model, options), 0
         for group in self._groups(_checked(texts), len(json.dumps(asked))):
-            answer = self._calls.json("POST", path, "results", {**asked, "texts": group})
-            for place, result in enumerate(answer["results"]):
-                if "error" in result:
-                    raise TextError(result["error"], done + place)
-                yield result
-            done += len(group)
+            while group:
+                answer = self._calls.json("POST", path, "results", {**asked, "texts": group})
+                # Those that were not done in time come last, and are asked for again.
+                results = answer["results"][: len(group) - len(answer.get("unfinished", ()))]
+                for place, result in enumerate(results):
+                    if "error" in result:
+                        raise TextError(result["error"], done + place)
+                    yield result
+                done += len(results)
+                group = group[len(results) :]
 
     def _groups(self, texts: Sequence[Text], taken: int) -> Iterator[list[Text]]:
         """Texts, so many together as a request may hold."""
