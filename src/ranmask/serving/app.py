@@ -20,7 +20,6 @@ from starlette.middleware.cors import CORSMiddleware
 
 from ranmask import __version__
 from ranmask.errors import RanmaskError, TextError
-from ranmask.options import CertificateKind, for_certificate
 from ranmask.results import Certificate, Prediction
 from ranmask.serving import schemas
 from ranmask.serving.auth import AuthMiddleware
@@ -34,7 +33,6 @@ from ranmask.serving.settings import ServiceSettings
 from ranmask.serving.sizing import ReadText, read_texts
 from ranmask.serving.telemetry import CONTENT_TYPE, Telemetry
 from ranmask.serving.workers import SHORT_COPIES, RequestBatcher, Workers
-from ranmask.smoothing.interface import CertifiedClassifier
 from ranmask.words import Document
 
 _TEXTS_AT_ONCE = 64  # between two looks at whether anybody still waits
@@ -106,13 +104,8 @@ class Service:
         text = asked.only_text()
 
         def explained(context: RequestContext) -> dict[str, Any]:
-            def choose(kind: CertificateKind) -> CertifiedClassifier:
-                options = for_certificate(kind, asked.options)
-                self._host.copies(asked.model, [text], **options)  # refuses too many
-                return self._host.smoothed(asked.model, context, **options)
-
             smoothed = self._host.smoothed(asked.model, context, **asked.options)
-            return explain(smoothed, text, body.copies, choose, self._seconds)
+            return explain(smoothed, text, body.copies)
 
         answer = await self.workers.run(request.receive, explained)
         return JSONResponse({"model": asked.model, **answer})

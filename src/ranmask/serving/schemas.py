@@ -198,14 +198,16 @@ class ShownCopy(BaseModel):
 class Explanation(_Answer):
     """A certificate, some of the copies that it rests on, and the margins that remain.
 
-    ``curves``: by certificate, each what asking for it gives; ``refused``: why one is missing.
+    ``curves``: of the certificate, what is left of the lead after each number of changed words.
+    ``word_votes``: what the copies that show a word say; ``readings``: what a reader says.
     """
 
     model: str
     result: CertificateResult
     copies: list[ShownCopy]
     curves: dict[str, Any]
-    refused: dict[str, str] = {}
+    word_votes: list[dict[str, Any] | None]
+    readings: list[dict[str, Any]]
 
 
 class AttackAnswer(_Answer):
