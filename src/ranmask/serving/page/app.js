@@ -17,7 +17,7 @@ import { busy, failed, idle, quiet, tell } from "./problems.js";
 import { forget, models, post, replaced } from "./service.js";
 import { layBars, showStanding, showVerdict, surely, unitOf } from "./standing.js";
 
-const PAUSE = 60; // milliseconds after the last key before the service is asked
+const PAUSE = 40; // milliseconds after the last key before the service is asked
 const SLOW = 500; // from which edits are answered by votes alone, after a longer pause
 const COPIES = 100;
 
@@ -264,7 +264,7 @@ async function showAttack(outcome, budget) {
     const step = (place) => {
       now = undefined;
       refresh({ hit: place });
-      if (place === null || took < SLOW / 5) askLive();
+      if (place === null || took < SLOW) askLive();
     };
     if (!await play(pinnedText(), outcome.changes, step)) return;
   }

@@ -67,19 +67,18 @@ export function paint(answer, { changed, critical = new Set(), hit = new Set() }
 }
 
 // Beside the tiles: the voter that reads the whole text, and its parts, each as wide as its words.
-export function showReadings({ readings = [], words = [] }) {
+export function showReadings({ readings }) {
   by("readings").hidden = !readings.length;
-  const rows = new Map();
-  for (const one of readings) {
-    const parts = Math.round(words.length / Math.max(1, one.stop - one.start));
-    const level = one.start === 0 && one.stop === words.length ? 1 : parts;
-    rows.set(level, [...(rows.get(level) ?? []), one]);
-  }
-  fill(by("readings"), ...[...rows.values()].map((row) => make("li", {},
+  const rows = []; // the whole text, its halves, ...: each begins anew
+  readings.forEach((one, number) => {
+    if (number === 0 || one.start < readings[number - 1].stop) rows.push([]);
+    rows.at(-1).push(one);
+  });
+  fill(by("readings"), ...rows.map((row) => make("li", {},
     ...row.map((one, number) => {
       const said = one.label_id === null ? "no answer" : nameOf(one.label_id);
       const part = make("span", { class: `reading ${one.label_id === null ? "tone-unknown" : toneOf(one.label_id)}` },
-        row.length === 1 ? "Whole-text voter: " : spoken(`part ${number + 1} of ${row.length}: `), said,
+        row.length === 1 ? "Whole-text voter: " : spoken(`part ${number + 1} of ${row.length}, counts ${one.weight} words: `), said,
         row.length === 1 ? ` · counts ${one.weight} words` : null);
       part.style.flexGrow = String(Math.max(1, one.stop - one.start));
       return part;

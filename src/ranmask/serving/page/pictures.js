@@ -8,6 +8,7 @@ import { unitOf } from "./standing.js";
 const SAMPLES = 4; // copies that are shown one by one
 const WIDEST = 40; // words of a copy around those that it shows
 const MOST_BALLOTS = 36; // of a class
+const MOST_NAMED = 8; // of the words that the answer hangs on
 const HEIGHT = 260;
 const EDGE = { top: 22, right: 8, bottom: 62, left: 8 };
 
@@ -93,18 +94,20 @@ export function drawEnough(pinned, { changed, margin }) {
   if (!curve) return;
   const { radius, label } = result;
   const unit = unitOf(result);
-  by("enough-title").textContent = radius ? `Why ${counted(radius, `changed ${unit}`)} ${radius === 1 ? "is" : "are"} not enough`
+  by("enough-title").textContent = !result.guarantee ? "What the paper supposes of changed words" : radius ? `Why ${counted(radius, `changed ${unit}`)} ${radius === 1 ? "is" : "are"} not enough`
     : `Why one changed ${unit} may be enough`;
   const share = result.kept / Math.max(1, result.words_read);
   by("enough-lead").textContent = `A copy that shows no changed word votes as before. So a changed word can only turn the copies that show it`
     + `: ${result.family === "all" ? "" : "about "}${percent(share)} of them${result.reader ? ", and the voter that reads the whole text" : ""}.`
-    + ` Suppose all of those turn, and the words were chosen as badly as can be:`;
+    + (result.guarantee ? " Suppose all of those turn, and the words were chosen as badly as can be:"
+      : " The paper supposes that they are chosen at random. An attacker does not, so this proves nothing:");
   by("stairs").replaceChildren(stairs(pinned, curve, changed, margin));
-  const worst = result.critical_words.map((place) => `“${pinned.words[place]}”`);
+  const worst = result.critical_words.slice(0, MOST_NAMED).map((place) => `“${pinned.words[place]}”`);
+  const more = result.critical_words.length - worst.length;
   by("enough-note").textContent = [
-    radius ? `After ${radius} the answer is still ahead, whichever words they were.` : "",
-    curve.margins.length > (radius ?? 0) + 1 ? `After ${(radius ?? -1) + 1} it need not be.` : "",
-    worst.length ? `The worst choice: ${worst.join(", ")}.` : "",
+    radius && result.guarantee ? `After ${radius} the answer is still ahead, whichever words they were.` : "",
+    result.guarantee && curve.margins.length > (radius ?? 0) + 1 ? `After ${(radius ?? -1) + 1} it need not be.` : "",
+    worst.length ? `The worst choice: ${worst.join(", ")}${more > 0 ? ` and ${more} more` : ""}.` : "",
     changed !== null ? "The dot is your text: what your changes really did." : "",
     curve.known.includes(false) ? "Somewhere the search gave up: the bars are then lower bounds." : "",
   ].filter(Boolean).join(" ");
@@ -141,7 +144,7 @@ function stairs({ result }, curve, changed, margin) {
   });
   chart.append(draw("text", { class: "tick", x: width / 2, y: HEIGHT - 6 },
     result.threat === "edits" ? "edits" : "words changed"));
-  chart.append(draw("text", { class: "axis", x: width - EDGE.right, y: EDGE.top - 6 }, `lead of ${result.label}, at worst`));
+  chart.append(draw("text", { class: "axis", x: width - EDGE.right, y: EDGE.top - 6 }, `lead of ${result.label}${result.guarantee ? ", at worst" : ""}`));
   if (margin !== null && changed < margins.length) {
     chart.append(draw("line", { class: "you", x1: x(changed), x2: x(changed), y1: y(margin), y2: y(0) }));
     chart.append(draw("circle", { class: "you", cx: x(changed), cy: y(margin), r: 6 }));
