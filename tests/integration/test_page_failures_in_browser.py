@@ -112,6 +112,18 @@ def test_an_answer_to_what_was_not_yet_written_is_not_shown(opened):
     opened.shows("#counted", "No word changed yet")
 
 
+def test_an_example_that_was_left_is_not_shown(opened):
+    held = Held(opened, EXPLAIN)
+    opened.open()
+    held.wait(1)
+    opened.page.click("#own")
+    [old] = held.answers()
+    late(held.routes[0], old)
+    opened.page.wait_for_timeout(200)
+    opened.hides("#answer")
+    opened.shows("#text-label", "Write a text")
+
+
 def test_a_slow_service_is_asked_for_votes_alone(opened):
     """What takes long to explain is only classified again while words are edited."""
 

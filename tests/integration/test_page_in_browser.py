@@ -255,6 +255,14 @@ def test_a_link_reproduces_edits(opened):
     assert page.is_checked("#threat-edits")
 
 
+def test_links_that_others_wrote_do_no_harm(opened):
+    opened.open("#text=a+superb+film&edited=+&keep=x&certificate=none&threat=%00&ensemble=3&more=1")
+    opened.shows("#label", "positive")
+    opened.shows("#counted", "No word changed yet")
+    assert opened.page.input_value("#text") == "a superb film"
+    assert opened.page.input_value("#certificate") == "exact"
+
+
 def test_the_link_is_copied_as_the_page_is_now(opened):
     opened.context.grant_permissions(["clipboard-read", "clipboard-write"])
     opened.certify()

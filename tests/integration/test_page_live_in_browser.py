@@ -185,6 +185,18 @@ def test_the_machine_fails_within_the_proof_and_may_succeed_beyond_it(opened):
     assert opened.page.locator("#changes li").count() == changed == most + 1
 
 
+def test_on_a_phone_the_attack_is_seen(browser, service):
+    with Watched(browser, service.url) as opened:
+        opened.page.set_viewport_size({"width": 375, "height": 667})
+        opened.certify()
+        opened.page.locator("#attack-beyond").scroll_into_view_if_needed()
+        opened.page.click("#attack-beyond")
+        opened.shows("#attack-result", "The attack succeeded")
+        playwright.expect(opened.page.locator("#box")).to_be_in_viewport(ratio=1)
+        playwright.expect(opened.page.locator("#left")).to_be_in_viewport(ratio=1)
+        playwright.expect(opened.page.locator("#attack-beyond")).to_be_focused()
+
+
 def test_without_motion_the_attack_is_there_at_once(opened):
     opened.page.emulate_media(reduced_motion="reduce")
     opened.certify()

@@ -2,7 +2,7 @@
 // `pinned` is the text that the proof is about, explained.  The box holds it, or what became of it.
 
 import { askedView, keepView, writeView } from "./address.js";
-import { offerAttacks, play, showOutcome, stopPlaying } from "./attack.js";
+import { lookAtBox, offerAttacks, play, showOutcome, stopPlaying } from "./attack.js";
 import {
   boxText, boxWords, forgetVotes, isAnother, isUntouched, learnVotes, paint, setBox, showChanges, showListed, showReadings, standing,
 } from "./box.js";
@@ -47,7 +47,7 @@ async function prove(text, { edited = null, added = true, kept = false } = {}) {
     tell("Write a premise, too: this model reads pairs of texts.");
     return;
   }
-  if (!kept) setBox(edited ?? text);
+  if (!kept) setBox(edited?.trim() ? edited : text);
   repaint();
   const sent = question(text);
   busy();
@@ -78,8 +78,6 @@ const key = ({ model, options, text }) => JSON.stringify([model, options, Array.
 
 const pinnedText = () => (Array.isArray(asked.text) ? asked.text[1] : asked.text);
 
-const isFresh = () => now !== undefined;
-
 function withNames(found) {
   if (cardOf(found.model)?.labels) return found;
   const labels = found.labels.map((label) => `class ${label}`);
@@ -105,6 +103,7 @@ function showPinned() {
 }
 
 function noText() {
+  forget("explain");
   idle("");
   noAnswer();
   setWriting(true);
@@ -134,7 +133,7 @@ function refresh({ hit = null, unknown = false } = {}) {
   showChanges(state.pairs);
   by("restore").hidden = by("renew").hidden = state.untouched;
   offerEdits(state);
-  if (isFresh()) drawPictures(state);
+  if (now !== undefined) drawPictures(state);
 }
 
 function drawPictures(state) {
@@ -246,6 +245,7 @@ async function attackWith(budget) {
   const about = pinned;
   setAttacking(true);
   restore();
+  lookAtBox();
   say("attack-result", "Trying words …");
   try {
     const outcome = await post("attack", { ...asked, budget, label_id: pinned.result.label_id });
@@ -396,5 +396,5 @@ by("skip").addEventListener("click", (event) => {
 by("compared").addEventListener("toggle", () => pinned && compare(asked, pinned.result));
 by("copy-link").addEventListener("click", copyLink);
 addEventListener("hashchange", recall);
-new ResizeObserver(() => pinned && isFresh() && drawPictures(standing(pinned))).observe(by("stairs"));
+new ResizeObserver(() => pinned && now !== undefined && drawPictures(standing(pinned))).observe(by("stairs"));
 begin();

@@ -14,6 +14,13 @@ export const stopPlaying = () => { playing += 1; };
 
 const still = () => matchMedia("(prefers-reduced-motion: reduce)").matches;
 
+// On a phone the buttons stand below what they move.
+export function lookAtBox() {
+  const { top, bottom } = by("box").getBoundingClientRect();
+  if (top >= 0 && bottom <= innerHeight) return;
+  by("text-label").scrollIntoView({ block: "start", behavior: still() ? "instant" : "smooth" });
+}
+
 // Writes one changed word after the other into the box; `step` is called after each, with its
 // place, and with null at the end.  False where something else took the box over.
 export async function play(text, changes, step) {

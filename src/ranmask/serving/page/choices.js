@@ -27,7 +27,7 @@ export function choose(name, value) {
   if (name === "threat") {
     by(value === "edits" ? "threat-edits" : "threat-substitutions").checked = true;
   } else if (control.tagName !== "SELECT") {
-    control.value = value;
+    control.value = /^\d+$/.test(value) ? value : "";
   } else if ([...control.options].some((one) => one.value === value)) {
     control.value = value;
   } else if (name !== "model") {

@@ -73,7 +73,7 @@ function drawPiles({ result, copies, words, word_votes: votes }) {
   fill(by("piles"), ...classes.map((number) => {
     const own = ballots.filter((one) => one.label_id === number).sort((one, other) => other.lead - one.lead);
     const tiles = own.slice(0, MOST_BALLOTS).map(({ word, lead }) => {
-      const tile = make("span", { class: word ? "ballot" : "ballot blank" }, word);
+      const tile = make("span", { class: `${word ? "ballot" : "ballot blank"} ${toneOf(number)}` }, word);
       tile.style.setProperty("--lead", lead.toFixed(2));
       return tile;
     });
