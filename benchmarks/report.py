@@ -92,10 +92,12 @@ def _short(results: dict[str, Any]) -> str:
             if row["kind"] == "certified" and row["dtype"] == "float32":
                 pace = f"{row['texts_per_second']:.0f}"
                 lines.append(f"- **22.7M encoder, one H200:** {pace} texts a second in float32.")
-    for row in results["service"].get("models", []):
-        if row["model"] == "news" and row["processes"] == 2:
-            pace = f"{(row['compiled'] or {'a_second': row['a_second_together']})['a_second']:,.0f}"
-            lines.append(f"- **Service, two CPU cores:** {pace} answers a second (`news`).")
+    served = [row for row in results["service"].get("models", []) if row["processes"] == 2]
+    if served and all(row["compiled"] for row in served):
+        said = ", ".join(
+            f"{row['compiled']['server_us_an_answer']:,.0f} µs (`{row['model']}`)" for row in served
+        )
+        lines.append(f"- **Service, two CPU cores:** CPU time an answer {said}.")
     return "\n".join(lines)
 
 
