@@ -66,9 +66,10 @@ def test_tiles_lie_under_their_words(opened, width):
           const one = document.getElementById(id);
           const { width, height, left, top } = one.getBoundingClientRect();
           const style = getComputedStyle(one);
-          const names = ["font", "letterSpacing", "wordSpacing", "lineHeight", "padding", "borderWidth",
-            "whiteSpace", "overflowWrap", "wordBreak", "textIndent", "tabSize", "direction"];
-          return [width, height, left, top, one.scrollHeight, ...names.map((name) => style[name])];
+          const names = ["font", "letterSpacing", "wordSpacing", "lineHeight", "padding",
+            "borderWidth", "whiteSpace", "overflowWrap", "wordBreak", "textIndent", "direction"];
+          const look = names.map((name) => style[name]);
+          return [width, height, left, top, one.scrollHeight, ...look];
         })"""
     )
     assert text == tiles
