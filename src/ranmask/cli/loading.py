@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from ranmask.smoothing.masks import WordLosses
     from ranmask.smoothing.smoothed import SmoothedClassifier
 
-_OF_READERS = ("reader", "reader_weights", "reader_key", "reader_cache")
+_OF_READERS = ("reader", "reader_weights", "reader_key")
 _USED_AS = {"attack_lm": "masked_lm"}  # how recipes call it, where that is not its option's name
 
 

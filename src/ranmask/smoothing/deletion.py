@@ -6,7 +6,7 @@ if it had never been there, and a copy is a shorter text.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -14,7 +14,7 @@ import numpy as np
 from ranmask.certificates.deletion import deletion_radius, deletion_rate, kept_words
 from ranmask.errors import ModelError, OptionError, blaming
 from ranmask.models import model_config
-from ranmask.models.base import BaseClassifier, Scores, whole_copy
+from ranmask.models.base import Scores, whole_copy
 from ranmask.models.synonyms import Sample
 from ranmask.options import DeletionOptions, ModelOptions, SmoothingOptions
 from ranmask.options.fields import check_saved, option_fields
@@ -54,7 +54,7 @@ class DeletionSmoothedClassifier(VotingClassifier[DeletionOptions, DeletedCopies
 
     def __init__(
         self,
-        base: BaseClassifier | Callable[[list[Any]], Any],
+        base: object,
         *,
         labels: Sequence[str] | None = None,
         tolerance: float | None = None,
