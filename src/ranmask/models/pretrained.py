@@ -8,7 +8,7 @@ that comes with a model is run.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -93,10 +93,17 @@ def load(
 def _check_plain_folder(folder: str, kind: str, refused: Mapping[str, str | None]) -> None:
     """Refuse options that are an encoder's."""
     for name, value in refused.items():
-        if value is not None:
+        if value is not None and (name, value) != ("device", "cpu"):  # where it is computed
             raise OptionError(
                 f"{name}={value!r} means nothing for {folder!r}, which is {kind}: leave it out"
             )
+
+
+def check_computed(folder: Path, parts: Sequence[str], computed: Mapping[str, str | None]) -> None:
+    """Refuse a device or a number type where numpy computes all parts of a folder."""
+    known = [model_config.of_folder(folder / part) for part in parts]
+    if all(one is not None and one.kind in model_config.WITHOUT_TORCH for one in known):
+        _check_plain_folder(str(folder), "computed by numpy, on the processor", computed)
 
 
 def load_part(folder: Path, part: str, computed: Mapping[str, str | None]) -> BaseClassifier:
