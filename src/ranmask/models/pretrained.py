@@ -178,6 +178,7 @@ def local_folder(folder_or_id: str, revision: str | None = None) -> tuple[str, s
     An encoder on the hub keeps its id, for transformers downloads it; whatever else ranmask saved
     there is downloaded here.
     """
+    folder_or_id = hub.folder_of_package(folder_or_id) or folder_or_id
     if Path(folder_or_id).is_dir():
         return folder_or_id, revision
     if saved_config(folder_or_id, revision).kind == model_config.ENCODER:
@@ -192,6 +193,7 @@ def saved_options(folder_or_id: str, revision: str | None = None) -> dict[str, A
 
 def saved_config(folder_or_id: str, revision: str | None = None) -> model_config.ModelConfig:
     """A model's ``ranmask.json``; an encoder that was never smoothed has none."""
+    folder_or_id = hub.folder_of_package(folder_or_id) or folder_or_id
     if not Path(folder_or_id).is_dir():
         found = _from_hub(folder_or_id, revision)
     else:
@@ -214,7 +216,7 @@ def _from_hub(name: str, revision: str | None) -> model_config.ModelConfig | Non
             return None
         raise ModelError(
             f"there is no folder {name!r}, and the hub cannot be reached to look for a "
-            "model of that name"
+            f"model of that name: {hub.OFFLINE}"
         ) from error
     except EntryNotFoundError:
         return None  # an ordinary model, never smoothed before
