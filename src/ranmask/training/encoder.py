@@ -49,7 +49,7 @@ if TYPE_CHECKING:
 _KIND = "AutoModelForSequenceClassification"
 _VOTES = "votes"
 _PARTS = 6  # most forward passes a step: more waste less padding, and take more launches
-_GPU_ROWS = 64  # fewer rows keep a GPU waiting for the next launch
+_GPU_ROWS = 128  # fewer rows keep a GPU waiting for the next launch
 _NO_LIMIT = 1 << 40
 
 
