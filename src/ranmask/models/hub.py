@@ -47,8 +47,8 @@ def load_pretrained(
 ) -> tuple[Any, Any, list[str]]:
     """A model, its tokenizer, and the weights that its files lack: those were drawn at random.
 
-    ``loader``: an ``Auto...`` class of transformers, which also takes ``given``; ``name``: a folder,
-    a hub id, or an installed package; ``called``: what messages call the model, before its name.
+    ``loader``: an ``Auto...`` class of transformers, which also takes ``given``; ``name``: of a
+    folder, a hub id, or an installed package; ``called``: what messages call the model, before it.
     """
     try:
         import torch
