@@ -37,6 +37,10 @@ class AnswerCache:
         self._answers: dict[str, CachedScores] = {}
         self._end = 0
         self._mutex = threading.Lock()
+        if path.exists():  # another file is told of at once, and not for every text
+            with writing(path), path.open("rb") as file:
+                if first := file.readline():
+                    self._check_header(first)
 
     def read(self) -> Mapping[str, CachedScores]:
         """All answers, those that other processes have added among them."""
