@@ -49,10 +49,10 @@ class RunEvents:
 
     started: Callable[[int, int], None] = lambda rows, done: None
     progress: Callable[[int], None] = lambda rows: None
-    asked: Callable[[int, str], None] = lambda queries, kind: None
-    cost: Callable[[RunCost], None] = lambda cost: None
     failed: Callable[[int, str], None] = lambda row, why: None
     trouble: Tell = _log.warning
+    asked: Callable[[int, str], None] = lambda queries, kind: None
+    cost: Callable[[RunCost], None] = lambda cost: None
 
 
 class Summary(Protocol):
