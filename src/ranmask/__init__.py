@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     )
     from ranmask.models.base import BaseClassifier
     from ranmask.models.blend import Blend
+    from ranmask.models.cached import cached
     from ranmask.models.function import FunctionClassifier
     from ranmask.models.huggingface import HuggingFaceClassifier
     from ranmask.models.readers import FunctionReader, Reader
@@ -102,6 +103,7 @@ _HOMES = {
     "WordTable": "ranmask.models.word_table",
     "attack": "ranmask.attacks.api",
     "attack_file": "ranmask.attacks.runs",
+    "cached": "ranmask.models.cached",
     "certify_file": "ranmask.runs.api",
     "detect_file": "ranmask.runs.detect",
     "load_classifier": "ranmask.smoothing.store",
@@ -156,6 +158,7 @@ __all__ = [
     "__version__",
     "attack",
     "attack_file",
+    "cached",
     "certify_file",
     "detect_file",
     "load_classifier",
