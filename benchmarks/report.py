@@ -92,10 +92,12 @@ def _short(results: dict[str, Any]) -> str:
             if row["kind"] == "certified" and row["dtype"] == "float32":
                 pace = f"{row['texts_per_second']:.0f}"
                 lines.append(f"- **22.7M encoder, one H200:** {pace} texts a second in float32.")
-    for row in results["service"].get("models", []):
-        if row["model"] == "news" and row["processes"] == 2:
-            pace = f"{row['a_second_together']:.0f}"
-            lines.append(f"- **Service, two CPU cores:** {pace} answers a second (`news`).")
+    served = [row for row in results["service"].get("models", []) if row["processes"] == 2]
+    if served and all(row["compiled"] for row in served):
+        said = ", ".join(
+            f"{row['compiled']['server_us_an_answer']:,.0f} µs (`{row['model']}`)" for row in served
+        )
+        lines.append(f"- **Service, two CPU cores:** CPU time an answer {said}.")
     return "\n".join(lines)
 
 
@@ -147,16 +149,24 @@ def _attacks(figures: dict[str, Any]) -> str:
 def _attack_runs(runs: list[dict[str, Any]]) -> str:
     """What `benchmarks.attack_speed` printed, with what ran: ``code``."""
     host = [run for run in runs if run["device"] == "none"]
+    [whole] = [run for run in runs if run["device"] != "none"]
     lines = [
         "## Whole attack runs",
         "",
         "BERT-Attack against an encoder smoothed by fresh masks, as `ranmask attack --output` runs "
-        "it. On an H200, at the last measurement, such runs sustained 9,000 to 54,000 copies a "
-        "second a process, where the engine computes about 2 million. **What the changes since "
-        "then do on a GPU has not been measured.** Measured on a CPU is the host's part alone "
-        "(`python -m benchmarks.attack_speed --host`): searches, tokens, masks, batches, votes and "
-        "files as they are; forward passes, and what a GPU finds out by itself, cost nothing; "
-        "starting kernels is not counted.",
+        f"it. On an {whole['device'].removeprefix('NVIDIA ')} one process computed "
+        f"{whole['copies']:,} copies of {whole['texts']} texts in {whole['seconds']} s, "
+        f"{whole['copies_a_second']:,} a second, before the changes below 9,000 to 54,000 beside "
+        f"others. The engine alone computed {whole['engine_copies_a_second']:,} of the same "
+        f"copies a second: {whole['share_of_engine']:.0%}, where half was the aim. The host was "
+        f"busy for {whole['processor_seconds']} s, more than the run took: one core is what "
+        "bounds it. (`python -m benchmarks.attack_speed --device cuda --dtype float16 --texts "
+        "200`; all-MiniLM-L6-v2 with a random head.) Ten to fourteen processes beside each other "
+        "(NVIDIA's MPS) kept the GPU busy, at 99 or 100 % in 16 of 28 looks.",
+        "",
+        "Measured on a CPU is the host's part alone (`python -m benchmarks.attack_speed --host`): "
+        "searches, tokens, masks, batches, votes and files as they are; forward passes, and what a "
+        "GPU finds out by itself, cost nothing; starting kernels is not counted.",
         "",
         f"{host[0]['machine']}, busy with other work, so a second is one of processor time; "
         f"{host[0]['texts']} AG News test texts, {host[0]['masks']} masks a query, 10 % of the "
@@ -179,18 +189,14 @@ def _attack_runs(runs: list[dict[str, Any]]) -> str:
         f"The aim, 1 million a second in one process, is {reached}. Of the time that is left a "
         "third draws masks (by numpy, on one core), a fifth lays out and packs tokens, a seventh "
         "is the search. Masks, tokens and batches of the next texts are prepared while the device "
-        "computes; the search is not. The host alone was faster than those runs before, too: the "
-        "rest of their time must have gone to waiting for the device, to processes that shared it, "
-        "or to the language model and the sentence encoder. The language model now ranks tokens "
-        "only where a word is attacked, and of all texts at once; a GPU must tell what that gains.",
+        "computes; the search is not. On the GPU the host spends four times as much for a copy: "
+        "what it does there besides is to start kernels, those of the language model and of the "
+        "sentence encoder among them.",
         "",
         "The host's pace hardly depends on how many texts are attacked together (256 texts, at "
         "most 150 queries each, `--together` 32, 64, 128, 256, one run each: 828,000 to 875,000 "
         "copies a second of processor time). 128, the default, are some 500,000 copies a round, "
-        "a quarter of a second for the engine.",
-        "",
-        "On a GPU, `python -m benchmarks.attack_speed --device cuda --dtype float16 --texts 300` "
-        "runs the whole attack and then the engine by itself, and prints copies a second of both.",
+        "half a second for the engine.",
         "",
     ]
     return "\n".join(lines)
@@ -204,12 +210,12 @@ def _service(figures: dict[str, Any]) -> str:
         f"`ranmask serve`: {first['connections']} clients at once ask for certificates, one text "
         "of 5 to 12 words a request (beginnings of AG News test texts), for "
         f"{first['seconds']:.0f} s, on the same cores; each answer is compared with that of "
-        "`ranmask certify`. *Alone*: one client, one request after another. At the end the service "
-        "gets SIGTERM under load, and answers what it had accepted (*lost*: requests without an "
-        f"answer).{figures.get('note', '')}",
+        "`ranmask certify`. *Alone*: one client, one request after another. Then four SIGHUP under "
+        "load, while keys and models are read again, and in the end SIGTERM: what was accepted is "
+        f"answered (*lost*: requests without an answer).{figures.get('note', '')}",
         "",
         "| model | processes | answers | wrong, refused, lost | alone | together | times | "
-        "p50, p99 | memory at first, most, at last | answers after SIGTERM |",
+        "p50, p99 | memory at first, most, at last | answers around SIGHUP, after SIGTERM |",
         "|---|---:|---:|---:|---:|---:|---:|---:|---:|---:|",
     ]
     lines += [
@@ -217,10 +223,68 @@ def _service(figures: dict[str, Any]) -> str:
         f"{row['wrong']}, {row['refused']}, {row['lost']} | {row['a_second_alone']}/s | "
         f"{row['a_second_together']}/s | "
         f"{row['ratio']} | {row['p50_ms']}, {row['p99_ms']} ms | "
-        f"{', '.join(map(str, row['memory_mib']))} MiB | {row['answered_while_ending']:,} |"
+        f"{', '.join(map(str, row['memory_mib']))} MiB | "
+        f"{row['answered_while_reloading']:,}, {row['answered_while_ending']:,} |"
         for row in figures["models"]
     ]
+    lines += _killed(figures["models"])
+    compiled = [row for row in figures["models"] if row["compiled"] is not None]
+    if compiled:
+        lines += [
+            "",
+            "The client above is Python's, and takes as much of the cores as the service. With a "
+            "compiled one, `wrk`, that compares nothing (CPU time is that of all processes of the "
+            "service, and of the client; *load* is the machine's before, others included):",
+            "",
+            "| model | processes | answers a second | p50, p99 | CPU an answer, service and "
+            "client | cores, service and client | not 200 | load |",
+            "|---|---:|---:|---:|---:|---:|---:|---:|",
+        ]
+        lines += [
+            f"| `{row['model']}` | {row['processes']} | {_compiled_cells(row['compiled'])} |"
+            for row in compiled
+        ]
+    for compared in figures.get("compared", []):
+        lines += [
+            "",
+            f"`{compared['model']}`, two processes, before and after httptools and uvloop read "
+            "HTTP and questions pass FastAPI's router by, by turns "
+            "(`python -m benchmarks.service --before CHECKOUT`):",
+            "",
+            "| | answers a second | p50, p99 | CPU an answer, service and client | "
+            "cores, service and client | not 200 | load |",
+            "|---|---:|---:|---:|---:|---:|---:|",
+        ]
+        for pair in zip(compared["before"], compared["now"], strict=True):
+            for name, row in zip(("before", "after"), pair, strict=True):
+                lines.append(f"| {name} | {_compiled_cells(row)} |")
     return "\n".join(lines) + "\n"
+
+
+def _killed(rows: list[dict[str, Any]]) -> list[str]:
+    """What SIGKILL of one process of several does."""
+    found = [row for row in rows if row["killed"] is not None]
+    if not found:
+        return []
+    said = "; ".join(
+        f"`{row['model']}`: {row['killed']['answers']:,} answers, {row['killed']['wrong']} wrong, "
+        f"{row['killed']['lost']} lost, another process ready after "
+        f"{row['killed']['replaced_after_seconds']} s"
+        for row in found
+    )
+    return [
+        "",
+        "SIGKILL of one of two processes, under the same load, loses what it was answering, at "
+        f"most one request a connection: {said}.",
+    ]
+
+
+def _compiled_cells(row: dict[str, Any]) -> str:
+    return (
+        f"{row['a_second']:,.0f} | {row['p50_ms']}, {row['p99_ms']} ms | "
+        f"{row['server_us_an_answer']:.0f}, {row['client_us_an_answer']:.0f} µs | "
+        f"{row['server_cores']}, {row['client_cores']} | {row['not_200']} | {row['load_before']}"
+    )
 
 
 def _gpu(figures: dict[str, Any]) -> str:

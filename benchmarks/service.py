@@ -1,10 +1,13 @@
 """The service under load: one connection, then many, every answer compared with the command's.
 
-    python -m benchmarks.service [--seconds 120] [--connections 64] [--model news]
+    python -m benchmarks.service [--seconds 30] [--connections 64] [--model news]
+    python -m benchmarks.service --before CHECKOUT --before-python PYTHON [--model news]
 
 Starts ``ranmask serve`` in a process of its own and asks it from this one, with short texts.  The
-answers are held against those that ``ranmask certify`` wrote for the same texts.  In the end the
-service is told to end in the middle of its work.  The machine is shared by all of them.
+answers are held against those that ``ranmask certify`` wrote for the same texts.  How many there
+can be is measured with a compiled client, ``wrk``, where it is installed: this one takes as long
+for a request as the service.  Then, under load: SIGHUP; SIGKILL of one process of several; and in
+the end SIGTERM.  The machine is shared by all of them.
 """
 
 from __future__ import annotations
@@ -15,12 +18,17 @@ import itertools
 import json
 import os
 import re
+import resource
+import shutil
+import signal
 import statistics
 import subprocess
 import sys
 import tempfile
+import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -38,7 +46,7 @@ _MEMORY_SECONDS = 5.0
 
 def run(quick: bool = False) -> dict[str, Any]:
     """Figures of the models that come with ranmask."""
-    seconds = 10.0 if quick else 120.0
+    seconds = 10.0 if quick else 30.0
     processes = os.cpu_count() or 1
     return {
         "models": [
@@ -47,6 +55,25 @@ def run(quick: bool = False) -> dict[str, Any]:
             for number in sorted({1, processes})
         ]
     }
+
+
+def compare(
+    source: Path, python: str, model: str, connections: int, seconds: float, rounds: int = 3
+) -> dict[str, Any]:
+    """Another checkout, run by an interpreter of its own, and this one, by turns."""
+    texts = short_texts()
+    figures: dict[str, list[Any]] = {"before": [], "now": []}
+    sources = {"before": (python, source), "now": (sys.executable, Path(__file__).parents[1])}
+    for _ in range(rounds):
+        for name, (interpreter, checkout) in sources.items():
+            with _serving(model, 2, interpreter, checkout / "src") as (server, events):
+                port = _port(events)
+                reading = threading.Thread(target=_read, args=(server, events), daemon=True)
+                reading.start()
+                given = (server.pid, port, model, texts, connections)
+                compiled_load(*given, 2.0)
+                figures[name].append(compiled_load(*given, seconds))
+    return {"model": model, "processes": 2, "connections": connections, **figures}
 
 
 def short_texts(words: int = 12) -> list[str]:
@@ -124,31 +151,118 @@ class Load:
             self.wrong += any(result[key] != wanted[key] for key in _COMPARED)
 
 
+_WRK = """
+local bodies, requests, last = dofile("%s"), {}, 0
+function init()
+  for number, body in ipairs(bodies) do
+    requests[number] = wrk.format("POST", nil, {["Content-Type"] = "application/json"}, body)
+  end
+end
+function request()
+  last = last %% #requests + 1
+  return requests[last]
+end
+"""
+
+
+def compiled_load(
+    pid: int, port: int, model: str, texts: Iterable[str], connections: int, seconds: float
+) -> dict[str, Any] | None:
+    """Figures of ``wrk``; None where it is not installed."""
+    if shutil.which("wrk") is None:
+        return None
+    with tempfile.TemporaryDirectory() as folder:
+        bodies, script = Path(folder, "bodies.lua"), Path(folder, "wrk.lua")
+        quoted = (f"[==[{json.dumps({'text': text, 'model': model})}]==]" for text in texts)
+        bodies.write_text("return {" + ",\n".join(quoted) + "}")
+        script.write_text(_WRK % bodies)
+        command = ["wrk", "-t1", f"-c{connections}", f"-d{seconds:g}s", "--latency"]
+        command += ["-s", str(script), f"http://127.0.0.1:{port}/v1/certify"]
+        load = os.getloadavg()[0]
+        before, client, begun = cpu_seconds(pid), _children_seconds(), time.monotonic()
+        said = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+        took = time.monotonic() - begun
+        server, client = cpu_seconds(pid) - before, _children_seconds() - client
+    number = int(re.search(r"(\d+) requests in", said)[1])  # type: ignore[index]
+    wrong = re.search(r"Non-2xx or 3xx responses: (\d+)", said)
+    return {
+        "seconds": seconds,
+        "answers": number,
+        "not_200": int(wrong[1]) if wrong else 0,
+        "socket_errors": "Socket errors" in said,
+        "a_second": round(number / took, 1),
+        "p50_ms": _milliseconds(said, "50"),
+        "p99_ms": _milliseconds(said, "99"),
+        "server_us_an_answer": round(1e6 * server / number, 1),
+        "client_us_an_answer": round(1e6 * client / number, 1),
+        "server_cores": round(server / took, 2),
+        "client_cores": round(client / took, 2),
+        "load_before": round(load, 1),
+    }
+
+
+def _milliseconds(said: str, percent: str) -> float:
+    number, unit = re.search(rf"\n\s+{percent}%\s+([\d.]+)(us|ms|s)", said).groups()  # type: ignore[union-attr]
+    return round(float(number) * {"us": 0.001, "ms": 1.0, "s": 1000.0}[unit], 1)
+
+
+def _children_seconds() -> float:
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
+
+
+def family(pid: int) -> list[int]:
+    """A process and those that it started."""
+    children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+    return [pid, *(found for child in children for found in family(int(child)))]
+
+
+def cpu_seconds(pid: int) -> float:
+    """Of a process and of those that it started."""
+    ticks = 0
+    for one in family(pid):
+        fields = Path(f"/proc/{one}/stat").read_text().rpartition(")")[2].split()
+        ticks += int(fields[11]) + int(fields[12])
+    return ticks / os.sysconf("SC_CLK_TCK")
+
+
 def memory_mib(pid: int) -> float:
     """Of a process and of those that it started."""
-    status = Path(f"/proc/{pid}/status").read_text()
-    children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
-    own = int(re.search(r"VmRSS:\s+(\d+)", status)[1]) / 1024  # type: ignore[index]
-    return own + sum(memory_mib(int(child)) for child in children)
+    found = (Path(f"/proc/{one}/status").read_text() for one in family(pid))
+    return sum(int(re.search(r"VmRSS:\s+(\d+)", said)[1]) for said in found) / 1024  # type: ignore[index]
+
+
+@contextmanager
+def _serving(
+    model: str, processes: int, python: str, source: Path
+) -> Iterator[tuple[subprocess.Popen[str], list[dict[str, Any]]]]:
+    """A service that listens, and what it has said until then."""
+    command = [python, "-m", "ranmask.cli", "serve", "--model", model, "--port", "0"]
+    command += ["--processes", str(processes)]
+    variables = {**os.environ, "PYTHONPATH": str(source)}
+    server = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=variables)
+    assert server.stderr is not None
+    events: list[dict[str, Any]] = []
+    try:
+        while not events or events[-1]["event"] != "listening":
+            events.append(json.loads(server.stderr.readline()))
+        yield server, events
+    finally:
+        server.terminate()
+        server.wait()
+
+
+def _port(events: list[dict[str, Any]]) -> int:
+    return int(events[-1]["url"].rsplit(":", 1)[1])
 
 
 def measure(model: str, connections: int, seconds: float, processes: int) -> dict[str, Any]:
     """Figures of one model."""
     expected = answers_of_the_command(model, short_texts())
-    command = [sys.executable, "-m", "ranmask.cli", "serve", "--model", model, "--port", "0"]
-    command += ["--processes", str(processes)]
-    server = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
-    assert server.stderr is not None
-    try:
-        port = next(
-            int(json.loads(line)["url"].rsplit(":", 1)[1])
-            for line in server.stderr
-            if '"listening"' in line
-        )
-        figures = asyncio.run(_measured(server, port, model, expected, connections, seconds))
-    finally:
-        server.kill()
-        server.wait()
+    source = Path(__file__).parents[1] / "src"
+    with _serving(model, processes, sys.executable, source) as (server, events):
+        task = _measured(server, _port(events), model, expected, connections, seconds, events)
+        figures = asyncio.run(task)
     return {"model": model, "processes": processes, **figures}
 
 
@@ -159,16 +273,26 @@ async def _measured(
     expected: dict[str, dict[str, Any]],
     connections: int,
     seconds: float,
+    events: list[dict[str, Any]],
 ) -> dict[str, Any]:
-    log = asyncio.get_running_loop().run_in_executor(None, _read, server)
-    loads = [Load(port, model, expected) for _ in range(4)]
-    warming, alone, many, last = loads
+    log = asyncio.get_running_loop().run_in_executor(None, _read, server, events)
+    loads = [Load(port, model, expected) for _ in range(5)]
+    warming, alone, many, reloading, last = loads
     await warming.run(connections, 3)
     one = await alone.run(1, seconds / 6)
     memory = asyncio.ensure_future(_memory(server.pid))
     together = await many.run(connections, seconds)
     memory.cancel()
     sizes = (await asyncio.gather(memory))[0]
+    compiled = await asyncio.to_thread(
+        compiled_load, server.pid, port, model, list(expected), connections, seconds
+    )
+    asking = asyncio.ensure_future(reloading.run(connections, 6))
+    for _ in range(4):
+        await asyncio.sleep(1)
+        server.send_signal(signal.SIGHUP)
+    await asking
+    killed = await _killed(Load(port, model, expected), events, connections)
     ending = asyncio.ensure_future(last.run(connections, 60))
     await asyncio.sleep(2)
     before = len(last.seconds)
@@ -185,6 +309,9 @@ async def _measured(
         "refused": sum(load.refused for load in loads),
         "lost": sum(load.lost for load in loads),
         "answered_while_ending": len(last.seconds) - before,
+        "answered_while_reloading": len(reloading.seconds),
+        "reloads": sum(line["event"] == "reloaded" for line in events),
+        "killed": killed,
         "exit_code": code,
         "a_second_alone": round(one, 1),
         "a_second_together": round(together, 1),
@@ -192,6 +319,30 @@ async def _measured(
         "p50_ms": round(1000 * cuts[49], 1),
         "p99_ms": round(1000 * cuts[98], 1),
         "memory_mib": [round(sizes[0], 1), round(max(sizes), 1), round(sizes[-1], 1)],
+        "compiled": compiled,
+    }
+
+
+async def _killed(
+    load: Load, events: list[dict[str, Any]], connections: int
+) -> dict[str, Any] | None:
+    """What became of requests where one process of several was killed, and of the process."""
+    ready = [line["pid"] for line in events if line["event"] == "process ready"]
+    if len(ready) < 2:
+        return None
+    asking = asyncio.ensure_future(load.run(connections, 8))
+    await asyncio.sleep(1)
+    os.kill(ready[0], signal.SIGKILL)
+    begun = time.monotonic()
+    while sum(line["event"] == "process ready" for line in events) == len(ready):
+        await asyncio.sleep(0.05)
+    back = time.monotonic() - begun
+    await asking
+    return {
+        "answers": len(load.seconds),
+        "wrong": load.wrong,
+        "lost": load.lost,
+        "replaced_after_seconds": round(back, 1),
     }
 
 
@@ -206,9 +357,10 @@ async def _memory(pid: int) -> list[float]:
         return [*sizes, memory_mib(pid)]
 
 
-def _read(server: subprocess.Popen[str]) -> None:
-    for _ in server.stderr or ():
-        pass
+def _read(server: subprocess.Popen[str], events: list[dict[str, Any]]) -> None:
+    """Keep what the service says of itself, not of each request."""
+    said = (line for line in server.stderr or () if '"event": "request"' not in line)
+    events.extend(map(json.loads, said))
 
 
 def main() -> None:
@@ -216,13 +368,16 @@ def main() -> None:
     parser.add_argument("--model", default="news")
     parser.add_argument("--connections", type=int, default=64)
     parser.add_argument("--processes", type=int, default=2)
-    parser.add_argument("--seconds", type=float, default=120)
+    parser.add_argument("--seconds", type=float, default=30)
+    parser.add_argument("--before", type=Path, help="Another checkout, to compare this one with.")
+    parser.add_argument("--before-python", default=sys.executable, help="What runs it.")
     given = parser.parse_args()
-    print(
-        json.dumps(
-            measure(given.model, given.connections, given.seconds, given.processes), indent=1
-        )
-    )
+    if given.before is not None:
+        how = (given.before_python, given.model, given.connections, given.seconds)
+        figures = compare(given.before, *how)
+    else:
+        figures = measure(given.model, given.connections, given.seconds, given.processes)
+    print(json.dumps(figures, indent=1))
 
 
 if __name__ == "__main__":

@@ -23,10 +23,12 @@ if TYPE_CHECKING:
         OutputError,
         RanmaskError,
         ReaderWarning,
+        ServiceError,
         TextError,
     )
     from ranmask.models.base import BaseClassifier
     from ranmask.models.blend import Blend
+    from ranmask.models.cached import cached
     from ranmask.models.function import FunctionClassifier
     from ranmask.models.huggingface import HuggingFaceClassifier
     from ranmask.models.readers import FunctionReader, Reader
@@ -39,6 +41,7 @@ if TYPE_CHECKING:
     from ranmask.runs.shards.run import Sharding
     from ranmask.runs.stored import read_results
     from ranmask.runs.task import RunEvents
+    from ranmask.serving.client import Client
     from ranmask.smoothing.cascade import Cascade
     from ranmask.smoothing.deletion import DeletionSmoothedClassifier
     from ranmask.smoothing.detector_store import load_detector
@@ -65,6 +68,7 @@ _HOMES = {
     "Cascade": "ranmask.smoothing.cascade",
     "Certificate": "ranmask.results",
     "ClassifierError": "ranmask.errors",
+    "Client": "ranmask.serving.client",
     "Columns": "ranmask.data.rows",
     "DataError": "ranmask.errors",
     "DeletionSmoothedClassifier": "ranmask.smoothing.deletion",
@@ -87,6 +91,7 @@ _HOMES = {
     "ReaderWarning": "ranmask.errors",
     "RunEvents": "ranmask.runs.task",
     "SegmentDetector": "ranmask.smoothing.detectors",
+    "ServiceError": "ranmask.errors",
     "Sharding": "ranmask.runs.shards.run",
     "SmoothedClassifier": "ranmask.smoothing.smoothed",
     "SmoothingOptions": "ranmask.options",
@@ -98,6 +103,7 @@ _HOMES = {
     "WordTable": "ranmask.models.word_table",
     "attack": "ranmask.attacks.api",
     "attack_file": "ranmask.attacks.runs",
+    "cached": "ranmask.models.cached",
     "certify_file": "ranmask.runs.api",
     "detect_file": "ranmask.runs.detect",
     "load_classifier": "ranmask.smoothing.store",
@@ -116,6 +122,7 @@ __all__ = [
     "Cascade",
     "Certificate",
     "ClassifierError",
+    "Client",
     "Columns",
     "DataError",
     "DeletionSmoothedClassifier",
@@ -138,6 +145,7 @@ __all__ = [
     "ReaderWarning",
     "RunEvents",
     "SegmentDetector",
+    "ServiceError",
     "Sharding",
     "SmoothedClassifier",
     "SmoothingOptions",
@@ -150,6 +158,7 @@ __all__ = [
     "__version__",
     "attack",
     "attack_file",
+    "cached",
     "certify_file",
     "detect_file",
     "load_classifier",

@@ -227,7 +227,7 @@ def test_heads_that_do_not_come_and_connections_beyond_the_limit(tmp_path):
 
 def test_clients_that_keep_a_connection_waiting_lose_it():
     """Bodies that go on after the answer, answers that are not read."""
-    limits = ("--arrival", "0.5", "--connections", "8")
+    limits = ("--arrival", "2", "--connections", "8")
     get = b"GET /openapi.json HTTP/1.1\r\nHost: localhost\r\n"
     with serving("-m", "news-words", *limits) as server:
         address = ("127.0.0.1", server.port)

@@ -118,6 +118,8 @@ def test_both_answer_one_dies_and_is_replaced_and_all_end_together():
         os.kill(first[0], signal.SIGKILL)
         assert service.wait_for("process died")["exit_code"] == -signal.SIGKILL
         until(lambda: len(service.ready()) == 3)
+        until(lambda: total(service.ask("/metrics")[1], "ranmask_restarts") == 1)
+        assert total(service.ask("/metrics")[1], "ranmask_processes") == 2
         for text in TEXTS[:10]:
             assert service.ask("/v1/predict", {"text": text})[0] == 200
 
@@ -186,3 +188,60 @@ def test_a_port_that_is_taken_is_not_shared():
         )
     assert ended.returncode == 2
     assert "choose another --port" in ended.stderr
+
+
+def test_keys_and_models_are_read_again_and_no_request_is_lost(tmp_path):
+    keys, models = tmp_path / "keys", tmp_path / "models"
+    old, new = "the-old-key-is-long", "the-new-key-is-longer"
+    keys.write_text(f"old {old}\nload {old}-of-the-load\n")
+    models.write_text("")
+    files = ("--api-key-file", str(keys), "--models-file", str(models))
+    with services(*files) as service:
+        told, statuses, over = threading.Event(), [], threading.Event()
+
+        def asks():
+            link = http.client.HTTPConnection("127.0.0.1", service.port, timeout=60)
+            headers = {"Content-Type": "application/json", "X-API-Key": f"{old}-of-the-load"}
+            while not over.is_set():
+                link.request("POST", "/v1/certify", json.dumps({"text": TEXTS[0]}), headers)
+                response = link.getresponse()
+                response.read()
+                statuses.append(response.status)
+                told.set()
+            link.close()
+
+        def status(key, model):
+            link = http.client.HTTPConnection("127.0.0.1", service.port, timeout=60)
+            headers = {"Content-Type": "application/json", "X-API-Key": key}
+            body = json.dumps({"text": "a superb film", "model": model})
+            link.request("POST", "/v1/predict", body, headers)
+            response = link.getresponse()
+            response.read()
+            link.close()
+            return response.status
+
+        def reloads():
+            return sum(line["event"] == "reloaded" for line in list(service.log))
+
+        with ThreadPoolExecutor(4) as threads:
+            asking = [threads.submit(asks) for _ in range(4)]
+            told.wait(30)
+            assert (status(old, "news-words"), status(old, "films")) == (200, 404)
+            keys.write_text(f"new {new} 6000\nload {old}-of-the-load\n")
+            models.write_text("films=reviews-words\n")
+            service.process.send_signal(signal.SIGHUP)
+            until(lambda: reloads() == 2)
+            assert (status(old, "films"), status(new, "films")) == (401, 200)
+            keys.write_text("none\n")  # cannot be used: nothing changes
+            service.process.send_signal(signal.SIGHUP)
+            until(lambda: sum(line["event"] == "reload failed" for line in list(service.log)) == 2)
+            assert status(new, "films") == 200
+            over.set()
+            for one in asking:
+                one.result(60)
+        assert set(statuses) == {200}
+        assert {line["level"] for line in service.log if line["event"] == "reload failed"} == {
+            "error"
+        }
+        service.process.send_signal(signal.SIGTERM)
+        assert service.process.wait(30) == 0

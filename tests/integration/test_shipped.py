@@ -299,6 +299,14 @@ def test_a_guard_that_is_gone_is_named(monkeypatch, tmp_path):
         load_detector("spam")
 
 
+@pytest.mark.parametrize("name", SHIPPED)
+@pytest.mark.parametrize("options", [{"device": "cuda"}, {"dtype": "float16"}], ids=str)
+def test_numpy_computes_them_wherever_one_asks(name, options):
+    with pytest.raises(OptionError, match="leave it out"):
+        load_default(name, **options)
+    assert load_default(name, device="cpu").labels
+
+
 if __name__ == "__main__":
     recorded = {name: certified(name) for name in [*SHIPPED, *GUARDS]}
     RECORDED.write_text(json.dumps(recorded, indent=1) + "\n")

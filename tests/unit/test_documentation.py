@@ -18,7 +18,8 @@ EXAMPLES = [
 
 
 @pytest.mark.parametrize(("code", "printed"), EXAMPLES)
-def test_examples_print_what_the_page_says(code, printed):
+def test_examples_print_what_the_page_says(code, printed, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
     out = io.StringIO()
     with contextlib.redirect_stdout(out):
         exec(code, {})

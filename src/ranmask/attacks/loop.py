@@ -10,6 +10,7 @@ from __future__ import annotations
 import functools
 import itertools
 import math
+import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
@@ -106,8 +107,12 @@ class AttackLoop:
             # A radius counts words of the hypothesis, and assumes that the premise stays.
             self.recipe = replace(self.recipe, frozen_premise=True)
 
-    def run(self, targets: Iterable[Target], *, in_order: bool = True) -> Iterator[AttackOutcome]:
+    def run(
+        self, targets: Iterable[Target], *, in_order: bool = True, first: int | None = None
+    ) -> Iterator[AttackOutcome]:
         """Attack texts; one outcome for each, in their order, or as they finish.
+
+        ``first``: so many are attacked before the others, to see how long that takes.
 
         A text that cannot be attacked gets an outcome with an error.  When the victim fails for
         many texts in a row it is broken, not they: `ClassifierError`, and none of those texts
@@ -117,13 +122,19 @@ class AttackLoop:
         order: list[int] = []
         self._running, self._finished, self._failed = {}, {}, {}
         self._answered, self._heard = False, set()
+        begun, ahead = 0, first or sys.maxsize
         while True:
             room = self.together - len(self._running)
+            if self._running or not begun:
+                room = min(room, ahead - begun)
+            else:
+                ahead = sys.maxsize  # the first are done
             if self._running:  # not too many that wait for a slow one
                 room = min(room, _AHEAD * self.together - len(order) + len(self._failed))
             new = list(itertools.islice(waiting, max(0, room)))
             self._start(new)
             order += [target.number for target in new]
+            begun += len(new)
             if not order:
                 break
             if self._running:

@@ -31,6 +31,7 @@ from ranmask.words import Document
 
 MakeLoop: TypeAlias = Callable[[], AttackLoop]
 
+_FIRST = 8  # texts that are attacked before the others, and tell what those will take
 _ASKED_AT_ONCE = 4096  # texts, between which a run that is killed loses nothing
 _MOST_SAID = 1 << 26  # characters, before the file is tidied
 _UNKNOWN_CLASSES = 10**6  # a function does not say how many classes it has before it is asked
@@ -104,6 +105,7 @@ class AttackTask:
 
     command = "attack"
     record = AttackOutcome
+    measured_rows = _FIRST
 
     def __init__(self, engine: AttackLoop, labels: tuple[str, ...] | None = None) -> None:
         self.engine = engine
@@ -153,7 +155,8 @@ class AttackTask:
         left = [row for row in todo if row.number not in waiting]
         said.read(row.number for row in left)
         self.engine.recalling = said.answers
-        fresh = self.engine.run(targets(left, self.labels), in_order=False)
+        first = _FIRST if len(left) > 2 * _FIRST else None
+        fresh = self.engine.run(targets(left, self.labels), in_order=False, first=first)
         for outcome in itertools.chain([None], fresh):
             if outcome is not None:
                 line = {**outcome.to_dict(), **kept[outcome.number]}

@@ -16,7 +16,10 @@ from ranmask.words import Document
 _AMONG = 25  # words of a text of which a copy shows one
 
 
-SLOPED = "a victim whose gradient can be computed: an encoder, by itself or smoothed by masks"
+SLOPED = (
+    "a victim whose gradient can be computed: an encoder, by itself or smoothed by masks, as "
+    "`ranmask train --base` makes one"
+)
 """What `has_slopes`."""
 
 

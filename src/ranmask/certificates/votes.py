@@ -62,9 +62,14 @@ class Votes:
 
     @cached_property
     def counts(self) -> Ints:
-        """Votes of each class, shape (texts, classes)."""
+        """Votes of each class, shape (texts, classes).
+
+        Where points are added, a copy that gives each class as many votes for none.
+        """
         texts = np.repeat(np.arange(len(self.copies)), self.copies)
         places = texts * self.classes + self.best
+        if self.points is not None:
+            places = places[(self.points != self.points[:, :1]).any(axis=1)]
         counts = np.bincount(places, minlength=len(self.copies) * self.classes)
         return counts.reshape(-1, self.classes)
 

@@ -26,7 +26,7 @@ from ranmask.cli.options import (
     ShardingOptions,
     open_input,
 )
-from ranmask.cli.running import shown_events
+from ranmask.cli.running import cost_events, shown_events
 from ranmask.cli.terminal import error_console, printed_lines, progress, tame_libraries
 from ranmask.errors import ClassifierError, OptionError, TextError
 from ranmask.options import SmoothingOptions
@@ -284,15 +284,18 @@ def _show(
 ) -> tuple[str, list[AttackOutcome], AttackSummary]:
     """Attack all texts; where people do not read them, outcomes are printed as they come."""
     from ranmask.attacks.runs import AttackTask, targets
+    from ranmask.runs.task import tell
 
     task = AttackTask(loop, loop.victim.labels or tuple(source.label_names or ()) or None)
     summary = task.summary()
     outcomes = []
+    events = cost_events(source.total, loop.together)
     lines = nullcontext() if printed is None else printed_lines(printed)
     with progress(source.total) as advance, lines as write:
         for outcome in loop.run(targets(source.rows, task.labels)):
             summary.count(outcome)
             advance(1)
+            tell(events, [outcome.to_dict()])
             if write is None:
                 outcomes.append(outcome)
             else:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from ranmask.cli.command import Given, command
 from ranmask.cli.detect_printing import add_outcome, result_table, summary_lines
 from ranmask.cli.options import (
+    CACHE,
     ColumnOptions,
     InputOptions,
     OutputOptions,
@@ -56,6 +57,7 @@ class DetectCommand(Checked, group="Detector"):
     reader: str | None = option(
         "The model of a detector whose folder cannot hold it: module:name, a folder, or a hub id."
     )
+    cache: Path | None = CACHE()
     by: str | None = option("Column: rates are also given for each of its values, as of source.")
 
 
@@ -117,12 +119,13 @@ def _load(asked: DetectCommand) -> Detector:
     from ranmask.smoothing.window_detector import WindowDetector
 
     if asked.windows is None:
-        return load_detector(asked.model, reader=asked.reader)
+        return load_detector(asked.model, reader=asked.reader, cache=asked.cache)
     if is_detector(asked.model):
         raise OptionError(
             f"--windows means nothing for {asked.model!r}, which is a detector: leave it out"
         )
-    reader = reader_store.named(asked.model, labels=asked.labels)
+    access = reader_store.Access(cache=asked.cache)
+    reader = reader_store.named(asked.model, access, asked.labels)
     return WindowDetector(
         reader,
         sizes=asked.windows,

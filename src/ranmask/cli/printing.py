@@ -258,5 +258,6 @@ def print_copies(console: Console, outcome: Outcome, labels: tuple[str, ...] | N
         for position, word in enumerate(words[: outcome.result.words_read]):
             shown.append(" " if position else "")
             shown.append(*((visible(word), "") if position in kept else (_HIDDEN, "dim")))
-        table.add_row(RichText(class_name(vote, labels)), shown)
+        name = "none" if vote is None else class_name(vote, labels)
+        table.add_row(RichText(name), shown)
     console.print(table)

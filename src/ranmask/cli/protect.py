@@ -73,11 +73,11 @@ def protect(given: Given) -> None:
     pile = asked.pile()
     from ranmask.cli.choice_printing import PICTURE, show_choice, write_picture
     from ranmask.smoothing import reader_store
-    from ranmask.smoothing.reader_store import EndpointAccess
+    from ranmask.smoothing.reader_store import Access
     from ranmask.training import protecting
     from ranmask.training.protection import read_protection
 
-    reader = reader_store.named(asked.model, EndpointAccess(asked.reader_key), asked.labels)
+    reader = reader_store.named(asked.model, Access(asked.reader_key), asked.labels)
     with resumed_later(asked.output):
         protecting.protect(
             reader,

@@ -73,7 +73,23 @@ def shown_events(total: int, output: Path, sharding: Sharding | None = None) -> 
             told = True
 
         with resumed_later(output):
-            yield RunEvents(started=started, progress=advance, failed=failed, trouble=say)
+            yield RunEvents(
+                started=started,
+                progress=advance,
+                cost=lambda cost: say(str(cost)),
+                failed=failed,
+                trouble=say,
+            )
+
+
+def cost_events(rows: int, watched: int | None = None) -> RunEvents:
+    """Those of results that are printed as they come: what the rest will take."""
+    from ranmask.runs.api import metered
+    from ranmask.runs.task import RunEvents
+
+    events = metered(RunEvents(cost=lambda cost: say(str(cost))), watched)
+    events.started(rows, 0)
+    return events
 
 
 def _show(task: ClassifyTask, source: RowSource, printed: Literal["json", "csv"] | None) -> bool:
@@ -83,16 +99,21 @@ def _show(task: ClassifyTask, source: RowSource, printed: Literal["json", "csv"]
     from ranmask.cli import printing
     from ranmask.models.model_config import PARTITIONS
     from ranmask.results import CascadePrediction, Certificate
-    from ranmask.runs.task import class_ids, classify_rows
+    from ranmask.runs.cost import endpoint_cost
+    from ranmask.runs.task import class_ids, classify_rows, tell
 
     if source.label_names:
         class_ids(source.label_names, task.labels)  # told before the first row
     summary = task.summary()
+    events = cost_events(source.total)
+    if (sent := endpoint_cost(task.classifier, source.total)) is not None:
+        say(str(sent))
 
     def outcomes() -> Iterator[tuple[Outcome, dict[str, Any]]]:
         for outcome in classify_rows(source.rows, task.classify, trouble=say):
             line = outcome.to_dict(task.labels)
             summary.add([line])
+            tell(events, [line])
             yield outcome, line
 
     if printed is not None:

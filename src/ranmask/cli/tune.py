@@ -210,6 +210,7 @@ def _measure(
     """Measure what is not in the file yet, and write it there."""
     from ranmask.evaluation.tuning import sweep
     from ranmask.evaluation.tuning_file import TuneFile
+    from ranmask.runs.cost import duration
     from ranmask.runs.task import class_ids
 
     numbers = class_ids(corpus.label_names, classifier.labels)
@@ -242,9 +243,9 @@ def _measure(
                 del still[found.setting]
                 if still and not sys.stderr.isatty():  # a terminal has the bar
                     say(
-                        f"{found.setting.name}: measured, {_duration(time.monotonic() - started)} "
+                        f"{found.setting.name}: measured, {duration(time.monotonic() - started)} "
                         f"so far; still to go: {len(still)} of the settings, about "
-                        f"{_duration(sum(still.values()))}"
+                        f"{duration(sum(still.values()))}"
                     )
                 write()
     if not left:  # other thresholds, perhaps
@@ -257,6 +258,7 @@ def _announce(
 ) -> dict[Setting, float]:
     """Say what the settings will cost; returns the seconds of each."""
     from ranmask.evaluation.tuning import costs
+    from ranmask.runs.cost import duration
 
     seconds: dict[Setting, float] = {}
     found = costs(classifier, corpus.texts, settings) if settings else []
@@ -264,22 +266,15 @@ def _announce(
         seconds |= dict.fromkeys(cost.settings, cost.seconds / len(cost.settings))
         first, *others = cost.settings
         name = " and ".join([first.name, *(setting.ensemble for setting in others)])
-        say(f"{name}: {cost.copies:,} masked copies, about {_duration(cost.seconds)}")
+        say(f"{name}: {cost.copies:,} masked copies, about {duration(cost.seconds)}")
     if found:
         copies = sum(cost.copies for cost in found)
         say(
             f"{len(settings)} settings, {len(corpus.texts):,} texts: {copies:,} copies, about "
-            f"{_duration(sum(cost.seconds for cost in found))} in all, as a few texts took; "
+            f"{duration(sum(cost.seconds for cost in found))} in all, as a few texts took; "
             "--rows, --masks and --keep make it less"
         )
     return seconds
-
-
-def _duration(seconds: float) -> str:
-    """A time that was estimated, in few digits."""
-    if seconds < 1:
-        return "1 second" if seconds > 0.5 else "less than a second"
-    return f"{seconds:.0f} seconds" if seconds < 90 else f"{seconds / 60:.1f} minutes"
 
 
 def _rows_used(corpus: Corpus) -> str:

@@ -13,7 +13,7 @@ import inspect
 import os
 import threading
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -22,6 +22,7 @@ import numpy as np
 from ranmask.certificates.votes import Outputs, Scores
 from ranmask.errors import ClassifierError, ModelError, OptionError
 from ranmask.models.answers import Classes, score_table
+from ranmask.models.cached import CachedModel, Memory
 
 _ROUNDING = 1e-9  # of an estimator: sums of floating point take another order in another batch
 _PROBES = ("a", "It was good", "It was not good at all", "Call now and win 100 dollars", "x y z")
@@ -36,7 +37,7 @@ class TextFunction:
     """A model as a function of a list of texts.
 
     ``labels``: its classes, in the order of the scores, where they are known.  ``repeatable``: a
-    text always gets the same answer, up to ``tolerance``.
+    text always gets the same answer, up to ``tolerance``.  ``memory``: keeps its answers.
     """
 
     model: Any
@@ -47,12 +48,24 @@ class TextFunction:
     tolerance: float = 0.0
     columns: tuple[int, ...] | None = None
     hint: str = ""
+    memory: Memory | None = None
 
     def scores(self, texts: list[Any], who: str, classes: int | None = None) -> Scores:
         """A table (texts, classes), or `ClassifierError` that says what ``who`` did.
 
         ``classes``: how many there are, where no names say so.
         """
+        if self.memory is None:
+            return self._asked(texts, who, classes)
+        about = {
+            "answers": self.digest if self.repeatable else None,
+            "labels": self.labels,
+            "classes": classes,
+            "outputs": self.outputs,
+        }
+        return self.memory.answers(texts, about, lambda new: self._asked(new, who, classes))
+
+    def _asked(self, texts: list[Any], who: str, classes: int | None) -> Scores:
         size = len(texts)  # the function may change the list
         try:
             raw = self.function(texts)
@@ -76,7 +89,7 @@ class TextFunction:
         if self.labels is None:
             return None
         try:
-            rows = self.scores(list(_PROBES), "it")
+            rows = self._asked(list(_PROBES), "it", None)
         except ClassifierError:
             return None
         return hashlib.sha256(np.rint(rows * 1e6).astype(np.int64).tobytes()).hexdigest()[:16]
@@ -88,6 +101,9 @@ def as_text_function(model: Any, labels: Sequence[str] | None = None) -> TextFun
     The names of an estimator's or a pipeline's classes must be the same; where they are numbers
     from 0, or ``LABEL_0`` and so on, they stand for ``labels`` in their order.
     """
+    if isinstance(model, CachedModel):
+        memory = Memory(model.path, model.name)
+        return replace(as_text_function(model.model, labels), memory=memory)
     asked = ("predict_proba", "decision_function", "predict")
     if hasattr(model, "classes_") and any(hasattr(model, name) for name in asked):
         return _of_estimator(model, labels)

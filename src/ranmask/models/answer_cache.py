@@ -11,6 +11,7 @@ next that writes.  Several processes may share a file: each sees what the others
 from __future__ import annotations
 
 import json
+import math
 import os
 import threading
 from collections.abc import Mapping, Sequence
@@ -24,7 +25,7 @@ _FORMAT, _VERSION = "ranmask-answers", 1
 _HEADER = line_bytes({"format": _FORMAT, "version": _VERSION})
 
 CachedScores: TypeAlias = Sequence[float] | None
-"""Scores of the classes; None where the model answered with none of the labels."""
+"""Outputs for the classes; None where the model answered with none of the labels."""
 
 
 class AnswerCache:
@@ -36,6 +37,10 @@ class AnswerCache:
         self._answers: dict[str, CachedScores] = {}
         self._end = 0
         self._mutex = threading.Lock()
+        if path.exists():  # another file is told of at once, and not for every text
+            with writing(path), path.open("rb") as file:
+                if first := file.readline():
+                    self._check_header(first)
 
     def read(self) -> Mapping[str, CachedScores]:
         """All answers, those that other processes have added among them."""
@@ -88,7 +93,7 @@ class AnswerCache:
         try:
             found = json.loads(line)
             scores = found["scores"]
-            if scores is None or all(0 <= score <= 1 for score in scores):
+            if scores is None or all(map(math.isfinite, scores)):
                 self._answers[found["key"]] = scores
         except (ValueError, KeyError, TypeError):
             return  # the header, or a line that somebody broke: its question is asked again

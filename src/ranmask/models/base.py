@@ -186,6 +186,9 @@ class BaseClassifier(ABC):
     says of a copy moves by no more than its `tolerance`.  Others are asked about a few copies
     again (`rechecking`)."""
 
+    remembered: str | None = None
+    """The file that its answers may come from, where there is one."""
+
     votes_only: bool = False
     """True promises no more of a row than its best class, and whether another is within
     `tolerance` of it.  Such rows may be counted as votes, but their numbers mean nothing else."""

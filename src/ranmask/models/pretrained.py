@@ -8,7 +8,7 @@ nothing is unpickled and no code that comes with a model is run.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -93,10 +93,17 @@ def load(
 def _check_plain_folder(folder: str, kind: str, refused: Mapping[str, str | None]) -> None:
     """Refuse options that are an encoder's."""
     for name, value in refused.items():
-        if value is not None:
+        if value is not None and (name, value) != ("device", "cpu"):  # where it is computed
             raise OptionError(
                 f"{name}={value!r} means nothing for {folder!r}, which is {kind}: leave it out"
             )
+
+
+def check_computed(folder: Path, parts: Sequence[str], computed: Mapping[str, str | None]) -> None:
+    """Refuse a device or a number type where numpy computes all parts of a folder."""
+    known = [model_config.of_folder(folder / part) for part in parts]
+    if all(one is not None and one.kind in model_config.WITHOUT_TORCH for one in known):
+        _check_plain_folder(str(folder), "computed by numpy, on the processor", computed)
 
 
 def load_part(folder: Path, part: str, computed: Mapping[str, str | None]) -> BaseClassifier:
@@ -171,6 +178,7 @@ def local_folder(folder_or_id: str, revision: str | None = None) -> tuple[str, s
     An encoder on the hub keeps its id, for transformers downloads it; whatever else ranmask saved
     there is downloaded here.
     """
+    folder_or_id = hub.folder_of_package(folder_or_id) or folder_or_id
     if Path(folder_or_id).is_dir():
         return folder_or_id, revision
     if saved_config(folder_or_id, revision).kind == model_config.ENCODER:
@@ -185,6 +193,7 @@ def saved_options(folder_or_id: str, revision: str | None = None) -> dict[str, A
 
 def saved_config(folder_or_id: str, revision: str | None = None) -> model_config.ModelConfig:
     """A model's ``ranmask.json``; an encoder that was never smoothed has none."""
+    folder_or_id = hub.folder_of_package(folder_or_id) or folder_or_id
     if not Path(folder_or_id).is_dir():
         found = _from_hub(folder_or_id, revision)
     else:
@@ -207,7 +216,7 @@ def _from_hub(name: str, revision: str | None) -> model_config.ModelConfig | Non
             return None
         raise ModelError(
             f"there is no folder {name!r}, and the hub cannot be reached to look for a "
-            "model of that name"
+            f"model of that name: {hub.OFFLINE}"
         ) from error
     except EntryNotFoundError:
         return None  # an ordinary model, never smoothed before

@@ -21,6 +21,7 @@ from ranmask.certificates.votes import Scores, as_scores, largest_move
 from ranmask.errors import ClassifierError, ModelError, OptionError, ReaderWarning
 from ranmask.models.adapters import as_text_function
 from ranmask.models.base import BaseClassifier, check_gives_scores, score_full_texts
+from ranmask.models.cached import CachedModel
 from ranmask.words import Document, join
 
 
@@ -49,6 +50,11 @@ class Reader(ABC):
 
         Raises `ModelError` only where no text will ever be answered.
         """
+
+    @property
+    def without_memory(self) -> Reader:
+        """The reader that asks, where this one may answer from a cache."""
+        return self
 
     def calls(self, texts: int) -> int:
         """How many times a model is asked about so many texts."""
@@ -109,7 +115,7 @@ class FunctionReader(Reader):
     ) -> None:
         if batch_size < 1:
             raise OptionError(f"batch_size must be at least 1, not {batch_size!r}")
-        self.function = function
+        self.function = function.model if isinstance(function, CachedModel) else function
         self._function = as_text_function(function, labels)
         self.labels, self.tolerance = self._function.labels, self._function.tolerance
         self.repeatable = self._function.repeatable if repeatable is None else repeatable
@@ -120,6 +126,14 @@ class FunctionReader(Reader):
         other = copy.copy(self)
         other.labels = tuple(labels)
         other._function = replace(self._function, labels=other.labels)
+        return other
+
+    @property
+    def without_memory(self) -> FunctionReader:
+        if self._function.memory is None:
+            return self
+        other = copy.copy(self)
+        other._function = replace(self._function, memory=None)
         return other
 
     def read(self, texts: Sequence[Document], classes: int) -> Scores:

@@ -38,7 +38,7 @@ class Recheck:
         if isinstance(copies, bool) or not isinstance(copies, int) or copies < 0:
             raise OptionError(f"recheck must be a whole number of at least 0, not {copies!r}")
         self.copies = copies
-        self._base = base.without_memory
+        self._base, self._remembered = base.without_memory, base.remembered
         self._first: tuple[MaskedCopies, Scores] | None = None
 
     def check(
@@ -98,6 +98,11 @@ class Recheck:
             if moved < np.inf:
                 hint = (
                     f" If these are rounding errors, give a tolerance well above {2 * moved:.2g}."
+                )
+            if self._remembered is not None:
+                hint += (
+                    f" If {self._remembered} keeps answers of another version of it, name the "
+                    "model, or the file, anew."
                 )
             whose = "a copy of an earlier text"  # may be somebody else's: it is not quoted
             if text is not None:

@@ -28,6 +28,8 @@ _MAY_VARY = ("finished", "tolerance", "path")
 def check_file(path: Path) -> None:
     """Raise where ``path`` is no place for a file that is written, and perhaps read again."""
     try:
+        with contextlib.suppress(FileNotFoundError, NotADirectoryError):
+            path.stat()  # from Python 3.14 on, the questions below hide what is wrong with a name
         if path.is_dir():
             problem = "it is a folder; give the name of a file"
         elif str(path) in _STREAMS or (path.exists() and not path.is_file()):

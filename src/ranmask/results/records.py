@@ -170,14 +170,14 @@ class ShownCertificate(Certificate):
     """A certificate, and some of the copies that it rests on.
 
     ``copies``: the first copies of the family, each with ``kept``, the positions of the words
-    that it shows, and ``label_id``, the class that it votes for.
+    that it shows, and ``label_id``, the class that it votes for; None: all say the same to it.
     """
 
     copies: tuple[dict[str, Any], ...]
 
     @classmethod
     def of(
-        cls, certificate: Certificate, kept: Sequence[Sequence[int]], votes: Sequence[int]
+        cls, certificate: Certificate, kept: Sequence[Sequence[int]], votes: Sequence[int | None]
     ) -> Self:
         """``kept`` and ``votes`` are those of the copies to show, one entry a copy."""
         copies = tuple(

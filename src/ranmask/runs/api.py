@@ -10,11 +10,13 @@ from __future__ import annotations
 import functools
 import itertools
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Protocol, TypeAlias
 
 from ranmask.data.rows import Columns, Row, RowSource, file_rows
 from ranmask.results import Certificate, Prediction
+from ranmask.runs.cost import CostMeter, endpoint_cost
 from ranmask.runs.result_file import ResultFile, check_result_file
 from ranmask.runs.shards.folder import check_folder
 from ranmask.runs.shards.reading import summarise_folder
@@ -133,15 +135,20 @@ def run(
     checked = functools.partial(_checked, make, source.label_names)
     if sharding is not None:
         check_folder(output)
+        told = metered(told, (sharding.workers or 1) * sharding.rows)
         run_shards(checked, source, output, sharding, told)
         return None
     check_result_file(output)
     task = checked()
+    told = metered(told, task.measured_rows)
     summary = task.summary()
     description = {**task.description(), "input": source.description}
     with ResultFile(output, description) as results:
         rows = iter(source.rows)
         told.started(source.total, results.rows - len(results.unread))
+        left = source.total - results.rows + len(results.unread)
+        if (sent := endpoint_cost(description["classifier"], left)) is not None:
+            told.cost(sent)
         if results.unread:
             told.trouble(ASKED_AGAIN.format(rows=len(results.unread)))
             again = task.groups(_numbered(rows, results.unread), results, told)
@@ -156,6 +163,21 @@ def run(
         if new or not results.finished:
             results.finish({**summary.values(), **task.effort()})
     return summary
+
+
+def metered(events: RunEvents, rows: int | None = None) -> RunEvents:
+    """Events of a run whose cost is told when so many rows are done, or two seconds are over."""
+    meter = CostMeter(events.cost, rows)
+
+    def started(rows: int, done: int) -> None:
+        events.started(rows, done)
+        meter.start(rows - done)
+
+    def progress(rows: int) -> None:
+        meter.advance(rows)
+        events.progress(rows)
+
+    return replace(events, started=started, progress=progress, asked=meter.ask)
 
 
 def _numbered(rows: Iterator[Row], numbers: Sequence[int]) -> Iterator[Row]:

@@ -135,6 +135,7 @@ class DetectTask:
     by: str | None = None
     command: str = COMMAND
     record: type = Detection
+    measured_rows = None
 
     @classmethod
     def of(cls, detector: DetectorOrLoader, by: str | None = None) -> DetectTask:

@@ -12,6 +12,7 @@ from ranmask.results import Detection, records
 from ranmask.results.files import check_file, draft, writing
 from ranmask.runs.csv_lines import write_csv
 from ranmask.runs.result_file import read_header, result_rows
+from ranmask.runs.shards.columns import write_lines
 from ranmask.runs.shards.reading import folder_lines
 from ranmask.runs.task import Outcome, Result
 
@@ -67,6 +68,16 @@ def file_as_csv(path: Path, output: Path) -> int:
         raise DataError(f"{path} was not written by a run of ranmask: it has no record of one")
     with writing(output), draft(output) as place:
         return write_csv(result_rows(path), place)
+
+
+def file_as_parquet(path: Path, output: Path) -> int:
+    """Make Parquet of the file of a run, finished or not; returns how many rows it has."""
+    header = read_header(path)
+    if header is None:
+        raise DataError(f"{path} was not written by a run of ranmask: it has no record of one")
+    record = {"certify": records.Certificate, "predict": records.Prediction}[header["command"]]
+    with writing(output), draft(output) as place:
+        return write_lines(result_rows(path), record, header["constants"], place)
 
 
 def stored_lines(path: Path) -> Iterator[dict[str, Any]]:

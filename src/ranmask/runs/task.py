@@ -13,6 +13,7 @@ from ranmask import __version__
 from ranmask.data.rows import Row
 from ranmask.errors import ClassifierError, OptionError, RanmaskError, TextError
 from ranmask.results import BetaEstimate, Certificate, Prediction
+from ranmask.runs.cost import RunCost
 from ranmask.runs.result_file import RESULTS_FORMAT, RESULTS_VERSION, ResultFile
 from ranmask.runs.summary import RunSummary
 from ranmask.words import Text, document
@@ -40,14 +41,18 @@ class RunEvents:
     """Callbacks of a run.  One that raises stops it; the same call goes on.
 
     ``started``: before the first row, how many rows there are at most and how many of them are
-    done.  ``progress``: how many more rows are done.  ``failed``: the number of a row that became
-    a line with an error, and why.  ``trouble``: what went wrong and did no harm, in words.
+    done.  ``progress``: how many more rows are done; ``asked``: before it, how many copies or
+    questions they took, and which of the two.  ``cost``: once, and only where it is long, what the
+    rest will take.  ``failed``: the number of a row that became a line with an error, and why.
+    ``trouble``: what went wrong and did no harm, in words.
     """
 
     started: Callable[[int, int], None] = lambda rows, done: None
     progress: Callable[[int], None] = lambda rows: None
     failed: Callable[[int, str], None] = lambda row, why: None
     trouble: Tell = _log.warning
+    asked: Callable[[int, str], None] = lambda queries, kind: None
+    cost: Callable[[RunCost], None] = lambda cost: None
 
 
 class Summary(Protocol):
@@ -74,6 +79,10 @@ class Task(Protocol):
     @property
     def labels(self) -> tuple[str, ...] | None:
         """Names of the classes, where they are known."""
+
+    @property
+    def measured_rows(self) -> int | None:
+        """How many rows tell what the others take; None: as many as take two seconds."""
 
     def description(self, *, sharded: bool = False) -> dict[str, Any]:
         """Everything but the input that the results depend on, as plain JSON values."""
@@ -119,6 +128,7 @@ class ClassifyTask:
     classifier: Mapping[str, Any]
     compared: tuple[str, ...] = ()
     positive: int | None = None
+    measured_rows = None
 
     @property
     def threats(self) -> tuple[str, ...]:
@@ -167,6 +177,10 @@ def tell(events: RunEvents, lines: Sequence[Line]) -> None:
     for line in lines:
         if line.get("error") is not None:
             events.failed(line["row"], line["error"])
+    if queries := sum(line.get("queries") or 0 for line in lines):
+        events.asked(queries, "questions")
+    elif copies := sum(line.get("masks") or 0 for line in lines):
+        events.asked(copies, "copies")
     events.progress(len(lines))
 
 

@@ -1,47 +1,51 @@
 """The service as an ASGI application: its routes, and what each answers.
 
-CORS -> request log (ids, metrics, errors) -> authentication -> body limits -> routes
-routes -> RequestBatcher (short requests, together) or Workers (long ones, each by itself)
+CORS -> request log (ids, metrics, errors) -> authentication -> body limits -> questions, routes
+questions -> RequestBatcher (short requests, together) or Workers (long ones, each by itself)
 """
 
 from __future__ import annotations
 
+import logging
+import os
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, TypeAlias
+from typing import Any
 
 from fastapi import FastAPI, Request, Response
 from fastapi.exceptions import RequestValidationError
-from fastapi.responses import JSONResponse, PlainTextResponse
+from fastapi.responses import PlainTextResponse
 from starlette.exceptions import HTTPException
 from starlette.middleware.cors import CORSMiddleware
 
 from ranmask import __version__
 from ranmask.errors import RanmaskError, TextError
-from ranmask.options import CertificateKind, for_certificate
-from ranmask.results import Certificate, Prediction
-from ranmask.serving import schemas
-from ranmask.serving.auth import AuthMiddleware
+from ranmask.serving import answers, schemas
+from ranmask.serving.api_docs import describe, documentation, documented
+from ranmask.serving.auth import FACTS, AuthMiddleware
+from ranmask.serving.classifying import classified, texts_at_once
 from ranmask.serving.context import RequestContext
+from ranmask.serving.dispatch import DispatchMiddleware, Json, Question
+from ranmask.serving.job_handlers import Jobs
+from ranmask.serving.job_routes import add_job_routes, job_schemas
+from ranmask.serving.keys import Keys, RateLimits, read_keys
 from ranmask.serving.limits import BodyLimitsMiddleware
-from ranmask.serving.pages import describe, documentation, documented, page_files
-from ranmask.serving.problems import Problem, invalid, is_callers, shown
-from ranmask.serving.registry import ModelRegistry
-from ranmask.serving.request_log import FACTS, RequestLogMiddleware
+from ranmask.serving.pages import page_files
+from ranmask.serving.problems import DeadlinePassed, Problem, invalid
+from ranmask.serving.registry import ModelRegistry, models_of
+from ranmask.serving.request_log import RequestLogMiddleware
 from ranmask.serving.settings import ServiceSettings
 from ranmask.serving.sizing import ReadText, read_texts
-from ranmask.serving.telemetry import CONTENT_TYPE, Telemetry
-from ranmask.serving.workers import SHORT_COPIES, RequestBatcher, Workers
-from ranmask.smoothing.interface import CertifiedClassifier
+from ranmask.serving.telemetry import CONTENT_TYPE, SHARED_FIGURES, Telemetry, log
+from ranmask.serving.workers import SHORT_COPIES, Answer, RequestBatcher, Workers
 from ranmask.words import Document
 
-_TEXTS_AT_ONCE = 64  # between two looks at whether anybody still waits
 _MOST_OF_TIME = 0.8  # of the deadline: attacks end by then, with what they found
 _POSTED = (400, 401, 404, 408, 413, 415, 422, 429, 503, 504)
 
-_TEXT = {"type": "string"}
+_TEXT = {"type": "string", "description": "Lines of metrics.", "examples": ["ranmask_texts 1"]}
 
 
 @dataclass(frozen=True)
@@ -71,7 +75,11 @@ class Service:
     def __init__(self, host: ModelRegistry, settings: ServiceSettings) -> None:
         self.draining = False
         self.closing = False
-        self.telemetry = Telemetry(lambda: {name: host.figures(name) for name in host.names()})
+        self.keys = Keys(read_keys(settings))
+        self.telemetry = Telemetry(
+            lambda: {name: host.figures(name) for name in host.names()},
+            lambda: self.workers.taken,
+        )
         self._host = host
         self._settings = settings
         self._seconds = _MOST_OF_TIME * settings.deadline_seconds
@@ -83,6 +91,23 @@ class Service:
             settings.threads, settings.waiting_requests, settings.deadline_seconds
         )
         self.gathering = RequestBatcher(self.workers, settings.threads)
+
+    def reload(self) -> Callable[[], None]:
+        """Read keys and models again; where one cannot be used, all stay as they are.
+
+        Returns what ends the models that were replaced: see `ModelRegistry.reload`.
+        """
+        try:
+            keys, models = read_keys(self._settings), models_of(self._settings)
+            close_replaced = self._host.reload(models)
+        except (RanmaskError, OSError) as error:
+            self.telemetry.reloaded("failed")
+            log("reload failed", logging.ERROR, reason=str(error))
+            return lambda: None
+        self.keys.all = tuple(keys)
+        self.telemetry.reloaded("done")
+        log("reloaded", models=list(models), keys=[key.name for key in keys])
+        return close_replaced
 
     def close(self) -> None:
         """Wait for what runs, and end all threads.  An application may be started again."""
@@ -106,16 +131,11 @@ class Service:
         text = asked.only_text()
 
         def explained(context: RequestContext) -> dict[str, Any]:
-            def choose(kind: CertificateKind) -> CertifiedClassifier:
-                options = for_certificate(kind, asked.options)
-                self._host.copies(asked.model, [text], **options)  # refuses too many
-                return self._host.smoothed(asked.model, context, **options)
-
             smoothed = self._host.smoothed(asked.model, context, **asked.options)
-            return explain(smoothed, text, body.copies, choose, self._seconds)
+            return explain(smoothed, text, body.copies)
 
         answer = await self.workers.run(request.receive, explained)
-        return JSONResponse({"model": asked.model, **answer})
+        return Json({"model": asked.model, **answer})
 
     async def attack(self, request: Request, body: schemas.AttackQuestion) -> Response:
         """Try to change the label of one text by changing its words."""
@@ -135,23 +155,31 @@ class Service:
             return {**outcome.to_dict(), "labels": labels}
 
         answer = await self.workers.run(request.receive, attacked)
-        return JSONResponse({"model": asked.model, **answer})
+        return Json({"model": asked.model, **answer})
 
     async def models(self) -> Response:
         """The models that are served, and how each is smoothed unless asked otherwise."""
         names = self._host.names()
         cards = [{"name": name, **self._host.about(name)} for name in names]
-        return JSONResponse({"default": names[0], "models": cards})
+        settings = self._settings
+        limits = {
+            "texts": settings.most_texts,
+            "words": settings.most_words,
+            "body_bytes": settings.body_bytes,
+            "job_bytes": None if settings.jobs is None else settings.job_bytes,
+            "job_rows": None if settings.jobs is None else settings.job_rows,
+        }
+        return Json({"default": names[0], "models": cards, "limits": limits})
 
     async def healthz(self) -> Response:
         """Whether the process is alive."""
-        return JSONResponse({"status": "ok"})
+        return Json({"status": "ok"})
 
     async def readyz(self) -> Response:
         """Whether the service takes requests; it does once it listens, until it is told to end."""
         if self.draining:
             raise Problem(503, "closing", "the service is shutting down")
-        return JSONResponse({"status": "ready"})
+        return Json({"status": "ready"})
 
     async def metrics(self) -> Response:
         """Counts and times, as Prometheus reads them."""
@@ -166,26 +194,38 @@ class Service:
         # Not `asked`: others who ask the same must not keep these texts alive.
         model, options = asked.model, asked.options
 
-        def answer(texts: Sequence[ReadText], context: RequestContext) -> list[dict[str, Any]]:
+        def answer(
+            texts: Sequence[ReadText], context: RequestContext, done: Answer | None = None
+        ) -> Answer:
             smoothed = self._host.smoothed(model, context, **options)
             if command == "certify":
                 smoothed.check_certifiable()
-            return classified(getattr(smoothed, command), texts, context)
+            return classified(getattr(smoothed, command), texts, context, done, at_once)
 
+        at_once = texts_at_once(len(asked.texts), asked.copies)
+        unfinished: list[int] = []
         if asked.copies <= SHORT_COPIES:
             question = (command, model, frozenset(options.items()))
             results = await self.gathering.run(
                 request.receive, question, answer, asked.texts, asked.copies
             )
         else:
-            results = await self.workers.run(
-                request.receive, lambda context: answer(asked.texts, context)
-            )
+            done: Answer = []
+            try:
+                results = await self.workers.run(
+                    request.receive, lambda context: answer(asked.texts, context, done)
+                )
+            except DeadlinePassed as late:
+                unfinished = list(range(len(done), len(asked.texts)))
+                if not done or not unfinished:
+                    raise
+                results = [*done, *({"error": late.message} for _ in unfinished)]
         failed = sum("error" in result for result in results)
         self.telemetry.classified(model, len(results) - failed, failed)
         if failed == len(results):
             raise Problem(422, "unusable_text", f"no text can be used: {results[0]['error']}")
-        return JSONResponse({"model": model, "results": results})
+        more = {"unfinished": unfinished} if unfinished else {}
+        return Json({"model": model, "results": results, **more})
 
     def _asked(self, request: Request, body: schemas.OneText | schemas.ManyTexts) -> _Asked:
         """What a request asks for, within all limits."""
@@ -200,44 +240,15 @@ class Service:
         return _Asked(model, options, texts, self._host.copies(model, texts, **options))
 
 
-Classify: TypeAlias = Callable[[Sequence[Document]], Sequence[Prediction | Certificate]]
-
-
-def classified(
-    classify: Classify, texts: Sequence[ReadText], context: RequestContext
-) -> list[dict[str, Any]]:
-    """A result for each text as a dictionary, or ``{"error": ...}`` where it cannot be used."""
-    answers: list[dict[str, Any]] = []
-    for start in range(0, len(texts), _TEXTS_AT_ONCE):
-        context.check()
-        group = texts[start : start + _TEXTS_AT_ONCE]
-        results = iter(_each(classify, [text for text in group if isinstance(text, Document)]))
-        answers += [
-            next(results) if isinstance(text, Document) else {"error": shown(text.reason)}
-            for text in group
-        ]
-    return answers
-
-
-def _each(classify: Classify, texts: Sequence[Document]) -> list[dict[str, Any]]:
-    """All at once; where that fails, one by one, so that one text does not spoil the others."""
-    try:
-        return [result.to_dict() for result in classify(texts)] if texts else []
-    except RanmaskError as error:
-        if len(texts) > 1:
-            return [answer for text in texts for answer in _each(classify, [text])]
-        if not is_callers(error):
-            raise
-        return [{"error": shown(str(error).removeprefix("text 0: "))}]
-
-
 def create_app(host: ModelRegistry, settings: ServiceSettings) -> FastAPI:
     """The application over models that are loaded; ``app.state.service`` is its `Service`."""
     service = Service(host, settings)
+    jobs = Jobs(host, settings, lambda: service.workers.taken > 0)
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
-        yield
+        with jobs.running():
+            yield
         service.close()
 
     app = FastAPI(
@@ -247,24 +258,28 @@ def create_app(host: ModelRegistry, settings: ServiceSettings) -> FastAPI:
         docs_url=None,
         redoc_url=None,
         openapi_url=None,
+        generate_unique_id_function=lambda route: route.name,
         redirect_slashes=False,  # it would send callers to whatever Host they name
         lifespan=lifespan,
     )
     app.state.service = service
     _add_routes(app, service)
-    description = describe(app, key=settings.api_key is not None)
+    add_job_routes(app, jobs)
+    description = describe(app, settings, job_schemas())
     pages = {
         **page_files(),
-        "/docs": documentation(description),
-        "/openapi.json": (bytes(JSONResponse(description).body), "application/json"),
+        "/docs": documentation(description, settings),
+        "/openapi.json": (bytes(Json(description).body), "application/json"),
     }
     for path, (content, kind) in pages.items():
         page = partial(_page, content, kind)
         app.add_api_route(path, page, include_in_schema=False, response_model=None)
     routes = frozenset(getattr(route, "path", "") for route in app.routes)
     # The last one added is the outermost.
+    app.add_middleware(DispatchMiddleware, questions=_questions(service))
     app.add_middleware(BodyLimitsMiddleware, settings=settings)
-    app.add_middleware(AuthMiddleware, settings=settings)
+    rates = RateLimits(os.environ.get(SHARED_FIGURES))
+    app.add_middleware(AuthMiddleware, settings=settings, keys=service.keys, rates=rates)
     app.add_middleware(
         RequestLogMiddleware,
         telemetry=service.telemetry,
@@ -275,27 +290,51 @@ def create_app(host: ModelRegistry, settings: ServiceSettings) -> FastAPI:
         app.add_middleware(
             CORSMiddleware,
             allow_origins=settings.cors_origins,
-            allow_methods=["GET", "POST"],
-            allow_headers=["Authorization", "Content-Type", "X-API-Key", "X-Request-ID"],
-            expose_headers=["Retry-After", "X-Request-ID"],
+            allow_methods=["GET", "HEAD", "POST", "DELETE"],
+            allow_headers=[
+                "Authorization",
+                "Content-Type",
+                "Traceparent",
+                "X-API-Key",
+                "X-Request-ID",
+            ],
+            expose_headers=["Retry-After", "Traceparent", "X-Request-ID"],
         )
     app.add_exception_handler(RequestValidationError, _invalid)
     app.add_exception_handler(HTTPException, _http_error)
     return app
 
 
+def _questions(service: Service) -> dict[str, Question]:
+    return {
+        "/v1/predict": Question(service.predict, schemas.Texts),
+        "/v1/certify": Question(service.certify, schemas.Texts),
+        "/v1/explain": Question(service.explain, schemas.ExplainQuestion),
+        "/v1/attack": Question(service.attack, schemas.AttackQuestion),
+    }
+
+
 def _add_routes(app: FastAPI, service: Service) -> None:
-    for path, handler, answer in (
-        ("/v1/predict", service.predict, schemas.Predictions),
-        ("/v1/certify", service.certify, schemas.Certificates),
-        ("/v1/explain", service.explain, schemas.Explanation),
-        ("/v1/attack", service.attack, schemas.AttackAnswer),
+    several = {"texts": [schemas.EXAMPLE, "Striker scores twice in the cup final"]}
+    one = {"text": schemas.EXAMPLE}
+    for path, handler, answer, example in (
+        ("/v1/predict", service.predict, answers.Predictions, several),
+        ("/v1/certify", service.certify, answers.Certificates, several),
+        ("/v1/explain", service.explain, answers.Explanation, {**one, "copies": 3}),
+        ("/v1/attack", service.attack, answers.AttackAnswer, {**one, "budget": "radius+1"}),
     ):
-        app.add_api_route(path, handler, methods=["POST"], responses=documented(answer, *_POSTED))
-    app.add_api_route("/v1/models", service.models, responses=documented(schemas.Models, 401))
-    app.add_api_route("/healthz", service.healthz, responses=documented(schemas.Health))
-    app.add_api_route("/readyz", service.readyz, responses=documented(schemas.Health, 503))
-    metrics = documented(schemas.Health, 401)
+        media = {"examples": {"request": {"value": example}}}
+        app.add_api_route(
+            path,
+            handler,
+            methods=["POST"],
+            responses=documented(answer, *_POSTED),
+            openapi_extra={"requestBody": {"content": {"application/json": media}}},
+        )
+    app.add_api_route("/v1/models", service.models, responses=documented(answers.Models, 401))
+    app.add_api_route("/healthz", service.healthz, responses=documented(answers.Health))
+    app.add_api_route("/readyz", service.readyz, responses=documented(answers.Health, 503))
+    metrics = documented(answers.Health, 401)
     metrics[200] = {"description": "The metrics.", "content": {"text/plain": {"schema": _TEXT}}}
     app.add_api_route(
         "/metrics", service.metrics, responses=metrics, response_class=PlainTextResponse
@@ -308,7 +347,7 @@ async def _page(content: bytes, kind: str) -> Response:
 
 async def _invalid(_: Request, error: Exception) -> Response:
     assert isinstance(error, RequestValidationError)
-    raise invalid(list(error.errors()))
+    raise invalid(error.errors())
 
 
 async def _http_error(_: Request, error: Exception) -> Response:

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-import hashlib
-import hmac
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
+from ranmask.serving.keys import ApiKey, Keys, RateLimits
 from ranmask.serving.problems import Problem
 from ranmask.serving.settings import ServiceSettings, is_loopback
 
 if TYPE_CHECKING:
-    from starlette.datastructures import Headers
     from starlette.types import ASGIApp, Receive, Scope, Send
+
+FACTS = "ranmask.facts"
+"""In a scope: what the log says about its request; ``request_id`` is always there."""
 
 HEADERS = {
     "Content-Security-Policy": (
@@ -24,51 +26,54 @@ HEADERS = {
 }
 """On every answer.  A page of the service loads nothing from elsewhere, and cannot be framed."""
 
-_BEARER = "bearer "
+_BEARER = b"bearer "
 _OPEN = frozenset({"/", "/docs", "/docs.css", "/openapi.json", "/healthz", "/readyz"})
 
 
 class AuthMiddleware:
-    """Middleware: lets a request in if it has the key, or, without one, if it calls this machine.
+    """Middleware: lets a request in if it has a key, or, without any, if it calls this machine.
 
-    Without a key the name that a request calls must be one of this machine: a web page whose own
+    Without keys the name that a request calls must be one of this machine: a web page whose own
     name was made to point here would otherwise read the answers.
     """
 
-    def __init__(self, app: ASGIApp, settings: ServiceSettings) -> None:
-        self._app = app
-        self._key = None if settings.api_key is None else _digest(settings.api_key)
+    def __init__(
+        self, app: ASGIApp, settings: ServiceSettings, keys: Keys, rates: RateLimits
+    ) -> None:
+        self._app, self._keys, self._rates = app, keys, rates
+        self._keyed = settings.keyed
         self._names = {name.lower() for name in settings.allowed_hosts}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass a request on, or raise `Problem`."""
         if scope["type"] == "http":
-            from starlette.datastructures import Headers
-
-            headers = Headers(scope=scope)
-            if self._key is None:
+            headers = dict(reversed(scope["headers"]))  # of several, the first
+            if not self._keyed:
                 self._check_name(headers)
             elif needs_key(scope["path"]):
-                self._check_key(headers, self._key)
+                key = self._key_of(headers)
+                scope[FACTS]["key"] = key.name
+                self._rates.count(key)
         await self._app(scope, receive, send)
 
-    def _check_key(self, headers: Headers, key: bytes) -> None:
-        sent = headers.get("x-api-key")
+    def _key_of(self, headers: Mapping[bytes, bytes]) -> ApiKey:
+        sent = headers.get(b"x-api-key")
         if sent is None:
-            authorization = headers.get("authorization", "")
+            authorization = headers.get(b"authorization", b"")
             if authorization[: len(_BEARER)].lower() == _BEARER:
                 sent = authorization[len(_BEARER) :].strip()
-        # Digests of one length, compared in constant time: nothing is learnt by guessing.
-        if sent is None or not hmac.compare_digest(_digest(sent), key):
+        key = None if sent is None else self._keys.find(sent.decode("latin-1"))
+        if key is None:
             raise Problem(
                 401,
                 "wrong_key",
                 "send the API key as `Authorization: Bearer KEY` or `X-API-Key: KEY`",
                 {"WWW-Authenticate": "Bearer"},
             )
+        return key
 
-    def _check_name(self, headers: Headers) -> None:
-        host = headers.get("host", "").lower()
+    def _check_name(self, headers: Mapping[bytes, bytes]) -> None:
+        host = headers.get(b"host", b"").decode("latin-1").lower()
         name = host[1:].partition("]")[0] if host.startswith("[") else host.partition(":")[0]
         if not is_loopback(name) and name not in self._names:
             raise Problem(
@@ -85,7 +90,3 @@ def needs_key(path: str) -> bool:
     What is open is listed, not what is closed: routes match more spellings than their own.
     """
     return path not in _OPEN and not path.startswith("/page/")
-
-
-def _digest(key: str) -> bytes:
-    return hashlib.sha256(key.encode("utf-8", "surrogatepass")).digest()

@@ -1,16 +1,22 @@
-"""Connections of clients that take for ever, or that are too many, are closed."""
+"""Connections of clients that take for ever, that are too many or that speak no HTTP are closed."""
 
 from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Callable
+import logging
 from typing import Any, ClassVar
 
-import h11
-from uvicorn.protocols.http.h11_impl import H11Protocol
+import httptools
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
-_UNANSWERED = (h11.IDLE, h11.SEND_RESPONSE)
+from ranmask.serving.telemetry import log
+
+HEAD_BYTES = 1 << 16
+"""Most bytes of a request that are not its body: its head, and whatever stands between chunks."""
+
+_MOST_PIPELINED = 100  # requests of one connection that wait for each other
+_LOOKS = 5  # at a connection, in the time that its client has
 
 
 def _refusal(status: bytes, code: str, message: str) -> bytes:
@@ -31,7 +37,11 @@ _TOO_MANY = _refusal(
 _NOT_HTTP = _refusal(b"400 Bad Request", "not_http", "this is no HTTP request that can be read")
 
 
-class _BoundedConnection(H11Protocol):
+class _NoRequestError(Exception):
+    """A head that is well-formed, but no request."""
+
+
+class _BoundedConnection(HttpToolsProtocol):
     """A connection that is closed where its client keeps it waiting for ``seconds``.
 
     That is where the head of a request does not come, or comes too slowly; where a body goes on
@@ -44,86 +54,122 @@ class _BoundedConnection(H11Protocol):
 
     def __init__(self, *args: Any, **more: Any) -> None:
         super().__init__(*args, **more)
-        self._timers: dict[Callable[[], None], asyncio.TimerHandle] = {}
+        self._in_head = True
+        self._in_body = False
+        self._not_body = 0  # bytes of the request that are not its body
+        self._head_since: float | None = None
+        self._kept_since: float | None = None
+        self._refused = False
+        self._next_look: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
+        self._head_since = self.loop.time()
+        self._look_later()
         if len(self.connections) > self.most:
-            transport.write(_TOO_MANY)
-            transport.close()
-        else:
-            self._time_head()
-
-    def data_received(self, data: bytes) -> None:
-        if self.transport.is_closing():
-            return
-        super().data_received(data)
-        self._time_head()
-        self._time_rest()
-
-    def on_response_complete(self) -> None:
-        super().on_response_complete()
-        self._time_rest()
-
-    def pause_writing(self) -> None:
-        super().pause_writing()
-        self._time_rest()
-
-    def resume_writing(self) -> None:
-        super().resume_writing()
-        self._time_rest()
-
-    def timeout_keep_alive_handler(self) -> None:
-        super().timeout_keep_alive_handler()
-        self._time_rest()
-
-    def shutdown(self) -> None:
-        super().shutdown()
-        self._time_rest()
-
-    def send_400_response(self, msg: str) -> None:
-        """Refuse what is no HTTP; where an answer was begun, there is nothing left to say."""
-        del msg
-        if self.conn.our_state in _UNANSWERED:
-            self.transport.write(_NOT_HTTP)
-        self.transport.close()
+            self._refuse(_TOO_MANY, "too_many_connections")
 
     def connection_lost(self, exc: Exception | None) -> None:
         super().connection_lost(exc)
-        while self._timers:
-            self._timers.popitem()[1].cancel()
+        if self._next_look is not None:
+            self._next_look.cancel()
 
-    def _time(self, wanted: bool, over: Callable[[], None]) -> None:
-        """Call ``over`` in a while, if that is ``wanted`` all the time until then."""
-        if not wanted and over in self._timers:
-            self._timers.pop(over).cancel()
-        elif wanted and over not in self._timers:
-            self._timers[over] = self.loop.call_later(self.seconds, over)
+    def data_received(self, data: bytes) -> None:
+        if self._refused or self.transport.is_closing():
+            return
+        self._unset_keepalive_if_required()
+        self._not_body += len(data)
+        try:
+            self.parser.feed_data(data)
+        except httptools.HttpParserUpgrade:  # answered as if it had not asked for another protocol
+            if self.cycle is not None:
+                self.cycle.keep_alive = False
+            self._refused = True
+        except httptools.HttpParserError:
+            self._refuse(_NOT_HTTP, "not_http")
+        else:
+            if self._not_body > HEAD_BYTES:
+                self._refuse(_NOT_HTTP, "head_too_large")
+        self._note()
 
-    def _time_head(self) -> None:
-        """Whatever arrived: is it still the beginning of a head that is waited for?"""
-        self._time(self.conn.their_state is h11.IDLE, self._no_head)
+    # -- callbacks of the parser ---------------------------------------------------------------
 
-    def _no_head(self) -> None:
-        del self._timers[self._no_head]
+    def on_message_begin(self) -> None:
+        super().on_message_begin()
+        self._in_head = True
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        if self._in_head:  # not those that follow a body
+            super().on_header(name, value)
+
+    def on_headers_complete(self) -> None:
+        self._in_head = False
+        size = len(self.url) + sum(len(name) + len(value) for name, value in self.headers)
+        hosts = sum(name == b"host" for name, _ in self.headers)
+        if size > HEAD_BYTES or hosts > 1 or (not hosts and self._is_newest_version()):
+            raise _NoRequestError
+        if len(self.pipeline) >= _MOST_PIPELINED:
+            raise _NoRequestError
+        self._in_body = True
+        super().on_headers_complete()
+
+    def on_body(self, body: bytes) -> None:
+        self._not_body -= len(body)
+        super().on_body(body)
+
+    def on_message_complete(self) -> None:
+        self._in_body = False
+        self._not_body = 0
+        super().on_message_complete()
+
+    def _is_newest_version(self) -> bool:
+        return bool(self.parser.get_http_version() == "1.1")
+
+    # -- what the client is waited for ---------------------------------------------------------
+
+    def on_response_complete(self) -> None:
+        super().on_response_complete()
+        self._note()
+
+    def _refuse(self, answer: bytes, code: str) -> None:
+        """Answer what is no request, and close; requests before it are answered first."""
+        host = self.client[0] if self.client else None
+        log("connection refused", logging.WARNING, code=code, client=host)
+        self._refused = True
+        cycle = self.cycle
+        if self._in_body and cycle is not None and cycle.response_started:
+            answer = b""  # there is nothing left to say
+        elif not self._in_body and cycle is not None and not cycle.response_complete:
+            cycle.keep_alive = False  # it follows a request that is being answered
+            return
+        self.transport.write(answer)
         self.transport.close()
-        self._time_rest()
 
-    def _time_rest(self) -> None:
-        """Whatever happened: does the client still have to read, or to send what nobody awaits?"""
-        self._time(self._kept_waiting(), self._no_rest)
+    def _note(self) -> None:
+        """Since when the client has to send a head; or to read, or to send what nobody awaits."""
+        answered = self.cycle is None or self.cycle.response_complete
+        if not (answered and self._in_head):
+            self._head_since = None
+        elif self._head_since is None:
+            self._head_since = self.loop.time()
+        if not (answered and self._in_body) and not self.transport.get_write_buffer_size():
+            self._kept_since = None
+        elif self._kept_since is None:
+            self._kept_since = self.loop.time()
 
-    def _no_rest(self) -> None:
-        del self._timers[self._no_rest]
-        if self._kept_waiting():
+    def _look_later(self) -> None:
+        self._next_look = self.loop.call_later(self.seconds / _LOOKS, self._look)
+
+    def _look(self) -> None:
+        self._look_later()
+        self._note()
+        oldest = self.loop.time() - self.seconds
+        if self._kept_since is not None and self._kept_since <= oldest:
             self.transport.abort()
-
-    def _kept_waiting(self) -> bool:
-        answered = self.cycle is not None and self.cycle.response_complete
-        unsent = self.transport.get_write_buffer_size() > 0
-        return unsent or (answered and self.conn.their_state is h11.SEND_BODY)
+        elif self._head_since is not None and self._head_since <= oldest:
+            self.transport.close()
 
 
-def bounded(seconds: float, most: int) -> type[H11Protocol]:
+def bounded(seconds: float, most: int) -> type[HttpToolsProtocol]:
     """The protocol of a server with at most ``most`` open connections."""
     return type("LimitedConnection", (_BoundedConnection,), {"seconds": seconds, "most": most})

@@ -49,8 +49,10 @@ class RequestContext:
     """One request, as the pools of copies know it.  Threads may share it, but for `at_work`.
 
     ``deadline``: when its time is over, on the clock of `time.monotonic`.  ``cancelled``: whether
-    it was given up.
+    it was given up.  ``background``: whether all others come first.
     """
+
+    background = False
 
     def __init__(self, deadline: float = math.inf) -> None:
         self.deadline = deadline

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import difflib
+import json
 import math
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
@@ -22,7 +24,40 @@ if TYPE_CHECKING:
 CLIENT_GONE = 499
 """The status in logs of a request whose client did not wait; nobody receives it."""
 
+UNKNOWN_FIELD = "unknown_field"
+"""The kind of error that a request with a field which there is not is refused with."""
+
 _MOST_CHARACTERS = 500
+_MOST_REPEATED = 40
+_WANTED = {
+    "string_type": "a string",
+    "string_unicode": "valid Unicode",
+    "string_too_short": "a string of at least {min_length} characters",
+    "string_too_long": "a string of at most {max_length} characters",
+    "int_type": "a whole number",
+    "int_from_float": "a whole number",
+    "float_type": "a number",
+    "bool_type": "true or false",
+    "finite_number": "a finite number",
+    "greater_than": "above {gt}",
+    "greater_than_equal": "at least {ge}",
+    "less_than": "below {lt}",
+    "less_than_equal": "at most {le}",
+    "literal_error": "{expected}",
+    "list_type": "a list",
+    "too_short": "a list of at least {min_length}",
+    "too_long": "a list of at most {max_length}",
+    "model_type": "a JSON object",
+    "model_attributes_type": "a JSON object",
+}
+"""What must be there, by the kind of pydantic's error."""
+
+_BY_FIELD = {
+    "text": "a string, or a list of two strings for a pair of premise and hypothesis",
+    "budget": "radius, radius+1, or a whole number from 1 to 1000",
+    "name": "the name of a file, without folders, of at most 100 characters",
+}
+"""What must be there, by the field, where no kind of error says it all."""
 
 
 class Problem(Exception):  # noqa: N818 - an answer, not a failure of ours
@@ -64,6 +99,15 @@ class Busy(Problem):
         wait = max(1, math.ceil(seconds))
         message = f"too much work is waiting: ask again in {wait} s"
         super().__init__(429, "busy", message, {"Retry-After": str(wait)})
+
+
+class RateExceeded(Problem):
+    """A key has sent more requests than it may; in ``seconds`` it may send the next."""
+
+    def __init__(self, a_minute: int, seconds: float) -> None:
+        wait = max(1, math.ceil(seconds))
+        message = f"this key may send {a_minute} requests a minute: ask again in {wait} s"
+        super().__init__(429, "rate_limited", message, {"Retry-After": str(wait)})
 
 
 class Closing(Problem):
@@ -118,16 +162,70 @@ def is_callers(error: RanmaskError) -> bool:
     return isinstance(error, TextError | OptionError | ModelError)
 
 
-def invalid(errors: list[Any]) -> Problem:
+def invalid(errors: Sequence[Mapping[str, Any]]) -> Problem:
     """A body that is not JSON, or is not what the description asks for.
 
-    What was sent is never repeated, but for the names of its fields.
+    ``errors`` are those of pydantic, of which the first is put into words: where it is, what
+    should be there, and what was sent.  Long values, and what lists and objects hold, are not
+    repeated.
     """
     first = errors[0]
-    if first["type"] == "json_invalid":
-        return Problem(400, "invalid_json", "the body is not valid JSON")
-    place = ".".join(str(part) for part in first["loc"] if part not in ("body", "one", "many"))
-    return Problem(422, "invalid_request", shown(f"{place or 'body'}: {first['msg']}"))
+    kind, about = first["type"], first.get("ctx") or {}
+    if kind == "json_invalid":
+        at = "".join(f" from character {at} on" for at in first["loc"] if isinstance(at, int))
+        return Problem(400, "invalid_json", f"the body is not valid JSON{at}: check how it is made")
+    parts, wanted = _place(first["loc"])
+    if kind == UNKNOWN_FIELD:
+        named = _spelt([*parts, about["field"]])
+        near = difflib.get_close_matches(about["field"], about["known"], 1)
+        hint = f"did you mean {near[0]}?" if near else f"there are {', '.join(about['known'])}"
+        message = f"{named[:100]} is no field here: leave it out; {hint}"
+    elif kind == "missing":
+        message = f"{_spelt(parts)} is missing: send {wanted or 'it as /docs describes'}"
+    else:
+        wanted = wanted or _WANTED.get(kind, "as /docs describes it").format_map(
+            {key: _listed(value) for key, value in about.items()}
+        )
+        message = f"{_spelt(parts)} must be {wanted}, not {_sent(first.get('input'))}"
+    return Problem(422, "invalid_request", shown(message))
+
+
+def _place(location: Sequence[int | str]) -> tuple[list[int | str], str | None]:
+    """The fields that lead to an error, and what must be there where that is one of several."""
+    parts = [part for part in location if part not in ("body", "one", "many")]
+    if not parts:
+        return [], "a JSON object with the text to classify in `text`, or several in `texts`"
+    for field, wanted in _BY_FIELD.items():
+        if parts[0] == field:
+            return parts[:1], wanted
+    if parts[0] == "texts" and len(parts) > 1:
+        return parts[:2], _BY_FIELD["text"]
+    return parts, None
+
+
+def _spelt(parts: Sequence[int | str]) -> str:
+    """A field as a reader would write it: ``options.threats[1]``."""
+    spelt = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in parts)
+    return spelt.removeprefix(".") or "the body"
+
+
+def _listed(value: object) -> object:
+    """What pydantic expects, without its quotes."""
+    return value.replace("'", "") if isinstance(value, str) else value
+
+
+def _sent(value: object) -> str:
+    """What was sent, in a few words."""
+    if isinstance(value, dict):
+        return "an object"
+    if isinstance(value, list):
+        return f"a list of {len(value)}"
+    if isinstance(value, str) and len(value) > _MOST_REPEATED:
+        return f"one of {len(value)} characters"
+    try:
+        return json.dumps(value, ensure_ascii=False)
+    except (TypeError, ValueError):
+        return "something else"
 
 
 def shown(message: str) -> str:

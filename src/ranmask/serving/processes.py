@@ -7,6 +7,7 @@ system deals out the connections (``SO_REUSEPORT``).  A process that dies is sta
 
 from __future__ import annotations
 
+import logging
 import multiprocessing
 import os
 import signal
@@ -21,9 +22,16 @@ from types import FrameType
 from typing import Any
 
 from ranmask.errors import ModelError, OptionError, RanmaskError
+from ranmask.serving.keys import read_keys
 from ranmask.serving.running import listener_on, serve_on, shown_url
 from ranmask.serving.settings import ServiceSettings
-from ranmask.serving.telemetry import SHARED_FIGURES, forget_process, log, log_to
+from ranmask.serving.telemetry import (
+    RESTARTS,
+    SHARED_FIGURES,
+    forget_process,
+    log,
+    log_to,
+)
 
 _TICK_SECONDS = 0.2
 _RESTART_SECONDS = 2.0
@@ -32,13 +40,22 @@ _AFTER_DEADLINE_SECONDS = 20.0  # a process that has not ended by then is killed
 
 @dataclass
 class _Child:
-    """One process; ``news`` says when it is ready, or why it is not; ``heard`` counts signals."""
+    """One process; ``news`` says when it is ready, or why it is not; ``heard`` counts signals.
+
+    ``reload``: it is to read keys and models again, once it is ready.
+    """
 
     process: SpawnProcess
     news: connection.Connection[Any, Any]
     ready: bool = False
     failure: RanmaskError | None = None
     heard: int = 0
+    reload: bool = False
+
+    def send(self, kind: int) -> None:
+        """Send a signal, where the process lives."""
+        if self.process.is_alive() and self.process.pid is not None:
+            os.kill(self.process.pid, kind)
 
 
 class Supervisor:
@@ -51,10 +68,11 @@ class Supervisor:
         self._names: list[str] = []
         self._signals: list[int] = []  # that came, in their order; each tells all to end
         self._ending: float | None = None  # when it is no longer waited for
+        self._replaced = 0
 
     def run(self) -> None:
         """Serve until SIGTERM or SIGINT; raises what keeps the first processes from starting."""
-        kinds = (signal.SIGTERM, signal.SIGINT)
+        kinds = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
         before = [signal.signal(kind, self._told) for kind in kinds]
         try:
             self._children = [self._start() for _ in range(self._settings.processes)]
@@ -112,8 +130,10 @@ class Supervisor:
         """Signals that came, also before the process did; it knows what to do with them."""
         for kind in self._signals[child.heard :]:
             child.heard += 1
-            if child.process.is_alive() and child.process.pid is not None:
-                os.kill(child.process.pid, kind)
+            child.send(kind)
+        if child.reload and child.ready:
+            child.reload = False
+            child.send(signal.SIGHUP)
 
     def _hear(self, child: _Child) -> None:
         """What a process says while it starts: that it is ready, or why it cannot be."""
@@ -143,10 +163,16 @@ class Supervisor:
                 "fewer --processes need less memory"
             )
         reason = None if child.failure is None else str(child.failure)
-        log("process died", pid=child.process.pid, exit_code=code, reason=reason)
+        log("process died", logging.ERROR, pid=child.process.pid, exit_code=code, reason=reason)
+        self._replaced += 1
+        os.environ[RESTARTS] = str(self._replaced)
         self._restarts.append(time.monotonic() + _RESTART_SECONDS)
 
     def _told(self, kind: int, _: FrameType | None) -> None:
+        if kind == signal.SIGHUP:
+            for child in self._children:
+                child.reload = True
+            return
         self._signals.append(kind)
         patience = self._settings.deadline_seconds + self._settings.drain_seconds
         self._ending = time.monotonic() + patience + _AFTER_DEADLINE_SECONDS
@@ -160,6 +186,8 @@ def serve(settings: ServiceSettings) -> None:
     address.
     """
     log_to(texts=settings.log_texts)
+    logging.captureWarnings(True)
+    read_keys(settings)  # what is wrong with them is told before models load
     number = settings.processes
     if number > 1 and not hasattr(socket, "SO_REUSEPORT"):
         raise OptionError(f"this system cannot share a port: leave --processes {number} out")
@@ -183,6 +211,7 @@ def serve(settings: ServiceSettings) -> None:
             Supervisor(replace(settings, port=held.getsockname()[1])).run()
         finally:
             del os.environ[SHARED_FIGURES]
+            os.environ.pop(RESTARTS, None)
 
 
 def _serve_one(
@@ -192,6 +221,7 @@ def _serve_one(
     os.setpgid(0, 0)  # what is typed at a terminal reaches the first process, which passes it on
     _end_with(parent)
     log_to(texts=settings.log_texts)
+    logging.captureWarnings(True)
     with listener_on(settings.host, settings.port, shared=True) as listener:
         try:
             serve_on(listener, settings, news.send)

@@ -7,10 +7,11 @@ shares with all others (`pool`).  Cascades are refused: as a whole they carry no
 from __future__ import annotations
 
 import functools
+import os
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import PurePath
+from pathlib import Path, PurePath
 from typing import Any, TypeAlias
 
 from ranmask.errors import ModelError, OptionError
@@ -22,18 +23,35 @@ from ranmask.serving.problems import UnknownModel
 from ranmask.serving.reading import SharedReader
 from ranmask.serving.scorer import BatchScorer, PoolFigures
 from ranmask.serving.settings import ServiceSettings
-from ranmask.serving.sizing import ReadText, copies_of
+from ranmask.serving.sizing import ReadText, copies_of_one
 from ranmask.smoothing.cascade import Cascade
 from ranmask.smoothing.interface import CertifiedClassifier
 from ranmask.smoothing.protected import ProtectedClassifier
 from ranmask.smoothing.smoothed import SmoothedClassifier
 from ranmask.smoothing.store import SHIPPED, load_classifier
 from ranmask.smoothing.synonyms import SynonymSmoothedClassifier
+from ranmask.words import Document
 
 Loaded: TypeAlias = SmoothedClassifier | SynonymSmoothedClassifier
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 _REMEMBERED = 256
+_REMEMBERED_COPIES = 4096
 _PRIVATE = "model"  # of a base classifier's description: it may be a path of this machine
+
+
+def models_of(settings: ServiceSettings) -> dict[str, str]:
+    """The models that the settings name, with those of their file as it is now."""
+    lines: list[str] = []
+    if settings.models_file is not None:
+        try:
+            text = settings.models_file.read_text(encoding="utf-8")
+        except (OSError, UnicodeDecodeError) as error:
+            raise OptionError(
+                f"cannot read the models from {settings.models_file}: {error}"
+            ) from error
+        lines = [line.strip() for line in text.splitlines()]
+    listed = [line for line in lines if line and not line.startswith("#")]
+    return named_models([*settings.models, *listed])
 
 
 def named_models(models: Sequence[str]) -> dict[str, str]:
@@ -61,10 +79,26 @@ def named_models(models: Sequence[str]) -> dict[str, str]:
     return named
 
 
+@dataclass(frozen=True)
+class _Source:
+    """What a model was loaded from; another one where a file of its folder is another."""
+
+    model: str
+    files: frozenset[tuple[str, int, int]]
+
+    @classmethod
+    def of(cls, model: str) -> _Source:
+        folder = os.path.realpath(model)
+        found = (Path(root, name) for root, _, names in os.walk(folder) for name in names)
+        states = ((str(file), file.stat()) for file in found)
+        return cls(model, frozenset((name, s.st_mtime_ns, s.st_size) for name, s in states))
+
+
 @dataclass(frozen=True, eq=False)
 class _Hosted:
     """A loaded model, its pool, and what a user may know of it."""
 
+    source: _Source
     loaded: Loaded
     pool: BatchScorer
     about: dict[str, Any]
@@ -77,6 +111,19 @@ class _Hosted:
         return functools.lru_cache(_REMEMBERED)(
             lambda given: self.loaded.options_with(**self.checked(dict(given)))
         )
+
+    @functools.cached_property
+    def copies(self) -> Callable[[frozenset[tuple[str, Any]], int], int]:
+        """How many copies a text of so many words has, with these options, at most."""
+        return functools.lru_cache(_REMEMBERED_COPIES)(
+            lambda given, words: copies_of_one(self.options(given), words)
+        )
+
+    def close(self, timeout: float | None) -> None:
+        """End its pools; see `BatchScorer.close`."""
+        self.pool.close(timeout)
+        if self.reading is not None:
+            self.reading.close(timeout)
 
     def checked(self, options: Mapping[str, Any]) -> dict[str, Any]:
         """The options that a request gives, without those that are None."""
@@ -116,17 +163,52 @@ class ModelRegistry:
         waiting_copies: int = ServiceSettings.waiting_copies,
         **options: Any,
     ) -> None:
+        self._options = options
+        self._sizes = {"batch_copies": batch_copies, "waiting_copies": waiting_copies}
+        self._turns = FairSemaphore()
+        self._retired: dict[str, _Hosted] = {}
+        self._hosted = self._opened(models, {})
+
+    def reload(self, models: Mapping[str, str]) -> Callable[[], None]:
+        """Serve these from now on; those that have not changed stay as they are.
+
+        Where one cannot be loaded, nothing changes.  Models that are replaced or left out go on
+        with the requests that they have; what is returned ends them, when no such request is left.
+        """
+        before = self._hosted
+        self._hosted = self._opened(models, before)
+        kept = set(map(id, self._hosted.values()))
+        replaced = {name: model for name, model in before.items() if id(model) not in kept}
+        self._retired |= replaced
+
+        def close() -> None:
+            for name, hosted in replaced.items():
+                hosted.close(0)
+                if self._retired.get(name) is hosted:
+                    del self._retired[name]
+
+        return close
+
+    def _opened(
+        self, models: Mapping[str, str], known: Mapping[str, _Hosted]
+    ) -> dict[str, _Hosted]:
         if not models:
             raise OptionError(f"name a model to serve; {', '.join(SHIPPED)} come with ranmask")
-        turns = FairSemaphore()
-        self._hosted: dict[str, _Hosted] = {}
-        for name, loaded in {name: _load(name, models[name], options) for name in models}.items():
-            sizes = {"batch_copies": batch_copies, "waiting_copies": waiting_copies}
-            pool = BatchScorer(loaded.base, turns=turns, **sizes)
-            reading = None
-            if isinstance(loaded, ProtectedClassifier) and isinstance(loaded.reader, ModelReader):
-                reading = BatchScorer(loaded.reader.base, turns=turns, **sizes)
-            self._hosted[name] = _Hosted(loaded, pool, _about(name, loaded), reading)
+        sources = {name: _Source.of(model) for name, model in models.items()}
+        new = {
+            name: _load(name, source.model, self._options)
+            for name, source in sources.items()
+            if name not in known or known[name].source != source
+        }
+        opened = {name: self._host(name, sources[name], loaded) for name, loaded in new.items()}
+        return {name: opened[name] if name in opened else known[name] for name in models}
+
+    def _host(self, name: str, source: _Source, loaded: Loaded) -> _Hosted:
+        pool = BatchScorer(loaded.base, turns=self._turns, **self._sizes)
+        reading = None
+        if isinstance(loaded, ProtectedClassifier) and isinstance(loaded.reader, ModelReader):
+            reading = BatchScorer(loaded.reader.base, turns=self._turns, **self._sizes)
+        return _Hosted(source, loaded, pool, _about(name, loaded), reading)
 
     def names(self) -> tuple[str, ...]:
         """The names of the models, in the order in which they were given; the first is default."""
@@ -146,7 +228,7 @@ class ModelRegistry:
         Options that are None are left out.  Raises `OptionError` for wrong ones, and
         `UnknownModel`.  Its methods raise a `Problem` where the model is not asked.
         """
-        hosted = self._of(name)
+        hosted = self._hosted.get(name) or self._retired.get(name) or self._of(name)
         chosen = hosted.checked(options)
         if hosted.reading is not None:
             chosen["reader"] = ModelReader(hosted.reading.classifier(context))
@@ -158,14 +240,15 @@ class ModelRegistry:
 
     def copies(self, name: str, texts: Sequence[ReadText], **options: Any) -> int:
         """How many copies `smoothed` takes of texts, at most; raises `OptionError` for too many."""
-        return copies_of(self._of(name).options(frozenset(options.items())), texts)
+        hosted, given = self._of(name), frozenset(options.items())
+        hosted.options(given)  # refused also where no text can be used
+        usable = (text for text in texts if isinstance(text, Document))
+        return sum(hosted.copies(given, len(text.words)) for text in usable)
 
     def close(self, timeout: float | None = None) -> None:
         """End all pools: what waits is computed first, for ``timeout`` seconds a model at most."""
-        for hosted in self._hosted.values():
-            hosted.pool.close(timeout)
-            if hosted.reading is not None:
-                hosted.reading.close(timeout)
+        for hosted in (*self._hosted.values(), *self._retired.values()):
+            hosted.close(timeout)
 
     def _of(self, name: str) -> _Hosted:
         if name not in self._hosted:
@@ -202,12 +285,13 @@ def _about(name: str, loaded: Loaded) -> dict[str, Any]:
         "order_free": loaded.base.order_free,
         "synonyms": loaded.synonyms.name if by_masks and loaded.synonyms else None,
         "pairs": loaded.base.pairs,
-        "base": _public(description["base"]),
+        "base": public(description["base"]),
         "reader": (description.get("reader") or {}).get("kind"),
     }
 
 
-def _public(described: Any) -> Any:
+def public(described: Any) -> Any:
+    """A description without what may be a path of this machine."""
     if isinstance(described, dict):
-        return {key: _public(value) for key, value in described.items() if key != _PRIVATE}
-    return [_public(value) for value in described] if isinstance(described, list) else described
+        return {key: public(value) for key, value in described.items() if key != _PRIVATE}
+    return [public(value) for value in described] if isinstance(described, list) else described

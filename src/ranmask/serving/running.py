@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import queue
 import signal
 import socket
+import threading
 import time
 from collections.abc import Callable
 from types import FrameType
@@ -15,7 +17,7 @@ from ranmask.attacks.resources.neighbours import load_synonyms
 from ranmask.errors import OptionError
 from ranmask.serving.app import Service, create_app
 from ranmask.serving.connections import bounded
-from ranmask.serving.registry import ModelRegistry, named_models
+from ranmask.serving.registry import ModelRegistry, models_of
 from ranmask.serving.settings import ServiceSettings
 
 _KEEP_ALIVE_SECONDS = 15
@@ -28,8 +30,9 @@ def serve_on(
     listener: socket.socket, settings: ServiceSettings, ready: Callable[[list[str]], None]
 ) -> None:
     """Load the models, say that they are ready, and serve on a socket that is bound."""
+    reloads = _Reloads(settings.deadline_seconds)
     host = ModelRegistry(
-        named_models(settings.models),
+        models_of(settings),
         batch_copies=settings.batch_copies,
         waiting_copies=settings.waiting_copies,
         keep=settings.keep,
@@ -40,6 +43,7 @@ def serve_on(
     )
     try:
         app = create_app(host, settings)
+        reloads.begin(app.state.service)
         config = uvicorn.Config(
             app,
             http=bounded(settings.arrival_seconds, settings.connections),
@@ -56,12 +60,39 @@ def serve_on(
         ready(list(host.names()))
         _Server(config, app.state.service, settings.drain_seconds).run([listener])
     finally:
+        reloads.end()
         host.close(timeout=settings.deadline_seconds)
 
 
 def shown_url(host: str, port: int) -> str:
     """The address as a browser takes it."""
     return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
+
+
+class _Reloads:
+    """Reads keys and models again on SIGHUP, in a thread, one time after another.
+
+    Made before they are read for the first time: a signal that comes meanwhile is not lost.
+    ``seconds``: how long requests may take with a model that was replaced.
+    """
+
+    def __init__(self, seconds: float) -> None:
+        self._seconds = seconds
+        self._asked: queue.SimpleQueue[bool] = queue.SimpleQueue()
+        if hasattr(signal, "SIGHUP") and threading.current_thread() is threading.main_thread():
+            signal.signal(signal.SIGHUP, lambda *_: self._asked.put(True))
+
+    def begin(self, service: Service) -> None:
+        threading.Thread(target=self._work, args=(service,), daemon=True).start()
+
+    def end(self) -> None:
+        self._asked.put(False)
+
+    def _work(self, service: Service) -> None:
+        while self._asked.get():
+            closing = threading.Timer(self._seconds, service.reload())
+            closing.daemon = True
+            closing.start()
 
 
 class _Server(uvicorn.Server):

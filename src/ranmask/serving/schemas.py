@@ -1,10 +1,9 @@
-"""What requests and answers look like: strict, bounded, and the source of the OpenAPI page."""
+"""What requests look like: strict, bounded, and the source of the OpenAPI page."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import MISSING, fields
-from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias, get_type_hints
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
 
 from pydantic import (
     BaseModel,
@@ -16,17 +15,32 @@ from pydantic import (
     create_model,
     model_validator,
 )
+from pydantic_core import PydanticCustomError
 
+from ranmask.data.rows import Columns
 from ranmask.options import REQUEST_OPTIONS, SmoothingOptions
 from ranmask.options.fields import option_fields
-from ranmask.results import Certificate, Prediction
+from ranmask.serving.problems import UNKNOWN_FIELD
 from ranmask.words import Text
 
 MOST_MASKS = 1_000_000
 MOST_TEXTS = 10_000
-_MOST_FIELDS = 20
 MOST_COPIES_SHOWN = 100
 _MOST = {**dict.fromkeys(("keep", "masks", "selection_masks"), MOST_MASKS), "seed": 2**63 - 1}
+_OPTION_EXAMPLES: dict[str, Any] = {
+    "keep": 1,
+    "mask_rate": 0.9,
+    "family": "all",
+    "masks": 1000,
+    "selection_masks": 1000,
+    "ensemble": "vote",
+    "certificate": "exact",
+    "alpha": 0.05,
+    "seed": 0,
+    "threat": "substitutions",
+    "threats": ["insertions", "deletions"],
+}
+EXAMPLE = "Oil prices soared to a record high as traders feared supply cuts"
 
 SentText: TypeAlias = str | Annotated[list[str], Field(min_length=2, max_length=2)]
 """One text, or a pair of premise and hypothesis."""
@@ -37,15 +51,22 @@ class _Sent(BaseModel):
 
     @model_validator(mode="before")
     @classmethod
-    def _few_fields(cls, sent: Any) -> Any:
-        # Each unknown field is an error of its own: a body full of them would take a while.
-        if isinstance(sent, dict) and len(sent) > _MOST_FIELDS:
-            raise ValueError(f"{len(sent)} fields, more than anything here has")
+    def _known_fields(cls, sent: Any) -> Any:
+        # At the first unknown one, with those that there are: a body full of them takes no longer.
+        if isinstance(sent, dict) and not cls.model_fields.keys() >= sent.keys():
+            field = next(name for name in sent if name not in cls.model_fields)
+            # Half a surrogate pair is a name in JSON, and no text that pydantic takes.
+            field = field.encode("utf-8", "backslashreplace").decode("utf-8")
+            known = {"field": field, "known": list(cls.model_fields)}
+            raise PydanticCustomError(UNKNOWN_FIELD, "unknown field", known)
         return sent
 
 
 class _Options(_Sent):
-    """How texts are smoothed and certified, as in the Python API; what is left out is saved."""
+    """How texts are smoothed and certified, as in the Python API; what is left out is the model's.
+
+    Which of them a model takes is in its `request_options` of /v1/models.
+    """
 
     def given(self) -> dict[str, Any]:
         """The options that were asked for."""
@@ -66,7 +87,8 @@ def _request_fields() -> dict[str, Any]:
             limits["max_length"] = len(field.choices)
         if field.kind is float:
             limits["allow_inf_nan"] = False
-        found[name] = (hint | None, Field(default=None, description=field.help, **limits))
+        limits |= {"description": field.help, "examples": [_OPTION_EXAMPLES[name]]}
+        found[name] = (hint | None, Field(default=None, **limits))
     return found
 
 
@@ -77,36 +99,59 @@ else:
         "Options", __base__=_Options, __doc__=_Options.__doc__, **_request_fields()
     )
 
+ModelName: TypeAlias = Annotated[
+    str | None,
+    Field(
+        max_length=200,
+        description="A name from /v1/models; the first one there by default.",
+        examples=["news"],
+    ),
+]
+AskedOptions: TypeAlias = Annotated[
+    Options, Field(description="Options of smoothing.", examples=[{"threat": "edits"}])
+]
+
 
 class Question(_Sent):
     """What every question may say."""
 
-    model: str | None = Field(
-        default=None,
-        max_length=200,
-        description="A name from /v1/models; the first one by default.",
-    )
-    options: Options = Options()
+    model: ModelName = None
+    options: AskedOptions = Options()
 
 
 class OneText(Question):
-    """One text to classify."""
+    """One text."""
 
-    text: SentText
+    text: SentText = Field(
+        description="The text; or a pair, [premise, hypothesis], for a model of pairs.",
+        examples=[EXAMPLE, ["A man is asleep.", "A man is awake."]],
+    )
 
     def all_texts(self) -> list[Text]:
         """The texts, pairs as tuples."""
-        return _as_texts([self.text])
+        return as_texts([self.text])
+
+
+ManySentTexts: TypeAlias = Annotated[
+    list[SentText],
+    FailFast(),
+    Field(
+        min_length=1,
+        max_length=MOST_TEXTS,
+        description="The texts; each a string, or a pair, [premise, hypothesis].",
+        examples=[[EXAMPLE, "Striker scores twice in the cup final"]],
+    ),
+]
 
 
 class ManyTexts(Question):
-    """Several texts to classify."""
+    """Several texts."""
 
-    texts: Annotated[list[SentText], FailFast()] = Field(min_length=1, max_length=MOST_TEXTS)
+    texts: ManySentTexts
 
     def all_texts(self) -> list[Text]:
         """The texts, pairs as tuples."""
-        return _as_texts(self.texts)
+        return as_texts(self.texts)
 
 
 def _which(body: Any) -> str:
@@ -121,143 +166,97 @@ Texts: TypeAlias = Annotated[
 class ExplainQuestion(OneText):
     """One text to explain."""
 
-    copies: int = Field(default=12, ge=1, le=MOST_COPIES_SHOWN, description="Copies to show.")
+    copies: int = Field(
+        default=12, ge=1, le=MOST_COPIES_SHOWN, description="Copies to show.", examples=[12]
+    )
 
 
 class AttackQuestion(OneText):
     """One text to attack."""
 
     budget: Literal["radius", "radius+1"] | Annotated[int, Field(ge=1, le=1000)] = Field(
-        default="radius", description="Most words that the attack may change."
+        default="radius",
+        description="Most words that the attack may change: a number, or as many as are proved, "
+        "or one more.",
+        examples=["radius+1", 3],
     )
     label_id: int | None = Field(
-        default=None, ge=0, le=100_000, description="The true class; by default the one predicted."
+        default=None,
+        ge=0,
+        le=100_000,
+        description="The true class, by its number; by default the one predicted.",
+        examples=[2],
     )
 
 
-class _Answer(BaseModel):
-    """Models of other kinds, as cascades, may add fields to a result."""
+class JobQuestion(Question):
+    """What every job may say."""
 
-    model_config = ConfigDict(extra="allow")
-
-
-def _answer(name: str, result: type, about: str) -> Any:
-    """The JSON of a result."""
-    hints = get_type_hints(result)
-    values: dict[str, Any] = {
-        field.name: (hints[field.name], ... if field.default_factory is MISSING else {})
-        for field in fields(result)
-    }
-    return create_model(name, __base__=_Answer, __doc__=about, version=(int, ...), **values)
-
-
-if TYPE_CHECKING:
-    PredictionResult = _Answer
-    CertificateResult = _Answer
-else:
-    PredictionResult = _answer(
-        "PredictionResult", Prediction, "The smoothed label of a text, without a guarantee."
+    kind: Literal["certify", "predict"] = Field(
+        default="certify",
+        description="certify: labels with radii; predict: labels alone.",
+        examples=["certify"],
     )
-    CertificateResult = _answer(
-        "CertificateResult",
-        Certificate,
-        "A smoothed label, and how many words can be changed without changing it.\n\n"
-        "``radius`` null: not certified even unchanged.  ``radii``: that of each threat, where "
-        "``threats`` were asked for.",
+    name: str | None = Field(
+        default=None,
+        max_length=100,
+        pattern=r"^[^/\\\x00-\x1f\x7f]+$",
+        description="A name for the file, to know the job by.",
+        examples=["rows.csv"],
+    )
+    positive: str | None = Field(
+        default=None,
+        max_length=200,
+        description="A class that the summary holds against all others.",
+        examples=["Sports"],
     )
 
 
-class TextFailure(BaseModel):
-    """In the place of a result: why this text cannot be classified."""
+class JobTexts(JobQuestion):
+    """A job for texts."""
 
-    model_config = ConfigDict(extra="forbid")
-    error: str
-
-
-class Predictions(BaseModel):
-    """One result for each text, in their order."""
-
-    model: str
-    results: list[PredictionResult | TextFailure]
+    texts: ManySentTexts
 
 
-class Certificates(BaseModel):
-    """One result for each text, in their order."""
-
-    model: str
-    results: list[CertificateResult | TextFailure]
+_Names: TypeAlias = list[Annotated[str, Field(min_length=1, max_length=200)]]
 
 
-class ShownCopy(BaseModel):
-    """One masked copy: positions of the words that it shows, and the class that it votes for."""
+class JobFile(JobQuestion):
+    """What is said in the address of a job for a file, whose body is the file."""
 
-    kept: list[int]
-    label_id: int
+    text_column: str | None = Field(
+        default=None,
+        max_length=200,
+        description="The column that holds the text; `text` by default, or the only one.",
+        examples=["text"],
+    )
+    pair_columns: _Names | None = Field(
+        default=None,
+        min_length=2,
+        max_length=2,
+        description="Instead: the columns that hold premise and hypothesis.",
+        examples=[["premise", "hypothesis"]],
+    )
+    label_column: str | None = Field(
+        default=None,
+        max_length=200,
+        description="The column that holds the true label.",
+        examples=["label"],
+    )
+    keep_columns: _Names | None = Field(
+        default=None,
+        max_length=50,
+        description="Columns that results repeat; `id` always is.",
+        examples=[["date"]],
+    )
 
-
-class Explanation(_Answer):
-    """A certificate, some of the copies that it rests on, and the margins that remain.
-
-    ``curves``: by certificate, each what asking for it gives; ``refused``: why one is missing.
-    """
-
-    model: str
-    result: CertificateResult
-    copies: list[ShownCopy]
-    curves: dict[str, Any]
-    refused: dict[str, str] = {}
-
-
-class AttackAnswer(_Answer):
-    """What became of the attack; ``labels`` are the names of the classes, where they are known."""
-
-    version: int
-    model: str
-    labels: list[str] | None
-    status: Literal["succeeded", "failed", "skipped", "error"]
-    text: SentText | None
-    adversarial: SentText | None
-    label: int | None
-    clean_label: int | None
-    final_label: int | None
-    queries: int
-    words_changed: int
-    budget: int | None
-    radius: int | None
+    def columns(self) -> Columns:
+        """The columns that were named."""
+        pair = self.pair_columns and (self.pair_columns[0], self.pair_columns[1])
+        kept = tuple(self.keep_columns or ())
+        return Columns(self.text_column, pair or None, self.label_column, kept)
 
 
-class ModelCard(_Answer):
-    """What there is to know about one model that is served."""
-
-    name: str
-
-
-class Models(BaseModel):
-    """The models that are served; ``default`` answers where a request names none."""
-
-    default: str
-    models: list[ModelCard]
-
-
-class Health(BaseModel):
-    """A word on the state of the service."""
-
-    status: str
-
-
-class ErrorBody(BaseModel):
-    """``code`` is for programs, ``message`` for people."""
-
-    code: str
-    message: str
-    request_id: str
-
-
-class ErrorAnswer(BaseModel):
-    """Every answer that is not a result."""
-
-    error: ErrorBody
-
-
-def _as_texts(sent: Sequence[str | list[str]]) -> list[Text]:
+def as_texts(sent: Sequence[str | list[str]]) -> list[Text]:
+    """Texts as they were sent, pairs as tuples."""
     return [text if isinstance(text, str) else (text[0], text[1]) for text in sent]

@@ -92,7 +92,8 @@ class BatchScorer:
         batch_copies: Most copies in one batch.
         waiting_copies: Where more would wait, a new request is refused with `Busy`; one is always
             taken where nothing waits, however long it is.  Those of at most ``batch_copies`` are
-            counted by themselves: long ones do not keep short ones out.
+            counted by themselves: long ones do not keep short ones out.  Copies of a context in
+            the ``background`` are computed where no others wait, and never refused.
         batch_seconds: How long a batch is meant to take.
         turns: Shared by pools that must not compute at the same time.
     """
@@ -157,7 +158,7 @@ class BatchScorer:
         A request that was let in once is refused no more until `close`.
         """
         context.check()
-        request = ScoringRequest(copies)
+        request = ScoringRequest(copies, background=context.background)
         if not request.total:
             raise ClassifierError("no copies to score")
         with self._changed:
@@ -197,12 +198,12 @@ class BatchScorer:
     def _admit(self, request: ScoringRequest, context: RequestContext) -> None:
         if self._closed:
             raise Closing
-        if context not in self._admitted:
+        if context not in self._admitted and not context.background:
             short = request.total <= self._batch_copies
             ahead = [
                 other.left
                 for other in self._waiting
-                if not short or other.total <= self._batch_copies
+                if not other.background and (not short or other.total <= self._batch_copies)
             ]
             beyond = sum(ahead) + request.total - self._waiting_copies
             if ahead and beyond > 0:
@@ -214,7 +215,8 @@ class BatchScorer:
     def _next_batch(self) -> list[Portion]:
         aimed = _FIRST_COPIES if self._pace is None else self._pace * self._batch_seconds
         room = int(min(max(aimed, _LEAST_COPIES), self._batch_copies))
-        shares = fair_shares({request: request.left for request in self._waiting}, room)
+        first = [request for request in self._waiting if not request.background]
+        shares = fair_shares({request: request.left for request in first or self._waiting}, room)
         batch = [request.take(share) for request, share in shares.items()]
         for request in shares:
             if not request.left:

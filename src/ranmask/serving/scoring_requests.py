@@ -26,10 +26,11 @@ class ScoringRequest:
     """All copies that one caller waits for.  Copies are numbered across its texts.
 
     ``left``: how many were not taken yet.  ``finished`` is set when `scores` has something to say;
-    ``given_up`` says that nobody listens.
+    ``given_up`` says that nobody listens; ``background``, that all others come first.
     """
 
-    def __init__(self, copies: Sequence[MaskedCopies]) -> None:
+    def __init__(self, copies: Sequence[MaskedCopies], *, background: bool = False) -> None:
+        self.background = background
         self.total = self.left = sum(map(len, copies))
         self.finished = threading.Event()
         self.given_up = False

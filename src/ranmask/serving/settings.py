@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import functools
 import ipaddress
 from dataclasses import dataclass, field
+from pathlib import Path
 
 from ranmask.errors import OptionError
 from ranmask.options.fields import Checked, option
 
+KEY_VARIABLE = "RANMASK_API_KEY"
+
 _KEY_CHARACTERS = 16
-_MODELS, _ACCESS, _LIMITS = "Models", "Access", "Limits"
+_MODELS, _ACCESS, _LIMITS, _JOBS = "Models", "Access", "Limits", "Jobs"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -49,7 +53,15 @@ class ServiceSettings(Checked, group="Service"):
     device: str | None = option(
         "cpu, cuda and so on.", unset="a GPU if there is one", group=_MODELS
     )
+    models_file: Path | None = option(
+        "File with further models, one NAME=MODEL a line; read again on SIGHUP.", group=_MODELS
+    )
     api_key: str | None = field(default=None, repr=False)
+    api_key_file: Path | None = option(
+        "File with API keys: KEY, NAME KEY or NAME KEY REQUESTS_A_MINUTE, one a line; read again "
+        f"on SIGHUP. For one key, {KEY_VARIABLE} instead.",
+        group=_ACCESS,
+    )
     cors_origins: tuple[str, ...] = option(
         "A web page of this origin, as https://example.org, may call; may be given several times.",
         (),
@@ -102,6 +114,18 @@ class ServiceSettings(Checked, group="Service"):
     waiting_requests: int = option(
         "Further requests that wait for a thread.", 128, least=0, group=_LIMITS
     )
+    jobs: str | None = option(
+        "Folder that keeps jobs for files (/v1/jobs), so that a service that is started again goes "
+        "on with them.",
+        unset="none are taken",
+        group=_JOBS,
+    )
+    job_bytes: int = option("Largest file of a job.", 64 << 20, above=0, group=_JOBS)
+    job_rows: int = option("Most rows of a job.", 1_000_000, above=0, group=_JOBS)
+    most_jobs: int = option("Most jobs that are kept for one key.", 100, above=0, group=_JOBS)
+    job_days: float = option(
+        "Days that a job is kept after its end, with its texts.", 7.0, above=0, group=_JOBS
+    )
     log_texts: bool = option("Write the texts to the log too.", False, group=_ACCESS)
 
     def __post_init__(self) -> None:
@@ -116,23 +140,32 @@ class ServiceSettings(Checked, group="Service"):
                 )
         self._check_key()
 
+    @property
+    def keyed(self) -> bool:
+        """Whether callers need a key."""
+        return self.api_key is not None or self.api_key_file is not None
+
     def _check_key(self) -> None:
-        if self.api_key is None:
-            if not is_loopback(self.host):
-                raise OptionError(
-                    f"will not listen on {self.host!r}, which other machines can reach, without "
-                    "an API key: give one (--api-key-file, or RANMASK_API_KEY), or listen on "
-                    "127.0.0.1"
-                )
-        elif len(self.api_key) < _KEY_CHARACTERS or not (
-            self.api_key.isascii() and self.api_key.isprintable() and " " not in self.api_key
-        ):
+        if not self.keyed and not is_loopback(self.host):
             raise OptionError(
-                f"the API key must be at least {_KEY_CHARACTERS} printable ASCII characters "
-                "without blanks: make one with `openssl rand -hex 32`"
+                f"will not listen on {self.host!r}, which other machines can reach, without "
+                f"an API key: give one (--api-key-file, or {KEY_VARIABLE}), or listen on "
+                "127.0.0.1"
             )
+        if self.api_key is not None:
+            check_key(self.api_key, "the API key")
 
 
+def check_key(key: str, place: str) -> None:
+    """Refuse a key that is easily guessed, or that no header holds; it is not repeated."""
+    if len(key) < _KEY_CHARACTERS or not (key.isascii() and key.isprintable() and " " not in key):
+        raise OptionError(
+            f"{place}: a key must be at least {_KEY_CHARACTERS} printable ASCII characters "
+            "without blanks: make one with `openssl rand -hex 32`"
+        )
+
+
+@functools.lru_cache(256)
 def is_loopback(host: str) -> bool:
     """Whether only this machine can reach an address."""
     if host == "localhost":

@@ -42,24 +42,24 @@ def read_texts(texts: Sequence[Text], most_texts: int, most_words: int) -> list[
 
 
 def copies_of(options: SmoothingOptions | SynonymOptions, texts: Iterable[ReadText]) -> int:
-    """How many copies a request asks for, at most; too many for the memory are refused.
+    """How many copies a request asks for, at most; too many for the memory are refused."""
+    usable = (text for text in texts if isinstance(text, Document))
+    return sum(copies_of_one(options, len(text.words)) for text in usable)
+
+
+def copies_of_one(options: SmoothingOptions | SynonymOptions, words: int) -> int:
+    """How many copies a text of so many words has, at most; too many for the memory are refused.
 
     The few that a function is asked about again (`recheck`) are not counted.
     """
-    total = 0
-    for text in texts:
-        if isinstance(text, TextError):
-            continue
-        words = len(text.words)
-        if isinstance(options, SmoothingOptions):
-            copies, kept = masks.copies_of(options, words)
-        else:
-            drawn = options.resolved()
-            copies, kept = drawn["estimation_masks"] + drawn["selection_masks"], words
-        if copies * kept > MOST_KEPT or copies * words > MOST_DRAWN:
-            raise OptionError(
-                f"{copies} copies that show {kept} of {words} words each are more than the service "
-                "computes for one text: ask for fewer masks, or keep fewer words"
-            )
-        total += copies
-    return total
+    if isinstance(options, SmoothingOptions):
+        copies, kept = masks.copies_of(options, words)
+    else:
+        drawn = options.resolved()
+        copies, kept = drawn["estimation_masks"] + drawn["selection_masks"], words
+    if copies * kept > MOST_KEPT or copies * words > MOST_DRAWN:
+        raise OptionError(
+            f"{copies} copies that show {kept} of {words} words each are more than the service "
+            "computes for one text: ask for fewer masks, or keep fewer words"
+        )
+    return copies

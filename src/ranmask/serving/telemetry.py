@@ -8,12 +8,13 @@ from __future__ import annotations
 import json
 import logging
 import os
+import platform
 import sys
 import time
 import traceback
 from collections.abc import Callable, Mapping
 from dataclasses import fields
-from pathlib import PurePath
+from pathlib import Path, PurePath
 from typing import Any, TextIO
 
 from prometheus_client import (
@@ -25,6 +26,7 @@ from prometheus_client import (
     multiprocess,
 )
 
+from ranmask import __version__
 from ranmask.serving.scorer import PoolFigures
 
 LOG = logging.getLogger("ranmask.serving")
@@ -33,17 +35,24 @@ CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 SHARED_FIGURES = "PROMETHEUS_MULTIPROC_DIR"
 """Names the folder in which processes keep their figures for each other, before they start."""
 
+RESTARTS = "RANMASK_RESTARTS"
+"""In the environment of a process of several: how many had to be replaced before it began."""
+
+_COUNT_SECONDS = 0.2  # between two looks at the pools, for other processes
 _SECONDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60)
 
 
 class Telemetry:
     """The metrics of one service, in a registry of their own.
 
-    ``pools`` gives the figures of the models' pools, by the names of the models, at any moment.
+    ``pools`` gives the figures of the models' pools, by the names of the models, at any moment;
+    ``admitted`` how many requests are worked on or wait for it.
     """
 
-    def __init__(self, pools: Callable[[], Mapping[str, PoolFigures]]) -> None:
-        self._pools = pools
+    def __init__(
+        self, pools: Callable[[], Mapping[str, PoolFigures]], admitted: Callable[[], int]
+    ) -> None:
+        self._pools, self._admitted_now = pools, admitted
         self._shared = SHARED_FIGURES in os.environ
         self._registry = registry = CollectorRegistry()
         self._requests = Counter(
@@ -66,6 +75,30 @@ class Telemetry:
             registry=registry,
         )
         self._open = self._gauge("ranmask_open_requests", "Requests not yet answered.")
+        self._admitted = self._gauge(
+            "ranmask_admitted_requests", "Requests that are worked on, or wait for a thread."
+        )
+        self._by_key = Counter(
+            "ranmask_key_requests",
+            "Requests that were answered, by the name of their API key.",
+            ("key", "status"),
+            registry=registry,
+        )
+        self._reloads = Counter(
+            "ranmask_reloads",
+            "Reloads of keys and models, by whether they worked.",
+            ("outcome",),
+            registry=registry,
+        )
+        self._memory = self._gauge("ranmask_memory_bytes", "Resident memory of the service.")
+        self._gauge("ranmask_processes", "Processes that answer.").set(1)
+        self._same("ranmask_restarts", "Processes that died and were replaced.").set(
+            float(os.environ.get(RESTARTS, "0"))
+        )
+        self._same(
+            "ranmask_build_info", "The version of ranmask and of Python.", "version", "python"
+        ).labels(__version__, platform.python_version()).set(1)
+        self._count_at = 0.0
         self._counted: dict[tuple[str, str], float] = {}
         self._of_pools: dict[str, Counter | Gauge] = {}
         for field in fields(PoolFigures):
@@ -81,17 +114,28 @@ class Telemetry:
         """What may fall; of several processes, the sum over those that live."""
         return Gauge(name, said, labels, registry=self._registry, multiprocess_mode="livesum")
 
+    def _same(self, name: str, said: str, *labels: str) -> Gauge:
+        """What is the same in all processes, or was less in older ones."""
+        return Gauge(name, said, labels, registry=self._registry, multiprocess_mode="max")
+
     def begun(self) -> None:
         """A request came in."""
         self._open.inc()
 
-    def answered(self, route: str, status: int, seconds: float) -> None:
-        """A request is done with."""
+    def answered(self, route: str, status: int, seconds: float, key: str | None) -> None:
+        """A request is done with; ``key`` is the name of its API key."""
         self._open.dec()
         self._requests.labels(route, str(status)).inc()
         self._seconds.labels(route).observe(seconds)
-        if self._shared:  # another process may be asked for the metrics
-            self._count_pools()
+        if key is not None:
+            self._by_key.labels(key, str(status)).inc()
+        if self._shared and time.monotonic() >= self._count_at:  # another may be asked for them
+            self._count_at = time.monotonic() + _COUNT_SECONDS
+            self._count()
+
+    def reloaded(self, outcome: str) -> None:
+        """Keys and models were read again, or could not be."""
+        self._reloads.labels(outcome).inc()
 
     def classified(self, model: str, done: int, failed: int) -> None:
         """Texts of one request have their results."""
@@ -100,22 +144,37 @@ class Telemetry:
 
     def exposition(self) -> bytes:
         """The metrics as Prometheus reads them, of all processes of the service."""
-        self._count_pools()
+        self._count()
         if not self._shared:
             return generate_latest(self._registry)
         shared = CollectorRegistry()
         multiprocess.MultiProcessCollector(shared)  # type: ignore[no-untyped-call]
         return generate_latest(shared)
 
-    def _count_pools(self) -> None:
+    def _count(self) -> None:
+        self._memory.set(resident_bytes())
+        self._admitted.set(self._admitted_now())
         for model, figures in self._pools().items():
             for name, metric in self._of_pools.items():
                 now = getattr(figures, name)
                 if isinstance(metric, Gauge):
                     metric.labels(model).set(now)
                 else:
-                    metric.labels(model).inc(now - self._counted.get((model, name), 0))
+                    before = self._counted.get((model, name), 0)
+                    # Less than before is the count of another pool: the model was replaced.
+                    metric.labels(model).inc(now - before if now >= before else now)
                     self._counted[model, name] = now
+
+
+def resident_bytes() -> int:
+    """The memory that this process holds; where the system does not say so, the most it held."""
+    try:
+        return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGESIZE")
+    except (OSError, ValueError):
+        import resource
+
+        most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+        return most if sys.platform == "darwin" else most * 1024
 
 
 def forget_process(pid: int | None) -> None:
@@ -176,6 +235,7 @@ def log_to(stream: TextIO | None = None, texts: bool = False) -> None:
         ("ranmask.serving", logging.INFO),
         ("uvicorn.error", logging.WARNING),
         ("asyncio", logging.WARNING),
+        ("py.warnings", logging.WARNING),
     ):
         logger = logging.getLogger(name)
         logger.handlers[:] = [handler]

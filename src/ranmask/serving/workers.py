@@ -28,6 +28,7 @@ SHORT_COPIES = 512
 _TOGETHER_COPIES = 4096
 _GROUPS_AT_ONCE = 2  # of one question: while one is computed, the next is prepared
 _RETRY_SECONDS = 1.0
+_UNWATCHED_SECONDS = 0.02  # most answers take less, and watching each client takes longer than they
 
 _Answer = TypeVar("_Answer")
 Receive: TypeAlias = Callable[[], Awaitable[MutableMapping[str, Any]]]
@@ -45,22 +46,41 @@ async def waited(answer: asyncio.Future[_Answer], receive: Receive, seconds: flo
     """The answer, or a `Problem` where it is late or nobody waits for it any more.
 
     ``receive`` is that of the request, whose body has been read: what comes next is the news
-    that the client went away.
+    that the client went away.  Nobody listens for it before an answer takes `_UNWATCHED_SECONDS`.
     """
+    loop = asyncio.get_running_loop()
+    over: asyncio.Future[type[Cancelled | DeadlinePassed] | None] = loop.create_future()
+    unwatched = min(_UNWATCHED_SECONDS, seconds)
+    watching: list[asyncio.Task[None]] = []
 
-    async def left() -> None:
-        while (await receive())["type"] != "http.disconnect":
-            pass
+    def end(why: type[Cancelled | DeadlinePassed] | None) -> None:
+        if not over.done():
+            over.set_result(why)
 
-    leaving: asyncio.Future[Any] = asyncio.ensure_future(left())
-    either: set[asyncio.Future[Any]] = {answer, leaving}
+    def answered(_: asyncio.Future[_Answer]) -> None:
+        end(None)
+
+    async def watch() -> None:
+        try:
+            async with asyncio.timeout(seconds - unwatched):
+                while (await receive())["type"] != "http.disconnect":
+                    pass
+            end(Cancelled)
+        except TimeoutError:
+            end(DeadlinePassed)
+
+    answer.add_done_callback(answered)
+    timer = loop.call_later(unwatched, lambda: watching.append(loop.create_task(watch())))
     try:
-        await asyncio.wait(either, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
-        if answer.done():
+        why = await over
+        if answer.done() or why is None:
             return answer.result()
-        raise Cancelled if leaving.done() else DeadlinePassed
+        raise why
     finally:
-        leaving.cancel()
+        answer.remove_done_callback(answered)
+        timer.cancel()
+        for task in watching:
+            task.cancel()
 
 
 class Workers:
@@ -90,6 +110,11 @@ class Workers:
                 context.cancel()
                 answer.cancel()
                 queued.clear()  # the executor drops it when a thread is free: its texts, now
+
+    @property
+    def taken(self) -> int:
+        """How many requests are worked on, here or elsewhere, or wait for it."""
+        return self._taken
 
     @contextmanager
     def admitted(self) -> Iterator[None]:

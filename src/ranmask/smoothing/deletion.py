@@ -6,14 +6,14 @@ if it had never been there, and a copy is a shorter text.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from ranmask.certificates.deletion import Stream, deletion_radius, kept_words
 from ranmask.certificates.kept import DeletionRates
 from ranmask.errors import ModelError, OptionError
 from ranmask.models import model_config
-from ranmask.models.base import BaseClassifier, DeletedCopies, Scores
+from ranmask.models.base import DeletedCopies, Scores
 from ranmask.models.synonyms import Sample
 from ranmask.options import DeletionOptions, ModelOptions, SmoothingOptions
 from ranmask.options.fields import check_saved, option_fields
@@ -55,7 +55,7 @@ class DeletionSmoothedClassifier(VotingClassifier[DeletionOptions, DeletedCopies
 
     def __init__(
         self,
-        base: BaseClassifier | Callable[[list[Any]], Any],
+        base: object,
         *,
         labels: Sequence[str] | None = None,
         tolerance: float | None = None,

@@ -18,6 +18,7 @@ from ranmask.smoothing.detectors import (
     TableDetector,
     WordDetector,
 )
+from ranmask.smoothing.reader_store import Access
 from ranmask.smoothing.window_detector import WindowDetector
 
 GUARDS = {
@@ -45,11 +46,14 @@ def is_detector(model: str) -> bool:
     return known is not None and known.kind == model_config.DETECTOR
 
 
-def load_detector(folder: str | Path, *, reader: object = None) -> Detector:
+def load_detector(
+    folder: str | Path, *, reader: object = None, cache: str | Path | None = None
+) -> Detector:
     """A detector by name (`GUARDS`), from a folder that was saved, or by its id on the hub.
 
     ``reader``: the model of a `WindowDetector`, or its name, where the folder cannot hold it
-    (a function, or a pipeline in memory).
+    (a function, or a pipeline in memory).  ``cache``: a file that keeps the answers of a reader
+    that is named.
 
     >>> guard = load_detector("spam")
     >>> [found] = guard.detect(["You have won a FREE prize! Call 09061701461 now to claim it"])
@@ -67,12 +71,16 @@ def load_detector(folder: str | Path, *, reader: object = None) -> Detector:
             f"({', '.join(GUARDS)}), train one (ranmask train --kind words --monotone), or put "
             "one around a model (ranmask detect --calibrate)"
         )
+    if cache is not None and not isinstance(reader, str):
+        raise reader_store.no_cache(cache)
     check_saved(known.path, known.smoothing, DetectorOptions)
     saved: dict[str, Any] = {
         key: tuple(v) if isinstance(v, list) else v for key, v in known.smoothing.items()
     }
     try:
         options = DetectorOptions(**saved)
+        if isinstance(reader, str):
+            reader = reader_store.named(reader, Access(cache=cache), options.labels)
         return _loaded(path, options, reader)
     except OptionError as error:
         raise ModelError(f"{known.path}: {error}") from error
@@ -89,8 +97,6 @@ def _loaded(path: Path, options: DetectorOptions, reader: object) -> Detector:
         return kind(table, threshold=options.points / kind.unit, **how)
     if reader is None:
         reader = reader_store.load(path / MODEL)
-    elif isinstance(reader, str):
-        reader = reader_store.named(reader, labels=options.labels)
     threshold = options.points / WindowDetector.unit
     how |= {"sizes": options.sizes, "tolerance": options.tolerance}
     return WindowDetector(reader, threshold=threshold, **how)

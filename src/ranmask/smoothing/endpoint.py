@@ -180,7 +180,8 @@ class EndpointReader(Reader):
         return {
             key: Answer(scores, "as the cache says, it answered with none of the labels")
             for key, scores in known.items()
-            if scores is None or len(scores) == len(self.labels)
+            if scores is None
+            or (len(scores) == len(self.labels) and all(0 <= score <= 1 for score in scores))
         }
 
     @contextmanager

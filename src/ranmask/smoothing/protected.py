@@ -130,6 +130,8 @@ class ProtectedClassifier(SmoothedClassifier):
             if options.pop(name, value) is not None:
                 raise OptionError(f"{name} means nothing for {folder!r}: leave it out")
         computed = {"device": device, "dtype": dtype}
+        parts = ("copies",) if reader is not None else model_config.PROTECTED_PARTS
+        pretrained.check_computed(place, parts, computed)
         base = pretrained.load_part(place, "copies", computed)
         if reader is None:
             reader = reader_store.load(place / "reader", computed)

@@ -13,8 +13,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ranmask.errors import ModelError
+from ranmask.errors import ModelError, OptionError
 from ranmask.models import SHIPPED_FOLDER, pretrained
+from ranmask.models.cached import cached
 from ranmask.models.imports import imported, is_import_name
 from ranmask.models.readers import ModelReader, Reader, as_reader
 from ranmask.results.files import read_json, write_json
@@ -27,29 +28,45 @@ _WHOLE = {"mask_rate": 0.0, "ensemble": "score"}  # a model that is shown every 
 
 
 @dataclass(frozen=True)
-class EndpointAccess:
-    """What an endpoint is asked with: the variable that holds its key, and a file of answers."""
+class Access:
+    """What a reader is asked with: the variable that holds its key, and a file of answers."""
 
     key_variable: str | None = None
-    cache: Path | None = None
+    cache: str | Path | None = None
 
 
-def named(
-    name: str, access: EndpointAccess | None = None, labels: Sequence[str] | None = None
-) -> Reader:
+def named(name: str, access: Access | None = None, labels: Sequence[str] | None = None) -> Reader:
     """A reader by name: a model's folder, a hub id, ``module:attribute``, or a ``reader.json``.
 
     ``labels``: the classes, for a model that does not say them.
     """
     if is_import_name(name):
-        reader = as_reader(imported(name), labels)
+        model = imported(name)
+        if access is not None and access.cache is not None:
+            model = cached(model, access.cache, name=name)
+        reader = as_reader(model, labels)
         reader.name = name
         return reader
     path = Path(name)
     if path.suffix == ".json" and path.is_file():
         return _of_file(path, access)
+    if access is not None and access.cache is not None:
+        raise no_cache(access.cache)
     shipped = SHIPPED_FOLDER / name
     return ModelReader(pretrained.load(str(shipped) if shipped.is_dir() else name))
+
+
+def keeps_answers(name: object) -> bool:
+    """Whether a cache keeps what a model of this name says: a function, or an endpoint."""
+    return isinstance(name, str) and (is_import_name(name) or name.endswith(".json"))
+
+
+def no_cache(path: str | Path) -> OptionError:
+    """What is wrong where a cache would keep nothing."""
+    return OptionError(
+        f"cache={str(path)!r} keeps answers of functions (module:name) and endpoints, and none is "
+        "named here: leave it out"
+    )
 
 
 def save(reader: Reader, folder: Path, labels: tuple[str, ...] | None) -> None:
@@ -99,11 +116,11 @@ def again(folder: Path) -> str | None:
     return known.get(str(record.get("kind")), "module:name")
 
 
-def _of_file(path: Path, access: EndpointAccess | None) -> Reader:
+def _of_file(path: Path, access: Access | None) -> Reader:
     record = _record(path)
     if record.get("kind") != "endpoint":
         raise ModelError(f"{path} is no endpoint's: name a function as module:name, not by a file")
-    given = access or EndpointAccess()
+    given = access or Access()
     key, cache = given.key_variable, given.cache
     return EndpointReader.from_saved(record, path, key_variable=key, cache=cache)
 

@@ -232,17 +232,17 @@ class SmoothedClassifier(VotingClassifier[SmoothingOptions, MaskedText]):
         if copies < 1:
             raise OptionError(f"copies must be a whole number of at least 1, not {copies!r}")
         self.check_certifiable()
-        return [
-            ShownCertificate.of(
-                certificate,
-                text.family.shown(copies),
-                scored.votes.best[start : start + min(copies, len(text))].tolist(),
-            )
-            for scored in self.scored(texts)
-            for text, start, certificate in zip(
-                scored.texts, scored.votes.starts.tolist(), self._exact(scored), strict=True
-            )
-        ]
+        found = []
+        for scored in self.scored(texts):
+            for place, certificate in enumerate(self._exact(scored)):
+                text, votes = scored.texts[place], scored.votes.part(place, place + 1)
+                said: list[int | None] = votes.best[:copies].tolist()
+                if votes.points is not None:  # some may vote for none
+                    points = votes.points[:copies].tolist()
+                    rows = zip(said, points, strict=True)
+                    said = [vote if len(set(row)) > 1 else None for vote, row in rows]
+                found.append(ShownCertificate.of(certificate, text.family.shown(copies), said))
+        return found
 
     @property
     def gives_margins(self) -> bool:

@@ -12,6 +12,7 @@ from ranmask.errors import ModelError, OptionError, OutputError
 from ranmask.models import SHIPPED_FOLDER, model_config, pretrained
 from ranmask.models.base import BaseClassifier
 from ranmask.models.blend import Blend
+from ranmask.models.cached import cached
 from ranmask.models.imports import imported, is_import_name
 from ranmask.options import DELETIONS, CascadeOptions, ModelOptions, SmoothingOptions
 from ranmask.options.fields import check_saved
@@ -23,7 +24,7 @@ from ranmask.smoothing.detector_store import GUARDS
 from ranmask.smoothing.interface import CertifiedClassifier
 from ranmask.smoothing.partitioned import PartitionedClassifier
 from ranmask.smoothing.protected import ProtectedClassifier
-from ranmask.smoothing.reader_store import EndpointAccess
+from ranmask.smoothing.reader_store import Access
 from ranmask.smoothing.smoothed import SmoothedClassifier
 from ranmask.smoothing.synonyms import SynonymSmoothedClassifier
 
@@ -69,6 +70,8 @@ def shipped_folder(name: str) -> Path:
 def load_classifier(model: str, **options: Any) -> CertifiedClassifier:
     """A classifier from a model's name; options that are None are left out.
 
+    ``cache``: a file that keeps the answers of a function (``module:name``) or an endpoint, as
+    `cached` does; ``reader``: a model that reads whole texts beside the copies.
     The names in `SHIPPED` win over folders of that name: write ``./news`` for the folder.
     """
     if model in GUARDS:
@@ -82,14 +85,20 @@ def load_classifier(model: str, **options: Any) -> CertifiedClassifier:
         check_spelling(model)
         model, revision = pretrained.local_folder(model, given.pop("revision", None))
         given |= {} if revision is None else {"revision": revision}
-    access = EndpointAccess(given.pop("reader_key", None), given.pop("reader_cache", None))
+    cache = given.pop("cache", None)
     reader = given.pop("reader", None)
-    reader = reader_store.named(reader, access) if isinstance(reader, str) else reader
+    key = given.pop("reader_key", None)
+    if cache is not None and not any(map(reader_store.keeps_answers, (model, reader))):
+        raise reader_store.no_cache(cache)
+    if isinstance(reader, str):
+        own = cache if reader_store.keeps_answers(reader) else None
+        reader = reader_store.named(reader, Access(key, own))
     if _protected(model):
         given["reader"] = reader
     elif reader is not None:
         weights = given.pop("reader_weights", None)
-        smoothed = load_classifier(model, **given)
+        own = cache if is_import_name(model) else None
+        smoothed = load_classifier(model, cache=own, **given)
         if not isinstance(smoothed, SmoothedClassifier):
             raise OptionError(f"a reader cannot stand beside {model!r}, which does not vote")
         return ProtectedClassifier.beside(smoothed, reader, weights)
@@ -102,9 +111,11 @@ def load_classifier(model: str, **options: Any) -> CertifiedClassifier:
         for key in _MODEL_ONLY:
             if key in given:
                 raise OptionError(f"{key}={given[key]!r} means nothing for a Python function")
+        function = imported(model)
+        function = function if cache is None else cached(function, cache, name=model)
         if given.get("certificate") in DELETIONS:
-            return DeletionSmoothedClassifier(imported(model), **given)
-        return SmoothedClassifier(imported(model), **given)
+            return DeletionSmoothedClassifier(function, **given)
+        return SmoothedClassifier(function, **given)
     return _loaded(model, given)
 
 

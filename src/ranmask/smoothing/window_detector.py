@@ -20,7 +20,7 @@ from ranmask.certificates.detectors import (
 )
 from ranmask.certificates.votes import SCALE, Scores
 from ranmask.errors import ClassifierError, OptionError, ReaderWarning, check_cancelled
-from ranmask.models.readers import as_reader, in_order
+from ranmask.models.readers import Reader, as_reader, in_order
 from ranmask.results import Detection
 from ranmask.smoothing import reader_store
 from ranmask.smoothing.detectors import SET_OFF, Detector, single_texts
@@ -175,7 +175,7 @@ class WindowDetector(Detector):
         return found
 
     def _check(self, shown: Sequence[Document], said: Scores, chosen: Sequence[int]) -> None:
-        now = self._read([shown[place] for place in chosen])
+        now = self._read([shown[place] for place in chosen], self.reader.without_memory)
         for place, score in zip(chosen, now.tolist(), strict=True):
             if not abs(score - said[place]) <= self.tolerance:  # NaN: no answer any more
                 raise ClassifierError(
@@ -184,18 +184,19 @@ class WindowDetector(Detector):
                     "window by itself. If that is rounding, give a larger tolerance"
                 )
 
-    def _read(self, shown: Sequence[Document]) -> Scores:
+    def _read(self, shown: Sequence[Document], reader: Reader | None = None) -> Scores:
         """Scores for ``positive``; NaN where there is no answer."""
-        classes = len(self.labels)
+        classes, asked = len(self.labels), reader or self.reader
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ReaderWarning)  # which speaks of copies
             try:
-                rows = self.reader.read(shown, classes)
+                rows = asked.read(shown, classes)
             except ClassifierError:
                 if len(shown) == 1:
                     return np.full(1, np.nan)
                 half = len(shown) // 2  # one that fails is found in few calls
-                return np.concatenate([self._read(shown[:half]), self._read(shown[half:])])
+                halves = (shown[:half], shown[half:])
+                return np.concatenate([self._read(part, asked) for part in halves])
         said: Scores = rows[:, self._place]
         return said
 

@@ -39,7 +39,7 @@ class Answers:
         answers = self._file.read()
         for key in keys:
             row = answers.get(key, ())
-            if row is None or len(row) == self._classes:
+            if row is None or (len(row) == self._classes and all(0 <= x <= 1 for x in row)):
                 self._found[key] = row
 
     @property

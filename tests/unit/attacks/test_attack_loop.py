@@ -1134,9 +1134,24 @@ class TestResuming:
 
         everything = run(quiet, Moody())
         first = run(path, Moody(KeyboardInterrupt(), 2))
-        assert not path.read_bytes() and first > everything / 3
+        assert not path.read_bytes() and first > everything / 12  # the first few come first
         assert run(path, Moody()) == everything - first
         assert self.files(path) == self.files(quiet) and len(list(tmp_path.iterdir())) == 2
+
+    def test_a_few_are_attacked_first_to_see_how_long_that_takes(self, tmp_path):
+        sizes = []
+
+        def noting(texts):
+            sizes.append(len(texts))
+            return keyword_classifier(texts)
+
+        rows = self.long_first(60)
+        for first, together in ((8, 64), (None, 64), (8, 4)):
+            sizes.clear()
+            loop = AttackLoop(as_victim(noting), to_negative(), together=together)
+            seen = [one.number for one in loop.run(runs.targets(rows, None), first=first)]
+            assert seen == list(range(1, 61))
+            assert sizes[0] == min(first or 60, together, 60), sizes
 
     def test_what_was_said_of_texts_that_are_done_is_left_out(self, tmp_path, monkeypatch):
         quiet, path = tmp_path / "quiet.jsonl", tmp_path / "out.jsonl"

@@ -348,7 +348,7 @@ class TestFiles:
     @pytest.mark.parametrize(
         ("name", "value"),
         [
-            ("device", "cpu"),
+            ("device", "cuda"),
             ("dtype", "float32"),
             ("hide", "mask"),
             ("mask_token", "[MASK]"),
@@ -503,6 +503,18 @@ class TestVocabulary:
         for word in ("goals", "goa", "--", "日本語", "goalbank"):
             assert table.word_scores(word) == (0.5,) * 3
         assert len(set(table.word_scores("bank"))) > 1
+
+    def test_and_vote_for_none(self):
+        smoothed = SmoothedClassifier(self.closed(), keep=1, ensemble="score")
+        [result] = smoothed.certify(["goal other bank another goal"])
+        assert sum(result.votes) == 3 and result.masks == 5
+        [shown] = smoothed.certify_showing(["goal other"], copies=2)
+        assert [copy["label_id"] is None for copy in shown.copies] == [False, True]
+        [result] = smoothed.certify(["nothing of it is known"])
+        assert result.votes == (0, 0, 0) and result.label_id == 0
+        # Where votes are counted, each copy has one: the first of those that are best.
+        [result] = smoothed.with_options(ensemble="vote").certify(["nothing of it is known"])
+        assert result.votes == (5, 0, 0)
 
     def test_only_letters_and_digits_are_read(self):
         table = self.closed()

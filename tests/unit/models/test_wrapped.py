@@ -27,6 +27,7 @@ class Odd(BaseClassifier):
     pairs = True
     repeatable = True
     votes_only = True
+    remembered = "answers.jsonl"
     tolerance = 0.25
     assumes = ("much",)
 

@@ -2,14 +2,13 @@
 
 import asyncio
 
-import h11
 import pytest
 import uvicorn
 from uvicorn.server import ServerState
 
 from ranmask.serving.connections import bounded
 
-SECONDS = 0.05
+SECONDS = 0.1
 
 
 class Transport:
@@ -52,7 +51,9 @@ async def app(scope, receive, send):
 
 
 def connected(state=None, most=4):
-    config = uvicorn.Config(app, log_config=None, timeout_keep_alive=1000, lifespan="off")
+    config = uvicorn.Config(
+        app, http="httptools", log_config=None, timeout_keep_alive=1000, lifespan="off"
+    )
     protocol = bounded(SECONDS, most)(config, state or ServerState(), {})
     protocol.connection_made(Transport())
     return protocol
@@ -68,7 +69,7 @@ def played(scene):
         transport = protocol.transport
         found = "aborted" if transport.aborted else "closing" if transport.closing else "open"
         protocol.connection_lost(None)
-        assert not protocol._timers
+        assert protocol._next_look.cancelled()
         return found
 
     return asyncio.run(play())
@@ -111,7 +112,7 @@ def test_answers_that_are_not_read(closing, read):
     async def scene(protocol):
         if closing != "no head":
             await answered(protocol)
-            assert protocol._no_rest not in protocol._timers
+            assert protocol._kept_since is None
             protocol.transport.unsent = 100
         if closing == "keep-alive":
             protocol.timeout_keep_alive_handler()
@@ -123,10 +124,10 @@ def test_answers_that_are_not_read(closing, read):
             protocol.on_response_complete()
         elif closing == "no head":
             protocol.data_received(b"GET")
-            protocol.transport.unsent = 100
             await asyncio.sleep(1.5 * SECONDS)
             assert protocol.transport.closing
             assert not protocol.transport.aborted
+            protocol.transport.unsent = 100
         if read:
             protocol.transport.unsent = 0
             if protocol.transport.closing:
@@ -154,7 +155,7 @@ def test_a_client_that_reads_between_two_answers_has_time_for_both():
 def test_a_body_that_goes_on_after_its_answer(ends):
     async def scene(protocol):
         await answered(protocol, b"GET / HTTP/1.1\r\nHost: a\r\nContent-Length: 50\r\n\r\n")
-        assert protocol.conn.their_state is h11.SEND_BODY
+        assert protocol._in_body
         for _ in range(2 if ends else 20):
             protocol.data_received(b"x" * (25 if ends else 1))
             await asyncio.sleep(SECONDS / 5)
@@ -174,6 +175,96 @@ def test_a_body_that_is_awaited_is_not_timed_here():
         protocol.data_received(b"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 50\r\n\r\nabc")
 
     assert played(scene) == "open"
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        b"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 3\r\nTransfer-Encoding: chunked\r\n\r\n",
+        b"GET / HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n",
+        b"GET / HTTP/1.1\r\n\r\n",
+        b"GET / HTTP/1.1\r\nHost: a\r\nX: " + b"a" * (1 << 16) + b"\r\n\r\n",
+        b"POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n0\r\nX: "
+        + b"a" * (1 << 17),
+        b"CONNECT example.org:443 HTTP/1.1\r\nHost: a\r\n\r\n",
+        b"GET http://[ HTTP/1.1\r\nHost: a\r\n\r\n",
+        b"GET / HTTP/1.1\r\n Host: a\r\n\r\n",
+        b"GET / HTTP/1.1\r\nHost : a\r\n\r\n",
+        b"GET / HTTP/1.1\nHost: a\n\n",
+        b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n",
+    ],
+)
+def test_what_is_no_request_is_refused_and_closed(said):
+    async def scene(protocol):
+        for start in range(0, len(said), 50_000):
+            protocol.data_received(said[start : start + 50_000])
+        await asyncio.sleep(0)
+        assert b" 400 " in protocol.transport.written
+        assert b"Connection: close" in protocol.transport.written
+        assert protocol.transport.closing
+        before = protocol.transport.written
+        protocol.data_received(b"GET / HTTP/1.1\r\nHost: a\r\n\r\n")
+        await asyncio.sleep(0)
+        assert protocol.transport.written == before
+
+    played(scene)
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        b"GET / HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n",
+        b"POST / HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\nUpgrade: h2c\r\n"
+        b"Content-Length: 2\r\n\r\n{}",
+        b"GET / HTTP/1.0\r\n\r\n",
+        b"GET http://a/ HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n",
+    ],
+)
+def test_answered_and_then_closed(asked):
+    async def scene(protocol):
+        await answered(protocol, asked)
+        assert b"connection: close" in protocol.transport.written
+        assert protocol.transport.closing
+
+    played(scene)
+
+
+def test_what_follows_a_request_does_not_take_its_answer_away():
+    async def scene(protocol):
+        await answered(protocol, b"GET / HTTP/1.1\r\nHost: a\r\n\r\nnonsense\r\n\r\n")
+        assert b" 400 " not in protocol.transport.written
+        assert protocol.transport.closing
+
+    played(scene)
+
+
+def test_requests_that_wait_for_each_other_are_not_too_many():
+    async def scene(protocol):
+        protocol.data_received(b"GET / HTTP/1.1\r\nHost: a\r\n\r\n" * 1000)
+        assert len(protocol.pipeline) == 100
+        while not protocol.transport.closing:
+            await asyncio.sleep(0)
+        assert protocol.transport.written.count(b" 204 ") == 101
+        assert b" 400 " not in protocol.transport.written
+
+    played(scene)
+
+
+def test_fields_after_a_body_are_no_headers():
+    seen = []
+
+    async def keeps(scope, receive, send):
+        seen.extend(name for name, _ in scope["headers"])
+        await app(scope, receive, send)
+
+    async def scene(protocol):
+        protocol.app = keeps
+        head = b"POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n"
+        await answered(protocol, head + b"1\r\na\r\n0\r\nX-API-Key: b\r\n\r\n")
+        await answered(protocol)
+
+    assert played(scene) == "open"
+    assert b"x-api-key" not in seen
 
 
 def test_one_too_many_is_refused_and_makes_no_request():

@@ -12,7 +12,7 @@ from ranmask.errors import (
     OptionError,
     TextError,
 )
-from ranmask.serving.app import classified
+from ranmask.serving.classifying import classified
 from ranmask.serving.context import RequestContext
 from ranmask.serving.problems import (
     Busy,
@@ -105,7 +105,9 @@ def test_a_failure_after_the_answer_began_does_not_begin_another():
     async def send(message):
         sent.append(message["type"])
 
-    observed = RequestLogMiddleware(app, Telemetry(dict), frozenset({"/"}), lambda: False)
+    observed = RequestLogMiddleware(
+        app, Telemetry(dict, lambda: 0), frozenset({"/"}), lambda: False
+    )
     scope = {"type": "http", "method": "GET", "path": "/", "headers": []}
     asyncio.run(observed(scope, None, send))
     assert sent == ["http.response.start"]

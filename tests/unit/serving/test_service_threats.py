@@ -49,7 +49,7 @@ def test_radii_are_those_of_the_library(client):
 @pytest.mark.parametrize(
     ("model", "options", "status", "said"),
     [
-        ("words", {"threats": ["magic"]}, 422, "options.threats.0: Input should be"),
+        ("words", {"threats": ["magic"]}, 422, "options.threats[0] must be"),
         ("words", {"threats": "span"}, 422, "threats"),
         ("words", {"threats": ["span"] * 9}, 422, "threats"),
         ("words", {"threat": "magic"}, 422, "threat"),

@@ -968,17 +968,17 @@ def test_a_folder_with_an_endpoint_is_loaded_with_a_key_and_a_cache(serve, tmp_p
     texts = ["a good and warm film", "a bad and cold film"]
     for _ in range(2):
         with pytest.raises(ModelError, match="where texts would be sent"):
-            load_classifier(folder, reader_key="MY_KEY", reader_cache=cache)
+            load_classifier(folder, reader_key="MY_KEY")
         saved = str(tmp_path / "model/reader/reader.json")
-        loaded = load_classifier(folder, reader=saved, reader_key="MY_KEY", reader_cache=cache)
+        loaded = load_classifier(folder, reader=saved, reader_key="MY_KEY", cache=cache)
         assert [result.reader for result in loaded.certify(texts)] == ["answered", "answered"]
     assert len(server.asked) == 1 and KEY in server.headers[0]["Authorization"]
     beside = load_classifier(
         "reviews-words",
         reader=str(tmp_path / "model/reader/reader.json"),
         reader_weights=(2,),
-        reader_cache=cache,
+        cache=cache,
     )
-    loaded = load_classifier(folder, reader=saved, reader_cache=cache)
+    loaded = load_classifier(folder, reader=saved, cache=cache)
     assert beside.predict(texts) == loaded.predict(texts)
     assert len(server.asked) == 1  # nothing is paid for twice

@@ -87,7 +87,8 @@ class Checkpoint:
                 f"{hub.listed(missing)}{cls.advice}"
             )
         model = model.to(hub.usable_device(device))
-        return cls(model, tokenizer, source=source, longest=cls.limit(source))
+        limit = cls.limit(hub.folder_of_package(source) or source)
+        return cls(model, tokenizer, source=source, longest=limit)
 
     @classmethod
     def needs(cls, weight: str) -> bool:

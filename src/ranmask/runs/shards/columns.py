@@ -13,10 +13,11 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import functools
+import itertools
 import json
 import types
 import typing
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -32,6 +33,17 @@ _JUDGED = {"expected_id": int, "correct": bool, "error": str}
 _RENAMED = {"number": "row"}
 _ROWS_IN_A_GROUP = 1 << 16
 _ROWS_READ_AT_ONCE = 1024
+# Every option that shapes the bytes, so that no default of a later pyarrow does.
+_WRITTEN: dict[str, Any] = {
+    "version": "2.6",
+    "data_page_version": "1.0",
+    "compression": "zstd",
+    "compression_level": 3,
+    "use_dictionary": True,
+    "write_statistics": True,
+    "data_page_size": 1 << 20,
+    "store_schema": True,
+}
 
 
 def _fields(record: type) -> dict[str, Any]:
@@ -80,22 +92,23 @@ def encoded(lines: Sequence[Mapping[str, Any]], record: type) -> bytes:
     about = {"constants": constants_of(lines) or {}, "fields": list(_fields(record))}
     table = _table(lines, _schema(record), about)
     sink = pyarrow.BufferOutputStream()
-    # Every option that shapes the bytes, so that no default of a later pyarrow does.
-    pyarrow.parquet.write_table(
-        table,
-        sink,
-        row_group_size=_ROWS_IN_A_GROUP,
-        version="2.6",
-        data_page_version="1.0",
-        compression="zstd",
-        compression_level=3,
-        use_dictionary=True,
-        write_statistics=True,
-        data_page_size=1 << 20,
-        store_schema=True,
-    )
+    pyarrow.parquet.write_table(table, sink, row_group_size=_ROWS_IN_A_GROUP, **_WRITTEN)
     data: bytes = sink.getvalue().to_pybytes()
     return data
+
+
+def write_lines(
+    lines: Iterable[Mapping[str, Any]], record: type, constants: Mapping[str, Any], place: Path
+) -> int:
+    """Write lines to a Parquet file, which is never held whole; returns how many there are."""
+    about = {"constants": dict(constants), "fields": list(_fields(record))}
+    schema, left, rows = _schema(record), iter(lines), 0
+    written = schema.with_metadata({_METADATA: json.dumps(about)})
+    with arrow().parquet.ParquetWriter(place, written, **_WRITTEN) as writer:
+        while group := list(itertools.islice(left, _ROWS_IN_A_GROUP)):
+            writer.write_table(_table(group, schema, about), row_group_size=_ROWS_IN_A_GROUP)
+            rows += len(group)
+    return rows
 
 
 def decoded(path: Path) -> Iterator[dict[str, Any]]:

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from ranmask.data.rows import RowSource, arrow
 from ranmask.errors import ClassifierError, OptionError, RanmaskError
+from ranmask.runs.cost import endpoint_cost
 from ranmask.runs.shards.bad_rows import Isolation
 from ranmask.runs.shards.folder import ShardFolder
 from ranmask.runs.shards.work import Job, Piece, pieces
@@ -102,17 +103,21 @@ def run_with(
         "versions": dict(report.versions),
     }
     with ShardFolder(path, identity, source.total) as folder:
-        events.started(source.total, sum(part.rows for part in folder.done.values()))
+        done = sum(part.rows for part in folder.done.values())
+        events.started(source.total, done)
+        sent = endpoint_cost(report.description["classifier"], source.total - done)
+        if sent is not None:
+            events.cost(sent)
         if folder.unread:
             events.trouble(ASKED_AGAIN.format(rows=folder.unread))
         seen = 0
 
         def todo() -> Iterator[Piece]:
             nonlocal seen
-            done = frozenset(folder.done)
+            known = frozenset(folder.done)
             for shard in pieces(source.rows, sharding.rows):
                 seen += 1
-                if shard.shard not in done:
+                if shard.shard not in known:
                     yield shard
 
         _Run(workers, folder, events).finish(todo())
