@@ -1,14 +1,16 @@
 """docs/paper.md: the paper's tables and figures beside ours, from ``results/reproduced/*.json``.
 
-    python -m benchmarks.reproduced_page RUN_DIR...
+    python -m benchmarks.reproduced_page [--fill] RUN_DIR...
 
 condenses reproductions into ``results/reproduced`` first; without arguments the page alone is
-written again, with its figures.  ``python -m benchmarks.results_page`` writes it, too.
+written again, with its figures.  ``--fill`` takes of a reproduction only the steps that are open
+in ``results/reproduced``.  ``python -m benchmarks.results_page`` writes the page, too.
 """
 
 from __future__ import annotations
 
 import sys
+from dataclasses import replace
 from pathlib import Path, PurePath
 
 from benchmarks.settings import REPOSITORY
@@ -43,6 +45,13 @@ def paper_page(runs: list[Reproduction]) -> tuple[str, dict[str, str]]:
     return f"{title}\n\n{about}\n\n{_FIRST}{rest}", picture_files(report)
 
 
+def filled(before: Reproduction, run: Reproduction) -> Reproduction:
+    """``before``, and of ``run`` what was not done in it."""
+    done = {step.name: step for step in run.steps if step.state == "done"}
+    steps = [step if step.state == "done" else done.get(step.name, step) for step in before.steps]
+    return replace(before, steps=tuple(steps))
+
+
 def summary_part() -> str:
     """What docs/results.md says of it."""
     lines = [
@@ -69,9 +78,11 @@ def write_page() -> None:
 
 def main() -> None:
     REPRODUCED.mkdir(exist_ok=True)
-    for folder in sys.argv[1:]:
+    fill = sys.argv[1:2] == ["--fill"]
+    for folder in sys.argv[1 + fill :]:
         run = read(Path(folder))
-        write(run, REPRODUCED / f"{run.name}.json")
+        path = REPRODUCED / f"{run.name}.json"
+        write(filled(read(path), run) if fill else run, path)
     write_page()
 
 

@@ -129,7 +129,7 @@ def run(asked: argparse.Namespace) -> None:
             for search in asked.searches.split(","):
                 try:
                     loop = attack_loop(
-                        _victim(model, smoothing),
+                        _victim(model, smoothing, asked.dtype),
                         recipe,
                         resources=AttackResources(**used),
                         search=None if search == "own" else search,
@@ -144,11 +144,11 @@ def run(asked: argparse.Namespace) -> None:
                 print(f"{name} | {_cells(done)}", flush=True)
 
 
-def _victim(model: str, smoothing: dict[str, Any] | None) -> Any:
+def _victim(model: str, smoothing: dict[str, Any] | None, dtype: str | None) -> Any:
     if smoothing is None:
         loaded = load_with_any_keep(model)
         return PlainVictim(loaded.base, loaded.labels)
-    return load_classifier(model, **smoothing)
+    return load_classifier(model, **smoothing, **({} if model in SHIPPED else {"dtype": dtype}))
 
 
 def collect(folder: Path) -> None:
@@ -219,6 +219,7 @@ def main() -> None:
     runs.add_argument("--sentence-encoder")
     runs.add_argument("--attack-lm")
     runs.add_argument("--together", type=int, default=64)
+    runs.add_argument("--dtype", help="of encoders that vote; float16 on a GPU")
     commands.add_parser("collect").add_argument("folder", type=Path)
     asked = parser.parse_args()
     run(asked) if asked.command == "run" else collect(asked.folder)

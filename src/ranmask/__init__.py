@@ -23,6 +23,7 @@ if TYPE_CHECKING:
         OutputError,
         RanmaskError,
         ReaderWarning,
+        ServiceError,
         TextError,
     )
     from ranmask.models.base import BaseClassifier
@@ -39,6 +40,7 @@ if TYPE_CHECKING:
     from ranmask.runs.shards.run import Sharding
     from ranmask.runs.stored import read_results
     from ranmask.runs.task import RunEvents
+    from ranmask.serving.client import Client
     from ranmask.smoothing.cascade import Cascade
     from ranmask.smoothing.deletion import DeletionSmoothedClassifier
     from ranmask.smoothing.detector_store import load_detector
@@ -65,6 +67,7 @@ _HOMES = {
     "Cascade": "ranmask.smoothing.cascade",
     "Certificate": "ranmask.results",
     "ClassifierError": "ranmask.errors",
+    "Client": "ranmask.serving.client",
     "Columns": "ranmask.data.rows",
     "DataError": "ranmask.errors",
     "DeletionSmoothedClassifier": "ranmask.smoothing.deletion",
@@ -87,6 +90,7 @@ _HOMES = {
     "ReaderWarning": "ranmask.errors",
     "RunEvents": "ranmask.runs.task",
     "SegmentDetector": "ranmask.smoothing.detectors",
+    "ServiceError": "ranmask.errors",
     "Sharding": "ranmask.runs.shards.run",
     "SmoothedClassifier": "ranmask.smoothing.smoothed",
     "SmoothingOptions": "ranmask.options",
@@ -116,6 +120,7 @@ __all__ = [
     "Cascade",
     "Certificate",
     "ClassifierError",
+    "Client",
     "Columns",
     "DataError",
     "DeletionSmoothedClassifier",
@@ -138,6 +143,7 @@ __all__ = [
     "ReaderWarning",
     "RunEvents",
     "SegmentDetector",
+    "ServiceError",
     "Sharding",
     "SmoothedClassifier",
     "SmoothingOptions",

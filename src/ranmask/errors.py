@@ -8,6 +8,7 @@
     ├── ModelError               a model cannot be loaded, or cannot hide words as asked
     ├── DataError                an input file or one of its rows cannot be read
     ├── OutputError              results cannot be written, or belong to another run
+    ├── ServiceError             a service (`Client`) cannot be reached, or cannot answer
     └── MissingDependencyError   an optional part is not installed
 
 Each message says what was wrong, with the value, and what to do about it.  Bugs in ranmask
@@ -98,6 +99,24 @@ class DataError(RanmaskError, ValueError):
 
 class OutputError(RanmaskError, OSError):
     """Results cannot be written, or the file there belongs to a different run."""
+
+
+class ServiceError(RanmaskError, RuntimeError):
+    """A service that was asked cannot be reached, refuses the key, is busy, or failed.
+
+    ``status``: of its answer, None where there was none; ``code``: for programs; ``request_id``:
+    by which its log has the request.
+    """
+
+    def __init__(
+        self,
+        message: str,
+        status: int | None = None,
+        code: str | None = None,
+        request_id: str | None = None,
+    ) -> None:
+        super().__init__(message)
+        self.status, self.code, self.request_id = status, code, request_id
 
 
 class ReaderWarning(UserWarning):

@@ -11,12 +11,8 @@ import pytest
 from scipy.stats import binomtest
 
 from ranmask import DeletionSmoothedClassifier, ModelError, OptionError, load_classifier
-from ranmask.certificates.deletion import (
-    deletion_radius,
-    deletion_rate,
-    edit_radius,
-    kept_words,
-)
+from ranmask.certificates.deletion import deletion_radius, edit_radius, kept_words
+from ranmask.certificates.kept import DeletionRates
 from ranmask.models.base import score_full_texts
 from ranmask.words import Document, documents
 
@@ -31,7 +27,7 @@ def as_theirs(radius):
 
 def test_the_same_bounds_give_the_radii_of_cert_ed():
     for rate, low, high, radius in THEIRS["bounds"]:
-        found = edit_radius(Fraction(low), Fraction(high), Fraction(str(rate)))
+        found = edit_radius(Fraction(low), Fraction(high), 20, DeletionRates(rate))
         assert as_theirs(found) == radius
     assert len({radius for *_, radius in THEIRS["bounds"]}) > 10
 
@@ -44,7 +40,7 @@ def test_the_same_votes_give_the_radii_of_cert_ed():
     """
     smaller = 0
     for rate, counts, label, majority, runner_up in THEIRS["votes"]:
-        given = (counts, label, sum(counts), deletion_rate(rate))
+        given = (counts, label, sum(counts), 20, DeletionRates(rate))
         assert as_theirs(deletion_radius("deletion", *given, alpha=ALPHA).words) == majority
         found = as_theirs(deletion_radius("deletion-runner-up", *given, alpha=ALPHA).words)
         assert found == runner_up if len(counts) == 2 else found <= runner_up
@@ -62,32 +58,43 @@ def distance(one, other):
     return row[-1]
 
 
-@pytest.mark.parametrize(("seed", "rate"), [(0, "0.9"), (1, "0.9"), (2, "0.8"), (3, "0.95")])
-def test_every_text_within_the_radius_keeps_the_label(seed, rate):
-    """Of every text of up to five words, by the true chances of a classifier of random answers."""
-    rng, chance = np.random.default_rng(seed), Fraction(rate)
-    texts = [text for size in range(6) for text in itertools.product("ab", repeat=size)]
-    says = {text: int(rng.choice(3, p=[0.15, 0.7, 0.15])) for text in texts}
+RATES = [DeletionRates(Fraction(rate)) for rate in ("0.9", "0.8", "0.95")]
+RATES += [
+    DeletionRates(Fraction(least), keep) for least, keep in (("0.5", 1), ("0.7", 1), ("0.6", 2))
+]
+
+
+@pytest.mark.parametrize("rates", RATES)
+@pytest.mark.parametrize("seed", range(3))
+def test_every_text_within_the_radius_keeps_the_label(seed, rates):
+    """Of every text of up to six words, by the true chances of a classifier of random answers.
+
+    One rate, and rates by length: with ``keep=1``, five words are deleted at .8, six at .83.
+    """
+    rng = np.random.default_rng(seed)
+    texts = [text for size in range(7) for text in itertools.product("ab", repeat=size)]
+    says = {text: int(rng.choice(3, p=[0.1, 0.8, 0.1])) for text in texts}
 
     @functools.cache
     def chances(text):
-        found = [Fraction(0)] * 3
+        found, chance = [Fraction(0)] * 3, rates.of(max(len(text), 1))
         for kept in itertools.product((False, True), repeat=len(text)):
             left = tuple(itertools.compress(text, kept))
             found[says[left]] += chance ** kept.count(False) * (1 - chance) ** kept.count(True)
         return found
 
     radii = set()
-    for text in texts:
+    for text in texts[1:]:
         own = chances(text)
         label = own.index(max(own))
-        radius = edit_radius(own[label], max(own[:label] + own[label + 1 :]), chance)
+        rival = max(own[:label] + own[label + 1 :])
+        radius = edit_radius(own[label], rival, len(text), rates)
         radii.add(radius)
-        for other in texts if radius else ():
+        for other in texts[1:] if radius else ():
             if distance(text, other) <= radius:
                 theirs = chances(other)
                 assert all(theirs[label] > theirs[rival] for rival in range(3) if rival != label)
-    assert max(radius or 0 for radius in radii) >= 2
+    assert max(radius or 0 for radius in radii) >= (2 if rates.keep is None else 1)
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -102,7 +109,7 @@ def test_no_more_can_be_proved_against_the_worst_classifier(seed):
         gone = chance**changed  # so often no changed word is left
         before = 1 - gone + gone * of_label
         after = gone * of_label
-        radius = edit_radius(before, 1 - before, chance)
+        radius = edit_radius(before, 1 - before, 5, DeletionRates(chance))
         assert (radius is not None and radius >= changed) == (after > 1 - after)
         won, lost = won + (after > 1 - after), lost + (after <= 1 - after)
     assert min(won, lost) > 20
@@ -112,6 +119,7 @@ def test_no_more_can_be_proved_against_the_worst_classifier(seed):
 def test_it_fails_at_most_alpha_often(kind):
     """At the very chances where a radius is no longer true, claiming it is a failure."""
     rate, claimed, samples = Fraction(9, 10), 3, 500
+    rates = DeletionRates(rate)
     lead = float(2 - 2 * rate**claimed)
     chances = [(1 + lead) / 2, (1 - lead) / 2, 0.0]
     if kind == "deletion-runner-up":
@@ -120,7 +128,7 @@ def test_it_fails_at_most_alpha_often(kind):
     radii = {}
     for counts in map(tuple, draws.tolist()):
         if counts not in radii:
-            radii[counts] = deletion_radius(kind, counts, 0, samples, rate, alpha=ALPHA).words
+            radii[counts] = deletion_radius(kind, counts, 0, samples, 9, rates, alpha=ALPHA).words
     failures = sum((radii[counts] or 0) >= claimed for counts in map(tuple, draws.tolist()))
     assert binomtest(failures, REPETITIONS, ALPHA, alternative="greater").pvalue > 1e-3
     assert failures > 0  # about alpha for one bound, less where it is shared
@@ -135,7 +143,7 @@ def test_end_to_end_over_seeds():
     rate, keys = 0.8, 9
     text = " ".join(["key", "word"] * keys)
     truth = 1 - Fraction(str(rate)) ** keys
-    true_radius = edit_radius(truth, 1 - truth, Fraction(str(rate)))
+    true_radius = edit_radius(truth, 1 - truth, 2 * keys, DeletionRates(rate))
     failures, found = 0, set()
     for seed in range(150):
         model = DeletionSmoothedClassifier(
@@ -150,16 +158,17 @@ def test_end_to_end_over_seeds():
 
 
 def test_words_are_deleted_independently_and_by_the_number_of_words_alone():
-    stays = kept_words(7, 0.7, 40_000, 3, "estimation")
+    rate = DeletionRates(0.7).of(7)
+    stays = kept_words(7, rate, 40_000, 3, "estimation")
     assert np.abs(stays.mean(axis=0) - 0.3).max() < 0.01
     both = stays.T.astype(float) @ stays / len(stays)
     assert np.abs(both[~np.eye(7, dtype=bool)] - 0.09).max() < 0.01
-    assert (kept_words(7, 0.7, 40_000, 3, "estimation") == stays).all()
-    assert (kept_words(7, 0.7, 40_000, 3, "selection") != stays).any()
-    assert (kept_words(7, 0.7, 100, 4, "estimation") != stays[:100]).any()
+    assert (kept_words(7, rate, 40_000, 3, "estimation") == stays).all()
+    assert (kept_words(7, rate, 40_000, 3, "selection") != stays).any()
+    assert (kept_words(7, rate, 100, 4, "estimation") != stays[:100]).any()
     pinned = [[True, False], [True, False], [False, False]]
-    assert kept_words(2, 0.7, 3, 0, "selection").tolist() == pinned
-    assert 0 <= Fraction(7, 10) - deletion_rate(0.7) < Fraction(1, 2**64)
+    assert kept_words(2, rate, 3, 0, "selection").tolist() == pinned
+    assert 0 <= Fraction(7, 10) - rate < Fraction(1, 2**64)
 
 
 def test_a_copy_is_a_shorter_text():
@@ -193,10 +202,10 @@ def test_a_word_table_and_its_refusals(tmp_path):
     )
     assert "the others keep their order" in result.assumes[0]
     [copies] = model.copies([Document(("oil", "cup"))])
-    left, which = copies.distinct
-    assert (model.score([copies])[0] == score_full_texts(model.base, left)[which]).all()
+    alone = score_full_texts(model.base, copies.documents)
+    assert (model.score([copies])[0] == alone).all()
     assert model.with_options(seed=1).certify(["Oil prices"])[0].masks == 200
-    for given in ({"keep": 1}, {"threat": "edits"}, {"family": "all"}, {"ensemble": "score"}):
+    for given in ({"threat": "edits"}, {"family": "all"}, {"ensemble": "score"}):
         [(name, value)] = given.items()
         with pytest.raises(OptionError, match=f"{name}={value!r} means nothing with certificate="):
             load_classifier("news-words", certificate="deletion", mask_rate=0.5, **given)
@@ -205,7 +214,7 @@ def test_a_word_table_and_its_refusals(tmp_path):
             DeletionSmoothedClassifier(has_key, mask_rate=rate)
     with pytest.raises(ModelError, match="kind 'protected', which is not smoothed by deletion"):
         load_classifier("news", certificate="deletion", mask_rate=0.5)
-    with pytest.raises(OptionError, match="not saved with a model"):
+    with pytest.raises(ModelError, match="smoothed by deletion cannot be saved"):
         model.save_pretrained(str(tmp_path))
 
 

@@ -116,17 +116,40 @@ class Watched:
         self.page.wait_for_selector("#model option", state="attached")
 
     def certify(self, text=LOVED):
-        self.page.fill("#text", text)
+        """Write a text of one's own, and pin it."""
+        self.page.click("#own")
         with self.answered("explain"):
-            self.page.click("#certify")
+            self.page.fill("#text", text)
         self.settled()
+        if self.page.is_visible("#done"):
+            self.page.click("#done")
 
     def choose(self, **choices):
         """Choose, one after the other, and wait for the answer to each."""
+        self.page.evaluate("document.getElementById('options').open = true")
         for name, value in choices.items():
             with self.answered("explain"):
-                self.page.select_option(f"#{name}", value)
+                if name == "threat":
+                    self.page.check(f"#threat-{value}")
+                elif name == "keep":
+                    self.page.fill("#keep", value)
+                    self.page.press("#keep", "Enter")
+                else:
+                    self.page.select_option(f"#{name}", value)
             self.settled()
+
+    def choose_model(self, name):
+        """Another model, before there is a text to answer for."""
+        self.page.evaluate("document.getElementById('options').open = true")
+        self.page.select_option("#model", name)
+
+    def change(self, changes):
+        """Put other words in some places of the box, and wait for the answer."""
+        words = self.page.input_value("#text").split()
+        for place, word in changes.items():
+            words[place] = word
+        with self.answered("explain"):
+            self.page.fill("#text", " ".join(words))
 
     def settled(self):
         playwright.expect(self.page.locator("#answer")).to_have_attribute("aria-busy", "false")
@@ -140,8 +163,14 @@ class Watched:
     def hides(self, selector):
         playwright.expect(self.page.locator(selector)).to_be_hidden()
 
-    def fields(self):
-        return self.page.locator("#fields input")
+    def tones(self):
+        """The colour of each word's tile, as the number of its class."""
+        names = self.page.locator("#tiles .tile").evaluate_all("all => all.map((o) => o.className)")
+        return [re.search(r"tone(-?\w+)", name)[1] for name in names]
+
+    def left(self):
+        """How many changes the meter says are left."""
+        return int(self.page.get_attribute("#meter", "aria-valuenow"))
 
     def seen(self, *selectors):
         return {name: self.page.inner_text(name) for name in selectors}

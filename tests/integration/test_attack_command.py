@@ -561,16 +561,12 @@ class TestRefusals:
         [
             ("deepwordbug", ("rapidfuzz", "rapidfuzz.distance"), "rapidfuzz"),
             ("textbugger", ("rapidfuzz", "rapidfuzz.distance"), "rapidfuzz"),
-            ("textfooler", ("nltk", "nltk.tag", "nltk.tag.perceptron"), "nltk"),
         ],
     )
     def test_missing_libraries(self, recipe, modules, name, monkeypatch):
         for module in modules:
             monkeypatch.setitem(sys.modules, module, None)
-        needed = {
-            "textfooler": ("--tagger", "nltk"),
-            "textbugger": ("--neighbours", "synonyms.json"),
-        }
+        needed = {"textbugger": ("--neighbours", "synonyms.json")}
         done = reviews("--plain", *needed.get(recipe, ()), recipe=recipe)
         assert done.exit_code == 1
         assert f"{name} is not installed: pip install 'ranmask[attacks]'" in error_of(done)

@@ -129,7 +129,7 @@ def test_a_word_table_is_trained_and_used(table, tmp_path):
         (("certify", "--model", "folder", "--keep", 2, "a text"), "hf"),
         (("train", "--data", "my.csv", "--base", "folder", "--keep", 2, "--output", "o"), "train"),
         (("serve",), "serve"),
-        (("attack", "--recipe", "textfooler", "--data", "sms_spam", "--rows", 1), "attacks"),
+        (("attack", "--recipe", "deepwordbug", "--data", "sms_spam", "--rows", 1), "attacks"),
         (("data", "get", "hate"), "datasets"),
     ],
     ids=lambda value: value if isinstance(value, str) else value[-1],

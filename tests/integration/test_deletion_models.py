@@ -21,8 +21,7 @@ def test_copies_are_read_as_texts_of_their_own(model_folder, tmp_path, hide):
     model = load_classifier(str(tmp_path / "model"), **GIVEN)
     copies = list(model.copies(documents(TEXTS)))
     for text, scores in zip(copies, model.score(copies), strict=True):
-        left, which = text.distinct
-        alone = score_full_texts(model.base, left)[which]
+        alone = score_full_texts(model.base, text.documents)
         assert abs(scores - alone).max() <= model.tolerance
     assert [one.label_id for one in model.predict(TEXTS)] == [
         one.label_id for one in model.certify(TEXTS)
@@ -49,7 +48,7 @@ def test_the_command(model_folder, tmp_path):
     assert again.exit_code == 0, again.stderr
     for more, message in (
         (("--threat", "edits"), "--threat edits means nothing with --certificate"),
-        (("--keep", "2"), "--keep 2 means nothing with --certificate"),
+        (("--family", "all"), "--family all means nothing with --certificate"),
     ):
         refused = run_cli(*asked, *more)
         assert refused.exit_code == 2 and message in refused.stderr, refused.stderr

@@ -11,6 +11,7 @@ from ranmask.attacks.recipes import AttackResources
 from ranmask.attacks.resources.neighbours import NeighbourTable
 from ranmask.attacks.resources.word_lists import StopWords, Vocabulary
 from ranmask.attacks.white_box import first_order, has_slopes
+from ranmask.models import SHIPPED_FOLDER
 from ranmask.models.base import whole_copy
 from ranmask.models.huggingface import HuggingFaceClassifier
 from ranmask.models.slopes import word_slopes, word_vectors
@@ -92,3 +93,18 @@ def test_as_a_search(base):
         assert one.status == "failed" or strongest.words_changed <= one.words_changed
     loop = attack_loop(victim, "anywords", resources=resources, search="gradient")
     assert loop.recipe.candidates.each == 64
+
+
+def test_what_numpy_computes_has_no_gradient_and_is_attacked_without():
+    folder = str(SHIPPED_FOLDER / "news" / "reader")
+    smoothed = SmoothedClassifier.from_pretrained(folder, mask_rate=0.9, hide="drop", masks=8)
+    assert not has_slopes(as_victim(smoothed))
+    resources = AttackResources(
+        neighbours=NeighbourTable({"oil": ["football"], "prices": ["goals"], "stock": ["cup"]}),
+        stop_words=StopWords("none", frozenset()),
+    )
+    texts = ["oil prices fell on the stock exchange"]
+    labels = [result.label_id for result in smoothed.predict(texts)]
+    given = {"resources": resources, "search": "strongest"}
+    [outcome] = attack(smoothed, texts, labels, "textfooler", **given)
+    assert outcome.status in ("succeeded", "failed") and outcome.queries > 1

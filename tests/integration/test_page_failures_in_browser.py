@@ -3,11 +3,11 @@
 import json
 
 import pytest
-from browser_page import NEEDED, Watched, browsing, playwright, serving
+from browser_page import LOVED, NEEDED, Watched, browsing, playwright, serving
 
 pytestmark = NEEDED
 
-PREDICT, EXPLAIN, ATTACK = ("**/v1/predict", "**/v1/explain", "**/v1/attack")
+EXPLAIN, ATTACK = "**/v1/explain", "**/v1/attack"
 
 
 @pytest.fixture(scope="module")
@@ -61,14 +61,18 @@ class Held:
         return [route.fetch().json() for route in self.routes]
 
 
+def write(watched, word):
+    watched.page.fill("#text", LOVED.replace("wonderful", word))
+
+
 def test_late_answers_to_old_questions_are_not_shown(opened):
     opened.certify()
-    held = Held(opened, PREDICT)
+    held = Held(opened, EXPLAIN)
     for number, word in enumerate(("terrible", "awful"), 1):
-        opened.fields().nth(1).fill(word)
+        write(opened, word)
         held.wait(number)
     old, new = held.answers()
-    new["results"][0]["label_id"] = 0
+    new["result"]["label_id"] = 0
     held.routes[1].fulfill(json=new)
     opened.shows("#now", "Within the proof the answer changed to negative. That must not happen")
     late(held.routes[0], old)
@@ -78,6 +82,7 @@ def test_late_answers_to_old_questions_are_not_shown(opened):
 
 def test_of_two_choices_the_last_one_is_answered(opened):
     opened.certify()
+    opened.page.click("#options summary")
     held = Held(opened, EXPLAIN)
     for number, kind in enumerate(("ablation", "paper"), 1):
         opened.page.select_option("#certificate", kind)
@@ -89,6 +94,53 @@ def test_of_two_choices_the_last_one_is_answered(opened):
     opened.page.wait_for_timeout(200)
     opened.shows("#verdict", "The paper would claim")
     assert "certificate=paper&" in opened.page.url
+
+
+def test_an_answer_to_what_was_not_yet_written_is_not_shown(opened):
+    opened.page.click("#own")
+    held = Held(opened, EXPLAIN)
+    opened.page.fill("#text", "a wonderful")
+    held.wait(1)
+    opened.page.fill("#text", "a terrible , boring mess")
+    held.wait(2)
+    old, new = held.answers()
+    late(held.routes[0], old)
+    opened.page.wait_for_timeout(100)
+    opened.hides("#answer")
+    held.routes[1].fulfill(json=new)
+    opened.shows("#label", "negative")
+    opened.shows("#counted", "No word changed yet")
+
+
+def test_an_example_that_was_left_is_not_shown(opened):
+    held = Held(opened, EXPLAIN)
+    opened.open()
+    held.wait(1)
+    opened.page.click("#own")
+    [old] = held.answers()
+    late(held.routes[0], old)
+    opened.page.wait_for_timeout(200)
+    opened.hides("#answer")
+    opened.shows("#text-label", "Write a text")
+
+
+def test_a_slow_service_is_asked_for_votes_alone(opened):
+    """What takes long to explain is only classified again while words are edited."""
+
+    def slowly(route):
+        opened.page.wait_for_timeout(700)
+        route.continue_()
+
+    opened.page.route(EXPLAIN, slowly)
+    opened.certify()
+    with opened.answered("predict"):
+        write(opened, "terrible")
+    opened.shows("#now", "still positive")
+    opened.page.unroute(EXPLAIN)
+    most = opened.left()
+    opened.page.click("#attack-within")
+    opened.shows("#attack-result", "The attack failed, as the proof says it must")
+    assert most > opened.left() == 0
 
 
 def late(route, answer):
@@ -110,34 +162,46 @@ def late(route, answer):
 )
 def test_a_failure_is_told_and_can_be_tried_again(opened, status, headers, message):
     page = opened.page
+    opened.shows("#label", "positive")
     refusing(opened, EXPLAIN, status, headers=headers)
     opened.certify()
     opened.shows("#error", message)
     opened.shows("#progress", "^$")
     opened.hides("#answer")
+    assert page.locator("#tiles .tile").all_inner_texts() == LOVED.split()
     opened.faults.clear()  # the browser itself tells of the status
     page.click("#error button")
     opened.shows("#verdict", "positive")
     opened.hides("#error")
 
 
-@pytest.mark.parametrize("path", [PREDICT, ATTACK])
-def test_a_failure_while_breaking_is_told_there(opened, path):
+@pytest.mark.parametrize("path", [EXPLAIN, ATTACK])
+def test_a_failure_while_breaking_leaves_the_answer(opened, path):
     page = opened.page
     opened.certify()
     refusing(opened, path, 429, headers={"Retry-After": "1"})
-    if path == PREDICT:
-        opened.fields().nth(1).fill("terrible")
+    if path == EXPLAIN:
+        write(opened, "terrible")
+        opened.shows("#now", "The answer is not known")
     else:
         page.click("#attack-within")
-    opened.shows("#break-error", "too much to do")
-    opened.hides("#error")
+    opened.shows("#error", "too much to do")
+    playwright.expect(page.locator("#answer")).to_be_visible()
     opened.faults.clear()
-    page.click("#break-error button")
+    page.click("#error button")
     opened.shows("#now", "still positive")
-    opened.hides("#break-error")
+    opened.hides("#error")
     page.click("#attack-within")
     opened.shows("#attack-result", "The attack failed, as the proof says it must")
+
+
+def test_further_threats_that_are_not_answered_leave_the_answer(opened):
+    refusing(opened, "**/v1/certify", 503)
+    opened.certify()
+    opened.shows("#label", "positive")
+    opened.hides("#menu")
+    opened.hides("#error")
+    opened.faults.clear()
 
 
 def test_what_is_not_json_is_told(opened):
@@ -151,7 +215,7 @@ def test_a_refused_option_is_told_and_the_next_choice_is_answered(opened):
     opened.certify()
     refusing(opened, EXPLAIN, 422, "threat='edits' needs keep=1")
     with opened.answered("explain"):
-        opened.page.select_option("#threat", "edits")
+        opened.page.check("#threat-edits")
     opened.shows("#error", "^Threat='edits' needs keep=1\\.$")
     opened.faults.clear()
     opened.choose(threat="substitutions")
@@ -162,13 +226,10 @@ def test_a_refused_option_is_told_and_the_next_choice_is_answered(opened):
 def test_a_service_that_is_gone_is_told(browser):
     with serving(("reviews-words",)) as running, Watched(browser, running.url) as watched:
         watched.certify()
-        watched.page.goto("about:blank")
-        watched.open()
         running.end()
         watched.page.fill("#text", "a film")
-        watched.page.click("#certify")
         watched.shows("#error", "cannot be reached. Is it still running?.*Try again")
-        watched.shows("#progress", "^$")
+        watched.shows("#now", "The answer is not known")
         watched.page.click("#error button")
         watched.shows("#error", "cannot be reached")
         watched.faults.clear()

@@ -207,3 +207,20 @@ def run_shell(command, folder, variables):
     done = subprocess.run(["bash", "-c", command], cwd=folder, env=variables, capture_output=True)
     assert done.returncode == 0, done.stderr
     return done.stdout.decode()
+
+
+@pytest.mark.skipif(not hasattr(signal, "SIGHUP"), reason="this system has no SIGHUP")
+def test_a_job_goes_on_over_a_reload(folder, tmp_path):
+    """Models that have not changed go on; a job of one that did is told so (see the units)."""
+    (tmp_path / "models").write_text("second=news-words\n")
+    with serving(tmp_path / "jobs", "--models-file", str(tmp_path / "models")) as service:
+        path = "/v1/jobs?label_column=label&name=rows.csv&model=second"
+        _, content = service.ask("POST", path, (folder / "rows.csv").read_bytes(), CSV)
+        id = json.loads(content)["id"]
+        service.until(id, lambda job: job["rows_done"] > 0)
+        service.process.send_signal(signal.SIGHUP)
+        service.wait_for("reloaded")
+        assert service.job(id)["rows_done"] < ROWS
+        service.until(id, lambda job: job["status"] == "finished")
+        _, content = service.ask("GET", f"/v1/jobs/{id}/result")
+        assert content == (folder / "out.jsonl").read_bytes()

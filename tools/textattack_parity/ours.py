@@ -42,9 +42,9 @@ class MadeUpEncoder:
 class MadeUpTagger:
     """`common.made_up_tags`."""
 
-    def tag(self, words: Sequence[str]) -> tuple[str, ...]:
+    def tag(self, words: Sequence[str], first: int | None = None) -> tuple[str, ...]:
         """The tag of each word."""
-        return tuple(common.made_up_tags(words))
+        return tuple(common.made_up_tags(words))[:first]
 
     def description(self) -> dict[str, object]:
         """What a result records."""

@@ -73,7 +73,7 @@ class SamePartOfSpeech(Constraint):
             for word in (original.words[position], text.words[position]):
                 context = (*before, word, *after)
                 # TextFooler reads the tag of the word's first occurrence in the window.
-                tags.add(self.tagger.tag(context)[context.index(word)])
+                tags.add(self.tagger.tag(context, context.index(word) + 1)[-1])
             if len(tags) > 1 and not (self.verbs_for_nouns and tags <= {"NOUN", "VERB"}):
                 return False
         return True

@@ -70,7 +70,8 @@ def surrogate_of(victim: Victim) -> Victim | None:
 
 def has_slopes(victim: Victim) -> bool:
     """Whether the gradient of what the victim says can be computed."""
-    return hasattr(_base(victim), "encoder")
+    base = _base(victim)  # what numpy computes has an encoder of texts, and no model
+    return hasattr(base, "encoder") and hasattr(base, "model")
 
 
 def first_order(victim: Victim, text: Document, others: Sequence[Document]) -> Scores:

@@ -21,6 +21,8 @@ Sampling: TypeAlias = Literal["fixed", "fresh", "lm"]
 """Whether kept sets follow from the number of words, or are drawn for each text."""
 SAMPLINGS: tuple[Sampling, ...] = get_args(Sampling)
 
+_FINE, _COARSE = 1 << 64, 1 << 16  # parts that a rate of deletion is a multiple of
+
 
 @dataclass(frozen=True)
 class Retention:
@@ -53,6 +55,35 @@ class Retention:
     def count(self, words: int) -> int:
         """``k`` for a text of ``words`` words; see `kept_count`."""
         return kept_count(words, keep=self.keep, mask_rate=self.mask_rate)
+
+
+@dataclass(frozen=True)
+class DeletionRates:
+    """The chance with which each word of a text is deleted, by the number of its words.
+
+    ``least`` for all texts; with ``keep`` it is larger in longer ones, so that a copy has so many
+    words on average: ``max(least, 1 - keep / words)``, AdaptDel's.  Rates are rounded down to
+    multiples of 2**-64, with ``keep`` of 2**-16, by which sums over them stay small integers.
+
+    >>> rates = DeletionRates(0.75, keep=10)
+    >>> float(rates.of(20)), float(rates.of(80))
+    (0.75, 0.875)
+    """
+
+    least: float
+    keep: int | None = None
+
+    def of(self, words: int) -> Fraction:
+        """The rate of texts of so many words."""
+        rate = as_written(self.least)
+        if self.keep is not None:
+            rate = max(rate, 1 - Fraction(self.keep, words))
+        return Fraction(int(rate * self.parts), self.parts)
+
+    @property
+    def parts(self) -> int:
+        """What all rates times are whole numbers."""
+        return _FINE if self.keep is None else _COARSE
 
 
 def kept_count(words: int, *, keep: int | None = None, mask_rate: float | None = None) -> int:

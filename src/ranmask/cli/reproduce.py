@@ -37,6 +37,10 @@ class ReproduceCommand(Checked, group="Reproduction"):
     settings: tuple[str, ...] = option(
         "Another setting, as texts=200; several.", (), flag="set", repeated=True
     )
+    steps: str | None = option(
+        "Only steps whose names match, with what they need, as '*-pgd-*'; several by commas.",
+        unset="all of a recipe",
+    )
     jobs: int = option("Steps that run at once, each in its own process.", 1, least=1)
     device: str | None = DEVICE()
     listing: bool = option("Say what recipes there are.", False, flag="list")
@@ -56,7 +60,7 @@ def reproduce(given: Given) -> None:
         return
     recipes = _recipes(asked)
     if asked.dry_run:
-        _print_plan(recipes, asked.runs, asked.device)
+        _print_plan(recipes, asked)
     else:
         _run(recipes, asked)
 
@@ -118,6 +122,7 @@ def _run(recipes: list[Recipe], asked: ReproduceCommand) -> None:
                 recipes,
                 asked.runs,
                 run_command,
+                steps=asked.steps,
                 jobs=asked.jobs,
                 device=asked.device,
                 display=display,
@@ -146,14 +151,18 @@ def _list() -> None:
         print(f"{name:<{width}}  {recipe.title} ({recipe.paper}; {len(recipe.steps)} steps)")
 
 
-def _print_plan(recipes: list[Recipe], runs: Path, device: str | None) -> None:
+def _print_plan(recipes: list[Recipe], asked: ReproduceCommand) -> None:
     from ranmask.paper.reproduction.perform import finished
-    from ranmask.paper.reproduction.plan import plan
+    from ranmask.paper.reproduction.plan import chosen, plan
 
+    plans = [plan(recipe, asked.runs, asked.device) for recipe in recipes]
+    wanted = chosen([step for steps in plans for step in steps], asked.steps)
     seen: set[str] = set()
-    for recipe in recipes:
+    for recipe, steps in zip(recipes, plans, strict=True):
         print(f"# {recipe.name} ({recipe.size}): {recipe.title}")
-        for planned in plan(recipe, runs, device):
+        for planned in steps:
+            if planned.key not in wanted:
+                continue
             done = "done  " if finished(planned) else "as above  " if planned.key in seen else ""
             print(f"{done}{planned.step.command}")
             seen.add(planned.key)

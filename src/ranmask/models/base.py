@@ -12,6 +12,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import compress
 from typing import TYPE_CHECKING, Any, get_args
 
 import numpy as np
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from ranmask.models.known_words import KnownWords
 
 _MOST_CODES = 1 << 62  # as many copies can be told apart by one 64-bit number
+_NOTHING = ("[MASK]",)  # what is shown of a text all of whose words are deleted
 _CHARACTERS_AT_ONCE = 1 << 21  # a list of long texts, laid out at once, would fill the memory
 
 
@@ -107,6 +109,52 @@ class DrawnCopies:
         return whole_copy(copy, len(self.sets))
 
 
+@dataclass(frozen=True, eq=False)
+class DeletedCopies:
+    """Copies of a text that lack words: row i of ``stays`` says which words copy i has.
+
+    A copy is a text of its own, of which at most ``words_read`` words are read; one without words
+    is the word ``[MASK]``.
+    """
+
+    document: Document
+    words_read: int
+    stays: npt.NDArray[np.bool_]
+
+    def __len__(self) -> int:
+        return len(self.stays)
+
+    @property
+    def documents(self) -> list[Document]:
+        """The copies as texts."""
+        words, premise = self.document.words, self.document.premise
+        return [Document(shown(words, row), premise) for row in self.stays.tolist()]
+
+    @property
+    def described(self) -> dict[str, Any]:
+        """The fields of a result that follow from the copies; ``kept`` on average."""
+        words, kept = len(self.document.words), round(float(self.stays.sum(axis=1).mean()))
+        return {"words": words, "words_read": words, "kept": kept, "family": "deletion"}
+
+    @cached_property
+    def distinct(self) -> tuple[DeletedCopies, npt.NDArray[np.intp]]:
+        """Copies without repetition, and which of them each copy is."""
+        packed = np.packbits(self.stays, axis=1)
+        codes = packed.view(f"V{packed.shape[1]}").ravel()
+        _, first, which = np.unique(codes, return_index=True, return_inverse=True)
+        return replace(self, stays=self.stays[first]), which
+
+    def alone(self, row: int) -> MaskedCopies:
+        """One of the copies by itself."""
+        [copy] = replace(self, stays=self.stays[[row]]).documents
+        return whole_copy(copy, min(len(copy.words), self.words_read))
+
+
+def shown(words: Sequence[str], stays: Sequence[bool]) -> tuple[str, ...]:
+    """What a copy shows of a text when words are deleted."""
+    return tuple(compress(words, stays)) or _NOTHING
+
+
 class BaseClassifier(ABC):
     """What smoothing needs of a model."""
 
@@ -164,6 +212,18 @@ class BaseClassifier(ABC):
             scored = iter(self.score(whole))
         return [np.concatenate([next(scored) for _ in range(len(text))]) for text in texts]
 
+    def score_deleted(self, texts: Sequence[DeletedCopies]) -> list[Scores]:
+        """Scores of copies that lack words, for each text; the same as `score` of them as texts."""
+        owners = [place for place, text in enumerate(texts) for _ in range(len(text))]
+        whole = [
+            whole_copy(copy, min(len(copy.words), text.words_read))
+            for text in texts
+            for copy in text.documents
+        ]
+        with blaming(owners):
+            scores = np.concatenate(self.score(whole))
+        return np.split(scores, np.cumsum([len(text) for text in texts])[:-1])
+
     @abstractmethod
     def configured(
         self, *, hide: Hiding | None = None, mask_token: str | None = None
@@ -203,7 +263,7 @@ class BaseClassifier(ABC):
 class WrappedClassifier(BaseClassifier):
     """A classifier that is another one, ``inner``, in all that it does not define itself.
 
-    How copies are scored is its own; `score_drawn` and `without_memory` follow from that.
+    How copies are scored is its own; `score_drawn`, `score_deleted` and `without_memory` follow.
     """
 
     def __init__(self, inner: BaseClassifier) -> None:

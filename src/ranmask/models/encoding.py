@@ -32,7 +32,7 @@ import numpy.typing as npt
 
 from ranmask.certificates.families import KeptSets
 from ranmask.errors import ModelError
-from ranmask.models.base import DrawnCopies, MaskedCopies
+from ranmask.models.base import DeletedCopies, DrawnCopies, MaskedCopies, shown
 from ranmask.models.tokenizing import Frame, RowFormat, frame_of, split_one_way
 from ranmask.words import Document, Hiding
 
@@ -168,6 +168,33 @@ class WordEncoder:
             self._choose(texts[start:stop], self._frame(texts[start].premise))
             for start, stop in _blocks([len(text) for text in texts], visible)
         ]
+
+    def rows_of_deleted(self, text: DeletedCopies) -> tuple[list[TokenRows], Ids]:
+        """The rows that `rows_of_all` lays out for copies that lack words, one by one.
+
+        But each word is tokenised once, and copies of as many words are laid out together.  Also
+        which copy each row is.
+        """
+        kept = np.minimum(text.stays.sum(axis=1), text.words_read)
+        # Each word twice, as it begins a text and as it follows another; and what is left of none.
+        words = [word[:CHARACTERS_PER_WORD] for word in (*text.document.words, *shown((), ()))]
+        spelt = [*words, *(f" {word}" for word in words)]
+        distinct = _flat(list(map(self._tokens_of(spelt).__getitem__, spelt)))
+        frame = self._frame(text.document.premise)
+        rows, order = [], np.argsort(kept, kind="stable")
+        for copies in np.split(order, np.flatnonzero(np.diff(kept[order])) + 1):
+            count = int(kept[copies[0]])
+            chosen = np.full((len(copies), 1), len(words) - 1)
+            if count:
+                places = np.nonzero(text.stays[copies])[1]
+                sizes = text.stays[copies].sum(axis=1)
+                first = np.cumsum(sizes) - sizes
+                chosen = places[first[:, None] + np.arange(count)]
+            chosen = chosen + len(words) * (np.arange(chosen.shape[1]) > 0)
+            standing = np.broadcast_to(np.arange(chosen.shape[1]), chosen.shape)
+            counts = np.full(len(copies), chosen.shape[1])
+            rows.append(self._place(distinct, chosen, standing, counts, frame))
+        return rows, order
 
     def spelt(self, copies: Sequence[MaskedCopies]) -> list[tuple[list[tuple[int, ...]], Frame]]:
         """What rows are laid out from: the tokens of a text's words, and what stands around."""

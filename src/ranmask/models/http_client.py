@@ -196,7 +196,7 @@ class Client:
             told,
             again=busy or error.code >= 500,
             fewer=not busy,
-            wait=_retry_after(error.headers.get("Retry-After", "")),
+            wait=retry_after(error.headers.get("Retry-After", "")),
         )
 
     def _told(self, said: str) -> str:
@@ -248,7 +248,7 @@ def in_threads(
         stop.set()
 
 
-def _retry_after(value: str) -> float:
+def retry_after(value: str) -> float:
     """Seconds from a header that holds seconds or a date; 0 where it holds neither."""
     try:
         return max(0.0, float(value))

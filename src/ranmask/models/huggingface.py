@@ -20,6 +20,7 @@ from ranmask.errors import ClassifierError, MissingDependencyError, ModelError, 
 from ranmask.models import hub, identity
 from ranmask.models.base import (
     BaseClassifier,
+    DeletedCopies,
     DrawnCopies,
     MaskedCopies,
     Scores,
@@ -228,6 +229,12 @@ class HuggingFaceClassifier(BaseClassifier):
 
     def score_drawn(self, texts: Sequence[DrawnCopies]) -> list[Scores]:
         return by_text(self.score_rows(self.encoder.rows_of_drawn(texts)), texts)
+
+    def score_deleted(self, texts: Sequence[DeletedCopies]) -> list[Scores]:
+        laid_out = [self.encoder.rows_of_deleted(text) for text in texts]
+        scores = self.score_rows([rows for of_text, _ in laid_out for rows in of_text])
+        parts = np.split(scores, np.cumsum([len(text) for text in texts])[:-1])
+        return [own[np.argsort(order)] for own, (_, order) in zip(parts, laid_out, strict=True)]
 
     def score_copies(self, copies: Sequence[MaskedCopies]) -> Scores:
         """Logits of all copies of all texts, in their order."""

@@ -23,7 +23,11 @@ PROTECTED = "protected"  # copies, and a reader beside them
 DETECTOR = "detector"  # flags texts (`smoothing.detectors`); its model is in a folder inside
 PARTITIONS = "partitions"  # word tables that vote (`smoothing.partitioned`), in folders inside
 SYNONYMS = "synonyms"  # an encoder that is smoothed by the synonyms in synonyms.json beside it
-KINDS = (ENCODER, WORDS, BLEND, CASCADE, SYNONYMS, PROTECTED, DETECTOR, COMPACT, PARTITIONS)
+DELETION = "deletion"  # an encoder that is smoothed by deleted words
+KINDS = (
+    *(ENCODER, WORDS, BLEND, CASCADE, SYNONYMS, DELETION),
+    *(PROTECTED, DETECTOR, COMPACT, PARTITIONS),
+)
 
 WITHOUT_TORCH = (WORDS, COMPACT)
 """Kinds that numpy computes: they have neither a device nor a number type to choose."""

@@ -1,7 +1,7 @@
 """Models on disk or on the hub, with ``ranmask.json`` (`model_config`) beside them.
 
-Here: encoders, which are Hugging Face sequence classifiers, smoothed by masks or by synonyms; word
-tables and compact encoders, which need neither torch nor transformers; and blends of such models.
+Here: encoders, which are Hugging Face sequence classifiers, smoothed by masks, synonyms or
+deletion; word tables and compact encoders, which need neither torch nor transformers; and blends of such models.
 (`smoothing.store` knows cascades, too.)  Weights are safetensors; nothing is unpickled and no code
 that comes with a model is run.
 """
@@ -126,7 +126,7 @@ def save(
     """
     if kind != model_config.ENCODER and isinstance(base, WordTable | CompactEncoder | Blend):
         raise ModelError(
-            f"a {type(base).__name__} that is smoothed by synonyms cannot be saved: only Hugging "
+            f"a {type(base).__name__} that is smoothed by {kind} cannot be saved: only Hugging "
             "Face models can"
         )
     if isinstance(base, WordTable):

@@ -14,7 +14,13 @@ from collections.abc import Sequence
 import numpy as np
 
 from ranmask.errors import ClassifierError, OptionError
-from ranmask.models.base import BaseClassifier, DrawnCopies, MaskedCopies, Scores
+from ranmask.models.base import (
+    BaseClassifier,
+    DeletedCopies,
+    DrawnCopies,
+    MaskedCopies,
+    Scores,
+)
 
 DEFAULT_COPIES = 4
 """Copies of those scored together that are asked about again."""
@@ -37,7 +43,7 @@ class Recheck:
 
     def check(
         self,
-        asked: Sequence[MaskedCopies] | Sequence[DrawnCopies],
+        asked: Sequence[MaskedCopies] | Sequence[DrawnCopies] | Sequence[DeletedCopies],
         said: Sequence[Scores],
         tolerance: float,
     ) -> None:

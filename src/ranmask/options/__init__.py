@@ -271,13 +271,15 @@ class SynonymOptions(Checked, group="Smoothing"):
 class DeletionOptions(Checked, kind="deletion", group="Smoothing"):
     """How a classifier that is smoothed by deleted words certifies.  Checked when built.
 
-    Each word is deleted with the chance ``mask_rate``.  ``selection_masks`` copies select the label
-    (1,000) and ``masks`` others are what `certify` estimates from (5,000).
+    Each word is deleted with the chance ``mask_rate``; with ``keep``, the chance is larger in texts
+    of which copies would have more words than that on average.  ``selection_masks`` copies select
+    the label (1,000) and ``masks`` others are what `certify` estimates from (5,000).
     """
 
     ensemble: ClassVar[Ensemble] = "vote"
 
     mask_rate: float | None = MASK_RATE()
+    keep: int | None = KEEP()
     masks: int | None = MASKS()
     selection_masks: int | None = SELECTION_MASKS()
     certificate: DeletionKind = option("What is proved.", "deletion")
@@ -294,8 +296,8 @@ class DeletionOptions(Checked, kind="deletion", group="Smoothing"):
             )
 
     @property
-    def rate(self) -> float:
-        """The chance that a word is deleted."""
+    def least_rate(self) -> float:
+        """The chance that a word of a short text is deleted."""
         assert self.mask_rate is not None
         return self.mask_rate
 

@@ -120,6 +120,22 @@ class ShownCopy(BaseModel):
     label_id: int = _said("The number of the class that it votes for.", 1)
 
 
+class WordVote(BaseModel):
+    """What the copies that show a word say on average."""
+
+    label_id: int = _said("The number of the class that they are for.", 1)
+    lead: float = _said("Its lead over the next class, from 0 to 1.", 0.62)
+
+
+class Reading(BaseModel):
+    """What a reader says of some words of the text."""
+
+    start: int = _said("The first of them, from 0.", 0)
+    stop: int = _said("The one after the last.", 7)
+    weight: float = _said("What its vote weighs, in copies.", 0.9)
+    label_id: int | None = _said("The number of its class; null: it said nothing.", 1)
+
+
 class Explanation(_Answer):
     """A certificate, some of the copies that it rests on, and the margins that remain."""
 
@@ -128,12 +144,15 @@ class Explanation(_Answer):
     words: list[str] = _said("The words that positions count.", ["Striker", "scores", "twice"])
     labels: list[str] = _said("Names of the classes, by their numbers.", _CLASSES)
     copies: list[ShownCopy] = Field(description="The first copies.")
-    curves: dict[str, Any] = _said(
-        "By certificate: its radius, and the margin that is left after each changed word.",
-        {"exact": {"radius": 1, "margins": [0.28, 0.12, -0.05], "known": [True, True, True]}},
+    word_votes: list[WordVote | None] = Field(
+        description="Of each word, what the copies that show it say; null where none does."
     )
-    refused: dict[str, str] = _said(
-        "By certificate: why it has no curve.", {"paper": "its copies would take too long"}, {}
+    readings: list[Reading] = Field(
+        description="What a reader beside the copies says of the whole text and of its parts."
+    )
+    curves: dict[str, Any] = _said(
+        "Of the certificate: its radius, and the margin that is left after each changed word.",
+        {"exact": {"radius": 1, "margins": [0.28, 0.12, -0.05], "known": [True, True, True]}},
     )
 
 
@@ -172,11 +191,13 @@ class ModelCard(_Answer):
 
 
 class Limits(BaseModel):
-    """The most that one request may hold."""
+    """The most that one request, or one job, may hold."""
 
     texts: int = _said("Texts.", 256)
     words: int = _said("Words of a text, a premise included.", 2000)
     body_bytes: int = _said("Bytes of a body.", 1_048_576)
+    job_bytes: int | None = _said("Bytes of a job's file; null: no jobs are taken.", 67_108_864)
+    job_rows: int | None = _said("Rows of a job's file.", 1_000_000)
 
 
 class Models(BaseModel):

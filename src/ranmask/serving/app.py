@@ -22,7 +22,6 @@ from starlette.middleware.cors import CORSMiddleware
 
 from ranmask import __version__
 from ranmask.errors import RanmaskError, TextError
-from ranmask.options import CertificateKind, for_certificate
 from ranmask.serving import answers, schemas
 from ranmask.serving.api_docs import describe, documentation, documented
 from ranmask.serving.auth import FACTS, AuthMiddleware
@@ -41,7 +40,6 @@ from ranmask.serving.settings import ServiceSettings
 from ranmask.serving.sizing import ReadText, read_texts
 from ranmask.serving.telemetry import CONTENT_TYPE, SHARED_FIGURES, Telemetry, log
 from ranmask.serving.workers import SHORT_COPIES, Answer, RequestBatcher, Workers
-from ranmask.smoothing.interface import CertifiedClassifier
 from ranmask.words import Document
 
 _MOST_OF_TIME = 0.8  # of the deadline: attacks end by then, with what they found
@@ -133,13 +131,8 @@ class Service:
         text = asked.only_text()
 
         def explained(context: RequestContext) -> dict[str, Any]:
-            def choose(kind: CertificateKind) -> CertifiedClassifier:
-                options = for_certificate(kind, asked.options)
-                self._host.copies(asked.model, [text], **options)  # refuses too many
-                return self._host.smoothed(asked.model, context, **options)
-
             smoothed = self._host.smoothed(asked.model, context, **asked.options)
-            return explain(smoothed, text, body.copies, choose, self._seconds)
+            return explain(smoothed, text, body.copies)
 
         answer = await self.workers.run(request.receive, explained)
         return Json({"model": asked.model, **answer})
@@ -173,6 +166,8 @@ class Service:
             "texts": settings.most_texts,
             "words": settings.most_words,
             "body_bytes": settings.body_bytes,
+            "job_bytes": None if settings.jobs is None else settings.job_bytes,
+            "job_rows": None if settings.jobs is None else settings.job_rows,
         }
         return Json({"default": names[0], "models": cards, "limits": limits})
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-import math
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
+from itertools import pairwise
 from typing import Any
+
+import numpy as np
 
 from ranmask.attacks.api import attack
 from ranmask.attacks.outcome import AttackOutcome
@@ -16,17 +18,19 @@ from ranmask.attacks.replacements import AnyWord
 from ranmask.attacks.resources.word_lists import Vocabulary
 from ranmask.attacks.search import AnyWords
 from ranmask.attacks.victims import counting
+from ranmask.certificates.families import Family
 from ranmask.certificates.margins import exact_margins, sampled_margins
+from ranmask.certificates.readings import SCALE, segment_borders
+from ranmask.certificates.votes import Votes
 from ranmask.errors import OptionError
 from ranmask.models.synonyms import SynonymSets
-from ranmask.options import DEFAULT_ALPHA, CertificateKind
+from ranmask.options import DEFAULT_ALPHA
 from ranmask.results import Certificate
 from ranmask.serving.attack_vocabulary import most_telling
 from ranmask.serving.caching import CachingClassifier
-from ranmask.serving.sizing import copies_of
 from ranmask.smoothing.interface import CertifiedClassifier
 from ranmask.smoothing.masks import MaskedText
-from ranmask.smoothing.smoothed import COMPARED, SmoothedClassifier
+from ranmask.smoothing.smoothed import SmoothedClassifier
 from ranmask.smoothing.synonyms import SynonymSmoothedClassifier
 from ranmask.smoothing.voting import ScoredTexts
 from ranmask.words import Document, Text, document
@@ -37,30 +41,23 @@ _ROUNDS = 4
 _MOST_PLACES = 24
 
 
-Choose = Callable[[CertificateKind], CertifiedClassifier]
-"""The classifier that answers where another certificate is asked for."""
-
-
 def explain(
-    smoothed: CertifiedClassifier,
-    text: Text | Document,
-    copies: int = 12,
-    choose: Choose | None = None,
-    seconds: float = math.inf,
+    smoothed: CertifiedClassifier, text: Text | Document, copies: int = 12
 ) -> dict[str, Any]:
     """The certificate of a text and what it rests on, as plain JSON values.
 
     ``result``: what `certify` says.  ``words`` and ``labels``: what its positions and numbers
     mean.  ``copies``: the first copies that it was read from, with ``kept``, the positions of the
-    words that each shows, and its vote ``label_id``.  ``curves``: by certificate, what
-    `certificates.margins` says, as floating-point numbers for drawing.  Each is of the classifier
-    which ``choose`` gives for this certificate (its `with_options` by default), so that choosing it
-    gives the same radius; ``ensemble`` and ``masks`` say what voted there.  ``refused``: by
-    certificate, why it has none: it cannot be chosen with these options, or would take longer, by
-    the time that the first one took, than is left of ``seconds``.
-    Copies and curves are empty for classifiers that are not smoothed by masks, and curves where the
-    certificate is against a span or synonyms, or characters of known words; ``replacements`` lists,
-    where it is against synonyms, word by word, what may take its place.
+    words that each shows, and its vote ``label_id``.  ``word_votes``: of each word that is read,
+    what the copies that show it say on average: their class, and its ``lead`` over the next one,
+    up to 1; None where no copy shows the word.  ``readings``: of a classifier with a reader, its
+    vote on the whole text and on segments, from word ``start`` up to ``stop``, with the ``weight``
+    of each in copies; ``label_id`` None where nothing was said.  ``curves``: what
+    `certificates.margins` says of the certificate, as floating-point numbers for drawing.
+
+    All but the first three are empty for classifiers that are not smoothed by masks, and curves
+    where the certificate is against a span or synonyms, or characters of known words;
+    ``replacements`` lists, where it is against synonyms, word by word, what may take its place.
     """
     if copies < 1:
         raise OptionError(f"copies must be a whole number of at least 1, not {copies!r}")
@@ -68,78 +65,91 @@ def explain(
     words = list(text.words)
     if not isinstance(smoothed, SmoothedClassifier):
         [result] = smoothed.certify([text])
-        answer = _answer(smoothed, result, words, [], {})
+        answer = _answer(smoothed, result, words)
         if isinstance(smoothed, SynonymSmoothedClassifier):
             answer["replacements"] = _replacements(smoothed.synonyms, words)
         return answer
     smoothed.check_certifiable()
-    begun = time.monotonic()
     base = CachingClassifier(smoothed.base)
     once = smoothed.with_options(base=base)
     [certificate] = once.certify([text])
-    scored = _scored(once, text)
-    family = scored.texts[0].family
-    curves = {}
+    exact = smoothed.options.certificate == "exact"
+    scored = next(once.scored([text], "vote" if exact else "estimation"))
+    votes, family = scored.votes, scored.texts[0].family
+    answer = _answer(smoothed, certificate, words)
     threat, known = certificate.threat, base.known is not None
     if threat not in ("span", "synonyms") and not (threat == "characters" and known):
-        curves = {certificate.certificate: _curve(once, scored, certificate)}
-    refused: dict[str, str] = {}
-    spent = time.monotonic() - begun
-    for kinds in _beside(certificate) if smoothed.options.threat == "substitutions" else ():
-        try:
-            other = choose(kinds[0]) if choose else smoothed.with_options(certificate=kinds[0])
-            assert isinstance(other, SmoothedClassifier)
-            more = min(copies_of(other.options, [text]), math.comb(family.words, family.kept))
-            needed = spent * more / max(1, base.copies)
-            if needed > seconds - spent:
-                raise OptionError(
-                    f"its {more:,} copies would take about {needed:.0f} s more: choose it by itself"
-                )
-            other = other.with_options(base=base)
-            [found] = other.compare([text], kinds)
-            votes = _scored(other, text)
-            curves |= {kind: _curve(other, votes, found[kind]) for kind in kinds}
-        except OptionError as error:
-            refused |= dict.fromkeys(kinds, str(error))
-    shown = zip(family.shown(copies), scored.votes.best[:copies].tolist(), strict=True)
-    voting = [{"kept": kept, "label_id": vote} for kept, vote in shown]
-    answer = {**_answer(smoothed, certificate, words, voting, curves), "refused": refused}
-    if certificate.threat == "synonyms" and smoothed.synonyms is not None:
+        answer["curves"] = {certificate.certificate: _curve(once, scored, certificate)}
+    shown = zip(family.shown(copies), votes.best[:copies].tolist(), strict=True)
+    answer["copies"] = [{"kept": kept, "label_id": vote} for kept, vote in shown]
+    answer["word_votes"] = _word_votes(votes, family)
+    answer["readings"] = _readings(votes, family.words, len(words))
+    if threat == "synonyms" and smoothed.synonyms is not None:
         answer["replacements"] = _replacements(smoothed.synonyms, words)
     return answer
+
+
+def _word_votes(votes: Votes, family: Family) -> list[dict[str, Any] | None]:
+    """Of each word, the class that the copies which show it are for, and by how much."""
+    points = np.eye(votes.classes)[votes.best] if votes.points is None else votes.points / SCALE
+    places = np.arange(family.words)[:, None]
+    seen = np.ones(family.words, dtype=np.int64)
+    if family.places is not None:  # a word that stands several times has one copy
+        means = points[family.places]
+    else:
+        seen = np.bincount(family.sets.ravel(), minlength=family.words)
+        sums = np.zeros((family.words, votes.classes))
+        for shown in family.sets.T:
+            np.add.at(sums, shown, points)
+        means = sums / np.maximum(seen, 1)[:, None]
+    best = means.argmax(axis=1)
+    others = means.copy()
+    others[places, best[:, None]] = -np.inf
+    second = others.max(axis=1) if votes.classes > 1 else np.zeros(family.words)
+    leads = np.clip(means[places, best[:, None]][:, 0] - second, 0, 1).round(4)
+    return [
+        {"label_id": label, "lead": lead} if copies else None
+        for label, lead, copies in zip(best.tolist(), leads.tolist(), seen.tolist(), strict=True)
+    ]
+
+
+def _readings(votes: Votes, read: int, words: int) -> list[dict[str, Any]]:
+    """What a reader says of the whole text, and of its segments."""
+    said = votes.readings
+    if said is None:
+        return []
+    borders = [
+        (0, words) if pieces == 1 else pair
+        for pieces in said.levels
+        for pair in pairwise(segment_borders(np.array([read]), pieces)[0].tolist())
+    ]
+    nodes = zip(borders, (said.bounds / SCALE).tolist(), said.points[0], strict=True)
+    return [
+        {
+            "start": start,
+            "stop": stop,
+            "weight": round(weight, 4),
+            "label_id": int(points.argmax()) if points.any() else None,
+        }
+        for (start, stop), weight, points in nodes
+    ]
 
 
 def _replacements(synonyms: SynonymSets, words: list[str]) -> list[list[str]]:
     return [list(synonyms.replacements(word)[1:]) for word in words]
 
 
-def _answer(
-    smoothed: CertifiedClassifier,
-    result: Certificate,
-    words: list[str],
-    copies: list[dict[str, Any]],
-    curves: dict[str, dict[str, Any]],
-) -> dict[str, Any]:
+def _answer(smoothed: CertifiedClassifier, result: Certificate, words: list[str]) -> dict[str, Any]:
     names = smoothed.labels or tuple(map(str, range(len(result.votes))))
     return {
         "result": result.to_dict(),
         "words": words,
         "labels": list(names),
-        "copies": copies,
-        "curves": curves,
+        "copies": [],
+        "word_votes": [],
+        "readings": [],
+        "curves": {},
     }
-
-
-def _beside(own: Certificate) -> list[tuple[CertificateKind, ...]]:
-    """The other certificates, those together that read the same votes."""
-    estimating = tuple(kind for kind in COMPARED if kind not in ("exact", own.certificate))
-    return [estimating] if own.certificate == "exact" else [("exact",), estimating]
-
-
-def _scored(smoothed: SmoothedClassifier, text: Document) -> ScoredTexts[MaskedText]:
-    """What a certificate is read from."""
-    exact = smoothed.options.certificate == "exact"
-    return next(smoothed.scored([text], "vote" if exact else "estimation"))
 
 
 def _curve(

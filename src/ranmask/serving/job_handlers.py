@@ -196,13 +196,16 @@ class Jobs:
         self, request: Request, draft: Path
     ) -> tuple[schemas.JobQuestion, Path, Columns]:
         given = dict(request.query_params)
+        for name in given:
+            if len(request.query_params.getlist(name)) > 1:
+                raise _wrong(f"{name} stands twice in the address: say it once")
         kind = given.pop("format", None) or FORMATS.get(_media(request))
         if kind not in SUFFIXES.values():
             kinds = ", ".join(SUFFIXES.values())
+            sent = f"format={kind}" if kind else f"Content-Type {_media(request) or 'none'}"
             message = (
-                f"what is {_media(request) or 'the body'!r}? Send a file with its Content-Type "
-                f"({', '.join(FORMATS)}), or say which format it is with ?format= ({kinds}); texts "
-                "as application/json"
+                f"{sent} is no kind of file that is read: send {', '.join(FORMATS)}, or say which "
+                f"format it is with ?format= ({kinds}); or texts as application/json"
             )
             raise Problem(415, "unknown_format", shown(message))
         asked = _read(_JOB_FILE, _from_address(given))

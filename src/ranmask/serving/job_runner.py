@@ -23,8 +23,9 @@ from ranmask.errors import (
     TextError,
     interruptible,
 )
+from ranmask.results.files import differences
 from ranmask.runs.api import classify_file, classify_task
-from ranmask.runs.result_file import result_rows
+from ranmask.runs.result_file import read_header, result_rows
 from ranmask.runs.task import ClassifyTask, Result, RunEvents
 from ranmask.serving.context import RequestContext
 from ranmask.serving.jobs import Job, JobRequest, JobStore
@@ -165,8 +166,15 @@ class JobRunner:
         source = file_rows(job.input, job.request.columns)
         description = {**source.description, "path": job.request.name}
         rows = within_limits(source.rows, job.request, self._host, self._most_words)
+        task = job_task(self._host, job.request, context)
+        begun = read_header(job.results) if job.results.is_file() else None
+        if begun is not None and any(differences(begun["classifier"], dict(task.classifier))):
+            raise ModelError(
+                f"the model {job.request.model!r} is another one than when the job was begun: "
+                "delete the job, and send it again"
+            )
         summary = classify_file(
-            lambda: job_task(self._host, job.request, context),
+            lambda: task,
             RowSource(rows, source.total, description),
             job.results,
             events=RunEvents(told.started, told.progress, told.failed, told.trouble),

@@ -1,4 +1,4 @@
-"""`DeletionSmoothedClassifier`: CERT-ED, a vote over copies that lack words at random.
+"""`DeletionSmoothedClassifier`: CERT-ED and AdaptDel, a vote over copies that lack words at random.
 
 The path of a batch of texts is that of `smoothed`, but for the copies: a deleted word is gone, as
 if it had never been there, and a copy is a shorter text.
@@ -9,17 +9,15 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-import numpy as np
-
-from ranmask.certificates.deletion import deletion_radius, deletion_rate, kept_words
-from ranmask.errors import ModelError, OptionError, blaming
+from ranmask.certificates.deletion import Stream, deletion_radius, kept_words
+from ranmask.certificates.kept import DeletionRates
+from ranmask.errors import ModelError, OptionError
 from ranmask.models import model_config
-from ranmask.models.base import BaseClassifier, Scores, whole_copy
+from ranmask.models.base import BaseClassifier, DeletedCopies, Scores
 from ranmask.models.synonyms import Sample
 from ranmask.options import DeletionOptions, ModelOptions, SmoothingOptions
 from ranmask.options.fields import check_saved, option_fields
 from ranmask.results import Certificate
-from ranmask.smoothing.masks import DeletedCopies
 from ranmask.smoothing.voting import VotingClassifier, load_base
 from ranmask.words import Document, Text, documents
 
@@ -42,7 +40,8 @@ class DeletionSmoothedClassifier(VotingClassifier[DeletionOptions, DeletedCopies
             computations.  Default: 0 for functions, measured for models.
         recheck: How many copies are scored a second time, as in `SmoothedClassifier`.
         options: The fields of `DeletionOptions`, by name: ``mask_rate`` (the chance that a word is
-            deleted), ``masks``, ``selection_masks``, ``alpha``, ``seed``, ...
+            deleted; with ``keep``, more in long texts, see `DeletionOptions`), ``masks``,
+            ``selection_masks``, ``alpha``, ``seed``, ...
 
     >>> def classify(texts):
     ...     return [[("good" in text), not ("good" in text)] for text in texts]
@@ -51,6 +50,8 @@ class DeletionSmoothedClassifier(VotingClassifier[DeletionOptions, DeletedCopies
     >>> result.label, result.radius
     ('yes', 6)
     """
+
+    _KIND = model_config.DELETION
 
     def __init__(
         self,
@@ -64,12 +65,13 @@ class DeletionSmoothedClassifier(VotingClassifier[DeletionOptions, DeletedCopies
         for name in options.keys() - option_fields(DeletionOptions).keys():
             raise OptionError(
                 f"{name}={options[name]!r} means nothing with certificate='deletion', which "
-                "deletes each word with the chance mask_rate: leave it out",
+                "deletes each word with a chance: leave it out",
                 name,
             )
         chosen = DeletionOptions(**options)
         super().__init__(chosen, base, labels=labels, tolerance=tolerance, recheck=recheck)
         self._covered = {"threats": (_THREAT,)}
+        self._rates = DeletionRates(chosen.least_rate, chosen.keep)
 
     @classmethod
     def from_pretrained(
@@ -81,32 +83,31 @@ class DeletionSmoothedClassifier(VotingClassifier[DeletionOptions, DeletedCopies
         revision: str | None = None,
         **options: Any,
     ) -> DeletionSmoothedClassifier:
-        """Load a word table, a blend or an encoder, however it was to be smoothed.
+        """Load what `save_pretrained` wrote; or a word table, a blend or another encoder.
 
-        Of that, ``mask_rate`` is taken where it was saved and is not given.
+        What is given overrides what was saved.  Of models that were not to be smoothed so, only
+        ``mask_rate`` is taken.
         """
         from ranmask.models import pretrained
 
         known = pretrained.saved_config(folder_or_id, revision)
-        if known.kind not in (model_config.ENCODER, model_config.WORDS, model_config.BLEND):
+        others = (model_config.ENCODER, model_config.WORDS, model_config.BLEND)
+        if known.kind not in (model_config.DELETION, *others):
             raise ModelError(
                 f"{folder_or_id!r} holds a model of kind {known.kind!r}, which is not smoothed by "
                 "deletion: give an encoder, a word table or a blend, as one of its parts"
             )
-        check_saved(known.path, known.smoothing, SmoothingOptions, ModelOptions)
-        saved = {**known.smoothing, **options}
-        hiding: dict[str, Any] = {
-            name: value for name, value in known.smoothing.items() if name in ("hide", "mask_token")
-        }
-        computed = {"device": device, "dtype": dtype, "revision": revision}
-        base = load_base(folder_or_id, hiding, **computed)
-        return cls(base, **{**options, "mask_rate": saved.get("mask_rate")})
-
-    def save_pretrained(self, folder: str) -> None:
-        """Refused: a model is saved as it was trained, and deletion is asked for when loading."""
-        raise OptionError(
-            "certificate='deletion' is not saved with a model: give it where the model is loaded"
-        )
+        saved = dict(known.smoothing)
+        if known.kind == model_config.DELETION:
+            check_saved(known.path, saved, DeletionOptions, ModelOptions)
+            if device is not None or dtype is not None:
+                saved.pop("tolerance", None)  # it was given for another computation
+        else:
+            check_saved(known.path, saved, SmoothingOptions, ModelOptions)
+            kept = ("mask_rate", "hide", "mask_token")
+            saved = {name: saved[name] for name in kept if name in saved}
+        base = load_base(folder_or_id, saved, device=device, dtype=dtype, revision=revision)
+        return cls(base, **{**saved, **options})
 
     def certify(self, texts: Sequence[Text | Document]) -> list[Certificate]:
         """The label of each text, and how many edits leave it.
@@ -116,12 +117,20 @@ class DeletionSmoothedClassifier(VotingClassifier[DeletionOptions, DeletedCopies
         """
         options = self.options
         found: list[Certificate] = []
-        alpha, rate = options.alpha, deletion_rate(options.rate)
+        alpha = options.alpha
         for scored, labels in self._estimated(documents(texts)):
             votes = scored.votes
             rows = zip(votes.against(labels).tolist(), labels, scored.texts, strict=True)
             radii = [
-                deletion_radius(options.certificate, counts, label, len(copies), rate, alpha=alpha)
+                deletion_radius(
+                    options.certificate,
+                    counts,
+                    label,
+                    len(copies),
+                    len(copies.document.words),
+                    self._rates,
+                    alpha=alpha,
+                )
                 for counts, label, copies in rows
             ]
             found += self._certificates(
@@ -138,28 +147,20 @@ class DeletionSmoothedClassifier(VotingClassifier[DeletionOptions, DeletedCopies
         """
         options, estimates = self.options, sample == "estimation"
         size = options.resolved()["masks" if estimates else "selection_masks"]
+        stream: Stream = "estimation" if estimates else "selection"
         for document in documents:
-            stays = kept_words(
-                len(document.words),
-                options.rate,
-                size,
-                options.seed,
-                "estimation" if estimates else "selection",
-            )
-            yield DeletedCopies(document, stays)
+            words = len(document.words)
+            stays = kept_words(words, self._rates.of(words), size, options.seed, stream)
+            yield DeletedCopies(document, self.base.words_read(document), stays)
 
     def score(self, copies: Sequence[DeletedCopies]) -> list[Scores]:
         """The base classifier's scores of every copy; equal copies of a text are scored once."""
         parts = [deleted.distinct for deleted in copies]
-        shown = [[whole_copy(text, self.base.words_read(text)) for text in one] for one, _ in parts]
-        owners = [place for place, texts in enumerate(shown) for _ in texts]
-        whole = [copy for texts in shown for copy in texts]
-        with blaming(owners):
-            scores = self.base.score(whole)
-            if self._recheck.copies:
-                scores = self._asked_again(whole, scores)
-        rows = np.split(np.concatenate(scores), np.cumsum([len(texts) for texts in shown])[:-1])
-        return [own[which] for own, (_, which) in zip(rows, parts, strict=True)]
+        distinct = [some for some, _ in parts]
+        scores = self.base.score_deleted(distinct)
+        if self._recheck.copies:
+            scores = self._asked_again(distinct, scores)
+        return [rows[which] for rows, (_, which) in zip(scores, parts, strict=True)]
 
     def _overridden(self, given: dict[str, Any]) -> dict[str, Any]:
         return {**self.options.to_dict(), **given}

@@ -11,8 +11,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
-from itertools import compress
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -36,8 +34,6 @@ from ranmask.words import Document, text_seed
 WordLosses: TypeAlias = Callable[[Sequence[Document]], Sequence[npt.NDArray[Any]]]
 """A language model's loss on every word of each document: an array of one number a word."""
 
-_NOTHING = ("[MASK]",)
-"""What is shown of a text all of whose words are deleted."""
 _MOST_REMEMBERED = 1 << 18  # positions in a family that is kept for the next text: a megabyte
 _remembered: dict[tuple[SmoothingOptions, type, Sample, int], Family] = {}
 
@@ -57,33 +53,6 @@ class MaskedText(MaskedCopies):
             "kept": self.kept.shape[1],
             "family": self.family.kind,
         }
-
-
-@dataclass(frozen=True, eq=False)
-class DeletedCopies:
-    """Copies of a text that lack words: row i of ``stays`` says which words copy i has."""
-
-    document: Document
-    stays: npt.NDArray[np.bool_]
-
-    def __len__(self) -> int:
-        return len(self.stays)
-
-    @property
-    def described(self) -> dict[str, Any]:
-        """The fields of a result that follow from the copies; ``kept`` on average."""
-        words, kept = len(self.document.words), round(float(self.stays.sum(axis=1).mean()))
-        return {"words": words, "words_read": words, "kept": kept, "family": "deletion"}
-
-    @cached_property
-    def distinct(self) -> tuple[list[Document], npt.NDArray[np.intp]]:
-        """What the copies show as texts, without repetition, and which of them each copy is."""
-        _, first, which = np.unique(
-            np.packbits(self.stays, axis=1), axis=0, return_index=True, return_inverse=True
-        )
-        words, premise = self.document.words, self.document.premise
-        shown = [tuple(compress(words, row)) or _NOTHING for row in self.stays[first].tolist()]
-        return [Document(text, premise) for text in shown], which.ravel()
 
 
 def check_word_losses(sampling: str, word_losses: WordLosses | None) -> None:

@@ -116,6 +116,8 @@ def _loaded(model: str | Path, given: dict[str, Any]) -> CertifiedClassifier:
         return ProtectedClassifier.from_pretrained(str(model), **given)
     if kind == model_config.PARTITIONS:
         return PartitionedClassifier.from_pretrained(str(model), **given)
+    if kind == model_config.DELETION:
+        return DeletionSmoothedClassifier.from_pretrained(str(model), **given)
     if kind == model_config.SYNONYMS:
         return SynonymSmoothedClassifier.from_pretrained(str(model), **given)
     if known is not None and kind == model_config.CASCADE:

@@ -21,6 +21,7 @@ from ranmask.errors import ClassifierError, ModelError, OptionError
 from ranmask.models import model_config
 from ranmask.models.base import (
     BaseClassifier,
+    DeletedCopies,
     DrawnCopies,
     MaskedCopies,
     Scores,
@@ -31,7 +32,7 @@ from ranmask.models.rechecking import DEFAULT_COPIES, Recheck
 from ranmask.models.synonyms import Sample
 from ranmask.options import DeletionOptions, SmoothingOptions, SynonymOptions
 from ranmask.results import Certificate, Prediction
-from ranmask.smoothing.masks import DeletedCopies, MaskedText
+from ranmask.smoothing.masks import MaskedText
 from ranmask.words import Document, Hiding, Text, documents
 
 COPIES_AT_ONCE = 1 << 15
@@ -240,7 +241,9 @@ class VotingClassifier(ABC, Generic[_Options, _Copies]):
             yield ScoredTexts(texts, self.count(scores, [text.document for text in texts]))
 
     def _asked_again(
-        self, copies: Sequence[MaskedCopies] | Sequence[DrawnCopies], scores: list[Scores]
+        self,
+        copies: Sequence[MaskedCopies] | Sequence[DrawnCopies] | Sequence[DeletedCopies],
+        scores: list[Scores],
     ) -> list[Scores]:
         """The same scores, a few of which were computed twice."""
         scores = [np.array(rows) for rows in scores]  # the next call may use the memory again
@@ -325,6 +328,7 @@ def check_masked(kind: str | None, folder: str) -> None:
 
     others = {
         model_config.SYNONYMS: ("is smoothed by synonyms, not by masks", "SynonymSmoothed"),
+        model_config.DELETION: ("is smoothed by deleted words, not by masks", "DeletionSmoothed"),
         model_config.PROTECTED: ("has a reader beside its copies", "Protected"),
         model_config.PARTITIONS: ("is a vote of tables that were trained apart", "Partitioned"),
     }

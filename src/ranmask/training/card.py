@@ -7,6 +7,7 @@ from typing import Any
 
 from ranmask.metrics import class_table, poisoned_table
 from ranmask.training.detector_card import detector_card
+from ranmask.training.options import DELETION_VALIDATION
 
 
 def model_card(run: Mapping[str, Any], measured: Mapping[str, Any]) -> str:
@@ -20,6 +21,8 @@ def _classifier(run: Mapping[str, Any], measured: Mapping[str, Any]) -> str:
     name = "SynonymSmoothedClassifier" if defence.get("name") == "safer" else "SmoothedClassifier"
     name = "PartitionedClassifier" if "poisoned" in measured else name
     copies = defence.get("validation")  # what SAFER was measured with
+    if run["options"].get("family") == "deletion":
+        name, copies = "DeletionSmoothedClassifier", DELETION_VALIDATION
     proof = "exact certificate" if copies is None else f"from {copies['masks']} copies of each"
     shares = measured["certified_accuracy"][1:9]
     head = ["accuracy", "median radius", *(f"CR@{d}" for d in range(1, len(shares) + 1))]
@@ -70,6 +73,8 @@ lists what it rests on.
 def _changes(run: Mapping[str, Any]) -> str:
     """What a radius counts."""
     threat = run["options"].get("threat", "substitutions")
+    if run["options"].get("family") == "deletion":
+        threat = "edits"
     named = {
         "substitutions": "changed words",
         "edits": "words replaced, inserted or deleted",
@@ -134,6 +139,11 @@ that the table of synonyms lists for it**. Any other change is not covered."""
 A vote of {run["options"]["partitions"]} word tables of `ranmask`, each trained on the texts that a
 hash sends to it. Its labels come with a proof: so many words of a text may be changed, and so many
 training texts poisoned."""
+    if run["options"].get("family") == "deletion":
+        return """\
+A text classifier to be smoothed with `ranmask` by deleting words at random. Labels
+come with a radius, proved up to a chance of error `alpha`: so many words may be
+replaced, inserted or deleted."""
     if run["options"].get("mask_rate") != 0:
         learned = "" if defence == "none" else f" It was trained with {defence}, too."
         return (

@@ -14,9 +14,10 @@ from functools import cached_property
 from typing import Any, TypeAlias
 
 from ranmask.errors import MissingDependencyError
+from ranmask.smoothing.deletion import DeletionSmoothedClassifier
 from ranmask.smoothing.interface import CertifiedClassifier
 from ranmask.smoothing.smoothed import SmoothedClassifier
-from ranmask.training.options import TrainingOptions
+from ranmask.training.options import DELETION_VALIDATION, TrainingOptions
 from ranmask.words import Document
 
 try:
@@ -126,6 +127,9 @@ class Defence:
         self, base: HuggingFaceClassifier, options: TrainingOptions, *, final: bool = False
     ) -> CertifiedClassifier:
         """What is measured on held-out rows: at every evaluation, and at the end (``final``)."""
+        if options.deletes_words:
+            few = {**options.smoothing(), **DELETION_VALIDATION}
+            return DeletionSmoothedClassifier(base, tolerance=0.0, **few)
         if final:
             return self.classifier(base, options)
         # Near ties are not worth measuring a tolerance for at every evaluation.
@@ -135,6 +139,8 @@ class Defence:
         self, base: HuggingFaceClassifier, options: TrainingOptions
     ) -> CertifiedClassifier:
         """What is saved."""
+        if options.deletes_words:
+            return DeletionSmoothedClassifier(base, **options.smoothing())
         return SmoothedClassifier(base, **options.smoothing())
 
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ranmask.certificates.kept import FamilyChoice
 from ranmask.errors import DataError, MissingDependencyError, OptionError
 from ranmask.metrics import CertifiedSummary
 from ranmask.smoothing.interface import CertifiedClassifier
@@ -49,7 +50,7 @@ if TYPE_CHECKING:
 _KIND = "AutoModelForSequenceClassification"
 _VOTES = "votes"
 _PARTS = 6  # most forward passes a step: more waste less padding, and take more launches
-_GPU_ROWS = 64  # fewer rows keep a GPU waiting for the next launch
+_GPU_ROWS = 128  # fewer rows keep a GPU waiting for the next launch
 _NO_LIMIT = 1 << 40
 
 
@@ -105,7 +106,7 @@ def train_encoder(
         instead = None
         if not options.hides_words and tokenizer.mask_token is None:  # none is hidden: any will do
             instead = tokenizer.unk_token or tokenizer.pad_token
-        return HuggingFaceClassifier(model, tokenizer, hide=options.hide, mask_token=instead)
+        return HuggingFaceClassifier(model, tokenizer, hide=options.hiding, mask_token=instead)
 
     learner = classifier_of(model)
     learner.words_read(texts[0])
@@ -122,8 +123,10 @@ def train_encoder(
     for phase in phases(options)[done:]:
         votes = phase.name == _VOTES
         copies, ramp = (options.vote_copies, 0.0) if votes else (options.copies, options.ramp)
+        family: FamilyChoice = "windows" if options.family == "windows" else "auto"
         plan = MaskingPlan(
-            options.retentions, options.family, copies, ramp, options.seed, phase.number
+            *(options.retentions, family, copies, ramp, options.seed, phase.number),
+            rates=options.rates,
         )
         collate = Collator(
             learner, texts, train.labels, plan, options.target_words, defence, on_gpu
@@ -166,9 +169,9 @@ def train_encoder(
 
 
 def phases(options: TrainingOptions) -> list[Phase]:
-    """Masked training (or plain, where no word is hidden) and vote training, as asked for."""
+    """Masked training (or plain, or of words deleted) and vote training, as asked for."""
     rate, vote_rate = options.learning_rate, options.vote_learning_rate
-    name = "masked" if options.hides_words else "plain"
+    name = "masked" if options.hides_words else "deleted" if options.deletes_words else "plain"
     masked = Phase(name, options.epochs, rate, patience=options.patience)
     votes = Phase(_VOTES, options.vote_epochs, vote_rate or rate, number=1)
     return [phase for phase in (masked, votes) if phase.epochs]
@@ -197,6 +200,7 @@ class Collator:
         draws, rows = [], []
         for turn in turns:
             document = self.defence.reads(self.documents[turn.row], self.plan.text_seed(turn))
+            document = self.plan.shortened(document, turn)
             words = self.base.words_read(document)
             draw = self.plan.draw(words, turn)
             draws.append(draw)

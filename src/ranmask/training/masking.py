@@ -7,7 +7,7 @@ A run that was killed draws the same masks again.  Pinned by a test: only numpy'
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import lru_cache
 from typing import NamedTuple
@@ -16,9 +16,18 @@ import numpy as np
 import numpy.typing as npt
 
 from ranmask.certificates import families
+from ranmask.certificates.deletion import drawn
 from ranmask.certificates.families import KeptSets
-from ranmask.certificates.kept import FamilyChoice, Retention, ramped_count, sets_met
+from ranmask.certificates.kept import (
+    DeletionRates,
+    FamilyChoice,
+    Retention,
+    ramped_count,
+    sets_met,
+)
+from ranmask.models.base import shown
 from ranmask.models.encoding import Ids
+from ranmask.words import Document
 
 # Streams of their own: the order of rows and the masks of a phase have 2 * phase and the next.
 _STEPS, _TEXTS = 1 << 16, 1 << 17
@@ -69,7 +78,10 @@ class Draw:
 
 @dataclass(frozen=True)
 class MaskingPlan:
-    """How copies are drawn in one phase of training; phases draw independently."""
+    """How copies are drawn in one phase of training; phases draw independently.
+
+    ``rates``: at which words are deleted before, if any are.
+    """
 
     retentions: tuple[Retention, ...]
     family: FamilyChoice
@@ -77,6 +89,16 @@ class MaskingPlan:
     ramp: float
     seed: int
     phase: int = 0
+    rates: DeletionRates | None = None
+
+    def shortened(self, document: Document, turn: Turn) -> Document:
+        """The text without the words that are deleted in this turn, where any are."""
+        if self.rates is None:
+            return document
+        words = len(document.words)
+        draws = _bits(self.seed, 2 * self.phase + 1, turn.epoch, turn.row)
+        stays = drawn(draws, words, self.rates.of(words)).tolist()
+        return replace(document, words=shown(document.words, stays))
 
     def draw(self, words: int, turn: Turn) -> Draw:
         """The kept sets of a text of ``words`` words: all there are, or ``copies`` random ones.

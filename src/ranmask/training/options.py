@@ -8,11 +8,11 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Literal, TypeAlias
 
-from ranmask.certificates.kept import Retention
+from ranmask.certificates.kept import DeletionRates, Retention
 from ranmask.errors import OptionError
 from ranmask.models.normalising import Normalisation
 from ranmask.options import Ensemble
-from ranmask.options.fields import Checked, option
+from ranmask.options.fields import Checked, option, option_fields
 from ranmask.words import Hiding, split
 
 ClassWeights: TypeAlias = Literal["none", "balanced"]
@@ -33,6 +33,9 @@ MARGIN_WIDTH = 0.1
 
 WHOLE_TEXTS: dict[str, Any] = {"mask_rate": 0.0, "hide": "mask", "ensemble": "score"}
 """Options of training that hides no word: one copy shows all of a text, and decides alone."""
+
+DELETION_VALIDATION: dict[str, Any] = {"masks": 200, "selection_masks": 50}
+"""Copies of a held-out text that lack words at random: thousands of each would take hours."""
 
 MASKS, VOTES = "Masks", "Vote training"
 """Groups of options that mean nothing where no word is hidden."""
@@ -75,7 +78,8 @@ class TrainingOptions(Checked, kind="encoder", group="Training"):
     """
 
     keep: tuple[int, ...] = option(
-        "Words that copies show; several, as 1,2,3, are mixed, and the first is certified.",
+        "Words that copies show; several, as 1,2,3, are mixed, and the first is certified. Beside "
+        "--mask-rate, with --family deletion: on average, of longer texts.",
         (),
         least=1,
         group=MASKS,
@@ -86,8 +90,11 @@ class TrainingOptions(Checked, kind="encoder", group="Training"):
     hide: Hiding = option(
         "drop leaves hidden words out, mask shows a token for each.", "drop", group=MASKS
     )
-    family: Literal["auto", "windows"] = option(
-        "Kept sets that training draws: at random (auto) or windows.", "auto", group=MASKS
+    family: Literal["auto", "windows", "deletion"] = option(
+        "Kept sets that training draws: at random (auto) or windows; or deletion: every word is "
+        "deleted with the chance --mask-rate.",
+        "auto",
+        group=MASKS,
     )
     head: Head = option(
         "choice (softmax), or approval (a sigmoid for each class: a word may speak for two).",
@@ -160,6 +167,8 @@ class TrainingOptions(Checked, kind="encoder", group="Training"):
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        if self.deletes_words:
+            self._check_deletion()
         _ = self.retentions
         if self.epochs + self.vote_epochs == 0:
             raise OptionError(
@@ -169,14 +178,55 @@ class TrainingOptions(Checked, kind="encoder", group="Training"):
     @property
     def retentions(self) -> tuple[Retention, ...]:
         """How many words copies show; the first is what the saved classifier uses."""
+        if self.deletes_words:  # of what is left of a text, all are shown
+            return (Retention(mask_rate=0.0),)
         if self.mask_rate is not None or not self.keep:
             return (Retention(self.keep[0] if self.keep else None, self.mask_rate),)
         return tuple(Retention(keep) for keep in self.keep)
 
     @property
     def hides_words(self) -> bool:
-        """Whether any word is hidden at all."""
-        return self.mask_rate != 0
+        """Whether any word is hidden at all; a deleted one is not."""
+        return self.mask_rate != 0 and not self.deletes_words
+
+    @property
+    def deletes_words(self) -> bool:
+        """Whether words are deleted at random, as the saved classifier's copies lack them."""
+        return self.family == "deletion"
+
+    @property
+    def rates(self) -> DeletionRates | None:
+        """With what chance words are deleted, if they are."""
+        if not self.deletes_words or self.mask_rate is None:
+            return None
+        return DeletionRates(self.mask_rate, self.keep[0] if self.keep else None)
+
+    @property
+    def hiding(self) -> Hiding:
+        """How the encoder hides words, where it hides any."""
+        return "mask" if self.deletes_words else self.hide
+
+    def _check_deletion(self) -> None:
+        if not self.mask_rate:
+            raise OptionError(
+                f"family='deletion' needs mask_rate, the chance that a word is deleted, as 0.9; "
+                f"not {self.mask_rate!r}",
+                "mask_rate",
+            )
+        if len(self.keep) > 1:
+            raise OptionError(
+                f"family='deletion' takes one keep, not {', '.join(map(str, self.keep))}: copies "
+                "of longer texts have so many words on average",
+                "keep",
+            )
+        fields = option_fields(TrainingOptions)
+        for name in ("copies", "ramp", "vote_epochs", "ensemble"):
+            if getattr(self, name) != fields[name].default:
+                raise OptionError(
+                    f"{name}={getattr(self, name)!r} means nothing with family='deletion', which "
+                    "trains on one random copy of a text at a time: leave it out",
+                    name,
+                )
 
     @property
     def step_width(self) -> float:
@@ -185,6 +235,10 @@ class TrainingOptions(Checked, kind="encoder", group="Training"):
 
     def smoothing(self) -> dict[str, Any]:
         """The options that the trained classifier is smoothed with."""
+        if self.deletes_words:
+            keep = self.keep[0] if self.keep else None
+            how = {"mask_rate": self.mask_rate, "keep": keep}
+            return {**how, "masks": self.masks, "seed": self.seed}
         first = self.retentions[0]
         return {
             "keep": first.keep,

@@ -24,7 +24,7 @@ from ranmask.training.masking import Turn, Turns
 from ranmask.training.options import MlmOptions, TrainingOptions
 from ranmask.training.records import COMPLETE, RunFolder
 
-_GPU_WORKERS = 8
+_GPU_WORKERS = 8  # at most; fewer where processes share the cores (OMP_NUM_THREADS)
 
 
 @dataclass(frozen=True)
@@ -225,7 +225,7 @@ def _arguments(
         logging_strategy="steps",
         logging_steps=min(every, 100),
         remove_unused_columns=False,
-        dataloader_num_workers=_GPU_WORKERS if on_gpu else 0,
+        dataloader_num_workers=min(_GPU_WORKERS, torch.get_num_threads()) if on_gpu else 0,
         dataloader_pin_memory=on_gpu,
         # A step runs the model on several parts, and not every process on as many.
         ddp_broadcast_buffers=False,

@@ -21,11 +21,13 @@ from ranmask.paper.report.blocks import (
     Heading,
     Paragraph,
     Picture,
+    Section,
     Span,
     Strip,
     prose,
     text,
 )
+from ranmask.paper.report.charts import inline
 from ranmask.paper.report.counting import count_attacks
 from ranmask.paper.report.figures import length_bins
 from ranmask.paper.report.page import build
@@ -336,15 +338,38 @@ def test_copies_that_are_shown_are_a_fair_choice(for_label, against, expected):
 def test_the_count_is_shown_where_it_gives_the_radius():
     # 5 words, 1 visible, all 5 copies: 4 to 1.  One changed word: 3 to 2.  Two: 2 to 3.
     counted = {"words": 5, "kept": 1, "masks": 5, "votes": [4, 1], "text": "a b c d e"}
-    [count, _] = tables(lesson({**line(1, [0, 1]), **counted, "family": "all"}).blocks)
+    blocks = lesson({**line(1, [0, 1]), **counted, "family": "all"}).blocks
+    [count, _] = tables(blocks)
     assert [[cell.text for cell in row] for row in count.rows] == [
         ["0", "0", "4", "1", "yes"],
         ["1", "1", "3", "2", "yes"],
         ["2", "2", "2", "3", "perhaps not"],
     ]
+    [picture] = [block for block in blocks if isinstance(block, Picture)]
+    [plot] = picture.charts
+    [series] = plot.series
+    assert [(point.x, point.y) for point in series.points] == [
+        *((0, 3), (1, 1), (2, -1), (3, -3), (4, -5)),
+    ]
+    assert "After one word *good* is still ahead" in read(Section("", "", [picture]))
+    drawn = inline(plot)
+    assert "+3" in drawn and "−1" in drawn
     sampled, closer, wrong = {"family": "sampled"}, {"radius": 2}, {"radius": 0}
     for other in (sampled, {"family": "all", **closer}, {"family": "all", **wrong}):
-        assert len(list(tables(lesson({**line(1, [0, 1]), **counted, **other}).blocks))) == 1
+        blocks = lesson({**line(1, [0, 1]), **counted, **other}).blocks
+        assert len(list(tables(blocks))) == 1
+        assert not any(isinstance(block, Picture) for block in blocks)
+
+
+def test_the_lesson_prefers_a_sentence_whose_count_it_can_draw():
+    counted = {"words": 5, "kept": 1, "masks": 5, "votes": [4, 1], "text": "a b c d e"}
+    blocks = lesson(
+        {**line(3, [0, 1]), "family": "sampled"},
+        {**line(1, [0, 1]), **counted, "family": "all"},
+    ).blocks
+    assert any(isinstance(block, Picture) for block in blocks)
+    picture = next(block for block in blocks if isinstance(block, Example))
+    assert list(picture.words) == counted["text"].split()
 
 
 def test_the_lesson_promises_nothing_where_nothing_is_proved():

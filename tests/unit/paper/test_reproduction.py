@@ -586,6 +586,27 @@ def test_a_dry_run_prints_and_runs_nothing(recipe, path, runs, notes, capsys):
     ]
 
 
+def test_some_steps_with_what_they_need(recipe, path, runs, notes, capsys):
+    good = recipe("good", {**GOOD, "other": ("train", "fine")})
+    command([path(good)], runs=runs, steps="vot*", dry_run=True)
+    assert len(capsys.readouterr().out.splitlines()) == 3  # a headline, the model, the votes
+    told = Told()
+    reproduce([good], runs, pretend, steps="vot*", display=told)
+    assert told.told[0] == (2, 0) and noted(notes / "calls") == ["model", "votes"]
+    todo = {"attacked": "todo", "other": "todo"}
+    assert states(good, runs) == {"model": "done", "votes": "done", **todo}
+    told = Told()
+    reproduce([good], runs, pretend, steps="attacked,other", display=told)
+    assert told.told[0] == (3, 1) and set(states(good, runs).values()) == {"done"}
+
+
+def test_a_step_that_does_not_exist_is_told_before_anything_runs(recipe, path, runs):
+    good = recipe("good", GOOD)
+    with pytest.raises(OptionError, match="no step of these recipes is called 'vote'"):
+        command([path(good)], runs=runs, steps="votes,vote")
+    assert not runs.exists()
+
+
 def test_the_list_names_every_recipe(capsys):
     command(listing=True)
     printed = capsys.readouterr().out

@@ -1,14 +1,18 @@
 """What the page shows of a text, and the attack that it offers."""
 
 import json
-import time
 
 import numpy as np
 import pytest
 
-from ranmask import SmoothedClassifier, SynonymSets, SynonymSmoothedClassifier
+from ranmask import (
+    ProtectedClassifier,
+    SmoothedClassifier,
+    SynonymSets,
+    SynonymSmoothedClassifier,
+)
 from ranmask.attacks.outcome import AttackOutcome
-from ranmask.errors import OptionError
+from ranmask.errors import OptionError, ReaderWarning
 from ranmask.models.base import BaseClassifier, MaskedCopies
 from ranmask.models.function import FunctionClassifier
 from ranmask.models.normalising import Normaliser
@@ -48,23 +52,22 @@ class Counting(BaseClassifier):
         {"keep": 4, "ensemble": "vote", "certificate": "paper-as-printed", "masks": 500},
     ],
 )
-def test_the_result_is_the_certificate_and_its_curve_is_the_first(options):
+def test_the_result_is_the_certificate_and_the_curve_is_its_own(options):
     smoothed = load_default("reviews-words", **options)
     explained = json.loads(json.dumps(explain(smoothed, REVIEW, copies=5)))
     [certificate] = smoothed.certify([REVIEW])
     assert explained["result"] == json.loads(json.dumps(certificate.to_dict()))
     assert explained["words"] == REVIEW.split()
     assert explained["labels"] == ["negative", "positive"]
-    own = next(iter(explained["curves"]))
-    assert own == certificate.certificate
-    assert set(explained["curves"]) >= {"exact", "ablation", "paper", "paper-as-printed"}
-    for kind, curve in explained["curves"].items():
-        positive = [changed for changed, left in enumerate(curve["margins"]) if left > 0]
-        last = positive[-1] if positive else None
-        assert curve["radius"] == (last + 1 if kind == "paper-as-printed" else last)
-        assert curve["guarantee"] == (not kind.startswith("paper"))
-    assert explained["curves"][own]["radius"] == certificate.radius
+    [(kind, curve)] = explained["curves"].items()
+    assert kind == certificate.certificate
+    positive = [changed for changed, left in enumerate(curve["margins"]) if left > 0]
+    last = positive[-1] if positive else None
+    assert curve["radius"] == (last + 1 if kind == "paper-as-printed" else last)
+    assert curve["guarantee"] == (not kind.startswith("paper"))
+    assert curve["radius"] == certificate.radius
     assert len(explained["copies"]) == 5
+    assert len(explained["word_votes"]) == certificate.words_read
 
 
 def test_copies_vote_as_the_base_classifier_says():
@@ -74,46 +77,71 @@ def test_copies_vote_as_the_base_classifier_says():
     assert explained["copies"] == list(shown.copies)
 
 
-def test_compared_certificates_are_those_of_compare():
-    smoothed = load_default(
-        "reviews-words", keep=2, ensemble="vote", certificate="ablation", masks=400
+def test_a_word_votes_as_the_one_copy_that_shows_it():
+    explained = explain(load_default("reviews-words"), REVIEW, copies=100)
+    votes = [vote["label_id"] for vote in explained["word_votes"]]
+    assert votes == [copy["label_id"] for copy in explained["copies"]]
+    [rows] = load_default("reviews-words").base.score(
+        [MaskedCopies(Document(tuple(REVIEW.split())), 16, np.arange(16, dtype=np.int32)[:, None])]
     )
-    [compared] = smoothed.compare([REVIEW])
-    for kind, curve in explain(smoothed, REVIEW)["curves"].items():
-        for name in ("radius", "label_id", "masks", "ensemble", "alpha"):
-            assert curve[name] == getattr(compared[kind], name)
+    leads = [vote["lead"] for vote in explained["word_votes"]]
+    assert leads == pytest.approx(np.abs(rows[:, 0] - rows[:, 1]).tolist(), abs=1e-4)
 
 
-def test_what_would_take_too_long_is_left_to_those_who_choose_it():
-    class Slow(Counting):
-        def score(self, copies):
-            time.sleep(0.001 * sum(map(len, copies)))
-            return super().score(copies)
+def test_a_word_votes_as_most_copies_that_show_it():
+    def classify(texts):
+        return [["good" not in text, "good" in text] for text in texts]
 
-    base = Slow()
-    smoothed = SmoothedClassifier(base, keep=3, masks=100)
-    explained = explain(smoothed, REVIEW, seconds=0.2)
-    assert base.copies <= 100 and set(explained["curves"]) == {"exact"}
-    assert set(explained["refused"]) == {"ablation", "paper", "paper-as-printed"}
-    assert "its 560 copies would take about" in explained["refused"]["paper"]
-    assert explain(SmoothedClassifier(Slow(), keep=1), REVIEW, seconds=2)["refused"] == {}
-
-
-def test_a_certificate_that_cannot_be_chosen_says_why():
-    def choose(kind):
-        if kind == "exact":
-            raise OptionError("not this one")
-        return smoothed.with_options(certificate=kind)
-
-    smoothed = load_default("reviews-words", certificate="ablation", masks=400)
-    explained = explain(smoothed, REVIEW, choose=choose)
-    assert explained["refused"] == {"exact": "not this one"}
-    assert set(explained["curves"]) == {"ablation", "paper", "paper-as-printed"}
+    smoothed = SmoothedClassifier(classify, keep=2, hide="drop", ensemble="vote")
+    votes = explain(smoothed, "a good film good")["word_votes"]
+    # "a" is in three copies, two of which show "good"; "good" is in none without it.
+    assert votes == [
+        {"label_id": 1, "lead": pytest.approx(1 / 3, abs=1e-4)},
+        {"label_id": 1, "lead": 1.0},
+        {"label_id": 1, "lead": pytest.approx(1 / 3, abs=1e-4)},
+        {"label_id": 1, "lead": 1.0},
+    ]
 
 
-def test_edits_are_compared_with_nothing():
-    smoothed = load_default("reviews-words", threat="edits")
-    assert set(explain(smoothed, REVIEW)["curves"]) == {"exact"}
+def test_words_that_stand_twice_vote_alike_where_they_have_one_copy():
+    smoothed = load_default("reviews-words", family="distinct", ensemble="vote")
+    votes = explain(smoothed, "superb dull superb film")["word_votes"]
+    alone = explain(load_default("reviews-words", ensemble="vote"), "superb dull superb film")
+    assert votes == alone["word_votes"]
+
+
+def test_words_that_no_copy_shows_have_no_vote():
+    smoothed = load_default("reviews-words", family="sampled", masks=3)
+    votes = explain(smoothed, REVIEW)["word_votes"]
+    shown = {place for copy in explain(smoothed, REVIEW)["copies"] for place in copy["kept"]}
+    assert {place for place, vote in enumerate(votes) if vote is not None} == shown
+    assert len(shown) <= 3
+
+
+def test_a_reader_s_votes_are_told_with_the_words_that_it_read():
+    table = load_default("reviews-words").base
+    protected = ProtectedClassifier(
+        table, reader=table, reader_weights=[0.25, 0.75], **table.smoothing
+    )
+    text = "superb wonderful film dull tedious boring"
+    whole, first, second = explain(protected, text)["readings"]
+    assert (whole["start"], whole["stop"], whole["weight"]) == (0, 6, 0.25)
+    assert first == {"start": 0, "stop": 3, "weight": 0.75, "label_id": 1}
+    assert second == {"start": 3, "stop": 6, "weight": 0.75, "label_id": 0}
+    [alone] = load_default("reviews-words").predict([text])
+    assert whole["label_id"] == alone.label_id
+    assert explain(load_default("reviews-words"), text)["readings"] == []
+
+
+def test_a_reader_that_fails_says_nothing():
+    def silent(texts):
+        raise ConnectionError("nobody there")
+
+    table = load_default("reviews-words").base
+    protected = ProtectedClassifier(table, reader=silent, reader_weights=[2], **table.smoothing)
+    with pytest.warns(ReaderWarning, match="nobody there"):
+        [reading] = explain(protected, REVIEW)["readings"]
+    assert reading["label_id"] is None
 
 
 def test_no_copy_is_computed_twice():
@@ -234,6 +262,7 @@ def test_synonyms_have_a_certificate_only_and_are_not_attacked_with_any_words():
     explained = explain(smoothed, "a good film")
     assert explained["result"] == smoothed.certify(["a good film"])[0].to_dict()
     assert (explained["copies"], explained["curves"]) == ([], {})
+    assert (explained["word_votes"], explained["readings"]) == ([], [])
     assert explained["replacements"] == [[], [], ["movie"]]
     with pytest.raises(OptionError, match="not smoothed by masks"):
         attack_once(smoothed, "a good film")
@@ -244,6 +273,5 @@ def test_a_given_tolerance_holds_for_all_that_is_shown():
     explained = explain(smoothed, REVIEW)
     assert explained["result"]["uncertain"] == smoothed.certify([REVIEW])[0].uncertain > 0
     certain = explain(SmoothedClassifier(Counting(), keep=1), REVIEW)
-    for kind in ("exact", "ablation"):
-        low, high = (one["curves"][kind]["margins"][0] for one in (explained, certain))
-        assert low < high
+    low, high = (one["curves"]["exact"]["margins"][0] for one in (explained, certain))
+    assert low < high

@@ -101,7 +101,8 @@ def test_limits_are_those_of_the_running_service(client_of, most):
     said = description["info"]["description"]
     assert all(limit in said for limit in ("77 words", "12,345 bytes", "9 s"))
     limits = client.get("/v1/models").json()["limits"]
-    assert limits == {"texts": most, "words": 77, "body_bytes": 12_345}
+    jobs = {"job_bytes": None, "job_rows": None}
+    assert limits == {"texts": most, "words": 77, "body_bytes": 12_345, **jobs}
 
 
 def test_keys_are_described_where_there_are_some(client_of):

@@ -27,7 +27,7 @@ from ranmask.smoothing.smoothed import SmoothedClassifier
 
 FAKE = "ranmask.models.testing:keyword_classifier"
 CSV = {"content-type": "text/csv"}
-KEYS = ["the-first-key-of-all", "a-second-key-of-many"]
+KEYS = {"alice": "the-first-key-of-all", "bob": "a-second-key-of-many"}
 ROWS = "id,text,label\n7,good good good film,1\n8,bad bad x,0\n9,,1\n10,fine,nope\n"
 PARQUET = "application/vnd.apache.parquet"
 
@@ -203,27 +203,30 @@ class TestJobs:
         assert [one.name for one in (tmp_path / "jobs").iterdir()] == ["lock"]
 
     def test_keys_see_their_own_jobs_only(self, client_of, tmp_path):
-        file = tmp_path / "keys"
-        file.write_text("".join(f"name{number} {key}\n" for number, key in enumerate(KEYS)))
-        clients = [client_of(api_key_file=file)] * 2
-        headers = [{"X-API-Key": key} for key in KEYS]
-        responses = [
-            client.post("/v1/jobs", content=ROWS, headers={**CSV, **own})
-            for client, own in zip(clients, headers, strict=True)
-        ]
-        jobs = [
-            ended(client, response, **own)
-            for client, response, own in zip(clients, responses, headers, strict=True)
-        ]
-        for mine, (client, own) in enumerate(zip(clients, headers, strict=True)):
-            listed = client.get("/v1/jobs", headers=own).json()["jobs"]
-            assert [job["id"] for job in listed] == [jobs[mine]["id"]]
-            path = f"/v1/jobs/{jobs[1 - mine]['id']}"
+        (tmp_path / "keys").write_text("".join(f"{name} {KEYS[name]}\n" for name in KEYS))
+        client = client_of(api_key_file=tmp_path / "keys", most_jobs=1)
+        headers = {name: {"X-API-Key": key} for name, key in KEYS.items()}
+        jobs = {}
+        for name, own in headers.items():
+            response = client.post("/v1/jobs", content=ROWS, headers={**CSV, **own})
+            jobs[name] = ended(client, response, **own)["id"]
+            again = client.post("/v1/jobs", content=ROWS, headers={**CSV, **own})
+            refused(again, 429, "too_many_jobs")  # of this key alone
+        for name, other in (("alice", "bob"), ("bob", "alice")):
+            listed = client.get("/v1/jobs", headers=headers[name]).json()["jobs"]
+            assert [job["id"] for job in listed] == [jobs[name]]
+            path = f"/v1/jobs/{jobs[other]}"
             for method, below in (("GET", ""), ("GET", "/result"), ("DELETE", "")):
-                refused(client.request(method, path + below, headers=own), 404, "no_such_job")
-            bearer = {"Authorization": f"Bearer {KEYS[mine]}"}
-            assert client.get(f"/v1/jobs/{jobs[mine]['id']}", headers=bearer).status_code == 200
-        refused(clients[0].get("/v1/jobs"), 401, "wrong_key")
+                response = client.request(method, path + below, headers=headers[name])
+                refused(response, 404, "no_such_job")
+            bearer = {"Authorization": f"Bearer {KEYS[name]}"}
+            assert client.get(f"/v1/jobs/{jobs[name]}", headers=bearer).status_code == 200
+        refused(client.get("/v1/jobs"), 401, "wrong_key")
+        assert all(
+            key not in said.read_text()
+            for key in KEYS.values()
+            for said in (tmp_path / "jobs").glob("*/*.json")
+        )
 
     def test_without_a_folder_jobs_are_refused(self, client_of):
         client = client_of(jobs=None)
@@ -344,7 +347,8 @@ class TestHostileUploads:
             ("name=../../etc/passwd", 422, "name must be the name of a file"),
             ("name=a%00b", 422, "name must be the name of a file"),
             ("more=1", 422, "more is no field here"),
-            ("format=exe", 415, "format="),
+            ("kind=certify&kind=predict", 422, "kind stands twice"),
+            ("format=exe", 415, "format=exe is no kind of file"),
         ],
     )
     def test_wrong_questions(self, client_of, query, status, said):
@@ -521,7 +525,7 @@ class TestStore:
         state = self.wait(job, "failed")
         runner.stop()
         other.close()
-        assert "belongs to a run with another" in state.error and "/" not in state.error
+        assert "the model 'keywords' is another one" in state.error and state.rows > 0
 
     def test_a_job_that_ends_every_process_is_given_up(self, host, store):
         job = self.new(store)

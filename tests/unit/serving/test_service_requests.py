@@ -434,16 +434,10 @@ def tables():
 
 
 class TestExplained:
-    """The table of an explanation, against choosing each of its certificates."""
+    """An explanation, against the certificate that the same options give."""
 
     KINDS = ("exact", "ablation", "paper", "paper-as-printed")
     TEXT = "Oil prices climbed to a record high as traders worried about supplies from the Gulf"
-
-    def explained(self, client, model, options):
-        body = {"model": model, "text": self.TEXT, "options": options}
-        answer = client.post("/v1/explain", json=body)
-        assert answer.status_code == 200, answer.text
-        return answer.json()
 
     @pytest.mark.parametrize("model", ["words", "keywords"])
     @pytest.mark.parametrize(
@@ -451,31 +445,21 @@ class TestExplained:
         [{}, {"ensemble": "vote"}, {"keep": 3, "seed": 2}, {"masks": 300}, {"mask_rate": 0.8}],
         ids=str,
     )
-    def test_each_row_is_what_choosing_it_gives(self, tables, model, options):
-        answers = {
-            kind: self.explained(tables, model, {**options, "certificate": kind})
-            for kind in self.KINDS
-        }
-        for answer in answers.values():
-            assert answer["refused"] == {} and set(answer["curves"]) == set(self.KINDS)
-            for kind, row in answer["curves"].items():
-                chosen = answers[kind]["result"]
-                for name in ("radius", "label_id", "guarantee", "alpha", "ensemble", "masks"):
-                    assert row[name] == chosen[name], (answer["result"]["certificate"], kind, name)
-                assert row == answers[kind]["curves"][kind]
+    def test_the_curve_is_that_of_the_certificate(self, tables, model, options):
+        radii = {}
+        for kind in self.KINDS:
+            body = {"model": model, "text": self.TEXT, "options": {**options, "certificate": kind}}
+            explained = tables.post("/v1/explain", json=body).json()
+            [certified] = tables.post("/v1/certify", json=body).json()["results"]
+            assert explained["result"] == certified
+            [(name, curve)] = explained["curves"].items()
+            assert name == kind
+            for field in ("radius", "label_id", "guarantee", "alpha", "ensemble", "masks"):
+                assert curve[field] == certified[field], (kind, field)
+            assert len(explained["word_votes"]) == certified["words_read"]
+            radii[kind] = certified["radius"]
         if model == "words" and not options:
-            radii = {kind: answers[kind]["result"]["radius"] for kind in self.KINDS}
-            assert answers["exact"]["result"]["ensemble"] == "score" and radii["ablation"] > 0
-
-    def test_a_row_that_cannot_be_chosen_says_why(self, tables):
-        """A table's family is as large as its text: 12 copies are too few for it."""
-        options = {"certificate": "ablation", "masks": 12}
-        answer = self.explained(tables, "words", options)
-        assert "family='all' needs 15 kept sets" in answer["refused"]["exact"]
-        assert "exact" not in answer["curves"] and len(answer["curves"]) == 3
-        answer = self.explained(tables, "words", {"masks": 1_000_000, "mask_rate": 0.2})
-        assert "more than the service computes" in answer["refused"]["ablation"]
-        assert set(answer["curves"]) == {"exact"}
+            assert radii["ablation"] > 0
 
 
 _TEXT, _OPTION = "unusable_text", "wrong_option"

@@ -12,11 +12,13 @@ from __future__ import annotations
 import hashlib
 import itertools
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from fnmatch import fnmatchcase
 from pathlib import Path
 
 from ranmask import __version__
+from ranmask.errors import OptionError
 from ranmask.models import SHIPPED_FOLDER
 from ranmask.paper.reproduction.recipe import FOLDER, OUTPUT, Recipe, RecipeStep
 from ranmask.paper.run_data import Step
@@ -65,6 +67,32 @@ def plan(recipe: Recipe, runs: Path, device: str | None = None) -> tuple[Planned
         needs = tuple(planned[name].key for name in step.needs)
         planned[step.name] = Planned(step, key, folder, words, needs)
     return tuple(planned.values())
+
+
+def chosen(steps: Sequence[Planned], names: str | None) -> set[str]:
+    """Keys of the steps whose names match ``names``, patterns between commas, and of their needs.
+
+    None: of all steps.
+    """
+    by_key = {step.key: step for step in steps}
+    if names is None:
+        return set(by_key)
+    patterns = [pattern.strip() for pattern in names.split(",")]
+    for pattern in patterns:
+        if not any(fnmatchcase(step.step.name, pattern) for step in steps):
+            raise OptionError(f"no step of these recipes is called {pattern!r}: see a dry run")
+    waiting = [
+        step.key
+        for step in steps
+        if any(fnmatchcase(step.step.name, pattern) for pattern in patterns)
+    ]
+    found: set[str] = set()
+    while waiting:
+        key = waiting.pop()
+        if key not in found:
+            found.add(key)
+            waiting += by_key[key].needs
+    return found
 
 
 def _made(folder: Path, step: RecipeStep) -> Path:

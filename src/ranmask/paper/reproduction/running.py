@@ -24,7 +24,7 @@ from typing import Protocol
 from ranmask.errors import OutputError
 from ranmask.paper.reading import INDEX, INDEX_FORMAT, INDEX_VERSION, content
 from ranmask.paper.reproduction.perform import Performed, RunCommand, finished, perform
-from ranmask.paper.reproduction.plan import Planned, plan, result_name, run_folder
+from ranmask.paper.reproduction.plan import Planned, chosen, plan, result_name, run_folder
 from ranmask.paper.reproduction.recipe import Recipe
 from ranmask.paper.typed_json import to_json
 from ranmask.results.files import draft, write_json, writing
@@ -50,27 +50,29 @@ def reproduce(
     runs: Path,
     run_command: RunCommand,
     *,
+    steps: str | None = None,
     jobs: int = 1,
     device: str | None = None,
     display: Display,
 ) -> dict[str, Performed]:
     """Run recipes and keep their results under ``runs``; returns what was not done, with why.
 
-    Steps that several recipes share are done once.  ``jobs`` above 1 runs that many steps at
-    once, each in a process of its own.
+    Steps that several recipes share are done once.  ``steps``: only those that are `chosen`.
+    ``jobs`` above 1 runs that many steps at once, each in a process of its own.
     """
     books = [
         _Book(recipe, run_folder(recipe, runs), plan(recipe, runs, device)) for recipe in recipes
     ]
-    steps = {key: step for book in books for key, step in book.steps.items()}
-    known = {key: done for key, step in steps.items() if (done := finished(step)) is not None}
+    every = {key: step for book in books for key, step in book.steps.items()}
+    wanted = chosen(list(every.values()), steps)
+    known = {key: done for key, step in every.items() if (done := finished(step)) is not None}
     for book in books:
         for done in known.values():
             book.enter(done)
         book.write()
-    display.begin(len(steps), len(known))
+    display.begin(len(wanted), len(wanted & known.keys()))
     failed: dict[str, Performed] = {}
-    todo = {key: step for key, step in steps.items() if key not in known}
+    todo = {key: every[key] for key in every if key in wanted and key not in known}
     if jobs > 1:
         performed = _parallel(todo, failed, run_command, display, jobs)
     else:
@@ -85,7 +87,7 @@ def reproduce(
             for book in books:
                 if book.enter(done):
                     book.write()
-            display.ended(steps[done.key], done)
+            display.ended(every[done.key], done)
             if interrupted.is_set():
                 raise KeyboardInterrupt
     return failed

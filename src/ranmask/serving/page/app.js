@@ -1,65 +1,82 @@
 // The page: when the service is asked, and what is shown of its answers.
+// `pinned` is the text that the proof is about, explained.  The box holds it, or what became of it.
 
-import { askedView, keepView } from "./address.js";
-import { showAnswer, summary } from "./answer.js";
-import { drawChart } from "./chart.js";
-import { CHOICES, cardOf, fitChoices, modelChosen, question, showExamples, showModels } from "./choices.js";
-import { countFor, showCount, showNow } from "./counter.js";
-import { by, counted } from "./dom.js";
-import { difference, edits, showEditor, untouched, write, writtenText } from "./editor.js";
-import { quiet, tell } from "./problems.js";
-import { forget, models, post, replaced, useKey } from "./service.js";
+import { askedView, keepView, writeView } from "./address.js";
+import { lookAtBox, offerAttacks, play, showOutcome, stopPlaying } from "./attack.js";
+import {
+  boxText, boxWords, forgetVotes, isAnother, isUntouched, learnVotes, paint, setBox, showChanges, showListed, showReadings, standing,
+} from "./box.js";
+import { compare, showAssumptions, showMenu } from "./certificates.js";
+import {
+  CHOICES, allowsEdits, cardOf, choose, examples, fitChoices, modelChosen, question, showExamples, showModels,
+} from "./choices.js";
+import { nameClasses, sharesOf } from "./classes.js";
+import { by, counted, fill, make, say } from "./dom.js";
+import { drawEnough, drawVoting } from "./pictures.js";
+import { busy, failed, idle, quiet, tell } from "./problems.js";
+import { forget, models, post, replaced } from "./service.js";
+import { layBars, showStanding, showVerdict, surely, unitOf } from "./standing.js";
 
-const PAUSE = 350; // milliseconds after the last key before the service is asked
-const LONG = 3000; // until a word on why it takes so long
-const COPIES = 8;
+const PAUSE = 40; // milliseconds after the last key before the service is asked
+const SLOW = 500; // from which edits are answered by votes alone, after a longer pause
+const COPIES = 100;
 
-let explained = null;
-let asked = null; // the question that was answered, for predictions and attacks
-let begun = false; // whether anything was asked: from then on, choices are answered at once
+let asked = null; // the question about the pinned text
+let pinned = null;
+let now = null; // the answer to the text in the box; undefined while an older one is shown
+let last = null; // the last text in the box that was explained
+let writing = false; // whether the text is still being written: the proof follows it
+let example = null; // the last one that was taken
 let attacking = false;
+let took = 0;
 let later = 0;
-let slow = 0;
-let pending = null; // what waits for a key
+let waiting = 0;
 
-// -- asking -----------------------------------------------------------------------------------
+// -- the pinned text ----------------------------------------------------------------------------
 
-// `changes`: what a link says was changed.  `added`: whether the back button leads back from here.
-async function explainText({ changes = {}, added = true, focus = false } = {}) {
+// `edited`: what a link says became of it.  `added`: whether the back button leads back from here.
+async function prove(text, { edited = null, added = true, kept = false } = {}) {
   stopAsking();
-  if (!by("text").value.trim()) {
-    tell("error", "Write a text first, or take one of the examples.");
-    by("text").focus();
+  if (!text.trim()) {
+    noText();
     return;
   }
-  if (!by("question").reportValidity()) return;
-  begun = true;
-  const sent = question();
-  busy("Asking the copies …");
+  if (!by("keep").reportValidity()) return;
+  if (!by("pair").hidden && !by("premise").value.trim()) {
+    repaint();
+    tell("Write a premise, too: this model reads pairs of texts.");
+    return;
+  }
+  if (!kept) setBox(edited?.trim() ? edited : text);
+  repaint();
+  const sent = question(text);
+  busy();
+  const begun = performance.now();
   let found;
   try {
     found = await post("explain", { ...sent, copies: COPIES });
   } catch (error) {
     if (replaced(error)) return;
     idle("");
-    by("answer").hidden = true;
-    by("skip").hidden = true;
-    explained = null;
-    failed("error", error, () => explainText({ changes, added, focus }));
+    noAnswer();
+    failed(error, () => prove(text, { edited, added, kept }));
     return;
   }
-  stopAsking();
+  took = performance.now() - begun;
+  if (asked === null || key(asked) !== key(sent)) forgetVotes();
   asked = sent;
-  explained = withNames(found);
-  quiet("error", "break-error");
-  by("answer").hidden = false;
-  by("skip").hidden = false;
-  show(changes);
-  keepView(asked, edits(), added);
-  idle(summary(explained.result));
-  if (focus) lookAt("verdict-title");
-  if (!untouched()) await predictNow();
+  pinned = last = withNames(found);
+  now = untouched() ? pinned : undefined;
+  quiet();
+  showPinned();
+  refresh();
+  keepView(asked, boxText(), added);
+  if (!untouched()) await askLive();
 }
+
+const key = ({ model, options, text }) => JSON.stringify([model, options, Array.isArray(text) ? text[0] : null]);
+
+const pinnedText = () => (Array.isArray(asked.text) ? asked.text[1] : asked.text);
 
 function withNames(found) {
   if (cardOf(found.model)?.labels) return found;
@@ -67,237 +84,317 @@ function withNames(found) {
   return { ...found, labels, result: { ...found.result, label: labels[found.result.label_id] } };
 }
 
-function stopAsking() {
-  clearTimeout(later);
-  forget("predict", "attack");
-}
-
-function changedByHand() {
-  stopAsking();
-  quiet("break-error");
+function showPinned() {
+  const { result } = pinned;
+  nameClasses(pinned.labels, sharesOf(result));
+  learnVotes(pinned);
+  for (const name of ["answer", "pictures", "share"]) by(name).hidden = false;
   by("attack-result").textContent = "";
-  showStanding(null);
-  later = setTimeout(() => {
-    predictNow();
-    keepView(asked, edits());
-  }, PAUSE);
+  setWriting(writing);
+  showVerdict(result);
+  layBars(result);
+  showReadings(pinned);
+  showAssumptions(result);
+  showMenu(asked, result);
+  compare(asked, result);
+  setAttacking(false);
+  idle(result.radius === null ? `${result.label}; nothing is proved.`
+    : `${result.label}, ${surely(result, "claimed")} for ${counted(result.radius, unitOf(result))}.`);
 }
 
-async function predictNow() {
-  if (untouched()) return;
-  const text = writtenText();
-  if (!text) {
-    by("now").textContent = "There is no word left.";
+function noText() {
+  forget("explain");
+  idle("");
+  noAnswer();
+  setWriting(true);
+  repaint();
+  say("text-note", "A word is what stands between blanks.");
+}
+
+const repaint = () => paint(last, { changed: new Set() });
+
+function noAnswer() {
+  pinned = null;
+  for (const name of ["answer", "pictures", "share", "assumes", "compared", "menu", "breaking", "changes", "readings"]) by(name).hidden = true;
+  by("attack-result").textContent = "";
+}
+
+// -- the text in the box ------------------------------------------------------------------------
+
+const untouched = () => isUntouched(pinned);
+
+// Shows the text in the box, and what is known of it.  `hit`: the place that an attack just changed.
+function refresh({ hit = null, unknown = false } = {}) {
+  const state = { ...standing(pinned), unknown };
+  const critical = state.moved ? new Set() : new Set(pinned.result.critical_words);
+  paint(last, { changed: state.places, critical, hit: new Set(hit === null ? [] : [hit]) });
+  const said = now?.result ?? now; // of an explanation, its result
+  showStanding(pinned, state, said);
+  showChanges(state.pairs);
+  by("restore").hidden = by("renew").hidden = state.untouched;
+  offerEdits(state);
+  if (now !== undefined) drawPictures(state);
+}
+
+function drawPictures(state) {
+  const explained = now?.curves ? now : null;
+  if (explained) {
+    drawVoting(explained);
+    showReadings(explained);
+  }
+  const own = explained?.curves[pinned.result.certificate]?.margins[0] ?? null;
+  const same = explained?.result.label_id === pinned.result.label_id;
+  const margin = own === null || state.untouched || state.moved ? null : same ? own : -own;
+  drawEnough(pinned, { changed: margin === null ? null : state.changed, margin });
+}
+
+function typed(event) {
+  stopPlaying();
+  stopAsking();
+  quiet();
+  by("attack-result").textContent = "";
+  const another = pinned !== null && !writing && isAnother(pinned, event);
+  if (!boxText().trim() || another === "begun") setWriting(true);
+  if (writing || another || pinned === null) {
+    forget("explain");
+    repaint();
+    later = setTimeout(() => prove(boxText(), { added: another === "pasted", kept: true }), pause());
     return;
   }
-  const sent = Array.isArray(asked.text) ? [asked.text[0], text] : text;
+  now = untouched() ? pinned : undefined;
+  if (now) last = now;
+  refresh();
+  later = setTimeout(askLive, pause());
+}
+
+const pause = () => (took > SLOW ? SLOW : PAUSE);
+
+async function askLive() {
+  keepView(asked, boxText());
+  const words = boxWords(pinned.words.length);
+  if (untouched() || !words.length || words.includes("")) return;
+  const about = pinned;
+  const text = words.join(" ");
+  const sent = { ...asked, text: Array.isArray(asked.text) ? [asked.text[0], text] : text };
+  clearTimeout(waiting);
+  waiting = setTimeout(() => {
+    now = null;
+    refresh();
+  }, 400);
   try {
-    const answer = await post("predict", { ...asked, text: sent });
-    quiet("break-error");
-    showNow(answer.results[0].label_id);
+    const lean = took > SLOW;
+    const found = lean ? (await post("predict", sent, "live")).results[0]
+      : withNames(await post("explain", { ...sent, copies: COPIES }, "live"));
+    if (about !== pinned) return;
+    clearTimeout(waiting);
+    now = found;
+    if (!lean) {
+      last = found;
+      learnVotes(found);
+    }
+    quiet();
+    refresh();
   } catch (error) {
     if (replaced(error)) return;
-    by("now").textContent = "The answer is not known.";
-    failed("break-error", error, predictNow);
+    clearTimeout(waiting);
+    now = null;
+    refresh({ unknown: true });
+    failed(error, askLive);
   }
 }
+
+function stopAsking() {
+  clearTimeout(later);
+  clearTimeout(waiting);
+  forget("live", "attack");
+}
+
+function setWriting(is) {
+  writing = is;
+  by("writing").hidden = !is || pinned === null;
+  by("breaking").hidden = is || pinned === null;
+  say("text-label", is ? "Write a text" : "Change any word");
+}
+
+// Where words were added and the proof could cover that, a way to ask for it.
+function offerEdits({ moved }) {
+  const can = moved && allowsEdits();
+  const { words, words_read: read } = pinned.result;
+  const note = "Colours: what each word votes for. Dotted: what the answer hangs on most.";
+  const unread = words > read ? ` Struck out: ${counted(words - read, "word")} that the model does not read.` : "";
+  if (!can) {
+    say("text-note", note + unread);
+    return;
+  }
+  if (by("allow-edits")) return;
+  const allow = make("button", { type: "button", id: "allow-edits", class: "link" }, "Prove it against those, too");
+  allow.addEventListener("click", () => {
+    choose("threat", "edits");
+    prove(pinnedText(), { edited: boxText() });
+    by("text").focus();
+  });
+  fill(by("text-note"), "Words were added or left out. ", allow);
+}
+
+// -- attacks ------------------------------------------------------------------------------------
 
 async function attackWith(budget) {
   if (attacking || by(budget === "radius" ? "attack-within" : "attack-beyond").ariaDisabled === "true") return;
   stopAsking();
-  quiet("break-error");
-  const about = explained;
+  quiet();
+  const about = pinned;
   setAttacking(true);
-  by("attack-result").textContent = "Trying words …";
+  restore();
+  lookAtBox();
+  say("attack-result", "Trying words …");
   try {
-    const outcome = await post("attack", { ...asked, budget, label_id: explained.result.label_id });
-    showOutcome(outcome, budget);
+    const outcome = await post("attack", { ...asked, budget, label_id: pinned.result.label_id });
+    if (about === pinned) await showAttack(outcome, budget);
   } catch (error) {
-    if (about === explained) by("attack-result").textContent = "";
-    if (!replaced(error)) failed("break-error", error, () => attackWith(budget));
+    if (about === pinned) say("attack-result", "");
+    if (!replaced(error)) failed(error, () => attackWith(budget));
   }
-  setAttacking(false);
+  if (about === pinned) setAttacking(false);
 }
 
-// -- showing ----------------------------------------------------------------------------------
-
-function show(changes) {
-  by("attack-result").textContent = "";
-  showAnswer(explained, asked);
-  countFor(explained);
-  showEditor(explained, changes, changedByHand);
-  setAttacking(false);
-  showStanding(null);
-}
-
-function showStanding(label_id) {
-  showCount();
-  showNow(label_id);
-  redraw();
-}
-
-function redraw() {
-  drawChart(explained.curves, untouched() ? null : difference().changed, explained.result.threat);
-}
-
-function showOutcome(outcome, budget) {
-  if (outcome.adversarial === null) {
-    by("attack-result").textContent = outcome.status === "skipped"
-      ? "There was nothing to break: without a certificate this model gives the text another answer."
-      : "This text was not attacked.";
-    return;
+async function showAttack(outcome, budget) {
+  by("box").classList.remove("searching");
+  if (outcome.adversarial !== null) {
+    say("attack-result", `${counted(outcome.queries, "text")} tried. The best one that it found:`);
+    const step = (place) => {
+      now = undefined;
+      refresh({ hit: place });
+      if (place === null || took < SLOW) askLive();
+    };
+    if (!await play(pinnedText(), outcome.changes, step)) return;
   }
-  const words = [...explained.words];
-  for (const change of outcome.changes) if (!change.premise) words[change.position] = change.after;
-  write(words);
-  showStanding(outcome.final_label);
-  const now = explained.labels[outcome.final_label];
-  const tried = `${counted(outcome.queries, "text")} tried, ${counted(outcome.words_changed, "word")} changed`;
-  const proved = budget === "radius" && explained.result.guarantee;
-  by("attack-result").textContent = outcome.status === "succeeded"
-    ? `The attack succeeded. ${tried}: the answer is now ${now}.`
-    : proved
-      ? `The attack failed, as the proof says it must. ${tried}: the answer is still ${now}.`
-      : `The attack failed this time. ${tried}: the answer is still ${now}. Beyond the proof it may succeed, but need not.`;
-  keepView(asked, edits());
+  showOutcome(outcome, budget === "radius" && pinned.result.guarantee);
 }
 
-// Not `disabled`, which would take the focus away from those who work by keyboard.
 function setAttacking(working) {
   attacking = working;
-  if (explained === null) return;
-  const { radius, words } = explained.result;
-  const possible = cardOf(asked.model)?.smoothing === "masks";
-  by("attacks").hidden = !possible;
-  by("no-attacks").hidden = possible;
-  by("attack-within").ariaDisabled = String(working || !radius);
-  by("attack-beyond").ariaDisabled = String(working || radius === words);
-  by("attack-within").textContent = radius
-    ? `Let a machine try, with ${counted(radius, "word")}` : "Nothing to try within the proof";
-  by("attack-beyond").textContent = `Let it change ${counted((radius ?? 0) + 1, "word")}`;
+  by("box").classList.toggle("searching", working);
+  if (pinned !== null) offerAttacks(pinned, cardOf(asked.model)?.smoothing === "masks", working);
 }
 
-function lookAt(name) {
-  by(name).focus({ preventScroll: true });
-  by(name).scrollIntoView({ block: name === "counter" ? "nearest" : "start" });
+function restore() {
+  stopPlaying();
+  stopAsking();
+  setBox(pinnedText());
+  now = last = pinned;
+  refresh();
+  keepView(asked, boxText());
 }
 
-function busy(text) {
-  by("answer").ariaBusy = "true";
-  by("progress").textContent = text;
-  clearTimeout(slow);
-  slow = setTimeout(() => {
-    by("progress").textContent = "Still asking: long texts and large models take a while …";
-  }, LONG);
-}
-
-function idle(text) {
-  clearTimeout(slow);
-  by("answer").ariaBusy = "false";
-  by("progress").textContent = text;
-}
-
-function failed(place, error, again) {
-  const locked = error.status === 401;
-  pending = locked ? again : null;
-  by("key-form").hidden = !locked;
-  tell(place, error.message, error.again ? again : null);
-  if (locked) by("key").focus();
-}
-
-// -- the address ------------------------------------------------------------------------------
+// -- the address --------------------------------------------------------------------------------
 
 async function recall() {
   const view = askedView();
-  if (view === null) return;
+  if (view === null) return false;
+  setWriting(false);
   choose("model", view.choices.model);
   modelChosen();
   for (const name of CHOICES) if (name !== "model") choose(name, view.choices[name]);
-  by("text").value = view.text;
   by("premise").value = view.premise ?? "";
-  if (view.premise !== null) by("pair").open = true;
   fitChoices();
   offerExamples();
   const wanted = view.choices.model;
   if (wanted && wanted !== by("model").value) {
-    tell("error", `This link asks for the model ${wanted}, which is not served here. Choose another, and press “Prove it”.`);
-    return;
+    setBox(view.text);
+    noAnswer();
+    tell(`This link asks for the model ${wanted}, which is not served here. Choose another one below.`);
+    return true;
   }
-  await explainText({ changes: view.edits, added: false });
-}
-
-function choose(name, value) {
-  const control = by(name);
-  if (control.tagName !== "SELECT") control.value = value;
-  else if ([...control.options].some((one) => one.value === value)) control.value = value;
-  else if (name !== "model" && name !== "threat") control.selectedIndex = 0;
+  await prove(view.text, { edited: view.edited, added: false });
+  return true;
 }
 
 async function copyLink() {
-  keepView(asked, edits());
+  writeView(asked, boxText());
   try {
     await navigator.clipboard.writeText(location.href);
-    by("copied").textContent = "Copied.";
+    say("copied", "Copied.");
   } catch {
-    by("copied").textContent = "Copy the address of this page from the address bar.";
+    say("copied", "Copy the address of this page from the address bar.");
   }
 }
 
-// -- beginning --------------------------------------------------------------------------------
+// -- beginning ----------------------------------------------------------------------------------
 
 async function begin() {
   try {
     showModels(await models());
   } catch (error) {
-    failed("error", error, begin);
+    failed(error, begin);
     return;
   }
-  quiet("error");
+  quiet();
   offerExamples();
-  await recall();
+  if (!await recall()) takeFirst();
 }
 
 function offerExamples() {
-  showExamples(() => explainText({ focus: true }));
+  showExamples(take, () => {
+    setBox("");
+    prove("");
+    by("text").focus();
+  });
+}
+
+// A solved example to begin with, where there is one for the model's classes.
+function takeFirst() {
+  const [first] = examples();
+  if (first) take(first, false);
+  else prove("");
+}
+
+function take(text, added = true) {
+  example = text.text;
+  by("premise").value = text.premise ?? "";
+  setWriting(false);
+  prove(example, { added });
 }
 
 function chosen() {
   fitChoices();
-  if (begun && by("text").value.trim()) explainText();
+  const text = pinned === null ? boxText() : pinnedText();
+  if (text.trim()) prove(text, { edited: boxText() });
+  else takeFirst();
 }
 
-by("question").addEventListener("submit", (event) => {
-  event.preventDefault();
-  explainText({ focus: true });
-});
+by("text").addEventListener("input", typed);
+document.addEventListener("selectionchange", () => pinned && document.activeElement === by("text") && showListed(pinned));
+by("premise").addEventListener("change", chosen);
 by("model").addEventListener("change", () => {
+  const own = boxText() !== example;
   modelChosen();
   offerExamples();
-  chosen();
+  if (own || examples().some((one) => one.text === example)) chosen();
+  else takeFirst();
 });
-for (const name of ["keep", "ensemble", "certificate", "threat", "threats"]) by(name).addEventListener("change", chosen);
-by("key-form").addEventListener("submit", (event) => {
-  event.preventDefault();
-  useKey(by("key").value);
-  by("key-form").hidden = true;
-  quiet("error", "break-error");
-  (pending ?? begin)();
+for (const name of ["keep", "ensemble", "certificate", "threat-substitutions", "threat-edits"]) by(name).addEventListener("change", chosen);
+by("done").addEventListener("click", () => {
+  setWriting(false);
+  refresh();
+  by("text").focus();
 });
 by("attack-within").addEventListener("click", () => attackWith("radius"));
 by("attack-beyond").addEventListener("click", () => attackWith("radius+1"));
 by("restore").addEventListener("click", () => {
-  write(explained.words);
-  changedByHand();
-  clearTimeout(later);
-  keepView(asked, edits());
+  restore();
+  by("attack-result").textContent = "";
+  by("text").focus(); // this button is gone now
 });
-for (const [link, target] of [["skip", "verdict-title"], ["skip-words", "counter"]]) {
-  by(link).addEventListener("click", (event) => {
-    event.preventDefault(); // the address holds the view, not a place on the page
-    lookAt(target);
-  });
-}
+by("renew").addEventListener("click", () => {
+  prove(boxText());
+  by("text").focus();
+});
+by("skip").addEventListener("click", (event) => {
+  event.preventDefault(); // the address holds the view, not a place on the page
+  by("text").focus();
+});
+by("compared").addEventListener("toggle", () => pinned && compare(asked, pinned.result));
 by("copy-link").addEventListener("click", copyLink);
 addEventListener("hashchange", recall);
-new ResizeObserver(() => explained && redraw()).observe(by("chart"));
+new ResizeObserver(() => pinned && now !== undefined && drawPictures(standing(pinned))).observe(by("stairs"));
 begin();

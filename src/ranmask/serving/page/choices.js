@@ -1,11 +1,13 @@
 // What can be chosen, for the model that is: which controls mean something, and the question.
 
 import { by, fill, make } from "./dom.js";
-import { EXAMPLES } from "./examples.js";
+import { KINDS } from "./examples.js";
 
-export const CHOICES = ["model", "certificate", "threat", "threats", "keep", "ensemble"];
+export const CHOICES = ["model", "certificate", "threat", "keep", "ensemble"];
 
-const OF_MASKS = CHOICES.slice(1);
+const OF_MASKS = ["certificate", "keep", "ensemble"];
+const NUMBERS = ["no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten"];
+const FEW_NAMES = 6;
 
 let cards = new Map();
 
@@ -14,6 +16,23 @@ export function showModels(found) {
   fill(by("model"), ...[...cards.keys()].map((name) => make("option", { value: name }, name)));
   by("model").value = found.default;
   modelChosen();
+}
+
+// The threat is chosen by an answer to a question, everything else in a field.
+export const chosen = (name) => (name === "threat"
+  ? (by("threat-edits").checked ? "edits" : "substitutions") : by(name).value);
+
+export function choose(name, value) {
+  const control = by(name);
+  if (name === "threat") {
+    by(value === "edits" ? "threat-edits" : "threat-substitutions").checked = true;
+  } else if (control.tagName !== "SELECT") {
+    control.value = /^\d+$/.test(value) ? value : "";
+  } else if ([...control.options].some((one) => one.value === value)) {
+    control.value = value;
+  } else if (name !== "model") {
+    control.selectedIndex = 0;
+  }
 }
 
 export const cardOf = (name) => cards.get(name);
@@ -34,29 +53,45 @@ export function modelChosen() {
   by("keep").value = "";
   by("keep").placeholder = saved.keep ? `as saved: ${saved.keep}`
     : saved.mask_rate ? `as saved: ${Math.round(100 * (1 - saved.mask_rate))} %` : "as saved";
-  by("threat").value = saved.threat === "edits" ? "edits" : "substitutions";
-  if (!card()?.order_free) by("threat").value = "substitutions";
+  choose("threat", card()?.order_free ? saved.threat : "substitutions");
   showPremise();
   fitChoices();
 }
 
 function showPremise() {
-  const pair = by("pair");
-  const labels = card()?.labels ?? [];
-  pair.hidden = card()?.pairs === false;
-  by("premise").required = card()?.pairs === true;
-  pair.open ||= card()?.pairs ?? labels.includes("entailment");
+  by("pair").hidden = !readsPairs();
+}
+
+const readsPairs = () => card()?.pairs ?? labelsOf().includes("entailment");
+
+const labelsOf = () => card()?.labels ?? [];
+
+// The kind of text that the model's classes are about; none for classes that nobody here knows.
+const kindOf = () => KINDS.find((kind) => kind.labels.length === labelsOf().length
+  && kind.labels.every((label) => labelsOf().includes(label)) && Boolean(kind.pairs) === readsPairs());
+
+export function saysWhatItSorts() {
+  const labels = labelsOf();
+  const many = NUMBERS[labels.length] ?? labels.length;
+  const names = labels.length && labels.length <= FEW_NAMES ? `: ${labels.slice(0, -1).join(", ")} or ${labels.at(-1)}` : "";
+  by("sorts").textContent = kindOf()?.sorts ?? (labels.length ? `${readsPairs() ? "pairs of texts" : "texts"} into ${many} classes${names}` : "texts");
 }
 
 const THREATS = ["insertions", "deletions", "characters", "span", "synonyms"];
 
-// The other threats that can be proved as things are chosen.
-function provable() {
+const shownWords = () => Number(by("keep").value) || card()?.options?.keep;
+
+// The further threats that can be proved as things are chosen.
+export function provable() {
   if (!byMasks() || by("certificate").value !== "exact") return [];
-  const keep = Number(by("keep").value) || card()?.options?.keep;
-  const single = keep === 1 && !readsParts();
+  const single = shownWords() === 1 && !readsParts();
   const possible = { span: true, synonyms: single && Boolean(card().synonyms) };
   return THREATS.filter((name) => possible[name] ?? (single && Boolean(card().order_free)));
+}
+
+export function allowsEdits() {
+  return byMasks() && Boolean(card().order_free) && by("certificate").value === "exact"
+    && shownWords() === 1 && !readsParts();
 }
 
 // Which choices go together; those that do not are switched off, and a note says why.
@@ -64,63 +99,49 @@ export function fitChoices() {
   if (hasReader()) by("certificate").value = "exact";
   by("certificate").disabled = hasReader();
   const exact = by("certificate").value === "exact";
-  const keep = Number(by("keep").value) || card()?.options?.keep;
-  const edits = byMasks() && Boolean(card().order_free) && exact && keep === 1 && !readsParts();
-  if (!edits) by("threat").value = "substitutions";
-  by("threat").disabled = !edits;
-  const others = provable();
-  for (const one of by("threats").options) one.disabled = THREATS.includes(one.value) && !others.includes(one.value);
-  if (by("threats").selectedOptions[0]?.disabled || !others.length) by("threats").value = "";
-  by("threats").disabled = !others.length;
+  if (!allowsEdits()) choose("threat", "substitutions");
+  for (const name of ["threat-edits", "threat-substitutions"]) by(name).disabled = !allowsEdits();
   if (!exact && by("ensemble").value !== "vote") by("ensemble").value = "";
   by("ensemble").disabled = !exact;
   for (const name of OF_MASKS) by(name).closest("p").hidden = !byMasks();
+  by("attacker").hidden = !byMasks();
   by("covered").textContent = byMasks() ? "to anything at all" : "to a synonym that its table lists";
+  saysWhatItSorts();
   const notes = [
     byMasks() ? "" : "This model is smoothed by synonyms: its copies show all words, each replaced at random by one that a table lists. It has one certificate, which counts votes.",
     hasReader() ? "Beside the copies votes a model that reads the whole text; only the exact certificate allows for that." : "",
     byMasks() && !exact ? "This certificate counts votes, so each copy gives one vote." : "",
-    !byMasks() || edits ? "" : readsParts()
-      ? "That model reads parts of the text, too, which are cut by place, so that added or deleted words are not covered."
-      : card().order_free
-      ? "Words added or deleted are covered by the exact certificate only, with one word in each copy."
-      : "This model minds the order of words, so that added or deleted ones are not covered.",
   ].filter(Boolean);
   by("choice-note").textContent = notes.join(" ");
   by("choice-note").hidden = !notes.length;
+  by("threat-note").textContent = !byMasks() || allowsEdits() ? "" : readsParts()
+    ? "This model reads parts of the text, too, which are cut by place: added or deleted words are not covered."
+    : card().order_free
+      ? "Words added or deleted are covered by the exact certificate only, with one word in each copy."
+      : "This model minds the order of words: added or deleted ones are not covered.";
 }
 
-export function question() {
+export function question(text) {
   const options = {};
   if (byMasks()) {
     options.certificate = by("certificate").value;
-    options.threat = by("threat").value;
-    const others = by("threats").value;
-    if (others) options.threats = others === "all" ? provable() : [others];
+    options.threat = chosen("threat");
     if (by("keep").value) options.keep = Number(by("keep").value);
     if (by("ensemble").value) options.ensemble = by("ensemble").value;
   }
-  return { model: by("model").value, text: writtenText(), options };
+  return { model: by("model").value, text: readsPairs() ? [by("premise").value, text] : text, options };
 }
 
-function writtenText() {
-  const premise = by("pair").hidden || !by("pair").open ? "" : by("premise").value;
-  return premise || card()?.pairs ? [premise, by("text").value] : by("text").value;
-}
+export const examples = () => kindOf()?.examples ?? [];
 
-// Buttons for texts of the model's classes; `taken` is called once one is in the fields.
-export function showExamples(taken) {
-  const labels = card()?.labels ?? [];
-  const pairs = card()?.pairs ?? labels.includes("entailment");
-  const own = EXAMPLES.filter((one) => labels.includes(one.label) && Boolean(one.premise) === pairs);
-  by("examples").hidden = !own.length;
-  fill(by("example-buttons"), ...own.map((one) => {
+// Buttons for texts of the model's kind, and for one's own.
+export function showExamples(take, own) {
+  const buttons = examples().map((one) => {
     const button = make("button", { type: "button" }, one.name);
-    button.addEventListener("click", () => {
-      by("text").value = one.text;
-      by("premise").value = one.premise ?? "";
-      taken();
-    });
+    button.addEventListener("click", () => take(one));
     return button;
-  }));
+  });
+  const write = make("button", { type: "button", id: "own" }, "Your own text");
+  write.addEventListener("click", own);
+  fill(by("example-buttons"), ...buttons, write);
 }

@@ -24,6 +24,11 @@ export function fill(element, ...children) {
   element.replaceChildren(...children);
 }
 
+// Only where it is another: what is announced is not announced again.
+export function say(name, text) {
+  if (by(name).textContent !== text) by(name).textContent = text;
+}
+
 export const strong = (text) => make("strong", {}, text);
 
 export const spoken = (text) => make("span", { class: "spoken" }, text);

@@ -18,8 +18,9 @@ export function useKey(given) {
 
 export const models = () => asked("models", "GET", "v1/models");
 
-export function post(sort, body) {
-  return asked(sort, "POST", `v1/${sort}`, JSON.stringify(body));
+// `sort`: what it takes the place of; by default, the last question of this path.
+export function post(path, body, sort = path) {
+  return asked(sort, "POST", `v1/${path}`, JSON.stringify(body));
 }
 
 // Whether an error only says that a newer question took the place of this one.

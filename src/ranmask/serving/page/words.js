@@ -1,22 +1,56 @@
 // What the service takes for a word, and what is different between two texts.
 
 // The blanks of the service, which are not quite those of JavaScript.
-const BLANKS = /[\t-\r\x1c-\x20\x85\xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000]+/gu;
+const BLANK = "\\t-\\r\\x1c-\\x20\\x85\\xa0\\u1680\\u2000-\\u200a\\u2028\\u2029\\u202f\\u205f\\u3000";
+const BLANKS = new RegExp(`[${BLANK}]+`, "gu");
+const PIECES = new RegExp(`[${BLANK}]+|[^${BLANK}]+`, "gu");
 
 export const wordsOf = (text) => text.split(BLANKS).filter(Boolean);
 
-export const oneWord = (text) => text.replace(BLANKS, "");
+// Words and blanks in turn, as they stand.
+export const piecesOf = (text) => text.match(PIECES) ?? [];
+
+export const isBlank = (piece) => piece.replace(BLANKS, "") === "";
+
+// The words of a text that is being written.  Where one word of `count` is missing and the caret
+// stands between blanks, its next letter begins that word: its place is kept, empty.
+export function wordsAround(text, caret, count) {
+  const words = wordsOf(text);
+  const [before, after] = [text.slice(0, caret), text.slice(caret)];
+  if (words.length !== count - 1 || !isBlank(before.slice(-1)) || !isBlank(after.slice(0, 1))) return words;
+  return words.toSpliced(wordsOf(before).length, 0, "");
+}
 
 // Which words went and which came, in whatever order.  A word that went and one that came are one
 // edit, a replacement; any other is an edit of its own.
 export function exchanged(before, after) {
   const left = new Map();
   for (const word of before) left.set(word, (left.get(word) ?? 0) + 1);
-  const came = after.filter((word) => {
+  const came = after.flatMap((word, place) => {
     const more = left.get(word) ?? 0;
     if (more) left.set(word, more - 1);
-    return !more;
+    return more ? [] : [place];
   });
   const went = [...left].flatMap(([word, times]) => Array(times).fill(word));
   return { went, came, edits: Math.max(went.length, came.length) };
+}
+
+// How far `after` is from `before`: `changed` counts what a radius counts, `places` are those of
+// the words that are new, `pairs` what went with what came.  `moved`: words were added or left out,
+// which a proof about replaced words does not know.
+export function difference(before, after, edits) {
+  const moved = !edits && before.length !== after.length;
+  if (edits || moved) {
+    const { went, came, edits: changed } = exchanged(before, after);
+    const pairs = Array.from({ length: changed }, (_, place) => [went[place], after[came[place]]]);
+    return { changed, moved, places: new Set(came), pairs };
+  }
+  const places = after.flatMap((word, place) => (word === before[place] ? [] : [place]));
+  return { changed: places.length, moved, places: new Set(places), pairs: places.map((place) => [before[place], after[place]]) };
+}
+
+// The text with other words in some places, all blanks as they were.
+export function withWords(text, changes) {
+  let place = -1;
+  return piecesOf(text).map((piece) => (isBlank(piece) ? piece : changes.get(place += 1) ?? piece)).join("");
 }

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
 from ranmask.certificates.kept import sets_met
+from ranmask.certificates.margins import BEYOND
 from ranmask.certificates.sampled import delta
-from ranmask.paper.report.blocks import Block, Copy, Example, Section, prose, text
+from ranmask.paper.report.axes import Axis, fitted_axis
+from ranmask.paper.report.blocks import Block, Copy, Example, Picture, Section, prose, text
+from ranmask.paper.report.charts import Plot, Point, Series
 from ranmask.paper.report.tables import Cell, Table, share, table
 from ranmask.paper.run_data import Certified, Examples, Reproduction
 from ranmask.words import split
@@ -21,8 +26,11 @@ _IDEA = """
     follows from the votes: a number of words, the **radius**. *Change so many words, any of them,
     to anything, and the label stays.* The attacker may know the model, the copies and the votes.
     """
+_VOTING = """
+    ### How hidden copies vote
+    """
 _PROOF = """
-    Why this is a proof and not a hope:
+    ### Why a few changed words are not enough
 
     1. Which words a copy hides depends on the *number* of words only. Whoever changes words cannot
        choose other copies.
@@ -100,21 +108,37 @@ def section(reproductions: Sequence[Reproduction]) -> Section | None:
         for line in result.lines
         if line.keys() >= _NEEDED and _text(line)
     ]
-    words, kept = (named[0][0]["words"], named[0][0]["kept"]) if named else (_WORDS, _KEPT)
+    words, kept = _WORDS, _KEPT
     blocks = text(_IDEA)
     blocks += text(f"It says that the label is *stable*, not that it is right.{limits}")
     shown, names = max(named, key=lambda pair: _worth_showing(pair[0]), default=({}, {}))
-    blocks += [_picture(shown, names)] if named else []
+    if named:
+        words, kept = shown["words"], shown["kept"]
+        blocks += [*text(_VOTING), _picture(shown, names)]
     met = share(delta(words, min(kept, words), 1), 2)
     blocks += text(_PROOF, kept=kept, words=words, met=met)
     if named:
         sentences = [_sentence(line) for line, _ in named[:_SENTENCES]]
-        blocks += [*_count(shown), *text(_CRITICAL), *sentences]
+        blocks += [*_stairs(shown), *text(_CRITICAL), *sentences]
     return Section("What a certificate is", "certificate", [*blocks, *_faults()])
 
 
-def _count(line: Mapping[str, Any]) -> list[Table]:
-    """The count for the sentence in the picture, where it is as simple as the text says.
+@dataclass(frozen=True)
+class _Step:
+    """The votes after so many changed words, as bad as can be; ``met``: copies that show one."""
+
+    changed: int
+    met: int
+    left: int
+    rival: int
+
+    @property
+    def lead(self) -> int:
+        return self.left - self.rival
+
+
+def _steps(line: Mapping[str, Any]) -> list[_Step]:
+    """The count for a sentence, where it is as simple as the text says; else nothing.
 
     That is so where every possible copy votes.  The certificate counts more closely, and may
     prove more; then the simple count would only confuse.
@@ -124,15 +148,46 @@ def _count(line: Mapping[str, Any]) -> list[Table]:
     if line.get("family") != "all" or radius is None or radius >= words:
         return []
     rival = max((count for label, count in enumerate(votes) if label != winner), default=0)
-    rows, wins = [], []
-    for changed in range(radius + 2):
+    steps = []
+    for changed in range(min(words, radius + BEYOND) + 1):
         met = sets_met(words, line["kept"], changed)
-        left, most = max(0, votes[winner] - met), rival + met
-        wins.append(left > most)
-        verdict = Cell("yes" if left > most else "perhaps not", strong=changed == radius)
-        rows.append((str(changed), str(met), str(left), str(most), verdict))
-    if wins != [True] * (radius + 1) + [False]:
+        steps.append(_Step(changed, met, max(0, votes[winner] - met), rival + met))
+    ahead = [step.changed for step in steps if step.lead > 0]
+    return steps if ahead == list(range(radius + 1)) else []
+
+
+def _stairs(line: Mapping[str, Any]) -> list[Block]:
+    """What is left of the lead after each number of changed words: a picture, and its numbers."""
+    steps = _steps(line)
+    if not steps:
         return []
+    radius, label = line["radius"], line["label"]
+    points = [
+        Point(
+            step.changed,
+            step.lead,
+            low=min(0, step.lead),
+            high=max(0, step.lead),
+            label=f"{step.lead:+}".replace("-", "−") if step.lead else "0",
+        )
+        for step in steps
+    ]
+    ticks = tuple((float(step.changed), str(step.changed)) for step in steps)
+    chart = Plot(
+        title=f"Votes that {label} is ahead, at worst",
+        description=f"Above 0 up to {_number_of_words(radius)} changed, whichever they are.",
+        x=Axis("changed words", -0.5, len(steps) - 0.5, ticks),
+        y=fitted_axis("votes ahead", [step.lead for step in steps], within=(-math.inf, math.inf)),
+        series=[Series("lead", points, 1, "step", band=True)],
+        rules=[(0.0, "")],
+    )
+    caption = prose(
+        """Every copy that shows a changed word is given to the strongest rival. After {words}
+        *{label}* is still ahead, whichever they were; after one more it need not be: the proof
+        ends at 0.""",
+        words=_number_of_words(radius),
+        label=label,
+    )
     titles = [
         "changed words",
         "copies that show one",
@@ -140,7 +195,20 @@ def _count(line: Mapping[str, Any]) -> list[Table]:
         "strongest rival, at most",
         "<does the label win?",
     ]
-    return [table("The count for this sentence", titles, rows)]
+    rows = [
+        (
+            str(step.changed),
+            str(step.met),
+            str(step.left),
+            str(step.rival),
+            Cell("yes" if step.lead > 0 else "perhaps not", strong=step.changed == radius),
+        )
+        for step in steps[: radius + 2]
+    ]
+    return [
+        Picture("lead-after-changes", [chart], caption),
+        table("The count for this sentence", titles, rows),
+    ]
 
 
 def _text(line: Mapping[str, Any]) -> str:
@@ -155,10 +223,10 @@ def _names(examples: Examples) -> dict[int, str]:
     return {int(line["label_id"]): str(line["label"]) for line in labelled}
 
 
-def _worth_showing(line: Mapping[str, Any]) -> tuple[bool, bool, int]:
-    """Something is proved, the copies do not all agree, and the more is proved the better."""
+def _worth_showing(line: Mapping[str, Any]) -> tuple[bool, bool, bool, int]:
+    """Something is proved, by a simple count; the copies do not all agree; the more the better."""
     dissent = any(copy["label_id"] != line["label_id"] for copy in line.get("copies", ()))
-    return bool(line["radius"]), dissent, line["radius"] or 0
+    return bool(line["radius"]), bool(_steps(line)), dissent, line["radius"] or 0
 
 
 def _picture(line: Mapping[str, Any], names: Mapping[int, str]) -> Example:
