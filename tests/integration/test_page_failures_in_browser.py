@@ -128,7 +128,7 @@ def test_a_slow_service_is_asked_for_votes_alone(opened):
     """What takes long to explain is only classified again while words are edited."""
 
     def slowly(route):
-        opened.page.wait_for_timeout(700)
+        opened.page.wait_for_timeout(1300)
         route.continue_()
 
     opened.page.route(EXPLAIN, slowly)

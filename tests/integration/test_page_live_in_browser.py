@@ -65,7 +65,11 @@ def test_tiles_lie_under_their_words(opened, width):
         """() => ["text", "tiles"].map((id) => {
           const one = document.getElementById(id);
           const { width, height, left, top } = one.getBoundingClientRect();
-          return [width, height, left, top, one.scrollHeight, getComputedStyle(one).font];
+          const style = getComputedStyle(one);
+          const names = ["font", "letterSpacing", "wordSpacing", "lineHeight", "padding",
+            "borderWidth", "whiteSpace", "overflowWrap", "wordBreak", "textIndent", "direction"];
+          const look = names.map((name) => style[name]);
+          return [width, height, left, top, one.scrollHeight, ...look];
         })"""
     )
     assert text == tiles

@@ -292,6 +292,32 @@ def test_long_requests_do_not_keep_short_ones_out(threads):
             check_rows([text(number, copies)], one.result(PATIENCE))
 
 
+class Background(RequestContext):
+    background = True
+
+
+def test_copies_in_the_background_come_last_and_keep_nobody_out(threads):
+    base = Gated()
+    with BatchScorer(base, batch_copies=32, waiting_copies=32) as pool:
+        asked = [ask(threads, pool, [text(0, 1)])]
+        base.await_batch()
+        for number, copies, context in (
+            (1, 32, Background()),  # with the next, more than what may wait
+            (2, 16, None),
+            (3, 32, Background()),
+            (4, 16, None),
+        ):
+            asked.append(ask(threads, pool, [text(number, copies)], context))
+            until(lambda: asked[-1].done() or pool.figures().waiting_asks == len(asked) - 1)
+        for _ in range(4):
+            base.gate.release()
+        for one in asked:
+            one.result(PATIENCE)
+    batches = [dict(batch) for batch in base.batches]
+    assert batches[:2] == [{0: 1}, {2: 16, 4: 16}]
+    assert sum(batch.get(1, 0) for batch in batches[2:]) == 32
+
+
 def test_cancelling_wakes_the_waiter_and_drops_its_copies(threads):
     base = Gated()
     with BatchScorer(base, batch_copies=32) as pool:

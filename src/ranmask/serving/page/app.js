@@ -1,6 +1,5 @@
 // The page: when the service is asked, and what is shown of its answers.
 // `pinned` is the text that the proof is about, explained.  The box holds it, or what became of it.
-
 import { askedView, keepView, writeView } from "./address.js";
 import { lookAtBox, offerAttacks, play, showOutcome, stopPlaying } from "./attack.js";
 import {
@@ -18,7 +17,8 @@ import { forget, models, post, replaced } from "./service.js";
 import { layBars, showStanding, showVerdict, surely, unitOf } from "./standing.js";
 
 const PAUSE = 40; // milliseconds after the last key before the service is asked
-const SLOW = 500; // from which edits are answered by votes alone, after a longer pause
+const SLOW = 1000; // from which edits are answered by votes alone, after a longer pause
+const LONGER = 400;
 const COPIES = 100;
 
 let asked = null; // the question about the pinned text
@@ -167,7 +167,7 @@ function typed(event) {
   later = setTimeout(askLive, pause());
 }
 
-const pause = () => (took > SLOW ? SLOW : PAUSE);
+const pause = () => (took > SLOW ? LONGER : PAUSE);
 
 async function askLive() {
   keepView(asked, boxText());
@@ -180,7 +180,7 @@ async function askLive() {
   waiting = setTimeout(() => {
     now = null;
     refresh();
-  }, 400);
+  }, LONGER);
   try {
     const lean = took > SLOW;
     const found = lean ? (await post("predict", sent, "live")).results[0]
