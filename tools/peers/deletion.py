@@ -67,6 +67,7 @@ class Setting:
 
     @property
     def name(self) -> str:
+        """The corpus, and how many words are kept where that is fixed."""
         return f"{self.corpus}-{'deletion' if self.keep is None else f'deletion-keep-{self.keep}'}"
 
 

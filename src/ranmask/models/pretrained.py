@@ -1,7 +1,8 @@
 """Models on disk or on the hub, with ``ranmask.json`` (`model_config`) beside them.
 
 Here: encoders, which are Hugging Face sequence classifiers, smoothed by masks, synonyms or
-deletion; word tables and compact encoders, which need neither torch nor transformers; and blends of such models.
+deletion; word tables and compact encoders, which need neither torch nor transformers; and blends
+of such models.
 (`smoothing.store` knows cascades, too.)  Weights are safetensors; nothing is unpickled and no code
 that comes with a model is run.
 """
