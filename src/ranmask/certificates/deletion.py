@@ -14,7 +14,8 @@ is a function of the words that are left, in their order, and not of where they 
 rounding in the model could turn are counted by the caller against the label and for every rival.
 
 Proof, of one rate.  Let ``x'`` be ``x`` with ``a`` of its words gone and ``b`` new ones, a
-replaced word being both, so that ``a <= r`` and ``b <= r``; and let ``z`` be the words that they share.  A copy of
+replaced word being both, so that ``a <= r`` and ``b <= r``; and let ``z`` be the words that they
+share.  A copy of
 ``x`` lacks all ``a`` words with the chance ``rate**a``, and is then a copy of ``z``; so for every
 class
 
