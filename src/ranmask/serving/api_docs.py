@@ -30,7 +30,8 @@ ERRORS = {
     421: "Without an API key, the service was called by a name that is not this machine's.",
     422: "The request is not what this description asks for; its options do not go together; or "
     "none of its texts can be classified.",
-    429: "Too much work is waiting; Retry-After says when to ask again.",
+    429: "Too much work is waiting, or this key has sent too many requests; Retry-After says when "
+    "to ask again.",
     500: "Something went wrong here; the log has it by request_id.",
     503: "The service is shutting down, or lacks an optional part.",
     504: "No answer before the deadline.",

@@ -331,10 +331,10 @@ def _add_routes(app: FastAPI, service: Service) -> None:
             responses=documented(answer, *_POSTED),
             openapi_extra={"requestBody": {"content": {"application/json": media}}},
         )
-    app.add_api_route("/v1/models", service.models, responses=documented(answers.Models, 401))
+    app.add_api_route("/v1/models", service.models, responses=documented(answers.Models, 401, 429))
     app.add_api_route("/healthz", service.healthz, responses=documented(answers.Health))
     app.add_api_route("/readyz", service.readyz, responses=documented(answers.Health, 503))
-    metrics = documented(answers.Health, 401)
+    metrics = documented(answers.Health, 401, 429)
     metrics[200] = {"description": "The metrics.", "content": {"text/plain": {"schema": _TEXT}}}
     app.add_api_route(
         "/metrics", service.metrics, responses=metrics, response_class=PlainTextResponse

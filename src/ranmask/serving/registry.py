@@ -90,7 +90,7 @@ class _Source:
     def of(cls, model: str) -> _Source:
         folder = os.path.realpath(model)
         found = (Path(root, name) for root, _, names in os.walk(folder) for name in names)
-        states = ((str(file), file.stat()) for file in found)
+        states = ((str(file), file.stat()) for file in found if file.exists())  # no broken links
         return cls(model, frozenset((name, s.st_mtime_ns, s.st_size) for name, s in states))
 
 

@@ -160,6 +160,7 @@ class TestService:
         file = tmp_path / "models"
         folder = tmp_path / "best"
         load_default("news-words", keep=1).save_pretrained(str(folder))
+        (folder / "broken").symlink_to("nowhere")
         file.write_text("# ours\n")
         settings = ServiceSettings(models=(f"first={FAKE}",), models_file=file)
         host = ModelRegistry(models_of(settings), keep=1)
