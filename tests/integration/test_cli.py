@@ -458,9 +458,9 @@ class TestLanguageModel:
 
     def test_device_and_record(self, stand_in, tmp_path):
         """The model is a word table, which takes no device: that is told after both were loaded."""
-        done = self.predict("--model", "news-words", "--device", "cpu", "a b c")
-        assert done.exit_code == 2 and "--device cpu means nothing" in done.stderr
-        assert stand_in == [("some/folder", "cpu")]
+        done = self.predict("--model", "news-words", "--device", "cuda", "a b c")
+        assert done.exit_code == 2 and "--device cuda means nothing" in done.stderr
+        assert stand_in == [("some/folder", "cuda")]
         (tmp_path / "in.txt").write_text("oil prices soared\n")
         out = tmp_path / "out.jsonl"
         done = self.predict(
