@@ -94,10 +94,8 @@ def _short(results: dict[str, Any]) -> str:
                 lines.append(f"- **22.7M encoder, one H200:** {pace} texts a second in float32.")
     served = [row for row in results["service"].get("models", []) if row["processes"] == 2]
     if served and all(row["compiled"] for row in served):
-        said = ", ".join(
-            f"{row['compiled']['server_us_an_answer']:,.0f} µs (`{row['model']}`)" for row in served
-        )
-        lines.append(f"- **Service, two CPU cores:** CPU time an answer {said}.")
+        said = ", ".join(f"{row['compiled']['a_second']:,.0f} (`{row['model']}`)" for row in served)
+        lines.append(f"- **Service, two CPU cores:** answers a second: {said}.")
     return "\n".join(lines)
 
 
