@@ -66,9 +66,9 @@ def compare(
     sources = {"before": (python, source), "now": (sys.executable, Path(__file__).parents[1])}
     for _ in range(rounds):
         for name, (interpreter, checkout) in sources.items():
-            with _serving(model, 2, interpreter, checkout / "src") as (server, events):
-                port = _port(events)
-                reading = threading.Thread(target=_read, args=(server, events), daemon=True)
+            with serving(model, 2, interpreter, checkout / "src") as (server, events):
+                port = port_of(events)
+                reading = threading.Thread(target=read_log, args=(server, events), daemon=True)
                 reading.start()
                 given = (server.pid, port, model, texts, connections)
                 compiled_load(*given, 2.0)
@@ -233,12 +233,12 @@ def memory_mib(pid: int) -> float:
 
 
 @contextmanager
-def _serving(
-    model: str, processes: int, python: str, source: Path
+def serving(
+    model: str, processes: int, python: str, source: Path, *arguments: str
 ) -> Iterator[tuple[subprocess.Popen[str], list[dict[str, Any]]]]:
     """A service that listens, and what it has said until then."""
     command = [python, "-m", "ranmask.cli", "serve", "--model", model, "--port", "0"]
-    command += ["--processes", str(processes)]
+    command += ["--processes", str(processes), *arguments]
     variables = {**os.environ, "PYTHONPATH": str(source)}
     server = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=variables)
     assert server.stderr is not None
@@ -252,7 +252,7 @@ def _serving(
         server.wait()
 
 
-def _port(events: list[dict[str, Any]]) -> int:
+def port_of(events: list[dict[str, Any]]) -> int:
     return int(events[-1]["url"].rsplit(":", 1)[1])
 
 
@@ -260,8 +260,8 @@ def measure(model: str, connections: int, seconds: float, processes: int) -> dic
     """Figures of one model."""
     expected = answers_of_the_command(model, short_texts())
     source = Path(__file__).parents[1] / "src"
-    with _serving(model, processes, sys.executable, source) as (server, events):
-        task = _measured(server, _port(events), model, expected, connections, seconds, events)
+    with serving(model, processes, sys.executable, source) as (server, events):
+        task = _measured(server, port_of(events), model, expected, connections, seconds, events)
         figures = asyncio.run(task)
     return {"model": model, "processes": processes, **figures}
 
@@ -275,7 +275,7 @@ async def _measured(
     seconds: float,
     events: list[dict[str, Any]],
 ) -> dict[str, Any]:
-    log = asyncio.get_running_loop().run_in_executor(None, _read, server, events)
+    log = asyncio.get_running_loop().run_in_executor(None, read_log, server, events)
     loads = [Load(port, model, expected) for _ in range(5)]
     warming, alone, many, reloading, last = loads
     await warming.run(connections, 3)
@@ -357,7 +357,7 @@ async def _memory(pid: int) -> list[float]:
         return [*sizes, memory_mib(pid)]
 
 
-def _read(server: subprocess.Popen[str], events: list[dict[str, Any]]) -> None:
+def read_log(server: subprocess.Popen[str], events: list[dict[str, Any]]) -> None:
     """Keep what the service says of itself, not of each request."""
     said = (line for line in server.stderr or () if '"event": "request"' not in line)
     events.extend(map(json.loads, said))

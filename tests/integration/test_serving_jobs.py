@@ -153,19 +153,31 @@ def test_any_of_several_processes_answers_and_the_others_go_on(folder, tmp_path)
             service.until(id, lambda job: job["status"] == "finished")
             _, content = service.ask("GET", f"/v1/jobs/{id}/result")
             assert content == (folder / "out.jsonl").read_bytes()
+        for _ in range(6):  # of all processes, also of those that were killed
+            metrics = service.ask("GET", "/metrics")[1].decode()
+            assert 'ranmask_jobs{status="finished"} 2.0' in metrics
+            ends = r'^ranmask_job_runs_total{model="news-words",status="finished"} 2.0$'
+            assert re.search(ends, metrics, re.MULTILINE)
+            rows = r'^ranmask_job_rows_total{model="news-words",outcome="done"} (\S+)$'
+            assert ROWS < float(re.search(rows, metrics, re.MULTILINE)[1]) <= 2 * ROWS
         begun = [line["job"] for line in service.log if line["event"] == "job begun"]
         assert set(begun) == set(ids) and len(begun) >= 3, "jobs were begun again"
 
 
-def test_requests_are_answered_while_a_job_runs(folder, tmp_path):
+def test_requests_are_answered_while_a_job_runs_and_it_moves_on(folder, tmp_path):
     with serving(tmp_path) as service:
         id = sent(service, folder)
-        service.until(id, lambda job: job["rows_done"] > 0)
+        before = service.until(id, lambda job: job["rows_done"] > 0)["rows_done"]
         body = json.dumps({"text": "Striker scores twice in the cup final"})
         answers = set()
-        while service.job(id)["status"] == "running":
+
+        def moved_on(job):
             kind = {"Content-Type": "application/json"}
-            answers.add(service.ask("POST", "/v1/certify", body, kind))
+            for _ in range(20):
+                answers.add(service.ask("POST", "/v1/certify", body, kind))
+            return job["rows_done"] > min(before + 1500, ROWS - 1)
+
+        service.until(id, moved_on)
         [(status, content)] = answers
         assert status == 200 and json.loads(content)["results"][0]["label"] == "Sports"
         service.until(id, lambda job: job["status"] == "finished")

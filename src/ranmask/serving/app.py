@@ -6,6 +6,7 @@ questions -> RequestBatcher (short requests, together) or Workers (long ones, ea
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import os
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
@@ -183,7 +184,8 @@ class Service:
 
     async def metrics(self) -> Response:
         """Counts and times, as Prometheus reads them."""
-        return Response(self.telemetry.exposition(), media_type=CONTENT_TYPE)
+        content = await asyncio.to_thread(self.telemetry.exposition)  # it reads files
+        return Response(content, media_type=CONTENT_TYPE)
 
     # -- what questions share ------------------------------------------------------------------
 
@@ -243,7 +245,7 @@ class Service:
 def create_app(host: ModelRegistry, settings: ServiceSettings) -> FastAPI:
     """The application over models that are loaded; ``app.state.service`` is its `Service`."""
     service = Service(host, settings)
-    jobs = Jobs(host, settings, lambda: service.workers.taken > 0)
+    jobs = Jobs(host, settings, lambda: service.workers.busy, service.telemetry)
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:

@@ -30,6 +30,7 @@ from ranmask.serving.jobs import Job, JobRequest, JobStore, NoSuchJob
 from ranmask.serving.problems import Cancelled, Problem, invalid, shown
 from ranmask.serving.registry import ModelRegistry
 from ranmask.serving.settings import ServiceSettings
+from ranmask.serving.telemetry import Telemetry
 
 JSON_LINES, PARQUET = "application/x-ndjson", "application/vnd.apache.parquet"
 FORMATS = {
@@ -51,14 +52,19 @@ class Jobs:
     """The handlers of the routes; ``runner`` is None where no jobs are taken."""
 
     def __init__(
-        self, host: ModelRegistry, settings: ServiceSettings, busy: Callable[[], bool]
+        self,
+        host: ModelRegistry,
+        settings: ServiceSettings,
+        busy: Callable[[], bool],
+        telemetry: Telemetry,
     ) -> None:
         self._host, self._settings = host, settings
         self._store: JobStore | None = None
         self.runner: JobRunner | None = None
         if settings.jobs is not None:
             self._store = JobStore(Path(settings.jobs), settings.most_jobs, settings.job_days)
-            self.runner = JobRunner(self._store, host, settings.most_words, busy)
+            self.runner = JobRunner(self._store, host, settings.most_words, busy, telemetry)
+            telemetry.jobs = self._store.counts
 
     @contextmanager
     def running(self) -> Iterator[None]:

@@ -1,8 +1,9 @@
 """Works on jobs in the background of one process of a service, one job at a time.
 
 A job is a run (`runs.api`) over its rows, with the model that requests share.  It gives way to
-them: it goes on where no request is being answered, or a little now and then.  Where the process
-ends, even by SIGKILL, the next one goes on after the last row that was written.
+them: it computes a few milliseconds at a time, and where requests come all the while it rests most
+of the time.  Where the process ends, even by SIGKILL, the next one goes on after the last row that
+was written.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from ranmask.data.rows import Row, RowSource, file_rows
@@ -21,12 +23,13 @@ from ranmask.errors import (
     OutputError,
     RanmaskError,
     TextError,
+    blaming,
     interruptible,
 )
 from ranmask.results.files import differences
 from ranmask.runs.api import classify_file, classify_task
 from ranmask.runs.result_file import read_header, result_rows
-from ranmask.runs.task import ClassifyTask, Result, RunEvents
+from ranmask.runs.task import Classify, ClassifyTask, Result, RunEvents
 from ranmask.serving.context import RequestContext
 from ranmask.serving.jobs import Job, JobRequest, JobStore
 from ranmask.serving.problems import (
@@ -38,19 +41,24 @@ from ranmask.serving.problems import (
     shown,
 )
 from ranmask.serving.registry import ModelRegistry, public
-from ranmask.serving.telemetry import log, log_failure
+from ranmask.serving.telemetry import Telemetry, log, log_failure
 from ranmask.words import Text, document, split
 
 _LOOK_SECONDS = 1.0  # for jobs that other processes took in, or left
 _SWEEP_SECONDS = 600.0
 _TOLD_SECONDS = 0.5  # between two words on how far a job is
-_GIVES_WAY_SECONDS = 0.25  # at most, at each place where it may
+_SLICE_SECONDS = 0.01  # of computing, then requests come first
+_RESTS = 19.0  # times as long as it computed, where requests never end: it has 5 % of the time
+_MOST_REST_SECONDS = 5.0
 _GLANCE_SECONDS = 0.005
 _MOST_STARTS = 5
 
 
 class BackgroundContext(RequestContext):
-    """A job's right to be computed: until it is deleted, and when no request is in its way."""
+    """A job's right to be computed: until it is deleted, and when no request is in its way.
+
+    ``rested``: seconds in which it gave way.
+    """
 
     background = True
 
@@ -58,14 +66,21 @@ class BackgroundContext(RequestContext):
         super().__init__()
         self._job, self._busy = job, busy
         self._looked = 0.0
+        self._resumed = time.monotonic()
+        self.rested = 0.0
 
     def check(self) -> None:
-        """Give way to requests; raise `Cancelled` where the job was deleted or the service ends."""
-        until = time.monotonic() + _GIVES_WAY_SECONDS
+        """Give way to requests; raise `Cancelled` where the job was deleted or the service ends.
+
+        Where they never end it goes on after a rest, `_RESTS` times as long as it computed.
+        """
+        begun = time.monotonic()
+        until = begun + min(_RESTS * (begun - self._resumed), _MOST_REST_SECONDS)
         while not self.cancelled and self._busy() and time.monotonic() < until:
             time.sleep(_GLANCE_SECONDS)
         super().check()
-        now = time.monotonic()
+        now = self._resumed = time.monotonic()
+        self.rested += now - begun
         if now - self._looked > _TOLD_SECONDS:
             self._looked = now
             if not self._job.folder.is_dir():
@@ -79,13 +94,20 @@ class JobRunner:
         store: The jobs.
         host: The models.
         most_words: Longer texts are rows with an error.
-        busy: Whether requests are being answered.
+        busy: Whether requests are being answered, or were a moment ago.
+        telemetry: Counts rows, seconds and ends.
     """
 
     def __init__(
-        self, store: JobStore, host: ModelRegistry, most_words: int, busy: Callable[[], bool]
+        self,
+        store: JobStore,
+        host: ModelRegistry,
+        most_words: int,
+        busy: Callable[[], bool],
+        telemetry: Telemetry,
     ) -> None:
         self._store, self._host, self._most_words, self._busy = store, host, most_words, busy
+        self._telemetry = telemetry
         self._woken = threading.Event()
         self._ended = False
         self._context: RequestContext | None = None
@@ -133,7 +155,7 @@ class JobRunner:
 
     def _do(self, job: Job) -> None:
         context = self._context = BackgroundContext(job, self._busy)
-        told = _Told(job)
+        told = _Told(job, self._telemetry)
         end: dict[str, Any]
         try:
             told.begin()
@@ -162,11 +184,12 @@ class JobRunner:
             end = {"status": "deleted"}
         log("job left", job=job.request.id, status=end["status"], rows_done=told.state.rows)
 
-    def _run(self, job: Job, context: RequestContext, told: _Told) -> dict[str, Any]:
+    def _run(self, job: Job, context: BackgroundContext, told: _Told) -> dict[str, Any]:
         source = file_rows(job.input, job.request.columns)
         description = {**source.description, "path": job.request.name}
         rows = within_limits(source.rows, job.request, self._host, self._most_words)
         task = job_task(self._host, job.request, context)
+        task = replace(task, classify=partial(in_slices, task.classify, context))
         begun = read_header(job.results) if job.results.is_file() else None
         if begun is not None and any(differences(begun["classifier"], dict(task.classifier))):
             raise ModelError(
@@ -201,6 +224,22 @@ def job_task(host: ModelRegistry, asked: JobRequest, context: RequestContext) ->
     return replace(task, classify=classify, classifier=public(task.classifier))
 
 
+def in_slices(
+    classify: Classify, context: BackgroundContext, texts: Sequence[Text]
+) -> Sequence[Result]:
+    """Classify as many texts at a time as take `_SLICE_SECONDS`: requests come in between."""
+    results: list[Result] = []
+    size = 1
+    while some := texts[len(results) : len(results) + size]:
+        context.check()
+        begun = time.monotonic() - context.rested
+        with blaming(range(len(results), len(texts))):
+            results += classify(some)
+        seconds = time.monotonic() - context.rested - begun
+        size = max(1, min(4 * size, int(len(some) * _SLICE_SECONDS / max(seconds, 1e-9))))
+    return results
+
+
 def within_limits(
     rows: Iterable[Row], asked: JobRequest, host: ModelRegistry, most_words: int
 ) -> Iterator[Row]:
@@ -228,12 +267,12 @@ def within_limits(
 class _Told:
     """How far a job is, written down now and then."""
 
-    def __init__(self, job: Job) -> None:
-        self._job = job
+    def __init__(self, job: Job, telemetry: Telemetry) -> None:
+        self._job, self._telemetry = job, telemetry
         self.state = job.state()
-        self._begun = time.monotonic()
+        self._begun = self._counted = time.monotonic()
         self._written = 0.0
-        self._total = self._new = 0
+        self._total = self._new = self._failed = 0
 
     def begin(self) -> None:
         """Note that it is begun; raises where that was so often, and nothing came of it."""
@@ -263,12 +302,14 @@ class _Told:
         each = (time.monotonic() - self._begun) / self._new
         left = round(max(0, self._total - done) * each, 1)
         self.state = replace(self.state, rows=done, left_seconds=left, starts=0)
+        self._count(rows)
         if time.monotonic() - self._written > _TOLD_SECONDS:
             self._put()
 
     def failed(self, row: int, why: str) -> None:
         """A row became a line with an error."""
         self.state = replace(self.state, failed=self.state.failed + 1)
+        self._failed += 1
 
     def trouble(self, why: str) -> None:
         """Something went wrong, and did no harm."""
@@ -281,7 +322,16 @@ class _Told:
         left = 0.0 if status == "finished" else None
         ended = round(time.time(), 3) if over else None
         starts = self.state.starts if over else 0  # it was not broken off by a death
+        self._count(0)
+        self._telemetry.job_left(self._job.request.model, status)
         self._put(status=status, left_seconds=left, ended=ended, starts=starts, **more)
+
+    def _count(self, rows: int) -> None:
+        """For metrics: rows that are done, those that failed among them, and the time since."""
+        before, self._counted = self._counted, time.monotonic()
+        failed, self._failed = self._failed, 0
+        seconds = self._counted - before
+        self._telemetry.job_worked(self._job.request.model, rows - failed, failed, seconds)
 
     def _put(self, **changes: Any) -> None:
         self.state = replace(self.state, **changes)

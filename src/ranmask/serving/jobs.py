@@ -17,10 +17,11 @@ import re
 import secrets
 import shutil
 import time
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Any, Literal, Self, TypeAlias
+from typing import Any, Literal, Self, TypeAlias, get_args
 
 from ranmask.data.rows import Columns
 from ranmask.errors import DataError, OptionError, OutputError
@@ -204,6 +205,11 @@ class JobStore:
         """All jobs of an owner, the newest first."""
         jobs = [job for job in self._jobs() if job.request.owner == owner]
         return sorted(jobs, key=lambda job: -job.request.created)
+
+    def counts(self) -> dict[str, int]:
+        """How many jobs there are, of all owners, by their status."""
+        found = Counter(job.state().status for job in self._jobs())
+        return {status: found[status] for status in get_args(Status)}
 
     def get(self, id: str, owner: str) -> Job:
         """A job by its id; raises `NoSuchJob`, also for what is no id and for others' jobs."""

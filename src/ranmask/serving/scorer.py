@@ -28,6 +28,7 @@ from ranmask.words import Document, Hiding
 
 _LEAST_COPIES = 32  # smaller batches waste more than they shorten anybody's wait
 _FIRST_COPIES = 256  # before the model's pace is known
+_BACKGROUND_SECONDS = 1.0  # then copies in the background wait like all others
 _MEMORY = 0.5  # how much of the known pace a batch leaves in place
 
 
@@ -93,7 +94,8 @@ class BatchScorer:
         waiting_copies: Where more would wait, a new request is refused with `Busy`; one is always
             taken where nothing waits, however long it is.  Those of at most ``batch_copies`` are
             counted by themselves: long ones do not keep short ones out.  Copies of a context in
-            the ``background`` are computed where no others wait, and never refused.
+            the ``background`` are never refused, and computed where no others wait, or when
+            they have waited for a second.
         batch_seconds: How long a batch is meant to take.
         turns: Shared by pools that must not compute at the same time.
     """
@@ -155,12 +157,24 @@ class BatchScorer:
         """As the model's `score`; waits until other threads' copies and these are computed.
 
         Raises what the model raises for these copies, and a `Problem` where it is not asked.
-        A request that was let in once is refused no more until `close`.
+        A request that was let in once is refused no more until `close`.  One in the background
+        is computed a batch at a time, and gives way in between.
         """
-        context.check()
-        request = ScoringRequest(copies, background=context.background)
-        if not request.total:
+        whole = ScoringRequest(copies, background=context.background)
+        if not whole.total:
             raise ClassifierError("no copies to score")
+        if not whole.background:
+            return self._waited_for(whole, context)
+        while whole.left:
+            portion = whole.take(self._room())
+            batch = ScoringRequest(portion.copies, background=True)
+            whole.deal(portion.start, np.concatenate(self._waited_for(batch, context)))
+        scores = whole.scores()
+        assert scores is not None
+        return scores
+
+    def _waited_for(self, request: ScoringRequest, context: RequestContext) -> list[Scores]:
+        context.check()
         with self._changed:
             self._admit(request, context)
             self._waiting[request] = None
@@ -212,11 +226,20 @@ class BatchScorer:
             self._admitted.add(context)
         self._figures.asks += 1
 
-    def _next_batch(self) -> list[Portion]:
+    def _room(self) -> int:
+        """How many copies a batch has."""
         aimed = _FIRST_COPIES if self._pace is None else self._pace * self._batch_seconds
-        room = int(min(max(aimed, _LEAST_COPIES), self._batch_copies))
-        first = [request for request in self._waiting if not request.background]
-        shares = fair_shares({request: request.left for request in first or self._waiting}, room)
+        return int(min(max(aimed, _LEAST_COPIES), self._batch_copies))
+
+    def _next_batch(self) -> list[Portion]:
+        long_ago = time.monotonic() - _BACKGROUND_SECONDS
+        first = [
+            request
+            for request in self._waiting
+            if not request.background or request.since < long_ago
+        ]
+        left = {request: request.left for request in first or self._waiting}
+        shares = fair_shares(left, self._room())
         batch = [request.take(share) for request, share in shares.items()]
         for request in shares:
             if not request.left:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections import deque
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -26,11 +27,12 @@ class ScoringRequest:
     """All copies that one caller waits for.  Copies are numbered across its texts.
 
     ``left``: how many were not taken yet.  ``finished`` is set when `scores` has something to say;
-    ``given_up`` says that nobody listens; ``background``, that all others come first.
+    ``given_up`` says that nobody listens; ``background``, that all others come first; ``since``,
+    when it came.
     """
 
     def __init__(self, copies: Sequence[MaskedCopies], *, background: bool = False) -> None:
-        self.background = background
+        self.background, self.since = background, time.monotonic()
         self.total = self.left = sum(map(len, copies))
         self.finished = threading.Event()
         self.given_up = False

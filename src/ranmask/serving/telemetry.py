@@ -10,6 +10,7 @@ import logging
 import os
 import platform
 import sys
+import threading
 import time
 import traceback
 from collections.abc import Callable, Mapping
@@ -46,13 +47,16 @@ class Telemetry:
     """The metrics of one service, in a registry of their own.
 
     ``pools`` gives the figures of the models' pools, by the names of the models, at any moment;
-    ``admitted`` how many requests are worked on or wait for it.
+    ``admitted`` how many requests are worked on or wait for it; ``jobs``, how many jobs there are,
+    by their status.
     """
 
     def __init__(
         self, pools: Callable[[], Mapping[str, PoolFigures]], admitted: Callable[[], int]
     ) -> None:
         self._pools, self._admitted_now = pools, admitted
+        self.jobs: Callable[[], Mapping[str, int]] = dict
+        self._lock = threading.Lock()
         self._shared = SHARED_FIGURES in os.environ
         self._registry = registry = CollectorRegistry()
         self._requests = Counter(
@@ -88,6 +92,32 @@ class Telemetry:
             "ranmask_reloads",
             "Reloads of keys and models, by whether they worked.",
             ("outcome",),
+            registry=registry,
+        )
+        # All processes see the same folder: the one that is asked has looked last.
+        self._jobs = Gauge(
+            "ranmask_jobs",
+            "Jobs that are kept, by their status.",
+            ("status",),
+            registry=registry,
+            multiprocess_mode="mostrecent",
+        )
+        self._job_rows = Counter(
+            "ranmask_job_rows",
+            "Rows of jobs that were classified, or could not be.",
+            ("model", "outcome"),
+            registry=registry,
+        )
+        self._job_seconds = Counter(
+            "ranmask_job_seconds",
+            "Time in which jobs were worked on, or gave way to requests.",
+            ("model",),
+            registry=registry,
+        )
+        self._job_runs = Counter(
+            "ranmask_job_runs",
+            "Times that a process has worked on a job, by what became of it.",
+            ("model", "status"),
             registry=registry,
         )
         self._memory = self._gauge("ranmask_memory_bytes", "Resident memory of the service.")
@@ -142,8 +172,20 @@ class Telemetry:
         self._texts.labels(model, "done").inc(done)
         self._texts.labels(model, "failed").inc(failed)
 
+    def job_worked(self, model: str, done: int, failed: int, seconds: float) -> None:
+        """Rows of a job have their results."""
+        self._job_rows.labels(model, "done").inc(done)
+        self._job_rows.labels(model, "failed").inc(failed)
+        self._job_seconds.labels(model).inc(seconds)
+
+    def job_left(self, model: str, status: str) -> None:
+        """A job is over, or was left to be gone on with."""
+        self._job_runs.labels(model, status).inc()
+
     def exposition(self) -> bytes:
         """The metrics as Prometheus reads them, of all processes of the service."""
+        for status, number in self.jobs().items():
+            self._jobs.labels(status).set(number)
         self._count()
         if not self._shared:
             return generate_latest(self._registry)
@@ -152,6 +194,10 @@ class Telemetry:
         return generate_latest(shared)
 
     def _count(self) -> None:
+        with self._lock:
+            self._count_alone()
+
+    def _count_alone(self) -> None:
         self._memory.set(resident_bytes())
         self._admitted.set(self._admitted_now())
         for model, figures in self._pools().items():

@@ -9,6 +9,7 @@ answered waits, and all who waited go together: nobody waits for company that is
 from __future__ import annotations
 
 import asyncio
+import math
 import os
 import threading
 import time
@@ -28,6 +29,7 @@ SHORT_COPIES = 512
 _TOGETHER_COPIES = 4096
 _GROUPS_AT_ONCE = 2  # of one question: while one is computed, the next is prepared
 _RETRY_SECONDS = 1.0
+_QUIET_SECONDS = 0.05  # a client that asks again at once does so sooner
 _UNWATCHED_SECONDS = 0.02  # most answers take less, and watching each client takes longer than they
 
 _Answer = TypeVar("_Answer")
@@ -93,6 +95,7 @@ class Workers:
         self._most = threads + waiting
         self._lock = threading.Lock()
         self._taken = 0
+        self._last_left = -math.inf
 
     async def run(self, receive: Receive, task: Callable[[RequestContext], _Answer]) -> _Answer:
         """What ``task`` returns; cancelled when it is late or nobody waits for it."""
@@ -115,6 +118,11 @@ class Workers:
     def taken(self) -> int:
         """How many requests are worked on, here or elsewhere, or wait for it."""
         return self._taken
+
+    @property
+    def busy(self) -> bool:
+        """Whether requests are worked on, or were a moment ago, so that the next may follow."""
+        return self._taken > 0 or time.monotonic() - self._last_left < _QUIET_SECONDS
 
     @contextmanager
     def admitted(self) -> Iterator[None]:
@@ -146,6 +154,7 @@ class Workers:
     def _leave(self, _: Future[Any] | None = None) -> None:
         with self._lock:
             self._taken -= 1
+            self._last_left = time.monotonic()
 
 
 class _Member:

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from ranmask import SmoothedClassifier
 from ranmask.errors import ClassifierError, ModelError, OptionError
 from ranmask.models.base import BaseClassifier, MaskedCopies
+from ranmask.serving import scorer
 from ranmask.serving.context import FairSemaphore, RequestContext
 from ranmask.serving.problems import Busy, Cancelled, Closing, DeadlinePassed
 from ranmask.serving.scorer import BatchScorer
@@ -316,6 +317,38 @@ def test_copies_in_the_background_come_last_and_keep_nobody_out(threads):
     batches = [dict(batch) for batch in base.batches]
     assert batches[:2] == [{0: 1}, {2: 16, 4: 16}]
     assert sum(batch.get(1, 0) for batch in batches[2:]) == 32
+
+
+def test_copies_in_the_background_give_way_before_each_batch(threads):
+    class Counted(Background):
+        checks = 0
+
+        def check(self):
+            self.checks += 1
+
+    base, context = Gated(), Counted()
+    base.gate.release(100)
+    with BatchScorer(base, batch_copies=32) as pool:
+        wanted = [text(0, 70), text(1, 0), text(2, 30)]
+        check_rows(wanted, ask(threads, pool, wanted, context).result(PATIENCE))
+    assert [sum(dict(batch).values()) for batch in base.batches] == [32, 32, 32, 4]
+    assert context.checks == 4
+
+
+def test_copies_in_the_background_do_not_wait_for_ever(threads, monkeypatch):
+    """Where others always wait, they go with them after a while."""
+    monkeypatch.setattr(scorer, "_BACKGROUND_SECONDS", 0.0)
+    base = Gated()
+    with BatchScorer(base, batch_copies=32) as pool:
+        asked = [ask(threads, pool, [text(0, 1)])]
+        base.await_batch()
+        for number, context in ((1, Background()), (2, None), (3, None)):
+            asked.append(ask(threads, pool, [text(number, 16)], context))
+            until(lambda: pool.figures().waiting_asks == len(asked) - 1)
+        base.gate.release(100)
+        for one in asked:
+            one.result(PATIENCE)
+    assert dict(base.batches[1]) == {1: 16, 2: 16}
 
 
 def test_cancelling_wakes_the_waiter_and_drops_its_copies(threads):

@@ -23,6 +23,7 @@ from ranmask.serving.jobs import JobState, JobStore, NoSuchJob
 from ranmask.serving.problems import Cancelled, Problem
 from ranmask.serving.registry import ModelRegistry
 from ranmask.serving.settings import ServiceSettings
+from ranmask.serving.telemetry import Telemetry
 from ranmask.smoothing.smoothed import SmoothedClassifier
 
 FAKE = "ranmask.models.testing:keyword_classifier"
@@ -79,6 +80,10 @@ def refused(response, status, code):
     error = response.json()["error"]
     assert error["code"] == code, error
     return error["message"]
+
+
+def unread():
+    return Telemetry(dict, lambda: 0)
 
 
 def smoothed(**options):
@@ -240,7 +245,7 @@ class TestJobs:
     def test_a_folder_that_cannot_be_written(self, host, tmp_path):
         (tmp_path / "file").write_text("")
         with pytest.raises(OptionError, match="cannot keep jobs"):
-            Jobs(host, ServiceSettings(jobs=str(tmp_path / "file")), lambda: False)
+            Jobs(host, ServiceSettings(jobs=str(tmp_path / "file")), lambda: False, unread())
 
 
 class TestLimits:
@@ -266,7 +271,8 @@ class TestLimits:
         refused(client.post("/v1/jobs", json={"texts": ["a" * 100]}), 413, "body_too_large")
 
     def test_a_body_that_does_not_come(self, host, tmp_path):
-        jobs = Jobs(host, ServiceSettings(jobs=str(tmp_path), arrival_seconds=0.05), lambda: False)
+        settings = ServiceSettings(jobs=str(tmp_path), arrival_seconds=0.05)
+        jobs = Jobs(host, settings, lambda: False, unread())
 
         class Slow:
             headers: ClassVar = {}
@@ -416,7 +422,7 @@ class TestStore:
             )
 
     def run(self, host, store, busy=lambda: False):
-        runner = JobRunner(store, host, 2000, busy)
+        runner = JobRunner(store, host, 2000, busy, unread())
         runner.start()
         return runner
 
@@ -447,7 +453,7 @@ class TestStore:
         job, stops = self.new(store), 0
         (tmp_path / "rows.txt").write_bytes(job.input.read_bytes())
         while not job.state().over:
-            runner = JobRunner(store, host, 2000, lambda: False)
+            runner = JobRunner(store, host, 2000, lambda: False, unread())
             checks = iter(range(7))
 
             def stop_soon(runner=runner, checks=checks):
@@ -464,29 +470,6 @@ class TestStore:
         said = job.results.read_bytes().splitlines()[1:]
         assert said == (tmp_path / "out.jsonl").read_bytes().splitlines()[1:]
         assert job.state().rows == 100 and job.state().failed == 0
-
-    def test_a_job_gives_way_to_requests(self, host, store):
-        job, busy = self.new(store), threading.Event()
-        busy.set()
-        glances = []
-
-        def is_busy():
-            glances.append(1)
-            return busy.is_set()
-
-        runner = self.run(host, store, is_busy)
-        self.wait(job, "running")
-        time.sleep(0.1)
-        assert job.state().rows == 0 and len(glances) > 2
-        busy.clear()
-        assert self.wait(job, "finished").rows == 100
-        runner.stop()
-
-    def test_a_job_goes_on_a_little_where_requests_never_end(self, store):
-        context = BackgroundContext(self.new(store), lambda: True)
-        begun = time.monotonic()
-        context.check()
-        assert time.monotonic() - begun < 5
 
     def test_deleted_while_it_runs(self, host, store):
         job, busy = self.new(store), threading.Event()
@@ -516,7 +499,7 @@ class TestStore:
     def test_another_model_by_the_same_name(self, host, store):
         job = self.new(store)
         context = iter(range(7))
-        runner = JobRunner(store, host, 2000, lambda: False)
+        runner = JobRunner(store, host, 2000, lambda: False, unread())
         runner._busy = lambda: next(context, None) is None and (runner._context.cancel() or False)
         assert runner.work_once()
         assert 0 < job.state().rows < 100
@@ -567,7 +550,7 @@ class TestStore:
         monkeypatch.setattr(
             host, "smoothed", lambda name, context, **options: SmoothedClassifier(fail, keep=1)
         )
-        assert JobRunner(store, host, 2000, lambda: False).work_once()
+        assert JobRunner(store, host, 2000, lambda: False, unread()).work_once()
         assert job.state().failed == 5
         assert b"secret" not in job.results.read_bytes()
         assert b"the model failed on this text" in job.results.read_bytes()
