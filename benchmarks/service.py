@@ -213,8 +213,9 @@ def _children_seconds() -> float:
 
 def family(pid: int) -> list[int]:
     """A process and those that it started."""
-    children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
-    return [pid, *(found for child in children for found in family(int(child)))]
+    lists = Path(f"/proc/{pid}/task").glob("*/children")
+    children = [int(child) for listed in lists for child in listed.read_text().split()]
+    return [pid, *(found for child in children for found in family(child))]
 
 
 def cpu_seconds(pid: int) -> float:

@@ -136,23 +136,49 @@ def test_no_orphan_is_left_where_the_first_process_is_killed():
         until(lambda: all(map(gone, service.pids)))
 
 
+def test_a_replacement_that_cannot_start_is_tried_again(tmp_path):
+    models = tmp_path / "models"
+    models.write_text("")
+    with services("--models-file", str(models), "--drain", "0") as service:
+        models.write_text("films=no/such/folder\n")
+        os.kill(service.pids[0], signal.SIGKILL)
+
+        def reasons():
+            died = [line for line in list(service.log) if line["event"] == "process died"]
+            return [line["reason"] for line in died]
+
+        until(lambda: len(reasons()) >= 3)
+        assert reasons()[0] is None
+        assert "no/such/folder" in reasons()[1] and "no/such/folder" in reasons()[2]
+        assert service.ask("/v1/predict", {"text": TEXTS[0]})[0] == 200, "the other goes on"
+        models.write_text("")
+        until(lambda: len(service.ready()) == 3)
+        assert total(service.ask("/metrics")[1], "ranmask_processes") == 2
+        service.process.send_signal(signal.SIGINT)
+        assert service.process.wait(30) == 0
+
+
 def test_told_to_end_while_they_start():
     command = [sys.executable, "-m", "ranmask.cli", "serve", "--port", "0", "--processes", "2"]
     process = subprocess.Popen(
         [*command, "--model", "news-words"], stderr=subprocess.PIPE, text=True
     )
-    tasks = Path(f"/proc/{process.pid}/task/{process.pid}/children")
-    if not tasks.exists():
+    tasks = Path(f"/proc/{process.pid}/task")
+    if not (tasks / str(process.pid) / "children").exists():
         process.kill()
         pytest.skip("this system does not list the children of a process")
-    until(lambda: len(tasks.read_text().split()) >= 2)
-    children = [int(pid) for pid in tasks.read_text().split()]
+
+    def children():
+        return [int(pid) for task in tasks.glob("*/children") for pid in task.read_text().split()]
+
+    until(lambda: len(children()) >= 2)
+    started = children()
     process.send_signal(signal.SIGTERM)
     said = process.communicate(timeout=30)[1]
     assert process.returncode == 0
     assert "Traceback" not in said
     # One of them is multiprocessing's own, which ends once it has seen that the others did.
-    until(lambda: all(map(gone, children)))
+    until(lambda: all(map(gone, started)))
 
 
 @pytest.mark.parametrize(

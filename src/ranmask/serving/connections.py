@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
-from typing import Any, ClassVar
+from typing import Any
 
 import httptools
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
@@ -16,7 +16,6 @@ HEAD_BYTES = 1 << 16
 """Most bytes of a request that are not its body: its head, and whatever stands between chunks."""
 
 _MOST_PIPELINED = 100  # requests of one connection that wait for each other
-_LOOKS = 5  # at a connection, in the time that its client has
 
 
 def _refusal(status: bytes, code: str, message: str) -> bytes:
@@ -41,38 +40,29 @@ class _NoRequestError(Exception):
     """A head that is well-formed, but no request."""
 
 
-class _BoundedConnection(HttpToolsProtocol):
-    """A connection that is closed where its client keeps it waiting for ``seconds``.
+class BoundedConnection(HttpToolsProtocol):
+    """A connection that is closed where its client keeps it waiting.
 
     That is where the head of a request does not come, or comes too slowly; where a body goes on
     after its answer; and where answers are not read.  Bodies are timed by `limits`, answers by the
-    deadline, and a connection between two requests by the server.
+    deadline, and a connection between two requests by the server, which also calls `close_if_late`.
+    ``most``: how many may be open.
     """
 
-    seconds: ClassVar[float]
-    most: ClassVar[int]
-
-    def __init__(self, *args: Any, **more: Any) -> None:
+    def __init__(self, *args: Any, most: int, **more: Any) -> None:
         super().__init__(*args, **more)
+        self._most = most
         self._in_head = True
         self._in_body = False
         self._not_body = 0  # bytes of the request that are not its body
-        self._head_since: float | None = None
+        self._head_since: float | None = self.loop.time()
         self._kept_since: float | None = None
         self._refused = False
-        self._next_look: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
-        self._head_since = self.loop.time()
-        self._look_later()
-        if len(self.connections) > self.most:
+        if len(self.connections) > self._most:
             self._refuse(_TOO_MANY, "too_many_connections")
-
-    def connection_lost(self, exc: Exception | None) -> None:
-        super().connection_lost(exc)
-        if self._next_look is not None:
-            self._next_look.cancel()
 
     def data_received(self, data: bytes) -> None:
         if self._refused or self.transport.is_closing():
@@ -157,19 +147,11 @@ class _BoundedConnection(HttpToolsProtocol):
         elif self._kept_since is None:
             self._kept_since = self.loop.time()
 
-    def _look_later(self) -> None:
-        self._next_look = self.loop.call_later(self.seconds / _LOOKS, self._look)
-
-    def _look(self) -> None:
-        self._look_later()
+    def close_if_late(self, seconds: float) -> None:
+        """Close a connection whose client has been waited for so long."""
         self._note()
-        oldest = self.loop.time() - self.seconds
+        oldest = self.loop.time() - seconds
         if self._kept_since is not None and self._kept_since <= oldest:
             self.transport.abort()
         elif self._head_since is not None and self._head_since <= oldest:
             self.transport.close()
-
-
-def bounded(seconds: float, most: int) -> type[HttpToolsProtocol]:
-    """The protocol of a server with at most ``most`` open connections."""
-    return type("LimitedConnection", (_BoundedConnection,), {"seconds": seconds, "most": most})

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import hmac
-import mmap
+import io
 import os
 import re
 import struct
@@ -26,6 +26,7 @@ from ranmask.serving.settings import ServiceSettings, check_key
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 _ONLY_NAME = "default"
 _MOST_RATE = 10_000_000
+_NUMBER = struct.Struct("d")
 _BURST_SECONDS = 10.0  # what a key may send in these, it may send at once
 
 
@@ -113,60 +114,40 @@ class RateLimits:
     def __init__(self, folder: str | None = None) -> None:
         self._folder = folder
         self._lock = threading.Lock()
-        self._cells: dict[str, _Cell] = {}
+        self._cells: dict[str, io.BytesIO | io.FileIO] = {}
 
     def count(self, key: ApiKey) -> None:
         """Count one request; raises `RateExceeded` where the key has sent too many."""
         if key.a_minute is None:
             return
-        with self._lock:
-            if key.name not in self._cells:
-                self._cells[key.name] = _Cell(self._folder, key.name)
-            cell = self._cells[key.name]
         interval = 60 / key.a_minute
-        with self._lock, cell.locked():
+        with self._lock, self._locked(key.name) as cell:
             now = time.monotonic()  # of the machine, not of the process
-            busy_until = max(cell.read(), now)
+            cell.seek(0)
+            busy_until = max(*_NUMBER.unpack(cell.read() or bytes(_NUMBER.size)), now)
             ahead = busy_until + interval - now - max(interval, _BURST_SECONDS)
             if ahead > 1e-9:
                 raise RateExceeded(key.a_minute, ahead)
-            cell.write(busy_until + interval)
-
-
-class _Cell:
-    """A number that processes share."""
-
-    _FORM = struct.Struct("d")
-
-    def __init__(self, folder: str | None, name: str) -> None:
-        self._file: int | None = None
-        self._memory: mmap.mmap | bytearray = bytearray(self._FORM.size)
-        if folder is not None:
-            self._file = os.open(Path(folder, f"rate-{name}"), os.O_RDWR | os.O_CREAT, 0o600)
-            os.ftruncate(self._file, self._FORM.size)  # the same for all who do it
-            self._memory = mmap.mmap(self._file, self._FORM.size)
+            cell.seek(0)
+            cell.write(_NUMBER.pack(busy_until + interval))
 
     @contextmanager
-    def locked(self) -> Iterator[None]:
-        """Keep other processes out."""
-        if self._file is None:
-            yield
+    def _locked(self, name: str) -> Iterator[io.BytesIO | io.FileIO]:
+        """The file of a key's number, which no other process reads meanwhile."""
+        if self._folder is None:
+            yield self._cells.setdefault(name, io.BytesIO())
             return
         import fcntl
 
-        fcntl.flock(self._file, fcntl.LOCK_EX)
+        if name not in self._cells:
+            file = os.open(Path(self._folder, f"rate-{name}"), os.O_RDWR | os.O_CREAT, 0o600)
+            self._cells[name] = io.FileIO(file, "r+", closefd=False)  # open until the process ends
+        cell = self._cells[name]
+        fcntl.flock(cell, fcntl.LOCK_EX)
         try:
-            yield
+            yield cell
         finally:
-            fcntl.flock(self._file, fcntl.LOCK_UN)
-
-    def read(self) -> float:
-        """The number."""
-        return float(self._FORM.unpack_from(self._memory)[0])
-
-    def write(self, number: float) -> None:
-        """Another number."""
-        self._FORM.pack_into(self._memory, 0, number)
+            fcntl.flock(cell, fcntl.LOCK_UN)
 
 
 def _digest(key: str) -> bytes:

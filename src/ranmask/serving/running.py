@@ -9,20 +9,23 @@ import socket
 import threading
 import time
 from collections.abc import Callable
+from functools import partial
 from types import FrameType
+from typing import Any, cast
 
 import uvicorn
 
 from ranmask.attacks.resources.neighbours import load_synonyms
 from ranmask.errors import OptionError
 from ranmask.serving.app import Service, create_app
-from ranmask.serving.connections import bounded
+from ranmask.serving.connections import BoundedConnection
 from ranmask.serving.registry import ModelRegistry, models_of
 from ranmask.serving.settings import ServiceSettings
 
 _KEEP_ALIVE_SECONDS = 15
 _AFTER_DEADLINE_SECONDS = 10  # for answers to be sent, when the service ends
 _TICK_SECONDS = 0.05
+_LOOK_SECONDS = 0.5
 _BACKLOG = 1024
 
 
@@ -46,7 +49,7 @@ def serve_on(
         reloads.begin(app.state.service)
         config = uvicorn.Config(
             app,
-            http=bounded(settings.arrival_seconds, settings.connections),
+            http=cast(Any, partial(BoundedConnection, most=settings.connections)),
             ws="none",
             lifespan="on",
             log_config=None,
@@ -58,7 +61,7 @@ def serve_on(
         )
         listener.listen(_BACKLOG)
         ready(list(host.names()))
-        _Server(config, app.state.service, settings.drain_seconds).run([listener])
+        _Server(config, app.state.service, settings).run([listener])
     finally:
         reloads.end()
         host.close(timeout=settings.deadline_seconds)
@@ -96,12 +99,16 @@ class _Reloads:
 
 
 class _Server(uvicorn.Server):
-    """A server that ends with exit code 0, after ``/readyz`` has said no for a while."""
+    """A server that ends with exit code 0, after ``/readyz`` has said no for a while.
 
-    def __init__(self, config: uvicorn.Config, service: Service, drain_seconds: float) -> None:
+    It closes connections of clients that take for ever.
+    """
+
+    def __init__(self, config: uvicorn.Config, service: Service, settings: ServiceSettings) -> None:
         super().__init__(config)
         self._service = service
-        self._drain_seconds = drain_seconds
+        self._arrival_seconds = settings.arrival_seconds
+        self._drain_seconds = settings.drain_seconds
         self._end_at: float | None = None
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
@@ -115,6 +122,16 @@ class _Server(uvicorn.Server):
             if interrupted:
                 self._drain_seconds = 0.0
             self._end_at = time.monotonic() + self._drain_seconds
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().startup(sockets)
+        self._looking = asyncio.create_task(self._close_late())  # also while it shuts down
+
+    async def _close_late(self) -> None:
+        while True:
+            await asyncio.sleep(_LOOK_SECONDS)
+            for connection in list(self.server_state.connections):
+                cast(BoundedConnection, connection).close_if_late(self._arrival_seconds)
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         # Who is connected may be about to ask, and is answered; then the connection is closed.

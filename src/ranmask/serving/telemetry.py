@@ -58,95 +58,72 @@ class Telemetry:
         self.jobs: Callable[[], Mapping[str, int]] = dict
         self._lock = threading.Lock()
         self._shared = SHARED_FIGURES in os.environ
-        self._registry = registry = CollectorRegistry()
-        self._requests = Counter(
-            "ranmask_requests",
-            "Requests that were answered.",
-            ("route", "status"),
-            registry=registry,
-        )
+        self._registry = CollectorRegistry()
+        own: dict[str, Any] = {"registry": self._registry, "namespace": "ranmask"}
+
+        def counter(name: str, said: str, *labels: str) -> Counter:
+            return Counter(name, said, labels, **own)
+
+        def gauge(name: str, said: str, *labels: str, processes: Any = "livesum") -> Gauge:
+            """Of several processes, the sum over those that live."""
+            return Gauge(name, said, labels, **own, multiprocess_mode=processes)
+
+        self._requests = counter("requests", "Requests that were answered.", "route", "status")
         self._seconds = Histogram(
-            "ranmask_request_seconds",
+            "request_seconds",
             "Time from the first byte of a request to the last of its answer.",
             ("route",),
             buckets=_SECONDS,
-            registry=registry,
+            **own,
         )
-        self._texts = Counter(
-            "ranmask_texts",
-            "Texts that were classified, or could not be.",
-            ("model", "outcome"),
-            registry=registry,
+        self._texts = counter(
+            "texts", "Texts that were classified, or could not be.", "model", "outcome"
         )
-        self._open = self._gauge("ranmask_open_requests", "Requests not yet answered.")
-        self._admitted = self._gauge(
-            "ranmask_admitted_requests", "Requests that are worked on, or wait for a thread."
+        self._open = gauge("open_requests", "Requests not yet answered.")
+        self._admitted = gauge(
+            "admitted_requests", "Requests that are worked on, or wait for a thread."
         )
-        self._by_key = Counter(
-            "ranmask_key_requests",
+        self._by_key = counter(
+            "key_requests",
             "Requests that were answered, by the name of their API key.",
-            ("key", "status"),
-            registry=registry,
+            "key",
+            "status",
         )
-        self._reloads = Counter(
-            "ranmask_reloads",
-            "Reloads of keys and models, by whether they worked.",
-            ("outcome",),
-            registry=registry,
+        self._reloads = counter(
+            "reloads", "Reloads of keys and models, by whether they worked.", "outcome"
         )
         # All processes see the same folder: the one that is asked has looked last.
-        self._jobs = Gauge(
-            "ranmask_jobs",
-            "Jobs that are kept, by their status.",
-            ("status",),
-            registry=registry,
-            multiprocess_mode="mostrecent",
+        self._jobs = gauge(
+            "jobs", "Jobs that are kept, by their status.", "status", processes="mostrecent"
         )
-        self._job_rows = Counter(
-            "ranmask_job_rows",
-            "Rows of jobs that were classified, or could not be.",
-            ("model", "outcome"),
-            registry=registry,
+        self._job_rows = counter(
+            "job_rows", "Rows of jobs that were classified, or could not be.", "model", "outcome"
         )
-        self._job_seconds = Counter(
-            "ranmask_job_seconds",
-            "Time in which jobs were worked on, or gave way to requests.",
-            ("model",),
-            registry=registry,
+        self._job_seconds = counter(
+            "job_seconds", "Time in which jobs were worked on, or gave way to requests.", "model"
         )
-        self._job_runs = Counter(
-            "ranmask_job_runs",
+        self._job_runs = counter(
+            "job_runs",
             "Times that a process has worked on a job, by what became of it.",
-            ("model", "status"),
-            registry=registry,
+            "model",
+            "status",
         )
-        self._memory = self._gauge("ranmask_memory_bytes", "Resident memory of the service.")
-        self._gauge("ranmask_processes", "Processes that answer.").set(1)
-        self._same("ranmask_restarts", "Processes that died and were replaced.").set(
-            float(os.environ.get(RESTARTS, "0"))
-        )
-        self._same(
-            "ranmask_build_info", "The version of ranmask and of Python.", "version", "python"
-        ).labels(__version__, platform.python_version()).set(1)
+        self._memory = gauge("memory_bytes", "Resident memory of the service.")
+        gauge("processes", "Processes that answer.").set(1)
+        restarts = gauge("restarts", "Processes that died and were replaced.", processes="max")
+        restarts.set(float(os.environ.get(RESTARTS, "0")))
+        said = "The version of ranmask and of Python."
+        versions = gauge("build_info", said, "version", "python", processes="max")
+        versions.labels(__version__, platform.python_version()).set(1)
         self._count_at = 0.0
         self._counted: dict[tuple[str, str], float] = {}
         self._of_pools: dict[str, Counter | Gauge] = {}
         for field in fields(PoolFigures):
-            name, said = f"ranmask_pool_{field.name}", field.name.replace("_", " ")
-            said = f"{said} of the pool of a model.".capitalize()
-            self._of_pools[field.name] = (
-                self._gauge(name, said, "model")
-                if field.name.startswith("waiting")
-                else Counter(name, said, ("model",), registry=registry)
-            )
-
-    def _gauge(self, name: str, said: str, *labels: str) -> Gauge:
-        """What may fall; of several processes, the sum over those that live."""
-        return Gauge(name, said, labels, registry=self._registry, multiprocess_mode="livesum")
-
-    def _same(self, name: str, said: str, *labels: str) -> Gauge:
-        """What is the same in all processes, or was less in older ones."""
-        return Gauge(name, said, labels, registry=self._registry, multiprocess_mode="max")
+            metric: Callable[..., Counter | Gauge] = counter
+            if field.name.startswith("waiting"):
+                metric = gauge
+            said = f"{field.name.replace('_', ' ')} of the pool of a model.".capitalize()
+            self._of_pools[field.name] = metric(f"pool_{field.name}", said, "model")
 
     def begun(self) -> None:
         """A request came in."""
@@ -275,6 +252,7 @@ def log_failure(event: str, error: BaseException, **facts: Any) -> None:
 
 def log_to(stream: TextIO | None = None, texts: bool = False) -> None:
     """Write the log of service, server and event loop to a stream, by default standard error."""
+    logging.captureWarnings(True)
     handler = logging.StreamHandler(stream or sys.stderr)
     handler.setFormatter(JsonLines(texts))
     for name, level in (
