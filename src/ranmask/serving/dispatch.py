@@ -33,28 +33,29 @@ class Json(Response):
         return to_json(content)
 
 
+def read_json(body: bytes, wanted: TypeAdapter[Any]) -> Any:
+    """What a body says; raises `Problem` where it is not JSON, or not what is wanted."""
+    try:
+        try:
+            return wanted.validate_json(body)
+        except ValidationError as error:
+            if error.errors()[0]["type"] != "json_invalid":
+                raise
+        # Python reads half a surrogate pair, of which the texts say what is wrong with it.
+        return wanted.validate_python(json.loads(body) if body else None)
+    except ValidationError as error:
+        raise invalid(list(error.errors())) from None
+    except (ValueError, RecursionError) as error:
+        place = ("body", getattr(error, "pos", "body"))
+        raise invalid([{"type": "json_invalid", "loc": place}]) from None
+
+
 class Question:
     """A handler, and what the body of its requests must be."""
 
     def __init__(self, handler: Handler, body: Any) -> None:
         self.handler = handler
-        self._body: TypeAdapter[Any] = TypeAdapter(body)
-
-    def read(self, body: bytes) -> Any:
-        """The body as the handler takes it; raises `Problem`."""
-        try:
-            try:
-                return self._body.validate_json(body)
-            except ValidationError as error:
-                if error.errors()[0]["type"] != "json_invalid":
-                    raise
-            # Python reads half a surrogate pair, of which the texts say what is wrong with it.
-            return self._body.validate_python(json.loads(body) if body else None)
-        except ValidationError as error:
-            raise invalid(list(error.errors())) from None
-        except (ValueError, RecursionError) as error:
-            place = ("body", getattr(error, "pos", "body"))
-            raise invalid([{"type": "json_invalid", "loc": place}]) from None
+        self.body: TypeAdapter[Any] = TypeAdapter(body)
 
 
 class DispatchMiddleware:
@@ -71,6 +72,7 @@ class DispatchMiddleware:
         if question is None:
             await self._app(scope, receive, send)
             return
-        body = question.read((await receive())["body"])  # `BodyLimitsMiddleware` has all of it
+        # `BodyLimitsMiddleware` has all of it.
+        body = read_json((await receive())["body"], question.body)
         response = await question.handler(Request(scope, receive), body)
         await response(scope, receive, send)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import json
+import os
 import secrets
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -25,6 +26,7 @@ from ranmask.runs.stored import file_as_parquet
 from ranmask.serving import schemas
 from ranmask.serving.auth import FACTS
 from ranmask.serving.context import RequestContext
+from ranmask.serving.dispatch import read_json
 from ranmask.serving.job_runner import JobRunner, job_task
 from ranmask.serving.jobs import Job, JobRequest, JobStore, NoSuchJob
 from ranmask.serving.problems import Cancelled, Problem, invalid, shown
@@ -128,10 +130,10 @@ class Jobs:
             "Content-Disposition": f'attachment; filename="{_ascii(name)}"',
         }
         if given == "jsonl":
-            size, lines = await asyncio.to_thread(_whole_lines, job.results)
-            if status == "finished":  # else the file may still be written anew
-                headers["Content-Length"] = str(size)
-            return StreamingResponse(lines, media_type=JSON_LINES, headers=headers)
+            file = await asyncio.to_thread(job.results.open, "rb")
+            if status == "finished":  # else it grows
+                headers["Content-Length"] = str(os.fstat(file.fileno()).st_size)
+            return StreamingResponse(_whole_lines(file), media_type=JSON_LINES, headers=headers)
         path, after = job.folder / "finished.parquet", None
         if status != "finished" or not path.is_file():
             made = job.folder / f"{secrets.token_hex(8)}.parquet"
@@ -182,10 +184,9 @@ class Jobs:
         self, request: Request, draft: Path
     ) -> tuple[schemas.JobQuestion, Path, Columns]:
         """The texts of a JSON body, as a file of JSON lines."""
-        found = await _parsed(request)
+        body = read_json(await request.body(), _JOB_TEXTS)
         for name in request.query_params:
             raise _wrong(f"{name} in the address goes with a file: say it in the JSON of the texts")
-        body = _read(_JOB_TEXTS, found)
         path = draft / "input.jsonl"
         pairs = [isinstance(text, list) for text in body.texts]
         if any(pairs) and not all(pairs):
@@ -214,7 +215,10 @@ class Jobs:
                 f"format it is with ?format= ({kinds}); or texts as application/json"
             )
             raise Problem(415, "unknown_format", shown(message))
-        asked = _read(_JOB_FILE, _from_address(given))
+        try:
+            asked = _JOB_FILE.validate_python(_from_address(given))
+        except ValidationError as error:
+            raise invalid(error.errors()) from None
         path = draft / f"input.{kind}"
         with path.open("wb") as file:
             await self._store_body(request, file)
@@ -284,20 +288,6 @@ _JOB_TEXTS: TypeAdapter[schemas.JobTexts] = TypeAdapter(schemas.JobTexts)
 _JOB_FILE: TypeAdapter[schemas.JobFile] = TypeAdapter(schemas.JobFile)
 
 
-def _read(wanted: TypeAdapter[Any], found: Any) -> Any:
-    try:
-        return wanted.validate_python(found)
-    except ValidationError as error:
-        raise invalid(error.errors()) from None
-
-
-async def _parsed(request: Request) -> Any:
-    try:
-        return json.loads(await request.body() or b"null")
-    except (ValueError, RecursionError):
-        raise Problem(400, "invalid_json", "the body is not valid JSON") from None
-
-
 def _from_address(given: Mapping[str, str]) -> dict[str, Any]:
     found: dict[str, Any] = dict(given)
     for name in _LISTS:
@@ -340,25 +330,11 @@ def _write(file: IO[bytes], data: bytes) -> None:
         raise Problem(503, "no_room", message, {"Retry-After": "60"}) from error
 
 
-def _whole_lines(path: Path) -> tuple[int, Iterator[bytes]]:
-    """The size and the blocks of a file that may be growing, up to the end of its last line."""
-    file = path.open("rb")
-    end = file.seek(0, 2)
-    while end:
-        start = max(0, end - _BLOCK)
-        file.seek(start)
-        found = file.read(end - start).rfind(b"\n")
-        if found >= 0:
-            end = start + found + 1
-            break
-        end = start
-    file.seek(0)
-
-    def blocks() -> Iterator[bytes]:
-        left = end
-        with file:
-            while left and (block := file.read(min(left, _BLOCK))):
-                left -= len(block)
-                yield block
-
-    return end, blocks()
+def _whole_lines(file: IO[bytes]) -> Iterator[bytes]:
+    """Blocks of a file that may be growing, up to the end of its last line."""
+    with file:
+        while lines := file.readlines(_BLOCK):
+            cut_off = not lines[-1].endswith(b"\n")
+            yield b"".join(lines[:-1] if cut_off else lines)
+            if cut_off:
+                return
