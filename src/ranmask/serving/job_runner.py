@@ -57,7 +57,7 @@ _MOST_STARTS = 5
 class BackgroundContext(RequestContext):
     """A job's right to be computed: until it is deleted, and when no request is in its way.
 
-    ``rested``: seconds in which it gave way.
+    ``rested``: seconds in which it gave way.  ``at_once``: texts that take `_SLICE_SECONDS`.
     """
 
     background = True
@@ -68,6 +68,7 @@ class BackgroundContext(RequestContext):
         self._looked = 0.0
         self._resumed = time.monotonic()
         self.rested = 0.0
+        self.at_once = 1
 
     def check(self) -> None:
         """Give way to requests; raise `Cancelled` where the job was deleted or the service ends.
@@ -229,14 +230,14 @@ def in_slices(
 ) -> Sequence[Result]:
     """Classify as many texts at a time as take `_SLICE_SECONDS`: requests come in between."""
     results: list[Result] = []
-    size = 1
-    while some := texts[len(results) : len(results) + size]:
+    while some := texts[len(results) : len(results) + context.at_once]:
         context.check()
         begun = time.monotonic() - context.rested
         with blaming(range(len(results), len(texts))):
             results += classify(some)
         seconds = time.monotonic() - context.rested - begun
-        size = max(1, min(4 * size, int(len(some) * _SLICE_SECONDS / max(seconds, 1e-9))))
+        aimed = int(len(some) * _SLICE_SECONDS / max(seconds, 1e-9))
+        context.at_once = max(1, min(4 * context.at_once, aimed))
     return results
 
 

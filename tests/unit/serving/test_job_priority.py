@@ -145,6 +145,18 @@ class TestSlices:
         assert self.sliced(clock, store, 0.0, ["a"] * 100) == [1, 4, 16, 64, 15]
         assert self.sliced(clock, store, 0.5, []) == []
 
+    def test_the_next_rows_begin_with_as_many(self, clock, store):
+        context, sizes = BackgroundContext(new(store), lambda: False), []
+
+        def classify(some):
+            clock.work(0.001 * len(some))
+            sizes.append(len(some))
+            return some
+
+        for _ in range(2):
+            in_slices(classify, context, ["text"] * 40)
+        assert sizes[0] == 1 and sizes[-4] in (9, 10)
+
     def test_a_text_that_fails_is_counted_among_all(self, clock, store):
         def classify(some):
             if "bad" in some:
