@@ -13,6 +13,7 @@ from typing import Any
 from benchmarks import (
     attacks,
     encoder,
+    job_priority,
     protect_speed,
     search,
     service,
@@ -34,6 +35,7 @@ PARTS = {
     "where": where,
     "attacks": attacks,
     "service": service,
+    "jobs": job_priority,
 }
 
 

@@ -1,6 +1,6 @@
 """What requests lose while a job runs, and what is left of the job while requests come.
 
-    python -m benchmarks.job_priority [--model news-words] [--seconds 5] [--rounds 3]
+    python -m benchmarks.job_priority [--model news-words] [--seconds 3] [--rounds 6]
     python -m benchmarks.job_priority --before CHECKOUT
 
 Starts ``ranmask serve --jobs`` and asks it with ``wrk``: over one connection, whose next request
@@ -14,6 +14,7 @@ import argparse
 import functools
 import itertools
 import json
+import os
 import statistics
 import sys
 import tempfile
@@ -27,8 +28,40 @@ from typing import Any
 from benchmarks.service import compiled_load, port_of, read_log, serving, short_texts
 from benchmarks.settings import Skipped
 
+MODEL = "news-words"
 CONNECTIONS = (1, 16)
 _ROWS = 500_000
+
+
+def run(quick: bool = False) -> dict[str, Any]:
+    """Figures of this checkout."""
+    return compare(MODEL, 3.0, 1 if quick else 6, {"now": Path(__file__).parents[1]})
+
+
+def section(figures: dict[str, Any]) -> str:
+    """A part of docs/performance.md."""
+    rounds = max(map(len, figures["rounds"].values()))
+    lines = [
+        "## Jobs beside requests",
+        "",
+        f"`ranmask serve --jobs` with `{figures['model']}`, one process, asked by `wrk` over one "
+        "connection, whose next request follows each answer at once, and over 16; without a job, "
+        f"then beside one (`python -m benchmarks.job_priority`). Medians of {rounds} rounds of "
+        f"{figures['seconds']:.0f} s; *left* is compared within a round.{figures.get('note', '')}",
+        "",
+        "| | connections | answers a second, alone and beside a job | left | p99, alone and beside "
+        "| rows of the job a second, alone and beside | load |",
+        "|---|---:|---:|---:|---:|---:|---:|",
+    ]
+    for name, row in figures["median"].items():
+        lines += [
+            f"| {name} | {number} | {row[f'alone_{number}']:,.0f}, {row[f'beside_{number}']:,.0f} "
+            f"| {row[f'left_{number}']:.2f} | {row[f'alone_{number}_p99_ms']:.0f}, "
+            f"{row[f'beside_{number}_p99_ms']:.0f} ms "
+            f"| {row['rows']:,.0f}, {row[f'rows_beside_{number}']:,.0f} | {row['load']:.1f} |"
+            for number in CONNECTIONS
+        ]
+    return "\n".join(lines) + "\n"
 
 
 def compare(model: str, seconds: float, rounds: int, sources: dict[str, Path]) -> dict[str, Any]:
@@ -64,7 +97,7 @@ def measure(model: str, seconds: float, source: Path) -> dict[str, float]:
             figures[f"{name}_{connections}"] = load["a_second"]
             figures[f"{name}_{connections}_p99_ms"] = load["p99_ms"]
 
-        figures: dict[str, float] = {}
+        figures: dict[str, float] = {"load": os.getloadavg()[0]}
         rate(16, {}, "warming")
         for number in CONNECTIONS:
             rate(number, figures, "alone")
@@ -107,9 +140,9 @@ def asked(port: int, method: str, path: str, body: bytes | None = None) -> Any:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--model", default="news-words")
-    parser.add_argument("--seconds", type=float, default=5)
-    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--model", default=MODEL)
+    parser.add_argument("--seconds", type=float, default=3)
+    parser.add_argument("--rounds", type=int, default=6)
     parser.add_argument(
         "--before", type=Path, help="Another checkout, measured by turns with this one."
     )

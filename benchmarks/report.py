@@ -7,7 +7,7 @@ from itertools import product
 from statistics import median
 from typing import Any
 
-from benchmarks import protect_speed, table, where
+from benchmarks import job_priority, protect_speed, table, where
 from benchmarks.gpu_engine_page import engine_section
 from benchmarks.settings import REPOSITORY
 
@@ -58,6 +58,7 @@ def performance_page(results: dict[str, Any]) -> str:
         "where": where.section,
         "attacks": _attacks,
         "service": _service,
+        "jobs": job_priority.section,
     }
     for name, render in renderers.items():
         figures = results[name]

@@ -158,21 +158,37 @@ def test_a_replacement_that_cannot_start_is_tried_again(tmp_path):
         assert service.process.wait(30) == 0
 
 
+def children_of(process):
+    tasks = Path(f"/proc/{process.pid}/task")
+    if not (tasks / str(process.pid) / "children").exists():
+        process.kill()
+        pytest.skip("this system does not list the children of a process")
+    return [int(pid) for task in tasks.glob("*/children") for pid in task.read_text().split()]
+
+
+def test_told_to_read_keys_again_while_they_start():
+    """They are told when they are ready; before, the signal would end them."""
+    command = [sys.executable, "-m", "ranmask.cli", "serve", "--port", "0", "--processes", "2"]
+    process = subprocess.Popen(
+        [*command, "--model", "news-words", "--drain", "0"], stderr=subprocess.PIPE, text=True
+    )
+    try:
+        until(lambda: len(children_of(process)) >= 2)
+        process.send_signal(signal.SIGHUP)
+        said = [json.loads(process.stderr.readline())["event"] for _ in range(5)]
+    finally:
+        process.terminate()
+        process.communicate(timeout=30)
+    assert sorted(said) == ["listening", *["process ready"] * 2, *["reloaded"] * 2]
+
+
 def test_told_to_end_while_they_start():
     command = [sys.executable, "-m", "ranmask.cli", "serve", "--port", "0", "--processes", "2"]
     process = subprocess.Popen(
         [*command, "--model", "news-words"], stderr=subprocess.PIPE, text=True
     )
-    tasks = Path(f"/proc/{process.pid}/task")
-    if not (tasks / str(process.pid) / "children").exists():
-        process.kill()
-        pytest.skip("this system does not list the children of a process")
-
-    def children():
-        return [int(pid) for task in tasks.glob("*/children") for pid in task.read_text().split()]
-
-    until(lambda: len(children()) >= 2)
-    started = children()
+    until(lambda: len(children_of(process)) >= 2)
+    started = children_of(process)
     process.send_signal(signal.SIGTERM)
     said = process.communicate(timeout=30)[1]
     assert process.returncode == 0

@@ -16,6 +16,7 @@ import signal
 import socket
 import tempfile
 import threading
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
 from dataclasses import replace
 from multiprocessing import connection
@@ -56,10 +57,12 @@ class Supervisor:
             with ThreadPoolExecutor(settings.processes) as threads:
                 kept = [threads.submit(self._keep) for _ in range(settings.processes)]
                 self._ending.wait()
-                self._send(signal.SIGTERM)  # nothing new, unless one of them could not start
+                self._send(
+                    signal.SIGTERM, self._children
+                )  # nothing new, unless one of them could not start
                 if wait(kept, patience).not_done:
                     log("processes killed", processes=[child.pid for child in self._children])
-                    self._send(signal.SIGKILL)
+                    self._send(signal.SIGKILL, self._children)
             for done in kept:
                 done.result()
         finally:
@@ -102,7 +105,7 @@ class Supervisor:
             with self._lock:
                 self._ready.append(child)
                 if child in self._outdated:
-                    self._send(signal.SIGHUP, child)
+                    self._send(signal.SIGHUP, [child])
                 if len(self._ready) == self._settings.processes and not self._listening:
                     self._listening = True
                     url = shown_url(self._settings.host, self._settings.port)
@@ -115,6 +118,7 @@ class Supervisor:
         with self._lock:
             child.join()
             self._children.remove(child)
+            self._outdated.discard(child)
             if child in self._ready:
                 self._ready.remove(child)
             forget_process(child.pid)
@@ -135,15 +139,14 @@ class Supervisor:
         with self._lock:
             if kind == signal.SIGHUP:
                 self._outdated.update(self._children)
-                self._send(kind, *self._ready)
+                self._send(kind, self._ready)
             else:
-                self._send(kind)
+                self._send(kind, self._children)
                 self._ending.set()
 
-    def _send(self, kind: int, *children: SpawnProcess) -> None:
-        """Send a signal, by default to all."""
+    def _send(self, kind: int, children: Sequence[SpawnProcess]) -> None:
         with self._lock:  # none of them is forgotten by the system meanwhile
-            for child in children or self._children:
+            for child in children:
                 if child.pid is not None:
                     os.kill(child.pid, kind)
 

@@ -119,11 +119,9 @@ class Telemetry:
         self._counted: dict[tuple[str, str], float] = {}
         self._of_pools: dict[str, Counter | Gauge] = {}
         for field in fields(PoolFigures):
-            metric: Callable[..., Counter | Gauge] = counter
-            if field.name.startswith("waiting"):
-                metric = gauge
-            said = f"{field.name.replace('_', ' ')} of the pool of a model.".capitalize()
-            self._of_pools[field.name] = metric(f"pool_{field.name}", said, "model")
+            name, said = f"pool_{field.name}", field.name.replace("_", " ").capitalize()
+            made = gauge if field.name.startswith("waiting") else counter
+            self._of_pools[field.name] = made(name, f"{said} of the pool of a model.", "model")
 
     def begun(self) -> None:
         """A request came in."""
@@ -171,18 +169,15 @@ class Telemetry:
         return generate_latest(shared)
 
     def _count(self) -> None:
-        with self._lock:
-            self._count_alone()
-
-    def _count_alone(self) -> None:
         self._memory.set(resident_bytes())
         self._admitted.set(self._admitted_now())
-        for model, figures in self._pools().items():
-            for name, metric in self._of_pools.items():
-                now = getattr(figures, name)
-                if isinstance(metric, Gauge):
-                    metric.labels(model).set(now)
-                else:
+        with self._lock:
+            for model, figures in self._pools().items():
+                for name, metric in self._of_pools.items():
+                    now = getattr(figures, name)
+                    if isinstance(metric, Gauge):
+                        metric.labels(model).set(now)
+                        continue
                     before = self._counted.get((model, name), 0)
                     # Less than before is the count of another pool: the model was replaced.
                     metric.labels(model).inc(now - before if now >= before else now)
