@@ -1,9 +1,8 @@
-"""Bodies that are too large, too slow, too deep or not JSON never reach the service."""
+"""Bodies that are too large, too slow or not JSON never reach the service."""
 
 from __future__ import annotations
 
 import asyncio
-import re
 from typing import TYPE_CHECKING
 
 from ranmask.serving.problems import Cancelled, Problem
@@ -12,15 +11,8 @@ from ranmask.serving.settings import ServiceSettings
 if TYPE_CHECKING:
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-DEEPEST = 16
 UPLOADS = frozenset({"/v1/jobs"})
 """Paths that take files: what is posted there, but for JSON, is read and limited where it goes."""
-
-# A string as a whole, closed or not, so that what it holds is no bracket; possessive, so that
-# no body takes longer than one pass.
-_STRING = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"?', re.DOTALL)
-_BRACKETS = bytes.maketrans(b"{}", b"[]")
-_NO_BRACKETS = bytes(set(range(256)) - set(b"[]{}"))
 
 
 class BodyLimitsMiddleware:
@@ -46,13 +38,10 @@ class BodyLimitsMiddleware:
         if length.isdigit() and int(length) > self._bytes:
             raise self._too_large()
         body = await self._whole(receive)
-        if body:
-            if kind != b"application/json":
-                raise Problem(
-                    415, "not_json", "send the body as JSON, with Content-Type: application/json"
-                )
-            if too_deep(body):
-                raise Problem(400, "too_deep", f"the JSON is nested deeper than {DEEPEST} levels")
+        if body and kind != b"application/json":
+            raise Problem(
+                415, "not_json", "send the body as JSON, with Content-Type: application/json"
+            )
         # The body once, then what really comes: the news that the client went away.
         pending: list[Message] = [{"type": "http.request", "body": body, "more_body": False}]
 
@@ -81,22 +70,3 @@ class BodyLimitsMiddleware:
     def _too_large(self) -> Problem:
         message = f"the body is larger than {self._bytes} bytes: send fewer texts at once"
         return Problem(413, "body_too_large", message, {"Connection": "close"})
-
-
-def too_deep(body: bytes) -> bool:
-    """Whether the brackets of a JSON document are nested deeper than `DEEPEST`.
-
-    A few passes at the speed of C, whatever the document: the event loop waits for it.
-
-    >>> too_deep(b'{"texts": ["[[[[[[[[[[[[[[[[[[[[", "b"]}')
-    False
-    """
-    if body.count(b"[") + body.count(b"{") <= DEEPEST:
-        return False
-    left = _STRING.sub(b"", body).translate(_BRACKETS, _NO_BRACKETS)
-    for _ in range(DEEPEST):
-        inner = left.replace(b"[]", b"")
-        if inner == left:
-            break
-        left = inner
-    return b"[]" in left or left.count(b"[") > DEEPEST

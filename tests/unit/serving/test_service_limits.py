@@ -8,7 +8,6 @@ import time
 import pytest
 
 from ranmask.serving.app import create_app
-from ranmask.serving.limits import DEEPEST, too_deep
 from ranmask.serving.problems import Cancelled
 from ranmask.serving.scorer import PoolFigures
 from ranmask.serving.settings import ServiceSettings
@@ -49,7 +48,7 @@ class Client:
     def __init__(self, settings, host=None):
         self.app = create_app(host or NoModels(), settings)
 
-    async def post(self, messages, headers=()):
+    async def post(self, messages, headers=(), path="/v1/predict"):
         """``messages`` is an asynchronous generator of what the client sends."""
         sent = []
 
@@ -63,8 +62,8 @@ class Client:
         scope = {
             "type": "http",
             "method": "POST",
-            "path": "/v1/predict",
-            "raw_path": b"/v1/predict",
+            "path": path,
+            "raw_path": path.encode(),
             "query_string": b"",
             "root_path": "",
             "scheme": "http",
@@ -155,32 +154,26 @@ class TestBodies:
         headers = [(b"content-type", kind)]
         assert self.answer(plain(), headers) == (415, "not_json")
 
-    def test_deep(self):
-        async def deep():
-            yield part(b"[" * 900, more=False)
 
-        assert self.answer(deep()) == (400, "too_deep")
-
-
+@pytest.mark.parametrize("path", ["/v1/certify", "/v1/explain", "/v1/attack", "/v1/jobs"])
 @pytest.mark.parametrize(
-    ("body", "deep"),
+    "body",
     [
-        (b"[" * DEEPEST + b"]" * DEEPEST, False),
-        (b"[" * (DEEPEST + 1) + b"]" * (DEEPEST + 1), True),
-        (b'{"a":' * DEEPEST + b"1" + b"}" * DEEPEST, False),
-        (b'[{"a":' * DEEPEST + b"1" + b"}]" * DEEPEST, True),
-        (b"[],{}," * 1000, False),
-        (b'["' + b"[" * 100 + b'"]', False),
-        (b'["\\"' + b"[" * 100 + b'"]', False),
-        (b'["\\\\"' + b"[" * 100, True),
-        (b"[" * 100, True),
-        (b"[" * DEEPEST, False),
-        (b"[" * (DEEPEST + 1), True),
-        (b"]" * 100, False),
+        b"[" * 1_000_000,
+        b"[" * 500_000 + b"]" * 500_000,
+        b'{"a":' * 150_000 + b"1" + b"}" * 150_000,
+        b'{"texts": [' + b"[" * 900 + b"]" * 900 + b"]}",
+        b'{"text": ' + b'[{"a":' * 100 + b"1" + b"}]" * 100 + b"}",
+        b'{"text": "a", "options": ' + b'{"a":' * 190 + b"1" + b"}" * 190 + b"}",
     ],
 )
-def test_depth(body, deep):
-    assert too_deep(body) is deep
+def test_deep_bodies(path, body, tmp_path):
+    async def deep():
+        yield part(body, more=False)
+
+    client = Client(ServiceSettings(jobs=str(tmp_path)))
+    status, code = asyncio.run(client.post(deep(), path=path))
+    assert (status, code) in ((400, "invalid_json"), (422, "invalid_request"))
 
 
 def test_work_stops_when_the_client_goes_away():
