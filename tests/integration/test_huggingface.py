@@ -23,8 +23,8 @@ pytestmark = pytest.mark.usefixtures("one_thread")
 LONGEST = tiny_models.LONGEST
 ROUNDING = 1e-4  # logits are of size 10, and their last bit is 1e-6
 
-ABSOLUTE_POSITIONS = ("bert", "roberta", "distilbert", "electra", "albert")
-RELATIVE_POSITIONS = ("deberta", "mpnet", "modernbert")
+TAKES_POSITIONS = ("bert", "roberta", "distilbert", "electra", "albert", "mpnet")
+RELATIVE_POSITIONS = ("deberta", "modernbert")
 
 WORDS = ("The", "film", "was", "unbelievable,", "good")
 PREMISE = "A dull story - not good"
@@ -157,7 +157,7 @@ def test_a_shown_word_is_read_up_to_a_number_of_characters(classifier):
     assert rows.lengths.tolist() == [1 + TOKENS_PER_WORD + 1 + 1]
 
 
-@pytest.mark.parametrize("name", ABSOLUTE_POSITIONS)
+@pytest.mark.parametrize("name", TAKES_POSITIONS)
 class TestDropping:
     """``hide="drop"`` equals the masked row with the hidden words out of attention's sight."""
 
@@ -216,7 +216,7 @@ class TestDroppingIsRefused:
 
 
 @pytest.mark.parametrize("hide", ["mask", "drop"])
-@pytest.mark.parametrize("name", [*ABSOLUTE_POSITIONS, *RELATIVE_POSITIONS])
+@pytest.mark.parametrize("name", [*TAKES_POSITIONS, *RELATIVE_POSITIONS])
 def test_the_checks_leave_the_model_as_it_was(name, hide):
     """They run in full precision; buffers that a bf16 model keeps in fp32 must stay there."""
     model, tokenizer = getattr(tiny_models, name)()
