@@ -1,10 +1,11 @@
 """docs/paper.md: the paper's tables and figures beside ours, from ``results/reproduced/*.json``.
 
-    python -m benchmarks.reproduced_page [--fill] RUN_DIR...
+    python -m benchmarks.reproduced_page [--fill] RUN...
 
-condenses reproductions into ``results/reproduced`` first; without arguments the page alone is
-written again, with its figures.  ``--fill`` takes of a reproduction only the steps that are open
-in ``results/reproduced``.  ``python -m benchmarks.results_page`` writes the page, too.
+condenses reproductions into ``results/reproduced`` first, each variant (another seed, another base)
+into a file of its own; without arguments the page alone is written again, with its figures.
+``--fill`` takes of a reproduction only the steps that are open in ``results/reproduced``.
+``python -m benchmarks.results_page`` writes the page, too.
 """
 
 from __future__ import annotations
@@ -81,8 +82,8 @@ def main() -> None:
     fill = sys.argv[1:2] == ["--fill"]
     for folder in sys.argv[1 + fill :]:
         run = read(Path(folder))
-        path = REPRODUCED / f"{run.name}.json"
-        write(filled(read(path), run) if fill else run, path)
+        path = REPRODUCED / f"{run.folder_name}.json"
+        write(filled(read(path), run) if fill and path.exists() else run, path)
     write_page()
 
 
