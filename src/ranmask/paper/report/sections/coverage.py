@@ -162,7 +162,11 @@ def _seeds(one: Covered) -> str:
     if not counts or min(counts) == max(counts):
         return str(max(counts, default=0))
     most = counts.count(max(counts))
-    return f"{min(counts)} to {max(counts)} ({max(counts)} in {most} cells)"
+    return f"{min(counts)} to {max(counts)} ({max(counts)} in {_cells(most)})"
+
+
+def _cells(count: int) -> str:
+    return "1 cell" if count == 1 else f"{count} cells"
 
 
 def _bases(one: Covered) -> str:
@@ -180,7 +184,7 @@ def _bases(one: Covered) -> str:
             any(configuration.label == label for configuration, _, _ in found)
             for found in one.cells.values()
         )
-        counted += [f"{label} ({cells} cell{'s' if cells > 1 else ''})"] if cells else []
+        counted += [f"{label} ({_cells(cells)})"] if cells else []
     return "; ".join([*bases, *counted])
 
 

@@ -272,13 +272,13 @@ def _moved_by(label: str, main: ByAttack, other: ByAttack) -> Prose:
         abs(here - cell.boa) < abs(there - cell.boa) for *_, here, there, cell in both if cell
     ]
     return prose(
-        """**{label}**: robust accuracy is higher in {more} and lower in {less} of {cells} cells
+        """**{label}**: robust accuracy is higher in {more} and lower in {less} of {cells}
         that both have, on average by {mean} points{nearer}. Furthest: {method} under {attack},
         {here} instead of {there}.""",
         label=label,
         more=sum(gain > 0 for gain in gains),
         less=sum(gain < 0 for gain in gains),
-        cells=len(both),
+        cells=f"{len(both)} cell{'s' if len(both) > 1 else ''}",
         mean=difference(statistics.fmean(gains)),
         nearer=f"; nearer to the paper's in {sum(printed)} of {len(printed)}" if printed else "",
         method=method,
