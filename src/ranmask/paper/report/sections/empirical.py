@@ -145,7 +145,7 @@ def _experiment(experiment: Experiment) -> list[Block]:
     main = measured(experiment)
     others = {one.label: _rows(experiment, one) for one in experiment.others}
     every = {
-        attack: [*rows, *(row for other in others.values() for row in other[attack])]
+        attack: _by_method([*rows, *(row for other in others.values() for row in other[attack])])
         for attack, rows in main.items()
     }
     printed = published().empirical.get(run.paper)
@@ -172,6 +172,12 @@ def _experiment(experiment: Experiment) -> list[Block]:
     ]
 
 
+def _by_method(rows: Sequence[Measured]) -> list[Measured]:
+    """Each method's rows together, those of other configurations after the first one's."""
+    methods = list(dict.fromkeys(row.method for row in rows))
+    return sorted(rows, key=lambda row: methods.index(row.method))
+
+
 def _several(by_attack: ByAttack) -> bool:
     return any(len(row.counts) > 1 for rows in by_attack.values() for row in rows)
 
@@ -179,11 +185,14 @@ def _several(by_attack: ByAttack) -> bool:
 def _dots(attack: str, rows: Sequence[Measured]) -> Dots:
     """Robust accuracy of each method: ours with its interval, and the paper's."""
     dots = []
-    for row in rows:
+    before = ""
+    for row in (row for row in rows if row.counts or not row.configuration):
         ours: tuple[float | None, float | None, float | None] = (None, None, None)
         if row.counts:
             ours = robust_accuracy(row.counts)
-        dots.append(Dot(row.name, *ours, row.printed.boa if row.printed else None))
+        name = f"with {row.configuration}" if row.method == before else row.name
+        dots.append(Dot(name, *ours, row.printed.boa if row.printed else None))
+        before = row.method
     return Dots(
         title=ATTACKS.get(attack, attack),
         description="Robust accuracy of each method, in percent; the table has the figures.",
