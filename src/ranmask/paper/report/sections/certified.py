@@ -463,6 +463,10 @@ def _levels(results: ByRate) -> Table:
             )
             for rate, seeds in results.items()
             for of in seeds[0].readings
+            if any(found.certified_at(1) for found, _ in figures(seeds, of.certificate))
         ],
-        [SPREAD] if any(len(seeds) > 1 for seeds in results.values()) else [],
+        [
+            "Certificates that certify no text at one word are left out.",
+            *([SPREAD] if any(len(seeds) > 1 for seeds in results.values()) else []),
+        ],
     )

@@ -12,6 +12,9 @@ from ranmask.paper.report.experiments import experiments, variant_label
 from ranmask.paper.report.tables import Cell, Table, table
 from ranmask.paper.run_data import Adversarial, Attacked, Examples, Reproduction, Step, Trained
 
+LISTINGS = ("Steps", "Commands")
+"""Titles of the folds that list every step of a run."""
+
 _STATES = {"done": "done", "failed": "failed", "todo": "not run"}
 _RUN = """
     `{name}`, size **{size}**, {seconds}. Machine: {machine}.
@@ -58,9 +61,10 @@ def _reproduction(run: Reproduction, main: bool) -> list[Block]:
         settings = [(key, _value(value)) for key, value in run.settings.items()]
         given = table("As the recipe gave them", ["<setting", "<value"], settings)
         blocks.append(Fold("Settings", [given]))
-    blocks.append(Fold("Steps", [_steps(asked)]))
+    steps, commands_of = LISTINGS
+    blocks.append(Fold(steps, [_steps(asked)]))
     commands = [step.command for step in asked if step.command]
-    return [*blocks, Fold("Commands", [Code(commands)])] if commands else blocks
+    return [*blocks, Fold(commands_of, [Code(commands)])] if commands else blocks
 
 
 def _notes(run: Reproduction) -> Iterator[str]:
