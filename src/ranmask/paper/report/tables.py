@@ -158,8 +158,8 @@ def spread_cell(values: Sequence[Number], spelt: Callable[[Number], str] = share
 
 
 SPREAD = (
-    "Of several seeds: their mean, ± the sample standard deviation, and the least and largest "
-    "value; without ±, one seed and the 95 % interval over texts."
+    "With ±: mean of several seeds, their sample standard deviation, least and largest value; "
+    "without: one seed, and its 95 % interval over texts."
 )
 """What the small figures of `seeds_cell` are."""
 

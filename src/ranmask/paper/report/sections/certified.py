@@ -189,10 +189,13 @@ def _agreement(printed: CertifiedTable, results: ByRate) -> list[Block]:
     return text(said, same=sum(same), compared=len(same), some=some, best=words)
 
 
+def _several(results: ByRate) -> bool:
+    return any(len(seeds) > 1 for seeds in results.values())
+
+
 def _first_seeds(results: ByRate) -> tuple[dict[float | None, Certified], str]:
     """One result for each rate, as charts show it; and what a caption says of that."""
-    several = any(len(seeds) > 1 for seeds in results.values())
-    said = " Of several seeds, the first is drawn." if several else ""
+    said = " Of several seeds, the first is drawn." if _several(results) else ""
     return {rate: seeds[0] for rate, seeds in results.items()}, said
 
 
@@ -240,7 +243,7 @@ def _beside(
     for label, found in others.items():
         tables = [_proved(found)]
         if printed is not None:
-            tables.insert(0, _against_paper(printed, found))
+            tables.insert(0, _against_paper(printed, found, every=False))
         blocks.append(Fold(f"The tables of {label}", tables))
     return blocks
 
@@ -309,16 +312,17 @@ def _signed(value: float) -> str:
 # -- tables ------------------------------------------------------------------------------------
 
 
-def _against_paper(printed: CertifiedTable, results: ByRate) -> Table:
-    """The paper's table, and the same counted on our votes."""
-    rates = {row.rate for row in printed.rows} | {rate for rate in results if rate is not None}
+def _against_paper(printed: CertifiedTable, results: ByRate, every: bool = True) -> Table:
+    """The paper's table, and the same counted on our votes; ``every``: also what was not run."""
+    rates = {rate for rate in results if rate is not None}
+    rates |= {row.rate for row in printed.rows} if every else set()
     titles = ("accuracy", "MCB", "MCR")
     return table(
         f"{CORPORA[printed.corpus]}: the paper's table, and ours counted as the paper counts",
         [
             "masked",
             (f"paper ({printed.base}), no guarantee", titles),
-            ("this run, no guarantee", titles),
+            (f"{'our runs' if _several(results) else 'this run'}, no guarantee", titles),
             ("difference", ("accuracy", "MCB")),
         ],
         [
@@ -348,7 +352,7 @@ def _counted(seeds: Sequence[Certified], row: CertifiedRow | None) -> list[Cell]
         known = [radius for radius in radii if radius is not None]
         if row.mcb is not None and len(known) == len(radii):
             by = Cell(_listed(difference(radius - row.mcb, 0) for radius in known))
-    return [*_accuracy_and_median(found), Cell(_rate(found)), moved, by]
+    return [*_accuracy_and_median(found), _rate(found), moved, by]
 
 
 def _accuracy_and_median(found: Figures, strong: bool = False) -> list[Cell]:
@@ -408,8 +412,8 @@ def _notes(*found: ByRate, first: str = "") -> list[str]:
     least = "" if min(texts) == max(texts) else f"{min(texts):,} to "
     masks = max(result.masks for result in results)
     size = f"{least}{max(texts):,} texts, at most {masks:,} copies of each."
-    notes = [first] if first else []
-    if counts[-1] > 1:
+    notes = [first] if first and counts == [1] else []
+    if counts != [1]:
         seeds = " or ".join(map(str, counts))
         notes.append(f"{seeds} seeds. {SPREAD} Medians are listed where seeds differ.")
     notes.append(f"{size} {errors:,} with errors are left out." if errors else size)
@@ -440,13 +444,15 @@ def _median_cell(found: Figures, strong: bool = False) -> Cell:
     return Cell(medians(found), interval=spelt, strong=strong)
 
 
-def _rate(found: Figures) -> str:
+def _rate(found: Figures) -> Cell:
     """The median of radius over words in percent; of several seeds the mean and its spread."""
     rates = [summary.median_rate for _, summary in found]
     known = [100 * rate for rate in rates if rate is not None]
     if len(known) < len(rates) or len(known) < 2:
-        return _listed("N/A" if rate is None else f"{float(100 * rate):.1f} %" for rate in rates)
-    return f"{float(statistics.mean(known)):.1f} % ± {float(statistics.stdev(known)):.1f}"
+        spelt = ("N/A" if rate is None else f"{float(100 * rate):.1f} %" for rate in rates)
+        return Cell(_listed(spelt))
+    spread = f"± {float(statistics.stdev(known)):.1f}"
+    return Cell(f"{float(statistics.mean(known)):.1f} %", interval=spread)
 
 
 def _levels(results: ByRate) -> Table:
@@ -467,6 +473,6 @@ def _levels(results: ByRate) -> Table:
         ],
         [
             "Certificates that certify no text at one word are left out.",
-            *([SPREAD] if any(len(seeds) > 1 for seeds in results.values()) else []),
+            *([SPREAD] if _several(results) else []),
         ],
     )

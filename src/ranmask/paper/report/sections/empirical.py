@@ -167,7 +167,10 @@ def _experiment(experiment: Experiment) -> list[Block]:
         Picture(f"{run.name}-methods", charts, caption),
         Fold(
             "Intervals, differences, and successes that vanish",
-            [_details(attack, rows) for attack, rows in ran.items()],
+            [
+                *(text("~ {said}", said=SPREAD) if _several(every) else []),
+                *(_details(attack, rows) for attack, rows in ran.items()),
+            ],
         ),
     ]
 
@@ -443,8 +446,8 @@ def _seeds(by_attack: ByAttack) -> str:
     if not counts:
         return ""
     return (
-        f"With ±: mean and sample standard deviation of {' or '.join(map(str, counts))} seeds; "
-        "without: one seed. "
+        f"Boa with ±: all three are means of {' or '.join(map(str, counts))} seeds, and ± is the "
+        "sample standard deviation; without: one seed. "
     )
 
 
@@ -466,30 +469,25 @@ def _three(row: Measured, best: tuple[float, ...]) -> list[Cell]:
     if not row.counts:
         empty = "–" if row.configuration else "not run"
         return [Cell(empty, beside=value, quiet=True) for value in paper]
+    shares = _shares(row.counts)
+    robust = [Fraction(*pair) for pair in shares[1]]
+    spread = f" ± {percent(statistics.stdev(robust))}" if len(robust) > 1 else ""
     return [
         Cell(
-            _with_spread(parts) if parts else "–",
-            beside=value,
-            strong=bool(parts) and not row.configuration and _mean(parts) == top,
+            percent(_mean(parts)) + (spread if place == 1 else "") if parts else "–",
+            beside=paper[place],
+            strong=bool(parts) and not row.configuration and _mean(parts) == best[place],
         )
-        for parts, value, top in zip(_shares(row.counts), paper, best, strict=True)
+        for place, parts in enumerate(shares)
     ]
-
-
-def _with_spread(parts: _Parts) -> str:
-    """The mean in percent, and of several seeds the sample standard deviation."""
-    if len(parts) < 2:
-        return percent(_mean(parts))
-    return f"{percent(_mean(parts))} ± {percent(statistics.stdev(Fraction(*one) for one in parts))}"
 
 
 def _details(attack: str, rows: Sequence[Measured]) -> Table:
     titles = ["<method", "texts", "Cln", "Boa", "Boa less paper's", "Succ", "gone"]
-    several = any(len(row.counts) > 1 for row in rows)
     shown: list[Sequence[Cell | str]] = [
         (row.name, *_detail(row)) for row in rows if row.counts or not row.configuration
     ]
-    return table(ATTACKS.get(attack, attack), titles, shown, [SPREAD] if several else [])
+    return table(ATTACKS.get(attack, attack), titles, shown)
 
 
 def _detail(row: Measured) -> list[Cell]:

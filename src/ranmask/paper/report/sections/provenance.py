@@ -26,14 +26,14 @@ def section(reproductions: Sequence[Reproduction]) -> Section:
     blocks: list[Block] = []
     for experiment in experiments(reproductions):
         for run in experiment.runs:
-            main = run is experiment.run
-            heading = run.title if main else f"{run.title}: {variant_label(run)}"
-            blocks += [Heading(heading), *_reproduction(run, main)]
+            before = None if run is experiment.run else experiment.run
+            heading = f"{run.title}: {variant_label(run)}" if before else run.title
+            blocks += [Heading(heading), *_reproduction(run, before)]
     return Section("What was run", "provenance", blocks)
 
 
-def _reproduction(run: Reproduction, main: bool) -> list[Block]:
-    """What was run; of another run than an experiment's ``main`` one, only what it did."""
+def _reproduction(run: Reproduction, before: Reproduction | None = None) -> list[Block]:
+    """What was run; of a variant of ``before`` only what it did, and what is new in it."""
     if not run.steps:
         return text("Nothing: all of it follows from numbers that the paper prints.")
     known = [step.seconds for step in run.steps if step.seconds is not None]
@@ -45,9 +45,10 @@ def _reproduction(run: Reproduction, main: bool) -> list[Block]:
         seconds=f"{_seconds(sum(known))} in all" if known else "time not recorded",
         machine=machine or "not recorded",
     )
-    notes = list(dict.fromkeys(_notes(run)))
+    known_notes = set(_notes(before)) if before else set()
+    notes = [note for note in dict.fromkeys(_notes(run)) if note not in known_notes]
     blocks += [Bullets([(Span(note),) for note in notes])] if notes else []
-    asked = [step for step in run.steps if main or step.state != "todo" or step.error]
+    asked = [step for step in run.steps if not before or step.state != "todo" or step.error]
     left = [step for step in asked if step.state != "done"]
     if len(asked) < len(run.steps):
         blocks += text("{asked} of the recipe's {all} steps.", asked=len(asked), all=len(run.steps))
@@ -57,7 +58,7 @@ def _reproduction(run: Reproduction, main: bool) -> list[Block]:
         reasons = [f", {_STATES[step.state]}: {step.error or nothing[step.state]}" for step in left]
         pairs = zip(left, reasons, strict=True)
         blocks.append(Bullets([(Span(step.name, "code"), Span(why)) for step, why in pairs]))
-    if run.settings:
+    if run.settings and not before:
         settings = [(key, _value(value)) for key, value in run.settings.items()]
         given = table("As the recipe gave them", ["<setting", "<value"], settings)
         blocks.append(Fold("Settings", [given]))
