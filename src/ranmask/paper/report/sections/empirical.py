@@ -187,6 +187,7 @@ def _several(by_attack: ByAttack) -> bool:
 
 def _dots(attack: str, rows: Sequence[Measured]) -> Dots:
     """Robust accuracy of each method: ours with its interval, and the paper's."""
+    several = any(len(row.counts) > 1 for row in rows)
     dots = []
     before = ""
     for row in (row for row in rows if row.counts or not row.configuration):
@@ -201,7 +202,7 @@ def _dots(attack: str, rows: Sequence[Measured]) -> Dots:
         description="Robust accuracy of each method, in percent; the table has the figures.",
         x=percent_axis("robust accuracy (Boa), %"),
         rows=dots,
-        names=("this run, 95 % interval", "paper"),
+        names=(f"{'mean of seeds' if several else 'this run'}, 95 % interval", "paper"),
     )
 
 
@@ -502,7 +503,7 @@ def _detail(row: Measured) -> list[Cell]:
         gone = seeds_cell(rechecked, percent)
     errors = sum(one.errors for one in seeds)
     texts = " or ".join(str(count) for count in sorted({one.texts for one in seeds}))
-    texts += f" in {len(seeds)} seeds" if len(seeds) > 1 else ""
     texts += f" (+{errors} errors)" if errors else ""
+    of = f"{len(seeds)} seeds" if len(seeds) > 1 else ""
     clean, robust, success = (seeds_cell(parts, percent) for parts in _shares(seeds))
-    return [Cell(texts), clean, robust, moved, success, gone]
+    return [Cell(texts, interval=of), clean, robust, moved, success, gone]

@@ -104,7 +104,7 @@ def _figures(seeds: Sequence[Predicted]) -> list[Cell]:
         _mean_of_seeds([one.vote_entropy for one in seeds]),
         _mean_of_seeds(scores) if len(scores) == len(seeds) else quiet("no scores"),
         seeds_cell([(sum(one.correct), len(one.correct)) for one in seeds]),
-        Cell(f"{texts} in {len(seeds)} seeds" if len(seeds) > 1 else texts),
+        Cell(texts, interval=f"{len(seeds)} seeds" if len(seeds) > 1 else ""),
     ]
 
 
