@@ -332,7 +332,8 @@ class Step:
 
     ``command``: as one would type it.  ``place``: where its result belongs in the paper's table
     or figure.  ``data``: what the run's record says of its texts.  ``error``: why it failed, or
-    why there is no result yet.
+    why there is no result yet.  ``uses``: the settings of the run's variant that it depends on,
+    itself or through a step that it needs; None where that is not recorded.
     """
 
     name: str
@@ -343,6 +344,7 @@ class Step:
     seconds: float | None = None
     error: str | None = None
     data: Mapping[str, Any] | None = None
+    uses: tuple[str, ...] | None = None
     result: Any = None
 
     def check(self, where: str) -> None:

@@ -182,6 +182,27 @@ def test_a_configuration_is_told_from_the_first_one_that_is_there():
     assert labels == ["", "hidden words masked, masks 7, all-MiniLM-L6-v2", "all-MiniLM-L6-v2"]
 
 
+def test_a_result_belongs_to_the_settings_that_it_depends_on():
+    plain, masked = attacked("Baseline", 20, 80), attacked("RanMASK-90% (vote)", 60, 40)
+    steps = (replace(plain, uses=()), replace(masked, uses=("hide",)))
+    whole = run("empirical", plain, masked, paper=AGNEWS)
+    other = run("empirical", *steps, paper=AGNEWS, variant=MASKED)
+    table = next(tables(empirical.section([other, whole]).blocks, "Cln, Boa and Succ"))
+    assert "Baseline, hidden words masked" not in rows(table)  # it hides none
+    assert rows(table)["Baseline"][1] == "20.0"  # once, though it is there twice
+    assert rows(table)["RanMASK-90% (vote), hidden words masked"][1] == "60.0"
+    alone = next(tables(empirical.section([other]).blocks, "Cln, Boa and Succ"))
+    assert (rows(alone)["Baseline"][1], rows(alone)["RanMASK-90% (vote)"][1]) == ("20.0", "60.0")
+
+
+def test_steps_know_the_settings_that_they_depend_on():
+    recipe = load_recipe("agnews-empirical", overrides={"hide": "mask", "seed": 1})
+    uses = {step.name: step.uses for step in recipe.steps}
+    assert uses["agnews-none-textfooler"] == ("seed",)
+    assert uses["agnews-mask0.9-vote-textfooler"] == ("seed", "hide")  # by its training
+    assert {step.uses for step in load_recipe("agnews-empirical").steps} == {()}
+
+
 def test_what_was_set_is_spelt():
     variant = {**MPNET, "attack_base": "a/b", "seed": 3, "rates": [0.5, 0.9], "limits": []}
     expected = "all-mpnet-base-v2, attack base b, seed 3, rates 0.5, 0.9, limits none"

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
 from ranmask.paper.run_data import Reproduction, Step, model_name
@@ -47,9 +47,11 @@ class Experiment:
     """All runs of one recipe in one size.
 
     First comes the configuration that is nearest to the recipe, of those with something done.
+    ``runs``: as they were given, in the order of their configurations.
     """
 
     configurations: tuple[Configuration, ...]
+    runs: tuple[Reproduction, ...]
 
     @property
     def main(self) -> Configuration:
@@ -64,37 +66,58 @@ class Experiment:
     @property
     def run(self) -> Reproduction:
         """The run that names the experiment."""
-        return self.main.first
-
-    @property
-    def runs(self) -> list[Reproduction]:
-        """All runs, the first configuration's first."""
-        return [run for configuration in self.configurations for run in configuration.runs]
+        return self.runs[0]
 
 
 def experiments(runs: Iterable[Reproduction]) -> list[Experiment]:
     """The experiments that runs belong to, in the order in which they were given."""
-    grouped: dict[tuple[str, str], dict[str, list[Reproduction]]] = {}
+    grouped: dict[tuple[str, str], list[Reproduction]] = {}
     for run in runs:
-        same = grouped.setdefault((run.name, run.size), {})
-        same.setdefault(json.dumps(run.configuration, sort_keys=True), []).append(run)
-    return [_experiment(list(found.values())) for found in grouped.values()]
+        grouped.setdefault((run.name, run.size), []).append(run)
+    return [_experiment(found) for found in grouped.values()]
 
 
-def _experiment(found: Sequence[Sequence[Reproduction]]) -> Experiment:
-    ordered = sorted(found, key=lambda runs: (_nothing_done(runs), len(runs[0].configuration)))
+def _experiment(given: Sequence[Reproduction]) -> Experiment:
+    by_key: dict[str, list[Reproduction]] = {}
+    for run in sorted(given, key=lambda run: (len(run.seed), run.seed)):
+        by_key.setdefault(_key(run.configuration), []).append(run)
+    done = {key for key, same in by_key.items() if any(map(_anything_done, same))}
+    keys = sorted(by_key, key=lambda key: (key not in done, len(by_key[key][0].configuration)))
+    own: dict[str, list[Reproduction]] = {key: [] for key in keys}
+    lent: dict[str, list[Reproduction]] = {key: [] for key in keys}
+    runs = [run for key in keys for run in by_key[key]]
+    for run in runs:
+        homes: dict[str, list[Step]] = {_key(run.configuration): []}
+        for step in run.steps:
+            homes.setdefault(_home(run, step, done), []).append(step)
+        for key, steps in homes.items():
+            part = replace(run, steps=tuple(steps))
+            (own if key == _key(run.configuration) else lent)[key].append(part)
     configurations = [
-        Configuration(
-            _label(runs[0], ordered[0][0]) if runs is not ordered[0] else "",
-            tuple(sorted(runs, key=lambda run: (len(run.seed), run.seed))),
-        )
-        for runs in ordered
+        # Of a seed that is there twice, the run that was made for it comes first.
+        Configuration(_label(own[key][0], runs[0]), (*own[key], *lent[key]))
+        for key in keys
     ]
-    return Experiment(tuple(configurations))
+    return Experiment(tuple(configurations), tuple(runs))
 
 
-def _nothing_done(runs: Sequence[Reproduction]) -> bool:
-    return not any(step.state == "done" for run in runs for step in run.steps)
+def _key(configuration: Mapping[str, Any]) -> str:
+    return json.dumps(configuration, sort_keys=True)
+
+
+def _anything_done(run: Reproduction) -> bool:
+    return any(step.state == "done" for step in run.steps)
+
+
+def _home(run: Reproduction, step: Step, known: set[str]) -> str:
+    """The configuration that a step's result belongs to: of the settings that it depends on.
+
+    A classifier that hides no words is the same whichever way others hide them.  Where nobody ran
+    that configuration, the step stays with its own run.
+    """
+    own = run.configuration
+    found = {key: own[key] for key in own if step.uses is None or key in step.uses}
+    return _key(found if _key(found) in known else own)
 
 
 def _label(run: Reproduction, first: Reproduction) -> str:

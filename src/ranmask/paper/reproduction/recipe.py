@@ -10,7 +10,7 @@ import re
 import shlex
 import tomllib
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
@@ -133,7 +133,13 @@ def load_recipe(
             )
     settings = {**own, **(overrides or {})}
     template = Template(settings, path)
-    steps, used = _steps(read.steps, settings, path)
+    found, used_by = _steps(read.steps, settings, path)
+    used = set().union(*used_by.values())
+    variant = without_folders(_changed(Template(own, path), template, used))
+    steps = tuple(
+        replace(step, uses=tuple(key for key in variant if key in used_by[step.name]))
+        for step in found
+    )
     plain = {
         key: template.value(value)
         for key, value in settings.items()
@@ -149,7 +155,7 @@ def load_recipe(
         settings=without_folders(plain),
         machine={},
         steps=steps,
-        variant=without_folders(_changed(Template(own, path), template, used)),
+        variant=variant,
         written=settings,
     )
 
@@ -200,10 +206,10 @@ def _settings(read: _RecipeFile, size: Size, path: Path) -> dict[str, Any]:
 
 def _steps(
     written: Sequence[_StepFile], settings: Mapping[str, Any], path: Path
-) -> tuple[tuple[RecipeStep, ...], set[str]]:
-    """The steps that are written, each as often as it says, and the settings that they use."""
+) -> tuple[list[RecipeStep], dict[str, set[str]]]:
+    """The steps that are written, each as often as it says, and the settings behind each."""
     found: dict[str, RecipeStep] = {}
-    used: set[str] = set()
+    used: dict[str, set[str]] = {}
     for number, step in enumerate(written, 1):
         whose = f"step {number} of the recipe {path}"
         for key, setting in step.each.items():
@@ -216,7 +222,6 @@ def _steps(
             words = shlex.split(step.command)
         except ValueError as error:
             raise DataError(f"{whose} has a command that cannot be read: {error}") from error
-        used.update(step.each.values())
         for values in itertools.product(*(settings[setting] for setting in step.each.values())):
             known = {**settings, **dict(zip(step.each, values, strict=True)), "output": OUTPUT}
             template = Template(known, path)
@@ -232,8 +237,9 @@ def _steps(
             )
             _check_step(planned, found.keys(), path)
             found[name] = planned
-            used |= template.used
-    return tuple(found.values()), used
+            needed = (used[before] for before in planned.needs)
+            used[name] = template.used.union(step.each.values(), *needed)
+    return list(found.values()), used
 
 
 def _shown_command(name: str, words: Sequence[str]) -> str:
