@@ -3,6 +3,7 @@
 import json
 import statistics
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -15,7 +16,7 @@ from benchmarks import protect_figures, report, reproduced_page, results_page  #
 from ranmask.metrics import CertifiedSummary  # noqa: E402
 from ranmask.paper.divergence import jensen_shannon  # noqa: E402
 from ranmask.paper.published import published  # noqa: E402
-from ranmask.paper.reading import read  # noqa: E402
+from ranmask.paper.reading import read, write  # noqa: E402
 from ranmask.paper.report.counting import mean_robust  # noqa: E402
 from ranmask.paper.report.experiments import experiments  # noqa: E402
 from ranmask.paper.report.sections import coverage, empirical, rates  # noqa: E402
@@ -239,3 +240,30 @@ def test_all_pages_have_the_same_figures_of_the_paper_run_again():
         ]
         assert "{}, {} and {}".format(*points) in results
         assert all(point in page for point in points)
+
+
+def test_a_variant_is_condensed_into_a_file_of_its_own(tmp_path, monkeypatch):
+    for name in ("REPRODUCED", "PAGE", "FIGURES"):
+        monkeypatch.setattr(reproduced_page, name, tmp_path / name)
+    (tmp_path / "given").mkdir()
+    run = read(ROOT / "results" / "reproduced" / "sst2-certified.json")
+    seed = {"variant": {"seed": 1}, "settings": {**run.settings, "seed": 1}}
+    half = [
+        replace(step, state="todo", result=None) if place % 2 else step
+        for place, step in enumerate(run.steps)
+    ]
+
+    def condense(*options, **changed):
+        write(replace(run, **changed), tmp_path / "given" / "run.json")
+        given = str(tmp_path / "given" / "run.json")
+        monkeypatch.setattr(sys, "argv", ["reproduced_page", *options, given])
+        reproduced_page.main()
+        return {path.name: read(path) for path in (tmp_path / "REPRODUCED").iterdir()}
+
+    assert condense().keys() == {"sst2-certified.json"}
+    found = condense("--fill", steps=tuple(half), **seed)  # there is nothing to fill yet
+    assert found.keys() == {"sst2-certified.json", "sst2-certified-seed1.json"}
+    assert found["sst2-certified-seed1.json"].missing
+    assert not condense("--fill", **seed)["sst2-certified-seed1.json"].missing
+    assert found["sst2-certified.json"] == run
+    assert "2 seeds. With ±" in (tmp_path / "PAGE").read_text()

@@ -179,7 +179,7 @@ def test_a_configuration_is_told_from_the_first_one_that_is_there():
         ]
     )
     labels = [one.label for one in found.configurations]
-    assert labels == ["", "hidden words masked, masks 7, all-MiniLM-L6-v2", "all-MiniLM-L6-v2"]
+    assert labels == ["", "hidden words masked, 7 masks, all-MiniLM-L6-v2", "all-MiniLM-L6-v2"]
 
 
 def test_a_result_belongs_to_the_settings_that_it_depends_on():
@@ -207,6 +207,9 @@ def test_what_was_set_is_spelt():
     variant = {**MPNET, "attack_base": "a/b", "seed": 3, "rates": [0.5, 0.9], "limits": []}
     expected = "all-mpnet-base-v2, attack base b, seed 3, rates 0.5, 0.9, limits none"
     assert variant_label(run("empirical", variant=variant)) == expected
+    longer = {"longest": 256, "masks": 100, "most_queries": 900, "x{y}": "{z}"}
+    expected = "cut at 256 tokens, 100 masks, at most 900 queries, x{y} {z}"
+    assert variant_label(run("empirical", variant=longer)) == expected
 
 
 # Means and spreads

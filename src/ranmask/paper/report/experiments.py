@@ -10,8 +10,13 @@ from typing import Any, TypeVar
 from ranmask.paper.run_data import Reproduction, Step, model_name
 
 _Result = TypeVar("_Result")
+_HIDDEN = {"mask": "hidden words masked", "drop": "hidden words left out"}
 _SPELT = {
-    "hide": {"mask": "hidden words masked", "drop": "hidden words left out"},
+    "base": "{}",
+    "longest": "cut at {} tokens",
+    "masks": "{} masks",
+    "most_queries": "at most {} queries",
+    "texts": "{} texts",
 }
 
 
@@ -121,7 +126,7 @@ def _home(run: Reproduction, step: Step, known: set[str]) -> str:
 
 
 def _label(run: Reproduction, first: Reproduction) -> str:
-    """In what a run differs from the first: ``all-mpnet-base-v2, masks 100``."""
+    """In what a run differs from the first: ``all-mpnet-base-v2, 100 masks``."""
     return ", ".join(
         _spelt(key, run.configuration.get(key, run.settings.get(key)))
         for key in dict.fromkeys([*run.configuration, *first.configuration])
@@ -135,10 +140,9 @@ def variant_label(run: Reproduction) -> str:
 
 
 def _spelt(key: str, value: Any) -> str:
-    if key == "base":
-        return model_name(str(value))
-    known = _SPELT.get(key, {})
-    if isinstance(value, str) and value in known:
-        return known[value]
-    value = ", ".join(map(str, value)) if isinstance(value, list) else model_name(str(value))
-    return f"{key.replace('_', ' ')} {value or 'none'}"
+    spelt = ", ".join(map(str, value)) if isinstance(value, list) else model_name(str(value))
+    if key == "hide" and spelt in _HIDDEN:
+        return _HIDDEN[spelt]
+    if key in _SPELT:
+        return _SPELT[key].format(spelt)
+    return f"{key.replace('_', ' ')} {spelt or 'none'}"
