@@ -266,4 +266,4 @@ def test_a_variant_is_condensed_into_a_file_of_its_own(tmp_path, monkeypatch):
     assert found["sst2-certified-seed1.json"].missing
     assert not condense("--fill", **seed)["sst2-certified-seed1.json"].missing
     assert found["sst2-certified.json"] == run
-    assert "2 seeds. With ±" in (tmp_path / "PAGE").read_text()
+    assert "2 seeds. Of several seeds" in (tmp_path / "PAGE").read_text()

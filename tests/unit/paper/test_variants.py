@@ -178,8 +178,31 @@ def test_a_configuration_is_told_from_the_first_one_that_is_there():
             run("empirical", step, variant={**MASKED, "masks": 7}),
         ]
     )
-    labels = [one.label for one in found.configurations]
-    assert labels == ["", "hidden words masked, 7 masks, all-MiniLM-L6-v2", "all-MiniLM-L6-v2"]
+    labels = [(one.label, one.full) for one in found.configurations]
+    assert labels == [
+        ("", ""),
+        ("all-MiniLM-L6-v2, hidden words masked", "all-MiniLM-L6-v2, hidden words masked, 7 masks"),
+        ("all-MiniLM-L6-v2", "all-MiniLM-L6-v2"),
+    ]
+
+
+def test_a_label_is_as_long_as_it_takes_and_the_sentence_says_all():
+    slow = {**MPNET, "learning_rate": "5e-5"}
+    runs = [
+        run("certified", votes([1, 1], 0.7, [2, 2]), paper=SST2, variant=variant)
+        for variant in ({}, slow)
+    ]
+    [found] = experiments(runs)
+    assert found.others[0].label == "all-mpnet-base-v2"
+    section = certified.section(runs)
+    [beside] = tables(section.blocks, "What the votes prove, beside")
+    assert beside.columns[-1].group == "all-mpnet-base-v2"
+    assert "**all-mpnet-base-v2, learning rate 5e-5**: over one masking rate" in text(section)
+    [both] = experiments([*runs, run("certified", votes([1], 0.7, [2]), variant=MPNET)])
+    assert [one.label for one in both.others] == [
+        "all-mpnet-base-v2",
+        "all-mpnet-base-v2, learning rate 5e-5",
+    ]
 
 
 def test_a_result_belongs_to_the_settings_that_it_depends_on():
@@ -303,9 +326,9 @@ def test_certified_tables_have_means_of_seeds():
     [proved] = tables(section.blocks, "What the votes prove")
     row = proved.rows[0]
     assert [cell.text for cell in row][2:4] == [".875", "1, 0"]
-    assert row[2].interval == "± .177; .750 to 1.000" and row[3].interval == ""
+    assert row[2].interval == ".750 to 1.000" and row[3].interval == ""
     assert row[5].text == ".625"  # CR@1 of 1 and 1/4
-    assert proved.notes[0].startswith("2 seeds. With ±: mean of several seeds")
+    assert proved.notes[0].startswith("2 seeds. Of several seeds: their mean")
     said = text(section)
     assert "the median is the paper's at **0 of 1**" in said
     assert "At 1 more it is in some seeds and not in others." in said
@@ -344,7 +367,7 @@ def test_rates_of_several_runs_are_averaged():
         for seed, held in enumerate([40, 60])
     ]
     [table] = tables(rates.section(runs).blocks)
-    assert (table.rows[0][1].text, table.rows[0][1].interval) == ("50.0", "± 14.1; 40.0 to 60.0")
+    assert (table.rows[0][1].text, table.rows[0][1].interval) == ("50.0", "40.0 to 60.0")
 
 
 def test_entropies_of_several_seeds_and_settings():
@@ -356,7 +379,7 @@ def test_entropies_of_several_seeds_and_settings():
 
     [table] = tables(entropy.section([one(0.1), one(0.3, seed=1), one(0.5, **MPNET)]).blocks)
     found = {row[0].text: row for row in table.rows}
-    assert (found["SAFER"][2].text, found["SAFER"][2].interval) == (".200", "± .141; .100 to .300")
+    assert (found["SAFER"][2].text, found["SAFER"][2].interval) == (".200", ".100 to .300")
     assert found["SAFER"][5] == Cell("2", interval="2 seeds")
     assert found["SAFER, all-mpnet-base-v2"][2].text == ".500"
 

@@ -24,10 +24,12 @@ _SPELT = {
 class Configuration:
     """Runs of one recipe with the same settings but for the seed.
 
-    ``label``: in what they differ from the experiment's first configuration, which has none.
+    ``full``: in what they differ from the experiment's first configuration, which has none;
+    ``label``: so much of it that no other one has it.
     """
 
     label: str
+    full: str
     runs: tuple[Reproduction, ...]
 
     @property
@@ -98,9 +100,14 @@ def _experiment(given: Sequence[Reproduction]) -> Experiment:
         for key, steps in homes.items():
             part = replace(run, steps=tuple(steps))
             (own if key == _key(run.configuration) else lent)[key].append(part)
+    differences = {key: _differences(own[key][0], runs[0]) for key in keys}
     configurations = [
-        # Of a seed that is there twice, the run that was made for it comes first.
-        Configuration(_label(own[key][0], runs[0]), (*own[key], *lent[key]))
+        Configuration(
+            _shortest(differences[key], [differences[other] for other in keys if other != key]),
+            ", ".join(differences[key]),
+            # Of a seed that is there twice, the run that was made for it comes first.
+            (*own[key], *lent[key]),
+        )
         for key in keys
     ]
     return Experiment(tuple(configurations), tuple(runs))
@@ -125,13 +132,22 @@ def _home(run: Reproduction, step: Step, known: set[str]) -> str:
     return _key(found if _key(found) in known else own)
 
 
-def _label(run: Reproduction, first: Reproduction) -> str:
-    """In what a run differs from the first: ``all-mpnet-base-v2, 100 masks``."""
-    return ", ".join(
+def _differences(run: Reproduction, first: Reproduction) -> list[str]:
+    """In what a run differs from the first, its base before all: all-mpnet-base-v2, 100 masks."""
+    keys = dict.fromkeys([*run.configuration, *first.configuration])
+    return [
         _spelt(key, run.configuration.get(key, run.settings.get(key)))
-        for key in dict.fromkeys([*run.configuration, *first.configuration])
+        for key in sorted(keys, key=lambda key: key != "base")
         if run.configuration.get(key) != first.configuration.get(key)
-    )
+    ]
+
+
+def _shortest(parts: Sequence[str], others: Sequence[Sequence[str]]) -> str:
+    """The first parts, as many as tell them from all others."""
+    for number in range(1, len(parts)):
+        if all(list(parts[:number]) != list(other[:number]) for other in others):
+            return ", ".join(parts[:number])
+    return ", ".join(parts)
 
 
 def variant_label(run: Reproduction) -> str:

@@ -139,27 +139,29 @@ def share_cell(part: int, total: int, spelt: Callable[[Number], str] = share) ->
 
 
 def seeds_cell(parts: Sequence[tuple[int, int]], spelt: Callable[[Number], str] = share) -> Cell:
-    """A share of texts, for each seed a part and a total: of several the mean and its spread.
-
-    The spread is the sample standard deviation, and the least and largest share.
-    """
+    """A share of texts, for each seed a part and a total: of several as `spread_cell`."""
     known = [(part, total) for part, total in parts if total]
     several = spread_cell([Fraction(*pair) for pair in known], spelt)
     return several or share_cell(*(known[0] if known else (0, 0)), spelt)
 
 
 def spread_cell(values: Sequence[Number], spelt: Callable[[Number], str] = share) -> Cell | None:
-    """The mean of seeds and its spread; None below two."""
+    """The mean of seeds and its spread; None below two.
+
+    The spread is the least and largest value, and from three on the sample standard deviation.
+    """
     if len(values) < 2:
         return None
     found = [Fraction(value) for value in values]
-    spread = f"± {spelt(statistics.stdev(found))}; {spelt(min(found))} to {spelt(max(found))}"
+    spread = f"{spelt(min(found))} to {spelt(max(found))}"
+    if len(found) > 2:
+        spread = f"± {spelt(statistics.stdev(found))}; {spread}"
     return Cell(spelt(statistics.mean(found)), interval=spread)
 
 
 SPREAD = (
-    "With ±: mean of several seeds, their sample standard deviation, least and largest value; "
-    "without: one seed, and its 95 % interval over texts."
+    "Of several seeds: their mean, with the least *to* the largest value, and from three on ± "
+    "their sample standard deviation. Of one seed: its 95 % interval over texts."
 )
 """What the small figures of `seeds_cell` are."""
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import statistics
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import TypeAlias
 
 from ranmask.metrics import CertifiedSummary
@@ -34,6 +35,7 @@ from ranmask.paper.report.tables import (
     quiet,
     seeds_cell,
     share,
+    spread_cell,
     table,
     whole,
 )
@@ -130,7 +132,7 @@ def _experiment(experiment: Experiment) -> list[Block]:
     return [
         *blocks,
         _proved(results),
-        *_beside(printed, results, others),
+        *_beside(printed, results, others, {one.label: one.full for one in experiment.others}),
         _curves(run, results),
         _aside(run, results),
         Fold("CR@1 to CR@5 with intervals", [_levels(results)]),
@@ -231,14 +233,17 @@ def _aside(run: Reproduction, results: ByRate) -> Picture:
 
 
 def _beside(
-    printed: CertifiedTable | None, results: ByRate, others: Mapping[str, ByRate]
+    printed: CertifiedTable | None,
+    results: ByRate,
+    others: Mapping[str, ByRate],
+    full: Mapping[str, str],
 ) -> list[Block]:
     """What other settings change: side by side, in a sentence each, and their own tables."""
     if not others:
         return []
     blocks: list[Block] = [Heading("What other settings change", 4), _side_by_side(results, others)]
     blocks.append(
-        Bullets([_change(label, printed, results, found) for label, found in others.items()])
+        Bullets([_change(full[label], printed, results, found) for label, found in others.items()])
     )
     for label, found in others.items():
         tables = [_proved(found)]
@@ -448,11 +453,11 @@ def _rate(found: Figures) -> Cell:
     """The median of radius over words in percent; of several seeds the mean and its spread."""
     rates = [summary.median_rate for _, summary in found]
     known = [100 * rate for rate in rates if rate is not None]
-    if len(known) < len(rates) or len(known) < 2:
+    several = spread_cell(known, lambda rate: f"{float(rate):.1f}")
+    if several is None or len(known) < len(rates):
         spelt = ("N/A" if rate is None else f"{float(100 * rate):.1f} %" for rate in rates)
         return Cell(_listed(spelt))
-    spread = f"± {float(statistics.stdev(known)):.1f}"
-    return Cell(f"{float(statistics.mean(known)):.1f} %", interval=spread)
+    return replace(several, text=f"{several.text} %")
 
 
 def _levels(results: ByRate) -> Table:

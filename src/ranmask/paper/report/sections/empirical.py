@@ -163,7 +163,7 @@ def _experiment(experiment: Experiment) -> list[Block]:
         _whole_table(every, main, printed),
         *verdict([line for attack, rows in main.items() if (line := _first(attack, rows))]),
         *_order(main),
-        *_moves(main, others),
+        *_moves(experiment, main, others),
         Picture(f"{run.name}-methods", charts, caption),
         Fold(
             "Intervals, differences, and successes that vanish",
@@ -257,9 +257,13 @@ def _correlation(both: Sequence[tuple[str, float, float]], methods: int) -> Cell
     return NOTHING if found is None else Cell(share(found, 2), beside=of)
 
 
-def _moves(main: ByAttack, others: Mapping[str, ByAttack]) -> list[Block]:
+def _moves(experiment: Experiment, main: ByAttack, others: Mapping[str, ByAttack]) -> list[Block]:
     """What other configurations change: a sentence each."""
-    said = [line for label, rows in others.items() if (line := _moved_by(label, main, rows))]
+    said = [
+        line
+        for other in experiment.others
+        if (line := _moved_by(other.full, main, others[other.label]))
+    ]
     heading = Heading("What other settings change", 4)
     return [heading, Bullets(said)] if said else []
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import textwrap
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -55,7 +56,10 @@ def _reproduction(run: Reproduction, before: Reproduction | None = None) -> list
     if left:
         blocks += text("**Not run.** What follows from these steps is missing above:")
         nothing = {"failed": "no reason recorded", "todo": "not started"}
-        reasons = [f", {_STATES[step.state]}: {step.error or nothing[step.state]}" for step in left]
+        reasons = [
+            f", {_STATES[step.state]}: {_shortened(step.error or nothing[step.state])}"
+            for step in left
+        ]
         pairs = zip(left, reasons, strict=True)
         blocks.append(Bullets([(Span(step.name, "code"), Span(why)) for step, why in pairs]))
     if run.settings and not before:
@@ -66,6 +70,11 @@ def _reproduction(run: Reproduction, before: Reproduction | None = None) -> list
     blocks.append(Fold(steps, [_steps(asked)]))
     commands = [step.command for step in asked if step.command]
     return [*blocks, Fold(commands_of, [Code(commands)])] if commands else blocks
+
+
+def _shortened(said: str) -> str:
+    """The beginning of a long message; the step's log has all of it."""
+    return textwrap.shorten(said, 200, placeholder=" …")
 
 
 def _notes(run: Reproduction) -> Iterator[str]:
