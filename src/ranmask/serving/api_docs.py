@@ -28,8 +28,8 @@ ERRORS = {
     413: "The body is too large.",
     415: "The body is not sent as the route takes it.",
     421: "Without an API key, the service was called by a name that is not this machine's.",
-    422: "The request is not what this description asks for; its options do not go together; or "
-    "none of its texts can be classified.",
+    422: "The request is not what this description asks for; its options do not go together; "
+    "the model is of another kind; or none of its texts can be classified.",
     429: "Too much work is waiting, or this key has sent too many requests; Retry-After says when "
     "to ask again.",
     500: "Something went wrong here; the log has it by request_id.",
@@ -79,8 +79,9 @@ def describe(app: FastAPI, settings: ServiceSettings, schemas: Mapping[str, Any]
         )
     else:
         described["info"]["description"] += " It takes no jobs: it has no folder to keep them in."
-    texts = described["components"]["schemas"]["ManyTexts"]["properties"]["texts"]
-    texts["maxItems"] = min(texts["maxItems"], settings.most_texts)
+    for name in ("ManyTexts", "DetectTexts"):
+        texts = described["components"]["schemas"][name]["properties"]["texts"]
+        texts["maxItems"] = min(texts["maxItems"], settings.most_texts)
     keyed = settings.keyed
     if keyed:
         described["components"]["securitySchemes"] = {

@@ -21,7 +21,7 @@ from typing import IO, TYPE_CHECKING, Any, Literal, Self
 from urllib.parse import quote, urlencode
 
 from ranmask.errors import DataError, OptionError, ServiceError, TextError, check_cancelled
-from ranmask.results import Certificate, Prediction
+from ranmask.results import Certificate, Detection, Prediction
 from ranmask.results.files import check_file, draft, line_bytes, writing
 from ranmask.results.records import ShownCertificate
 from ranmask.serving.client_http import Calls
@@ -105,6 +105,14 @@ class Client:
         found = self._classified("/v1/predict", texts, model, options)
         return [Prediction.from_dict(result) for result in found]
 
+    def detect(self, texts: Iterable[str], *, model: str | None = None) -> list[Detection]:
+        """Whether each text is flagged by a detector, and what is proved, as `Detector.detect`.
+
+        Otherwise as `certify`.
+        """
+        found = self._classified("/v1/detect", texts, model, {})
+        return [Detection.from_dict(result) for result in found]
+
     def explain(
         self, text: Text, *, copies: int = 12, model: str | None = None, **options: Any
     ) -> Explanation:
@@ -140,7 +148,7 @@ class Client:
         self,
         rows: str | Path | Iterable[Text],
         *,
-        kind: Literal["certify", "predict"] = "certify",
+        kind: Literal["certify", "predict", "detect"] = "certify",
         model: str | None = None,
         columns: Columns | None = None,
         positive: str | None = None,
@@ -151,7 +159,7 @@ class Client:
         Args:
             rows: A txt, csv, tsv, jsonl or parquet file; or texts.
             kind: What to do with each row.
-            model: A model by its name; the service's first by default.
+            model: A model by its name; by default the service's first that does this.
             columns: Where texts and labels stand in the file.
             positive: As for `certify_file`.
             options: Of smoothing.

@@ -11,7 +11,7 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, TypeVar
 
 from ranmask.data.rows import Row, RowSource, file_rows
 from ranmask.errors import (
@@ -24,10 +24,13 @@ from ranmask.errors import (
     interruptible,
 )
 from ranmask.results.files import differences
-from ranmask.runs.api import classify_file, classify_task
+from ranmask.runs.api import classify_task, run
+from ranmask.runs.detect import DetectTask
 from ranmask.runs.result_file import read_header, result_rows
-from ranmask.runs.task import ClassifyTask, Result, RunEvents
+from ranmask.runs.task import RunEvents, Task
+from ranmask.serving.cards import public
 from ranmask.serving.context import RequestContext
+from ranmask.serving.detecting import DETECT, JobDetector
 from ranmask.serving.jobs import Job, JobRequest, JobStore
 from ranmask.serving.problems import (
     Cancelled,
@@ -37,7 +40,7 @@ from ranmask.serving.problems import (
     problem_of,
     shown,
 )
-from ranmask.serving.registry import ModelRegistry, public
+from ranmask.serving.registry import ModelRegistry
 from ranmask.serving.telemetry import log, log_failure
 from ranmask.words import Text, document, split
 
@@ -47,6 +50,8 @@ _TOLD_SECONDS = 0.5  # between two words on how far a job is
 _GIVES_WAY_SECONDS = 0.25  # at most, at each place where it may
 _GLANCE_SECONDS = 0.005
 _MOST_STARTS = 5
+
+_Said = TypeVar("_Said")
 
 
 class BackgroundContext(RequestContext):
@@ -168,28 +173,49 @@ class JobRunner:
         rows = within_limits(source.rows, job.request, self._host, self._most_words)
         task = job_task(self._host, job.request, context)
         begun = read_header(job.results) if job.results.is_file() else None
-        if begun is not None and any(differences(begun["classifier"], dict(task.classifier))):
+        own = task.description()["classifier"]
+        if begun is not None and any(differences(begun["classifier"], own)):
             raise ModelError(
                 f"the model {job.request.model!r} is another one than when the job was begun: "
                 "delete the job, and send it again"
             )
-        summary = classify_file(
+        summary = run(
             lambda: task,
             RowSource(rows, source.total, description),
             job.results,
             events=RunEvents(told.started, told.progress, told.failed, told.trouble),
         )
+        assert summary is not None  # it is of shards alone
         return summary.values()
 
 
-def job_task(host: ModelRegistry, asked: JobRequest, context: RequestContext) -> ClassifyTask:
-    """What `ranmask certify` or ``predict`` does with rows; raises where it cannot be done."""
+def job_task(host: ModelRegistry, asked: JobRequest, context: RequestContext) -> Task:
+    """What `ranmask certify`, ``predict`` or ``detect`` does with rows; raises where it cannot."""
+    if asked.kind == DETECT:
+        given = {"positive": asked.positive, "options": asked.options, "pair": asked.columns.pair}
+        for name, value in given.items():
+            if value:
+                raise OptionError(
+                    f"{name} means nothing for kind=detect: a detector reads single texts, and has "
+                    "its own class and options; leave it out"
+                )
+        detector = host.detector(asked.model, context)
+        return DetectTask(JobDetector(detector, _guarded(detector.detect, asked, context)))
     smoothed = host.smoothed(asked.model, context, **asked.options)
     task = classify_task(asked.kind, smoothed, asked.positive)
+    classify = _guarded(task.classify, asked, context)
+    return replace(task, classify=classify, classifier=public(task.classifier))
 
-    def classify(texts: Sequence[Text]) -> Sequence[Result]:
+
+def _guarded(
+    inner: Callable[[Sequence[Text]], Sequence[_Said]], asked: JobRequest, context: RequestContext
+) -> Callable[[Sequence[Text]], Sequence[_Said]]:
+    """What classifies the texts of a job: it gives way, and says what callers may read."""
+
+    def classify(texts: Sequence[Text]) -> Sequence[_Said]:
+        context.check()
         try:
-            return task.classify(texts)
+            return inner(texts)
         except (ClassifierError, ModelError) as error:  # what callers may read, as in answers
             index = error.index if isinstance(error, ClassifierError) else None
             if is_callers(error):
@@ -198,7 +224,7 @@ def job_task(host: ModelRegistry, asked: JobRequest, context: RequestContext) ->
             log_failure("the model failed", error, job=asked.id)
             raise ClassifierError("the model failed on this text", index) from None
 
-    return replace(task, classify=classify, classifier=public(task.classifier))
+    return classify
 
 
 def within_limits(
