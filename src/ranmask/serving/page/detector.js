@@ -47,6 +47,10 @@ export async function prove(text, { edited = null, added: leadsBack = true, kept
     failed(error, () => prove(text, { edited, added: leadsBack, kept }));
     return;
   }
+  if (!found.flagged && boxText() !== text) { // nothing to get past: what was made of it counts
+    await prove(boxText(), { added: leadsBack, kept: true });
+    return;
+  }
   asked = { model, text };
   pinned = { result: found, words: wordsOf(text) };
   now = isUntouched() ? found : undefined;
