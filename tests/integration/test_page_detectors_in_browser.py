@@ -87,6 +87,7 @@ def test_the_first_screen_is_a_solved_example(browser, service, width, height):
         shown = ("#flag-lead", "#text", "#pad-before", "#pad-behind", "#flag-label", "#flag-left")
         for seen in shown:
             playwright.expect(opened.page.locator(seen)).to_be_in_viewport(ratio=1)
+            playwright.expect(opened.page.locator(seen)).to_be_visible()
         for hidden in ("#lead", "#answer", "#attacks", "#pictures", "#attacker", "#compared"):
             opened.hides(hidden)
         assert opened.page.title() == "Try to get past it: ranmask"
@@ -267,6 +268,21 @@ def test_a_refusal_is_told_and_the_question_asked_again(opened):
     opened.hides("#error")
     assert [one for one in opened.faults if "429" not in one] == []
     opened.faults.clear()
+
+
+def test_no_word_of_another_kind_of_model_is_seen_first(browser, service):
+    watched = Watched(browser, service.url)
+    held = []
+    watched.page.route("**/v1/models", lambda route: held.append(route))
+    watched.page.goto(service.url)
+    watched.page.wait_for_timeout(200)
+    for name in ("h1", "#lead", "#flag-lead"):
+        playwright.expect(watched.page.locator(name)).to_be_hidden()
+    held[0].continue_()
+    playwright.expect(watched.page.locator("h1")).to_be_visible()
+    playwright.expect(watched.page.locator("#flag-lead")).to_be_visible()
+    playwright.expect(watched.page.locator("#lead")).to_be_hidden()
+    watched.context.close()
 
 
 def test_by_keyboard_alone(opened):

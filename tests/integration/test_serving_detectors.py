@@ -51,6 +51,8 @@ def test_all_test_messages_are_answered_as_the_library_does(client, messages):
     assert 50 < sum(one.flagged for one in found) < len(messages) / 2
     assert client.detect(iter(messages[:3])) == found[:3], "the first detector answers"
     assert client.detect([]) == []
+    shown = client.detect(messages[:3], model="guard", word_values=True)
+    assert shown == load_detector("injection").explain(messages[:3])
 
 
 def test_added_words_never_unflag_over_http_either(client, messages):

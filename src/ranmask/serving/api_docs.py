@@ -169,6 +169,8 @@ def _type(schema: Mapping[str, Any]) -> str:
     for several in ("anyOf", "oneOf"):
         if several in schema:
             return " or ".join(_type(kind) for kind in schema[several])
+    if "prefixItems" in schema:
+        return f"[{', '.join(_type(kind) for kind in schema['prefixItems'])}]"
     if schema.get("type") == "array":
         most = f", at most {schema['maxItems']:,}" if "maxItems" in schema else ""
         return f"list of {_type(schema.get('items', {}))}{most}"

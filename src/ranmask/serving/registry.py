@@ -10,7 +10,7 @@ from __future__ import annotations
 import functools
 import os
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path, PurePath
 from typing import Any, TypeAlias
@@ -212,23 +212,28 @@ class ModelRegistry:
         self, models: Mapping[str, str], known: Mapping[str, _AnyHosted]
     ) -> dict[str, _AnyHosted]:
         if not models:
-            known_names = ", ".join((*SHIPPED, *GUARDS))
-            raise OptionError(f"name a model to serve; {known_names} come with ranmask")
-        detectors = {model for model in models.values() if is_detector(model)}
-        if detectors >= set(models.values()):
-            self._check_of_detectors(detectors)
+            shipped = ", ".join((*SHIPPED, *GUARDS))
+            raise OptionError(f"name a model to serve; {shipped} come with ranmask")
         sources = {name: _Source.of(model) for name, model in models.items()}
+        stay = {name for name in models if name in known and known[name].source == sources[name]}
+        detectors = {
+            name
+            for name, model in models.items()
+            if (isinstance(known[name], HostedDetector) if name in stay else is_detector(model))
+        }
+        if detectors == set(models):
+            self._check_of_detectors(models.values())
         new = {
-            name: _load(name, source.model, self._options, source.model in detectors)
-            for name, source in sources.items()
-            if name not in known or known[name].source != source
+            name: _load(name, model, self._options, name in detectors)
+            for name, model in models.items()
+            if name not in stay
         }
         opened = {name: self._host(name, sources[name], loaded) for name, loaded in new.items()}
         return {name: opened[name] if name in opened else known[name] for name in models}
 
-    def _check_of_detectors(self, detectors: set[str]) -> None:
+    def _check_of_detectors(self, models: Iterable[str]) -> None:
         """Refuse options that mean nothing where nothing but detectors is served."""
-        needed = any(map(needs_reader, detectors))
+        needed = any(map(needs_reader, models))
         for name in _OF_COPIES if needed else (*_OF_COPIES, "reader"):
             if self._options.get(name) is not None:
                 raise OptionError(

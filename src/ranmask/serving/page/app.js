@@ -57,12 +57,14 @@ async function copyLink() {
 async function begin() {
   try {
     showModels(await models());
+    quiet();
+    showModel();
   } catch (error) {
     failed(error, begin);
     return;
+  } finally {
+    by("head").className = "";
   }
-  quiet();
-  showModel();
   if (!await recall()) takeFirst();
 }
 

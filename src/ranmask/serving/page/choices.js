@@ -13,7 +13,8 @@ let cards = new Map();
 
 export function showModels(found) {
   cards = new Map(found.models.map((card) => [card.name, card]));
-  fill(by("model"), ...[...cards.keys()].map((name) => make("option", { value: name }, name)));
+  fill(by("model"), ...found.models.map(({ name, positive }) => make("option", { value: name },
+    positive === undefined ? name : `${name}: flags ${positive}`)));
   by("model").value = found.default;
   modelChosen();
 }

@@ -55,7 +55,7 @@ export function withWords(text, changes) {
   return piecesOf(text).map((piece) => (isBlank(piece) ? piece : changes.get(place += 1) ?? piece)).join("");
 }
 
-const MOST_COMPARED = 1 << 20; // pairs of words
+const MOST_COMPARED = 1 << 23; // pairs of words: a tenth of a second or so
 
 // How `before` stands inside `after`: what is in front of it and behind it costs nothing.  A word
 // that was replaced or deleted costs 1; what was put in between costs 1 for each "word" or each
