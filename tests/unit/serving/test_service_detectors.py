@@ -3,6 +3,7 @@
 import json
 import threading
 
+import numpy as np
 import pytest
 from starlette.testclient import TestClient
 from test_service_jobs import CSV, ended, refused
@@ -11,6 +12,7 @@ from ranmask import WindowDetector, load_default, load_detector
 from ranmask.data import load_corpus
 from ranmask.data.rows import Columns
 from ranmask.errors import ClassifierError, ModelError, OptionError
+from ranmask.models.readers import Reader
 from ranmask.results import ShownDetection
 from ranmask.runs.detect import detect_file
 from ranmask.runs.shards.columns import decoded
@@ -18,8 +20,10 @@ from ranmask.runs.stored import read_results
 from ranmask.serving import answers
 from ranmask.serving.app import create_app
 from ranmask.serving.context import RequestContext
+from ranmask.serving.reading import SharedReader
 from ranmask.serving.registry import ModelRegistry
 from ranmask.serving.settings import ServiceSettings
+from ranmask.words import Document
 
 SPAM = "WINNER!! You have won a FREE prize, call now to claim your reward"
 HAM = "see you at home later love, sorry I'm late for lunch"
@@ -338,3 +342,21 @@ def test_problems_of_readers_are_heard_by_the_thread_that_asks(folder):
     for thread in threads:
         thread.join()
     assert warnings.filters == before
+
+
+def test_a_shared_reader_is_asked_again_past_its_memory():
+    class Remembering(Reader):
+        def __init__(self, said, fresh=None):
+            self.said, self.fresh = said, fresh
+
+        def read(self, texts, classes):
+            return np.full((len(texts), classes), self.said)
+
+        @property
+        def without_memory(self):
+            return self.fresh
+
+    shared = SharedReader(Remembering(0.0, Remembering(1.0)), None, RequestContext())
+    texts = [Document(("a",))]
+    assert shared.read(texts, 2).tolist() == [[0, 0]]
+    assert shared.without_memory.read(texts, 2).tolist() == [[1, 1]]

@@ -19,7 +19,7 @@ let asked = null; // the question about the pinned text
 let pinned = null;
 let now = null; // what is said of the text in the box; undefined while an older answer is shown
 let writing = false; // whether the text is still being written: the proof follows it
-let added = 0; // how many sentences were put around it
+let added = 0; // how many sentences were put around it again
 let later = 0;
 let waiting = 0;
 
@@ -173,9 +173,8 @@ export function restore() {
 
 // Another harmless sentence, in front of what is there or behind it.
 function pad(place) {
-  const sentence = HARMLESS[added % HARMLESS.length];
-  added += 1;
   const text = boxText().trim();
+  const sentence = HARMLESS.find((one) => !text.includes(one)) ?? HARMLESS[added++ % HARMLESS.length];
   setBox(place === "before" ? `${sentence} ${text}` : `${text} ${sentence}`);
   stopAsking();
   now = undefined;
