@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from ranmask.models.readers import ModelReader
-from ranmask.results import Detection
-from ranmask.serving.cards import public
 from ranmask.serving.context import FairSemaphore, RequestContext
 from ranmask.serving.reading import SharedReader
 from ranmask.serving.scorer import BatchScorer, PoolFigures
 from ranmask.serving.sizing import ReadText
 from ranmask.smoothing.detectors import Detector
 from ranmask.smoothing.window_detector import WindowDetector
-from ranmask.words import Document, Text
+from ranmask.words import Document
 
 DETECT = "detect"
 """The question that detectors answer, and no classifier does."""
@@ -57,26 +55,3 @@ class HostedDetector:
         """End its pool; see `BatchScorer.close`."""
         if self.pool is not None:
             self.pool.close(timeout)
-
-
-@dataclass(frozen=True)
-class JobDetector:
-    """A detector for the rows of a job: its record names no path of this machine."""
-
-    detector: Detector
-    detect: Callable[[Sequence[Text]], Sequence[Detection]]
-
-    @property
-    def labels(self) -> tuple[str, ...]:
-        """All classes of its data or model."""
-        return self.detector.labels
-
-    @property
-    def positive(self) -> str:
-        """The class that is flagged."""
-        return self.detector.positive
-
-    def description(self) -> dict[str, Any]:
-        """What determines the results, as plain JSON values."""
-        described: dict[str, Any] = public(self.detector.description())
-        return described

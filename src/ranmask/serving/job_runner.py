@@ -11,7 +11,7 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
-from typing import Any, TypeVar
+from typing import Any
 
 from ranmask.data.rows import Row, RowSource, file_rows
 from ranmask.errors import (
@@ -27,10 +27,10 @@ from ranmask.results.files import differences
 from ranmask.runs.api import classify_task, run
 from ranmask.runs.detect import DetectTask
 from ranmask.runs.result_file import read_header, result_rows
-from ranmask.runs.task import RunEvents, Task
+from ranmask.runs.task import ClassifyTask, RunEvents
 from ranmask.serving.cards import public
 from ranmask.serving.context import RequestContext
-from ranmask.serving.detecting import DETECT, JobDetector
+from ranmask.serving.detecting import DETECT
 from ranmask.serving.jobs import Job, JobRequest, JobStore
 from ranmask.serving.problems import (
     Cancelled,
@@ -50,8 +50,6 @@ _TOLD_SECONDS = 0.5  # between two words on how far a job is
 _GIVES_WAY_SECONDS = 0.25  # at most, at each place where it may
 _GLANCE_SECONDS = 0.005
 _MOST_STARTS = 5
-
-_Said = TypeVar("_Said")
 
 
 class BackgroundContext(RequestContext):
@@ -173,8 +171,7 @@ class JobRunner:
         rows = within_limits(source.rows, job.request, self._host, self._most_words)
         task = job_task(self._host, job.request, context)
         begun = read_header(job.results) if job.results.is_file() else None
-        own = task.description()["classifier"]
-        if begun is not None and any(differences(begun["classifier"], own)):
+        if begun is not None and any(differences(begun["classifier"], dict(task.classifier))):
             raise ModelError(
                 f"the model {job.request.model!r} is another one than when the job was begun: "
                 "delete the job, and send it again"
@@ -189,33 +186,22 @@ class JobRunner:
         return summary.values()
 
 
-def job_task(host: ModelRegistry, asked: JobRequest, context: RequestContext) -> Task:
+def job_task(
+    host: ModelRegistry, asked: JobRequest, context: RequestContext
+) -> ClassifyTask | DetectTask:
     """What `ranmask certify`, ``predict`` or ``detect`` does with rows; raises where it cannot."""
+    task: ClassifyTask | DetectTask
     if asked.kind == DETECT:
-        given = {"positive": asked.positive, "options": asked.options, "pair": asked.columns.pair}
-        for name, value in given.items():
-            if value:
-                raise OptionError(
-                    f"{name} means nothing for kind=detect: a detector reads single texts, and has "
-                    "its own class and options; leave it out"
-                )
-        detector = host.detector(asked.model, context)
-        return DetectTask(JobDetector(detector, _guarded(detector.detect, asked, context)))
-    smoothed = host.smoothed(asked.model, context, **asked.options)
-    task = classify_task(asked.kind, smoothed, asked.positive)
-    classify = _guarded(task.classify, asked, context)
-    return replace(task, classify=classify, classifier=public(task.classifier))
+        _check_plain(asked)
+        task = DetectTask.of(host.detector(asked.model, context))
+    else:
+        smoothed = host.smoothed(asked.model, context, **asked.options)
+        task = classify_task(asked.kind, smoothed, asked.positive)
 
-
-def _guarded(
-    inner: Callable[[Sequence[Text]], Sequence[_Said]], asked: JobRequest, context: RequestContext
-) -> Callable[[Sequence[Text]], Sequence[_Said]]:
-    """What classifies the texts of a job: it gives way, and says what callers may read."""
-
-    def classify(texts: Sequence[Text]) -> Sequence[_Said]:
+    def classify(texts: Sequence[Text]) -> Sequence[Any]:
         context.check()
         try:
-            return inner(texts)
+            return task.classify(texts)
         except (ClassifierError, ModelError) as error:  # what callers may read, as in answers
             index = error.index if isinstance(error, ClassifierError) else None
             if is_callers(error):
@@ -224,7 +210,18 @@ def _guarded(
             log_failure("the model failed", error, job=asked.id)
             raise ClassifierError("the model failed on this text", index) from None
 
-    return classify
+    return replace(task, classify=classify, classifier=public(task.classifier))
+
+
+def _check_plain(asked: JobRequest) -> None:
+    """Refuse what goes with labels alone."""
+    given = {"positive": asked.positive, "options": asked.options, "pair": asked.columns.pair}
+    for name, value in given.items():
+        if value:
+            raise OptionError(
+                f"{name} means nothing for kind=detect: a detector reads single texts, and has its "
+                "own class and options; leave it out"
+            )
 
 
 def within_limits(
