@@ -186,6 +186,17 @@ class JobRunner:
         return summary.values()
 
 
+def _check_plain(asked: JobRequest) -> None:
+    """Refuse what goes with labels alone."""
+    given = {"positive": asked.positive, "options": asked.options, "pair": asked.columns.pair}
+    for name, value in given.items():
+        if value:
+            raise OptionError(
+                f"{name} means nothing for kind=detect: a detector reads single texts, and has its "
+                "own class and options; leave it out"
+            )
+
+
 def job_task(
     host: ModelRegistry, asked: JobRequest, context: RequestContext
 ) -> ClassifyTask | DetectTask:
@@ -211,17 +222,6 @@ def job_task(
             raise ClassifierError("the model failed on this text", index) from None
 
     return replace(task, classify=classify, classifier=public(task.classifier))
-
-
-def _check_plain(asked: JobRequest) -> None:
-    """Refuse what goes with labels alone."""
-    given = {"positive": asked.positive, "options": asked.options, "pair": asked.columns.pair}
-    for name, value in given.items():
-        if value:
-            raise OptionError(
-                f"{name} means nothing for kind=detect: a detector reads single texts, and has its "
-                "own class and options; leave it out"
-            )
 
 
 def within_limits(
