@@ -511,6 +511,7 @@ VOCABULARIES = {  # chosen so that no case is empty: some radii above 0, several
     ("bert", "drop"): ("plot", "believer", "film"),
     ("roberta", "mask"): ("is", "unbelievable", "awful"),
     ("roberta", "drop"): ("[SEP]", "great", "awful"),
+    ("mpnet", "drop"): ("is", "unbelievable", "awful"),
     ("gpt2", "mask"): ("good", "great", "awful"),
 }
 
@@ -525,6 +526,7 @@ class TestGuarantee:
             *[("bert", "mask", 1, 5), ("bert", "drop", 1, 5)],
             *[("roberta", "mask", 1, 5), ("roberta", "drop", 1, 5)],
             *[("bert", "mask", 2, 6), ("roberta", "drop", 2, 6), ("gpt2", "mask", 1, 5)],
+            ("mpnet", "drop", 1, 5),
         ],
     )
     def test_over_all_texts_of_a_small_vocabulary(
@@ -545,7 +547,7 @@ class TestGuarantee:
 
 class TestLongTexts:
     @pytest.mark.parametrize("hide", ["mask", "drop"])
-    @pytest.mark.parametrize("name", ["bert", "roberta"])
+    @pytest.mark.parametrize("name", ["bert", "roberta", "mpnet"])
     def test_of_20000_words_are_read_as_far_as_the_model_reads(self, classifier, name, hide):
         smoothed = SmoothedClassifier(classifier(name, hide), keep=2, masks=50)
         [certificate] = smoothed.certify([" ".join(WORDS * 4000)])
