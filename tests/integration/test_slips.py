@@ -1,6 +1,11 @@
 """Slips of the hand on the command line: one line that says what to do, at once, no traceback."""
 
 import json
+import os
+import subprocess
+import sys
+import threading
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
@@ -146,3 +151,44 @@ class TestTune:
     def test_output(self, output, option):
         given = ("--data", "in.csv", "--model", "no-such/model", option, output)
         assert f"cannot write {output}: " in refused("tune", *given)
+
+
+def ran(*arguments, **environment):
+    """Exit code and standard error of a process of its own."""
+    apart = {name: os.environ[name] for name in ("PATH", "PYTHONPATH") if name in os.environ}
+    command = [sys.executable, "-m", "ranmask", *arguments]
+    done = subprocess.run(command, env=apart | environment, capture_output=True, text=True)
+    return done.returncode, done.stderr.splitlines()
+
+
+class NoModel(BaseHTTPRequestHandler):
+    """A hub that knows no model."""
+
+    def do_HEAD(self):
+        self.send_response(404)
+        self.send_header("X-Error-Code", "RepoNotFound")
+        self.end_headers()
+
+    def log_message(self, *_):
+        pass
+
+
+def test_a_hub_that_cannot_be_reached_is_asked_once():
+    nobody = {"HF_ENDPOINT": "http://127.0.0.1:9"}
+    code, [told] = ran("certify", "--model", "no-such/model", "a b", **nobody)
+    assert code == 1 and "the hub cannot be reached" in told
+
+
+def test_a_hub_that_knows_no_such_model():
+    with ThreadingHTTPServer(("127.0.0.1", 0), NoModel) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        hub = {"HF_ENDPOINT": f"http://127.0.0.1:{server.server_port}"}
+        code, [told] = ran("certify", "--model", "no-such/model", "a b", **hub)
+        server.shutdown()
+    assert code == 1 and "cannot load 'no-such/model': " in told
+
+
+def test_an_interrupt_while_the_command_is_imported(here):
+    (here / "cyclopts.py").write_text("raise KeyboardInterrupt\n")
+    apart = {"PYTHONPATH": os.pathsep.join([str(here), os.environ.get("PYTHONPATH", "")])}
+    assert ran("--version", **apart) == (130, [])

@@ -360,9 +360,14 @@ class TestRefused:
         assert not (tmp_path / "out").exists()
 
     def test_usage(self, tmp_path):
-        for arguments in (("--output", tmp_path), ("--data", "d"), ("--wrong",)):
-            done = train(*arguments)
-            assert done.exit_code == 2 and "requires an argument" in done.stderr
+        for arguments, message in (
+            (("--output", tmp_path), "ranmask train needs --data"),
+            (("--data", "d"), "ranmask train needs --output"),
+            (("--data", "d", "--outptu", "o"), "needs --output, and does not know --outptu"),
+            (("--data", "d", "--output"), "--output needs a value"),
+            (("--data", "d", "--output", "o", "--learning-rate", "fast"), "'fast' is not a number"),
+        ):
+            assert refused(train(*arguments), 2, message)
 
     @pytest.mark.parametrize("kind", ["encoder", "words"])
     @pytest.mark.parametrize(
