@@ -256,8 +256,9 @@ class TestEncoder:
         assert done.exit_code == 0, done.stderr
         assert done.stdout == ""
         lines = done.stderr.splitlines()
-        assert lines[0].startswith("masked epoch 1, step 6 of 6: loss ")
-        assert lines[1].startswith("masked epoch 1: validation accuracy ")
+        assert lines[0].startswith("masked epoch 0.167, step 1 of 6: loss ")
+        assert lines[1].startswith("masked epoch 1, step 6 of 6: loss ")
+        assert lines[2].startswith("masked epoch 1: validation accuracy ")
         closing = f"{tmp_path}/model: validation accuracy "
         assert sum(line.startswith(closing) for line in lines) == 1
         certified = run_cli("certify", "-m", str(tmp_path / "model"), "good film")

@@ -224,6 +224,7 @@ def _arguments(
         greater_is_better=not phase.smaller_is_better,
         logging_strategy="steps",
         logging_steps=min(every, 100),
+        logging_first_step=True,  # how long it will take is known from it
         remove_unused_columns=False,
         dataloader_num_workers=min(_GPU_WORKERS, torch.get_num_threads()) if on_gpu else 0,
         dataloader_pin_memory=on_gpu,
