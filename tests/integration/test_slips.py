@@ -10,7 +10,10 @@ from pathlib import Path
 
 import pytest
 
+import ranmask
 from commands import run_cli
+
+SOURCE = str(Path(ranmask.__file__).parents[1])
 
 TABLE = ("--model", "reviews-words")
 ATTACK = ("attack", "--recipe", "deepwordbug", "--stop-words", "none")
@@ -155,9 +158,9 @@ class TestTune:
 
 def ran(*arguments, **environment):
     """Exit code and standard error of a process of its own."""
-    apart = {name: os.environ[name] for name in ("PATH", "PYTHONPATH") if name in os.environ}
+    apart = {"PATH": os.environ["PATH"], "PYTHONPATH": SOURCE, **environment}
     command = [sys.executable, "-m", "ranmask", *arguments]
-    done = subprocess.run(command, env=apart | environment, capture_output=True, text=True)
+    done = subprocess.run(command, env=apart, capture_output=True, text=True)
     return done.returncode, done.stderr.splitlines()
 
 
@@ -190,5 +193,26 @@ def test_a_hub_that_knows_no_such_model():
 
 def test_an_interrupt_while_the_command_is_imported(here):
     (here / "cyclopts.py").write_text("raise KeyboardInterrupt\n")
-    apart = {"PYTHONPATH": os.pathsep.join([str(here), os.environ.get("PYTHONPATH", "")])}
-    assert ran("--version", **apart) == (130, [])
+    path = os.pathsep.join([str(here), SOURCE])
+    assert ran("--version", PYTHONPATH=path) == (130, [])
+
+
+def test_what_a_recipe_lacks_is_told_before_the_victim_is_loaded():
+    given = ("--input", "in.csv", "--label-column", "label", "--model", "no-such/model")
+    told = refused("attack", "--recipe", "bae", *given, code=2)
+    assert "--recipe bae needs a masked language model" in told
+
+
+def test_a_word_table_is_no_language_model(here):
+    (here / "table").mkdir()
+    (here / "table" / "ranmask.json").write_text("{}")
+    given = ("--input", "in.csv", "--label-column", "label", *TABLE, "--attack-lm", "table")
+    told = refused("attack", "--recipe", "bae", *given)
+    assert "'table' holds a model of ranmask's own" in told
+
+
+def test_a_recipe_without_its_sentence_encoder_says_so(here):
+    given = ("--input", "in.csv", "--label-column", "label", *TABLE, "--output", "out.jsonl")
+    done = run_cli("attack", "--recipe", "textfooler", *given)
+    assert done.exit_code == 0
+    assert "textfooler without sentence encoder: 2 texts" in done.stderr

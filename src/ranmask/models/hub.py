@@ -144,6 +144,11 @@ def check_folder(folder_or_id: str) -> None:
     if path.is_file():
         raise ModelError(f"{folder_or_id!r} is a file: name the folder of a model")
     if path.is_dir() and not (path / "config.json").is_file():
+        if (path / "ranmask.json").is_file():
+            raise ModelError(
+                f"the folder {folder_or_id!r} holds a model of ranmask's own, as a word table is: "
+                "name one of Hugging Face's kind here"
+            )
         raise ModelError(
             f"the folder {folder_or_id!r} holds no model: it has no config.json, as Hugging Face "
             "models do, nor is it a folder that a finished ranmask train wrote"
@@ -180,7 +185,7 @@ def _quiet(logging: Any) -> Iterator[None]:
 
 def listed(names: list[str]) -> str:
     """Names of weights for a message: the first few."""
-    return ", ".join(names[:4]) + (" ..." if len(names) > 4 else "")
+    return ", ".join(names[:4]) + (" and others" if len(names) > 4 else "")
 
 
 def first_line(error: BaseException) -> str:
