@@ -235,7 +235,7 @@ class TestWords:
         assert [json.loads(line).get("epoch") for line in log] == [1, 2, 3, None]
 
     def test_classes_that_differ(self, tmp_path):
-        from ranmask.training.options import WordTableOptions
+        from ranmask.training.table_options import WordTableOptions
         from ranmask.training.word_table import train_words
 
         held_out = replace(made_up.corpus(6, "validation"), label_names=("a", "b", "c"))

@@ -27,7 +27,6 @@ from ranmask.models.normalising import installed
 from ranmask.models.word_table import WordTable
 from ranmask.smoothing.partitioned import PartitionedClassifier
 from ranmask.training.evaluating import check_positive, measured_figures
-from ranmask.training.options import WordTableOptions
 from ranmask.training.records import (
     Report,
     RunFolder,
@@ -35,6 +34,7 @@ from ranmask.training.records import (
     check_one_process,
     description,
 )
+from ranmask.training.table_options import WordTableOptions
 from ranmask.training.word_table import single_texts, train_word_table
 
 if TYPE_CHECKING:

@@ -43,7 +43,6 @@ from ranmask.training.evaluating import (
     check_positive,
     measured_figures,
 )
-from ranmask.training.options import WordTableOptions
 from ranmask.training.records import (
     Report,
     RunFolder,
@@ -53,6 +52,7 @@ from ranmask.training.records import (
 )
 from ranmask.training.table_learning import Progress, Weights, learned
 from ranmask.training.table_loss import Floats, Ints
+from ranmask.training.table_options import WordTableOptions
 from ranmask.training.table_texts import TableTexts, check_single, vocabulary
 
 if TYPE_CHECKING:
