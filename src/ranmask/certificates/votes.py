@@ -61,25 +61,22 @@ class Votes:
         return np.cumsum(self.copies) - self.copies
 
     @cached_property
-    def abstaining(self) -> npt.NDArray[np.bool_]:
-        """Which copies vote for no class: where points are added, those that give all as many."""
-        if self.points is None:
-            return np.zeros(len(self.best), dtype=bool)
-        alike: npt.NDArray[np.bool_] = (self.points == self.points[:, :1]).all(axis=1)
-        return alike
-
-    def named(self, first: int) -> list[int | None]:
-        """The class that each of the ``first`` copies votes for, or None."""
-        pairs = zip(self.best[:first].tolist(), self.abstaining[:first].tolist(), strict=True)
-        return [None if abstains else vote for vote, abstains in pairs]
-
-    @cached_property
     def counts(self) -> Ints:
-        """Votes of each class, shape (texts, classes); `abstaining` copies have none."""
+        """Votes of each class, shape (texts, classes).
+
+        Where points are added, a copy that gives each class as many votes for none.
+        """
         texts = np.repeat(np.arange(len(self.copies)), self.copies)
-        places = (texts * self.classes + self.best)[~self.abstaining]
+        places = texts * self.classes + self.best
+        if self.points is not None:
+            places = places[(self.points != self.points[:, :1]).any(axis=1)]
         counts = np.bincount(places, minlength=len(self.copies) * self.classes)
         return counts.reshape(-1, self.classes)
+
+    def named(self, first: int) -> list[int | None]:
+        """The class that each of the ``first`` copies votes for; None: none, as `counts` says."""
+        alone = replace(self, copies=np.ones(len(self.best), dtype=np.int64))
+        return [int(votes.argmax()) if votes.any() else None for votes in alone.counts[:first]]
 
     @cached_property
     def totals(self) -> Ints:
