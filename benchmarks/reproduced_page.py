@@ -1,10 +1,11 @@
 """docs/paper.md: the paper's tables and figures beside ours, from ``results/reproduced/*.json``.
 
-    python -m benchmarks.reproduced_page [--fill] RUN_DIR...
+    python -m benchmarks.reproduced_page [--fill] RUN...
 
-condenses reproductions into ``results/reproduced`` first; without arguments the page alone is
-written again, with its figures.  ``--fill`` takes of a reproduction only the steps that are open
-in ``results/reproduced``.  ``python -m benchmarks.results_page`` writes the page, too.
+condenses reproductions into ``results/reproduced`` first, each variant (another seed, another base)
+into a file of its own; without arguments the page alone is written again, with its figures.
+``--fill`` takes of a reproduction only the steps that are open in ``results/reproduced``.
+``python -m benchmarks.results_page`` writes the page, too.
 """
 
 from __future__ import annotations
@@ -15,8 +16,10 @@ from pathlib import Path, PurePath
 
 from benchmarks.settings import REPOSITORY
 from ranmask.paper.reading import read, read_several, write
+from ranmask.paper.report.blocks import Fold, Section
 from ranmask.paper.report.markdown import picture_files, render
 from ranmask.paper.report.page import build
+from ranmask.paper.report.sections.provenance import LISTINGS
 from ranmask.paper.run_data import Reproduction
 
 REPRODUCED = REPOSITORY / "results" / "reproduced"
@@ -27,8 +30,10 @@ FINDINGS = REPRODUCED / "findings.md"
 
 _FIRST = """Written by `python -m benchmarks.reproduced_page` from the files in
 `results/reproduced`, which [`ranmask reproduce`](reproduction.md) made. The findings in short:
-[results.md](results.md#the-papers-tables-and-figures-run-again). Commands are shown as they were
-typed then; where `certify --compare` sampled by itself, today's recipes add `--family sampled`.
+[results.md](results.md#the-papers-tables-and-figures-run-again). The files also hold each step's
+command, as it was typed then, and its time: `ranmask report
+results/reproduced/agnews-certified.json` shows them. Where `certify --compare` sampled by itself,
+today's recipes add `--family sampled`.
 
 """
 
@@ -40,9 +45,20 @@ def reproductions() -> list[Reproduction]:
 def paper_page(runs: list[Reproduction]) -> tuple[str, dict[str, str]]:
     """The page as Markdown, and its figures by file name."""
     report = build(runs)
+    report = replace(report, sections=[_without_listings(part) for part in report.sections])
     text = render(report, PurePath(FIGURES.name))
     title, about, rest = text.split("\n\n", 2)
     return f"{title}\n\n{about}\n\n{_FIRST}{rest}", picture_files(report)
+
+
+def _without_listings(section: Section) -> Section:
+    """A section without the folds that list every step: they are half of a page."""
+    shown = [
+        block
+        for block in section.blocks
+        if not (isinstance(block, Fold) and block.title in LISTINGS)
+    ]
+    return replace(section, blocks=shown)
 
 
 def filled(before: Reproduction, run: Reproduction) -> Reproduction:
@@ -81,8 +97,8 @@ def main() -> None:
     fill = sys.argv[1:2] == ["--fill"]
     for folder in sys.argv[1 + fill :]:
         run = read(Path(folder))
-        path = REPRODUCED / f"{run.name}.json"
-        write(filled(read(path), run) if fill else run, path)
+        path = REPRODUCED / f"{run.folder_name}.json"
+        write(filled(read(path), run) if fill and path.exists() else run, path)
     write_page()
 
 

@@ -4,7 +4,8 @@
     python -m benchmarks.service --before CHECKOUT --before-python PYTHON [--model news]
 
 Starts ``ranmask serve`` in a process of its own and asks it from this one, with short texts.  The
-answers are held against those that ``ranmask certify`` wrote for the same texts.  How many there
+answers are held against those that ``ranmask certify`` wrote for the same texts, or, of a detector
+such as ``spam-sms``, ``ranmask detect``.  How many there
 can be is measured with a compiled client, ``wrk``, where it is installed: this one takes as long
 for a request as the service.  Then, under load: SIGHUP; SIGKILL of one process of several; and in
 the end SIGTERM.  The machine is shared by all of them.
@@ -36,10 +37,14 @@ from benchmarks.settings import Skipped
 from ranmask.data import load_corpus
 from ranmask.errors import RanmaskError
 from ranmask.runs.stored import stored_lines
+from ranmask.smoothing.detector_store import is_detector
 
 MODELS = ("news", "news-words")
 
-_COMPARED = ("label", "label_id", "votes", "words", "radius", "critical_words", "uncertain")
+_COMPARED = {
+    "certify": ("label", "label_id", "votes", "words", "radius", "critical_words", "uncertain"),
+    "detect": ("flagged", "score", "words", "radius", "insertions", "characters", "spans"),
+}
 _TEXTS = 400
 _MEMORY_SECONDS = 5.0
 
@@ -61,7 +66,7 @@ def compare(
     source: Path, python: str, model: str, connections: int, seconds: float, rounds: int = 3
 ) -> dict[str, Any]:
     """Another checkout, run by an interpreter of its own, and this one, by turns."""
-    texts = short_texts()
+    texts = texts_for(model)
     figures: dict[str, list[Any]] = {"before": [], "now": []}
     sources = {"before": (python, source), "now": (sys.executable, Path(__file__).parents[1])}
     for _ in range(rounds):
@@ -74,6 +79,18 @@ def compare(
                 compiled_load(*given, 2.0)
                 figures[name].append(compiled_load(*given, seconds))
     return {"model": model, "processes": 2, "connections": connections, **figures}
+
+
+def command_of(model: str) -> str:
+    """The command, and the route, that a model answers."""
+    return "detect" if is_detector(model) else "certify"
+
+
+def texts_for(model: str) -> list[str]:
+    """Short texts, of detectors messages that come with ranmask."""
+    if command_of(model) == "detect":
+        return list(load_corpus("sms_spam", "test").texts[:_TEXTS])
+    return short_texts()
 
 
 def short_texts(words: int = 12) -> list[str]:
@@ -89,21 +106,22 @@ def short_texts(words: int = 12) -> list[str]:
 
 
 def answers_of_the_command(model: str, texts: list[str]) -> dict[str, dict[str, Any]]:
-    """What ``ranmask certify`` says of each text."""
+    """What ``ranmask certify`` or ``detect`` says of each text."""
     with tempfile.TemporaryDirectory() as folder:
         source, output = Path(folder, "texts.jsonl"), Path(folder, "answers.jsonl")
         source.write_text("".join(json.dumps({"text": text}) + "\n" for text in texts))
-        command = [sys.executable, "-m", "ranmask.cli", "certify", "--model", model]
+        command = [sys.executable, "-m", "ranmask.cli", command_of(model), "--model", model]
         command += ["--input", str(source), "--output", str(output)]
         subprocess.run(command, check=True, capture_output=True)
         return {line["text"]: line for line in stored_lines(output)}
 
 
 class Load:
-    """Asks for certificates over some connections, until the time is over or the service ends."""
+    """Asks about texts over some connections, until the time is over or the service ends."""
 
     def __init__(self, port: int, model: str, expected: dict[str, dict[str, Any]]) -> None:
         self._port, self._model, self._expected = port, model, expected
+        self._command = command_of(model)
         self.seconds: list[float] = []
         self.wrong = self.refused = self.lost = 0
 
@@ -123,8 +141,8 @@ class Load:
             text = next(texts)
             body = json.dumps({"text": text, "model": self._model}).encode()
             head = (
-                "POST /v1/certify HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\n"
-                f"Content-Length: {len(body)}\r\n\r\n"
+                f"POST /v1/{self._command} HTTP/1.1\r\nHost: 127.0.0.1\r\n"
+                f"Content-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n"
             )
             began = time.monotonic()
             writer.write(head.encode() + body)
@@ -148,7 +166,7 @@ class Load:
         else:
             [result] = answer["results"]
             wanted = self._expected[text]
-            self.wrong += any(result[key] != wanted[key] for key in _COMPARED)
+            self.wrong += any(result[key] != wanted[key] for key in _COMPARED[self._command])
 
 
 _WRK = """
@@ -177,7 +195,7 @@ def compiled_load(
         bodies.write_text("return {" + ",\n".join(quoted) + "}")
         script.write_text(_WRK % bodies)
         command = ["wrk", "-t1", f"-c{connections}", f"-d{seconds:g}s", "--latency"]
-        command += ["-s", str(script), f"http://127.0.0.1:{port}/v1/certify"]
+        command += ["-s", str(script), f"http://127.0.0.1:{port}/v1/{command_of(model)}"]
         load = os.getloadavg()[0]
         before, client, begun = cpu_seconds(pid), _children_seconds(), time.monotonic()
         said = subprocess.run(command, capture_output=True, text=True, check=True).stdout
@@ -258,7 +276,7 @@ def _port(events: list[dict[str, Any]]) -> int:
 
 def measure(model: str, connections: int, seconds: float, processes: int) -> dict[str, Any]:
     """Figures of one model."""
-    expected = answers_of_the_command(model, short_texts())
+    expected = answers_of_the_command(model, texts_for(model))
     source = Path(__file__).parents[1] / "src"
     with _serving(model, processes, sys.executable, source) as (server, events):
         task = _measured(server, _port(events), model, expected, connections, seconds, events)

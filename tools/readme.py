@@ -23,7 +23,7 @@ NOT_RUN = {
     "ranmask train --data my.csv --base ENCODER --keep 2 --output DIR": "needs an encoder",
     "ranmask train ... --defence freelb": "needs an encoder",
     "ranmask cascade build PLAIN SMOOTHED DETECTOR --output DIR": "needs an encoder",
-    "ranmask serve --model news": "runs until it is stopped",
+    "ranmask serve --model news --model spam-sms": "runs until it is stopped",
 }
 """Commands that are tried elsewhere, and why."""
 

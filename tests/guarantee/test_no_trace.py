@@ -84,7 +84,7 @@ def one_thread():
     scope="module",
     params=[
         pytest.param((name, hide, pair, None), id=f"{name}-{hide}-{'pair' if pair else 'single'}")
-        for name in ("bert", "roberta", "gpt2", "pair_bert", "pair_roberta")
+        for name in ("bert", "roberta", "mpnet", "gpt2", "pair_bert", "pair_roberta")
         for hide in ("mask", "drop")
         for pair in (False, True)
         if (pair or not name.startswith("pair")) and (name, hide) != ("gpt2", "drop")
@@ -253,7 +253,7 @@ class TestLongTexts:
 
 
 @pytest.mark.parametrize("hide", ["mask", "drop"])
-@pytest.mark.parametrize("name", ["bert", "roberta", "pair_bert", "pair_roberta"])
+@pytest.mark.parametrize("name", ["bert", "roberta", "mpnet", "pair_bert", "pair_roberta"])
 def test_the_premise_is_shown_in_every_copy_of_a_pair(name, hide):
     """Only the hypothesis is hidden: the certificate says that the premise must not change."""
     base = HuggingFaceClassifier(*getattr(tiny_models, name)(), hide=hide)

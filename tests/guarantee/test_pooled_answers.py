@@ -83,7 +83,8 @@ OPTIONS = [
 
 
 @pytest.mark.parametrize(
-    ("architecture", "hide"), [("bert", "mask"), ("roberta", "drop"), ("deberta", "mask")]
+    ("architecture", "hide"),
+    [("bert", "mask"), ("roberta", "drop"), ("mpnet", "drop"), ("deberta", "mask")],
 )
 def test_tiny_encoders(architecture, hide):
     model, tokenizer = getattr(tiny_models, architecture)()

@@ -166,11 +166,14 @@ def test_closing():
             asked.certify(["Oil prices soared"])
 
 
-def test_a_detector_is_refused_when_the_service_starts(tmp_path):
+def test_a_detector_is_hosted_by_name_and_from_its_folder(tmp_path):
     load_detector("spam").save_pretrained(tmp_path / "mine")
+    texts = ["WINNER!! You have won a FREE prize, call now to claim it", "see you at lunch"]
     for model in ("spam", str(tmp_path / "mine")):
-        with pytest.raises(ModelError, match=r"is a detector, which flags texts.*ranmask detect"):
-            ModelRegistry({"mine": model})
+        host = ModelRegistry({"mine": model})
+        served = host.detector("mine", RequestContext())
+        assert served.detect(texts) == load_detector("spam").detect(texts)
+        host.close()
 
 
 def test_a_cascade_is_refused_when_the_service_starts(tmp_path):

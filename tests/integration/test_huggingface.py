@@ -23,8 +23,8 @@ pytestmark = pytest.mark.usefixtures("one_thread")
 LONGEST = tiny_models.LONGEST
 ROUNDING = 1e-4  # logits are of size 10, and their last bit is 1e-6
 
-ABSOLUTE_POSITIONS = ("bert", "roberta", "distilbert", "electra", "albert")
-RELATIVE_POSITIONS = ("deberta", "mpnet", "modernbert")
+TAKES_POSITIONS = ("bert", "roberta", "distilbert", "electra", "albert", "mpnet")
+RELATIVE_POSITIONS = ("deberta", "modernbert")
 
 WORDS = ("The", "film", "was", "unbelievable,", "good")
 PREMISE = "A dull story - not good"
@@ -157,7 +157,7 @@ def test_a_shown_word_is_read_up_to_a_number_of_characters(classifier):
     assert rows.lengths.tolist() == [1 + TOKENS_PER_WORD + 1 + 1]
 
 
-@pytest.mark.parametrize("name", ABSOLUTE_POSITIONS)
+@pytest.mark.parametrize("name", TAKES_POSITIONS)
 class TestDropping:
     """``hide="drop"`` equals the masked row with the hidden words out of attention's sight."""
 
@@ -216,7 +216,7 @@ class TestDroppingIsRefused:
 
 
 @pytest.mark.parametrize("hide", ["mask", "drop"])
-@pytest.mark.parametrize("name", [*ABSOLUTE_POSITIONS, *RELATIVE_POSITIONS])
+@pytest.mark.parametrize("name", [*TAKES_POSITIONS, *RELATIVE_POSITIONS])
 def test_the_checks_leave_the_model_as_it_was(name, hide):
     """They run in full precision; buffers that a bf16 model keeps in fp32 must stay there."""
     model, tokenizer = getattr(tiny_models, name)()
@@ -511,6 +511,7 @@ VOCABULARIES = {  # chosen so that no case is empty: some radii above 0, several
     ("bert", "drop"): ("plot", "believer", "film"),
     ("roberta", "mask"): ("is", "unbelievable", "awful"),
     ("roberta", "drop"): ("[SEP]", "great", "awful"),
+    ("mpnet", "drop"): ("is", "unbelievable", "awful"),
     ("gpt2", "mask"): ("good", "great", "awful"),
 }
 
@@ -525,6 +526,7 @@ class TestGuarantee:
             *[("bert", "mask", 1, 5), ("bert", "drop", 1, 5)],
             *[("roberta", "mask", 1, 5), ("roberta", "drop", 1, 5)],
             *[("bert", "mask", 2, 6), ("roberta", "drop", 2, 6), ("gpt2", "mask", 1, 5)],
+            ("mpnet", "drop", 1, 5),
         ],
     )
     def test_over_all_texts_of_a_small_vocabulary(
@@ -545,7 +547,7 @@ class TestGuarantee:
 
 class TestLongTexts:
     @pytest.mark.parametrize("hide", ["mask", "drop"])
-    @pytest.mark.parametrize("name", ["bert", "roberta"])
+    @pytest.mark.parametrize("name", ["bert", "roberta", "mpnet"])
     def test_of_20000_words_are_read_as_far_as_the_model_reads(self, classifier, name, hide):
         smoothed = SmoothedClassifier(classifier(name, hide), keep=2, masks=50)
         [certificate] = smoothed.certify([" ".join(WORDS * 4000)])

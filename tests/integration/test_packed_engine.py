@@ -16,7 +16,7 @@ from ranmask.errors import ClassifierError, ModelError, OptionError
 from ranmask.models import huggingface
 from ranmask.models.base import MaskedCopies
 from ranmask.models.gpu import scoring
-from ranmask.models.gpu.forward import TorchOperations
+from ranmask.models.gpu.forward import Relative, TorchOperations
 from ranmask.models.gpu.layout import FEW_COPIES, SharedRows, spell
 from ranmask.models.gpu.packing import cut, pack
 from ranmask.models.huggingface import HuggingFaceClassifier
@@ -25,7 +25,7 @@ from ranmask.words import Document
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 
-NAMES = ("bert", "roberta", "distilbert", "electra")
+NAMES = ("bert", "roberta", "distilbert", "electra", "mpnet")
 HIDING = ("mask", "drop")
 PREMISE = "A dull story - not good"
 WORDS = [
@@ -420,28 +420,39 @@ def test_nothing_to_score(classifiers):
             score([])
 
 
+FARTHEST = 250
+
+
+def bias_of_distances(heads, device, dtype="float32"):
+    drawn = torch.randn(heads, 2 * FARTHEST + 1, device=device)
+    return (3 * drawn).to(getattr(torch, dtype))
+
+
 @pytest.mark.gpu
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
+@pytest.mark.parametrize("biased", [False, True], ids=["absolute", "relative"])
 @pytest.mark.parametrize("dtype", ["float32", "float16", "bfloat16"])
 @pytest.mark.parametrize("size", [16, 32, 64])
-def test_kernels_give_a_row_the_same_bits_in_any_company(dtype, size):
+def test_kernels_give_a_row_the_same_bits_in_any_company(dtype, size, biased):
     from ranmask.models.gpu.kernels import TritonOperations
 
     torch.manual_seed(1)
     device, heads, rows = torch.device("cuda"), 4, 300
     width = heads * size
+    bias = bias_of_distances(heads, device, dtype)
     for length in (1, 3, 4, 5, 7, 8, 9, 13, 16, 17, 31, 33, 50, 64, 65, 100, 200):
         drawn = torch.randn(rows, length, 3 * width, device=device).to(getattr(torch, dtype))
+        standing = torch.randint(0, FARTHEST, (rows, length), device=device)
         found = []
         for order in (torch.arange(rows), torch.arange(rows).flip(0), torch.randperm(rows)[:37]):
             packing = pack(np.arange(len(order)), np.full(len(order), length), device)
             table = drawn[order.to(device)].reshape(-1, 3 * width)
             first = table[packing.starts, :width].contiguous()
+            positions = standing[order.to(device)].reshape(-1)
+            how = heads, 0.2, Relative(positions, bias) if biased else None
             with torch.inference_mode():
-                every = TritonOperations().attend(table, None, None, packing, heads, 0.2)
-                firsts = TritonOperations().attend(
-                    table[:, width:], first, None, packing, heads, 0.2
-                )
+                every = TritonOperations().attend(table, None, None, packing, *how)
+                firsts = TritonOperations().attend(table[:, width:], first, None, packing, *how)
             kept = torch.zeros(rows, length + 1, width, device=device, dtype=drawn.dtype)
             kept[order, :length] = every.view(len(order), length, width)
             kept[order, length] = firsts
@@ -469,6 +480,8 @@ def test_kernels_do_what_plain_operations_do(dtype, size):
         packing = pack(np.arange(len(lengths)), lengths, device)
         table, index = drawn(50, 3 * width), torch.randint(0, 50, (packing.tokens,), device=device)
         query = drawn(len(lengths), width)
+        positions = torch.randint(0, FARTHEST, (packing.tokens,), device=device)
+        relative = Relative(positions, bias_of_distances(heads, device, dtype))
         norm = torch.nn.LayerNorm(width, device=device, dtype=getattr(torch, dtype))
         rows = drawn(packing.tokens, width)
         with torch.inference_mode():
@@ -477,6 +490,8 @@ def test_kernels_do_what_plain_operations_do(dtype, size):
                     one.attend(table, None, index, packing, heads, 0.2),
                     one.attend(table[index], None, None, packing, heads, 0.2),
                     one.attend(table[:, width:], query, index, packing, heads, 0.2),
+                    one.attend(table, None, index, packing, heads, 0.2, relative),
+                    one.attend(table[:, width:], query, index, packing, heads, 0.2, relative),
                     one.add_and_norm(rows.clone(), table[:, :width].contiguous(), index, norm),
                     one.activate(transformers.activations.GELUActivation(), rows.clone()),
                 ]

@@ -39,12 +39,12 @@ def test_the_first_screen_says_what_it_does_on_what_and_what_the_number_means(
     with Watched(browser, service.url) as opened:
         opened.page.set_viewport_size({"width": width, "height": height})
         opened.open()
-        opened.shows(".lead", "sorts film reviews into positive and negative, and proves how many")
+        opened.shows("#lead", "sorts film reviews into positive and negative, and proves how many")
         opened.shows("#label", "^positive$")
         opened.shows("#left", r"^\d+$")
         opened.shows("#left-unit", "changes left before the proof ends")
         opened.shows("#verdict", r"any \d words, change them to anything at all: .* stays positive")
-        for seen in (".lead", "#text", "#label", "#left-unit", "#meter", "#verdict strong"):
+        for seen in ("#lead", "#text", "#label", "#left-unit", "#meter", "#verdict strong"):
             playwright.expect(opened.page.locator(seen)).to_be_in_viewport(ratio=1)
         assert not opened.page.evaluate("document.getElementById('options').open")
 

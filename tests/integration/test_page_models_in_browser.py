@@ -115,7 +115,7 @@ def test_a_model_of_synonyms_says_what_its_proof_covers(opened):
     opened.choose_model("synonyms")
     for name in ("keep", "certificate", "ensemble", "attacker"):
         opened.hides(f"#{name}")
-    opened.shows(".lead", "to a synonym that its table lists")
+    opened.shows("#lead", "to a synonym that its table lists")
     opened.certify("the film was good")
     opened.shows("#verdict", "words? ?.*synonyms that its table lists")
     opened.shows("#verdict", "95 %.*nothing of any other word")

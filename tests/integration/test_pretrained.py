@@ -313,7 +313,7 @@ class TestFoldersThatAreRefused:
             load(tmp_path, keep=2)
 
     def test_dropping_with_relative_positions(self, tmp_path):
-        model, tokenizer = tiny_models.mpnet()
+        model, tokenizer = tiny_models.deberta()
         model.save_pretrained(tmp_path)
         tokenizer.save_pretrained(tmp_path)
         with pytest.raises(ModelError, match="hide='drop' is not exact"):

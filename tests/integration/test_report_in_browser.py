@@ -8,6 +8,7 @@ import json
 import re
 import shutil
 import subprocess
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -94,19 +95,35 @@ def measured(folder, page, width, theme=LIGHT):
     return json.loads(html.unescape(re.search("<title>(.*?)</title>", seen)[1]))
 
 
+def with_variants(files):
+    """Each run also with another seed, and with another base and another way to hide words."""
+    runs = read_several(files)
+    others = [
+        replace(run, variant=variant, settings={**run.settings, **variant})
+        for run in runs
+        for variant in ({"seed": 1}, {"base": "all-mpnet-base-v2", "hide": "mask"})
+    ]
+    return [*runs, *others]
+
+
 @pytest.mark.parametrize("width", [375, 1280])
 @pytest.mark.parametrize("theme", [LIGHT, DARK])
-@pytest.mark.parametrize("files", [FILES, OURS], ids=["made-up", "ours"])
-def test_no_words_of_a_chart_lie_on_others(tmp_path, files, width, theme):
-    page = opened(render(build(read_several(files))))
+@pytest.mark.parametrize(
+    ("files", "read"),
+    [(FILES, read_several), (FILES, with_variants), (OURS, read_several), (OURS, with_variants)],
+    ids=["made-up", "made-up variants", "ours", "variants of ours"],
+)
+def test_no_words_of_a_chart_lie_on_others(tmp_path, files, read, width, theme):
+    page = opened(render(build(read(files))))
     found = measured(tmp_path, page, width, theme)
     assert found["charts"] > 5
     assert found["over"] == []
 
 
 @pytest.mark.parametrize("width", [360, 1200])
-def test_the_page_is_no_wider_than_its_window(tmp_path, file, width):
-    found = measured(tmp_path, opened(file.read_text(encoding="utf-8")), width)
+@pytest.mark.parametrize("read", [read_several, with_variants])
+def test_the_page_is_no_wider_than_its_window(tmp_path, read, width):
+    found = measured(tmp_path, opened(render(build(read(FILES)))), width)
     assert found["width"] == width
     assert found["wide"] == []
     assert found["scroll"] <= width

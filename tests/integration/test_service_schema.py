@@ -12,7 +12,7 @@ schemathesis = pytest.importorskip("schemathesis")
 KEY = "a-key-that-is-long-enough"
 ROUTES = {
     *(("/v1/predict", "POST"), ("/v1/certify", "POST"), ("/v1/explain", "POST")),
-    *(("/v1/attack", "POST"), ("/v1/models", "GET"), ("/metrics", "GET")),
+    *(("/v1/attack", "POST"), ("/v1/detect", "POST"), ("/v1/models", "GET"), ("/metrics", "GET")),
     *(("/healthz", "GET"), ("/readyz", "GET"), ("/v1/jobs", "POST"), ("/v1/jobs", "GET")),
     *(("/v1/jobs/{id}", "GET"), ("/v1/jobs/{id}", "DELETE"), ("/v1/jobs/{id}/result", "GET")),
 }
@@ -20,7 +20,7 @@ ROUTES = {
 
 @pytest.fixture(scope="module")
 def host():
-    host = ModelRegistry({"news-words": "news-words", "reviews": "reviews-words"})
+    host = ModelRegistry({"news-words": "news-words", "reviews": "reviews-words", "spam": "spam"})
     yield host
     host.close()
 

@@ -181,7 +181,7 @@ def test_requests_are_answered_while_a_job_runs(folder, tmp_path):
 def test_the_commands_of_the_documentation(folder, tmp_path):
     (tmp_path / "key").write_text(KEY)
     shutil.copy(folder / "rows.csv", tmp_path)
-    keyed = ("--api-key-file", str(tmp_path / "key"))
+    keyed = ("--api-key-file", str(tmp_path / "key"), "--model", "spam-sms")
     with serving(tmp_path / "jobs", *keyed) as service:
         page = service.ask("GET", "/docs")[1].decode()
         commands = re.findall(r"<pre><code>(.*?)</code></pre>", page, re.DOTALL)
@@ -190,7 +190,7 @@ def test_the_commands_of_the_documentation(folder, tmp_path):
         variables = {**os.environ, "RANMASK_API_KEY": KEY, "JOB": ""}
         # The job is sent before it is asked for, and deleted in the end.
         commands.sort(key=lambda one: ("-X DELETE" in one, "/result" in one, "$JOB" in one))
-        assert len(commands) == 13
+        assert len(commands) == 14
         for command in commands:
             here = re.sub(r"127\.0\.0\.1:\d+", f"127.0.0.1:{service.port}", command)
             answer = run_shell(here, tmp_path, variables)

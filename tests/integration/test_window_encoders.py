@@ -1,6 +1,7 @@
 """Windows of encoders: a Hugging Face model and a pipeline as detectors."""
 
 import copy
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -9,6 +10,8 @@ import transformers
 
 from ranmask import HuggingFaceClassifier, WindowDetector, load_detector
 from ranmask.models.readers import ModelReader
+from ranmask.serving.context import RequestContext
+from ranmask.serving.registry import ModelRegistry
 from ranmask.words import document
 
 TEXTS = ["the film was good and the plot was bad", "good good bad", "a fine film"]
@@ -42,6 +45,29 @@ def test_an_encoder_reads_windows_and_comes_back_from_its_folder(encoder, tmp_pa
     assert loaded.labels == base.labels and loaded.points == detector.points
     again = loaded.detect(TEXTS)
     assert [one.flagged for one in again] == [one.flagged for one in detector.detect(TEXTS)]
+
+
+def test_requests_share_batches_of_windows(encoder, tmp_path):
+    base = HuggingFaceClassifier(*encoder, hide="drop")
+    detector = WindowDetector(base, sizes=(2, 4), positive="spam")
+    scores = sorted(one.score for one in detector.detect(TEXTS))
+    detector = detector.with_threshold((scores[0] + scores[1]) / 2)
+    detector.save_pretrained(tmp_path / "windows")
+    host = ModelRegistry({"windows": str(tmp_path / "windows")}, device="cpu")
+    assert host.copies("windows", [document(text) for text in TEXTS]) == detector.calls(TEXTS)
+    with ThreadPoolExecutor(4) as pool:
+        asked = [
+            pool.submit(host.detector("windows", RequestContext()).detect, TEXTS) for _ in range(8)
+        ]
+        expected = detector.detect(TEXTS)
+        for one in asked:
+            for found, here in zip(one.result(), expected, strict=True):
+                assert (found.flagged, found.words) == (here.flagged, here.words)
+                assert found.score == pytest.approx(here.score, abs=1e-5)
+    assert {found.flagged for found in expected} == {True, False}
+    figures = host.figures("windows")
+    assert figures.asks == 8 and figures.copies == 8 * 18  # equal windows are asked about once
+    host.close()
 
 
 def test_a_pipeline_reads_windows(encoder):

@@ -1,7 +1,9 @@
 """docs/results.md says what the committed result files say, and nothing else."""
 
 import json
+import statistics
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -14,7 +16,9 @@ from benchmarks import protect_figures, report, reproduced_page, results_page  #
 from ranmask.metrics import CertifiedSummary  # noqa: E402
 from ranmask.paper.divergence import jensen_shannon  # noqa: E402
 from ranmask.paper.published import published  # noqa: E402
-from ranmask.paper.reading import read  # noqa: E402
+from ranmask.paper.reading import read, write  # noqa: E402
+from ranmask.paper.report.counting import mean_robust  # noqa: E402
+from ranmask.paper.report.experiments import experiments  # noqa: E402
 from ranmask.paper.report.sections import coverage, empirical, rates  # noqa: E402
 
 RECORDS = sorted((ROOT / "results").glob("*.json"))
@@ -167,6 +171,12 @@ def test_the_page_of_the_paper_and_its_figures_are_what_the_command_writes():
     assert kept == figures
 
 
+def test_the_page_leaves_commands_to_the_files_and_says_so():
+    page = reproduced_page.PAGE.read_text()
+    assert "ranmask train --data" not in page and "**Steps**" not in page
+    assert "`ranmask report results/reproduced/agnews-certified.json`" in " ".join(page.split())
+
+
 def test_reproductions_name_no_machine_and_hold_no_texts():
     for path in sorted(reproduced_page.REPRODUCED.glob("*.json")):
         text = path.read_text()
@@ -208,23 +218,52 @@ def test_all_pages_have_the_same_figures_of_the_paper_run_again():
         " ".join((ROOT / name).read_text().split())
         for name in ("README.md", "docs/results.md", "docs/paper.md")
     )
-    runs = {run.name: run for run in reproduced_page.reproductions()}
-    found = coverage.total(coverage.covered(list(runs.values())))
+    runs = reproduced_page.reproductions()
+    found = coverage.total(coverage.covered(runs))
     assert f"{found['done']} of its {found['cells']} cells" in readme
     assert f"{found['done']} of the {found['cells']} cells" in page
 
+    named = {experiment.run.name: experiment for experiment in experiments(runs)}
     rows = [
         next(row for row in rows if row.method == "RanMASK-90% (vote)")
-        for rows in empirical.measured(runs["agnews-empirical"]).values()
+        for rows in empirical.measured(named["agnews-empirical"]).values()
     ]
-    gone = [f"{100 * row.counts.vanished / max(1, row.counts.rechecked):.0f}" for row in rows]
+    shares = [[one.vanished / one.rechecked for one in row.counts] for row in rows]
+    gone = [f"{100 * statistics.fmean(seeds):.0f}" for seeds in shares]
     assert "{}, {} and {} % of the successes against a vote".format(*gone) in results
-    curves = rates.counts(runs["rate-ablation"])
+    curves = rates.counts(named["rate-ablation"].main)
     for rate in (0.05, 0.3, 0.9):
         points = [
-            f"{100 * line[rate].held / line[rate].texts:.1f}"
+            f"{mean_robust(line[rate]):.1f}"
             for (ensemble, _), line in curves.items()
             if ensemble == "vote"
         ]
         assert "{}, {} and {}".format(*points) in results
         assert all(point in page for point in points)
+
+
+def test_a_variant_is_condensed_into_a_file_of_its_own(tmp_path, monkeypatch):
+    for name in ("REPRODUCED", "PAGE", "FIGURES"):
+        monkeypatch.setattr(reproduced_page, name, tmp_path / name)
+    (tmp_path / "given").mkdir()
+    run = read(ROOT / "results" / "reproduced" / "sst2-certified.json")
+    seed = {"variant": {"seed": 1}, "settings": {**run.settings, "seed": 1}}
+    half = [
+        replace(step, state="todo", result=None) if place % 2 else step
+        for place, step in enumerate(run.steps)
+    ]
+
+    def condense(*options, **changed):
+        write(replace(run, **changed), tmp_path / "given" / "run.json")
+        given = str(tmp_path / "given" / "run.json")
+        monkeypatch.setattr(sys, "argv", ["reproduced_page", *options, given])
+        reproduced_page.main()
+        return {path.name: read(path) for path in (tmp_path / "REPRODUCED").iterdir()}
+
+    assert condense().keys() == {"sst2-certified.json"}
+    found = condense("--fill", steps=tuple(half), **seed)  # there is nothing to fill yet
+    assert found.keys() == {"sst2-certified.json", "sst2-certified-seed1.json"}
+    assert found["sst2-certified-seed1.json"].missing
+    assert not condense("--fill", **seed)["sst2-certified-seed1.json"].missing
+    assert found["sst2-certified.json"] == run
+    assert "2 seeds. Of several seeds" in (tmp_path / "PAGE").read_text()

@@ -161,7 +161,7 @@ def _calibrate(given: Given, asked: DetectCommand, calibration: CalibrationOptio
     harmless = [size for size, flag in zip(lengths, expected, strict=True) if not flag]
     _say_cost(asked, [*harmless, *lengths], len(rows))
     chosen = calibrated(detector, [row.text or "" for row in rows], expected, rate)
-    task = DetectTask(chosen, asked.by)
+    task = DetectTask.of(chosen, asked.by)
     summary = task.summary()
     classify: Any = chosen.detect
     summary.add(task.line(outcome) for outcome in classify_rows(rows, classify, trouble=say))
@@ -259,7 +259,7 @@ def _show(
     source = replace(source, rows=list(source.rows))
     lengths = [len(row.text.split()) for row in source.rows if isinstance(row.text, str)]
     _say_cost(asked, lengths, len(lengths))
-    task = DetectTask(detector, asked.by)
+    task = DetectTask.of(detector, asked.by)
     summary = task.summary()
     table = result_table()
     classify: Any = detector.detect

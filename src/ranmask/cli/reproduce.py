@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 import itertools
 import tomllib
 from collections.abc import Sequence
@@ -35,7 +36,10 @@ class ReproduceCommand(Checked, group="Reproduction"):
         "Folder or hub id of the encoder that models are made from.", unset="the recipe's"
     )
     settings: tuple[str, ...] = option(
-        "Another setting, as texts=200; several.", (), flag="set", repeated=True
+        "Another setting, as seed=1; several. Each variant has its own record.",
+        (),
+        flag="set",
+        repeated=True,
     )
     steps: str | None = option(
         "Only steps whose names match, with what they need, as '*-pgd-*'; several by commas.",
@@ -96,6 +100,8 @@ def _recipes(asked: ReproduceCommand) -> list[Recipe]:
 
 
 def _overrides(settings: Sequence[str], base: str | None) -> dict[str, Any]:
+    from ranmask.paper.reproduction.recipe import MODELS
+
     found: dict[str, Any] = {}
     for setting in settings:
         key, equals, value = setting.partition("=")
@@ -105,8 +111,13 @@ def _overrides(settings: Sequence[str], base: str | None) -> dict[str, Any]:
             found[key] = tomllib.loads(f"value = {value}")["value"]
         except tomllib.TOMLDecodeError:
             found[key] = value  # a word without quotation marks
+        if isinstance(found[key], datetime.date | datetime.time):
+            found[key] = value
     if base is not None:
-        found["base"] = str(Path(base).resolve()) if Path(base).is_dir() else base
+        found["base"] = base
+    for key in MODELS & found.keys():
+        if Path(str(found[key])).is_dir():
+            found[key] = str(Path(str(found[key])).resolve())
     return found
 
 

@@ -237,7 +237,7 @@ def _classified(
 ) -> RunSummary:
     make: Any
     if isinstance(classifier, Detector):
-        make = functools.partial(FlagTask, classifier)
+        make = functools.partial(FlagTask.of, classifier)
     else:
         make = functools.partial(classify_task, command, classifier, positive)
     with events(source.total, output) as told:

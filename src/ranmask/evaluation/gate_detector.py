@@ -47,7 +47,7 @@ class FlagTask(DetectTask):
 
     def summary(self) -> FlagSummary:  # type: ignore[override]
         """An empty summary."""
-        place = self.labels.index(self.detector.positive)
+        place = self.labels.index(self.positive)
         return FlagSummary("predict", self.labels, positive=place)
 
 

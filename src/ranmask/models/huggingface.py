@@ -99,6 +99,10 @@ class HuggingFaceClassifier(BaseClassifier):
         self._backend = backend
         self.model: Any = model
         self.model.train(False)
+        if hide == "drop" and model.config.model_type == "mpnet":
+            from ranmask.models.mpnet_positions import follow_position_ids
+
+            follow_position_ids(self.model)
         self.tokenizer: Any = tokenizer
         self.source = source
         self.labels = _label_names(self.model.config)

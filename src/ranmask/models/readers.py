@@ -11,7 +11,9 @@ import copy
 import sys
 import warnings
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import replace
 from typing import Any
 
@@ -224,9 +226,25 @@ def as_given(text: Document) -> str | tuple[str, str]:
     return shown if text.premise is None else (text.premise, shown)
 
 
+_HEARD: ContextVar[list[str] | None] = ContextVar("heard", default=None)
+
+
+@contextmanager
+def problems_heard() -> Iterator[list[str]]:
+    """Why readers that this thread asks have no answers, in a list; nothing is warned of."""
+    heard: list[str] = []
+    before = _HEARD.set(heard)
+    try:
+        yield heard
+    finally:
+        _HEARD.reset(before)
+
+
 def warn_of(problems: Sequence[str], texts: int) -> None:
     """Say once for how many texts there is no answer, and why the first has none."""
-    if problems:
+    if (heard := _HEARD.get()) is not None:
+        heard += problems
+    elif problems:
         said = f"the reader did not answer for {len(problems)} of {texts} texts, which their copies"
         told = ReaderWarning(f"{said} decide alone: {problems[0]}", problems[0])
         warnings.warn(told, stacklevel=3)

@@ -66,21 +66,22 @@ def read(path: Path) -> Reproduction:
 
 
 def read_several(paths: Iterable[Path]) -> tuple[Reproduction, ...]:
-    """Several reproductions for one report; refuses the same recipe in the same size twice.
+    """Several reproductions for one report; refuses the same recipe, size and variant twice.
 
     A folder that is none itself stands for what is in it.
     """
-    found: dict[tuple[str, str], Path] = {}
+    found: dict[str, Path] = {}
     runs = []
     for path in (inner for outer in paths for inner in _inside(outer)):
         run = read(path)
-        before = found.get((run.name, run.size))
+        before = found.get(run.folder_name)
         if before is not None:
             raise DataError(
-                f"{before} and {path} are both {run.name} in the size {run.size!r}, and a report "
-                f"shows one of each: leave one out, or see `ranmask compare {before} {path}`"
+                f"{before} and {path} are both {run.name} in the size {run.size!r} with the same "
+                "settings, and a report shows one of each: leave one out, or see `ranmask compare "
+                f"{before} {path}`"
             )
-        found[run.name, run.size] = path
+        found[run.folder_name] = path
         runs.append(run)
     return tuple(runs)
 
@@ -120,6 +121,7 @@ def content(run: Reproduction, steps: list[dict[str, Any]]) -> dict[str, Any]:
         "recipe": {key: getattr(run, key) for key in _RECIPE},
         "size": run.size,
         "settings": run.settings,
+        "variant": run.variant,
         "machine": run.machine,
         "steps": steps,
     }
@@ -155,6 +157,7 @@ def _from_content(found: JsonObject, read_step: Callable[[Step, JsonObject], Ste
     for key in _RECIPE:
         recipe[key]  # says what is missing there, and not in the whole
     values = {**{key: found[key] for key in ("size", "settings", "machine")}, **recipe}
+    values["variant"] = found.get("variant", {})  # older files have none
     return from_json(Reproduction, {**values, "steps": tuple(steps)}, f"{found.where}: recipe")
 
 
@@ -168,7 +171,8 @@ def _with_stored(step: Step, entry: JsonObject) -> Step:
 
 def _read_folder(folder: Path) -> Reproduction:
     found = read_object(folder / INDEX, INDEX_FORMAT, INDEX_VERSION)
-    for key in ("settings", "machine"):
+    found.setdefault("variant", {})
+    for key in ("settings", "variant", "machine"):
         found[key] = without_folders(found[key])
 
     def with_result(step: Step, entry: JsonObject) -> Step:

@@ -5,9 +5,11 @@ That is enough for every table, curve, interval and paired test, and small enoug
 
 from __future__ import annotations
 
+import hashlib
 import math
+import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Annotated, Any, Literal, TypeAlias, TypeVar
 
 from ranmask.errors import DataError
@@ -25,6 +27,7 @@ Measures: TypeAlias = Literal[
 State: TypeAlias = Literal["done", "failed", "todo"]
 Status: TypeAlias = Literal["succeeded", "failed", "skipped", "error"]
 
+_LONGEST_NAME = 100
 _MOST_ROWS = 10_000_000  # a range is a few letters, whatever it says
 _COPY: dict[str, object] = {"kept": tuple[int, ...], "label_id": int}
 _EXAMPLE: dict[str, object] = {
@@ -34,6 +37,23 @@ _EXAMPLE: dict[str, object] = {
     "copies": tuple[Mapping[str, Any], ...],
 }
 """What a report reads of a line of our own sentences, where it is there at all."""
+
+
+def model_name(value: str) -> str:
+    """A model as people call it: the last part of its hub id or of its folder."""
+    return value.rstrip("/").rpartition("/")[2]
+
+
+def _in_a_name(key: str, value: Any) -> str:
+    """A setting as a part of a file's name: ``seed1``, ``hide-mask``; a base is just named."""
+    parts = value if isinstance(value, list) else [value]
+    numbers = all(isinstance(part, int | float) for part in parts)
+    spelt = "-".join(map(str, parts))
+    if key == "base":
+        spelt = model_name(spelt)
+    else:
+        spelt = f"{key}{spelt}" if numbers else f"{key}-{model_name(spelt)}"
+    return re.sub(r"[^\w.]+", "-", spelt).strip("-.")
 
 
 _ATTACKED: dict[str, object] = {"text": str, "status": str, "adversarial": str | None}
@@ -312,7 +332,8 @@ class Step:
 
     ``command``: as one would type it.  ``place``: where its result belongs in the paper's table
     or figure.  ``data``: what the run's record says of its texts.  ``error``: why it failed, or
-    why there is no result yet.
+    why there is no result yet.  ``uses``: the settings of the run's variant that it depends on,
+    itself or through a step that it needs; None where that is not recorded.
     """
 
     name: str
@@ -323,6 +344,7 @@ class Step:
     seconds: float | None = None
     error: str | None = None
     data: Mapping[str, Any] | None = None
+    uses: tuple[str, ...] | None = None
     result: Any = None
 
     def check(self, where: str) -> None:
@@ -335,8 +357,9 @@ class Step:
 class Reproduction:
     """One recipe as it was run.
 
-    ``kind`` says how a report shows it.  ``settings``: those of its size.  ``machine``: versions
-    and hardware of the step that was done last.
+    ``kind`` says how a report shows it.  ``settings``: those it was run with.  ``machine``:
+    versions and hardware of the step that was done last.  ``variant``: the settings that are not
+    the recipe's own in this size, in the recipe's order.
     """
 
     name: str
@@ -348,6 +371,36 @@ class Reproduction:
     settings: Mapping[str, Any]
     machine: Mapping[str, Any]
     steps: tuple[Step, ...]
+    variant: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def folder_name(self) -> str:
+        """What its folder and its condensed file are called: another variant, another name."""
+        variant = "-".join(_in_a_name(*pair) for pair in self.variant.items())
+        if len(variant) > _LONGEST_NAME:
+            digest = hashlib.sha256(variant.encode(errors="backslashreplace")).hexdigest()
+            variant = f"{variant[:_LONGEST_NAME]}-{digest[:8]}"
+        size = "" if self.size == "default" else self.size
+        return "-".join(part for part in (self.name, size, variant) if part)
+
+    @property
+    def seed(self) -> str:
+        """The seed that it was run with."""
+        return str(self.settings.get("seed", 0))
+
+    @property
+    def configuration(self) -> dict[str, Any]:
+        """What of the variant changes figures: not the seed, nor which steps there are.
+
+        A list of numbers or tables names steps, as the masking rates do; a list of words is part
+        of a command.
+        """
+        return {
+            key: value
+            for key, value in self.variant.items()
+            if key != "seed"
+            and not (isinstance(value, list) and any(not isinstance(one, str) for one in value))
+        }
 
     @property
     def missing(self) -> list[Step]:

@@ -1,6 +1,6 @@
 """What ranmask answers with (`records`); files that are whole, versioned and locked (`files`)."""
 
-from ranmask.results.detection import Detection
+from ranmask.results.detection import Detection, ShownDetection
 from ranmask.results.records import (
     CONSTANTS,
     RESULT_VERSION,
@@ -28,4 +28,5 @@ __all__ = [
     "PartitionCertificate",
     "Prediction",
     "ShownCertificate",
+    "ShownDetection",
 ]

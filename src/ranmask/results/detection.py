@@ -90,5 +90,37 @@ class Detection:
         if missing:
             raise DataError(f"not a {cls.__name__}: no {', '.join(missing)}")
         values = {field.name: data[field.name] for field in fields(cls)}
+        return cls(**values | cls._tuples(values))
+
+    @classmethod
+    def _tuples(cls, values: Mapping[str, Any]) -> dict[str, Any]:
+        """Fields that JSON has as lists."""
         spans = tuple((int(start), int(stop)) for start, stop in values["spans"])
-        return cls(**values | {"spans": spans, "assumes": tuple(values["assumes"])})
+        return {"spans": spans, "assumes": tuple(values["assumes"])}
+
+
+@dataclass(frozen=True)
+class ShownDetection(Detection):
+    """What is said of a text, and what each of its words adds to the score.
+
+    ``word_values``: one number a word.  Of ``words`` its weight, which counts once however often
+    the word stands there; of ``segments`` its value, below 0 where it speaks against a flag.  None
+    of ``windows``, whose model reads words together.
+    """
+
+    word_values: tuple[float, ...] | None
+
+    @classmethod
+    def of(cls, found: Detection, word_values: tuple[float, ...] | None) -> Self:
+        """A detection with the values of its words."""
+        return cls(**vars(found), word_values=word_values)
+
+    def to_dict(self) -> dict[str, Any]:
+        """A JSON-ready mapping with a version number."""
+        values = self.word_values
+        return super().to_dict() | {"word_values": None if values is None else list(values)}
+
+    @classmethod
+    def _tuples(cls, values: Mapping[str, Any]) -> dict[str, Any]:
+        found = values["word_values"]
+        return super()._tuples(values) | {"word_values": None if found is None else tuple(found)}

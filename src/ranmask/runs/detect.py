@@ -6,7 +6,7 @@ import functools
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Protocol, TypeAlias
+from typing import Any, Protocol, Self, TypeAlias
 
 from ranmask.data.rows import Columns, Row, RowSource, file_rows
 from ranmask.results import Detection
@@ -129,28 +129,26 @@ class DetectionSummary:
 
 @dataclass(frozen=True)
 class DetectTask:
-    """Rows to detections."""
+    """Rows to detections of the class ``positive``; ``classifier`` describes the detector."""
 
-    detector: AnyDetector
+    labels: tuple[str, ...]
+    positive: str
+    classify: Any  # from texts to a `Detection` for each
+    classifier: Mapping[str, Any]
     by: str | None = None
     command: str = COMMAND
     record: type = Detection
     measured_rows = None
 
     @classmethod
-    def of(cls, detector: DetectorOrLoader, by: str | None = None) -> DetectTask:
+    def of(cls, detector: DetectorOrLoader, by: str | None = None) -> Self:
         """The task of a detector, or of a function that loads one."""
         loaded: Any = detector if hasattr(detector, "detect") else detector()
-        return cls(loaded, by)
-
-    @property
-    def labels(self) -> tuple[str, ...]:
-        """Names of the classes."""
-        return self.detector.labels
+        return cls(loaded.labels, loaded.positive, loaded.detect, loaded.description(), by)
 
     def description(self, *, sharded: bool = False) -> dict[str, Any]:
         """Everything but the input that the results depend on."""
-        return run_description(self.command, self.detector.description())
+        return run_description(self.command, self.classifier)
 
     def summary(self) -> DetectionSummary:
         """An empty summary."""
@@ -171,8 +169,7 @@ class DetectTask:
             tell(events, lines)
 
     def _outcomes(self, rows: Iterable[Row], **how: Any) -> Iterator[list[Outcome]]:
-        classify: Any = self.detector.detect
-        return classify_groups(rows, classify, **how)
+        return classify_groups(rows, self.classify, **how)
 
     def line(self, outcome: Outcome) -> Mapping[str, Any]:
         """The JSON line of a row."""
@@ -197,7 +194,7 @@ class DetectTask:
             names = ", ".join(self.labels)
             line["error"] = f"unknown label {label!r}: the classes are {names}"
         else:
-            line["correct"] = line["flagged"] == (self.labels[place] == self.detector.positive)
+            line["correct"] = line["flagged"] == (self.labels[place] == self.positive)
 
     def effort(self) -> dict[str, Any]:
         """Nothing: the summary says it all."""

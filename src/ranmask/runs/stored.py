@@ -75,7 +75,8 @@ def file_as_parquet(path: Path, output: Path) -> int:
     header = read_header(path)
     if header is None:
         raise DataError(f"{path} was not written by a run of ranmask: it has no record of one")
-    record = {"certify": records.Certificate, "predict": records.Prediction}[header["command"]]
+    kinds = {"certify": records.Certificate, "predict": records.Prediction, "detect": Detection}
+    record: type[Any] = kinds[header["command"]]
     with writing(output), draft(output) as place:
         return write_lines(result_rows(path), record, header["constants"], place)
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import MISSING, fields
 from typing import TYPE_CHECKING, Any, Literal, get_type_hints
 
 from pydantic import BaseModel, ConfigDict, Field, create_model
 
-from ranmask.results import Certificate, Prediction
+from ranmask.results import Certificate, Detection, Prediction
 from ranmask.serving.schemas import EXAMPLE, SentText
 
 _CLASSES = ["World", "Sports", "Business", "Sci/Tech"]
@@ -43,6 +44,42 @@ _ABOUT: dict[str, tuple[str, Any]] = {
     "radii": ("The radius against each of the threats that were asked for.", {"insertions": 2}),
 }
 
+_ABOUT_FLAGS: dict[str, tuple[str, Any]] = {
+    "version": _ABOUT["version"],
+    "flagged": ("Whether the score reaches the threshold.", True),
+    "score": (
+        "Of windows the highest score of one; of segments the largest sum of neighbouring values; "
+        "of words the sum of their weights.",
+        0.371,
+    ),
+    "words": ("Words of the text.", 13),
+    "radius": (
+        "It stays flagged where at most so many words are replaced or deleted, or, inside, put in; "
+        "null: nothing is proved.",
+        1,
+    ),
+    "insertions": (
+        "It stays flagged where texts are put in at so many places inside, and no word is changed; "
+        "null: at any number of places, where radius is not null.",
+        None,
+    ),
+    "characters": ("It stays flagged where at most so many characters are changed.", 0),
+    "additions": (
+        "Where text of any length may be added, at the same time, without taking the flag away.",
+        "anywhere",
+    ),
+    "spans": (
+        "By what it is flagged: the position of a first word, from 0, and of the one behind the "
+        "last, of windows, segments or words.",
+        [[6, 7], [12, 13]],
+    ),
+    "failed": ("Windows that the model gave no answer for, which count as not flagged.", 0),
+    "positive": ("The class that is flagged.", "spam"),
+    "detector": ("What is added up or looked at: words, segments or windows.", "words"),
+    "threshold": ("Scores from here on are flagged.", 0.185),
+    "assumes": ("What the proof assumes.", ["words are what blanks separate"]),
+}
+
 
 class _Answer(BaseModel):
     """Models of other kinds may add fields to a result."""
@@ -54,23 +91,26 @@ def _said(about: str, example: Any, default: Any = ...) -> Any:
     return Field(default, description=about, examples=[example])
 
 
-def _answer(name: str, result: type, about: str) -> Any:
+def _answer(
+    name: str, result: type, about: str, of_fields: Mapping[str, tuple[str, Any]] = _ABOUT
+) -> Any:
     """The JSON of a result."""
     hints = get_type_hints(result)
     values: dict[str, Any] = {
         field.name: (
             hints[field.name],
-            _said(*_ABOUT[field.name], ... if field.default_factory is MISSING else {}),
+            _said(*of_fields[field.name], ... if field.default_factory is MISSING else {}),
         )
         for field in fields(result)
     }
-    version = (int, _said(*_ABOUT["version"]))
+    version = (int, _said(*of_fields["version"]))
     return create_model(name, __base__=_Answer, __doc__=about, version=version, **values)
 
 
 if TYPE_CHECKING:
     PredictionResult = _Answer
     CertificateResult = _Answer
+    DetectionFields = _Answer
 else:
     PredictionResult = _answer(
         "PredictionResult", Prediction, "The smoothed label of a text, without a guarantee."
@@ -79,6 +119,17 @@ else:
         "CertificateResult",
         Certificate,
         "A smoothed label, and how many words can be changed without changing it.",
+    )
+    DetectionFields = _answer("DetectionFields", Detection, "A detection.", _ABOUT_FLAGS)
+
+
+class DetectionResult(DetectionFields):
+    """Whether a text is flagged, by what, and what is proved of the flag."""
+
+    word_values: list[float] | None = _said(
+        "Only where it was asked for: what each word adds to the score; null of windows.",
+        [0.0, 0.0, 0.02, 0.04],
+        default=None,
     )
 
 
@@ -110,6 +161,14 @@ class Certificates(BaseModel):
 
     model: str = _said(_MODEL, "news")
     results: list[CertificateResult | TextFailure] = Field(description=_RESULTS)
+    unfinished: list[int] = _said(_UNFINISHED, [128, 129], default=[])
+
+
+class Detections(BaseModel):
+    """One result for each text, in their order."""
+
+    model: str = _said(_MODEL, "spam-sms")
+    results: list[DetectionResult | TextFailure] = Field(description=_RESULTS)
     unfinished: list[int] = _said(_UNFINISHED, [128, 129], default=[])
 
 
@@ -180,14 +239,35 @@ class AttackAnswer(_Answer):
 
 
 class ModelCard(_Answer):
-    """What there is to know about one model that is served."""
+    """What there is to know about a classifier that is served."""
 
     name: str = _said("The name to ask for it by.", "news")
+    kind: Literal["classifier"] = _said("It answers /v1/certify and others.", "classifier")
     smoothing: str = _said("How its copies differ from a text: masks or synonyms.", "masks")
     labels: list[str] | None = _said("Names of the classes, where they are known.", _CLASSES)
     options: dict[str, Any] = _said("Its options, where a request gives none.", {"keep": 1})
     request_options: list[str] = _said("The options that a request may give.", ["keep", "masks"])
     pairs: bool | None = _said("Whether it reads pairs; null: single texts or pairs.", False)
+
+
+class DetectorCard(_Answer):
+    """What there is to know about a detector that is served."""
+
+    name: str = _said("The name to ask for it by.", "spam-sms")
+    kind: Literal["detector"] = _said("It answers /v1/detect, and nothing else.", "detector")
+    detector: Literal["words", "segments", "windows"] = _said(
+        "What it looks at: single words, runs of neighbours, or windows of a few sizes.", "words"
+    )
+    positive: str = _said("The class that it flags.", "spam")
+    labels: list[str] = _said("All classes of its data or model.", ["ham", "spam"])
+    flags: str | None = _said(
+        "What it looks for, of one that comes with ranmask.", "spam, in short messages alone"
+    )
+    threshold: float = _said("Scores from here on are flagged.", 0.185)
+    promise: str = _said(
+        "What is proved of a text that it flags.", "stays flagged whatever is added anywhere"
+    )
+    sizes: list[int] = _said("Words of a window; none where there are no windows.", [8, 16])
 
 
 class Limits(BaseModel):
@@ -203,8 +283,10 @@ class Limits(BaseModel):
 class Models(BaseModel):
     """The models that are served."""
 
-    default: str = _said("The one that answers where a request names none.", "news")
-    models: list[ModelCard] = Field(description="All of them.")
+    default: str = _said(
+        "The first; where a request names none, the first of its kind answers.", "news"
+    )
+    models: list[ModelCard | DetectorCard] = Field(description="All of them.")
     limits: Limits = Field(description="The most that one request may hold.")
 
 
@@ -213,7 +295,7 @@ class JobAnswer(BaseModel):
 
     id: str = _said("Its id.", "5f0c7d1e2a3b4c5d6e7f8091a2b3c4d5")
     name: str = _said("The name of its file.", "rows.csv")
-    kind: Literal["certify", "predict"] = _said("What is done with each row.", "certify")
+    kind: Literal["certify", "predict", "detect"] = _said("What is done with each row.", "certify")
     model: str = _said("The model.", "news")
     options: dict[str, Any] = _said("The options that were given.", {"threat": "edits"})
     status: Literal["queued", "running", "finished", "failed", "deleted"] = _said(
@@ -229,7 +311,7 @@ class JobAnswer(BaseModel):
     seconds_left: float | None = _said("An estimate of how long it will take.", 61.5)
     error: str | None = _said("Why it failed.", None)
     summary: dict[str, Any] | None = _said(
-        "Of a finished job: what `ranmask certify` says in the end.", {"rows": 120_000}
+        "Of a finished job: what `ranmask certify` or `detect` says in the end.", {"rows": 120_000}
     )
 
 

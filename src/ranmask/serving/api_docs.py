@@ -28,8 +28,8 @@ ERRORS = {
     413: "The body is too large.",
     415: "The body is not sent as the route takes it.",
     421: "Without an API key, the service was called by a name that is not this machine's.",
-    422: "The request is not what this description asks for; its options do not go together; or "
-    "none of its texts can be classified.",
+    422: "The request is not what this description asks for; its options do not go together; "
+    "the model is of another kind; or none of its texts can be classified.",
     429: "Too much work is waiting, or this key has sent too many requests; Retry-After says when "
     "to ask again.",
     500: "Something went wrong here; the log has it by request_id.",
@@ -79,8 +79,9 @@ def describe(app: FastAPI, settings: ServiceSettings, schemas: Mapping[str, Any]
         )
     else:
         described["info"]["description"] += " It takes no jobs: it has no folder to keep them in."
-    texts = described["components"]["schemas"]["ManyTexts"]["properties"]["texts"]
-    texts["maxItems"] = min(texts["maxItems"], settings.most_texts)
+    for name in ("ManyTexts", "DetectTexts"):
+        texts = described["components"]["schemas"][name]["properties"]["texts"]
+        texts["maxItems"] = min(texts["maxItems"], settings.most_texts)
     keyed = settings.keyed
     if keyed:
         described["components"]["securitySchemes"] = {
@@ -168,6 +169,8 @@ def _type(schema: Mapping[str, Any]) -> str:
     for several in ("anyOf", "oneOf"):
         if several in schema:
             return " or ".join(_type(kind) for kind in schema[several])
+    if "prefixItems" in schema:
+        return f"[{', '.join(_type(kind) for kind in schema['prefixItems'])}]"
     if schema.get("type") == "array":
         most = f", at most {schema['maxItems']:,}" if "maxItems" in schema else ""
         return f"list of {_type(schema.get('items', {}))}{most}"

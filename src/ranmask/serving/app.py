@@ -25,8 +25,9 @@ from ranmask.errors import RanmaskError, TextError
 from ranmask.serving import answers, schemas
 from ranmask.serving.api_docs import describe, documentation, documented
 from ranmask.serving.auth import FACTS, AuthMiddleware
-from ranmask.serving.classifying import classified, texts_at_once
+from ranmask.serving.classifying import Classify, classified, texts_at_once
 from ranmask.serving.context import RequestContext
+from ranmask.serving.detecting import DETECT, WORD_VALUES
 from ranmask.serving.dispatch import DispatchMiddleware, Json, Question
 from ranmask.serving.job_handlers import Jobs
 from ranmask.serving.job_routes import add_job_routes, job_schemas
@@ -123,11 +124,15 @@ class Service:
         """The label of each text, and how many of its words can be changed without effect."""
         return await self._classified(request, body, "certify")
 
+    async def detect(self, request: Request, body: schemas.ToDetect) -> Response:
+        """Whether each text is flagged by a detector, and what is proved of the flag."""
+        return await self._classified(request, body, DETECT)
+
     async def explain(self, request: Request, body: schemas.ExplainQuestion) -> Response:
         """The certificate of one text, copies that vote, and the margin that changes leave."""
         from ranmask.serving.explaining import explain
 
-        asked = self._asked(request, body)
+        asked = self._asked(request, body, "explain")
         text = asked.only_text()
 
         def explained(context: RequestContext) -> dict[str, Any]:
@@ -142,7 +147,7 @@ class Service:
         from ranmask.serving.explaining import attack_once
 
         [text] = body.all_texts()
-        asked = self._asked(request, body)
+        asked = self._asked(request, body, "attack")
         asked.only_text()
 
         def attacked(context: RequestContext) -> dict[str, Any]:
@@ -187,20 +192,16 @@ class Service:
 
     # -- what questions share ------------------------------------------------------------------
 
-    async def _classified(
-        self, request: Request, body: schemas.OneText | schemas.ManyTexts, command: str
-    ) -> Response:
-        asked = self._asked(request, body)
+    async def _classified(self, request: Request, body: schemas.AnyTexts, command: str) -> Response:
+        asked = self._asked(request, body, command)
         # Not `asked`: others who ask the same must not keep these texts alive.
         model, options = asked.model, asked.options
 
         def answer(
             texts: Sequence[ReadText], context: RequestContext, done: Answer | None = None
         ) -> Answer:
-            smoothed = self._host.smoothed(model, context, **options)
-            if command == "certify":
-                smoothed.check_certifiable()
-            return classified(getattr(smoothed, command), texts, context, done, at_once)
+            classify = self._classify(command, model, options, context)
+            return classified(classify, texts, context, done, at_once)
 
         at_once = texts_at_once(len(asked.texts), asked.copies)
         unfinished: list[int] = []
@@ -227,16 +228,28 @@ class Service:
         more = {"unfinished": unfinished} if unfinished else {}
         return Json({"model": model, "results": results, **more})
 
-    def _asked(self, request: Request, body: schemas.OneText | schemas.ManyTexts) -> _Asked:
+    def _classify(
+        self, command: str, model: str, options: Mapping[str, Any], context: RequestContext
+    ) -> Classify:
+        """What classifies the texts of a request."""
+        if command == DETECT:
+            detector = self._host.detector(model, context)
+            return detector.explain if options.get(WORD_VALUES) else detector.detect
+        smoothed = self._host.smoothed(model, context, **options)
+        if command == "certify":
+            smoothed.check_certifiable()
+        classify: Classify = getattr(smoothed, command)
+        return classify
+
+    def _asked(self, request: Request, body: schemas.AnyTexts, command: str) -> _Asked:
         """What a request asks for, within all limits."""
-        model = self._host.names()[0] if body.model is None else body.model
-        sent, options = body.all_texts(), body.options.given()
+        sent, options = body.all_texts(), body.given()
         texts = read_texts(sent, self._settings.most_texts, self._settings.most_words)
         facts = request.scope[FACTS]
-        if model in self._host.names():
-            facts.update(model=model, texts=len(texts))
         if self._settings.log_texts:
             facts["sent"] = sent
+        model = self._host.answering(command, body.model)
+        facts.update(model=model, texts=len(texts))
         return _Asked(model, options, texts, self._host.copies(model, texts, **options))
 
 
@@ -254,7 +267,8 @@ def create_app(host: ModelRegistry, settings: ServiceSettings) -> FastAPI:
     app = FastAPI(
         title="ranmask",
         version=__version__,
-        description="Labels of texts, and proofs of how many words can be changed without effect.",
+        description="Labels and flags of texts, and proofs of how many words can be changed "
+        "without effect.",
         docs_url=None,
         redoc_url=None,
         openapi_url=None,
@@ -309,6 +323,7 @@ def _questions(service: Service) -> dict[str, Question]:
     return {
         "/v1/predict": Question(service.predict, schemas.Texts),
         "/v1/certify": Question(service.certify, schemas.Texts),
+        "/v1/detect": Question(service.detect, schemas.ToDetect),
         "/v1/explain": Question(service.explain, schemas.ExplainQuestion),
         "/v1/attack": Question(service.attack, schemas.AttackQuestion),
     }
@@ -317,9 +332,11 @@ def _questions(service: Service) -> dict[str, Question]:
 def _add_routes(app: FastAPI, service: Service) -> None:
     several = {"texts": [schemas.EXAMPLE, "Striker scores twice in the cup final"]}
     one = {"text": schemas.EXAMPLE}
+    flagged = {"texts": [schemas.SPAM, "see you at lunch"]}
     for path, handler, answer, example in (
         ("/v1/predict", service.predict, answers.Predictions, several),
         ("/v1/certify", service.certify, answers.Certificates, several),
+        ("/v1/detect", service.detect, answers.Detections, flagged),
         ("/v1/explain", service.explain, answers.Explanation, {**one, "copies": 3}),
         ("/v1/attack", service.attack, answers.AttackAnswer, {**one, "budget": "radius+1"}),
     ):

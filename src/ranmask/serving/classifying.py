@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, TypeAlias
 
 from ranmask.errors import RanmaskError
-from ranmask.results import Certificate, Prediction
+from ranmask.results import Certificate, Detection, Prediction
 from ranmask.serving.context import RequestContext
 from ranmask.serving.problems import is_callers, shown
 from ranmask.serving.sizing import ReadText
@@ -16,7 +16,7 @@ from ranmask.words import Document
 _TEXTS_AT_ONCE = 64  # between two looks at whether anybody still waits
 _COPIES_AT_ONCE = 8192  # of texts with many: what was done before a deadline is answered
 
-Classify: TypeAlias = Callable[[Sequence[Document]], Sequence[Prediction | Certificate]]
+Classify: TypeAlias = Callable[[Sequence[Document]], Sequence[Prediction | Certificate | Detection]]
 
 
 def classified(

@@ -21,7 +21,7 @@ from typing import IO, TYPE_CHECKING, Any, Literal, Self
 from urllib.parse import quote, urlencode
 
 from ranmask.errors import DataError, OptionError, ServiceError, TextError, check_cancelled
-from ranmask.results import Certificate, Prediction
+from ranmask.results import Certificate, Detection, Prediction, ShownDetection
 from ranmask.results.files import check_file, draft, line_bytes, writing
 from ranmask.results.records import ShownCertificate
 from ranmask.serving.client_http import Calls
@@ -95,15 +95,27 @@ class Client:
         More texts than a request holds are sent in several.  Raises `TextError` for the first text
         that cannot be used.
         """
-        found = self._classified("/v1/certify", texts, model, options)
+        found = self._classified("/v1/certify", texts, _question(model, options))
         return [Certificate.from_dict(result) for result in found]
 
     def predict(
         self, texts: Iterable[Text], *, model: str | None = None, **options: Any
     ) -> list[Prediction]:
         """The label of each text, without a certificate; otherwise as `certify`."""
-        found = self._classified("/v1/predict", texts, model, options)
+        found = self._classified("/v1/predict", texts, _question(model, options))
         return [Prediction.from_dict(result) for result in found]
+
+    def detect(
+        self, texts: Iterable[str], *, model: str | None = None, word_values: bool = False
+    ) -> list[Detection]:
+        """Whether each text is flagged by a detector, and what is proved; otherwise as `certify`.
+
+        ``word_values``: say what each word adds to the score, too; results are then
+        `ShownDetection`.
+        """
+        asked = _question(model, {}) | ({"word_values": True} if word_values else {})
+        record = ShownDetection if word_values else Detection
+        return [record.from_dict(found) for found in self._classified("/v1/detect", texts, asked)]
 
     def explain(
         self, text: Text, *, copies: int = 12, model: str | None = None, **options: Any
@@ -140,7 +152,7 @@ class Client:
         self,
         rows: str | Path | Iterable[Text],
         *,
-        kind: Literal["certify", "predict"] = "certify",
+        kind: Literal["certify", "predict", "detect"] = "certify",
         model: str | None = None,
         columns: Columns | None = None,
         positive: str | None = None,
@@ -151,7 +163,7 @@ class Client:
         Args:
             rows: A txt, csv, tsv, jsonl or parquet file; or texts.
             kind: What to do with each row.
-            model: A model by its name; the service's first by default.
+            model: A model by its name; by default the service's first that does this.
             columns: Where texts and labels stand in the file.
             positive: As for `certify_file`.
             options: Of smoothing.
@@ -206,9 +218,9 @@ class Client:
         return self._limits[what]
 
     def _classified(
-        self, path: str, texts: Iterable[Text], model: str | None, options: Mapping[str, Any]
+        self, path: str, texts: Iterable[Text], asked: Mapping[str, Any]
     ) -> Iterator[dict[str, Any]]:
-        asked, done = _question(model, options), 0
+        done = 0
         for group in self._groups(_checked(texts), len(json.dumps(asked))):
             while group:
                 answer = self._calls.json("POST", path, "results", {**asked, "texts": group})

@@ -41,6 +41,7 @@ _KINDS: dict[str, type[RanmaskError]] = {
     "unknown_format": OptionError,
     "unknown_model": ModelError,
     "unusable_model": ModelError,
+    "wrong_kind": ModelError,
     "unusable_file": DataError,
 }
 """The errors of the library, by the codes of the service's; all others are `ServiceError`."""

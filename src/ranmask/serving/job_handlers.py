@@ -105,8 +105,8 @@ class Jobs:
     async def result(self, request: Request) -> Response:
         """The results of a job, those so far where it is not finished.
 
-        JSON lines are the file that `ranmask certify` or `predict` writes: first the record of the
-        run, then a line for each row, in the end a summary.
+        JSON lines are the file that `ranmask certify`, `predict` or `detect` writes: first the
+        record of the run, then a line for each row, in the end a summary.
         """
         job = self._job(request)
         given = request.query_params.get("format", "jsonl")
@@ -260,7 +260,7 @@ class Jobs:
         about: dict[str, Any] = {
             "owner": owner,
             "kind": asked.kind,
-            "model": self._host.names()[0] if asked.model is None else asked.model,
+            "model": self._host.answering(asked.kind, asked.model),
             "name": asked.name or path.name,
             "input": path.name,
             "options": asked.options.given(),

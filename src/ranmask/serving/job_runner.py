@@ -24,10 +24,13 @@ from ranmask.errors import (
     interruptible,
 )
 from ranmask.results.files import differences
-from ranmask.runs.api import classify_file, classify_task
+from ranmask.runs.api import classify_task, run
+from ranmask.runs.detect import DetectTask
 from ranmask.runs.result_file import read_header, result_rows
-from ranmask.runs.task import ClassifyTask, Result, RunEvents
+from ranmask.runs.task import ClassifyTask, RunEvents
+from ranmask.serving.cards import public
 from ranmask.serving.context import RequestContext
+from ranmask.serving.detecting import DETECT
 from ranmask.serving.jobs import Job, JobRequest, JobStore
 from ranmask.serving.problems import (
     Cancelled,
@@ -37,7 +40,7 @@ from ranmask.serving.problems import (
     problem_of,
     shown,
 )
-from ranmask.serving.registry import ModelRegistry, public
+from ranmask.serving.registry import ModelRegistry
 from ranmask.serving.telemetry import log, log_failure
 from ranmask.words import Text, document, split
 
@@ -173,21 +176,41 @@ class JobRunner:
                 f"the model {job.request.model!r} is another one than when the job was begun: "
                 "delete the job, and send it again"
             )
-        summary = classify_file(
+        summary = run(
             lambda: task,
             RowSource(rows, source.total, description),
             job.results,
             events=RunEvents(told.started, told.progress, told.failed, told.trouble),
         )
+        assert summary is not None  # it is of shards alone
         return summary.values()
 
 
-def job_task(host: ModelRegistry, asked: JobRequest, context: RequestContext) -> ClassifyTask:
-    """What `ranmask certify` or ``predict`` does with rows; raises where it cannot be done."""
-    smoothed = host.smoothed(asked.model, context, **asked.options)
-    task = classify_task(asked.kind, smoothed, asked.positive)
+def _check_plain(asked: JobRequest) -> None:
+    """Refuse what goes with labels alone."""
+    given = {"positive": asked.positive, "options": asked.options, "pair": asked.columns.pair}
+    for name, value in given.items():
+        if value:
+            raise OptionError(
+                f"{name} means nothing for kind=detect: a detector reads single texts, and has its "
+                "own class and options; leave it out"
+            )
 
-    def classify(texts: Sequence[Text]) -> Sequence[Result]:
+
+def job_task(
+    host: ModelRegistry, asked: JobRequest, context: RequestContext
+) -> ClassifyTask | DetectTask:
+    """What `ranmask certify`, ``predict`` or ``detect`` does with rows; raises where it cannot."""
+    task: ClassifyTask | DetectTask
+    if asked.kind == DETECT:
+        _check_plain(asked)
+        task = DetectTask.of(host.detector(asked.model, context))
+    else:
+        smoothed = host.smoothed(asked.model, context, **asked.options)
+        task = classify_task(asked.kind, smoothed, asked.positive)
+
+    def classify(texts: Sequence[Text]) -> Sequence[Any]:
+        context.check()
         try:
             return task.classify(texts)
         except (ClassifierError, ModelError) as error:  # what callers may read, as in answers

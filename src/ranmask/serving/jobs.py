@@ -28,7 +28,7 @@ from ranmask.results.files import lock, read_json, write_json
 from ranmask.serving.problems import Problem
 
 JOB_FORMAT, JOB_VERSION = "ranmask-job", 1
-Kind: TypeAlias = Literal["certify", "predict"]
+Kind: TypeAlias = Literal["certify", "predict", "detect"]
 Status: TypeAlias = Literal["queued", "running", "finished", "failed"]
 
 _ID = re.compile(r"[0-9a-f]{32}")

@@ -52,8 +52,8 @@ _WANTED = {
 }
 """What must be there, by the kind of pydantic's error."""
 
+_PAIR = "a string, or a list of two strings for a pair of premise and hypothesis"
 _BY_FIELD = {
-    "text": "a string, or a list of two strings for a pair of premise and hypothesis",
     "budget": "radius, radius+1, or a whole number from 1 to 1000",
     "name": "the name of a file, without folders, of at most 100 characters",
 }
@@ -89,6 +89,24 @@ class UnknownModel(Problem):
     def __init__(self, name: str, served: Sequence[str]) -> None:
         message = f"no model {name!r} is served here; there are {', '.join(served)}"
         super().__init__(404, "unknown_model", shown(message))
+
+
+class WrongKind(Problem):
+    """A classifier was asked what a detector answers, or the other way round.
+
+    ``kinds``: of all that are served, by their names.
+    """
+
+    def __init__(self, name: str, kinds: Mapping[str, str]) -> None:
+        others = [other for other, kind in kinds.items() if kind != kinds.get(name)]
+        if kinds.get(name) == "detector":
+            what = f"{name!r} is a detector, which flags texts and has no labels or votes"
+            instead, there = "POST /v1/detect, or a job with kind=detect", "classifiers"
+        else:
+            what = f"{name!r} is a classifier, which labels texts and flags none"
+            instead, there = "POST /v1/certify", "detectors"
+        known = f"{there} here: {', '.join(others)}" if others else f"no {there} are served here"
+        super().__init__(422, "wrong_kind", f"{what}: {instead}; {known}")
 
 
 class Busy(Problem):
@@ -181,7 +199,8 @@ def invalid(errors: Sequence[Mapping[str, Any]]) -> Problem:
         hint = f"did you mean {near[0]}?" if near else f"there are {', '.join(about['known'])}"
         message = f"{named[:100]} is no field here: leave it out; {hint}"
     elif kind == "missing":
-        message = f"{_spelt(parts)} is missing: send {wanted or 'it as /docs describes'}"
+        wanted = wanted or ("a string" if parts == ["text"] else "it as /docs describes")
+        message = f"{_spelt(parts)} is missing: send {wanted}"
     else:
         wanted = wanted or _WANTED.get(kind, "as /docs describes it").format_map(
             {key: _listed(value) for key, value in about.items()}
@@ -194,13 +213,11 @@ def _place(location: Sequence[int | str]) -> tuple[list[int | str], str | None]:
     """The fields that lead to an error, and what must be there where that is one of several."""
     parts = [part for part in location if part not in ("body", "one", "many")]
     if not parts:
-        return [], "a JSON object with the text to classify in `text`, or several in `texts`"
-    for field, wanted in _BY_FIELD.items():
-        if parts[0] == field:
-            return parts[:1], wanted
-    if parts[0] == "texts" and len(parts) > 1:
-        return parts[:2], _BY_FIELD["text"]
-    return parts, None
+        return [], "a JSON object with the text in `text`, or several in `texts`"
+    text = {"text": 1, "texts": 2}.get(str(parts[0]))
+    if text is not None:  # what is inside one is said where it may be a pair
+        return parts[:text], _PAIR if len(parts) > text else None
+    return parts[:1] if parts[0] in _BY_FIELD else parts, _BY_FIELD.get(str(parts[0]))
 
 
 def _spelt(parts: Sequence[int | str]) -> str:

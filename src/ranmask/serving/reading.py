@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import nullcontext
+from typing import Any
 
 from ranmask.certificates.votes import Scores
 from ranmask.models.readers import Reader
@@ -21,6 +22,15 @@ class SharedReader(Reader):
         self._inner, self._turns, self._context = inner, turns, context
         self.labels, self.name = inner.labels, inner.name
         self.repeatable, self.tolerance = inner.repeatable, inner.tolerance
+
+    @property
+    def without_memory(self) -> Reader:
+        """The reader that asks, where the inner one may answer from a cache."""
+        return SharedReader(self._inner.without_memory, self._turns, self._context)
+
+    def description(self) -> dict[str, Any]:
+        """As the inner one's."""
+        return self._inner.description()
 
     def read(self, texts: Sequence[Document], classes: int) -> Scores:
         """As the reader's own; raises `Problem` where the request is over before its turn."""

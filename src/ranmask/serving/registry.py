@@ -2,6 +2,7 @@
 
 A request gets the classifier that the same options give on the command line, over a model that it
 shares with all others (`pool`).  Cascades are refused: as a whole they carry no certificate.
+Detectors stand beside classifiers, and answer another question (`detecting`).
 """
 
 from __future__ import annotations
@@ -9,34 +10,38 @@ from __future__ import annotations
 import functools
 import os
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path, PurePath
 from typing import Any, TypeAlias
 
 from ranmask.errors import ModelError, OptionError
 from ranmask.models.readers import ModelReader
-from ranmask.options import REQUEST_OPTIONS, SAFER, SynonymOptions
-from ranmask.options.fields import option_fields
+from ranmask.options import SAFER
+from ranmask.serving.cards import classifier_card, detector_card
 from ranmask.serving.context import FairSemaphore, RequestContext
-from ranmask.serving.problems import UnknownModel
+from ranmask.serving.detecting import DETECT, HostedDetector
+from ranmask.serving.problems import UnknownModel, WrongKind
 from ranmask.serving.reading import SharedReader
 from ranmask.serving.scorer import BatchScorer, PoolFigures
 from ranmask.serving.settings import ServiceSettings
 from ranmask.serving.sizing import ReadText, copies_of_one
 from ranmask.smoothing.cascade import Cascade
+from ranmask.smoothing.detector_store import GUARDS, is_detector, load_detector, needs_reader
+from ranmask.smoothing.detectors import Detector
 from ranmask.smoothing.interface import CertifiedClassifier
 from ranmask.smoothing.protected import ProtectedClassifier
 from ranmask.smoothing.smoothed import SmoothedClassifier
 from ranmask.smoothing.store import SHIPPED, load_classifier
 from ranmask.smoothing.synonyms import SynonymSmoothedClassifier
+from ranmask.smoothing.window_detector import WindowDetector
 from ranmask.words import Document
 
 Loaded: TypeAlias = SmoothedClassifier | SynonymSmoothedClassifier
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 _REMEMBERED = 256
 _REMEMBERED_COPIES = 4096
-_PRIVATE = "model"  # of a base classifier's description: it may be a path of this machine
+_OF_COPIES = ("keep", "mask_rate", "synonyms")  # options that a detector has no use for
 
 
 def models_of(settings: ServiceSettings) -> dict[str, str]:
@@ -113,11 +118,22 @@ class _Hosted:
         )
 
     @functools.cached_property
-    def copies(self) -> Callable[[frozenset[tuple[str, Any]], int], int]:
+    def copies_of_one(self) -> Callable[[frozenset[tuple[str, Any]], int], int]:
         """How many copies a text of so many words has, with these options, at most."""
         return functools.lru_cache(_REMEMBERED_COPIES)(
             lambda given, words: copies_of_one(self.options(given), words)
         )
+
+    def copies(self, texts: Sequence[ReadText], options: Mapping[str, Any]) -> int:
+        """How many copies these texts have, at most; raises `OptionError` for too many."""
+        given = frozenset(options.items())
+        self.options(given)  # refused also where no text can be used
+        usable = (text for text in texts if isinstance(text, Document))
+        return sum(self.copies_of_one(given, len(text.words)) for text in usable)
+
+    def figures(self) -> PoolFigures:
+        """What its pool has done."""
+        return self.pool.figures()
 
     def close(self, timeout: float | None) -> None:
         """End its pools; see `BatchScorer.close`."""
@@ -144,12 +160,15 @@ class _Hosted:
         return given
 
 
+_AnyHosted: TypeAlias = _Hosted | HostedDetector
+
+
 class ModelRegistry:
     """Models by name, loaded and measured: ready when it is built.
 
     Args:
-        models: What to load, as `smoothing.store.load_classifier` does, by the names to serve it
-            by; see `named_models`.
+        models: What to load, as `load_classifier` or `load_detector` does, by the names to serve
+            it by; see `named_models`.
         batch_copies: Most copies that a model is given at once.
         waiting_copies: Where more copies would wait for a model, a request is refused.
         options: Those of `load_classifier`, for all models; None leaves one as it is saved.
@@ -166,7 +185,7 @@ class ModelRegistry:
         self._options = options
         self._sizes = {"batch_copies": batch_copies, "waiting_copies": waiting_copies}
         self._turns = FairSemaphore()
-        self._retired: dict[str, _Hosted] = {}
+        self._retired: dict[str, _AnyHosted] = {}
         self._hosted = self._opened(models, {})
 
     def reload(self, models: Mapping[str, str]) -> Callable[[], None]:
@@ -190,25 +209,50 @@ class ModelRegistry:
         return close
 
     def _opened(
-        self, models: Mapping[str, str], known: Mapping[str, _Hosted]
-    ) -> dict[str, _Hosted]:
+        self, models: Mapping[str, str], known: Mapping[str, _AnyHosted]
+    ) -> dict[str, _AnyHosted]:
         if not models:
-            raise OptionError(f"name a model to serve; {', '.join(SHIPPED)} come with ranmask")
+            shipped = ", ".join((*SHIPPED, *GUARDS))
+            raise OptionError(f"name a model to serve; {shipped} come with ranmask")
         sources = {name: _Source.of(model) for name, model in models.items()}
+        stay = {name for name in models if name in known and known[name].source == sources[name]}
+        detectors = {
+            name
+            for name, model in models.items()
+            if (isinstance(known[name], HostedDetector) if name in stay else is_detector(model))
+        }
+        if detectors == set(models):
+            self._check_of_detectors(models.values())
         new = {
-            name: _load(name, source.model, self._options)
-            for name, source in sources.items()
-            if name not in known or known[name].source != source
+            name: _load(name, model, self._options, name in detectors)
+            for name, model in models.items()
+            if name not in stay
         }
         opened = {name: self._host(name, sources[name], loaded) for name, loaded in new.items()}
         return {name: opened[name] if name in opened else known[name] for name in models}
 
-    def _host(self, name: str, source: _Source, loaded: Loaded) -> _Hosted:
+    def _check_of_detectors(self, models: Iterable[str]) -> None:
+        """Refuse options that mean nothing where nothing but detectors is served."""
+        needed = any(map(needs_reader, models))
+        for name in _OF_COPIES if needed else (*_OF_COPIES, "reader"):
+            if self._options.get(name) is not None:
+                raise OptionError(
+                    f"{name} means nothing where only detectors are served, which have no copies "
+                    "and hold their own models: leave it out"
+                )
+
+    def _host(self, name: str, source: _Source, loaded: Loaded | Detector) -> _AnyHosted:
+        if isinstance(loaded, Detector):
+            windows = None
+            if isinstance(loaded, WindowDetector) and isinstance(loaded.reader, ModelReader):
+                windows = BatchScorer(loaded.reader.base, turns=self._turns, **self._sizes)
+            about = detector_card(name, source.model, loaded)
+            return HostedDetector(source, loaded, about, windows)
         pool = BatchScorer(loaded.base, turns=self._turns, **self._sizes)
         reading = None
         if isinstance(loaded, ProtectedClassifier) and isinstance(loaded.reader, ModelReader):
             reading = BatchScorer(loaded.reader.base, turns=self._turns, **self._sizes)
-        return _Hosted(source, loaded, pool, _about(name, loaded), reading)
+        return _Hosted(source, loaded, pool, classifier_card(name, loaded), reading)
 
     def names(self) -> tuple[str, ...]:
         """The names of the models, in the order in which they were given; the first is default."""
@@ -220,7 +264,7 @@ class ModelRegistry:
 
     def figures(self, name: str) -> PoolFigures:
         """What a model's pool has done, for metrics."""
-        return self._of(name).pool.figures()
+        return self._of(name).figures()
 
     def smoothed(self, name: str, context: RequestContext, **options: Any) -> CertifiedClassifier:
         """The classifier that `load_classifier` gives for these options, over the shared model.
@@ -228,7 +272,9 @@ class ModelRegistry:
         Options that are None are left out.  Raises `OptionError` for wrong ones, and
         `UnknownModel`.  Its methods raise a `Problem` where the model is not asked.
         """
-        hosted = self._hosted.get(name) or self._retired.get(name) or self._of(name)
+        hosted = self._known(name)
+        if not isinstance(hosted, _Hosted):
+            raise self._wrong_kind(name)
         chosen = hosted.checked(options)
         if hosted.reading is not None:
             chosen["reader"] = ModelReader(hosted.reading.classifier(context))
@@ -238,25 +284,55 @@ class ModelRegistry:
             chosen["reader"] = SharedReader(asked, turns, context)
         return hosted.loaded.with_options(base=hosted.pool.classifier(context), **chosen)
 
+    def detector(self, name: str, context: RequestContext) -> Detector:
+        """The detector that `load_detector` gives, over a model that is shared."""
+        hosted = self._known(name)
+        if not isinstance(hosted, HostedDetector):
+            raise self._wrong_kind(name)
+        return hosted.shared(context)
+
+    def answering(self, command: str, name: str | None = None) -> str:
+        """The name of the model that answers: the one that is asked for, or the first that can."""
+        wanted = HostedDetector if command == DETECT else _Hosted
+        if name is not None:
+            if not isinstance(self._of(name), wanted):
+                raise self._wrong_kind(name)
+            return name
+        for known, hosted in self._hosted.items():
+            if isinstance(hosted, wanted):
+                return known
+        raise self._wrong_kind(self.names()[0])
+
     def copies(self, name: str, texts: Sequence[ReadText], **options: Any) -> int:
-        """How many copies `smoothed` takes of texts, at most; raises `OptionError` for too many."""
-        hosted, given = self._of(name), frozenset(options.items())
-        hosted.options(given)  # refused also where no text can be used
-        usable = (text for text in texts if isinstance(text, Document))
-        return sum(hosted.copies(given, len(text.words)) for text in usable)
+        """How much a model is asked about these texts, at most: copies, windows or words.
+
+        Raises `OptionError` for more than is computed.
+        """
+        return self._of(name).copies(texts, options)
 
     def close(self, timeout: float | None = None) -> None:
         """End all pools: what waits is computed first, for ``timeout`` seconds a model at most."""
         for hosted in (*self._hosted.values(), *self._retired.values()):
             hosted.close(timeout)
 
-    def _of(self, name: str) -> _Hosted:
+    def _known(self, name: str) -> _AnyHosted:
+        """A model that is served, or was when a request began."""
+        return self._hosted.get(name) or self._retired.get(name) or self._of(name)
+
+    def _wrong_kind(self, name: str) -> WrongKind:
+        kinds = {known: hosted.about["kind"] for known, hosted in self._hosted.items()}
+        return WrongKind(name, kinds)
+
+    def _of(self, name: str) -> _AnyHosted:
         if name not in self._hosted:
             raise UnknownModel(name, self.names())
         return self._hosted[name]
 
 
-def _load(name: str, model: str, options: Mapping[str, Any]) -> Loaded:
+def _load(name: str, model: str, options: Mapping[str, Any], detects: bool) -> Loaded | Detector:
+    if detects:
+        reader = options.get("reader") if needs_reader(model) else None
+        return load_detector(model, reader=reader, device=options.get("device"))
     loaded = load_classifier(model, **options)
     if not isinstance(loaded, Loaded):
         if not isinstance(loaded, Cascade):
@@ -269,29 +345,3 @@ def _load(name: str, model: str, options: Mapping[str, Any]) -> Loaded:
         )
     loaded.check_certifiable()
     return loaded
-
-
-def _about(name: str, loaded: Loaded) -> dict[str, Any]:
-    by_masks = isinstance(loaded, SmoothedClassifier)
-    known = ("certificate", *option_fields(SynonymOptions))
-    description = loaded.description()
-    return {
-        "name": name,
-        "smoothing": "masks" if by_masks else "synonyms",
-        "labels": description["labels"],
-        "options": description["options"],
-        "request_options": [name for name in REQUEST_OPTIONS if by_masks or name in known],
-        "tolerance": description["tolerance"],
-        "order_free": loaded.base.order_free,
-        "synonyms": loaded.synonyms.name if by_masks and loaded.synonyms else None,
-        "pairs": loaded.base.pairs,
-        "base": public(description["base"]),
-        "reader": (description.get("reader") or {}).get("kind"),
-    }
-
-
-def public(described: Any) -> Any:
-    """A description without what may be a path of this machine."""
-    if isinstance(described, dict):
-        return {key: public(value) for key, value in described.items() if key != _PRIVATE}
-    return [public(value) for value in described] if isinstance(described, list) else described

@@ -20,6 +20,7 @@ from pydantic_core import PydanticCustomError
 from ranmask.data.rows import Columns
 from ranmask.options import REQUEST_OPTIONS, SmoothingOptions
 from ranmask.options.fields import option_fields
+from ranmask.serving.detecting import WORD_VALUES
 from ranmask.serving.problems import UNKNOWN_FIELD
 from ranmask.words import Text
 
@@ -40,6 +41,7 @@ _OPTION_EXAMPLES: dict[str, Any] = {
     "threat": "substitutions",
     "threats": ["insertions", "deletions"],
 }
+SPAM = "WINNER!! You have won a FREE prize, call now to claim your reward"
 EXAMPLE = "Oil prices soared to a record high as traders feared supply cuts"
 
 SentText: TypeAlias = str | Annotated[list[str], Field(min_length=2, max_length=2)]
@@ -103,7 +105,7 @@ ModelName: TypeAlias = Annotated[
     str | None,
     Field(
         max_length=200,
-        description="A name from /v1/models; the first one there by default.",
+        description="A name from /v1/models; by default the first one there that answers.",
         examples=["news"],
     ),
 ]
@@ -113,10 +115,14 @@ AskedOptions: TypeAlias = Annotated[
 
 
 class Question(_Sent):
-    """What every question may say."""
+    """What every question about a label may say."""
 
     model: ModelName = None
     options: AskedOptions = Options()
+
+    def given(self) -> dict[str, Any]:
+        """The options that were asked for."""
+        return self.options.given()
 
 
 class OneText(Question):
@@ -163,6 +169,54 @@ Texts: TypeAlias = Annotated[
 ]
 
 
+class DetectQuestion(_Sent):
+    """What a question to a detector may say."""
+
+    model: ModelName = Field(default=None, examples=["spam-sms"])
+    word_values: bool = Field(
+        default=False,
+        description="Whether to say what each word adds to the score.",
+        examples=[True],
+    )
+
+    def given(self) -> dict[str, Any]:
+        """The options that were asked for."""
+        return {WORD_VALUES: True} if self.word_values else {}
+
+
+class DetectText(DetectQuestion):
+    """One text to flag, or not."""
+
+    text: str = Field(description="The text.", examples=[SPAM])
+
+    def all_texts(self) -> list[Text]:
+        """The texts."""
+        return [self.text]
+
+
+class DetectTexts(DetectQuestion):
+    """Several texts to flag, or not."""
+
+    texts: Annotated[list[str], FailFast()] = Field(
+        min_length=1,
+        max_length=MOST_TEXTS,
+        description="The texts.",
+        examples=[[SPAM, "see you at lunch"]],
+    )
+
+    def all_texts(self) -> list[Text]:
+        """The texts."""
+        return list(self.texts)
+
+
+ToDetect: TypeAlias = Annotated[
+    Annotated[DetectText, Tag("one")] | Annotated[DetectTexts, Tag("many")], Discriminator(_which)
+]
+
+AnyTexts: TypeAlias = OneText | ManyTexts | DetectText | DetectTexts
+"""What a question with texts was read as."""
+
+
 class ExplainQuestion(OneText):
     """One text to explain."""
 
@@ -192,9 +246,10 @@ class AttackQuestion(OneText):
 class JobQuestion(Question):
     """What every job may say."""
 
-    kind: Literal["certify", "predict"] = Field(
+    kind: Literal["certify", "predict", "detect"] = Field(
         default="certify",
-        description="certify: labels with radii; predict: labels alone.",
+        description="certify: labels with radii; predict: labels alone; detect: flags, by a "
+        "detector, which takes neither options nor positive.",
         examples=["certify"],
     )
     name: str | None = Field(

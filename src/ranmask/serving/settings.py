@@ -29,8 +29,8 @@ class ServiceSettings(Checked, group="Service"):
         "Processes that answer, each with models of its own; more for a CPU.", 1, least=1
     )
     models: tuple[str, ...] = option(
-        "A model to serve, as for certify, or NAME=MODEL; may be given several times. The "
-        "first answers where a request names none.",
+        "A model to serve, as for certify, or a detector, as for detect; or NAME=MODEL; may be "
+        "given several times. The first of its kind answers where a request names none.",
         ("news",),
         flag="model",
         short="m",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -41,19 +42,37 @@ def detector_folder(model: str | Path) -> Path:
 
 
 def is_detector(model: str) -> bool:
-    """Whether a name or a folder is that of a detector."""
-    known = model_config.of_folder(detector_folder(model))
+    """Whether a name, a folder or a hub id is that of a detector."""
+    folder = detector_folder(model)
+    if _on_hub(folder):
+        return pretrained.saved_config(model).kind == model_config.DETECTOR
+    known = model_config.of_folder(folder)
     return known is not None and known.kind == model_config.DETECTOR
 
 
+def needs_reader(model: str) -> bool:
+    """Whether a detector's folder only names its model, so that it must be named again."""
+    return (detector_folder(model) / MODEL / reader_store.FILE_NAME).is_file()
+
+
+def _on_hub(folder: Path) -> bool:
+    """Whether what is no folder may be the id of a model."""
+    named = len(folder.parts) == 2 and folder.parts[0] not in (folder.anchor, "..")
+    return named and not folder.is_dir()
+
+
 def load_detector(
-    folder: str | Path, *, reader: object = None, cache: str | Path | None = None
+    folder: str | Path,
+    *,
+    reader: object = None,
+    cache: str | Path | None = None,
+    device: str | None = None,
 ) -> Detector:
     """A detector by name (`GUARDS`), from a folder that was saved, or by its id on the hub.
 
     ``reader``: the model of a `WindowDetector`, or its name, where the folder cannot hold it
     (a function, or a pipeline in memory).  ``cache``: a file that keeps the answers of a reader
-    that is named.
+    that is named.  ``device``: where an encoder in the folder computes.
 
     >>> guard = load_detector("spam")
     >>> [found] = guard.detect(["You have won a FREE prize! Call 09061701461 now to claim it"])
@@ -61,7 +80,7 @@ def load_detector(
     True
     """
     path = detector_folder(folder)
-    if not path.is_dir() and str(folder).count("/") == 1:
+    if _on_hub(path):
         path = Path(pretrained.local_folder(str(folder))[0])
     known = model_config.of_folder(path)
     if known is None or known.kind != model_config.DETECTOR:
@@ -78,6 +97,9 @@ def load_detector(
         )
     if cache is not None and not isinstance(reader, str):
         raise reader_store.no_cache(cache)
+    if reader is not None and device is not None:
+        raise OptionError(f"device={device!r} means nothing for a reader that is given")
+    pretrained.check_computed(path, [MODEL], {"device": device})
     check_saved(known.path, known.smoothing, DetectorOptions)
     saved: dict[str, Any] = {
         key: tuple(v) if isinstance(v, list) else v for key, v in known.smoothing.items()
@@ -86,12 +108,14 @@ def load_detector(
         options = DetectorOptions(**saved)
         if isinstance(reader, str):
             reader = reader_store.named(reader, Access(cache=cache), options.labels)
-        return _loaded(path, options, reader)
+        return _loaded(path, options, reader, {"device": device})
     except OptionError as error:
         raise ModelError(f"{known.path}: {error}") from error
 
 
-def _loaded(path: Path, options: DetectorOptions, reader: object) -> Detector:
+def _loaded(
+    path: Path, options: DetectorOptions, reader: object, computed: Mapping[str, str | None]
+) -> Detector:
     how: dict[str, Any] = {"positive": options.positive, "labels": options.labels}
     if options.detector != "windows":
         if reader is not None:
@@ -101,7 +125,7 @@ def _loaded(path: Path, options: DetectorOptions, reader: object) -> Detector:
         kind = WordDetector if options.detector == "words" else SegmentDetector
         return kind(table, threshold=options.points / kind.unit, **how)
     if reader is None:
-        reader = reader_store.load(path / MODEL)
+        reader = reader_store.load(path / MODEL, computed)
     threshold = options.points / WindowDetector.unit
     how |= {"sizes": options.sizes, "tolerance": options.tolerance}
     return WindowDetector(reader, threshold=threshold, **how)

@@ -30,7 +30,7 @@ from ranmask.models import model_config
 from ranmask.models.base import MaskedCopies
 from ranmask.models.word_table import ONE, WordTable
 from ranmask.options.fields import REQUIRED, Checked, option
-from ranmask.results import Detection
+from ranmask.results import Detection, ShownDetection
 from ranmask.words import Document, Text, documents
 
 Kind: TypeAlias = Literal["words", "segments", "windows"]
@@ -83,6 +83,20 @@ class Detector(ABC):
     @abstractmethod
     def detect(self, texts: Sequence[Text | Document]) -> list[Detection]:
         """Whether each text is flagged, by what, and what is proved."""
+
+    def explain(self, texts: Sequence[Text | Document]) -> list[ShownDetection]:
+        """As `detect`, with what each word adds to the score."""
+        read = single_texts(texts)
+        pairs = zip(self.detect(read), self._word_values(read), strict=True)
+        return [ShownDetection.of(found, values) for found, values in pairs]
+
+    def _word_values(self, texts: Sequence[Document]) -> Sequence[tuple[float, ...] | None]:
+        return [None] * len(texts)
+
+    @property
+    @abstractmethod
+    def promise(self) -> str:
+        """What is proved of the texts that it flags, in words."""
 
     @abstractmethod
     def calls(self, texts: Sequence[Text | Document]) -> int:
@@ -186,21 +200,28 @@ class TableDetector(Detector):
     def detect(self, texts: Sequence[Text | Document]) -> list[Detection]:
         """Whether each text is flagged, by which words, and what is proved."""
         read = single_texts(texts)
-        if not read:
+        return self._detected(read, *self._looked_up(read)) if read else []
+
+    def _word_values(self, texts: Sequence[Document]) -> Sequence[tuple[float, ...] | None]:
+        if not texts:
             return []
+        places, values = self._looked_up(texts)
+        return [tuple((values[words] / ONE).tolist()) for words in places]
+
+    def _looked_up(self, texts: Sequence[Document]) -> tuple[list[Ints], Ints]:
+        """Of each text, which words stand where; and the value of each word."""
         numbers: dict[str, int] = {}
-        for text in read:
+        for text in texts:
             for word in text.words:
                 numbers.setdefault(word, len(numbers))
         alone = np.arange(len(numbers), dtype=np.int32)[:, None]
         words = Document(tuple(numbers))
         [rows] = self.table.score([MaskedCopies(words, len(numbers), alone)])
-        values = self._values(np.rint(rows * ONE).astype(np.int64))
         places = [
             np.fromiter(map(numbers.__getitem__, text.words), np.int64, len(text.words))
-            for text in read
+            for text in texts
         ]
-        return self._detected(read, places, values)
+        return places, self._values(np.rint(rows * ONE).astype(np.int64))
 
     @abstractmethod
     def _values(self, rows: Ints) -> Ints:
@@ -229,6 +250,7 @@ class WordDetector(TableDetector):
     """
 
     kind = "words"
+    promise = "stays flagged whatever is added anywhere"
 
     def _values(self, rows: Ints) -> Ints:
         return rows[:, self._place]
@@ -260,6 +282,7 @@ class SegmentDetector(TableDetector):
     """
 
     kind = "segments"
+    promise = "stays flagged whatever is added before or after"
 
     def _values(self, rows: Ints) -> Ints:
         others = np.delete(rows, self._place, axis=1)

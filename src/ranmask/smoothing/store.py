@@ -76,9 +76,9 @@ def load_classifier(model: str, **options: Any) -> CertifiedClassifier:
     """
     if model in GUARDS:
         raise ModelError(
-            f"{model!r} is a detector, which flags texts and has no votes to certify or to serve: "
-            f"use ranmask detect or ranmask.load_detector({model!r}), or write './{model}' for a "
-            "folder of that name"
+            f"{model!r} is a detector, which flags texts and has no votes to certify: use ranmask "
+            f"detect or ranmask.load_detector({model!r}), or write './{model}' for a folder of "
+            "that name"
         )
     given = {key: value for key, value in options.items() if value is not None}
     if model not in SHIPPED and not is_import_name(model):

@@ -20,7 +20,7 @@ from ranmask.certificates.detectors import (
 )
 from ranmask.certificates.votes import SCALE, Scores
 from ranmask.errors import ClassifierError, OptionError, ReaderWarning, check_cancelled
-from ranmask.models.readers import Reader, as_reader, in_order
+from ranmask.models.readers import Reader, as_reader, in_order, problems_heard
 from ranmask.results import Detection
 from ranmask.smoothing import reader_store
 from ranmask.smoothing.detectors import SET_OFF, Detector, single_texts
@@ -88,6 +88,15 @@ class WindowDetector(Detector):
         # Rounded to a point, a score may move by one more.
         self._slack = math.ceil(Fraction(tolerance) * SCALE) + 1 if tolerance else 0
 
+    @property
+    def promise(self) -> str:
+        """What is proved of most texts that it flags; each result says whether of this one."""
+        surely = " by a score that cannot fall below the threshold" if self._slack else ""
+        return (
+            f"with at least {self.sizes[0]} words, and flagged{surely}, stays flagged whatever is "
+            "added before or after"
+        )
+
     def calls(self, texts: Sequence[Text | Document]) -> int:
         """The windows of all sizes; those that are equal are asked about once."""
         return sum(window_count(self.sizes, len(text.words)) for text in single_texts(texts))
@@ -110,7 +119,8 @@ class WindowDetector(Detector):
             answered = [(window, score) for window, score in scored if score >= 0]
             if not answered:
                 why = self._why(text.words[slice(*windows[0])])
-                raise ClassifierError(f"the model gave no answer for any window: {why}", place)
+                told = f"the model gave no answer for any window: {why}"
+                raise ClassifierError(told, place) from ReaderWarning(why, why)  # its own words
             failed += len(scored) - len(answered)
             found.append(self._detected(text, answered, len(scored) - len(answered)))
         if failed:
@@ -187,8 +197,7 @@ class WindowDetector(Detector):
     def _read(self, shown: Sequence[Document], reader: Reader | None = None) -> Scores:
         """Scores for ``positive``; NaN where there is no answer."""
         classes, asked = len(self.labels), reader or self.reader
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", ReaderWarning)  # which speaks of copies
+        with problems_heard():  # not warned of: the warning speaks of copies
             try:
                 rows = asked.read(shown, classes)
             except ClassifierError:
@@ -202,18 +211,17 @@ class WindowDetector(Detector):
 
     def _why(self, words: tuple[str, ...]) -> str:
         """Why there is no answer for a window: the model is asked once more."""
-        with warnings.catch_warnings(record=True) as told:
-            warnings.simplefilter("always", ReaderWarning)
+        with problems_heard() as heard:
             try:
                 self.reader.read([Document(words)], len(self.labels))
             except ClassifierError as error:
                 return error.reason
-        said = [one.message.reason for one in told if isinstance(one.message, ReaderWarning)]
-        return said[0] if said else "asked again, it has one"
+        return heard[0] if heard else "asked again, it has one"
 
-    def _copy(self) -> Self:
+    def with_reader(self, reader: Reader) -> Self:
+        """This detector, whose model is asked through another reader."""
         return type(self)(
-            self.reader,
+            reader,
             sizes=self.sizes,
             threshold=self.threshold,
             positive=self.positive,
@@ -221,6 +229,9 @@ class WindowDetector(Detector):
             tolerance=self.tolerance,
             recheck=self.recheck,
         )
+
+    def _copy(self) -> Self:
+        return self.with_reader(self.reader)
 
     def _saved(self) -> dict[str, Any]:
         return {"sizes": list(self.sizes), "tolerance": self.tolerance}

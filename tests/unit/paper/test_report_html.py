@@ -145,10 +145,13 @@ def test_certified_figures(page, everything):
         assert accuracy == written(sum(exact.correct) / texts)
         assert one_word == written(sum(radius >= 1 for radius in radii) / texts)
         assert median in {str(max(radii[at], 0)) for at in (texts // 2, (texts - 1) // 2)} | {"N/A"}
-        [first] = [row for row in levels if row[0] == [masked] and row[1] == ["exact"]]
-        assert [cell[0] for cell in first[2:]] == [
-            written(sum(radius >= changed for radius in radii) / texts) for changed in range(1, 6)
-        ]
+        rows = [row for row in levels if row[0] == [masked] and row[1] == ["exact"]]
+        assert len(rows) == any(radius >= 1 for radius in radii)  # nothing proved: no row
+        for row in rows:
+            assert [cell[0] for cell in row[2:]] == [
+                written(sum(radius >= changed for radius in radii) / texts)
+                for changed in range(1, 6)
+            ]
         printed = published().certified["tb-sst2-certified"].row(place["rate"])
         assert by_name(beside)[masked][0] == written(printed.accuracy / 100)
     claimed = next(one for one in everything if one.kind == "certified").steps[-1]

@@ -29,6 +29,7 @@ from ranmask.paper.report.blocks import (
 )
 from ranmask.paper.report.charts import inline
 from ranmask.paper.report.counting import count_attacks
+from ranmask.paper.report.experiments import experiments
 from ranmask.paper.report.figures import length_bins
 from ranmask.paper.report.page import build
 from ranmask.paper.report.sections import (
@@ -52,7 +53,6 @@ from ranmask.paper.report.tables import (
     difference,
     interval,
     percent,
-    percent_cell,
     share,
     share_cell,
 )
@@ -221,10 +221,9 @@ def test_attacks_are_counted_as_the_paper_counts():
         (0,) * 6,
         (True, None, None, None, None, False),
     )
-    counts = count_attacks([run])
+    counts = count_attacks(run)
     assert (counts.texts, counts.attempted, counts.succeeded, counts.held) == (5, 4, 2, 2)
     assert (counts.rechecked, counts.vanished, counts.errors) == (2, 1, 1)
-    assert count_attacks([run, run]).texts == 10
 
 
 @pytest.mark.parametrize(
@@ -241,7 +240,7 @@ def test_attacks_are_counted_as_the_paper_counts():
 def test_only_what_is_drawn_can_be_drawn_again(victim, rechecked):
     # The run itself says True for whatever has nothing to draw.
     run = Attacked("a", victim, (1,), ("succeeded",), (9,), (1,), (5,), (True,))
-    assert count_attacks([run]).rechecked == rechecked
+    assert count_attacks(run).rechecked == rechecked
 
 
 def test_runs_over_the_same_texts_do_not_add_texts():
@@ -644,7 +643,8 @@ def test_unfinished_attacks_are_not_counted():
     ]
     one = reproduction("empirical", *steps, paper="tb-agnews-emperical")
     assert "nothing to show" in read(empirical.section([one]))
-    assert "New" in {row.method for row in empirical.measured(one)["textfooler"]}
+    [experiment] = experiments([one])
+    assert "New" in {row.method for row in empirical.measured(experiment)["textfooler"]}
 
 
 # The others
@@ -688,9 +688,12 @@ def test_rates_count_seeds_together():
     section = rates.section([reproduction("rates", *steps)])
     [table] = tables(section.blocks)
     assert [cell.text for cell in table.rows[0]] == ["90 %", "40.0"]
-    assert table.rows[0][1].interval == percent_cell(40, 100).interval
+    assert table.rows[0][1].interval == "30.0 to 50.0"
     [picture] = [block for block in section.blocks if isinstance(block, Picture)]
-    assert [(p.x, p.y) for p in picture.charts[0].series[0].points] == [(90, 40)]
+    [point] = picture.charts[0].series[0].points
+    assert (point.x, point.y) == (90, 40)
+    low, high = proportion_interval(40, 100)  # the texts of one seed
+    assert (point.low, point.high) == (100 * low, 100 * high)
     assert "2 at most" in read(section)
 
 
@@ -801,7 +804,7 @@ def test_settings_that_differ_are_said():
     assert "base small (paper: RoBERTa); texts 90 (paper: 1,000); masks 16 (paper: 100)" in text
     assert "hidden words left out" in text
     same = replace(one, settings={**settings, "masks": 100, "hide": "mask"})
-    [said] = coverage.unlike(same, "RoBERTa")
+    [said] = coverage.unlike(*experiments([same]), "RoBERTa")
     assert "".join(span.text for span in said.spans).endswith("texts 90 (paper: 1,000).")
 
 
@@ -952,8 +955,10 @@ def test_the_best_rate_has_the_largest_median_then_the_most_texts():
 
     wide = with_radii(1, 1, 1, 1, 1)
     deep = with_radii(3, 3, 3, None, None)
-    assert certified.best_rate({0.6: wide, 0.9: deep}) == 0.9
+    assert certified.best_rate({0.6: (wide,), 0.9: (deep,)}) == 0.9
     shallow = with_radii(1, 0, 0, 0, None)
     better = with_radii(1, 1, 0, 0, None)
-    assert certified.best_rate({0.8: better, 0.9: shallow}) == 0.8
-    assert certified.best_rate({0.3: with_radii(None, None, 1), 0.5: with_radii(0, 0, None)}) == 0.5
+    assert certified.best_rate({0.8: (better,), 0.9: (shallow,)}) == 0.8
+    nothing, none_changed = with_radii(None, None, 1), with_radii(0, 0, None)
+    assert certified.best_rate({0.3: (nothing,), 0.5: (none_changed,)}) == 0.5
+    assert certified.best_rate({0.6: (wide,) * 3, 0.9: (deep, deep, shallow)}) == 0.9

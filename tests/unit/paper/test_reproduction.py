@@ -135,13 +135,14 @@ def recipe(tmp_path, notes):
         lines = [
             'format = "ranmask-recipe"\nversion = 1\ntitle = "T"\nkind = "certified"',
             'paper = "p"\ncorpus = "sst2"\nabout = "a"\n[sizes.default]\ntexts = 4\n[sizes.smoke]',
+            "texts = 2",
         ]
         for step, (command, do, *needs) in steps.items():
             measures = {"train": "training", "certify": "certified", "attack": "attack"}[command]
             model = f" --model @{needs[0]}" if needs else ""
             lines.append(f'[[steps]]\nname = "{step}"\nmeasures = "{measures}"')
             lines.append(f"command = \"{command} --do {do} --notes '{notes}'{model}")
-            lines[-1] += ' --output {output}"'
+            lines[-1] += ' --most {texts} --hide {hide} --base {base} --output {output}"'
         path = tmp_path / f"{name}.toml"
         path.write_text("\n".join(lines))
         return load_recipe(str(path))
@@ -616,15 +617,33 @@ def test_the_list_names_every_recipe(capsys):
 
 def test_settings_come_from_the_command_line(recipe, path, runs, capsys):
     first, second = recipe("first", GOOD), recipe("second", {"a": ("train", "fine")})
+
+    def settings(folder):
+        return json.loads((runs / folder / "reproduction.json").read_text())["settings"]
+
     command([path(first), path(second)], runs=runs, settings=["texts=7", "hide=mask"], smoke=False)
-    assert record_of(first, runs)["settings"]["texts"] == 7
-    assert record_of(second, runs)["settings"]["hide"] == "mask"
+    assert settings("first-hide-mask-texts7")["texts"] == 7
+    assert settings("second-hide-mask-texts7")["hide"] == "mask"
     command([path(first)], runs=runs, settings=['base="b/c"'])
-    assert record_of(first, runs)["settings"]["base"] == "b/c"
+    assert settings("first-c")["base"] == "b/c"
     command([path(first)], runs=runs, base=str(runs))
-    assert record_of(first, runs)["settings"]["base"] == "runs"  # a folder by its name only
+    assert settings("first-runs")["base"] == "runs"  # a folder by its name only
     command([path(first)], runs=runs, smoke=True)
-    assert (runs / "first-smoke" / "reproduction.json").is_file()
+    assert settings("first-smoke")["texts"] == 2
+
+
+def test_a_variant_leaves_the_record_of_another_alone(recipe, path, runs, notes):
+    """Each has its own record; steps that are the same command are still done once."""
+    made = recipe("first", GOOD)
+    command([path(made)], runs=runs)
+    before = (runs / "first" / "reproduction.json").read_bytes()
+    command([path(made)], runs=runs, settings=["hide=mask"])
+    command([path(made)], runs=runs, settings=["hide=drop", "together=3"])  # the recipe's own
+    assert (runs / "first" / "reproduction.json").read_bytes() == before
+    assert {folder.name for folder in runs.iterdir()} == {"steps", "first", "first-hide-mask"}
+    changed = json.loads((runs / "first-hide-mask" / "reproduction.json").read_text())
+    assert (changed["recipe"]["name"], changed["variant"]) == ("first", {"hide": "mask"})
+    assert sorted(noted(notes / "calls")) == sorted(2 * ["model", "votes", "attacked"])
 
 
 @pytest.mark.parametrize(

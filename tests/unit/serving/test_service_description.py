@@ -21,7 +21,8 @@ FOREIGN = re.compile(
 
 @pytest.fixture(scope="module")
 def host():
-    host = ModelRegistry({"keywords": "ranmask.models.testing:keyword_classifier"}, keep=1)
+    models = {"keywords": "ranmask.models.testing:keyword_classifier", "spam-sms": "spam-sms"}
+    host = ModelRegistry(models, keep=1)
     yield host
     host.close()
 
@@ -96,8 +97,9 @@ def test_examples_are_answered(client_of):
 def test_limits_are_those_of_the_running_service(client_of, most):
     client = client_of(most_texts=most, most_words=77, body_bytes=12_345, deadline_seconds=9)
     description = description_of(client)
-    texts = description["components"]["schemas"]["ManyTexts"]["properties"]["texts"]
-    assert (texts["minItems"], texts["maxItems"]) == (1, min(most, 10_000))
+    for name in ("ManyTexts", "DetectTexts"):
+        texts = description["components"]["schemas"][name]["properties"]["texts"]
+        assert (texts["minItems"], texts["maxItems"]) == (1, min(most, 10_000))
     said = description["info"]["description"]
     assert all(limit in said for limit in ("77 words", "12,345 bytes", "9 s"))
     limits = client.get("/v1/models").json()["limits"]
@@ -149,7 +151,7 @@ BAD = [
 @pytest.mark.parametrize("body", BAD, ids=lambda body: json.dumps(body)[:40])
 def test_refusals_are_in_our_words(client_of, body):
     client = client_of()
-    for path in ("/v1/certify", "/v1/explain", "/v1/attack"):
+    for path in ("/v1/certify", "/v1/explain", "/v1/attack", "/v1/detect"):
         response = client.post(path, json=body)
         assert response.status_code == 422, response.text
         message = response.json()["error"]["message"]

@@ -337,7 +337,7 @@ class TestHostileUploads:
             ("text_column=nope", 422, "has no column 'nope'"),
             ("pair_columns=text", 422, "pair_columns must be a list of at least 2"),
             ("text_column=text&pair_columns=a,b", 422, "not both"),
-            ("kind=attack", 422, 'kind must be certify or predict, not "attack"'),
+            ("kind=attack", 422, 'kind must be certify, predict or detect, not "attack"'),
             ("options=3", 422, "options must be a JSON object"),
             ("options={", 422, "options must be a JSON object"),
             ('options={"masks":"x"}', 422, "options.masks must be a whole number"),

@@ -24,6 +24,9 @@ class NoModels:
     def names(self):
         return ("waiting",)
 
+    def answering(self, command, name):
+        return "waiting"
+
     def about(self, name):
         return {}
 

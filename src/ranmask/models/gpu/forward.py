@@ -33,8 +33,29 @@ _BACKENDS = [SDPBackend.FLASH_ATTENTION, SDPBackend.EFFICIENT_ATTENTION, SDPBack
 class Start(NamedTuple):
     """Tokens at positions: their embeddings, and what the first layer projects them to."""
 
+    positions: torch.Tensor
     hidden: torch.Tensor
     projected: torch.Tensor
+
+
+class Relative(NamedTuple):
+    """Relative positions: those of a batch's tokens, and what each distance adds to a score.
+
+    ``bias`` is (heads, distances), from the farthest before a token to the farthest behind it.
+    """
+
+    positions: torch.Tensor
+    bias: torch.Tensor
+
+    @property
+    def nearest(self) -> int:
+        """The column of ``bias`` for distance 0."""
+        return self.bias.shape[1] // 2
+
+    def between(self, asking: torch.Tensor, asked: torch.Tensor) -> torch.Tensor:
+        """What is added for rows of positions, (rows, heads, asking, asked)."""
+        distances = asked[:, None, :] - asking[:, :, None] + self.nearest
+        return self.bias[:, distances].transpose(0, 1)
 
 
 class TorchOperations:
@@ -48,6 +69,7 @@ class TorchOperations:
         packing: Packing,
         heads: int,
         scale: float,
+        relative: Relative | None = None,
     ) -> torch.Tensor:
         """Attention within rows: from every token, or from the first of each row.
 
@@ -66,11 +88,16 @@ class TorchOperations:
             queries = length if from_all else 1
             mine = slice(asked, asked + queries * rows)
             some = slice(token, token + length * rows)
+            added = None
+            if relative is not None:
+                positions = relative.positions[some].view(rows, length)
+                added = relative.between(positions[:, :queries], positions)
             with sdpa_kernel(_BACKENDS):
                 context = scaled_dot_product_attention(
                     query[mine].view(rows, queries, heads, -1).transpose(1, 2),
                     key[some].view(rows, length, heads, -1).transpose(1, 2),
                     value[some].view(rows, length, heads, -1).transpose(1, 2),
+                    attn_mask=added,
                     scale=scale,
                 )
             out[mine] = context.transpose(1, 2).reshape(rows * queries, -1)
@@ -121,7 +148,7 @@ class PackedEncoder:
         hidden = parts.norm(summed + parts.positions(positions))
         if parts.projection is not None:
             hidden = _steadily(parts.projection, hidden)
-        return Start(hidden, _steadily(parts.layers[0].query_key_value, hidden))
+        return Start(positions, hidden, _steadily(parts.layers[0].query_key_value, hidden))
 
     def logits(self, start: Start, index: torch.Tensor | None, packing: Packing) -> torch.Tensor:
         """Logits of the rows of ``packing``, whose tokens are the rows ``index`` of ``start``.
@@ -129,7 +156,7 @@ class PackedEncoder:
         ``index`` None: the tokens are the rows of ``start`` as they stand.
         """
         parts, operations = self._parts, self._operations
-        attention = parts.heads, parts.scale
+        attention = parts.heads, parts.scale, self._relative(start.positions, index)
         *layers, last = parts.layers
         hidden, projected = start.hidden, start.projected
         for number, layer in enumerate(layers):
@@ -148,6 +175,15 @@ class PackedEncoder:
             query, key_value = projected[firsts, :width], projected[:, width:]
         context = operations.attend(key_value, query, index, packing, *attention)
         return _steadily(parts.head, self._after_attention(last, context, first, None))
+
+    def _relative(self, positions: torch.Tensor, index: torch.Tensor | None) -> Relative | None:
+        """Relative positions of a batch's tokens, for models that use them."""
+        if self._parts.bias is None:
+            return None
+        farthest = self._parts.positions.num_embeddings - 1
+        distances = torch.arange(-farthest, farthest + 1, device=positions.device)
+        bias = self._parts.bias(distances).T.contiguous()
+        return Relative(positions if index is None else positions[index], bias)
 
     def _after_attention(
         self,

@@ -17,7 +17,7 @@ import triton
 import triton.language as tl
 from torch import nn
 
-from ranmask.models.gpu.forward import TorchOperations
+from ranmask.models.gpu.forward import Relative, TorchOperations
 from ranmask.models.gpu.packing import Packing
 
 _LOG2_E = 1.4426950408889634
@@ -37,6 +37,7 @@ class TritonOperations(TorchOperations):
         packing: Packing,
         heads: int,
         scale: float,
+        relative: Relative | None = None,
     ) -> torch.Tensor:
         first = query is not None
         if query is None:
@@ -45,6 +46,11 @@ class TritonOperations(TorchOperations):
         else:
             key, value = projected.chunk(2, dim=1)
             out = query.new_empty(query.shape)
+        positions = bias = packing.owner  # not read
+        distances = nearest = 0
+        if relative is not None:
+            positions, bias = relative.positions, relative.bias
+            distances, nearest = bias.shape[1], relative.nearest
         size = out.shape[1] // heads
         block = max(_LEAST, triton.next_power_of_2(size))
         for part in packing.groups:
@@ -57,12 +63,17 @@ class TritonOperations(TorchOperations):
                 out,
                 packing.owner if index is None else index,
                 packing.owner,
+                positions[packing.starts] if first and relative is not None else positions,
+                positions,
+                bias,
                 tiles,
                 query.stride(0),
                 key.stride(0),
                 out.stride(0),
                 scale * _LOG2_E,
                 heads,
+                distances,
+                nearest,
                 SIZE=size,
                 BLOCK=block,
                 QUERIES=max(_LEAST, part.columns // 2) if first else part.columns,
@@ -70,6 +81,7 @@ class TritonOperations(TorchOperations):
                 FIRST=first,
                 SLOTS=part.shared,
                 INDEXED=index is not None,
+                RELATIVE=relative is not None,
                 num_warps=warps,
             )
         return out
@@ -130,12 +142,17 @@ def _attention(
     out,
     index,
     owner,
+    query_positions,
+    positions,
+    bias,
     tiles,
     query_stride,
     key_stride,
     out_stride,
     scale,
     heads,
+    distances,
+    nearest,
     SIZE: tl.constexpr,
     BLOCK: tl.constexpr,
     QUERIES: tl.constexpr,
@@ -143,6 +160,7 @@ def _attention(
     FIRST: tl.constexpr,
     SLOTS: tl.constexpr,
     INDEXED: tl.constexpr,
+    RELATIVE: tl.constexpr,
 ):
     """One head of one tile: (first query, end of queries, first key, end of keys, length, slot)."""
     tile = tl.program_id(0) // heads
@@ -179,6 +197,9 @@ def _attention(
         mask=is_asked[:, None] & (place < SIZE)[None, :],
         other=0.0,
     )
+    if RELATIVE:  # what a distance adds begins at the column of distance 0
+        query_position = tl.load(query_positions + asked, mask=is_asked, other=0).to(tl.int32)
+        own_bias = bias + head * distances + nearest
     best = tl.full((QUERIES,), -float("inf"), tl.float32)
     total = tl.zeros((QUERIES,), tl.float32)
     context = tl.zeros((QUERIES, BLOCK), tl.float32)
@@ -200,6 +221,10 @@ def _attention(
         keys = tl.load(key + offsets, mask=there, other=0.0)
         values = tl.load(value + offsets, mask=there, other=0.0)
         scores = tl.dot(queries, tl.trans(keys), input_precision="ieee") * scale
+        if RELATIVE:
+            key_position = tl.load(positions + read, mask=is_read, other=0).to(tl.int32)
+            distance = key_position[None, :] - query_position[:, None]
+            scores += tl.load(own_bias + distance).to(tl.float32) * 1.4426950408889634
         scores = tl.where(query_row[:, None] == key_row[None, :], scores, -float("inf"))
         higher = tl.maximum(best, tl.max(scores, axis=1))
         # A place without a query has no key either: its weights must not become nan.

@@ -29,6 +29,11 @@ _BERT_LAYER = attrgetter(
     *("attention.output.dense", "attention.output.LayerNorm"),
     *("intermediate.dense", "intermediate.intermediate_act_fn", "output.dense", "output.LayerNorm"),
 )
+_MPNET_LAYER = attrgetter(
+    *("attention.attn.q", "attention.attn.k", "attention.attn.v"),
+    *("attention.attn.o", "attention.LayerNorm"),
+    *("intermediate.dense", "intermediate.intermediate_act_fn", "output.dense", "output.LayerNorm"),
+)
 _DISTILBERT_LAYER = attrgetter(
     *("attention.q_lin", "attention.k_lin", "attention.v_lin"),
     *("attention.out_lin", "sa_layer_norm"),
@@ -82,7 +87,8 @@ class Layer:
 class Encoder:
     """All parts of a model.  ``head`` takes the last layer's first rows, (rows, width), to logits.
 
-    ``types`` and ``projection`` are None where a model has none.
+    ``types``, ``projection`` and ``bias`` are None where a model has none.  ``bias`` is what is
+    added to the scores of attention for distances between tokens: (distances, heads).
     """
 
     words: nn.Embedding
@@ -94,6 +100,7 @@ class Encoder:
     heads: int
     scale: float
     head: Callable[[torch.Tensor], torch.Tensor]
+    bias: Callable[[torch.Tensor], torch.Tensor] | None = None
 
 
 def encoder_parts(model: Any) -> Encoder:
@@ -105,6 +112,8 @@ def encoder_parts(model: Any) -> Encoder:
         try:
             if name == "DistilBertForSequenceClassification":
                 return _distilbert(model)
+            if name == "MPNetForSequenceClassification":
+                return _mpnet(model)
             if name == "BertForSequenceClassification":
                 pooler = model.bert.pooler
                 return _bert(model.bert, lambda first: model.classifier(pooler(first[:, None])))
@@ -143,6 +152,25 @@ def _distilbert(model: Any) -> Encoder:
         heads=attention.n_heads,
         scale=attention.scaling,
         head=lambda first: model.classifier(model.pre_classifier(first).relu()),
+    )
+
+
+def _mpnet(model: Any) -> Encoder:
+    body = model.mpnet
+    encoder, attention = body.encoder, body.encoder.layer[0].attention.attn
+    return Encoder(
+        words=body.embeddings.word_embeddings,
+        positions=body.embeddings.position_embeddings,
+        types=None,
+        norm=body.embeddings.LayerNorm,
+        projection=None,
+        layers=_layers(encoder.layer, _MPNET_LAYER),
+        heads=attention.num_attention_heads,
+        scale=attention.attention_head_size**-0.5,
+        head=lambda first: model.classifier(first[:, None]),
+        bias=lambda distances: encoder.relative_attention_bias(
+            encoder.relative_position_bucket(distances)
+        ),
     )
 
 

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import statistics
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any
 
+from ranmask.paper.report.experiments import Configuration
 from ranmask.paper.report.tables import interval
 from ranmask.paper.run_data import Attacked, Reading
 
@@ -41,8 +44,7 @@ class Attacks:
     """Counts of attacked texts, those with errors left out.
 
     ``rechecked``: successes that were tried again on fresh masks; ``vanished``: those of them
-    that are none there.  ``held``: texts that are right after the attack.  ``runs``: how many
-    runs, over the same texts, were added up.
+    that are none there.  ``held``: texts that are right after the attack.
     """
 
     texts: int
@@ -52,14 +54,13 @@ class Attacks:
     rechecked: int
     vanished: int
     errors: int
-    runs: int
 
 
-def count_attacks(results: Sequence[Attacked]) -> Attacks:
-    """Counts over one or more runs."""
-    statuses = [status for result in results for status in result.statuses]
-    fresh = [result for result in results if _draws_afresh(result.victim)]
-    checked = [held for result in fresh for held in result.confirmed if held is not None]
+def count_attacks(result: Attacked) -> Attacks:
+    """Counts of one run."""
+    statuses = result.statuses
+    fresh = result.confirmed if _draws_afresh(result.victim) else ()
+    checked = [held for held in fresh if held is not None]
     succeeded, failed = statuses.count("succeeded"), statuses.count("failed")
     return Attacks(
         texts=succeeded + failed + statuses.count("skipped"),
@@ -69,14 +70,31 @@ def count_attacks(results: Sequence[Attacked]) -> Attacks:
         rechecked=len(checked),
         vanished=checked.count(False),
         errors=statuses.count("error"),
-        runs=max(1, len(results)),
     )
 
 
-def robust_accuracy(counts: Attacks) -> tuple[float, float, float]:
-    """Robust accuracy with its interval, in percent."""
-    low, high = interval(counts.held, counts.texts, counts.runs)
-    return 100 * counts.held / counts.texts, 100 * low, 100 * high
+def attacks_by_seed(
+    configuration: Configuration, *keys: str
+) -> dict[tuple[str, ...], tuple[Attacks, ...]]:
+    """Attacked texts by the entries ``keys`` of their place, for each seed that has texts."""
+    found: dict[tuple[str, ...], dict[str, Attacks]] = {}
+    for seed, step, result in configuration.finished(Attacked):
+        if set(keys) <= step.place.keys() and (counts := count_attacks(result)).texts:
+            place = tuple(str(step.place[key]) for key in keys)
+            found.setdefault(place, {}).setdefault(seed, counts)
+    return {place: tuple(seeds.values()) for place, seeds in found.items()}
+
+
+def robust_accuracy(seeds: Sequence[Attacks]) -> tuple[float, float, float]:
+    """Mean robust accuracy of seeds over the same texts, with its interval, in percent."""
+    held, texts = (sum(getattr(one, key) for one in seeds) for key in ("held", "texts"))
+    low, high = interval(held, texts, len(seeds))
+    return mean_robust(seeds), 100 * low, 100 * high
+
+
+def mean_robust(seeds: Sequence[Attacks]) -> float:
+    """Mean robust accuracy of seeds, in percent."""
+    return 100 * float(statistics.mean(Fraction(one.held, one.texts) for one in seeds))
 
 
 def _draws_afresh(victim: Mapping[str, Any] | None) -> bool:

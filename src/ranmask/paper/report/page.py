@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import get_args
 
 from ranmask.paper.report.blocks import Report, Section
+from ranmask.paper.report.experiments import experiments
 from ranmask.paper.report.sections import (
     adversarial,
     arithmetic,
@@ -46,13 +47,15 @@ def build(reproductions: Sequence[Reproduction], title: str | None = None) -> Re
     They come in the paper's order of what they are about, and else as they were given.
     ``title``: by default that of the reproduction, where there is one only.
     """
-    titles = [run.title for run in reproductions]
+    sizes: dict[str, set[str]] = {}
+    for run in reproductions:
+        sizes.setdefault(run.title, set()).add(run.size)
     reproductions = [  # whatever is there in two sizes has its size in the title
-        replace(run, title=f"{run.title} ({run.size})") if titles.count(run.title) > 1 else run
+        replace(run, title=f"{run.title} ({run.size})") if len(sizes[run.title]) > 1 else run
         for run in sorted(reproductions, key=lambda run: _ORDER.index(run.kind))
     ]
     if title is None:
         several = "Runs of ranmask" if overview.only_runs(reproductions) else _TITLE
-        title = reproductions[0].title if len(reproductions) == 1 else several
+        title = several if len(experiments(reproductions)) != 1 else reproductions[0].title
     sections = [found for made in _SECTIONS if (found := made(reproductions)) is not None]
     return Report(title, overview.one_sentence(reproductions), sections)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import statistics
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -129,19 +130,40 @@ def interval(part: int, total: int, runs: int = 1) -> tuple[float, float]:
     return low, high
 
 
-def share_cell(
-    part: int, total: int, runs: int = 1, spelt: Callable[[Number], str] = share
-) -> Cell:
+def share_cell(part: int, total: int, spelt: Callable[[Number], str] = share) -> Cell:
     """A share of texts with its 95 % interval."""
     if not total:
         return quiet("no texts")
-    low, high = interval(part, total, runs)
+    low, high = interval(part, total)
     return Cell(spelt(Fraction(part, total)), interval=f"{spelt(low)}–{spelt(high)}")
 
 
-def percent_cell(part: int, total: int, runs: int = 1) -> Cell:
-    """The same in percent, with one digit, as the paper's attack tables have it."""
-    return share_cell(part, total, runs, percent)
+def seeds_cell(parts: Sequence[tuple[int, int]], spelt: Callable[[Number], str] = share) -> Cell:
+    """A share of texts, for each seed a part and a total: of several as `spread_cell`."""
+    known = [(part, total) for part, total in parts if total]
+    several = spread_cell([Fraction(*pair) for pair in known], spelt)
+    return several or share_cell(*(known[0] if known else (0, 0)), spelt)
+
+
+def spread_cell(values: Sequence[Number], spelt: Callable[[Number], str] = share) -> Cell | None:
+    """The mean of seeds and its spread; None below two.
+
+    The spread is the least and largest value, and from three on the sample standard deviation.
+    """
+    if len(values) < 2:
+        return None
+    found = [Fraction(value) for value in values]
+    spread = f"{spelt(min(found))} to {spelt(max(found))}"
+    if len(found) > 2:
+        spread = f"± {spelt(statistics.stdev(found))}; {spread}"
+    return Cell(spelt(statistics.mean(found)), interval=spread)
+
+
+SPREAD = (
+    "Of several seeds: their mean, with the least *to* the largest value, and from three on ± "
+    "their sample standard deviation. Of one seed: its 95 % interval over texts."
+)
+"""What the small figures of `seeds_cell` are."""
 
 
 def whole(value: int | None) -> str:

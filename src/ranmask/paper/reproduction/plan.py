@@ -1,7 +1,7 @@
 """Where the steps of recipes lie on disk: equal commands share one place, so none is done twice.
 
     RUNS/steps/NAME-FINGERPRINT/    what a step made, its log, and step.json once it is done
-    RUNS/RECIPE-SIZE/               reproduction.json, and a copy of each result
+    RUNS/RECIPE-SIZE-VARIANT/       reproduction.json, and a copy of each result
 
 A fingerprint belongs to a command and to all that it builds on, in one version of ranmask; where
 the result is written, on which device, and where ranmask is installed do not count.
@@ -114,9 +114,8 @@ def _fingerprint(step: RecipeStep, before: Mapping[str, Planned]) -> str:
 
 
 def run_folder(recipe: Recipe, runs: Path) -> Path:
-    """Where the reproduction of a recipe in its size lies."""
-    ending = "" if recipe.size == "default" else f"-{recipe.size}"
-    return runs / f"{recipe.name}{ending}"
+    """Where the reproduction of a recipe in its size and variant lies."""
+    return runs / recipe.folder_name
 
 
 def result_name(step: Step) -> str:

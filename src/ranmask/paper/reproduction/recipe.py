@@ -9,21 +9,24 @@ import itertools
 import re
 import shlex
 import tomllib
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
 from ranmask.errors import DataError, OptionError
 from ranmask.models import SHIPPED_FOLDER
 from ranmask.paper.result_lines import COMMANDS
-from ranmask.paper.run_data import Kind, Reproduction, Step
+from ranmask.paper.run_data import Kind, Reproduction, Step, model_name
 from ranmask.paper.typed_json import check_entries, from_json, without_folders
 from ranmask.results.files import check_format
 
 FORMAT, VERSION = "ranmask-recipe", 1
 FOLDER = Path(__file__).parents[1] / "recipes"
 OUTPUT = "\0output"  # what stands for {output} until a step has its place
+
+MODELS = frozenset({"base", "attack_base"})
+"""Settings that name a model, by its folder or its hub id."""
 
 Size: TypeAlias = Literal["default", "smoke", "paper"]
 
@@ -59,7 +62,7 @@ class Recipe(Reproduction):
     """
 
     steps: tuple[RecipeStep, ...]
-    written: Mapping[str, Any]
+    written: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -122,18 +125,25 @@ def load_recipe(
             raise DataError(f"the recipe {path} extends {extended!r}, which is none that we have")
         values = _over(_parsed(FOLDER / f"{extended}.toml"), values)
     read = from_json(_RecipeFile, values, f"the recipe {path}", by_hand=True)
-    settings = _settings(read, size, path)
-    for key, value in (overrides or {}).items():
-        if key not in settings:
+    own = _settings(read, size, path)
+    for key in overrides or {}:
+        if key not in own:
             raise OptionError(
-                f"the recipe {path.stem} has no setting {key!r}; it has {', '.join(settings)}"
+                f"the recipe {path.stem} has no setting {key!r}; it has {', '.join(own)}"
             )
-        settings[key] = value
+    settings = {**own, **(overrides or {})}
     template = Template(settings, path)
+    found, used_by = _steps(read.steps, settings, path)
+    used = set().union(*used_by.values())
+    variant = without_folders(_changed(Template(own, path), template, used))
+    steps = tuple(
+        replace(step, uses=tuple(key for key in variant if key in used_by[step.name]))
+        for step in found
+    )
     plain = {
         key: template.value(value)
         for key, value in settings.items()
-        if key not in _NO_SIZES and _plain(value)
+        if (key in used or (key == "base" and steps)) and key not in _NO_SIZES and _plain(value)
     }
     return Recipe(
         name=path.stem,
@@ -144,9 +154,23 @@ def load_recipe(
         size=size,
         settings=without_folders(plain),
         machine={},
-        steps=tuple(_steps(read.steps, settings, path)),
+        steps=steps,
+        variant=variant,
         written=settings,
     )
+
+
+def _changed(own: Template, template: Template, used: set[str]) -> dict[str, Any]:
+    """Settings that steps use, and that are not the recipe's own once they are filled in."""
+    found = {}
+    for key in template.settings:
+        if key in used and key not in _NO_SIZES:
+            before, value = (each.value(each.settings[key]) for each in (own, template))
+            if key in MODELS:  # a folder is the model of the hub that it is called after
+                before, value = model_name(str(before)), model_name(str(value))
+            if value != before:
+                found[key] = value
+    return found
 
 
 def _over(values: Mapping[str, Any], own: Mapping[str, Any]) -> dict[str, Any]:
@@ -182,9 +206,10 @@ def _settings(read: _RecipeFile, size: Size, path: Path) -> dict[str, Any]:
 
 def _steps(
     written: Sequence[_StepFile], settings: Mapping[str, Any], path: Path
-) -> Iterator[RecipeStep]:
-    """The steps that are written, each as often as it says."""
-    names: set[str] = set()
+) -> tuple[list[RecipeStep], dict[str, set[str]]]:
+    """The steps that are written, each as often as it says, and the settings behind each."""
+    found: dict[str, RecipeStep] = {}
+    used: dict[str, set[str]] = {}
     for number, step in enumerate(written, 1):
         whose = f"step {number} of the recipe {path}"
         for key, setting in step.each.items():
@@ -202,7 +227,7 @@ def _steps(
             template = Template(known, path)
             name, filled = template.text(step.name), tuple(template.words(words))
             place = {key: template.value(value) for key, value in step.place.items()}
-            found = RecipeStep(
+            planned = RecipeStep(
                 name,
                 step.measures,  # type: ignore[arg-type]
                 _shown_command(name, filled),
@@ -210,9 +235,11 @@ def _steps(
                 "todo",
                 words=filled,
             )
-            _check_step(found, names, path)
-            names.add(name)
-            yield found
+            _check_step(planned, found.keys(), path)
+            found[name] = planned
+            needed = (used[before] for before in planned.needs)
+            used[name] = template.used.union(step.each.values(), *needed)
+    return list(found.values()), used
 
 
 def _shown_command(name: str, words: Sequence[str]) -> str:
@@ -221,7 +248,7 @@ def _shown_command(name: str, words: Sequence[str]) -> str:
     return shlex.join(("ranmask", *shown))
 
 
-def _check_step(step: RecipeStep, before: set[str], path: Path) -> None:
+def _check_step(step: RecipeStep, before: Collection[str], path: Path) -> None:
     whose = f"the step {step.name!r} of {path}"
     command = step.words[0] if step.words else ""
     if _COMMANDS.get(step.measures) != command:
@@ -243,6 +270,8 @@ def _check_step(step: RecipeStep, before: set[str], path: Path) -> None:
 class Template:
     """Fills settings, as ``{texts}`` or ``{rival.options}``, into the words of a recipe.
 
+    ``used``: the names of the settings that were filled in.
+
     >>> template = Template({"rate": 0.9, "fit": ["--rows", "{rows}"], "rows": 8}, Path("my.toml"))
     >>> template.text("mask{rate}"), template.value("{rate}")
     ('mask0.9', 0.9)
@@ -251,7 +280,8 @@ class Template:
     """
 
     def __init__(self, settings: Mapping[str, Any], path: Path) -> None:
-        self._settings = settings
+        self.settings = settings
+        self.used: set[str] = set()
         self._whose = f"the recipe {path}"
 
     def value(self, given: Any, depth: int = 0) -> Any:
@@ -262,7 +292,8 @@ class Template:
             return _NAMED.sub(lambda match: self.text(match.group(), given, depth + 1), given)
         if depth > _DEEPEST:
             raise DataError(f"{self._whose} has settings that name each other: {given}")
-        found: Any = self._settings
+        found: Any = self.settings
+        self.used.add(given[1:-1].partition(".")[0])
         for part in given[1:-1].split("."):
             if not isinstance(found, Mapping) or part not in found:
                 raise DataError(f"{self._whose} names a setting {given[1:-1]!r} that is not there")

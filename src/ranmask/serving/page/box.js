@@ -41,6 +41,13 @@ export function isAnother(pinned, event) {
   return words.length < 2 && pinned.words.length > 2 ? "begun" : null;
 }
 
+// What can be done: a text is being written, or its proof stands and may be tried.
+export function showTools(writing, ready, label) {
+  by("writing").hidden = !writing || !ready;
+  by("breaking").hidden = writing || !ready;
+  say("text-label", label);
+}
+
 export const forgetVotes = () => known.clear();
 
 export function learnVotes({ words, word_votes: votes, result }) {

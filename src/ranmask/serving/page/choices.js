@@ -1,7 +1,7 @@
 // What can be chosen, for the model that is: which controls mean something, and the question.
 
-import { by, fill, make } from "./dom.js";
-import { KINDS } from "./examples.js";
+import { by, fill, make, say } from "./dom.js";
+import { DETECTORS, KINDS } from "./examples.js";
 
 export const CHOICES = ["model", "certificate", "threat", "keep", "ensemble"];
 
@@ -13,7 +13,8 @@ let cards = new Map();
 
 export function showModels(found) {
   cards = new Map(found.models.map((card) => [card.name, card]));
-  fill(by("model"), ...[...cards.keys()].map((name) => make("option", { value: name }, name)));
+  fill(by("model"), ...found.models.map(({ name, positive }) => make("option", { value: name },
+    positive === undefined ? name : `${name}: flags ${positive}`)));
   by("model").value = found.default;
   modelChosen();
 }
@@ -39,6 +40,8 @@ export const cardOf = (name) => cards.get(name);
 
 const card = () => cards.get(by("model").value);
 
+export const isDetector = () => card()?.kind === "detector";
+
 const byMasks = () => card()?.smoothing === "masks";
 
 // A model that reads the whole text votes beside the copies.
@@ -62,7 +65,7 @@ function showPremise() {
   by("pair").hidden = !readsPairs();
 }
 
-const readsPairs = () => card()?.pairs ?? labelsOf().includes("entailment");
+const readsPairs = () => !isDetector() && (card()?.pairs ?? labelsOf().includes("entailment"));
 
 const labelsOf = () => card()?.labels ?? [];
 
@@ -70,7 +73,21 @@ const labelsOf = () => card()?.labels ?? [];
 const kindOf = () => KINDS.find((kind) => kind.labels.length === labelsOf().length
   && kind.labels.every((label) => labelsOf().includes(label)) && Boolean(kind.pairs) === readsPairs());
 
-export function saysWhatItSorts() {
+const flaggedKind = () => DETECTORS.find((kind) => kind.positive === card()?.positive);
+
+// What the page is about, in its first lines.
+function saysWhatItFlags() {
+  by("lead").hidden = isDetector();
+  by("flag-lead").hidden = !isDetector();
+  say("title", isDetector() ? "Try to get past it" : "Try to break it");
+  say("done", `Now ${by("title").textContent.toLowerCase()}`);
+  document.title = `${by("title").textContent}: ranmask`;
+  if (!isDetector()) return;
+  say("looks-for", card().flags ?? flaggedKind()?.looksFor ?? `texts of the class ${card().positive}`);
+  say("added-where", card().detector === "words" ? "before it, behind it or between its words" : "before it or behind it");
+}
+
+function saysWhatItSorts() {
   const labels = labelsOf();
   const many = NUMBERS[labels.length] ?? labels.length;
   const names = labels.length && labels.length <= FEW_NAMES ? `: ${labels.slice(0, -1).join(", ")} or ${labels.at(-1)}` : "";
@@ -107,7 +124,8 @@ export function fitChoices() {
   by("attacker").hidden = !byMasks();
   by("covered").textContent = byMasks() ? "to anything at all" : "to a synonym that its table lists";
   saysWhatItSorts();
-  const notes = [
+  saysWhatItFlags();
+  const notes = isDetector() ? [] : [
     byMasks() ? "" : "This model is smoothed by synonyms: its copies show all words, each replaced at random by one that a table lists. It has one certificate, which counts votes.",
     hasReader() ? "Beside the copies votes a model that reads the whole text; only the exact certificate allows for that." : "",
     byMasks() && !exact ? "This certificate counts votes, so each copy gives one vote." : "",
@@ -132,7 +150,7 @@ export function question(text) {
   return { model: by("model").value, text: readsPairs() ? [by("premise").value, text] : text, options };
 }
 
-export const examples = () => kindOf()?.examples ?? [];
+export const examples = () => (isDetector() ? flaggedKind() : kindOf())?.examples ?? [];
 
 // Buttons for texts of the model's kind, and for one's own.
 export function showExamples(take, own) {

@@ -9,12 +9,14 @@ const LONG = 3000; // until a word on why it takes so long
 let waiting = 0;
 let pending = null; // what waits for a key
 
-export function busy() {
-  by("answer").ariaBusy = "true";
+const answers = document.querySelectorAll(".answer");
+
+export function busy(asking = "Asking the copies …") {
+  for (const answer of answers) answer.ariaBusy = "true";
   clearTimeout(waiting);
   waiting = setTimeout(() => {
     by("progress").className = "note";
-    say("progress", "Asking the copies …");
+    say("progress", asking);
     waiting = setTimeout(() => say("progress", "Still asking: long texts and large models take a while …"), LONG);
   }, SOON);
 }
@@ -22,7 +24,7 @@ export function busy() {
 // `text`: the answer in a line, for those who do not see it.
 export function idle(text) {
   clearTimeout(waiting);
-  by("answer").ariaBusy = "false";
+  for (const answer of answers) answer.ariaBusy = "false";
   by("progress").className = "spoken";
   say("progress", text);
 }

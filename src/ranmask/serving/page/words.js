@@ -54,3 +54,56 @@ export function withWords(text, changes) {
   let place = -1;
   return piecesOf(text).map((piece) => (isBlank(piece) ? piece : changes.get(place += 1) ?? piece)).join("");
 }
+
+const MOST_COMPARED = 1 << 23; // pairs of words: a tenth of a second or so
+
+// How `before` stands inside `after`: what is in front of it and behind it costs nothing.  A word
+// that was replaced or deleted costs 1; what was put in between costs 1 for each "word" or each
+// "block", or is "free".  `edits`: the least that it costs; `replaced` and `deleted` words of `before`;
+// `places`: where those stand that are left.  Where there is too much to compare, `edits` is infinite.
+export function embedded(before, after, gap) {
+  const [rows, columns] = [before.length + 1, after.length + 1];
+  if (rows * columns > MOST_COMPARED) return { edits: Infinity, replaced: 0, deleted: before.length, places: new Set() };
+  const [open, more] = { word: [1, 1], block: [1, 0], free: [0, 0] }[gap];
+  const far = 1 << 15;
+  const at = (row, column) => row * columns + column;
+  // Costs where the last word was one of `before`, and where it was put in between.
+  const own = new Uint16Array(rows * columns).fill(far);
+  const between = new Uint16Array(rows * columns).fill(far);
+  const best = (row, column) => Math.min(own[at(row, column)], between[at(row, column)]);
+  own.fill(0, 0, columns);
+  for (let row = 1; row < rows; row += 1) {
+    for (let column = 0; column < columns; column += 1) {
+      let least = best(row - 1, column) + 1;
+      if (column) {
+        const other = before[row - 1] === after[column - 1] ? 0 : 1;
+        least = Math.min(least, best(row - 1, column - 1) + other);
+        const put = Math.min(own[at(row, column - 1)] + open, between[at(row, column - 1)] + more);
+        if (row < rows - 1) between[at(row, column)] = put;
+      }
+      own[at(row, column)] = least;
+    }
+  }
+  const last = own.subarray(at(rows - 1, 0));
+  const edits = Math.min(...last);
+  const places = new Set();
+  let [replaced, deleted] = [0, 0];
+  let inside = false; // whether the way back is between two words of `before`
+  for (let [row, column] = [rows - 1, last.lastIndexOf(edits)]; row;) {
+    if (inside) {
+      inside = between[at(row, column)] !== own[at(row, column - 1)] + open;
+      column -= 1;
+      continue;
+    }
+    const cost = own[at(row, column)];
+    const other = column && before[row - 1] === after[column - 1] ? 0 : 1;
+    const paired = column && cost === best(row - 1, column - 1) + other;
+    if (paired && !other) places.add(column - 1);
+    replaced += paired ? other : 0;
+    deleted += paired ? 0 : 1;
+    row -= 1;
+    if (paired) column -= 1;
+    inside = row > 0 && between[at(row, column)] < own[at(row, column)];
+  }
+  return { edits, replaced, deleted, places };
+}

@@ -11,6 +11,7 @@ from ranmask.paper.report.axes import Axis, fitted_axis, log_axis, power_of_ten,
 from ranmask.paper.report.blocks import Block, Heading, Picture, Section, prose, text
 from ranmask.paper.report.charts import Plot, Point, Series, lines
 from ranmask.paper.report.counting import CORPORA, rate_name
+from ranmask.paper.report.experiments import experiments, variant_label
 from ranmask.paper.report.sections.coverage import unlike, verdict
 from ranmask.paper.report.tables import Table, share, table
 from ranmask.paper.run_data import Betas, Reproduction
@@ -28,15 +29,18 @@ _INTRODUCTION = """
 
 def section(reproductions: Sequence[Reproduction]) -> Section | None:
     """The figure for each corpus; None where beta was not asked for."""
-    chosen = [run for run in reproductions if run.kind == "beta"]
+    chosen = experiments(run for run in reproductions if run.kind == "beta")
     blocks = text(_INTRODUCTION)
-    for run in chosen:
-        by_corpus = results(run)
-        if not by_corpus:
-            blocks += text("No estimate is finished, so there is nothing to show.")
-        blocks += unlike(run)
-        for corpus, rates in by_corpus.items():
-            blocks += [Heading(CORPORA.get(corpus, corpus)), *_corpus(run.name, corpus, rates)]
+    for experiment in chosen:
+        blocks += unlike(experiment)
+        for run in experiment.runs:
+            by_corpus = results(run)
+            if not by_corpus:
+                blocks += text("No estimate is finished, so there is nothing to show.")
+            beside = "" if run is experiment.run else f", {variant_label(run)}"
+            for corpus, rates in by_corpus.items():
+                blocks.append(Heading(f"{CORPORA.get(corpus, corpus)}{beside}"))
+                blocks += _corpus(run.folder_name, corpus, rates)
     return Section("Is beta close to p_c?", "beta", blocks) if chosen else None
 
 

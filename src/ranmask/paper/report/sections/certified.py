@@ -2,34 +2,52 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import statistics
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import TypeAlias
 
 from ranmask.metrics import CertifiedSummary
 from ranmask.paper.published import CertifiedRow, CertifiedTable, published
-from ranmask.paper.report.blocks import Block, Fold, Heading, Picture, Section, prose, text
+from ranmask.paper.report.blocks import (
+    Block,
+    Bullets,
+    Fold,
+    Heading,
+    Picture,
+    Prose,
+    Section,
+    prose,
+    text,
+)
 from ranmask.paper.report.counting import CORPORA, certificate_name, rate_name
+from ranmask.paper.report.experiments import Configuration, Experiment, experiments
 from ranmask.paper.report.figures import by_length, certified_curves, frontier
 from ranmask.paper.report.sections.coverage import unlike, verdict
 from ranmask.paper.report.tables import (
     NOT_RUN,
     NOTHING,
+    SPREAD,
     Cell,
     Column,
     Table,
     difference,
     quiet,
+    seeds_cell,
     share,
-    share_cell,
+    spread_cell,
     table,
     whole,
 )
 from ranmask.paper.run_data import Certified, Reading, Reproduction
 
-ByRate: TypeAlias = dict[float | None, Certified]
-"""Results by masking rate; None for a run without one."""
+ByRate: TypeAlias = dict[float | None, tuple[Certified, ...]]
+"""Results by masking rate, one for each seed; None for a run without a rate."""
+Figures: TypeAlias = list[tuple[Reading, CertifiedSummary]]
+"""What one certificate makes of the votes, for each seed."""
 
 _LARGEST = 5
+_EMPTY = [NOTHING] * 3
 _COMPARED = {
     "paper-as-printed": Column("as printed", "no guarantee: MCB"),
     "paper": Column("off-by-one removed", "no guarantee: MCB"),
@@ -56,49 +74,65 @@ _GLOSSARY = """
 
 def section(reproductions: Sequence[Reproduction]) -> Section | None:
     """All certified reproductions; None where there is none."""
-    chosen = [run for run in reproductions if run.kind == "certified"]
+    chosen = experiments(run for run in reproductions if run.kind == "certified")
     blocks = text(_GLOSSARY)
-    for run in chosen:
-        blocks += [Heading(run.title), *_reproduction(run)]
+    for experiment in chosen:
+        blocks += [Heading(experiment.run.title), *_experiment(experiment)]
     return Section("Certified robustness", "certified", blocks) if chosen else None
 
 
-def results_by_rate(reproduction: Reproduction) -> ByRate:
-    """Finished runs with texts, by masking rate; None for a run without one."""
-    found = {
-        float(step.place["rate"]) if "rate" in step.place else None: result
-        for step, result in reproduction.finished(Certified)
-        if result.rows and result.readings
-    }
-    return dict(sorted(found.items(), key=lambda pair: -1 if pair[0] is None else pair[0]))
+def results_by_rate(configuration: Configuration) -> ByRate:
+    """Finished runs with texts, by masking rate and seed; None for a run without a rate."""
+    found: dict[float | None, dict[str, Certified]] = {}
+    for seed, step, result in configuration.finished(Certified):
+        if result.rows and result.readings:
+            rate = float(step.place["rate"]) if "rate" in step.place else None
+            found.setdefault(rate, {}).setdefault(seed, result)
+    ordered = sorted(found.items(), key=lambda pair: -1 if pair[0] is None else pair[0])
+    return {rate: tuple(seeds.values()) for rate, seeds in ordered}
+
+
+def figures(seeds: Sequence[Certified], certificate: str = "", start: int = 0) -> Figures:
+    """What a certificate makes of each seed's votes; without a name, the first one of each."""
+    found = [
+        (result, result.reading(certificate, start) if certificate else result.readings[0])
+        for result in seeds
+    ]
+    return [(of, result.summary(of)) for result, of in found if of is not None]
 
 
 def best_rate(results: ByRate) -> float | None:
     """The rate at which most is certified: the largest median, then the most texts there."""
 
     def worth(rate: float | None) -> tuple[int, float, float]:
-        result = results[rate]
-        exact = result.readings[0]
-        median = result.summary(exact).median_radius
-        reached = -1 if median is None else median
+        found = figures(results[rate])
+        reached = _middle(found)
         # A median of 0 words says nothing of one word: that decides between such rates.
-        return reached, exact.certified_at(max(reached, 1)) / len(result.rows), rate or 0.0
+        return reached, _share(found, max(reached, 1)), rate or 0.0
 
     return max(results, key=worth)
 
 
-def _reproduction(run: Reproduction) -> list[Block]:
-    results = results_by_rate(run)
+def _share(found: Figures, changed: int) -> float:
+    """The mean share of texts that are certified at so many changed words."""
+    return statistics.fmean(of.certified_at(changed) / summary.texts for of, summary in found)
+
+
+def _experiment(experiment: Experiment) -> list[Block]:
+    run = experiment.run
+    results = results_by_rate(experiment.main)
+    others = {one.label: found for one in experiment.others if (found := results_by_rate(one))}
     printed = published().certified.get(run.paper)
     if not results:
         return text("No certified run is finished, so there is nothing to show.")
     blocks: list[Block] = []
     if printed is not None:
-        blocks += [*unlike(run, printed.base), _against_paper(printed, results)]
+        blocks += [*unlike(experiment, printed.base), _against_paper(printed, results)]
         blocks += [*verdict(_faults(printed, results)), *_agreement(printed, results)]
     return [
         *blocks,
         _proved(results),
+        *_beside(printed, results, others, {one.label: one.full for one in experiment.others}),
         _curves(run, results),
         _aside(run, results),
         Fold("CR@1 to CR@5 with intervals", [_levels(results)]),
@@ -106,38 +140,44 @@ def _reproduction(run: Reproduction) -> list[Block]:
 
 
 def _faults(printed: CertifiedTable, results: ByRate) -> list[str]:
-    """Medians that are not the paper's, counted as it counts."""
+    """Medians that are the paper's in no seed, counted as it counts."""
     faults = []
     for row in printed.rows:
-        result = results.get(row.rate)
-        ours = None if result is None else result.reading("paper-as-printed")
-        if result is not None and ours is not None:
-            found = result.summary(ours)
-            if found.median_radius != row.mcb:
-                faults.append(
-                    f"At {rate_name(row.rate)} masked its median (MCB) is {whole(row.mcb)} with an "
-                    f"accuracy of {row.accuracy:.1f} %, ours {whole(found.median_radius)} with "
-                    f"{100 * found.correct / found.texts:.1f} %."
-                )
+        found = figures(results.get(row.rate, ()), "paper-as-printed")
+        if found and all(summary.median_radius != row.mcb for _, summary in found):
+            faults.append(
+                f"At {rate_name(row.rate)} masked its median (MCB) is {whole(row.mcb)} with an "
+                f"accuracy of {row.accuracy:.1f} %, ours {medians(found)} with "
+                f"{100 * _accuracy(found):.1f} %."
+            )
     return faults
+
+
+def _same_medians(printed: CertifiedTable, results: ByRate) -> dict[float, list[bool]]:
+    """At each rate that both have: whether the median is the paper's, counted so, by seed."""
+    return {
+        row.rate: [summary.median_radius == row.mcb for _, summary in found]
+        for row in printed.rows
+        if (found := figures(results.get(row.rate, ()), "paper-as-printed"))
+    }
 
 
 def _agreement(printed: CertifiedTable, results: ByRate) -> list[Block]:
     """At how many rates is the median the paper's, and what is proved?"""
-    same = [
-        result.summary(ours).median_radius == row.mcb
-        for rate, result in results.items()
-        if (row := None if rate is None else printed.row(rate)) is not None
-        and (ours := result.reading("paper-as-printed")) is not None
-    ]
+    found = _same_medians(printed, results)
+    same = [all(seeds) for seeds in found.values()]
+    some = sum(any(seeds) and not all(seeds) for seeds in found.values())
     said = "No masking rate of the paper's table was counted as the paper counts."
     if same:
         said = """Counted as the paper counts, the median is the paper's at **{same} of {compared}**
             masking rates that were run."""
+        if some:
+            said += " At {some} more it is in some seeds and not in others."
     medians = [
-        result.summary(result.readings[0]).median_radius
-        for result in results.values()
-        if result.readings[0].guarantee
+        summary.median_radius
+        for seeds in results.values()
+        for of, summary in figures(seeds)
+        if of.guarantee
     ]
     best = max((-1 if median is None else median for median in medians), default=-1)
     if not medians:
@@ -148,55 +188,154 @@ def _agreement(printed: CertifiedTable, results: ByRate) -> list[Block]:
         said += """ At 50 % masked or less none of these certificates can prove a single word,
             however good the model: some word stands in at least half of the copies."""
     words = "N/A" if best < 0 else "1 word" if best == 1 else f"{best} words"
-    return text(said, same=sum(same), compared=len(same), best=words)
+    return text(said, same=sum(same), compared=len(same), some=some, best=words)
+
+
+def _several(results: ByRate) -> bool:
+    return any(len(seeds) > 1 for seeds in results.values())
+
+
+def _first_seeds(results: ByRate) -> tuple[dict[float | None, Certified], str]:
+    """One result for each rate, as charts show it; and what a caption says of that."""
+    said = " Of several seeds, the first is drawn." if _several(results) else ""
+    return {rate: seeds[0] for rate, seeds in results.items()}, said
 
 
 def _curves(run: Reproduction, results: ByRate) -> Picture:
     caption = """Certified accuracy against the number of changed words. The band is the 95 %
         interval of the first certificate, {first}."""
-    if any(result.reading("paper-as-printed", 1) for result in results.values()):
+    drawn, said = _first_seeds(results)
+    if any(result.reading("paper-as-printed", 1) for result in drawn.values()):
         caption += """ Where the paper's lines lie above the others, more is claimed than is proved.
             The exact label is the vote of all copies; the other certificates choose theirs by a
             smaller sample, so they may start lower or higher."""
-    charts = [certified_curves(rate, result) for rate, result in results.items()]
-    first = certificate_name(next(iter(results.values())).readings[0])
-    return Picture(f"{run.name}-curves", charts, prose(caption, first=first))
+    charts = [certified_curves(rate, result) for rate, result in drawn.items()]
+    first = certificate_name(next(iter(drawn.values())).readings[0])
+    return Picture(f"{run.name}-curves", charts, prose(caption + said, first=first))
 
 
 def _aside(run: Reproduction, results: ByRate) -> Picture:
     """Lengths at the rate that certifies most; the frontier, where there are several rates."""
     best = best_rate(results)
-    name, charts, caption = "lengths", [by_length(best, results[best])], "By length:"
+    drawn, said = _first_seeds(results)
+    name, charts, caption = "lengths", [by_length(best, drawn[best])], "By length:"
     if len(results) > 1:
-        name, charts = "frontier", [frontier(results), *charts]
+        name, charts = "frontier", [frontier(drawn), *charts]
         caption = """First: each masking rate by its accuracy, and by the share that is certified at
             one word. Second:"""
     caption += """ shorter and longer texts, about a quarter in each group ({rate}). Bars are 95 %
         intervals."""
-    return Picture(f"{run.name}-{name}", charts, prose(caption, rate=rate_name(best, " masked")))
+    rate = rate_name(best, " masked")
+    return Picture(f"{run.name}-{name}", charts, prose(caption + said, rate=rate))
+
+
+# -- other configurations ----------------------------------------------------------------------
+
+
+def _beside(
+    printed: CertifiedTable | None,
+    results: ByRate,
+    others: Mapping[str, ByRate],
+    full: Mapping[str, str],
+) -> list[Block]:
+    """What other settings change: side by side, in a sentence each, and their own tables."""
+    if not others:
+        return []
+    blocks: list[Block] = [Heading("What other settings change", 4), _side_by_side(results, others)]
+    blocks.append(
+        Bullets([_change(full[label], printed, results, found) for label, found in others.items()])
+    )
+    for label, found in others.items():
+        tables = [_proved(found)]
+        if printed is not None:
+            tables.insert(0, _against_paper(printed, found, every=False))
+        blocks.append(Fold(f"The tables of {label}", tables))
+    return blocks
+
+
+def _side_by_side(results: ByRate, others: Mapping[str, ByRate]) -> Table:
+    by_label = {"as above": results, **others}
+    rates = {rate for found in others.values() for rate in found}
+    rows: list[Sequence[Cell | str]] = []
+    for rate in sorted(rates, key=lambda rate: -1 if rate is None else rate):
+        cells: list[Cell] = []
+        for found in by_label.values():
+            here = figures(found.get(rate, ()))
+            cells += [*_accuracy_and_median(here), _certified_cell(here, 1)] if here else _EMPTY
+        rows.append((rate_name(rate), *cells))
+    return table(
+        "What the votes prove, beside the settings above",
+        ["masked", *((label, ("accuracy", "MCB", "CR@1")) for label in by_label)],
+        rows,
+        _notes(*by_label.values()),
+    )
+
+
+def _change(label: str, printed: CertifiedTable | None, main: ByRate, other: ByRate) -> Prose:
+    """How another configuration differs, over the rates that both have."""
+    pairs = [(figures(other[rate]), figures(main[rate])) for rate in other if rate in main]
+    if not pairs:
+        return prose("**{label}**: at other masking rates only.", label=label)
+    right, proved = (
+        [one(here) - one(there) for here, there in pairs]
+        for one in (_accuracy, lambda found: _share(found, 1))
+    )
+    said = """**{label}**: over {rates} that both have, accuracy differs by {right} on average, and
+        the share certified at one word by {proved}."""
+    medians = [(_middle(here), _middle(there)) for here, there in pairs]
+    said += " The median radius is larger at {more} of them and smaller at {less}."
+    same = _same_medians(printed, other) if printed is not None else {}
+    if same:
+        said += " Counted as the paper counts, it is the paper's at {same} of {compared}."
+    return prose(
+        said,
+        label=label,
+        rates="one masking rate" if len(pairs) == 1 else f"{len(pairs)} masking rates",
+        right=_signed(statistics.fmean(right)),
+        proved=_signed(statistics.fmean(proved)),
+        more=sum(here > there for here, there in medians),
+        less=sum(here < there for here, there in medians),
+        same=sum(map(all, same.values())),
+        compared=len(same),
+    )
+
+
+def _accuracy(found: Figures) -> float:
+    return statistics.fmean(summary.correct / summary.texts for _, summary in found)
+
+
+def _middle(found: Figures) -> int:
+    """The median radius of the middle seed, of two the lower; -1 for N/A."""
+    radii = [summary.median_radius for _, summary in found]
+    return statistics.median_low(-1 if radius is None else radius for radius in radii)
+
+
+def _signed(value: float) -> str:
+    return ("+" if value > 0 else "") + share(value)
 
 
 # -- tables ------------------------------------------------------------------------------------
 
 
-def _against_paper(printed: CertifiedTable, results: ByRate) -> Table:
-    """The paper's table, and the same counted on our votes."""
-    rates = {row.rate for row in printed.rows} | {rate for rate in results if rate is not None}
-    figures = ("accuracy", "MCB", "MCR")
+def _against_paper(printed: CertifiedTable, results: ByRate, every: bool = True) -> Table:
+    """The paper's table, and the same counted on our votes; ``every``: also what was not run."""
+    rates = {rate for rate in results if rate is not None}
+    rates |= {row.rate for row in printed.rows} if every else set()
+    titles = ("accuracy", "MCB", "MCR")
     return table(
         f"{CORPORA[printed.corpus]}: the paper's table, and ours counted as the paper counts",
         [
             "masked",
-            (f"paper ({printed.base}), no guarantee", figures),
-            ("this run, no guarantee", figures),
+            (f"paper ({printed.base}), no guarantee", titles),
+            (f"{'our runs' if _several(results) else 'this run'}, no guarantee", titles),
             ("difference", ("accuracy", "MCB")),
         ],
         [
-            (rate_name(rate), *_printed(printed.row(rate)), *_counted(results.get(rate), row))
+            (rate_name(rate), *_printed(printed.row(rate)), *_counted(results.get(rate, ()), row))
             for rate in sorted(rates)
             for row in [printed.row(rate)]
         ],
-        ["Small figures are 95 % intervals over texts.", *_sizes(results)],
+        _notes(results, first="Small figures are 95 % intervals over texts."),
     )
 
 
@@ -207,41 +346,47 @@ def _printed(row: CertifiedRow | None) -> list[Cell]:
     return [quiet(share(row.accuracy / 100)), quiet(whole(row.mcb)), quiet(rate)]
 
 
-def _counted(result: Certified | None, row: CertifiedRow | None) -> list[Cell]:
-    ours = None if result is None else result.reading("paper-as-printed")
-    if result is None or ours is None:
+def _counted(seeds: Sequence[Certified], row: CertifiedRow | None) -> list[Cell]:
+    found = figures(seeds, "paper-as-printed")
+    if not found:
         return [NOT_RUN] * 3 + [NOTHING] * 2
-    figures = result.summary(ours)
-    median, moved, by = figures.median_radius, NOTHING, NOTHING
+    moved = by = NOTHING
     if row is not None:
-        less = float(figures.accuracy) - row.accuracy / 100
-        moved = Cell(("+" if less > 0 else "") + share(less))
-        if median is not None and row.mcb is not None:
-            by = Cell(difference(median - row.mcb, 0))
-    correct = share_cell(figures.correct, figures.texts)
-    return [correct, _median_cell(ours, figures), Cell(_rate(figures)), moved, by]
+        moved = Cell(_signed(_accuracy(found) - row.accuracy / 100))
+        radii = [summary.median_radius for _, summary in found]
+        known = [radius for radius in radii if radius is not None]
+        if row.mcb is not None and len(known) == len(radii):
+            by = Cell(_listed(difference(radius - row.mcb, 0) for radius in known))
+    return [*_accuracy_and_median(found), _rate(found), moved, by]
+
+
+def _accuracy_and_median(found: Figures, strong: bool = False) -> list[Cell]:
+    right = seeds_cell([(summary.correct, summary.texts) for _, summary in found])
+    return [right, _median_cell(found, strong)]
+
+
+def _certified_cell(found: Figures, changed: int) -> Cell:
+    return seeds_cell([(of.certified_at(changed), summary.texts) for of, summary in found])
 
 
 def _proved(results: ByRate) -> Table:
     """The first certificate of each run, and the medians of the others."""
     compared = [
-        name for name in _COMPARED if any(found.reading(name, 1) for found in results.values())
+        name for name in _COMPARED if any(figures(found, name, 1) for found in results.values())
     ]
     rows: list[Sequence[Cell | str]] = []
-    for rate, result in results.items():
-        exact = result.readings[0]
-        figures = result.summary(exact)
+    for rate, seeds in results.items():
+        found = figures(seeds)
         rows.append(
             (
                 rate_name(rate),
-                *(_other(result, name) for name in compared),
-                share_cell(figures.correct, figures.texts),
-                _median_cell(exact, figures, strong=True),
-                _rate(figures),
-                share_cell(exact.certified_at(1), figures.texts),
+                *(_other(seeds, name) for name in compared),
+                *_accuracy_and_median(found, strong=True),
+                _rate(found),
+                _certified_cell(found, 1),
             )
         )
-    first = [result.readings[0] for result in results.values()]
+    first = [result.readings[0] for seeds in results.values() for result in seeds]
     names = ", ".join(dict.fromkeys(map(certificate_name, first)))
     caption = f"What the votes {'prove' if names == 'exact' else 'certify'}"
     worth = ", a proof" if names == "exact" else ""
@@ -255,41 +400,64 @@ def _proved(results: ByRate) -> Table:
             (names + worth, ("accuracy", "MCB", "MCR", "CR@1")),
         ],
         rows,
-        [
-            "Intervals of a median are those of order statistics; where there is none, there are "
-            "too few texts for one.",
-            *_sizes(results),
-            *sorted({_THREATS.get(found.threat, "") for found in results.values()} - {""}),
-        ],
+        _notes(
+            results,
+            first="Intervals of a median are those of order statistics; where there is none, there "
+            "are too few texts for one.",
+        ),
     )
 
 
-def _sizes(results: ByRate) -> list[str]:
-    """How many texts and copies there were, and how many texts were left out."""
-    texts = [len(result.rows) for result in results.values()]
-    masks = max(result.masks for result in results.values())
-    errors = sum(result.errors for result in results.values())
+def _notes(*found: ByRate, first: str = "") -> list[str]:
+    """What the small figures are; how many texts and copies there were, and what was left out."""
+    results = [result for one in found for seeds in one.values() for result in seeds]
+    counts = sorted({len(seeds) for one in found for seeds in one.values()})
+    texts = [len(result.rows) for result in results]
+    errors = sum(result.errors for result in results)
     least = "" if min(texts) == max(texts) else f"{min(texts):,} to "
-    said = f"{least}{max(texts):,} texts, at most {masks:,} copies of each."
-    return [f"{said} {errors:,} with errors are left out." if errors else said]
+    masks = max(result.masks for result in results)
+    size = f"{least}{max(texts):,} texts, at most {masks:,} copies of each."
+    notes = [first] if first and counts == [1] else []
+    if counts != [1]:
+        seeds = " or ".join(map(str, counts))
+        notes.append(f"{seeds} seeds. {SPREAD} Medians are listed where seeds differ.")
+    notes.append(f"{size} {errors:,} with errors are left out." if errors else size)
+    return [*notes, *sorted({_THREATS.get(result.threat, "") for result in results} - {""})]
 
 
-def _other(result: Certified, name: str) -> Cell:
-    found = result.reading(name, 1)
-    if found is None:
+def _other(seeds: Sequence[Certified], name: str) -> Cell:
+    found = figures(seeds, name, 1)
+    if not found:
         return NOT_RUN
-    return Cell(whole(result.summary(found).median_radius), quiet=not found.guarantee)
+    return Cell(medians(found), quiet=not all(of.guarantee for of, _ in found))
 
 
-def _median_cell(of: Reading, figures: CertifiedSummary, strong: bool = False) -> Cell:
-    ends = of.median_interval()
+def medians(found: Figures) -> str:
+    """The median radius; of seeds that differ, all of them."""
+    return _listed(whole(summary.median_radius) for _, summary in found)
+
+
+def _listed(values: Iterable[str]) -> str:
+    """One value where all are alike, else all."""
+    every = list(values)
+    return every[0] if len(set(every)) == 1 else ", ".join(every)
+
+
+def _median_cell(found: Figures, strong: bool = False) -> Cell:
+    ends = found[0][0].median_interval() if len(found) == 1 else None
     spelt = "" if ends is None else f"{whole(ends[0])}–{whole(ends[1])}"
-    return Cell(whole(figures.median_radius), interval=spelt, strong=strong)
+    return Cell(medians(found), interval=spelt, strong=strong)
 
 
-def _rate(figures: CertifiedSummary) -> str:
-    rate = figures.median_rate
-    return "N/A" if rate is None else f"{float(100 * rate):.1f} %"
+def _rate(found: Figures) -> Cell:
+    """The median of radius over words in percent; of several seeds the mean and its spread."""
+    rates = [summary.median_rate for _, summary in found]
+    known = [100 * rate for rate in rates if rate is not None]
+    several = spread_cell(known, lambda rate: f"{float(rate):.1f}")
+    if several is None or len(known) < len(rates):
+        spelt = ("N/A" if rate is None else f"{float(100 * rate):.1f} %" for rate in rates)
+        return Cell(_listed(spelt))
+    return replace(several, text=f"{several.text} %")
 
 
 def _levels(results: ByRate) -> Table:
@@ -302,9 +470,14 @@ def _levels(results: ByRate) -> Table:
             (
                 rate_name(rate),
                 certificate_name(of, warned=True),
-                *(share_cell(of.certified_at(changed), len(result.rows)) for changed in levels),
+                *(_certified_cell(figures(seeds, of.certificate), changed) for changed in levels),
             )
-            for rate, result in results.items()
-            for of in result.readings
+            for rate, seeds in results.items()
+            for of in seeds[0].readings
+            if any(found.certified_at(1) for found, _ in figures(seeds, of.certificate))
+        ],
+        [
+            "Certificates that certify no text at one word are left out.",
+            *([SPREAD] if _several(results) else []),
         ],
     )

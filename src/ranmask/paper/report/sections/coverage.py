@@ -10,8 +10,9 @@ from typing import Any
 from ranmask.paper.published import published
 from ranmask.paper.report.blocks import Block, Bullets, Paragraph, Section, Span, prose, text
 from ranmask.paper.report.counting import ATTACKS, CORPORA, rate_name
+from ranmask.paper.report.experiments import Configuration, Experiment, experiments
 from ranmask.paper.report.tables import Cell, quiet, table
-from ranmask.paper.run_data import Reproduction, Step, Trained
+from ranmask.paper.run_data import Reproduction, Step, Trained, model_name
 
 _INTRODUCTION = """
     The cells that the paper prints, or speaks of, and how many of them are filled here. A cell is
@@ -25,21 +26,22 @@ _NOT_STATED = "not stated"
 class Covered:
     """A table or figure of the paper: its cells, and our finished steps of each.
 
-    ``base``: the paper's.  ``run``: ours; None where nothing of it was run.  Of what follows from
+    ``base``: the paper's.  ``experiments``: ours; none where nothing of it was run.  ``cells``:
+    for each its steps in all of them, with the configuration and the seed.  Of what follows from
     the paper's numbers alone all is done where it was asked for.
     """
 
     title: str
     base: str
-    run: Reproduction | None
-    cells: Mapping[str, Sequence[Step]]
+    experiments: Sequence[Experiment]
+    cells: Mapping[str, Sequence[tuple[Configuration, str, Step]]]
     computed: bool = False
 
     @property
     def done(self) -> int:
         """Cells that are filled."""
         if self.computed:
-            return len(self.cells) if self.run else 0
+            return len(self.cells) if self.experiments else 0
         return sum(map(bool, self.cells.values()))
 
     @property
@@ -76,23 +78,27 @@ def total(found: Iterable[Covered]) -> dict[str, int]:
 
 def covered(reproductions: Sequence[Reproduction]) -> list[Covered]:
     """The whole paper where several runs are of it, else what the one run is of."""
-    ours = [run for run in reproductions if run.paper and run.size != "smoke"]
-    whole = [one for one in _paper(ours) if len(ours) > 1 or one.run is not None]
+    ours = experiments(run for run in reproductions if run.paper and run.size != "smoke")
+    whole = [one for one in _paper(ours) if len(ours) > 1 or one.experiments]
     return whole if ours else []
 
 
-def unlike(run: Reproduction, base: str = _NOT_STATED) -> list[Block]:
-    """One line beside a table: in what its settings differ from the paper's."""
+def unlike(experiment: Experiment, base: str = _NOT_STATED) -> list[Block]:
+    """One line beside a table: in what the settings of its first configuration are not the paper's.
+
+    Other configurations say themselves in what they differ from it.
+    """
+    run, seeds = experiment.run, len(experiment.main.seeds)
     if not run.paper or not run.settings:
         return []
     stated, ours = published().settings, run.settings
     masks = published().beta if run.kind == "beta" else stated
     pairs: list[tuple[str, Any, Any]] = [
-        ("base", ours.get("base"), base),
+        ("base", model_name(str(ours.get("base", ""))), base),
         ("texts", _texts(step for step in run.steps if step.place), stated["texts"]),
         ("masks", ours.get("masks"), masks[_MASKS.get(run.kind, "attacked_masks")]),
         ("hidden words", "left out" if ours.get("hide") == "drop" else None, "masked"),
-        ("seeds", *((1, published().rates["runs"]) if run.kind == "rates" else (None, None))),
+        ("seeds", *((seeds, published().rates["runs"]) if run.kind == "rates" else (None, None))),
     ]
     said = [
         f"{name} {_n(mine)} (paper: {_n(its)})" for name, mine, its in pairs if mine and mine != its
@@ -136,21 +142,56 @@ def _texts(steps: Iterable[Step]) -> int | str:
 
 def _row(one: Covered) -> list[Cell | str]:
     done = Cell(str(one.done), strong=one.done < len(one.cells))
-    if one.computed or one.run is None:
+    if one.computed or not one.experiments:
         return [one.title, str(len(one.cells)), done, *[quiet("–")] * 3, quiet("–")]
-    steps = [step for some in one.cells.values() for step in some]
-    seeds = {str(step.place.get("seed", one.run.settings.get("seed", 0))) for step in steps}
-    base = str(one.run.settings.get("base", _NOT_STATED))
+    steps = [step for found in one.cells.values() for _, _, step in found]
     return [
-        *(one.title, str(len(one.cells)), done, _n(_texts(steps)), str(len(seeds))),
-        *(base, quiet(one.base)),
+        *(one.title, str(len(one.cells)), done, _n(_texts(steps)), _seeds(one)),
+        *(_bases(one), quiet(one.base)),
     ]
+
+
+def _seeds(one: Covered) -> str:
+    """Of how many seeds filled cells are, in the configuration that has most."""
+    counts = []
+    for found in one.cells.values():
+        by_label: dict[str, set[str]] = {}
+        for configuration, seed, _ in found:
+            by_label.setdefault(configuration.label, set()).add(seed)
+        counts += [max(map(len, by_label.values()))] if by_label else []
+    if not counts or min(counts) == max(counts):
+        return str(max(counts, default=0))
+    most = counts.count(max(counts))
+    return f"{min(counts)} to {max(counts)} ({max(counts)} in {_cells(most)})"
+
+
+def _cells(count: int) -> str:
+    return "1 cell" if count == 1 else f"{count} cells"
+
+
+def _bases(one: Covered) -> str:
+    """The base, and the other configurations with how many cells each has."""
+    bases = dict.fromkeys(
+        model_name(str(experiment.run.settings.get("base", _NOT_STATED)))
+        for experiment in one.experiments
+    )
+    others = dict.fromkeys(
+        other.label for experiment in one.experiments for other in experiment.others
+    )
+    counted = []
+    for label in others:
+        cells = sum(
+            any(configuration.label == label for configuration, _, _ in found)
+            for found in one.cells.values()
+        )
+        counted += [f"{label} ({_cells(cells)})"] if cells else []
+    return "; ".join([*bases, *counted])
 
 
 def _open(one: Covered) -> Iterator[str]:
     if not one.open:
         return
-    steps = [] if one.run is None else one.run.missing
+    steps = [step for experiment in one.experiments for step in experiment.run.missing]
     reasons = list(dict.fromkeys(step.error for step in steps if step.error))
     why = " ".join(reasons) or "Not run."
     yield f"{one.title}, {len(one.open)}: {'; '.join(one.open)}. {why}"
@@ -159,28 +200,33 @@ def _open(one: Covered) -> Iterator[str]:
 # -- the paper's cells ---------------------------------------------------------------------------
 
 
-def _paper(runs: Sequence[Reproduction]) -> Iterator[Covered]:
-    def of(label: str, kind: str) -> list[Reproduction]:
-        return [run for run in runs if run.paper == label and run.kind == kind]
+def _paper(found: Sequence[Experiment]) -> Iterator[Covered]:
+    def of(kind: str, label: str | None = None) -> list[Experiment]:
+        return [one for one in found if one.run.kind == kind and label in (None, one.run.paper)]
 
     def made(
-        title: str, base: str, mine: Sequence[Reproduction], cells: Mapping[str, dict[str, Any]]
+        title: str, base: str, mine: Sequence[Experiment], cells: Mapping[str, dict[str, Any]]
     ) -> Covered:
-        done = [s for run in mine for s in run.steps if s.state == "done" and s.result is not None]
+        done = [
+            (configuration, seed, step)
+            for experiment in mine
+            for configuration in experiment.configurations
+            for seed, step, _ in configuration.finished(object)
+            if step.result is not None
+        ]
         filled = {
-            name: [s for s in done if all(s.place.get(key) == place[key] for key in place)]
+            name: [entry for entry in done if place.items() <= entry[2].place.items()]
             for name, place in cells.items()
         }
-        return Covered(title, base, mine[0] if mine else None, filled)
+        return Covered(title, base, mine, filled)
 
     kinds = {"letters": "deepwordbug", "words": "textfooler"}
     examples = {f"examples with {what} changed": {"attack": by} for what, by in kinds.items()}
-    mine = [run for run in runs if run.kind == "adversarial"]
-    yield made("Adversarial examples", "BERT", mine, examples)
+    yield made("Adversarial examples", "BERT", of("adversarial"), examples)
     for printed in published().certified.values():
         rates = {rate_name(row.rate): {"rate": row.rate} for row in printed.rows}
         title = f"Certified robustness, {CORPORA[printed.corpus]}"
-        yield made(title, printed.base, of(printed.name, "certified"), rates)
+        yield made(title, printed.base, of("certified", printed.name), rates)
     for table_ in published().empirical.values():
         cells = {
             f"{method} under {ATTACKS[attack]}": {"method": method, "attack": attack}
@@ -188,9 +234,9 @@ def _paper(runs: Sequence[Reproduction]) -> Iterator[Covered]:
         }
         beside = "Beside SAFER" if table_.name == "tb-safer" else "Under attack"
         title = f"{beside}, {CORPORA[table_.corpus]}"
-        yield made(title, table_.base, of(table_.name, "empirical"), cells)
+        yield made(title, table_.base, of("empirical", table_.name), cells)
     bounds = {CORPORA[corpus]: {"corpus": corpus} for corpus in published().beta["below"]}
-    yield made("Beta and p_c (figure)", _NOT_STATED, of("fig:js-divergence", "beta"), bounds)
+    yield made("Beta and p_c (figure)", _NOT_STATED, of("beta", "fig:js-divergence"), bounds)
     cells = {
         f"{rate} %, {ensemble}, {ATTACKS[attack]}": {
             "rate": rate / 100,
@@ -201,13 +247,12 @@ def _paper(runs: Sequence[Reproduction]) -> Iterator[Covered]:
         for ensemble in ("logit", "vote")
         for attack in ATTACKS
     }
-    yield made("The masking rate (figure)", _NOT_STATED, of("fig:rate_ablation", "rates"), cells)
+    yield made("The masking rate (figure)", _NOT_STATED, of("rates", "fig:rate_ablation"), cells)
     entropies = {method: {"method": method} for method in published().entropy["mean"]}
-    mine = [run for run in runs if run.kind == "entropy"]
-    yield made("Entropies (footnote)", _NOT_STATED, mine, entropies)
+    yield made("Entropies (footnote)", _NOT_STATED, of("entropy"), entropies)
     for title, name, claims in (
         ("Averages in the text", "headline-averages", published().claims),
         ("Risk probability", "risk-probability", published().risk),
     ):
-        run = next((run for run in runs if run.name == name), None)
-        yield Covered(title, "", run, {claim: [] for claim in claims}, computed=True)
+        mine = [one for one in found if one.run.name == name]
+        yield Covered(title, "", mine, {claim: [] for claim in claims}, computed=True)

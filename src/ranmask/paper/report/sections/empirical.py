@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import math
 import statistics
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from itertools import combinations
+from typing import TypeAlias
 
 from ranmask.paper.published import Cell as Printed
 from ranmask.paper.published import EmpiricalTable, published
@@ -23,19 +25,28 @@ from ranmask.paper.report.blocks import (
     text,
 )
 from ranmask.paper.report.charts import Dot, Dots
-from ranmask.paper.report.counting import ATTACKS, Attacks, count_attacks, robust_accuracy
+from ranmask.paper.report.counting import (
+    ATTACKS,
+    Attacks,
+    attacks_by_seed,
+    mean_robust,
+    robust_accuracy,
+)
+from ranmask.paper.report.experiments import Configuration, Experiment, experiments
 from ranmask.paper.report.sections.coverage import unlike, verdict
 from ranmask.paper.report.tables import (
     NOT_RUN,
     NOTHING,
+    SPREAD,
     Cell,
     Table,
     difference,
-    percent_cell,
+    percent,
+    seeds_cell,
     share,
     table,
 )
-from ranmask.paper.run_data import Attacked, Reproduction
+from ranmask.paper.run_data import Reproduction
 
 _GLOSSARY = """
     - **Cln**: accuracy before the attack. **Boa**: accuracy after it, the *robust accuracy*; both
@@ -53,48 +64,63 @@ _GLOSSARY = """
 
 @dataclass(frozen=True)
 class Measured:
-    """One method under one attack: our counts, the paper's figures; None where there are none."""
+    """One method under one attack: our counts of each seed, and the paper's figures.
+
+    ``configuration``: the label of the one that it was measured in.
+    """
 
     method: str
-    counts: Attacks | None
+    counts: tuple[Attacks, ...]
     printed: Printed | None
+    configuration: str = ""
 
     @property
     def robust(self) -> float | None:
-        """Boa in percent."""
-        if self.counts is None or not self.counts.texts:
-            return None
-        return 100 * self.counts.held / self.counts.texts
+        """Boa in percent, the mean of all seeds; None where nothing was measured."""
+        return mean_robust(self.counts) if self.counts else None
+
+    @property
+    def name(self) -> str:
+        """The row's name: another configuration is a row of its own."""
+        return f"{self.method}, {self.configuration}" if self.configuration else self.method
+
+
+ByAttack: TypeAlias = dict[str, list[Measured]]
+"""Rows of a table, in the same order under every attack."""
 
 
 def section(reproductions: Sequence[Reproduction]) -> Section | None:
     """All reproductions of attack tables; None where there is none."""
-    chosen = [run for run in reproductions if run.kind == "empirical"]
+    chosen = experiments(run for run in reproductions if run.kind == "empirical")
     blocks = [*text(_GLOSSARY), *_correlations(chosen)]
-    for run in chosen:
-        blocks += [Heading(run.title), *_reproduction(run)]
+    for experiment in chosen:
+        blocks += [Heading(experiment.run.title), *_experiment(experiment)]
     return Section("Accuracy under attack", "attacks", blocks) if chosen else None
 
 
-def measured(run: Reproduction) -> dict[str, list[Measured]]:
+def measured(experiment: Experiment) -> ByAttack:
     """By attack: every method of the paper's table or of ours, the paper's order first."""
-    printed = published().empirical.get(run.paper)
+    return _rows(experiment, experiment.main)
+
+
+def _rows(experiment: Experiment, configuration: Configuration) -> ByAttack:
+    """The rows of one configuration; of another than the first only methods that it has."""
+    printed = published().empirical.get(experiment.run.paper)
+    found = attacks_by_seed(configuration, "method", "attack")
     methods: dict[str, None] = dict.fromkeys(printed.methods if printed else ())
+    methods |= dict.fromkeys(_places(configuration.runs, "method"))
     attacks: dict[str, None] = dict.fromkeys(printed.attacks if printed else ())
-    results: dict[tuple[str, str], list[Attacked]] = {}
-    for step in run.steps:
-        if step.measures == "attack" and {"method", "attack"} <= step.place.keys():
-            method, attack = str(step.place["method"]), str(step.place["attack"])
-            methods.setdefault(method)
-            attacks.setdefault(attack)
-            if step.state == "done" and isinstance(step.result, Attacked):
-                results.setdefault((method, attack), []).append(step.result)
+    attacks |= dict.fromkeys(_places(experiment.runs, "attack"))
+    if configuration.label:
+        had = {method for method, _ in found}
+        methods = {method: None for method in methods if method in had}
     return {
         attack: [
             Measured(
                 method,
-                count_attacks(results[method, attack]) if (method, attack) in results else None,
+                found.get((method, attack), ()),
                 printed.cell(method, attack) if printed else None,
+                configuration.label,
             )
             for method in methods
         ]
@@ -102,49 +128,81 @@ def measured(run: Reproduction) -> dict[str, list[Measured]]:
     }
 
 
+def _places(runs: Sequence[Reproduction], key: str) -> Iterator[str]:
+    """Methods, or attacks, of all steps that have both."""
+    for step in (step for run in runs for step in run.steps):
+        if step.measures == "attack" and {"method", "attack"} <= step.place.keys():
+            yield str(step.place[key])
+
+
 def complete(rows: Sequence[Measured]) -> bool:
     """Whether every method that the paper has was run: else none is the best."""
     return all(row.robust is not None for row in rows if row.printed is not None)
 
 
-def _reproduction(run: Reproduction) -> list[Block]:
-    by_attack = measured(run)
+def _experiment(experiment: Experiment) -> list[Block]:
+    run = experiment.run
+    main = measured(experiment)
+    others = {one.label: _rows(experiment, one) for one in experiment.others}
+    every = {
+        attack: _by_method([*rows, *(row for other in others.values() for row in other[attack])])
+        for attack, rows in main.items()
+    }
     printed = published().empirical.get(run.paper)
-    ran = {attack: rows for attack, rows in by_attack.items() if any(row.counts for row in rows)}
+    ran = {attack: rows for attack, rows in every.items() if any(row.counts for row in rows)}
     if not ran:
         return text("No attack is finished, so there is nothing to show.")
     caption = prose(
-        "Robust accuracy of each method. Filled: this run, with its 95 % interval{paper}.",
+        "Robust accuracy of each method. Filled: {ours}, with its 95 % interval{paper}.",
+        ours="the mean of all seeds" if _several(every) else "this run",
         paper="; hollow: the paper" if printed else "",
     )
     charts = [_dots(attack, rows) for attack, rows in ran.items()]
     return [
-        *unlike(run, *([printed.base] if printed else [])),
-        _whole_table(by_attack, printed),
-        *verdict([line for attack, rows in by_attack.items() if (line := _first(attack, rows))]),
-        *_order(by_attack),
+        *unlike(experiment, *([printed.base] if printed else [])),
+        _whole_table(every, main, printed),
+        *verdict([line for attack, rows in main.items() if (line := _first(attack, rows))]),
+        *_order(main),
+        *_moves(experiment, main, others),
         Picture(f"{run.name}-methods", charts, caption),
         Fold(
             "Intervals, differences, and successes that vanish",
-            [_details(attack, rows) for attack, rows in ran.items()],
+            [
+                *(text("~ {said}", said=SPREAD) if _several(every) else []),
+                *(_details(attack, rows) for attack, rows in ran.items()),
+            ],
         ),
     ]
 
 
+def _by_method(rows: Sequence[Measured]) -> list[Measured]:
+    """Each method's rows together, those of other configurations after the first one's."""
+    methods = list(dict.fromkeys(row.method for row in rows))
+    return sorted(rows, key=lambda row: methods.index(row.method))
+
+
+def _several(by_attack: ByAttack) -> bool:
+    return any(len(row.counts) > 1 for rows in by_attack.values() for row in rows)
+
+
 def _dots(attack: str, rows: Sequence[Measured]) -> Dots:
     """Robust accuracy of each method: ours with its interval, and the paper's."""
+    several = any(len(row.counts) > 1 for row in rows)
     dots = []
-    for row in rows:
+    before = ""
+    for row in (row for row in rows if row.counts or not row.configuration):
         ours: tuple[float | None, float | None, float | None] = (None, None, None)
-        if row.counts is not None and row.counts.texts:
+        if row.counts:
             ours = robust_accuracy(row.counts)
-        dots.append(Dot(row.method, *ours, row.printed.boa if row.printed else None))
+        name = f"with {row.configuration}" if row.method == before else row.name
+        dots.append(Dot(name, *ours, row.printed.boa if row.printed else None))
+        before = row.method
     return Dots(
         title=ATTACKS.get(attack, attack),
         description="Robust accuracy of each method, in percent; the table has the figures.",
         x=percent_axis("robust accuracy (Boa), %"),
         rows=dots,
-        names=("this run, 95 % interval", "paper"),
+        names=(f"{'mean of seeds' if several else 'this run'}, 95 % interval", "paper"),
     )
 
 
@@ -171,22 +229,80 @@ def _both(rows: Sequence[Measured]) -> list[tuple[str, float, float]]:
     ]
 
 
-def _correlations(runs: Sequence[Reproduction]) -> list[Block]:
+def _correlations(found: Sequence[Experiment]) -> list[Block]:
     """How far the order of the methods is the paper's, of every table and attack at a glance."""
     rows: list[Sequence[Cell | str]] = []
-    for run in runs:
-        printed = published().empirical.get(run.paper)
-        if printed is not None:
-            cells = []
-            for attack in printed.attacks:
-                both = _both(measured(run)[attack])
-                found = rank_correlation([one for _, one, _ in both], [one for *_, one in both])
-                of = f"{len(both)} of {len(printed.methods)} methods"
-                cells.append(NOTHING if found is None else Cell(share(found, 2), beside=of))
-            rows.append((run.title, *cells))
+    for experiment in found:
+        printed = published().empirical.get(experiment.run.paper)
+        if printed is None:
+            continue
+        for configuration in experiment.configurations:
+            cells = [
+                _correlation(_both(rows), len(printed.methods))
+                for attack, rows in _rows(experiment, configuration).items()
+                if attack in printed.attacks
+            ]
+            if not configuration.label:
+                rows.append((experiment.run.title, *cells))
+            elif any(cell is not NOTHING for cell in cells):
+                rows.append((f"{experiment.run.title}, {configuration.label}", *cells))
     titles = ["<table", *ATTACKS.values()]
     caption = "Rank correlation of the methods' robust accuracies with the paper's"
     return [table(caption, titles, rows)] if len(rows) > 1 else []
+
+
+def _correlation(both: Sequence[tuple[str, float, float]], methods: int) -> Cell:
+    found = rank_correlation([one for _, one, _ in both], [one for *_, one in both])
+    of = f"{len(both)} of {methods} methods"
+    return NOTHING if found is None else Cell(share(found, 2), beside=of)
+
+
+def _moves(experiment: Experiment, main: ByAttack, others: Mapping[str, ByAttack]) -> list[Block]:
+    """What other configurations change: a sentence each."""
+    said = [
+        line
+        for other in experiment.others
+        if (line := _moved_by(other.full, main, others[other.label]))
+    ]
+    heading = Heading("What other settings change", 4)
+    return [heading, Bullets(said)] if said else []
+
+
+def _moved_by(label: str, main: ByAttack, other: ByAttack) -> Prose:
+    before = {(attack, row.method): row for attack, rows in main.items() for row in rows}
+    cells = [
+        (ATTACKS.get(attack, attack), here, before[attack, here.method])
+        for attack, rows in other.items()
+        for here in rows
+        if here.counts and (attack, here.method) in before
+    ]
+    both = [
+        (attack, here.method, here.robust, there.robust, here.printed)
+        for attack, here, there in cells
+        if here.robust is not None and there.robust is not None
+    ]
+    if not both:
+        return ()
+    gains = [here - there for *_, here, there, _ in both]
+    attack, method, here, there, _ = max(both, key=lambda cell: abs(cell[2] - cell[3]))
+    printed = [
+        abs(here - cell.boa) < abs(there - cell.boa) for *_, here, there, cell in both if cell
+    ]
+    return prose(
+        """**{label}**: robust accuracy is higher in {more} and lower in {less} of {cells}
+        that both have, on average by {mean} points{nearer}. Furthest: {method} under {attack},
+        {here} instead of {there}.""",
+        label=label,
+        more=sum(gain > 0 for gain in gains),
+        less=sum(gain < 0 for gain in gains),
+        cells=f"{len(both)} cell{'s' if len(both) > 1 else ''}",
+        mean=difference(statistics.fmean(gains)),
+        nearer=f"; nearer to the paper's in {sum(printed)} of {len(printed)}" if printed else "",
+        method=method,
+        attack=attack,
+        here=f"{here:.1f}",
+        there=f"{there:.1f}",
+    )
 
 
 def _first(attack: str, rows: Sequence[Measured]) -> str:
@@ -281,17 +397,28 @@ def pairs_in_order(first: Sequence[float], second: Sequence[float]) -> tuple[int
 # -- tables ------------------------------------------------------------------------------------
 
 
-def _shares(counts: Attacks) -> list[tuple[int, int]]:
-    """Cln, Boa and Succ, each as a part of a whole."""
-    attempted = (counts.attempted, counts.texts)
-    return [attempted, (counts.held, counts.texts), (counts.succeeded, counts.attempted)]
+_Parts: TypeAlias = list[tuple[int, int]]
+"""A part and a total for each seed."""
 
 
-def _whole_table(by_attack: dict[str, list[Measured]], printed: EmpiricalTable | None) -> Table:
-    best = {attack: _best(rows) for attack, rows in by_attack.items()}
+def _shares(seeds: Sequence[Attacks]) -> tuple[_Parts, _Parts, _Parts]:
+    """Cln, Boa and Succ, each as parts of wholes; of Succ only where something was attacked."""
+    return (
+        [(one.attempted, one.texts) for one in seeds],
+        [(one.held, one.texts) for one in seeds],
+        [(one.succeeded, one.attempted) for one in seeds if one.attempted],
+    )
+
+
+def _mean(parts: _Parts) -> float:
+    return float(statistics.mean(Fraction(*pair) for pair in parts))
+
+
+def _whole_table(by_attack: ByAttack, main: ByAttack, printed: EmpiricalTable | None) -> Table:
+    best = {attack: _best(rows) for attack, rows in main.items()}
     rows = [
         (
-            under[0].method,
+            under[0].name,
             *(
                 cell
                 for attack, row in zip(by_attack, under, strict=True)
@@ -306,7 +433,7 @@ def _whole_table(by_attack: dict[str, list[Measured]], printed: EmpiricalTable |
         if max(best.values()) > (0,)
         else ""
     )
-    texts = [row.counts.texts for some in by_attack.values() for row in some if row.counts]
+    texts = [one.texts for some in by_attack.values() for row in some for one in row.counts]
     size = f"{min(texts):,} texts each. "
     if min(texts) != max(texts):
         size = f"{min(texts):,} to {max(texts):,} texts: figures over other texts compare badly. "
@@ -314,17 +441,28 @@ def _whole_table(by_attack: dict[str, list[Measured]], printed: EmpiricalTable |
         "Cln, Boa and Succ, in percent",
         ["<method", *((ATTACKS.get(name, name), ("Cln", "Boa", "Succ")) for name in by_attack)],
         rows,
-        [f"{beside}{bold}{size}Intervals are in the folded tables below."],
+        [f"{beside}{bold}{size}{_seeds(by_attack)}Intervals are in the folded tables below."],
+    )
+
+
+def _seeds(by_attack: ByAttack) -> str:
+    """Of how many seeds cells are the mean, where any are."""
+    counts = sorted({len(row.counts) for rows in by_attack.values() for row in rows} - {0, 1})
+    if not counts:
+        return ""
+    return (
+        f"Boa with ±: all three are means of {' or '.join(map(str, counts))} seeds, and ± is the "
+        "sample standard deviation; without: one seed. "
     )
 
 
 def _best(rows: Sequence[Measured]) -> tuple[float, ...]:
     """The best Cln, Boa and Succ that were run; one alone is not the best of anything."""
-    counted = [_shares(row.counts) for row in rows if row.counts is not None and row.counts.texts]
+    counted = [_shares(row.counts) for row in rows if row.counts]
     if len(counted) < 2 or not complete(rows):
         return -1.0, -1.0, -1.0
     clean, robust, success = (
-        [part / total for part, total in figure if total] for figure in zip(*counted, strict=True)
+        [_mean(parts) for parts in figure if parts] for figure in zip(*counted, strict=True)
     )
     return max(clean), max(robust), min(success, default=-1.0)
 
@@ -333,33 +471,43 @@ def _three(row: Measured, best: tuple[float, ...]) -> list[Cell]:
     paper = ["", "", ""]
     if row.printed is not None:
         paper = [f"{value:.1f}" for value in (row.printed.cln, row.printed.boa, row.printed.succ)]
-    if row.counts is None or not row.counts.texts:
-        return [Cell("not run", beside=value, quiet=True) for value in paper]
+    if not row.counts:
+        empty = "–" if row.configuration else "not run"
+        return [Cell(empty, beside=value, quiet=True) for value in paper]
+    shares = _shares(row.counts)
+    robust = [Fraction(*pair) for pair in shares[1]]
+    spread = f" ± {percent(statistics.stdev(robust))}" if len(robust) > 1 else ""
     return [
         Cell(
-            f"{100 * part / total:.1f}" if total else "–",
-            beside=value,
-            strong=bool(total) and part / total == top,
+            percent(_mean(parts)) + (spread if place == 1 else "") if parts else "–",
+            beside=paper[place],
+            strong=bool(parts) and not row.configuration and _mean(parts) == best[place],
         )
-        for (part, total), value, top in zip(_shares(row.counts), paper, best, strict=True)
+        for place, parts in enumerate(shares)
     ]
 
 
 def _details(attack: str, rows: Sequence[Measured]) -> Table:
     titles = ["<method", "texts", "Cln", "Boa", "Boa less paper's", "Succ", "gone"]
-    return table(ATTACKS.get(attack, attack), titles, [(row.method, *_detail(row)) for row in rows])
+    shown: list[Sequence[Cell | str]] = [
+        (row.name, *_detail(row)) for row in rows if row.counts or not row.configuration
+    ]
+    return table(ATTACKS.get(attack, attack), titles, shown)
 
 
 def _detail(row: Measured) -> list[Cell]:
-    counts = row.counts
-    if counts is None:
+    seeds = row.counts
+    if not seeds:
         return [NOT_RUN] * 6
     moved = gone = NOTHING
     if row.printed is not None and row.robust is not None:
         moved = Cell(difference(row.robust - row.printed.boa))
-    if counts.rechecked:
-        gone = percent_cell(counts.vanished, counts.rechecked, counts.runs)
-    runs = f" in {counts.runs} runs" if counts.runs > 1 else ""
-    errors = f" (+{counts.errors} errors)" if counts.errors else ""
-    clean, robust, success = (percent_cell(*part, counts.runs) for part in _shares(counts))
-    return [Cell(f"{counts.texts}{runs}{errors}"), clean, robust, moved, success, gone]
+    rechecked = [(one.vanished, one.rechecked) for one in seeds if one.rechecked]
+    if rechecked:
+        gone = seeds_cell(rechecked, percent)
+    errors = sum(one.errors for one in seeds)
+    texts = " or ".join(str(count) for count in sorted({one.texts for one in seeds}))
+    texts += f" (+{errors} errors)" if errors else ""
+    of = f"{len(seeds)} seeds" if len(seeds) > 1 else ""
+    clean, robust, success = (seeds_cell(parts, percent) for parts in _shares(seeds))
+    return [Cell(texts, interval=of), clean, robust, moved, success, gone]

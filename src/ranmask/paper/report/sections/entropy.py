@@ -4,13 +4,24 @@ from __future__ import annotations
 
 import math
 import statistics
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import pairwise
 
 from ranmask.paper.published import published
 from ranmask.paper.report.blocks import Section, text
+from ranmask.paper.report.experiments import Configuration, Experiment, experiments
 from ranmask.paper.report.sections.coverage import unlike, verdict
-from ranmask.paper.report.tables import NOT_RUN, Cell, Table, quiet, share, share_cell, table
+from ranmask.paper.report.tables import (
+    NOT_RUN,
+    SPREAD,
+    Cell,
+    Table,
+    quiet,
+    seeds_cell,
+    share,
+    spread_cell,
+    table,
+)
 from ranmask.paper.run_data import Predicted, Reproduction
 
 _NORMAL = 1.96  # standard errors on either side of a mean: 95 % where there are many texts
@@ -23,18 +34,21 @@ _INTRODUCTION = """
 
 def section(reproductions: Sequence[Reproduction]) -> Section | None:
     """The table; None where entropies were not asked for."""
-    chosen = [run for run in reproductions if run.kind == "entropy"]
+    chosen = experiments(run for run in reproductions if run.kind == "entropy")
     blocks = text(_INTRODUCTION)
-    for run in chosen:
-        blocks += [*unlike(run), _table(run), *verdict(_faults(run))]
+    for experiment in chosen:
+        blocks += [*unlike(experiment), _table(experiment)]
+        blocks += verdict(_faults(_results(experiment.main)))
     return Section("How sharp the votes are", "entropy", blocks) if chosen else None
 
 
-def _faults(run: Reproduction) -> list[str]:
+def _faults(ours: Mapping[str, Sequence[Predicted]]) -> list[str]:
     """Neighbours in the paper's order that ours has the other way round."""
-    paper, ours = published().entropy["mean"], _results(run)
+    paper = published().entropy["mean"]
     means = {
-        method: statistics.fmean(ours[method].vote_entropy) for method in paper if method in ours
+        method: statistics.fmean(statistics.fmean(one.vote_entropy) for one in ours[method])
+        for method in paper
+        if method in ours
     }
     order = sorted(means, key=lambda method: paper[method])
     return [
@@ -45,17 +59,23 @@ def _faults(run: Reproduction) -> list[str]:
     ]
 
 
-def _results(run: Reproduction) -> dict[str, Predicted]:
-    return {
-        str(step.place["method"]): result
-        for step, result in run.finished(Predicted)
-        if "method" in step.place and result.rows
-    }
+def _results(configuration: Configuration) -> dict[str, list[Predicted]]:
+    """By method, for each seed."""
+    found: dict[str, dict[str, Predicted]] = {}
+    for seed, step, result in configuration.finished(Predicted):
+        if "method" in step.place and result.rows:
+            found.setdefault(str(step.place["method"]), {}).setdefault(seed, result)
+    return {method: list(seeds.values()) for method, seeds in found.items()}
 
 
-def _table(run: Reproduction) -> Table:
+def _table(experiment: Experiment) -> Table:
     paper = published().entropy["mean"]
-    ours = _results(run)
+    ours = _results(experiment.main)
+    rows = {method: (method, ours.get(method, [])) for method in dict.fromkeys([*paper, *ours])}
+    for other in experiment.others:
+        for method, seeds in _results(other).items():
+            rows[f"{method}, {other.label}"] = method, seeds
+    several = any(len(seeds) > 1 for _, seeds in rows.values())
     return table(
         "Mean entropy of predictions, in nats",
         [
@@ -64,30 +84,32 @@ def _table(run: Reproduction) -> Table:
             ("this run", ("of the votes", "of the mean scores", "accuracy", "texts")),
         ],
         [
-            (
-                method,
-                quiet(share(paper[method]) if method in paper else ""),
-                *_figures(ours.get(method)),
-            )
-            for method in dict.fromkeys([*paper, *ours])
+            (name, quiet(share(paper[method]) if method in paper else ""), *_figures(seeds))
+            for name, (method, seeds) in rows.items()
         ],
         [
             "The paper does not say which of the two it averages. Small: mean plus and minus 1.96 "
-            "standard errors; of the accuracy, the 95 % interval."
+            "standard errors; of the accuracy, the 95 % interval.",
+            *([SPREAD] if several else []),
         ],
     )
 
 
-def _figures(result: Predicted | None) -> list[Cell]:
-    if result is None:
+def _figures(seeds: Sequence[Predicted]) -> list[Cell]:
+    if not seeds:
         return [NOT_RUN] * 4
-    scores = result.score_entropy
+    scores = [one.score_entropy for one in seeds if one.score_entropy is not None]
+    texts = " or ".join(map(str, sorted({len(one.rows) for one in seeds})))
     return [
-        _mean(result.vote_entropy),
-        quiet("no scores") if scores is None else _mean(scores),
-        share_cell(sum(result.correct), len(result.correct)),
-        Cell(str(len(result.rows))),
+        _mean_of_seeds([one.vote_entropy for one in seeds]),
+        _mean_of_seeds(scores) if len(scores) == len(seeds) else quiet("no scores"),
+        seeds_cell([(sum(one.correct), len(one.correct)) for one in seeds]),
+        Cell(texts, interval=f"{len(seeds)} seeds" if len(seeds) > 1 else ""),
     ]
+
+
+def _mean_of_seeds(values: Sequence[Sequence[float]]) -> Cell:
+    return spread_cell([statistics.fmean(some) for some in values]) or _mean(values[0])
 
 
 def _mean(values: Sequence[float]) -> Cell:

@@ -14,6 +14,7 @@ from ranmask.certificates.sampled import delta
 from ranmask.paper.report.axes import Axis, fitted_axis
 from ranmask.paper.report.blocks import Block, Copy, Example, Picture, Section, prose, text
 from ranmask.paper.report.charts import Plot, Point, Series
+from ranmask.paper.report.experiments import experiments
 from ranmask.paper.report.tables import Cell, Table, share, table
 from ranmask.paper.run_data import Certified, Examples, Reproduction
 from ranmask.words import split
@@ -96,8 +97,9 @@ _NEEDED = {"label", "label_id", "votes", "words", "kept", "masks", "radius", "cr
 
 def section(reproductions: Sequence[Reproduction]) -> Section | None:
     """The lesson; None where nothing was certified."""
-    certified = [result for run in reproductions for _, result in run.finished(Certified)]
-    examples = [result for run in reproductions for _, result in run.finished(Examples)]
+    runs = [experiment.run for experiment in experiments(reproductions)]
+    certified = [result for run in runs for _, result in run.finished(Certified)]
+    examples = [result for run in runs for _, result in run.finished(Examples)]
     if not certified and not examples:
         return None
     threats = {result.threat for result in certified} or {"substitutions"}

@@ -17,8 +17,9 @@ from ranmask.paper.report.blocks import (
     text,
 )
 from ranmask.paper.report.counting import ATTACKS, CORPORA, rate_name
+from ranmask.paper.report.experiments import Experiment, experiments
 from ranmask.paper.report.sections import betas, certified, coverage, empirical
-from ranmask.paper.report.tables import percent_cell, share, share_cell, whole
+from ranmask.paper.report.tables import Cell, percent, seeds_cell, share, whole
 from ranmask.paper.run_data import Certified, Reproduction
 
 _SMOKE = """
@@ -30,12 +31,14 @@ _SMOKE = """
 def section(reproductions: Sequence[Reproduction]) -> Section:
     """Each reproduction in a few lines."""
     blocks: list[Block] = []
-    for run in reproductions:
-        if len(reproductions) > 1:
+    found = experiments(reproductions)
+    for experiment in found:
+        run = experiment.run
+        if len(found) > 1:
             blocks.append(Heading(run.title))
         if run.about:
             blocks.append(Paragraph((Span(run.about),)))
-        tiles = _tiles(run)
+        tiles = _tiles(experiment)
         blocks += [Strip(tiles)] if tiles else []
         blocks += text(_SMOKE) if run.size == "smoke" else []
     return Section("The results in short", "overview", blocks)
@@ -66,11 +69,13 @@ def only_runs(reproductions: Sequence[Reproduction]) -> bool:
     return all(run.steps and not run.paper for run in reproductions)
 
 
-def _tiles(run: Reproduction) -> list[Tile]:
+def _tiles(experiment: Experiment) -> list[Tile]:
+    """The main figures of the first configuration."""
+    run = experiment.run
     if run.kind == "certified":
-        return _certified_tiles(run)
+        return _certified_tiles(experiment)
     if run.kind == "empirical":
-        return _empirical_tiles(run)
+        return _empirical_tiles(experiment)
     if run.kind == "beta":
         return [
             Tile(
@@ -83,33 +88,36 @@ def _tiles(run: Reproduction) -> list[Tile]:
     return []
 
 
-def _certified_tiles(run: Reproduction) -> list[Tile]:
-    results = certified.results_by_rate(run)
+def _certified_tiles(experiment: Experiment) -> list[Tile]:
+    results = certified.results_by_rate(experiment.main)
     if not results:
         return []
     rate = certified.best_rate(results)
-    result = results[rate]
-    exact = result.readings[0]
-    figures = result.summary(exact)
-    median, ends = figures.median_radius, exact.median_interval()
+    seeds = results[rate]
+    exact = certified.figures(seeds)
+    ends = exact[0][0].median_interval() if len(seeds) == 1 else None
     spread = "" if ends is None else f"95 %: {whole(ends[0])} to {whole(ends[1])}"
     where = "" if rate is None and len(results) == 1 else f", {rate_name(rate, ' masked')}"
     where += ", where most is certified" if len(results) > 1 else ""
     tiles = [
-        _share_tile(figures.correct, figures.texts, f"accuracy{where}"),
-        Tile(whole(median), f"{_words(median)} {_worth(result)} at the median", spread),
-        _share_tile(exact.certified_at(1), figures.texts, "of texts certified at 1 word"),
+        _share_tile([(one.correct, one.texts) for _, one in exact], f"accuracy{where}"),
+        _median_tile(exact, f"{_worth(seeds[0])} at the median", spread),
+        _share_tile(
+            [(of.certified_at(1), one.texts) for of, one in exact], "of texts certified at 1 word"
+        ),
     ]
-    printed = result.reading("paper-as-printed")
-    if printed is not None:
-        claimed = result.summary(printed).median_radius
-        label = f"{_words(claimed)} claimed by the paper's way of counting"
-        tiles.append(Tile(whole(claimed), label, "no guarantee"))
+    printed = certified.figures(seeds, "paper-as-printed")
+    if printed:
+        label = "claimed by the paper's way of counting"
+        tiles.append(_median_tile(printed, label, "no guarantee"))
     return tiles
 
 
-def _words(count: int | None) -> str:
-    return "word" if count == 1 else "words"
+def _median_tile(found: certified.Figures, label: str, note: str) -> Tile:
+    medians = certified.medians(found)
+    words = "word" if medians == "1" else "words"
+    seeds = f"{len(found)} seeds" if len(found) > 1 else ""
+    return Tile(medians, f"{words} {label}", "; ".join(part for part in (note, seeds) if part))
 
 
 def _worth(result: Certified) -> str:
@@ -122,24 +130,31 @@ def _worth(result: Certified) -> str:
     return "proved" if first.certificate == "exact" else "certified"
 
 
-def _empirical_tiles(run: Reproduction) -> list[Tile]:
+def _empirical_tiles(experiment: Experiment) -> list[Tile]:
     tiles = []
-    for attack, rows in empirical.measured(run).items():
+    for attack, rows in empirical.measured(experiment).items():
         ran = [row for row in rows if row.robust is not None]
         if not empirical.complete(rows):
             continue  # the best of some is not the best
         best = max(ran, key=lambda row: row.robust or 0.0, default=None)
-        if best is None or best.counts is None:
+        if best is None:
             continue
         as_good = sum(row.robust == best.robust for row in ran) - 1
         method = best.method + (f" and {as_good} more" if as_good else "")
         label = "still right under" if len(ran) == 1 else f"best of {len(ran)} methods under"
-        cell = percent_cell(best.counts.held, best.counts.texts, best.counts.runs)
-        note = f"{method}; 95 %: {cell.interval}"
+        cell = seeds_cell([(one.held, one.texts) for one in best.counts], percent)
+        note = f"{method}; {_spread(cell, len(best.counts))}"
         tiles.append(Tile(f"{cell.text} %", f"{label} {ATTACKS.get(attack, attack)}", note))
     return tiles
 
 
-def _share_tile(part: int, total: int, label: str) -> Tile:
-    cell = share_cell(part, total)
-    return Tile(cell.text, label, f"95 %: {cell.interval}" if cell.interval else "")
+def _share_tile(parts: Sequence[tuple[int, int]], label: str) -> Tile:
+    cell = seeds_cell(parts)
+    return Tile(cell.text, label, _spread(cell, len(parts)))
+
+
+def _spread(cell: Cell, seeds: int) -> str:
+    """What stands beside a share: its interval, or the spread of its seeds."""
+    if seeds > 1:
+        return f"{cell.interval}, {seeds} seeds"
+    return f"95 %: {cell.interval}" if cell.interval else ""

@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import json
+import textwrap
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from ranmask.paper.report.blocks import Block, Bullets, Code, Fold, Heading, Section, Span, text
 from ranmask.paper.report.counting import ATTACKS
+from ranmask.paper.report.experiments import experiments, variant_label
 from ranmask.paper.report.tables import Cell, Table, table
 from ranmask.paper.run_data import Adversarial, Attacked, Examples, Reproduction, Step, Trained
+
+LISTINGS = ("Steps", "Commands")
+"""Titles of the folds that list every step of a run."""
 
 _STATES = {"done": "done", "failed": "failed", "todo": "not run"}
 _RUN = """
@@ -20,40 +25,56 @@ _RUN = """
 def section(reproductions: Sequence[Reproduction]) -> Section:
     """One part for each reproduction."""
     blocks: list[Block] = []
-    for run in reproductions:
-        blocks += [Heading(run.title), *_reproduction(run)]
+    for experiment in experiments(reproductions):
+        for run in experiment.runs:
+            before = None if run is experiment.run else experiment.run
+            heading = f"{run.title}: {variant_label(run)}" if before else run.title
+            blocks += [Heading(heading), *_reproduction(run, before)]
     return Section("What was run", "provenance", blocks)
 
 
-def _reproduction(run: Reproduction) -> list[Block]:
+def _reproduction(run: Reproduction, before: Reproduction | None = None) -> list[Block]:
+    """What was run; of a variant of ``before`` only what it did, and what is new in it."""
     if not run.steps:
         return text("Nothing: all of it follows from numbers that the paper prints.")
     known = [step.seconds for step in run.steps if step.seconds is not None]
     machine = ", ".join(f"{key} {_value(value)}" for key, value in run.machine.items())
     blocks = text(
         _RUN,
-        name=run.name,
+        name=run.folder_name,
         size=run.size,
         seconds=f"{_seconds(sum(known))} in all" if known else "time not recorded",
         machine=machine or "not recorded",
     )
-    notes = list(dict.fromkeys(_notes(run)))
+    known_notes = set(_notes(before)) if before else set()
+    notes = [note for note in dict.fromkeys(_notes(run)) if note not in known_notes]
     blocks += [Bullets([(Span(note),) for note in notes])] if notes else []
-    if run.missing:
+    asked = [step for step in run.steps if not before or step.state != "todo" or step.error]
+    left = [step for step in asked if step.state != "done"]
+    if len(asked) < len(run.steps):
+        blocks += text("{asked} of the recipe's {all} steps.", asked=len(asked), all=len(run.steps))
+    if left:
         blocks += text("**Not run.** What follows from these steps is missing above:")
         nothing = {"failed": "no reason recorded", "todo": "not started"}
         reasons = [
-            f", {_STATES[step.state]}: {step.error or nothing[step.state]}" for step in run.missing
+            f", {_STATES[step.state]}: {_shortened(step.error or nothing[step.state])}"
+            for step in left
         ]
-        pairs = zip(run.missing, reasons, strict=True)
+        pairs = zip(left, reasons, strict=True)
         blocks.append(Bullets([(Span(step.name, "code"), Span(why)) for step, why in pairs]))
-    if run.settings:
+    if run.settings and not before:
         settings = [(key, _value(value)) for key, value in run.settings.items()]
-        shown = table("As the recipe gave them", ["<setting", "<value"], settings)
-        blocks.append(Fold("Settings", [shown]))
-    blocks.append(Fold("Steps", [_steps(run)]))
-    commands = [step.command for step in run.steps if step.command]
-    return [*blocks, Fold("Commands", [Code(commands)])] if commands else blocks
+        given = table("As the recipe gave them", ["<setting", "<value"], settings)
+        blocks.append(Fold("Settings", [given]))
+    steps, commands_of = LISTINGS
+    blocks.append(Fold(steps, [_steps(asked)]))
+    commands = [step.command for step in asked if step.command]
+    return [*blocks, Fold(commands_of, [Code(commands)])] if commands else blocks
+
+
+def _shortened(said: str) -> str:
+    """The beginning of a long message; the step's log has all of it."""
+    return textwrap.shorten(said, 200, placeholder=" …")
 
 
 def _notes(run: Reproduction) -> Iterator[str]:
@@ -75,7 +96,7 @@ def _source(source: Mapping[str, Any]) -> str:
     return f"{spelt}: {source['note']}" if source.get("note") else spelt
 
 
-def _steps(run: Reproduction) -> Table:
+def _steps(steps: Sequence[Step]) -> Table:
     return table(
         "Each step is an ordinary ranmask command",
         ["<step", "<measures", "<state", "texts", "errors", "time"],
@@ -87,7 +108,7 @@ def _steps(run: Reproduction) -> Table:
                 *_texts(step),
                 "–" if step.seconds is None else _seconds(step.seconds),
             )
-            for step in run.steps
+            for step in steps
         ],
     )
 

@@ -3,21 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TypeAlias
 
 from ranmask.paper.published import published
 from ranmask.paper.report.axes import percent_axis
-from ranmask.paper.report.blocks import Block, Fold, Picture, Section, prose, text
+from ranmask.paper.report.blocks import Block, Fold, Heading, Picture, Section, prose, text
 from ranmask.paper.report.charts import Plot, Point, lines
 from ranmask.paper.report.counting import (
     ATTACKS,
     Attacks,
-    count_attacks,
+    attacks_by_seed,
+    mean_robust,
     rate_name,
     robust_accuracy,
 )
+from ranmask.paper.report.experiments import Configuration, experiments
 from ranmask.paper.report.sections.coverage import unlike, verdict
-from ranmask.paper.report.tables import NOT_RUN, percent_cell, table
-from ranmask.paper.run_data import Attacked, Reproduction
+from ranmask.paper.report.tables import NOT_RUN, NOTHING, SPREAD, percent, seeds_cell, table
+from ranmask.paper.run_data import Reproduction
+
+Lines: TypeAlias = dict[tuple[str, str], dict[float, tuple[Attacks, ...]]]
+"""Counts by ensemble and attack, then by masking rate, one for each seed."""
 
 _ENSEMBLES = {"logit": "Logits summed", "vote": "Majority vote"}
 _INTRODUCTION = """
@@ -30,34 +36,28 @@ _INTRODUCTION = """
 
 def section(reproductions: Sequence[Reproduction]) -> Section | None:
     """The figure; None where rates were not varied."""
-    chosen = [run for run in reproductions if run.kind == "rates"]
+    chosen = experiments(run for run in reproductions if run.kind == "rates")
     blocks = text(_INTRODUCTION)
-    for run in chosen:
-        blocks += _reproduction(run)
+    for experiment in chosen:
+        blocks += unlike(experiment)
+        for configuration in experiment.configurations:
+            blocks += [Heading(configuration.label)] if configuration.label else []
+            blocks += _configuration(configuration)
     return Section("The masking rate under attack", "rates", blocks) if chosen else None
 
 
-def counts(run: Reproduction) -> dict[tuple[str, str], dict[float, Attacks]]:
-    """By ensemble and attack, then by rate: counts over all seeds, where there are texts."""
-    results: dict[tuple[str, str], dict[float, list[Attacked]]] = {}
-    for step, result in run.finished(Attacked):
-        place = step.place
-        if {"rate", "ensemble", "attack"} <= place.keys() and result.rows:
-            line = results.setdefault((str(place["ensemble"]), str(place["attack"])), {})
-            line.setdefault(float(place["rate"]), []).append(result)
-    return {
-        key: {
-            rate: counted
-            for rate, found in sorted(line.items())
-            if (counted := count_attacks(found)).texts
-        }
-        for key, line in results.items()
-    }
+def counts(configuration: Configuration) -> Lines:
+    """By ensemble and attack, then by rate: counts of each seed, where there are texts."""
+    found: Lines = {}
+    by_place = attacks_by_seed(configuration, "ensemble", "attack", "rate")
+    for (ensemble, attack, rate), seeds in by_place.items():
+        found.setdefault((ensemble, attack), {})[float(rate)] = seeds
+    return {key: dict(sorted(line.items())) for key, line in found.items()}
 
 
-def _reproduction(run: Reproduction) -> list[Block]:
-    found = counts(run)
-    if not any(found.values()):
+def _configuration(configuration: Configuration) -> list[Block]:
+    found = counts(configuration)
+    if not found:
         return text("No attack is finished, so there is nothing to show.")
     ensembles = {key: _ENSEMBLES.get(key, key) for key in sorted({key for key, _ in found})}
     asked = {attack for _, attack in found}
@@ -83,7 +83,7 @@ def _reproduction(run: Reproduction) -> list[Block]:
         )
         for ensemble, title in ensembles.items()
     ]
-    seeds = max(counted.runs for line in found.values() for counted in line.values())
+    seeds = max(len(counted) for line in found.values() for counted in line.values())
     averaged = (
         f"Runs with different seeds, {seeds} at most, are averaged; the intervals know that they "
         "share their texts. "
@@ -101,29 +101,31 @@ def _reproduction(run: Reproduction) -> list[Block]:
             (
                 rate_name(rate),
                 *(
-                    percent_cell(line[rate].held, line[rate].texts, line[rate].runs)
+                    seeds_cell([(one.held, one.texts) for one in line[rate]], percent)
                     if rate in line
+                    else NOTHING
+                    if configuration.label
                     else NOT_RUN
                     for line in columns
                 ),
             )
             for rate in sorted({rate for line in columns for rate in line})
         ],
+        [SPREAD] if seeds > 1 else [],
     )
     return [
-        *unlike(run),
         *verdict(_faults(found)),
-        Picture(run.name, charts, caption),
+        Picture(configuration.first.folder_name, charts, caption),
         Fold("The figures", [figures]),
     ]
 
 
-def _faults(found: dict[tuple[str, str], dict[float, Attacks]]) -> list[str]:
+def _faults(found: Lines) -> list[str]:
     """Curves that have their peak elsewhere than the paper's, which all have it at the end."""
     faults = []
     last = max(published().rates["named"]) / 100
     for (ensemble, attack), line in found.items():
-        robust = {rate: robust_accuracy(counted)[0] for rate, counted in line.items()}
+        robust = {rate: mean_robust(counted) for rate, counted in line.items()}
         peak = max(robust, key=lambda rate: (robust[rate], rate), default=last)
         if last in robust and robust[peak] > robust[last]:
             faults.append(

@@ -1,0 +1,50 @@
+"""MPNet's relative positions, read from ``position_ids``.
+
+Transformers takes them from a token's place in its row, so that the words of a row would move
+together where others are left out.  `follow_position_ids` makes a model use the positions that it
+is given; where none are given it computes what it did before.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from transformers.models.mpnet import modeling_mpnet
+
+MPNetEncoder: Any = modeling_mpnet.MPNetEncoder  # whose types transformers does not tell
+MPNetModel: Any = modeling_mpnet.MPNetModel
+
+
+class PositionedEncoder(MPNetEncoder):  # type: ignore[misc]
+    """An encoder whose relative positions are differences of ``positions``, where these are set."""
+
+    positions: torch.Tensor | None = None
+
+    def compute_position_bias(self, x: torch.Tensor, *given: Any, **named: Any) -> Any:
+        """What is added to the scores of attention, (rows, heads, tokens, tokens)."""
+        if self.positions is None:
+            return super().compute_position_bias(x, *given, **named)
+        distances = self.positions[:, None, :] - self.positions[:, :, None]
+        buckets = self.relative_position_bucket(distances)
+        return self.relative_attention_bias(buckets).permute(0, 3, 1, 2).contiguous()
+
+
+class PositionedModel(MPNetModel):  # type: ignore[misc]
+    """A model that hands ``position_ids`` on to its encoder."""
+
+    def forward(self, *given: Any, position_ids: torch.Tensor | None = None, **named: Any) -> Any:
+        """As MPNetModel's own."""
+        self.encoder.positions = position_ids
+        try:
+            return super().forward(*given, position_ids=position_ids, **named)
+        finally:
+            self.encoder.positions = None
+
+
+def follow_position_ids(model: Any) -> None:
+    """Let every MPNet in ``model`` follow its ``position_ids``; its weights stay as they are."""
+    for module in model.modules():
+        if type(module) is MPNetModel:
+            module.__class__ = PositionedModel
+            module.encoder.__class__ = PositionedEncoder

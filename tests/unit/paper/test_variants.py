@@ -1,0 +1,413 @@
+"""The same recipe with other seeds, bases and settings: names, grouping, means and spreads."""
+
+import statistics
+from dataclasses import replace
+
+import pytest
+
+from ranmask.errors import DataError
+from ranmask.paper.reading import read, read_several, write
+from ranmask.paper.report import markdown
+from ranmask.paper.report.blocks import Bullets, Fold
+from ranmask.paper.report.experiments import experiments, variant_label
+from ranmask.paper.report.page import build
+from ranmask.paper.report.sections import certified, coverage, empirical, entropy, rates
+from ranmask.paper.report.tables import Cell, Table, percent, seeds_cell, share_cell
+from ranmask.paper.reproduction.recipe import load_recipe
+from ranmask.paper.run_data import Attacked, Certified, Predicted, Reading, Reproduction, Step
+
+MPNET = {"base": "all-mpnet-base-v2"}
+MASKED = {"hide": "mask"}
+AGNEWS, SST2 = "tb-agnews-emperical", "tb-sst2-certified"
+
+
+def run(kind, *steps, variant=(), paper="", name="x"):
+    variant = dict(variant)
+    settings = {"base": "all-MiniLM-L6-v2", "hide": "drop", "seed": 0, **variant}
+    return Reproduction(
+        name, "Title", kind, paper, "About.", "default", settings, {}, steps, variant
+    )
+
+
+def attacked(method, held, fell, attack="textfooler", **place):
+    """A run over texts that were all right before the attack."""
+    texts = held + fell
+    statuses = ("failed",) * held + ("succeeded",) * fell
+    result = Attacked(
+        attack, None, tuple(range(texts)), statuses, (9,) * texts, (1,) * texts, (5,) * texts,
+        (None,) * texts,
+    )  # fmt: skip
+    place = {"method": method, "attack": attack, **place}
+    return Step(f"{method} {attack}", "attack", "ranmask attack", place, "done", 1.0, result=result)
+
+
+def votes(radii, rate, printed=()):
+    """Exact radii, right where there is one; ``printed``: as the paper counts."""
+    others = [Reading("paper-as-printed", False, (True,) * len(printed), tuple(printed))]
+    correct = tuple(radius is not None for radius in radii)
+    readings = (Reading("exact", True, correct, tuple(radii)), *(others if printed else ()))
+    rows = tuple(range(1, len(radii) + 1))
+    result = Certified(rows, (20,) * len(radii), 100, readings)
+    place = {"rate": rate}
+    return Step(f"mask{rate}", "certified", "ranmask certify", place, "done", 1.0, result=result)
+
+
+def tables(blocks, caption=""):
+    for block in blocks:
+        if isinstance(block, Table) and caption in block.caption:
+            yield block
+        elif isinstance(block, Fold):
+            yield from tables(block.blocks, caption)
+
+
+def text(section):
+    return markdown.render(replace(build([]), sections=(section,))).replace("\\", "")
+
+
+def rows(table):
+    return {row[0].text: [cell.text for cell in row[1:]] for row in table.rows}
+
+
+# Names
+
+
+@pytest.mark.parametrize(
+    ("name", "overrides", "folder"),
+    [
+        ("agnews-certified", {}, "agnews-certified"),
+        ("agnews-certified", {"seed": 1}, "agnews-certified-seed1"),
+        ("agnews-certified", {"seed": 0, "together": 7}, "agnews-certified"),
+        ("agnews-certified", {"base": "/m/all-MiniLM-L6-v2"}, "agnews-certified"),
+        ("agnews-certified", {"hide": "mask", "seed": 2}, "agnews-certified-seed2-hide-mask"),
+        ("agnews-certified", {"rates": [0.5, 0.9]}, "agnews-certified-rates0.5-0.9"),
+        ("agnews-certified", {"most_queries": 1}, None),
+        ("agnews-empirical", MPNET, "agnews-empirical-all-mpnet-base-v2"),
+        ("imdb-empirical", {"limits": []}, "imdb-empirical-limits"),
+        (
+            "imdb-empirical",
+            {"masks": 100, "longest": 256, "most_queries": 900},
+            "imdb-empirical-longest256-masks100-most_queries900",
+        ),
+    ],
+)
+def test_a_variant_is_called_after_what_was_set(name, overrides, folder):
+    own = {"attack_base": "all-MiniLM-L6-v2"} if overrides is MPNET else {}
+    if folder is None:
+        with pytest.raises(Exception, match="no setting 'most_queries'"):
+            load_recipe(name, overrides=overrides)
+    else:
+        assert load_recipe(name, overrides={**overrides, **own}).folder_name == folder
+
+
+def test_a_base_of_victims_is_the_attackers_too_unless_that_is_said():
+    alone = load_recipe("agnews-empirical", overrides=MPNET)
+    assert alone.variant == {**MPNET, "attack_base": "all-mpnet-base-v2"}
+    certified_alone = load_recipe("agnews-certified", overrides=MPNET)
+    assert certified_alone.variant == MPNET  # nothing is attacked there
+    apart = load_recipe("agnews-empirical", overrides={**MPNET, "attack_base": "m/minilm"})
+    commands = {step.name: step.command for step in apart.steps}
+    assert "--base all-mpnet-base-v2" in commands["agnews-mask0.9"]
+    assert "--base m/minilm" in commands["agnews-mlm"]
+    assert "--sentence-encoder m/minilm" in commands["agnews-mask0.9-vote-textfooler"]
+
+
+def test_imdb_can_be_read_further_and_asked_more_often():
+    recipe = load_recipe("imdb-empirical", overrides={"longest": 256, "most_queries": 900})
+    commands = {step.name: step.command for step in recipe.steps}
+    assert "--longest 256" in commands["imdb-mask0.3"]
+    assert "--most-queries 900" in commands["imdb-none-textfooler"]
+    assert (recipe.settings["longest"], recipe.settings["most_queries"]) == (256, 900)
+
+
+def test_settings_that_no_step_uses_are_not_shown():
+    assert "attack_base" not in load_recipe("agnews-certified").settings
+    assert load_recipe("risk-probability").settings == {}
+
+
+def test_a_long_variant_has_a_short_name():
+    words = [f"--option-{number}" for number in range(30)]
+    one = run("empirical", variant={"train": words})
+    other = run("empirical", variant={"train": [*words, "more"]})
+    assert len(one.folder_name) < 130 and one.folder_name != other.folder_name
+    assert run("empirical", variant={"train": ["../..\ud800"] * 99}).folder_name.count("/") == 0
+
+
+def test_a_variant_is_written_and_read(tmp_path):
+    one = run("certified", votes([1], 0.7), variant={"seed": 1})
+    write(one, tmp_path / "a.json")
+    write(run("certified", votes([1], 0.7)), tmp_path / "b.json")
+    assert read(tmp_path / "a.json") == one
+    assert len(read_several([tmp_path])) == 2
+    write(one, tmp_path / "c.json")
+    with pytest.raises(DataError, match="are both x in the size 'default' with the same settings"):
+        read_several([tmp_path])
+
+
+# Grouping
+
+
+def test_runs_of_one_recipe_are_one_experiment():
+    step = attacked("m", 1, 1)
+    found = experiments(
+        [
+            run("empirical", step, variant={**MPNET, "seed": 1}),
+            run("empirical", step, variant={"seed": 10}),
+            run("empirical", step, variant={"seed": 2, "rates": [0.9]}),
+            run("empirical", step),
+            run("empirical", step, variant=MASKED),
+            run("empirical", step, name="other"),
+        ]
+    )
+    assert [one.run.name for one in found] == ["x", "other"]
+    labels = {one.label: one.seeds for one in found[0].configurations}
+    assert labels == {
+        "": ["0", "2", "10"],
+        "all-mpnet-base-v2": ["1"],
+        "hidden words masked": ["0"],
+    }
+    assert found[0].main.label == "" and found[0].run.variant == {}
+
+
+def test_a_configuration_is_told_from_the_first_one_that_is_there():
+    step = attacked("m", 1, 1)
+    todo = replace(step, state="todo", result=None)
+    [found] = experiments(
+        [
+            run("empirical", todo),  # the recipe itself, and nothing of it is done
+            run("empirical", step, variant=MPNET),
+            run("empirical", step, variant={**MASKED, "masks": 7}),
+        ]
+    )
+    labels = [(one.label, one.full) for one in found.configurations]
+    assert labels == [
+        ("", ""),
+        ("all-MiniLM-L6-v2, hidden words masked", "all-MiniLM-L6-v2, hidden words masked, 7 masks"),
+        ("all-MiniLM-L6-v2", "all-MiniLM-L6-v2"),
+    ]
+
+
+def test_a_label_is_as_long_as_it_takes_and_the_sentence_says_all():
+    slow = {**MPNET, "learning_rate": "5e-5"}
+    runs = [
+        run("certified", votes([1, 1], 0.7, [2, 2]), paper=SST2, variant=variant)
+        for variant in ({}, slow)
+    ]
+    [found] = experiments(runs)
+    assert found.others[0].label == "all-mpnet-base-v2"
+    section = certified.section(runs)
+    [beside] = tables(section.blocks, "What the votes prove, beside")
+    assert beside.columns[-1].group == "all-mpnet-base-v2"
+    assert "**all-mpnet-base-v2, learning rate 5e-5**: over one masking rate" in text(section)
+    [both] = experiments([*runs, run("certified", votes([1], 0.7, [2]), variant=MPNET)])
+    assert [one.label for one in both.others] == [
+        "all-mpnet-base-v2",
+        "all-mpnet-base-v2, learning rate 5e-5",
+    ]
+
+
+def test_a_result_belongs_to_the_settings_that_it_depends_on():
+    plain, masked = attacked("Baseline", 20, 80), attacked("RanMASK-90% (vote)", 60, 40)
+    steps = (replace(plain, uses=()), replace(masked, uses=("hide",)))
+    whole = run("empirical", plain, masked, paper=AGNEWS)
+    other = run("empirical", *steps, paper=AGNEWS, variant=MASKED)
+    table = next(tables(empirical.section([other, whole]).blocks, "Cln, Boa and Succ"))
+    assert "Baseline, hidden words masked" not in rows(table)  # it hides none
+    assert rows(table)["Baseline"][1] == "20.0"  # once, though it is there twice
+    assert rows(table)["RanMASK-90% (vote), hidden words masked"][1] == "60.0"
+    alone = next(tables(empirical.section([other]).blocks, "Cln, Boa and Succ"))
+    assert (rows(alone)["Baseline"][1], rows(alone)["RanMASK-90% (vote)"][1]) == ("20.0", "60.0")
+
+
+def test_steps_know_the_settings_that_they_depend_on():
+    recipe = load_recipe("agnews-empirical", overrides={"hide": "mask", "seed": 1})
+    uses = {step.name: step.uses for step in recipe.steps}
+    assert uses["agnews-none-textfooler"] == ("seed",)
+    assert uses["agnews-mask0.9-vote-textfooler"] == ("seed", "hide")  # by its training
+    assert {step.uses for step in load_recipe("agnews-empirical").steps} == {()}
+
+
+def test_what_was_set_is_spelt():
+    variant = {**MPNET, "attack_base": "a/b", "seed": 3, "rates": [0.5, 0.9], "limits": []}
+    expected = "all-mpnet-base-v2, attack base b, seed 3, rates 0.5, 0.9, limits none"
+    assert variant_label(run("empirical", variant=variant)) == expected
+    longer = {"longest": 256, "masks": 100, "most_queries": 900, "x{y}": "{z}"}
+    expected = "cut at 256 tokens, 100 masks, at most 900 queries, x{y} {z}"
+    assert variant_label(run("empirical", variant=longer)) == expected
+
+
+# Means and spreads
+
+
+def test_one_seed_has_an_interval_and_several_have_a_spread():
+    assert seeds_cell([(3, 10)]) == share_cell(3, 10)
+    shares = [(3, 10), (4, 10), (8, 10)]
+    spread = f"± {statistics.stdev([30, 40, 80]):.1f}; 30.0 to 80.0"
+    assert seeds_cell(shares, percent) == Cell("50.0", interval=spread)
+    assert seeds_cell([(0, 0), (3, 10)]) == share_cell(3, 10)
+    assert seeds_cell([]).text == "no texts"
+
+
+def under_attack(*seeds, variant=(), method="RanMASK-90% (vote)"):
+    return [
+        run(
+            "empirical",
+            attacked(method, held, 100 - held),
+            variant={**dict(variant), **({"seed": seed} if seed else {})},
+            paper=AGNEWS,
+        )
+        for seed, held in enumerate(seeds)
+    ]
+
+
+def test_attack_tables_have_means_of_seeds_and_other_configurations():
+    other = under_attack(80, variant=MPNET)
+    baseline = run("empirical", attacked("Baseline", 20, 80), variant={"seed": 1}, paper=AGNEWS)
+    runs = under_attack(50, 60, 70)
+    runs[1] = replace(runs[1], steps=(*runs[1].steps, *baseline.steps))
+    section = empirical.section([*runs, *other])
+    whole = next(tables(section.blocks, "Cln, Boa and Succ"))
+    found = rows(whole)
+    assert found["RanMASK-90% (vote)"][:3] == ["100.0", "60.0 ± 10.0", "40.0"]
+    assert found["Baseline"][1] == "20.0"  # of one seed, and without a spread
+    assert found["RanMASK-90% (vote), all-mpnet-base-v2"][1] == "80.0"
+    assert found["PGD-10"][0] == "not run"
+    assert not any("PGD-10," in name for name in found)  # nobody asked for it
+    assert found["RanMASK-90% (vote), all-mpnet-base-v2"][3] == "\N{EN DASH}"
+    assert "Boa with ±: all three are means of 3 seeds, and ± is the sample" in whole.notes[0]
+    detail = next(tables(section.blocks, "TextFooler"))
+    by_name = {row[0].text: row for row in detail.rows}
+    row = by_name["RanMASK-90% (vote)"]
+    assert row[1] == Cell("100", interval="3 seeds")
+    assert row[3] == Cell("60.0", interval="± 10.0; 50.0 to 70.0")
+    assert row[4].text == "+4.9"  # the mean less the paper's 55.1
+    assert by_name["Baseline"][3] == share_cell(20, 100, percent)
+    said = text(section)
+    assert "**all-mpnet-base-v2**: robust accuracy is higher in 1 and lower in 0 of 1 cell" in said
+    assert "80.0 instead of 60.0" in said and "nearer to the paper's in 0 of 1" in said
+
+
+def test_the_order_of_methods_is_that_of_their_means():
+    methods = ["Baseline", "PGD-10", "FreeLB"]  # in this order in the paper, under TextFooler
+    held = {"Baseline": (10, 90), "PGD-10": (60, 60), "FreeLB": (80, 80)}
+    runs = [
+        run(
+            "empirical",
+            *(attacked(method, held[method][seed], 100 - held[method][seed]) for method in methods),
+            variant={"seed": seed} if seed else {},
+            paper=AGNEWS,
+        )
+        for seed in (0, 1)
+    ]
+    assert "3 of 3 pairs are in the paper's order, rank correlation 1.00" in text(
+        empirical.section(runs)
+    )
+    assert "rank correlation −.50" in text(empirical.section(runs[1:]))
+
+
+def test_correlations_of_a_configuration_have_a_row_where_it_has_methods_enough():
+    methods = ["Baseline", "PGD-10", "FreeLB"]
+    steps = [attacked(method, 10 + place, 80) for place, method in enumerate(methods)]
+    runs = [
+        run("empirical", *steps, paper=AGNEWS),
+        run("empirical", *steps, paper=AGNEWS, variant=MPNET),
+        run("empirical", *steps[:1], paper=AGNEWS, variant=MASKED),
+    ]
+    found = next(tables(empirical.section(runs).blocks, "Rank correlation"))
+    assert [row[0].text for row in found.rows] == ["Title", "Title, all-mpnet-base-v2"]
+
+
+def test_certified_tables_have_means_of_seeds():
+    runs = [
+        run("certified", votes([1, 1, 1, 2], 0.7, [2, 2, 2, 2]), paper=SST2),
+        run("certified", votes([0, 0, 1, None], 0.7, [1, 1, 1, 1]), paper=SST2,
+            variant={"seed": 1}),
+    ]  # fmt: skip
+    section = certified.section(runs)
+    [proved] = tables(section.blocks, "What the votes prove")
+    row = proved.rows[0]
+    assert [cell.text for cell in row][2:4] == [".875", "1, 0"]
+    assert row[2].interval == ".750 to 1.000" and row[3].interval == ""
+    assert row[5].text == ".625"  # CR@1 of 1 and 1/4
+    assert proved.notes[0].startswith("2 seeds. Of several seeds: their mean")
+    said = text(section)
+    assert "the median is the paper's at **0 of 1**" in said
+    assert "At 1 more it is in some seeds and not in others." in said
+    assert "Contradicts" not in said  # one seed has the paper's median
+    alone = certified.section(runs[:1])
+    assert "seed" not in text(alone)
+
+
+def test_certified_configurations_stand_side_by_side():
+    runs = [
+        run("certified", votes([1, 1, 1], 0.7, [2] * 3), votes([0, 0, 0], 0.5), paper=SST2),
+        run("certified", votes([2, 2, None], 0.7, [3] * 3), paper=SST2, variant=MPNET),
+    ]
+    section = certified.section(runs)
+    [table] = tables(section.blocks, "beside the settings above")
+    assert [group for group, _ in table.groups] == ["", "as above", "all-mpnet-base-v2"]
+    assert rows(table) == {"70 %": ["1.000", "1", "1.000", ".667", "2", ".667"]}
+    [bullets] = [block for block in section.blocks if isinstance(block, Bullets)][1:]
+    said = "".join(span.text for span in bullets.items[0])
+    assert said == (
+        "all-mpnet-base-v2: over one masking rate that both have, accuracy differs by −.333 on "
+        "average, and the share certified at one word by −.333. The median radius is larger at 1 "
+        "of them and smaller at 0. Counted as the paper counts, it is the paper's at 0 of 1."
+    )
+    folds = [block.title for block in section.blocks if isinstance(block, Fold)]
+    assert "The tables of all-mpnet-base-v2" in folds
+
+
+def test_rates_of_several_runs_are_averaged():
+    runs = [
+        run(
+            "rates",
+            attacked("m", held, 100 - held, rate=0.9, ensemble="vote", seed=seed),
+            variant={"seed": seed} if seed else {},
+        )
+        for seed, held in enumerate([40, 60])
+    ]
+    [table] = tables(rates.section(runs).blocks)
+    assert (table.rows[0][1].text, table.rows[0][1].interval) == ("50.0", "40.0 to 60.0")
+
+
+def test_entropies_of_several_seeds_and_settings():
+    def one(entropy_of, **variant):
+        result = Predicted((1, 2), (True, True), (entropy_of,) * 2, None)
+        place = {"method": "SAFER"}
+        step = Step("s", "predict", "ranmask predict", place, "done", 1.0, result=result)
+        return run("entropy", step, variant=variant)
+
+    [table] = tables(entropy.section([one(0.1), one(0.3, seed=1), one(0.5, **MPNET)]).blocks)
+    found = {row[0].text: row for row in table.rows}
+    assert (found["SAFER"][2].text, found["SAFER"][2].interval) == (".200", ".100 to .300")
+    assert found["SAFER"][5] == Cell("2", interval="2 seeds")
+    assert found["SAFER, all-mpnet-base-v2"][2].text == ".500"
+
+
+# What is done
+
+
+def test_coverage_lists_seeds_and_configurations():
+    runs = under_attack(50, 60, 70)
+    alone = attacked("Baseline", 20, 80)
+    runs[0] = replace(runs[0], steps=(*runs[0].steps, alone))
+    runs += under_attack(80, variant=MPNET)
+    [found] = coverage.covered(runs)
+    assert found.done == 2
+    [table] = tables(coverage.section(runs).blocks)
+    assert [cell.text for cell in table.rows[0]][4:6] == [
+        "1 to 3 (3 in 1 cell)",
+        "all-MiniLM-L6-v2; all-mpnet-base-v2 (1 cell)",
+    ]
+
+
+def test_a_variant_names_only_the_steps_that_it_ran():
+    todo = Step("left-out", "attack", "ranmask attack", {}, "todo")
+    failed = Step("broken", "attack", "ranmask attack", {}, "failed", error="why")
+    whole = run("empirical", attacked("m", 1, 1), paper=AGNEWS)
+    part = run("empirical", attacked("m", 1, 1), todo, failed, paper=AGNEWS, variant=MPNET)
+    said = markdown.render(build([whole, part])).replace("\\", "")
+    assert "### Title: all-mpnet-base-v2" in said
+    assert "2 of the recipe's 3 steps." in said
+    assert "`broken`, failed: why" in said and "left-out" not in said
+    assert "left-out" in markdown.render(build([replace(whole, steps=(todo,))]))
