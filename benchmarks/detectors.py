@@ -33,7 +33,7 @@ from ranmask.smoothing.calibration import calibrated
 from ranmask.smoothing.detectors import Detector
 from ranmask.training.detector_options import DetectorTraining
 from ranmask.training.detector_tables import train_detector_table
-from ranmask.training.options import WordTableOptions
+from ranmask.training.table_options import WordTableOptions
 from ranmask.training.word_table import table_smoothing, train_word_table
 
 RATE = Fraction(1, 100)

@@ -40,7 +40,7 @@ from ranmask.models.readers import ModelReader
 from ranmask.models.word_table import WordTable
 from ranmask.training.compact import keep_layers, keep_tokens
 from ranmask.training.evaluating import certified_summary
-from ranmask.training.options import WordTableOptions
+from ranmask.training.table_options import WordTableOptions
 from ranmask.training.word_table import table_smoothing, train_word_table
 
 LONGEST = 128  # tokens that are trained on

@@ -33,7 +33,7 @@ from benchmarks.finetuning import (
     fitted_to,
 )
 from ranmask import ProtectedClassifier
-from ranmask.training.options import WordTableOptions
+from ranmask.training.table_options import WordTableOptions
 from ranmask.training.word_table import train_word_table
 
 LABELS = ("negative", "positive")

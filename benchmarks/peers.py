@@ -33,7 +33,7 @@ from ranmask import SmoothedClassifier, load_default
 from ranmask.attacks.resources.neighbours import load_synonyms
 from ranmask.data import Corpus, joined, load_corpus
 from ranmask.results import Certificate
-from ranmask.training.options import WordTableOptions
+from ranmask.training.table_options import WordTableOptions
 from ranmask.training.word_table import table_smoothing, train_word_table
 
 SYNONYMS = "jia2019"

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 import platform
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib import metadata
 from pathlib import Path
@@ -129,6 +129,18 @@ def certified_by_size(shares: Sequence[float], most: int) -> dict[str, float]:
         str(size): round(float(shares[size]), 4) if size < len(shares) else 0.0
         for size in range(1, most + 1)
     }
+
+
+def share(right: Iterable[bool]) -> float:
+    """The share of those that are right, as it is written."""
+    values = list(right)
+    return round(sum(values) / len(values), 4)
+
+
+def certified_by_radius(radii: Sequence[float], most: int) -> dict[str, float]:
+    """``certified`` from the radius of each text; -1 is a wrong label or no certificate."""
+    sizes = range(1, most + 1)
+    return {str(size): share(radius >= size for radius in radii) for size in sizes}
 
 
 def versions(*packages: str) -> dict[str, str]:

@@ -28,7 +28,7 @@ import numpy.typing as npt
 from ranmask import SmoothedClassifier
 from ranmask.training.choosing import Weighed, calls_of, measured, read_texts
 from ranmask.training.level_search import LevelSearch
-from ranmask.training.options import WordTableOptions
+from ranmask.training.table_options import WordTableOptions
 from ranmask.training.word_table import table_smoothing, train_word_table
 
 RESULTS = Path(__file__).with_name("protect_figures.json")

@@ -15,7 +15,7 @@ from benchmarks.settings import data_folder
 from ranmask import SmoothedClassifier, load_default
 from ranmask.attacks.resources.neighbours import load_synonyms
 from ranmask.data import load_corpus
-from ranmask.training.options import WordTableOptions
+from ranmask.training.table_options import WordTableOptions
 from ranmask.training.word_table import table_smoothing, train_word_table
 
 TEXTS, TEXTS_A_CALL, PASSES = 20_000, 5_000, 4

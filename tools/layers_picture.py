@@ -38,12 +38,12 @@ _ARROWHEAD = (
 
 
 def modules() -> dict[str, Path]:
-    """Every module but ``ranmask`` itself, by its full name."""
+    """Every module but ``ranmask`` itself and ``python -m ranmask``, by its full name."""
     found = {}
     for path in sorted(SOURCE.rglob("*.py")):
         parts = path.relative_to(SOURCE.parent).with_suffix("").parts
         found[".".join(parts[:-1] if parts[-1] == "__init__" else parts)] = path
-    del found["ranmask"]
+    del found["ranmask"], found["ranmask.__main__"]
     return found
 
 

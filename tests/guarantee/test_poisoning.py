@@ -9,8 +9,8 @@ import pytest
 from ranmask.models.word_table import WordTable
 from ranmask.smoothing.partitioned import PartitionedClassifier
 from ranmask.training import partitions
-from ranmask.training.options import WordTableOptions
 from ranmask.training.partitions import part_of, train_partition_tables
+from ranmask.training.table_options import WordTableOptions
 
 NAMES = ("no", "yes")
 TABLES = 7

@@ -55,3 +55,10 @@ def test_scores_are_drawn(model):
 def test_what_has_no_copies_is_drawn_without():
     _, [found] = explained("-m", "news-words", "--threat", "span", TEXT)
     assert found["curves"] == {} and "changed words" not in drawn(found)
+
+
+def test_a_copy_that_says_nothing_is_drawn_with_no_class():
+    asked = ("-m", FAKE, "--keep", 1, "--ensemble", "score", "--labels", "bad,good")
+    _, [found] = explained(*asked, "good film bad")
+    assert [copy["label_id"] for copy in found["copies"]] == [1, None, 0]
+    assert drawn(found).splitlines()[-3:] == ["good  good · ·", "none  · film ·", "bad   · · bad"]

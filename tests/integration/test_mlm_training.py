@@ -27,7 +27,7 @@ from ranmask.training.mlm import (
     hidden_loss,
     train_mlm,
 )
-from ranmask.training.options import MlmOptions
+from ranmask.training.mlm_options import MlmOptions
 from ranmask.training.records import RunFolder
 from ranmask.words import documents
 
@@ -476,7 +476,8 @@ class TestFolder:
         assert measured["validation_loss"] != finished[1]["validation_loss"]
 
     def test_log(self, finished):
-        lines = log(finished[0])
+        first, *lines = log(finished[0])
+        assert (first["step"], first["steps"]) == (1, 6) and first["loss"] > 0
         assert [line["phase"] for line in lines] == ["mlm"] * 6 + ["complete"]
         steps = [(line["step"], line["steps"], line["epoch"]) for line in lines[:6]]
         assert steps == [(2, 6, 0.667)] * 2 + [(4, 6, 1.333)] * 2 + [(6, 6, 2.0)] * 2
@@ -618,12 +619,13 @@ class TestCommand:
         lines = done.stderr.splitlines()
         measured = record(tmp_path / "out")["validation"]
         figures = f"loss {measured['validation_loss']:.4f}, perplexity {measured['perplexity']:.2f}"
-        assert done.stdout == "" and len(lines) == 3
-        assert lines[0].startswith("mlm epoch 1, step 3 of 3: loss ")
+        assert done.stdout == "" and len(lines) == 4
+        assert lines[0].startswith("mlm epoch 0.333, step 1 of 3: loss ")
+        assert lines[1].startswith("mlm epoch 1, step 3 of 3: loss ")
         assert re.fullmatch(
-            r"mlm epoch 1: validation loss \d+\.\d{4}, perplexity \d+\.\d\d", lines[1]
+            r"mlm epoch 1: validation loss \d+\.\d{4}, perplexity \d+\.\d\d", lines[2]
         )
-        assert lines[2] == f"{tmp_path}/out: validation {figures}"
+        assert lines[3] == f"{tmp_path}/out: validation {figures}"
 
         again = command(*given)
         assert again.exit_code == 1 and "holds a finished training run" in again.stderr

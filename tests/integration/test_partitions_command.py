@@ -12,8 +12,8 @@ from ranmask.results import PartitionCertificate
 from ranmask.runs.stored import read_results
 from ranmask.serving.registry import ModelRegistry
 from ranmask.smoothing.smoothed import SmoothedClassifier
-from ranmask.training.options import WordTableOptions
 from ranmask.training.partitions import part_of
+from ranmask.training.table_options import WordTableOptions
 from ranmask.training.word_table import train_word_table
 
 WORDS = {"ham": "see you at home for dinner tonight love", "spam": "win free cash prize now call"}

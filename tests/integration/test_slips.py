@@ -1,11 +1,19 @@
 """Slips of the hand on the command line: one line that says what to do, at once, no traceback."""
 
 import json
+import os
+import subprocess
+import sys
+import threading
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
 
+import ranmask
 from commands import run_cli
+
+SOURCE = str(Path(ranmask.__file__).parents[1])
 
 TABLE = ("--model", "reviews-words")
 ATTACK = ("attack", "--recipe", "deepwordbug", "--stop-words", "none")
@@ -146,3 +154,65 @@ class TestTune:
     def test_output(self, output, option):
         given = ("--data", "in.csv", "--model", "no-such/model", option, output)
         assert f"cannot write {output}: " in refused("tune", *given)
+
+
+def ran(*arguments, **environment):
+    """Exit code and standard error of a process of its own."""
+    apart = {"PATH": os.environ["PATH"], "PYTHONPATH": SOURCE, **environment}
+    command = [sys.executable, "-m", "ranmask", *arguments]
+    done = subprocess.run(command, env=apart, capture_output=True, text=True)
+    return done.returncode, done.stderr.splitlines()
+
+
+class NoModel(BaseHTTPRequestHandler):
+    """A hub that knows no model."""
+
+    def do_HEAD(self):
+        self.send_response(404)
+        self.send_header("X-Error-Code", "RepoNotFound")
+        self.end_headers()
+
+    def log_message(self, *_):
+        pass
+
+
+def test_a_hub_that_cannot_be_reached_is_asked_once():
+    nobody = {"HF_ENDPOINT": "http://127.0.0.1:9"}
+    code, [told] = ran("certify", "--model", "no-such/model", "a b", **nobody)
+    assert code == 1 and "the hub cannot be reached" in told
+
+
+def test_a_hub_that_knows_no_such_model():
+    with ThreadingHTTPServer(("127.0.0.1", 0), NoModel) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        hub = {"HF_ENDPOINT": f"http://127.0.0.1:{server.server_port}"}
+        code, [told] = ran("certify", "--model", "no-such/model", "a b", **hub)
+        server.shutdown()
+    assert code == 1 and "cannot load 'no-such/model': " in told
+
+
+def test_an_interrupt_while_the_command_is_imported(here):
+    (here / "cyclopts.py").write_text("raise KeyboardInterrupt\n")
+    path = os.pathsep.join([str(here), SOURCE])
+    assert ran("--version", PYTHONPATH=path) == (130, [])
+
+
+def test_what_a_recipe_lacks_is_told_before_the_victim_is_loaded():
+    given = ("--input", "in.csv", "--label-column", "label", "--model", "no-such/model")
+    told = refused("attack", "--recipe", "bae", *given, code=2)
+    assert "--recipe bae needs a masked language model" in told
+
+
+def test_a_word_table_is_no_language_model(here):
+    (here / "table").mkdir()
+    (here / "table" / "ranmask.json").write_text("{}")
+    given = ("--input", "in.csv", "--label-column", "label", *TABLE, "--attack-lm", "table")
+    told = refused("attack", "--recipe", "bae", *given)
+    assert "'table' holds a model of ranmask's own" in told
+
+
+def test_a_recipe_without_its_sentence_encoder_says_so(here):
+    given = ("--input", "in.csv", "--label-column", "label", *TABLE, "--output", "out.jsonl")
+    done = run_cli("attack", "--recipe", "textfooler", *given)
+    assert done.exit_code == 0
+    assert "textfooler without sentence encoder: 2 texts" in done.stderr

@@ -802,8 +802,9 @@ class TestFolder:
         assert len(tokenizer) == 144  # special tokens, characters, and these
 
     def test_log(self, finished):
-        lines = log(finished[0])
-        assert [line["phase"] for line in lines] == ["masked"] * 6 + ["votes"] * 3 + ["complete"]
+        first, *lines = log(finished[0])
+        assert (first["step"], first["steps"]) == (1, 6) and first["loss"] > 0
+        assert [line["phase"] for line in lines] == ["masked"] * 6 + ["votes"] * 4 + ["complete"]
         steps = [(line["step"], line["steps"], line["epoch"]) for line in lines[:6]]
         assert steps == [(2, 6, 0.667)] * 2 + [(4, 6, 1.333)] * 2 + [(6, 6, 2.0)] * 2
         assert all(line["loss"] > 0 and line["learning_rate"] > 0 for line in lines[:6:2])

@@ -235,7 +235,7 @@ class TestWords:
         assert [json.loads(line).get("epoch") for line in log] == [1, 2, 3, None]
 
     def test_classes_that_differ(self, tmp_path):
-        from ranmask.training.options import WordTableOptions
+        from ranmask.training.table_options import WordTableOptions
         from ranmask.training.word_table import train_words
 
         held_out = replace(made_up.corpus(6, "validation"), label_names=("a", "b", "c"))
@@ -256,8 +256,9 @@ class TestEncoder:
         assert done.exit_code == 0, done.stderr
         assert done.stdout == ""
         lines = done.stderr.splitlines()
-        assert lines[0].startswith("masked epoch 1, step 6 of 6: loss ")
-        assert lines[1].startswith("masked epoch 1: validation accuracy ")
+        assert lines[0].startswith("masked epoch 0.167, step 1 of 6: loss ")
+        assert lines[1].startswith("masked epoch 1, step 6 of 6: loss ")
+        assert lines[2].startswith("masked epoch 1: validation accuracy ")
         closing = f"{tmp_path}/model: validation accuracy "
         assert sum(line.startswith(closing) for line in lines) == 1
         certified = run_cli("certify", "-m", str(tmp_path / "model"), "good film")
@@ -360,9 +361,14 @@ class TestRefused:
         assert not (tmp_path / "out").exists()
 
     def test_usage(self, tmp_path):
-        for arguments in (("--output", tmp_path), ("--data", "d"), ("--wrong",)):
-            done = train(*arguments)
-            assert done.exit_code == 2 and "requires an argument" in done.stderr
+        for arguments, message in (
+            (("--output", tmp_path), "ranmask train needs --data"),
+            (("--data", "d"), "ranmask train needs --output"),
+            (("--data", "d", "--outptu", "o"), "needs --output, and does not know --outptu"),
+            (("--data", "d", "--output"), "--output needs a value"),
+            (("--data", "d", "--output", "o", "--learning-rate", "fast"), "'fast' is not a number"),
+        ):
+            assert refused(train(*arguments), 2, message)
 
     @pytest.mark.parametrize("kind", ["encoder", "words"])
     @pytest.mark.parametrize(

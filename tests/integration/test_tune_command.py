@@ -49,7 +49,7 @@ def corpus(tmp_path_factory):
 @pytest.fixture(scope="module")
 def table(corpus, tmp_path_factory):
     from ranmask.data import load_corpus
-    from ranmask.training.options import WordTableOptions
+    from ranmask.training.table_options import WordTableOptions
     from ranmask.training.word_table import train_word_table
 
     learned = load_corpus(str(corpus), "train")

@@ -5,7 +5,7 @@ import pytest
 
 from ranmask import SmoothedClassifier
 from ranmask.data import data_folder, load_splits
-from ranmask.training.options import WordTableOptions
+from ranmask.training.table_options import WordTableOptions
 from ranmask.training.word_table import table_smoothing, train_word_table
 
 DATA = data_folder()

@@ -24,6 +24,7 @@ import json
 import sys
 import time
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -33,7 +34,9 @@ from benchmarks.peers_records import (
     Code,
     PeerRecord,
     Texts,
+    certified_by_radius,
     certified_by_size,
+    share,
     versions,
     write,
 )
@@ -118,8 +121,8 @@ def compared(given: argparse.Namespace) -> None:
     if given.through:
         found["through"] = through(theirs, given.encoder, given.through)
         seconds = found["through"]["seconds"]
-    for name, outcome in outcomes["settings"].items():
-        write_ours(name, outcome, outcomes, found["same_texts"], given.folder)
+    for outcome in outcomes["settings"].values():
+        write_ours(outcome, outcomes, found["same_texts"], given.folder)
     write_theirs(found["same_texts"], ours, outcomes, seconds, found["versions"], given)
     path = given.folder / "compared" / "cert-ed.json"
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -225,20 +228,10 @@ def through(theirs: Any, encoder: Path, texts: int) -> dict[str, Any]:
     }
 
 
-def share(right: Any) -> float:
-    """The share of those that are right."""
-    values = list(right)
-    return round(sum(values) / len(values), 4)
-
-
-def curve(radii: Sequence[int]) -> dict[str, float]:
-    """Certified accuracy by size; -1 is a wrong label or no certificate."""
-    sizes = range(1, SIZES + 1)
-    return {str(size): share(radius >= size for radius in radii) for size in sizes}
+curve = partial(certified_by_radius, most=SIZES)
 
 
 def write_ours(
-    name: str,
     outcome: dict[str, Any],
     outcomes: dict[str, Any],
     same: dict[str, Any],

@@ -21,9 +21,8 @@ import shutil
 import tarfile
 import tempfile
 import time
-from collections import Counter
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -41,7 +40,7 @@ from ranmask.smoothing.deletion import DeletionSmoothedClassifier
 from ranmask.training.compact import keep_tokens
 from ranmask.training.encoder import train_encoder
 from ranmask.training.options import TrainingOptions
-from ranmask.words import documents
+from ranmask.words import Text, documents
 
 FORMAT, VERSION = "ranmask-peer-votes", 1
 SELECTION, ESTIMATION, ALPHA, SEED = 1000, 4000, 0.05, 0  # as CERT-ED's settings have them
@@ -114,28 +113,33 @@ def main() -> None:
 def prepared(base: str, carry: Path, copies: Path | None) -> None:
     """Write the folder that travels."""
     carry.mkdir(parents=True, exist_ok=True)
-    counts: Counter[str] = Counter()
+    texts: list[Text] = []
     for name, rows in ROWS.items():
         train, held_out = load_splits(name)
         parts = (train.take(rows), held_out.take(HELD_OUT), load_corpus(name, "test").take(TESTS))
-        written = [
-            {
-                **{key: getattr(part, key) for key in ("name", "split", "note", "sha256")},
-                **{key: list(getattr(part, key)) for key in ("label_names", "labels", "texts")},
-            }
-            for part in parts
-        ]
-        (carry / f"{name}.json.xz").write_bytes(lzma.compress(json.dumps(written).encode()))
-        counts.update(word for text in parts[0].texts for word in str(text).split())
+        pack_texts(carry, name, parts)
+        texts += parts[0].texts
+    pack_encoder(carry, base, texts, VOCABULARY)
+    if copies is not None:
+        shutil.copy(copies, carry / "copies.npz")
+
+
+def pack_texts(carry: Path, name: str, parts: Sequence[Corpus]) -> None:
+    """Write texts to train on, to choose by, and to certify, for `corpora` to read."""
+    written = lzma.compress(json.dumps([asdict(part) for part in parts]).encode())
+    (carry / f"{name}.json.xz").write_bytes(written)
+
+
+def pack_encoder(carry: Path, base: str, texts: Sequence[Text], vocabulary: int) -> None:
+    """Write an encoder with the most frequent tokens of these texts, for `restored` to read."""
     tokenizer = transformers.AutoTokenizer.from_pretrained(base)
     model = transformers.AutoModel.from_pretrained(base, dtype=torch.float32)
-    tokenizer = keep_tokens(model, tokenizer, counts.elements(), VOCABULARY)
+    words = (word for text in texts for word in str(text).split())
+    tokenizer = keep_tokens(model, tokenizer, words, vocabulary)
     folder = carry / "encoder"
     model.config.save_pretrained(folder)
     tokenizer.save_pretrained(folder)
     save_file(dict(rounded(model.state_dict())), folder / "rounded.safetensors")
-    if copies is not None:
-        shutil.copy(copies, carry / "copies.npz")
 
 
 def rounded(weights: dict[str, torch.Tensor]) -> Iterator[tuple[str, torch.Tensor]]:
@@ -164,11 +168,10 @@ def restored(folder: Path, output: Path) -> None:
 def corpora(carry: Path, name: str, rows: int | None) -> tuple[Corpus, Corpus, Corpus]:
     """Texts to train on, to choose by, and to certify."""
     parts = json.loads(lzma.decompress((carry / f"{name}.json.xz").read_bytes()))
-    lists = ("label_names", "labels", "texts")
-    built = [
-        Corpus(**{k: tuple(v) if k in lists else v for k, v in part.items()}) for part in parts
-    ]
-    train, held_out, test = built
+    train, held_out, test = (
+        Corpus(**{k: tuple(v) if isinstance(v, list) else v for k, v in part.items()})
+        for part in parts
+    )
     return train.take(rows), held_out.take(rows), test
 
 

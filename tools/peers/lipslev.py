@@ -22,7 +22,15 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from benchmarks.peers_records import Code, PeerRecord, Texts, versions, write
+from benchmarks.peers_records import (
+    Code,
+    PeerRecord,
+    Texts,
+    certified_by_radius,
+    share,
+    versions,
+    write,
+)
 from benchmarks.settings import machine
 from torch import nn
 
@@ -88,11 +96,8 @@ def main() -> None:
         guarantee="proof",
         source="measured here, their code",
         ours=False,
-        accuracy=round(sum(radius is not None for radius in radii) / count, 4),
-        certified={
-            str(size): round(sum((radius or 0) >= size for radius in radii) / count, 4)
-            for size in range(1, SIZES + 1)
-        },
+        accuracy=share(radius >= 0 for radius in radii),
+        certified=certified_by_radius(radii, SIZES),
         model=f"one convolution of {model.kernel_size} characters, 100 wide, p = 2",
         texts=Texts(count, f"the first {count:,} of {len(test.texts):,} test rows", test.sha256)
         if count < len(test.texts)
@@ -165,20 +170,20 @@ def trained(given: argparse.Namespace) -> tuple[Any, str, float]:
 @torch.no_grad()
 def measured(
     model: Any, texts: Sequence[Any], labels: Sequence[int], most: int, count: int | None
-) -> tuple[list[float | None], float]:
-    """Radii by their `get_certified_radius_single`, None where wrong; seconds a text."""
+) -> tuple[list[float], float]:
+    """Radii by their `get_certified_radius_single`, -1 where wrong; seconds a text."""
     from utils import char_tokenizer
     from verification import get_certified_radius_single
 
     model.eval()
-    radii: list[float | None] = []
+    radii: list[float] = []
     start = time.process_time()
     for text, label in zip(texts[:count], labels[:count], strict=True):
         read = char_tokenizer(text[:most], model.char_to_id).long()
         padded = nn.functional.pad(read, (0, most + 10 - len(read)))[None]  # as their verify.py
         said = model(padded)[0][0]
         if said.argmax() != label:
-            radii.append(None)
+            radii.append(-1)
             continue
         radii.append(
             min(

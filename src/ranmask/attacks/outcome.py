@@ -10,6 +10,7 @@ from typing import Any, Literal, Self, TypeAlias
 
 from ranmask.errors import DataError
 from ranmask.metrics import ClassCounts, class_values
+from ranmask.results.records import check_version
 from ranmask.words import Text, split
 
 OUTCOME_VERSION = 1
@@ -97,12 +98,7 @@ class AttackOutcome:
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Self:
         """The record that `to_dict` wrote; keys that are not its own are left alone."""
-        version = data.get("version")
-        if version != OUTCOME_VERSION:
-            raise DataError(
-                f"attack outcome version {version!r} is not {OUTCOME_VERSION}, the one this "
-                "ranmask reads"
-            )
+        check_version("attack outcome", data, OUTCOME_VERSION)
         values = {**data, "number": data.get("row")}
         missing = [known.name for known in fields(cls) if known.name not in values]
         if missing or values["number"] is None:

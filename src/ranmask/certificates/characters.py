@@ -51,10 +51,12 @@ import numpy as np
 
 from ranmask.certificates.coverage import Ints
 from ranmask.certificates.exact import dearest_first, words_below
+from ranmask.certificates.priced_edits import priced_radii
 from ranmask.errors import check_cancelled
 
 _NONE = -(2**61)  # no choice has this cost
 _CELLS_AT_ONCE = 1 << 20
+_LONG, _STEP = 1 << 21, 512  # work on a text; on each word, besides edits and rivals
 
 
 @dataclass(frozen=True, eq=False)
@@ -97,7 +99,7 @@ def characters_proved(
     """How many changed characters are proved, shape (rivals, texts); 0 where none is.
 
     ``differences`` and ``spellings`` are (rivals, words of all texts); ``margins`` what must not be
-    reached, (rivals, texts).
+    reached, (rivals, texts).  Long texts are left to `priced_edits`.
     """
     made, part, joined = spellings
     after, last = _shifted(differences, 1), _shifted(differences, 2)
@@ -109,14 +111,19 @@ def characters_proved(
         (2, 2, both + bound + np.maximum(part, _shifted(part, 1))),
         (3, 2, both + last + bound),
     )
-    by_word = tuple((size, edits, np.ascontiguousarray(cost.T)) for size, edits, cost in costs)
     # No more is proved than if every edit were one more, or joined an even word with the next.
     # (Of other rivals, less than is proved may be shown.)
     most = (margins.min(axis=0) - 1) // bound
     most = np.minimum(most, _even_pairs_below(both + joined, margins, words, starts))
     most = np.maximum(most, 0) + 1
     radii = np.zeros(margins.shape, dtype=np.int64)
-    order, first = np.argsort(most, kind="stable"), 0
+    for text in np.flatnonzero(words * (_STEP + most * len(margins)) > _LONG).tolist():
+        own = slice(starts[text], starts[text] + words[text])
+        choices = [(size, edits, cost[:, own]) for size, edits, cost in costs]
+        if (found := priced_radii(choices, margins[:, text], bound)) is not None:
+            radii[:, text], most[text] = found, 0
+    by_word = tuple((size, edits, np.ascontiguousarray(cost.T)) for size, edits, cost in costs)
+    order, first = np.argsort(most, kind="stable")[np.count_nonzero(most == 0) :], 0
     while first < len(order):
         wide = len(differences) * (int(most[order[-1]]) + 1)
         rows = order[first : first + max(1, _CELLS_AT_ONCE // wide)]

@@ -73,6 +73,11 @@ class Votes:
         counts = np.bincount(places, minlength=len(self.copies) * self.classes)
         return counts.reshape(-1, self.classes)
 
+    def named(self, first: int) -> list[int | None]:
+        """The class that each of the ``first`` copies votes for; None: none, as `counts` says."""
+        alone = replace(self, copies=np.ones(len(self.best), dtype=np.int64))
+        return [int(votes.argmax()) if votes.any() else None for votes in alone.counts[:first]]
+
     @cached_property
     def totals(self) -> Ints:
         """What decides: votes, or sums of points, shape (texts, classes)."""

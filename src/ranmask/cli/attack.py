@@ -146,7 +146,8 @@ def attack(given: Given) -> bool:
             with shown_events(source.total, asked.output, sharding) as events:
                 loop = made if sharding is None else make
                 summary = attack_rows(loop, source, asked.output, sharding=sharding, events=events)
-            name, outcomes = asked.recipe, read_outcomes(asked.output)
+            name = loops[0].recipe.name if loops else asked.recipe
+            outcomes = read_outcomes(asked.output)
     finally:
         gc.unfreeze()
     if readable:
@@ -228,13 +229,15 @@ def _loop(
     from ranmask.attacks.api import attack_loop
     from ranmask.runs.task import class_ids
 
+    # What is missing is told before a victim is loaded, which may take a while.
+    resources = resources_for(recipe, rows, given, given.get("device"))
     surrogate = None
     if asked.surrogate is not None:
         surrogate = _victim(Given({**given, "model": asked.surrogate}), asked.plain)
     loop = attack_loop(
         _victim(given, asked.plain),
         recipe,
-        resources=resources_for(recipe, rows, given, given.get("device")),
+        resources=resources,
         preset=asked.preset,  # type: ignore[arg-type]  # checked
         budget=_budget(asked.budget),
         most_queries=asked.most_queries,

@@ -150,7 +150,7 @@ def _parameter(
         and field.kind in (str, int, float, Path),
         allow_repeating=True,
         consume_multiple=field.several,
-        converter=_whole if field.kind is int and not field.listed else None,
+        converter=None if field.listed else _CONVERTERS.get(field.kind),
     )
     hint: Any = str if field.listed else field.kind
     if field.positional:
@@ -168,12 +168,18 @@ def _parameter(
     )
 
 
-def _whole(_: Any, tokens: Sequence[Token]) -> int:
-    """A whole number: cyclopts would round 1.5."""
-    try:
-        return int(tokens[-1].value)
-    except ValueError:
-        raise ValueError(f"{tokens[-1].value!r} is not a whole number") from None
+def _converter(kind: type[int] | type[float], called: str) -> Callable[[Any, Sequence[Token]], Any]:
+    def converted(_: Any, tokens: Sequence[Token]) -> int | float:
+        try:
+            return kind(tokens[-1].value)
+        except ValueError:
+            raise ValueError(f"{tokens[-1].value!r} is not a {called}") from None
+
+    return converted
+
+
+_CONVERTERS = {int: _converter(int, "whole number"), float: _converter(float, "number")}
+"""How options are read whose type cyclopts would read otherwise: it would round 1.5."""
 
 
 def _help(named: list[Option], first_kind: str) -> str:

@@ -92,12 +92,13 @@ def draw(console: Console, found: dict[str, Any]) -> None:
         _bars(console, left, max(*margins, 1e-9))
     if found["copies"]:
         console.print(Text(f"\nthe first {len(found['copies'])} copies", style="dim"))
-    width = max(map(len, labels))
+    names: dict[int | None, str] = {None: "none", **dict(enumerate(labels))}
+    width = max(map(len, names.values()))
     for copy in found["copies"]:
         kept = set(copy["kept"])
         shown = [word if place in kept else "·" for place, word in enumerate(words)]
-        name = labels[copy["label_id"]]
-        console.print(Text.assemble((f"{name:<{width}}  ", "bold"), " ".join(shown)))
+        name = f"{names[copy['label_id']]:<{width}}  "
+        console.print(Text.assemble((name, "bold"), " ".join(shown)))
 
 
 def _bars(console: Console, lines: list[tuple[str, str, float]], whole: float) -> None:

@@ -16,7 +16,7 @@ import warnings
 from collections.abc import Sequence
 from importlib import import_module
 
-from cyclopts import App, CycloptsError
+from cyclopts import App, CycloptsError, MissingArgumentError
 
 from ranmask import __version__
 from ranmask.cli.terminal import quietly, say, tame_libraries, untie_libraries
@@ -143,9 +143,20 @@ def _run(words: Sequence[str], verbose: bool) -> int:
     except (CycloptsError, RanmaskError) as error:
         if verbose:
             traceback.print_exception(error)
-        print(f"error: {error}", file=sys.stderr)
+        print(f"error: {_told(error)}", file=sys.stderr)
         return WRONG_USAGE if isinstance(error, CycloptsError | OptionError) else FAILED
     return SOME_ROWS_FAILED if done is True else int(done or 0)
+
+
+def _told(error: CycloptsError | RanmaskError) -> str:
+    """What an error says."""
+    if not isinstance(error, MissingArgumentError) or error.argument is None:
+        return str(error)
+    if error.keyword is not None:  # it ends the line
+        return f"{error.keyword} needs a value"
+    unknown = [word for word in error.unused_tokens or () if word.startswith("--")]
+    more = f", and does not know {unknown[0]}" if unknown else ""
+    return f"ranmask {' '.join(error.command_chain or ())} needs {error.argument.name}{more}"
 
 
 def _warn(message: Warning | str, *_: object) -> None:

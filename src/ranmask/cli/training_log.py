@@ -15,6 +15,9 @@ _ADVICE = (
 )
 
 
+_WORTH_SAYING = 10  # seconds
+
+
 class TrainingLog:
     """Prints the lines of a training log as they come, each on one line.
 
@@ -46,7 +49,8 @@ class TrainingLog:
             say(f"{line['phase']}: {line['epoch']} of {line['epochs']} tables are trained")
         else:
             place = f", step {line['step']} of {line['steps']}" if "step" in line else ""
-            say(f"{line['phase']} epoch {line['epoch']:g}{place}: loss {line['loss']:.4f}")
+            told = f"{line['phase']} epoch {line['epoch']:g}{place}: loss {line['loss']:.4f}"
+            say(told + _time_left(line))
 
     def _say_classes(self, line: dict[str, Any]) -> None:
         if "classes" not in line:
@@ -73,6 +77,16 @@ class TrainingLog:
                 f"{worst['recall']:.3f}, {len(missed)} such of {len(line['classes'])} classes. "
                 f"{_ADVICE}"
             )
+
+
+def _time_left(line: dict[str, Any]) -> str:
+    """How long the steps of this phase may still take, where that is worth saying."""
+    if "step" not in line:
+        return ""
+    from ranmask.runs.cost import duration
+
+    seconds = line["seconds"] / line["step"] * (line["steps"] - line["step"])
+    return f", about {duration(seconds)} left" if seconds >= _WORTH_SAYING else ""
 
 
 def _figures(line: dict[str, Any]) -> str:

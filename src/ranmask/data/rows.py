@@ -31,6 +31,8 @@ ID = "id"
 
 _ROWS_AT_ONCE = 1024
 _FIRST_ROWS = 20  # JSON lines of which none can be read: then it is the file, not the rows
+_FIRST_BYTES, _TEXT = 8192, 0.95  # of them, a text file has so many that are no controls
+_CONTROLS = bytes(set(range(32)) - set(b"\t\n\r\f"))
 _FOREIGN = re.compile("[\udc80-\udcff]")  # what surrogateescape makes of bytes that are not UTF-8
 
 
@@ -133,7 +135,7 @@ def file_rows(path: str | Path, columns: Columns | None = None) -> RowSource:
     digest, lines, last = hashlib.sha256(), 0, b"\n"
     try:
         with path.open("rb") as file:
-            start = file.read(4)
+            start = file.read(_FIRST_BYTES)
             file.seek(0)
             while block := file.read(1 << 20):
                 digest.update(block)
@@ -146,6 +148,8 @@ def file_rows(path: str | Path, columns: Columns | None = None) -> RowSource:
         total = int(_open_parquet(path).metadata.num_rows)
     elif start.startswith((b"\xff\xfe", b"\xfe\xff")):
         raise DataError(f"{path} is UTF-16: convert it to UTF-8 first")
+    elif len(start.translate(None, _CONTROLS)) < _TEXT * len(start):
+        raise DataError(f"{path} is a binary file, not text: name a file of UTF-8 text")
     elif kind == "txt" and columns.wanted:
         raise DataError(f"{path} is plain text, one text a line: it has no columns")
     rows = _READERS[kind](path, columns)

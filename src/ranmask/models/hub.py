@@ -60,10 +60,14 @@ def load_pretrained(
     check_folder(name)
     pair_head.register()
     name = folder_of_package(name) or name
+    given["local_files_only"] = Path(name).is_dir() or not reachable(name)
     try:
         with _quiet(transformers.utils.logging):
             tokenizer = transformers.AutoTokenizer.from_pretrained(
-                name, revision=revision, trust_remote_code=False
+                name,
+                revision=revision,
+                trust_remote_code=False,
+                local_files_only=given["local_files_only"],
             )
             model, report = getattr(transformers, loader).from_pretrained(
                 name,
@@ -76,7 +80,8 @@ def load_pretrained(
             )
     except Exception as error:  # loaders raise all sorts of things over a damaged folder
         instead = "" if Path(name).is_dir() else f". Without a network, {OFFLINE}"
-        raise ModelError(f"cannot load {called}{name!r}: {first_line(error)}{instead}") from error
+        told = first_line(error).rstrip(".")
+        raise ModelError(f"cannot load {called}{name!r}: {told}{instead}") from error
     if set(range(len(tokenizer))) <= set(tokenizer.all_special_ids):
         raise ModelError(f"{called}{name!r} has no tokenizer files: save the tokenizer there too")
     return model, tokenizer, sorted(report["missing_keys"])
@@ -96,6 +101,23 @@ def folder_of_package(name: str) -> str | None:
     weights = {file.parent for file in files if file.name == "model.safetensors"}
     found = [file for file in files if file.name == "config.json" and file.parent in weights]
     return str(Path(found[0].locate()).parent) if found else None
+
+
+def reachable(name: str) -> bool:
+    """Whether the hub answers at all when it is asked about a model, with yes or no.
+
+    Its library would ask again and again for half a minute, and complain each time.
+    """
+    from huggingface_hub import get_hf_file_metadata, hf_hub_url
+    from huggingface_hub.errors import HfHubHTTPError
+
+    try:
+        get_hf_file_metadata(hf_hub_url(name, "config.json"))
+    except (HfHubHTTPError, ValueError):  # no such model, or no name of one
+        return True
+    except Exception:  # of whichever HTTP client the library uses; or it was told to stay offline
+        return False
+    return True
 
 
 def downloaded(name: str, revision: str | None = None) -> Path:
@@ -122,6 +144,11 @@ def check_folder(folder_or_id: str) -> None:
     if path.is_file():
         raise ModelError(f"{folder_or_id!r} is a file: name the folder of a model")
     if path.is_dir() and not (path / "config.json").is_file():
+        if (path / "ranmask.json").is_file():
+            raise ModelError(
+                f"the folder {folder_or_id!r} holds a model of ranmask's own, as a word table is: "
+                "name one of Hugging Face's kind here"
+            )
         raise ModelError(
             f"the folder {folder_or_id!r} holds no model: it has no config.json, as Hugging Face "
             "models do, nor is it a folder that a finished ranmask train wrote"
@@ -158,7 +185,7 @@ def _quiet(logging: Any) -> Iterator[None]:
 
 def listed(names: list[str]) -> str:
     """Names of weights for a message: the first few."""
-    return ", ".join(names[:4]) + (" ..." if len(names) > 4 else "")
+    return ", ".join(names[:4]) + (" and others" if len(names) > 4 else "")
 
 
 def first_line(error: BaseException) -> str:

@@ -209,7 +209,12 @@ def _from_hub(name: str, revision: str | None) -> model_config.ModelConfig | Non
         raise MissingDependencyError("transformers", "hf") from error
     hub.check_folder(name)
     try:
-        path = hf_hub_download(name, model_config.FILE_NAME, revision=revision)
+        path = hf_hub_download(
+            name,
+            model_config.FILE_NAME,
+            revision=revision,
+            local_files_only=not hub.reachable(name),
+        )
     except LocalEntryNotFoundError as error:
         # Offline.  A model in the cache that was never smoothed before has no config there.
         if isinstance(try_to_load_from_cache(name, "config.json", revision=revision), str):

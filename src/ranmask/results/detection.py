@@ -7,7 +7,7 @@ from dataclasses import dataclass, fields
 from typing import Any, Literal, Self
 
 from ranmask.errors import DataError
-from ranmask.results.records import RESULT_VERSION, check_count
+from ranmask.results.records import RESULT_VERSION, check_count, check_version
 
 
 @dataclass(frozen=True)
@@ -85,11 +85,7 @@ class Detection:
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Self:
         """The record that `to_dict` wrote; keys that are not its own are left alone."""
-        version = data.get("version")
-        if version != RESULT_VERSION:
-            raise DataError(
-                f"result version {version!r} is not {RESULT_VERSION}, the one this ranmask reads"
-            )
+        check_version("result", data, RESULT_VERSION)
         missing = [field.name for field in fields(cls) if field.name not in data]
         if missing:
             raise DataError(f"not a {cls.__name__}: no {', '.join(missing)}")

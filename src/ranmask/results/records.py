@@ -30,6 +30,13 @@ _CONTAINERS = frozenset((tuple, list, dict))
 _COMPARED_FIELDS = ("label", "label_id", "radius", "guarantee", "alpha", "ensemble", "masks")
 
 
+def check_version(what: str, data: Mapping[str, Any], wanted: int) -> None:
+    """Refuse a record of another version than the one wanted."""
+    version = data.get("version")
+    if version != wanted:
+        raise DataError(f"{what} version {version!r} is not {wanted}, the one this ranmask reads")
+
+
 def check_count(name: str, value: object) -> None:
     """Refuse what is no number of things."""
     if isinstance(value, bool) or not isinstance(value, Integral) or value < 0:
@@ -70,11 +77,7 @@ class _Result:
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Self:
         """The record that `to_dict` wrote; keys that are not its own are left alone."""
-        version = data.get("version")
-        if version != RESULT_VERSION:
-            raise DataError(
-                f"result version {version!r} is not {RESULT_VERSION}, the one this ranmask reads"
-            )
+        check_version("result", data, RESULT_VERSION)
         names = [field.name for field in fields(cls) if field.name in data or _needed(field)]
         missing = [name for name in names if name not in data]
         if missing:

@@ -176,7 +176,7 @@ class ShownCopy(BaseModel):
     """One masked copy, and what it votes for."""
 
     kept: list[int] = _said("Positions of the words that it shows, from 0.", [3])
-    label_id: int = _said("The number of the class that it votes for.", 1)
+    label_id: int | None = _said("The number of the class that it votes for; null: for none.", 1)
 
 
 class WordVote(BaseModel):
@@ -204,7 +204,7 @@ class Explanation(_Answer):
     labels: list[str] = _said("Names of the classes, by their numbers.", _CLASSES)
     copies: list[ShownCopy] = Field(description="The first copies.")
     word_votes: list[WordVote | None] = Field(
-        description="Of each word, what the copies that show it say; null where none does."
+        description="Of each word, what the copies that show it say; null: nothing."
     )
     readings: list[Reading] = Field(
         description="What a reader beside the copies says of the whole text and of its parts."

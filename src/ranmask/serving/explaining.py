@@ -48,9 +48,10 @@ def explain(
 
     ``result``: what `certify` says.  ``words`` and ``labels``: what its positions and numbers
     mean.  ``copies``: the first copies that it was read from, with ``kept``, the positions of the
-    words that each shows, and its vote ``label_id``.  ``word_votes``: of each word that is read,
-    what the copies that show it say on average: their class, and its ``lead`` over the next one,
-    up to 1; None where no copy shows the word.  ``readings``: of a classifier with a reader, its
+    words that each shows, and its vote ``label_id``, None where it votes for no class.
+    ``word_votes``: of each word that is read, what the copies that show it say on average: their
+    class, and its ``lead`` over the next one, up to 1; None where no copy shows the word, or all
+    classes have the same.  ``readings``: of a classifier with a reader, its
     vote on the whole text and on segments, from word ``start`` up to ``stop``, with the ``weight``
     of each in copies; ``label_id`` None where nothing was said.  ``curves``: what
     `certificates.margins` says of the certificate, as floating-point numbers for drawing.
@@ -80,7 +81,7 @@ def explain(
     threat, known = certificate.threat, base.known is not None
     if threat not in ("span", "synonyms") and not (threat == "characters" and known):
         answer["curves"] = {certificate.certificate: _curve(once, scored, certificate)}
-    shown = zip(family.shown(copies), votes.best[:copies].tolist(), strict=True)
+    shown = zip(family.shown(copies), votes.named(copies), strict=True)
     answer["copies"] = [{"kept": kept, "label_id": vote} for kept, vote in shown]
     answer["word_votes"] = _word_votes(votes, family)
     answer["readings"] = _readings(votes, family.words, len(words))
@@ -90,7 +91,7 @@ def explain(
 
 
 def _word_votes(votes: Votes, family: Family) -> list[dict[str, Any] | None]:
-    """Of each word, the class that the copies which show it are for, and by how much."""
+    """Of each word, the class that the copies which show it are for, if any, and by how much."""
     points = np.eye(votes.classes)[votes.best] if votes.points is None else votes.points / SCALE
     places = np.arange(family.words)[:, None]
     seen = np.ones(family.words, dtype=np.int64)
@@ -107,9 +108,10 @@ def _word_votes(votes: Votes, family: Family) -> list[dict[str, Any] | None]:
     others[places, best[:, None]] = -np.inf
     second = others.max(axis=1) if votes.classes > 1 else np.zeros(family.words)
     leads = np.clip(means[places, best[:, None]][:, 0] - second, 0, 1).round(4)
+    speaking = (seen > 0) & (means != means[:, :1]).any(axis=1)
     return [
-        {"label_id": label, "lead": lead} if copies else None
-        for label, lead, copies in zip(best.tolist(), leads.tolist(), seen.tolist(), strict=True)
+        {"label_id": label, "lead": lead} if says else None
+        for label, lead, says in zip(best.tolist(), leads.tolist(), speaking.tolist(), strict=True)
     ]
 
 

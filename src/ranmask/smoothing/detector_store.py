@@ -84,9 +84,14 @@ def load_detector(
         path = Path(pretrained.local_folder(str(folder))[0])
     known = model_config.of_folder(path)
     if known is None or known.kind != model_config.DETECTOR:
-        what = "no model of ranmask's" if known is None else f"a model of kind {known.kind!r}"
+        if str(folder) in (shipped.name for shipped in SHIPPED_FOLDER.iterdir()):
+            what = "is a classifier"
+        elif known is None:
+            what = "holds no model of ranmask's" if path.is_dir() else "is no folder"
+        else:
+            what = f"holds a model of kind {known.kind!r}"
         raise ModelError(
-            f"{str(folder)!r} holds {what}, no detector: name one that comes with ranmask "
+            f"{str(folder)!r} {what}, no detector: name one that comes with ranmask "
             f"({', '.join(GUARDS)}), train one (ranmask train --kind words --monotone), or put "
             "one around a model (ranmask detect --calibrate)"
         )

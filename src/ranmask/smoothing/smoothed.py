@@ -236,12 +236,8 @@ class SmoothedClassifier(VotingClassifier[SmoothingOptions, MaskedText]):
         for scored in self.scored(texts):
             for place, certificate in enumerate(self._exact(scored)):
                 text, votes = scored.texts[place], scored.votes.part(place, place + 1)
-                said: list[int | None] = votes.best[:copies].tolist()
-                if votes.points is not None:  # some may vote for none
-                    points = votes.points[:copies].tolist()
-                    rows = zip(said, points, strict=True)
-                    said = [vote if len(set(row)) > 1 else None for vote, row in rows]
-                found.append(ShownCertificate.of(certificate, text.family.shown(copies), said))
+                shown = text.family.shown(copies), votes.named(copies)
+                found.append(ShownCertificate.of(certificate, *shown))
         return found
 
     @property

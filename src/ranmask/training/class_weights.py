@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
-from ranmask.training.options import ClassWeights
+from ranmask.training.shared_options import ClassWeights
 
 
 def class_weights(

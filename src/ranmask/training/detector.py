@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -56,15 +55,8 @@ def train_detector(
     about = description("detector", None, train, validation, asdict(options))
     run = RunFolder(output, about, report)
     run.begin()
-    run.rewind("words", 0)
+    log = run.timed("words")
     run.settle(positive=positive)
-    started = time.monotonic()
-
-    def log(epoch: int, epochs: int, loss: float) -> None:
-        seconds = round(time.monotonic() - started, 1)
-        line = {"phase": "words", "epoch": epoch, "epochs": epochs, "loss": loss}
-        run.log({**line, "seconds": seconds})
-
     names = train.label_names
     other = next(name for name in names if name != positive)
     sides = (other if len(names) == 2 else f"not {positive}", positive)

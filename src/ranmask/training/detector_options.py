@@ -8,7 +8,7 @@ from typing import Literal, TypeAlias
 
 from ranmask.errors import OptionError
 from ranmask.options.fields import Checked, option
-from ranmask.training.options import ClassWeights
+from ranmask.training import shared_options as shared
 
 Additions: TypeAlias = Literal["anywhere", "ends"]
 
@@ -37,20 +37,18 @@ class DetectorTraining(Checked, kind="monotone", group="Detector"):
         above=0,
     )
     epochs: int = option("Epochs of training.", 10, least=1, group="Training")
-    learning_rate: float = option("Peak of the schedule.", 0.02, above=0, group="Learning")
-    batch_size: int = option("Texts that are computed at once.", 64, least=1, group="Learning")
-    weight_decay: float = option("Of squared weights.", 1e-6, least=0, group="Learning")
-    class_weights: ClassWeights = option(
+    learning_rate: float = option(shared.LEARNING_RATE, 0.02, above=0, group=shared.SCHEDULE)
+    batch_size: int = shared.batch_size(64)
+    weight_decay: float = option(shared.SQUARED, 1e-6, least=0, group=shared.SCHEDULE)
+    class_weights: shared.ClassWeights = option(
         "balanced: both sides count the same, however few texts one has; or none. Of additions at "
         "the ends, harmless texts then count three times as much.",
         "balanced",
         group="Training",
     )
-    buckets: int = option("Rows of the table.", 1 << 18, least=1, group="Size of the model")
-    most_words: int = option(
-        "Words of a text that are trained on, which bounds memory.", 800, least=1, group="Training"
-    )
-    seed: int = option("Fixes whatever is drawn at random.", 0, least=0, group="Training")
+    buckets: int = option("Rows of the table.", 1 << 18, least=1, group=shared.SIZES)
+    most_words: int = shared.most_words(group="Training")
+    seed: int = shared.random_seed(group="Training")
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -12,7 +12,8 @@ from ranmask.errors import DataError, MissingDependencyError
 from ranmask.models.normalising import Normalisation
 from ranmask.results import Certificate
 from ranmask.smoothing.smoothed import SmoothedClassifier
-from ranmask.training.options import ClassWeights, Lexicon, TableThreat, WordTableOptions
+from ranmask.training.shared_options import ClassWeights
+from ranmask.training.table_options import Lexicon, TableThreat, WordTableOptions
 from ranmask.training.word_table import table_smoothing, train_word_table
 from ranmask.words import documents, join
 

@@ -13,7 +13,7 @@ from ranmask.runs.summary import add_poisoned, all_words, detected_text, poisone
 from ranmask.runs.task import class_number
 from ranmask.smoothing.interface import CertifiedClassifier
 from ranmask.smoothing.smoothed import SmoothedClassifier
-from ranmask.training.options import ClassWeights
+from ranmask.training.shared_options import ClassWeights
 from ranmask.words import Text
 
 

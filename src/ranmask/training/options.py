@@ -1,32 +1,21 @@
-"""How encoders, word tables and masked language models are trained; no torch is imported."""
+"""How encoders are trained; no torch is imported."""
 
 from __future__ import annotations
 
-import statistics
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import Any, Literal, TypeAlias
 
 from ranmask.certificates.kept import DeletionRates, Retention
 from ranmask.errors import OptionError
-from ranmask.models.normalising import Normalisation
 from ranmask.options import Ensemble
 from ranmask.options.fields import Checked, option, option_fields
-from ranmask.words import Hiding, split
+from ranmask.training import shared_options as shared
+from ranmask.words import Hiding
 
-ClassWeights: TypeAlias = Literal["none", "balanced"]
 Head: TypeAlias = Literal["choice", "approval"]
 VoteLoss: TypeAlias = Literal["certified", "margin"]
-WeightType: TypeAlias = Literal["float32", "float16"]
-TableFamily: TypeAlias = Literal["all", "distinct"]
-Lexicon: TypeAlias = Literal["open", "closed"]
-TableThreat: TypeAlias = Literal["substitutions", "edits", "insertions", "characters", "synonyms"]
 
 _LARGE, _LARGE_RATE, _SMALL_RATE = 50_000_000, 5e-5, 2e-4  # parameters; learning rates
-_LARGEST_BATCH, _STEPS_AN_EPOCH = 512, 32  # of a word table; few texts make smaller batches
-_WORDS_A_TARGET, _LONGEST_TARGET = 8, 64  # of a word table, by the words of its median text
-_DEARNESS = {"insertions": 0.5, "characters": 1.5}  # of a change, against that of a replaced word
 
 MARGIN_WIDTH = 0.1
 """Width of the margin loss's hinge, in scores."""
@@ -36,32 +25,6 @@ WHOLE_TEXTS: dict[str, Any] = {"mask_rate": 0.0, "hide": "mask", "ensemble": "sc
 
 DELETION_VALIDATION: dict[str, Any] = {"masks": 200, "selection_masks": 50}
 """Copies of a held-out text that lack words at random: thousands of each would take hours."""
-
-MASKS, VOTES = "Masks", "Vote training"
-"""Groups of options that mean nothing where no word is hidden."""
-_SCHEDULE, _SIZES, _SAVED = "Learning", "Size of the model", "Saved classifier"
-
-# Options that kinds of training share.
-_EPOCHS, _LEARNING_RATE, _TEXTS = (
-    *("Most epochs of (masked) training.", "Peak of the schedule."),
-    "Texts that are computed at once.",
-)
-_CLASS_WEIGHTS = partial(
-    option, "balanced: every class counts the same, however few texts it has; or none."
-)
-_POSITIVE = partial(
-    option, "Class, by its name, that the card holds against all others: ROC, certified recall."
-)
-_SEED = partial(option, "Fixes whatever is drawn at random.", least=0, below=2**32)
-_BATCH_SIZE = partial(option, _TEXTS, least=1, group=_SCHEDULE)
-_ACCUMULATE = partial(option, "Batches in a step.", least=1, group=_SCHEDULE)
-_GRADIENT_CLIP = partial(option, "Largest norm of the gradient.", above=0, group=_SCHEDULE)
-_WEIGHT_DECAY = partial(option, "AdamW's.", least=0, group=_SCHEDULE)
-_WEIGHTS = partial(option, "Type that weights are stored in.", group=_SIZES)
-_EVALUATE_EVERY = partial(
-    option, "Steps between evaluations, each a checkpoint.", unset="an epoch", least=1
-)
-_VALIDATION_ROWS = partial(option, "Texts that an evaluation reads.", least=1)
 
 
 @dataclass(frozen=True)
@@ -82,88 +45,86 @@ class TrainingOptions(Checked, kind="encoder", group="Training"):
         "--mask-rate, with --family deletion: on average, of longer texts.",
         (),
         least=1,
-        group=MASKS,
+        group=shared.MASKS,
     )
     mask_rate: float | None = option(
-        "Or: share of words that is hidden.", least=0, below=1, group=MASKS
+        "Or: share of words that is hidden.", least=0, below=1, group=shared.MASKS
     )
     hide: Hiding = option(
-        "drop leaves hidden words out, mask shows a token for each.", "drop", group=MASKS
+        "drop leaves hidden words out, mask shows a token for each.", "drop", group=shared.MASKS
     )
     family: Literal["auto", "windows", "deletion"] = option(
         "Kept sets that training draws: at random (auto) or windows; or deletion: every word is "
         "deleted with the chance --mask-rate.",
         "auto",
-        group=MASKS,
+        group=shared.MASKS,
     )
     head: Head = option(
         "choice (softmax), or approval (a sigmoid for each class: a word may speak for two).",
         "choice",
-        group=_SIZES,
+        group=shared.SIZES,
     )
     pair_head: bool = option(
-        "For pairs: both encodings, concatenated, and two layers.", False, group=_SIZES
+        "For pairs: both encodings, concatenated, and two layers.", False, group=shared.SIZES
     )
-    epochs: int = option(_EPOCHS, 20, least=0)
-    copies: int = option("Masked copies of a text in a step.", 1, least=1, group=MASKS)
+    epochs: int = option(shared.EPOCHS, 20, least=0)
+    copies: int = option("Masked copies of a text in a step.", 1, least=1, group=shared.MASKS)
     ramp: float = option(
         "Share of masked training in which the number of hidden words rises, from none.",
         0.0,
         least=0,
         most=1,
-        group=MASKS,
+        group=shared.MASKS,
     )
     patience: int | None = option(
         "Evaluations without gain before it stops.", 3, unset="never", least=1
     )
-    vote_epochs: int = option("Epochs of vote training after it.", 0, least=0, group=VOTES)
-    vote_copies: int = option("Most copies of a text in a vote.", 64, least=1, group=VOTES)
+    vote_epochs: int = option("Epochs of vote training after it.", 0, least=0, group=shared.VOTES)
+    vote_copies: int = option("Most copies of a text in a vote.", 64, least=1, group=shared.VOTES)
     vote_loss: VoteLoss = option(
-        "certified: counts texts that are not certified; margin: a hinge.", "certified", group=VOTES
+        "certified: counts texts that are not certified; margin: a hinge.",
+        "certified",
+        group=shared.VOTES,
     )
     target_words: int = option(
         "Changed words to be certified against: certified accuracy is averaged from 0 up to "
         "it, in the loss and where the best checkpoint is chosen.",
         5,
         least=1,
-        group=VOTES,
+        group=shared.VOTES,
     )
     temperature: float | None = option(
-        "Width of the certified loss, in words.", unset="target / 2.5", above=0, group=VOTES
+        shared.TEMPERATURE, unset="target / 2.5", above=0, group=shared.VOTES
     )
-    accuracy_weight: float = option(
-        "Weight of plain accuracy in the loss; 0 may give up on a class.", 1.0, least=0, group=VOTES
-    )
-    margin: float = option("Margin to reach.", 0.55, least=0, group=VOTES)
-    class_weights: ClassWeights = _CLASS_WEIGHTS("balanced")
-    positive: str | None = _POSITIVE()
+    accuracy_weight: float = option(shared.ACCURACY_WEIGHT, 1.0, least=0, group=shared.VOTES)
+    margin: float = option(shared.MARGIN, 0.55, least=0, group=shared.VOTES)
+    class_weights: shared.ClassWeights = shared.class_weights("balanced")
+    positive: str | None = shared.positive()
     learning_rate: float | None = option(
-        _LEARNING_RATE, unset="2e-4, 5e-5 from 50M parameters", above=0, group=_SCHEDULE
+        shared.LEARNING_RATE, unset="2e-4, 5e-5 from 50M parameters", above=0, group=shared.SCHEDULE
     )
     vote_learning_rate: float | None = option(
-        "The same for vote training.", unset="the same", above=0, group=VOTES
+        "The same for vote training.", unset="the same", above=0, group=shared.VOTES
     )
-    weight_decay: float = _WEIGHT_DECAY(1e-6)
-    batch_size: int = _BATCH_SIZE(32)
-    accumulate: int = _ACCUMULATE(1)
-    gradient_clip: float = _GRADIENT_CLIP(1.0)
+    weight_decay: float = shared.weight_decay(1e-6)
+    batch_size: int = shared.batch_size(32)
+    accumulate: int = shared.accumulate(1)
+    gradient_clip: float = shared.gradient_clip(1.0)
     layers: int | None = option(
-        "Keep only the first layers of the base.", unset="all", least=1, group=_SIZES
+        "Keep only the first layers of the base.", unset="all", least=1, group=shared.SIZES
     )
     vocabulary: int | None = option(
-        "Keep only the most frequent tokens.", unset="all", least=100, group=_SIZES
+        "Keep only the most frequent tokens.", unset="all", least=100, group=shared.SIZES
     )
-    longest: int | None = option(
-        "Most tokens of a text that are read.", unset="as the base", least=8, group=_SIZES
-    )
-    weights: WeightType = _WEIGHTS("float32")
-    evaluate_every: int | None = _EVALUATE_EVERY()
-    validation_rows: int = _VALIDATION_ROWS(500)
+    longest: int | None = option(shared.LONGEST, unset="as the base", least=8, group=shared.SIZES)
+    weights: shared.WeightType = shared.weights("float32")
+    evaluate_every: int | None = shared.evaluate_every()
+    validation_rows: int = shared.validation_rows(500)
     ensemble: Ensemble | None = option(
-        "How copies are added up.", unset="vote; score after vote training", group=_SAVED
+        "How copies are added up.", unset="vote; score after vote training", group=shared.SAVED
     )
-    masks: int | None = option("Most copies a text.", unset="1000", least=1, group=_SAVED)
-    seed: int = _SEED(0)
+    masks: int | None = option("Most copies a text.", unset="1000", least=1, group=shared.SAVED)
+    seed: int = shared.random_seed(below=2**32)
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -261,241 +222,3 @@ def default_learning_rate(parameters: int) -> float:
     A small one learns nothing with that from a few thousand texts (docs/training.md).
     """
     return _LARGE_RATE if parameters >= _LARGE else _SMALL_RATE
-
-
-# What a word table's options are where they are not given: with a target, for accuracy alone, and
-# for all words at once by synonyms.
-_DEFAULTS: dict[str, tuple[Any, Any, Any]] = {
-    "family": ("all", "distinct", "all"),
-    "epochs": (8, 12, 6),
-    "warm_epochs": (2, 0, 0),
-    "temperature": ("target / 2.5 (insertions / 5, characters / 1.67)", 0.2, 1.0),
-    "learning_rate": (0.05, 0.005, 0.005),
-    "feature_dropout": (0.1, 0.0, 0.0),
-    "weight_decay": (0.0, 1e-4, 0.0),
-    "accuracy_weight": (0.0, 1.0, 0.5),
-}
-
-
-def _by_target(name: str) -> str:
-    return "{}, {} of target 0, {} of all synonyms".format(*_DEFAULTS[name])
-
-
-@dataclass(frozen=True)
-class WordTableOptions(Checked, kind="words", group="Training"):
-    """How a word table is trained.  Checked when built.
-
-    What is None depends on whether there is a target (`resolved`); against synonyms, no
-    ``target_words`` is all words at once.  A target out of reach only teaches the table to say
-    always the same.
-    """
-
-    threat: TableThreat = option(
-        "What is trained for, and certified by default: words replaced by any others "
-        "(substitutions) or by synonyms, inserted, or edited; or edited characters. Several, "
-        "separated by commas, are trained for together, and certified side by side.",
-        "substitutions",
-        group=VOTES,
-    )
-    threats: tuple[TableThreat, ...] | None = option(
-        "Other threats that are trained for too; of synonyms, all words at once.",
-        unset="none",
-        after="threat",
-        group=VOTES,
-    )
-    synonyms: str | None = option(
-        "Their table: a name (jia2019), a JSON file, or the folder of a model with one.",
-        group=VOTES,
-    )
-    synonym_weight: float = option(
-        "What synonyms count beside other threats: more proves more of them, less of the others.",
-        0.2,
-        above=0,
-        group=VOTES,
-    )
-    target_words: int | None = option(
-        "Most changes (of words; characters) that training tries to certify; 0: accuracy alone.",
-        unset="an eighth of the median text, 1 to 8; twice that of insertions, two thirds of "
-        "characters, all words of synonyms",
-        least=0,
-        group=VOTES,
-    )
-    family: TableFamily | None = option(
-        "all, or distinct (each word counts once).", unset=_by_target("family"), group=MASKS
-    )
-    temperature: float | None = option(
-        "Width of the certified loss, in words.",
-        unset=_by_target("temperature"),
-        above=0,
-        group=VOTES,
-    )
-    epochs: int | None = option(_EPOCHS, unset=_by_target("epochs"), least=1)
-    warm_epochs: int | None = option(
-        "Epochs on the margin before the certified loss.", unset=_by_target("warm_epochs"), least=0
-    )
-    learning_rate: float | None = option(
-        _LEARNING_RATE, unset=_by_target("learning_rate"), above=0, group=_SCHEDULE
-    )
-    batch_size: int | None = option(
-        _TEXTS, unset="up to 512, 256 of all synonyms", least=1, group=_SCHEDULE
-    )
-    feature_dropout: float | None = option(
-        "Share of features that is silent in a step.",
-        unset=_by_target("feature_dropout"),
-        least=0,
-        below=1,
-    )
-    weight_decay: float | None = option(
-        "Of squared weights.", unset=_by_target("weight_decay"), least=0, group=_SCHEDULE
-    )
-    margin: float = option("Margin to reach.", 0.3, above=0, below=1, group=VOTES)
-    accuracy_weight: float | None = option(
-        "Weight of plain accuracy in the loss; 0 may give up on a class.",
-        unset=_by_target("accuracy_weight"),
-        least=0,
-        group=VOTES,
-    )
-    whole_weight: float = option(
-        "Words that a whole-text model weighs, which votes too.", 0.0, least=0, group=VOTES
-    )
-    class_weights: ClassWeights = _CLASS_WEIGHTS("balanced")
-    normalise: Normalisation = option(
-        "Spellings that are read as one: case (and punctuation around a word), or lookalikes too.",
-        "none",
-        group=_SIZES,
-    )
-    lexicon: Lexicon | None = option(
-        "open: any word says something. closed: a word that was not learned says nothing, so that "
-        "changed characters do less.",
-        unset="closed for characters, else open",
-        group=_SIZES,
-    )
-    positive: str | None = _POSITIVE()
-    buckets: int = option(
-        "Rows of the table; of a closed lexicon, most words.", 1 << 18, least=1, group=_SIZES
-    )
-    most_words: int = option(
-        "Words of a text that are trained on, which bounds memory.", 800, least=1
-    )
-    partitions: int | None = option(
-        "Tables that vote, each trained on the texts that a hash sends to it: certifies poisoned "
-        "training texts, too.",
-        unset="one table",
-        least=2,
-    )
-    seed: int = option("Fixes whatever is drawn at random.", 0, least=0)
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        more = dict.fromkeys(threat for threat in self.threats or () if threat != self.threat)
-        object.__setattr__(self, "threats", tuple(more) or None)
-        if self.partitions is not None:
-            self._check_partitioned()
-        if self.warm_epochs and self.epochs and self.warm_epochs > self.epochs:
-            raise OptionError(
-                f"warm_epochs={self.warm_epochs} is more than epochs={self.epochs}: the warm "
-                "epochs are the first of them"
-            )
-        if ("synonyms" in self.all_threats) != (self.synonyms is not None):
-            raise OptionError(
-                f"threat={','.join(self.all_threats)!r} and synonyms={self.synonyms!r}: they go "
-                "together, as in threat='synonyms' and synonyms='jia2019'",
-                "synonyms",
-            )
-        if self.all_threats != ("substitutions",) and self.target_words == 0:
-            raise OptionError(
-                "target_words=0 trains for accuracy alone, not for threat="
-                f"{','.join(self.all_threats)!r}: leave one of them out",
-                "target_words",
-            )
-        if "synonyms" in self.all_threats and self.family == "distinct":
-            raise OptionError(
-                "family='distinct' cannot be trained for synonyms, which may repeat a word that is "
-                "there: use family='all'",
-                "family",
-            )
-
-        others = self.normalise != "none", self.family == "distinct", self.target_words == 0
-        if self.lexicon == "closed" and any(others):
-            raise OptionError(
-                "lexicon='closed' reads letters alone, every word counts, and a target is "
-                "trained for: leave normalise, family and target_words=0 out",
-                "lexicon",
-            )
-
-    @property
-    def all_threats(self) -> tuple[TableThreat, ...]:
-        """All threats that are trained for, first the one that is certified by default."""
-        return (self.threat, *(self.threats or ()))
-
-    def target_of(self, threat: TableThreat) -> int | None:
-        """Most changes to be certified of a threat; None: all words at once."""
-        return None if threat == "synonyms" and self.threats else self.target_words
-
-    def _check_partitioned(self) -> None:
-        """Refuse what tables that are trained apart are not certified for."""
-        threats = ",".join(self.all_threats)
-        for name, value, refused in (
-            ("threat", threats, threats not in ("substitutions", "edits")),
-            ("family", self.family, self.family == "distinct"),
-            ("target_words", self.target_words, self.target_words == 0),
-            ("lexicon", self.lexicon, self.lexicon == "closed"),
-            ("whole_weight", self.whole_weight, self.whole_weight != 0),
-        ):
-            if refused:
-                raise OptionError(
-                    f"{name}={value!r} does not go with partitions={self.partitions}, whose tables "
-                    "are trained for substitutions or edits and count every word: leave one of "
-                    "them out",
-                    name,
-                )
-
-    def resolved(self, texts: Sequence[str]) -> WordTableOptions:
-        """These options with every default filled in, for these texts."""
-        target = self.target_words
-        dearness = max(_DEARNESS.get(threat, 1.0) for threat in self.all_threats)
-        apart = self.family == "distinct" or self.normalise != "none"
-        closes = "characters" in self.all_threats and not apart
-        if target is None and self.all_threats != ("synonyms",):
-            median = statistics.median([len(split(text)) for text in texts]) if texts else 0
-            target = max(1, round(min(median, _LONGEST_TARGET) / (_WORDS_A_TARGET * dearness)))
-        column = 2 if target is None else 0 if target else 1
-        defaults = {name: values[column] for name, values in _DEFAULTS.items()}
-        defaults |= {"target_words": target, "lexicon": "closed" if closes else "open"}
-        largest = _LARGEST_BATCH // 2 if target is None else _LARGEST_BATCH
-        defaults["batch_size"] = min(largest, max(1, len(texts) // _STEPS_AN_EPOCH))
-        if target:
-            defaults["temperature"] = target * dearness / 2.5
-            warm = defaults["warm_epochs"]
-            defaults["warm_epochs"] = min(warm, self.epochs or warm)
-        return replace(
-            self, **{name: one for name, one in defaults.items() if getattr(self, name) is None}
-        )
-
-
-@dataclass(frozen=True)
-class MlmOptions(Checked, kind="mlm", group="Training"):
-    """How a masked language model is trained.  Checked when built.
-
-    As BERT's, 80 % of the tokens to predict are shown as the mask token, 10 % as a random token,
-    and 10 % as they are; in every epoch they are others.  The learning rate is for a base without
-    a head; 5e-5 suits one that is a masked language model already.
-    """
-
-    epochs: int = option(_EPOCHS, 3, least=1)
-    mask_rate: float = option(
-        "Share of tokens that are predicted.", 0.15, above=0, below=1, group=MASKS
-    )
-    learning_rate: float = option(_LEARNING_RATE, 3e-4, above=0, group=_SCHEDULE)
-    warmup: float = option(
-        "Share of the steps in which it rises.", 0.06, least=0, below=1, group=_SCHEDULE
-    )
-    weight_decay: float = _WEIGHT_DECAY(0.01)
-    batch_size: int = _BATCH_SIZE(32)
-    accumulate: int = _ACCUMULATE(1)
-    gradient_clip: float = _GRADIENT_CLIP(1.0)
-    longest: int = option("Most tokens of a text that are read.", 128, least=16, group=_SIZES)
-    weights: WeightType = _WEIGHTS("float32")
-    evaluate_every: int | None = _EVALUATE_EVERY()
-    validation_rows: int = _VALIDATION_ROWS(500)
-    seed: int = _SEED(0)

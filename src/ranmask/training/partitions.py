@@ -14,7 +14,6 @@ table that says nothing, and so votes for the first class.
 from __future__ import annotations
 
 import hashlib
-import time
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
@@ -26,8 +25,7 @@ from ranmask.errors import OptionError
 from ranmask.models.normalising import installed
 from ranmask.models.word_table import WordTable
 from ranmask.smoothing.partitioned import PartitionedClassifier
-from ranmask.training.evaluating import check_positive, measured_figures
-from ranmask.training.options import WordTableOptions
+from ranmask.training.evaluating import check_positive
 from ranmask.training.records import (
     Report,
     RunFolder,
@@ -35,7 +33,8 @@ from ranmask.training.records import (
     check_one_process,
     description,
 )
-from ranmask.training.word_table import single_texts, train_word_table
+from ranmask.training.table_options import WordTableOptions
+from ranmask.training.word_table import finish, single_texts, train_word_table
 
 if TYPE_CHECKING:
     from ranmask.data import Corpus
@@ -109,25 +108,8 @@ def train_partitions(
     installed(options.normalise)  # what is missing is said before a folder is made
     run = RunFolder(output, description("words", None, train, validation, asdict(options)), report)
     run.begin()
-    run.rewind("partitions", 0)
-    started = time.monotonic()
-
-    def log(done: int, parts: int) -> None:
-        seconds = round(time.monotonic() - started, 1)
-        run.log({"phase": "partitions", "epoch": done, "epochs": parts, "seconds": seconds})
-
-    names = train.label_names
+    names, log = train.label_names, run.timed("partitions")
     tables = train_partition_tables(texts, train.labels, names, options, log)
     classifier = PartitionedClassifier(tables, options.threat)
-    measured = measured_figures(
-        classifier,
-        validation.texts,
-        validation.labels,
-        names,
-        class_weights=options.class_weights,
-        positive=options.positive,
-        threat=options.threat,
-    )
-    classifier.save_pretrained(str(output))
-    run.complete(measured)
+    finish(run, classifier, validation, names, options)
     return classifier

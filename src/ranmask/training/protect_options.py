@@ -7,7 +7,7 @@ from functools import partial
 
 from ranmask.options import SEED
 from ranmask.options.fields import Checked, option
-from ranmask.training.options import WordTableOptions
+from ranmask.training.table_options import WordTableOptions
 
 CHOICE = "The choice"
 MOST_LEVELS = 5

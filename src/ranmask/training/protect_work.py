@@ -15,10 +15,10 @@ from ranmask.errors import DataError, ModelError
 from ranmask.smoothing.smoothed import SmoothedClassifier
 from ranmask.training.choosing import Weighed, alone, chosen, measured, read_texts, weights_for
 from ranmask.training.level_search import LATER, LevelSearch
-from ranmask.training.options import WordTableOptions
 from ranmask.training.protect_options import ProtectOptions
 from ranmask.training.protection import Measure, Protection
 from ranmask.training.records import Report
+from ranmask.training.table_options import WordTableOptions
 from ranmask.training.word_table import table_smoothing, train_word_table
 from ranmask.words import split
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -165,6 +166,18 @@ class RunFolder:
             lambda line: line["phase"] != phase or line.get("step", line["epoch"]) <= step
         )
         return max((line["seconds"] for line in lines if line["phase"] == phase), default=0.0)
+
+    def timed(self, phase: str) -> Callable[..., None]:
+        """Begin a phase anew; what is returned logs an epoch of it, of how many, and its loss."""
+        self.rewind(phase, 0)
+        started = time.monotonic()
+
+        def log(epoch: int, epochs: int, loss: float | None = None) -> None:
+            line = {"phase": phase, "epoch": epoch, "epochs": epochs}
+            line |= {} if loss is None else {"loss": loss}
+            self.log({**line, "seconds": round(time.monotonic() - started, 1)})
+
+        return log
 
     def _keep_log(self, wanted: Callable[[dict[str, Any]], bool]) -> list[dict[str, Any]]:
         """Drop lines of the log that are not wanted, and one that a killed run wrote half of."""

@@ -13,7 +13,7 @@ import numpy as np
 
 from ranmask.training.adam import Adam
 from ranmask.training.class_weights import class_weights
-from ranmask.training.options import MARGIN_WIDTH, TableThreat, WordTableOptions
+from ranmask.training.options import MARGIN_WIDTH
 from ranmask.training.table_loss import (
     JOINS,
     Floats,
@@ -29,6 +29,7 @@ from ranmask.training.table_loss import (
     sigmoid,
     whole_text,
 )
+from ranmask.training.table_options import TableThreat, WordTableOptions
 from ranmask.training.table_texts import Batch, TableTexts
 
 _Value = TypeVar("_Value", int, float)

@@ -21,7 +21,8 @@ from transformers import Trainer, TrainerCallback, TrainerState, TrainingArgumen
 
 from ranmask.training import processes
 from ranmask.training.masking import Turn, Turns
-from ranmask.training.options import MlmOptions, TrainingOptions
+from ranmask.training.mlm_options import MlmOptions
+from ranmask.training.options import TrainingOptions
 from ranmask.training.records import COMPLETE, RunFolder
 
 _GPU_WORKERS = 8  # at most; fewer where processes share the cores (OMP_NUM_THREADS)
@@ -224,6 +225,7 @@ def _arguments(
         greater_is_better=not phase.smaller_is_better,
         logging_strategy="steps",
         logging_steps=min(every, 100),
+        logging_first_step=True,  # how long it will take is known from it
         remove_unused_columns=False,
         dataloader_num_workers=min(_GPU_WORKERS, torch.get_num_threads()) if on_gpu else 0,
         dataloader_pin_memory=on_gpu,

@@ -19,7 +19,6 @@ What was learned is then rounded to the small integers of a `WordTable`, which a
 
 from __future__ import annotations
 
-import time
 from collections.abc import Sequence
 from dataclasses import asdict, replace
 from operator import itemgetter
@@ -36,6 +35,7 @@ from ranmask.models.normalising import LETTERS, Normaliser, installed
 from ranmask.models.synonyms import SynonymSets
 from ranmask.models.word_features import WHOLE
 from ranmask.models.word_table import CURVE_STEPS, WordTable, spelt
+from ranmask.smoothing.partitioned import PartitionedClassifier
 from ranmask.smoothing.smoothed import SmoothedClassifier
 from ranmask.training.evaluating import (
     certified_score,
@@ -43,7 +43,6 @@ from ranmask.training.evaluating import (
     check_positive,
     measured_figures,
 )
-from ranmask.training.options import WordTableOptions
 from ranmask.training.records import (
     Report,
     RunFolder,
@@ -53,6 +52,7 @@ from ranmask.training.records import (
 )
 from ranmask.training.table_learning import Progress, Weights, learned
 from ranmask.training.table_loss import Floats, Ints
+from ranmask.training.table_options import WordTableOptions
 from ranmask.training.table_texts import TableTexts, check_single, vocabulary
 
 if TYPE_CHECKING:
@@ -91,30 +91,32 @@ def train_words(
         about["synonyms"] = synonyms.description()
     run = RunFolder(output, about, report)
     run.begin()
-    run.rewind("words", 0)
-    started = time.monotonic()
-
-    def log(epoch: int, epochs: int, loss: float) -> None:
-        seconds = round(time.monotonic() - started, 1)
-        line = {"phase": "words", "epoch": epoch, "epochs": epochs, "loss": loss}
-        run.log({**line, "seconds": seconds})
-
-    labels, names = train.labels, train.label_names
-    how: dict[str, Any] = {"options": options, "synonyms": synonyms, "progress": log}
-    table = train_word_table(texts, labels, names, **how)
+    how: dict[str, Any] = {"options": options, "synonyms": synonyms, "progress": run.timed("words")}
+    table = train_word_table(texts, train.labels, train.label_names, **how)
     classifier = SmoothedClassifier(table, **table_smoothing(options), synonyms=synonyms)
+    finish(run, classifier, validation, train.label_names, options)
+    return classifier
+
+
+def finish(
+    run: RunFolder,
+    classifier: SmoothedClassifier | PartitionedClassifier,
+    validation: Corpus,
+    label_names: Sequence[str],
+    options: WordTableOptions,
+) -> None:
+    """Measure a trained classifier and save it in the run's folder."""
     measured = measured_figures(
         classifier,
         validation.texts,
         validation.labels,
-        names,
+        label_names,
         class_weights=options.class_weights,
         positive=options.positive,
         threat=options.threat,
     )
-    classifier.save_pretrained(str(output))
+    classifier.save_pretrained(str(run.folder))
     run.complete(measured)
-    return classifier
 
 
 def single_texts(train: Corpus) -> list[str]:

@@ -161,6 +161,14 @@ def test_utf_16_is_refused(tmp_path):
         rows_of(path)
 
 
+@pytest.mark.parametrize("name", ["in.txt", "in.csv", "in.tsv", "in.jsonl"])
+def test_binary_files_are_refused(tmp_path, name):
+    path = tmp_path / name
+    path.write_bytes(b"PK\x03\x04 text,label\n" + bytes(range(256)) * 20)
+    with pytest.raises(DataError, match="is a binary file, not text"):
+        rows_of(path)
+
+
 @pytest.mark.parametrize(
     ("name", "content", "message"),
     [

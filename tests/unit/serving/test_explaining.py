@@ -179,9 +179,10 @@ def test_a_remembering_classifier_looks_a_text_up_once_for_all_its_copies():
     assert Counted.hashes <= 2  # to look, and to keep
 
 
-def test_characters_of_known_words_have_no_curve_which_is_that_of_any_word():
+def closed_table():
+    """It knows "good", which is for class 1, and "poor", which is for class 0; no other word."""
     limit = 2**12
-    table = WordTable(
+    return WordTable(
         np.array([[limit, -limit], [-limit, limit]], dtype=np.int16),
         np.zeros(2, dtype=np.int64),
         labels=["a", "b"],
@@ -189,7 +190,29 @@ def test_characters_of_known_words_have_no_curve_which_is_that_of_any_word():
         normaliser=Normaliser("letters"),
         vocabulary=spelt(["good", "poor"]),
     )
-    smoothed = SmoothedClassifier(table, **WordTable.smoothing, threat="characters")
+
+
+def test_words_and_copies_that_say_nothing_vote_for_no_class():
+    smoothed = SmoothedClassifier(closed_table(), **WordTable.smoothing)
+    explained = explain(smoothed, "good unheard poor")
+    said = [copy["label_id"] for copy in explained["copies"]]
+    votes = [vote and vote["label_id"] for vote in explained["word_votes"]]
+    assert said == votes and said[1] is None and {said[0], said[2]} == {0, 1}
+    assert sum(explained["result"]["votes"]) == 2
+    [shown] = smoothed.certify_showing(["good unheard poor"], 3)
+    assert explained["copies"] == list(shown.copies)
+
+
+def test_words_whose_copies_say_this_as_often_as_that_vote_for_no_class():
+    def classify(texts):
+        return [["good" not in text, "good" in text] for text in texts]
+
+    smoothed = SmoothedClassifier(classify, keep=2, hide="drop", ensemble="vote")
+    assert explain(smoothed, "a good film")["word_votes"][0] is None
+
+
+def test_characters_of_known_words_have_no_curve_which_is_that_of_any_word():
+    smoothed = SmoothedClassifier(closed_table(), **WordTable.smoothing, threat="characters")
     explained = explain(smoothed, " ".join(["good"] * 9))
     [certificate] = smoothed.certify([" ".join(["good"] * 9)])
     assert explained["result"]["radius"] == certificate.radius > 2

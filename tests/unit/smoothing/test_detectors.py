@@ -120,7 +120,11 @@ def test_a_function_is_named_again(tmp_path):
 
 def test_what_is_no_detector_is_refused(tmp_path):
     with pytest.raises(ModelError, match="holds no model of ranmask's"):
-        load_detector(tmp_path / "none")
+        load_detector(tmp_path)
+    with pytest.raises(ModelError, match="'nowhere' is no folder, no detector: name one"):
+        load_detector("nowhere")
+    with pytest.raises(ModelError, match="'news' is a classifier, no detector: name one"):
+        load_detector("news")
     table().save(tmp_path / "table")
     with pytest.raises(ModelError, match="kind 'words'"):
         load_detector(tmp_path / "table")

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ranmask.certificates.exact import single_word_radii
-from ranmask.training.options import MARGIN_WIDTH, WordTableOptions
+from ranmask.training.options import MARGIN_WIDTH
 from ranmask.training.table_learning import Objective, Weights, loss_and_gradient
 from ranmask.training.table_loss import (
     ahead,
@@ -25,6 +25,7 @@ from ranmask.training.table_loss import (
     softplus,
     whole_text,
 )
+from ranmask.training.table_options import WordTableOptions
 from ranmask.training.table_texts import Batch
 
 GRID = 16  # scores are sixteenths, which doubles add exactly

@@ -12,9 +12,9 @@ from ranmask.errors import DataError, OptionError
 from ranmask.models.normalising import Normaliser
 from ranmask.models.synonyms import SynonymSets
 from ranmask.training import word_table as training
-from ranmask.training.options import WordTableOptions
 from ranmask.training.table_learning import Objective, Weights, loss_and_gradient
 from ranmask.training.table_loss import ahead, costs_of, margins
+from ranmask.training.table_options import WordTableOptions
 from ranmask.training.table_texts import TableTexts, vocabulary
 from ranmask.training.word_table import train_word_table
 

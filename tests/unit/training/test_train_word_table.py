@@ -11,7 +11,6 @@ from ranmask.metrics import CertifiedSummary
 from ranmask.models.word_features import features
 from ranmask.training import table_learning
 from ranmask.training import word_table as training
-from ranmask.training.options import WordTableOptions
 from ranmask.training.table_loss import (
     ahead,
     certified_loss,
@@ -20,6 +19,7 @@ from ranmask.training.table_loss import (
     sigmoid,
     whole_text,
 )
+from ranmask.training.table_options import WordTableOptions
 from ranmask.training.word_table import train_word_table
 
 NAMES = ("river", "mountain", "desert")

@@ -13,7 +13,8 @@ export function nameClasses(labels, shares) {
   colours = new Map(order.slice(0, COLOURS).map((number, place) => [number, place]));
 }
 
-export const nameOf = (number) => names[number];
+// What a copy votes for: null is no class.
+export const nameOf = (number) => (number === null ? "none" : names[number]);
 
 export const toneOf = (number) => `tone${colours.get(number) ?? "-none"}`;
 

@@ -1,0 +1,5 @@
+"""``python -m ranmask``: the ``ranmask`` command."""
+
+from ranmask.cli.__main__ import main
+
+main()

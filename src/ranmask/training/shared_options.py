@@ -1,0 +1,44 @@
+"""Options that several kinds of training have, and the groups that they stand in."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Literal, TypeAlias
+
+from ranmask.options.fields import option
+
+ClassWeights: TypeAlias = Literal["none", "balanced"]
+WeightType: TypeAlias = Literal["float32", "float16"]
+
+MASKS, VOTES = "Masks", "Vote training"
+"""Groups of options that mean nothing where no word is hidden."""
+SCHEDULE, SIZES, SAVED = "Learning", "Size of the model", "Saved classifier"
+
+EPOCHS = "Most epochs of (masked) training."
+LEARNING_RATE = "Peak of the schedule."
+TEXTS = "Texts that are computed at once."
+TEMPERATURE = "Width of the certified loss, in words."
+ACCURACY_WEIGHT = "Weight of plain accuracy in the loss; 0 may give up on a class."
+LONGEST = "Most tokens of a text that are read."
+MARGIN = "Margin to reach."
+SQUARED = "Of squared weights."
+
+class_weights = partial(
+    option, "balanced: every class counts the same, however few texts it has; or none."
+)
+positive = partial(
+    option, "Class, by its name, that the card holds against all others: ROC, certified recall."
+)
+random_seed = partial(option, "Fixes whatever is drawn at random.", 0, least=0)
+most_words = partial(
+    option, "Words of a text that are trained on, which bounds memory.", 800, least=1
+)
+batch_size = partial(option, TEXTS, least=1, group=SCHEDULE)
+accumulate = partial(option, "Batches in a step.", least=1, group=SCHEDULE)
+gradient_clip = partial(option, "Largest norm of the gradient.", above=0, group=SCHEDULE)
+weight_decay = partial(option, "AdamW's.", least=0, group=SCHEDULE)
+weights = partial(option, "Type that weights are stored in.", group=SIZES)
+evaluate_every = partial(
+    option, "Steps between evaluations, each a checkpoint.", unset="an epoch", least=1
+)
+validation_rows = partial(option, "Texts that an evaluation reads.", least=1)
