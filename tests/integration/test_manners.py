@@ -63,6 +63,22 @@ def test_verbose_shows_where_an_error_comes_from(tmp_path, monkeypatch):
     assert both.stderr.endswith("error: --quiet and --verbose: leave one of them out\n")
 
 
+def test_a_gpu_without_memory_is_told_in_a_line(monkeypatch):
+    import torch
+
+    def explain(*texts: str) -> None:
+        """Explain."""
+        raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 2 GiB. GPU 0 has 8")
+
+    monkeypatch.setattr("ranmask.cli.explain.explain", explain)
+    done = run_cli("explain", "good")
+    assert done.exit_code == 1 and done.stderr.count("\n") == 1
+    assert done.stderr.startswith("error: the GPU has no memory left. End other programs")
+    assert done.stderr.endswith("(CUDA out of memory)\n")
+    with pytest.raises(torch.OutOfMemoryError):  # with all that PyTorch says
+        run_cli("explain", "good", "-v")
+
+
 def completed(script, *words):
     code = (
         f"source {script}; COMP_WORDS=(ranmask {' '.join(words)}); COMP_CWORD={len(words)}; "

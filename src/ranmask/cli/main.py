@@ -15,6 +15,7 @@ import traceback
 import warnings
 from collections.abc import Sequence
 from importlib import import_module
+from typing import Any
 
 from cyclopts import App, CycloptsError, MissingArgumentError
 
@@ -23,6 +24,12 @@ from ranmask.cli.terminal import quietly, say, tame_libraries, untie_libraries
 from ranmask.errors import OptionError, RanmaskError, ReaderWarning
 
 FAILED, WRONG_USAGE, SOME_ROWS_FAILED, INTERRUPTED = 1, 2, 3, 130
+
+_FULL_GPU = (
+    "the GPU has no memory left. End other programs that use it, run fewer steps or workers at "
+    "once (--jobs, --workers), or compute elsewhere (--device cpu); what was written stays, and "
+    "the same command goes on"
+)
 
 _QUIET, _VERBOSE = ("-q", "--quiet"), ("-v", "--verbose")  # everywhere
 
@@ -145,7 +152,18 @@ def _run(words: Sequence[str], verbose: bool) -> int:
             traceback.print_exception(error)
         print(f"error: {_told(error)}", file=sys.stderr)
         return WRONG_USAGE if isinstance(error, CycloptsError | OptionError) else FAILED
+    except Exception as error:
+        if not _is_full_gpu(error) or verbose:
+            raise
+        print(f"error: {_FULL_GPU} ({str(error).partition('. ')[0]})", file=sys.stderr)
+        return FAILED
     return SOME_ROWS_FAILED if done is True else int(done or 0)
+
+
+def _is_full_gpu(error: Exception) -> bool:
+    """Whether an error is PyTorch's for a device without memory; it need not be loaded."""
+    torch: Any = sys.modules.get("torch")
+    return torch is not None and isinstance(error, torch.OutOfMemoryError)
 
 
 def _told(error: CycloptsError | RanmaskError) -> str:

@@ -29,7 +29,7 @@ Status: TypeAlias = Literal["succeeded", "failed", "skipped", "error"]
 
 _LONGEST_NAME = 100
 _MOST_ROWS = 10_000_000  # a range is a few letters, whatever it says
-_COPY: dict[str, object] = {"kept": tuple[int, ...], "label_id": int}
+_COPY: dict[str, object] = {"kept": tuple[int, ...], "label_id": int | None}
 _EXAMPLE: dict[str, object] = {
     **dict.fromkeys(("label_id", "words", "kept", "masks"), int),
     **dict.fromkeys(("votes", "critical_words"), tuple[int, ...]),

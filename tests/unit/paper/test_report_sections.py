@@ -316,6 +316,16 @@ def test_the_lesson_names_classes_by_their_own_run():
     assert named(labels=("good", "poor")) == ({"good", "poor"}, ["good", "poor"])
 
 
+def test_a_copy_that_says_nothing_is_shown_as_such():
+    copies = [{"kept": [0, 1], "label_id": 0}] * 3 + [{"kept": [2, 3], "label_id": None}]
+    [picture, _] = [
+        block
+        for block in lesson(line(1, [0, 1], copies=copies)).blocks
+        if isinstance(block, Example)
+    ]
+    assert [(copy.vote, copy.agrees) for copy in picture.copies][-1] == ("none", False)
+
+
 @pytest.mark.parametrize(
     ("for_label", "against", "expected"),
     [

@@ -236,10 +236,11 @@ def _picture(line: Mapping[str, Any], names: Mapping[int, str]) -> Example:
     copies = [
         Copy(
             frozenset(copy["kept"]),
-            names.get(label := int(copy["label_id"]), f"class {label}"),
+            "none" if label is None else names.get(label, f"class {label}"),
             label == winner,
         )
         for copy in _chosen_copies(line.get("copies", ()), winner)
+        for label in [copy["label_id"]]  # None: it says nothing
     ]
     tally = [
         (names.get(label, f"class {label}"), int(votes), label == winner)
@@ -271,8 +272,8 @@ def _picture(line: Mapping[str, Any], names: Mapping[int, str]) -> Example:
 
 def _chosen_copies(copies: Sequence[Mapping[str, Any]], winner: int) -> list[Mapping[str, Any]]:
     """The first few of either opinion, about as many of each as there are among all copies."""
-    dissent = [place for place, copy in enumerate(copies) if int(copy["label_id"]) != winner]
-    agree = [place for place, copy in enumerate(copies) if int(copy["label_id"]) == winner]
+    dissent = [place for place, copy in enumerate(copies) if copy["label_id"] != winner]
+    agree = [place for place, copy in enumerate(copies) if copy["label_id"] == winner]
     shown = min(_COPIES, len(copies))
     wanted = round(shown * len(dissent) / max(1, len(copies)))
     # Both opinions are seen wherever there are two.
