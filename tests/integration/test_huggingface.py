@@ -3,6 +3,7 @@
 import contextlib
 import copy
 import itertools
+import threading
 
 import numpy as np
 import pytest
@@ -196,6 +197,26 @@ class TestDropping:
         base = classifier(name, "drop")
         rows = base.encoder.rows(copies_of(base, ["good"] * 40, all_sets(40, 1)))
         assert set(rows.lengths.tolist()) == {3}
+
+
+def test_threads_that_share_a_model_with_relative_positions():
+    """One thread computes other rows in the midst of another's forward pass."""
+    base = HuggingFaceClassifier(*copy.deepcopy(tiny_models.mpnet()), hide="drop")
+    kept = [np.array([[0, 4]]), np.array([[2, 3]])]
+    alone = [logits_of(base, WORDS, some) for some in kept]
+    seen = []
+
+    def meanwhile(*_):
+        if not seen:  # for the first pass alone
+            seen.append(None)
+            other = threading.Thread(target=lambda: seen.append(logits_of(base, WORDS, kept[1])))
+            other.start()
+            other.join()
+
+    hook = base.model.mpnet.encoder.register_forward_pre_hook(meanwhile)
+    found = logits_of(base, WORDS, kept[0])
+    hook.remove()
+    assert np.array_equal(found, alone[0]) and np.array_equal(seen[1], alone[1])
 
 
 class TestDroppingIsRefused:

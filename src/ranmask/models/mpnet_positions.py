@@ -7,6 +7,7 @@ is given; where none are given it computes what it did before.
 
 from __future__ import annotations
 
+from contextvars import ContextVar
 from typing import Any
 
 import torch
@@ -15,17 +16,19 @@ from transformers.models.mpnet import modeling_mpnet
 MPNetEncoder: Any = modeling_mpnet.MPNetEncoder  # whose types transformers does not tell
 MPNetModel: Any = modeling_mpnet.MPNetModel
 
+_positions: ContextVar[torch.Tensor | None] = ContextVar("positions", default=None)
+"""Those of the forward pass that this thread is in: threads may share a model."""
+
 
 class PositionedEncoder(MPNetEncoder):  # type: ignore[misc]
-    """An encoder whose relative positions are differences of ``positions``, where these are set."""
-
-    positions: torch.Tensor | None = None
+    """An encoder whose relative positions are differences of those that its model was given."""
 
     def compute_position_bias(self, x: torch.Tensor, *given: Any, **named: Any) -> Any:
         """What is added to the scores of attention, (rows, heads, tokens, tokens)."""
-        if self.positions is None:
+        positions = _positions.get()
+        if positions is None:
             return super().compute_position_bias(x, *given, **named)
-        distances = self.positions[:, None, :] - self.positions[:, :, None]
+        distances = positions[:, None, :] - positions[:, :, None]
         buckets = self.relative_position_bucket(distances)
         return self.relative_attention_bias(buckets).permute(0, 3, 1, 2).contiguous()
 
@@ -35,11 +38,11 @@ class PositionedModel(MPNetModel):  # type: ignore[misc]
 
     def forward(self, *given: Any, position_ids: torch.Tensor | None = None, **named: Any) -> Any:
         """As MPNetModel's own."""
-        self.encoder.positions = position_ids
+        before = _positions.set(position_ids)
         try:
             return super().forward(*given, position_ids=position_ids, **named)
         finally:
-            self.encoder.positions = None
+            _positions.reset(before)
 
 
 def follow_position_ids(model: Any) -> None:
