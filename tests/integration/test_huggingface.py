@@ -219,6 +219,18 @@ def test_threads_that_share_a_model_with_relative_positions():
     assert np.array_equal(found, alone[0]) and np.array_equal(seen[1], alone[1])
 
 
+def test_a_model_that_follows_positions_is_called_as_before(tmp_path):
+    model, tokenizer = copy.deepcopy(tiny_models.mpnet())
+    ids = torch.tensor([[0, 9, 12, 7, 2]])
+    given = ids, torch.ones_like(ids), torch.arange(2, 7)[None]
+    before = [model.mpnet(*given).last_hidden_state, model.mpnet(ids).last_hidden_state]
+    HuggingFaceClassifier(model, tokenizer, hide="drop")
+    after = [model.mpnet(*given).last_hidden_state, model.mpnet(ids).last_hidden_state]
+    assert all(torch.allclose(*pair, atol=1e-5) for pair in zip(before, after, strict=True))
+    model.mpnet.save_pretrained(tmp_path)
+    assert '"MPNetModel"' in (tmp_path / "config.json").read_text()
+
+
 class TestDroppingIsRefused:
     @pytest.mark.parametrize("name", RELATIVE_POSITIONS)
     def test_where_positions_are_relative(self, classifier, name):

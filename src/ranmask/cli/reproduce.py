@@ -36,7 +36,7 @@ class ReproduceCommand(Checked, group="Reproduction"):
         "Folder or hub id of the encoder that models are made from.", unset="the recipe's"
     )
     settings: tuple[str, ...] = option(
-        "Another setting, as seed=1; several. Each variant has its own record.",
+        "Another setting, as seed=1; again for another. Each variant has its own record.",
         (),
         flag="set",
         repeated=True,
@@ -107,6 +107,8 @@ def _overrides(settings: Sequence[str], base: str | None) -> dict[str, Any]:
         key, equals, value = setting.partition("=")
         if not equals:
             raise OptionError(f"--set takes NAME=VALUE, not {setting!r}")
+        if key in found:
+            raise OptionError(f"--set {key} is given twice: leave one of them out")
         try:
             found[key] = tomllib.loads(f"value = {value}")["value"]
         except tomllib.TOMLDecodeError:

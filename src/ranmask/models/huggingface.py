@@ -99,7 +99,7 @@ class HuggingFaceClassifier(BaseClassifier):
         self._backend = backend
         self.model: Any = model
         self.model.train(False)
-        if hide == "drop" and model.config.model_type == "mpnet":
+        if hide == "drop" and any(type(part).__name__ == "MPNetModel" for part in model.modules()):
             from ranmask.models.mpnet_positions import follow_position_ids
 
             follow_position_ids(self.model)

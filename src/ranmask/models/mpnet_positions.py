@@ -36,13 +36,23 @@ class PositionedEncoder(MPNetEncoder):  # type: ignore[misc]
 class PositionedModel(MPNetModel):  # type: ignore[misc]
     """A model that hands ``position_ids`` on to its encoder."""
 
-    def forward(self, *given: Any, position_ids: torch.Tensor | None = None, **named: Any) -> Any:
+    def forward(
+        self,
+        input_ids: torch.Tensor | None = None,
+        attention_mask: torch.Tensor | None = None,
+        position_ids: torch.Tensor | None = None,
+        *given: Any,
+        **named: Any,
+    ) -> Any:
         """As MPNetModel's own."""
         before = _positions.set(position_ids)
         try:
-            return super().forward(*given, position_ids=position_ids, **named)
+            return super().forward(input_ids, attention_mask, position_ids, *given, **named)
         finally:
             _positions.reset(before)
+
+
+PositionedModel.__name__ = MPNetModel.__name__  # which save_pretrained writes down
 
 
 def follow_position_ids(model: Any) -> None:

@@ -374,5 +374,5 @@ async def _http_error(_: Request, error: Exception) -> Response:
     code, message = {
         404: ("no_such_route", "there is nothing here: /docs lists what there is"),
         405: ("wrong_method", "this method is not answered here: /docs says which is"),
-    }.get(error.status_code, ("invalid_json", "the body is not valid JSON"))
+    }.get(error.status_code, ("invalid_json", "the body is not valid JSON, or nested too deep"))
     raise Problem(error.status_code, code, message, error.headers)

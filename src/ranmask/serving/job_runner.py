@@ -49,6 +49,7 @@ from ranmask.words import Text, document, split
 
 _LOOK_SECONDS = 1.0  # for jobs that other processes took in, or left
 _SWEEP_SECONDS = 600.0
+_TELLING_ROWS = 20  # fewer do not tell how long the others take
 _TOLD_SECONDS = 0.5  # between two words on how far a job is
 _SLICE_SECONDS = 0.01  # of computing, then requests come first
 _RESTS = 19.0  # times as long as it computed, where requests never end: it has 5 % of the time
@@ -324,8 +325,10 @@ class _Told:
         """So many more are done."""
         self._new += rows
         done = self.state.rows + rows
-        each = (time.monotonic() - self._begun) / self._new
-        left = round(max(0, self._total - done) * each, 1)
+        left = None
+        if self._new >= _TELLING_ROWS:
+            each = (time.monotonic() - self._begun) / self._new
+            left = round(max(0, self._total - done) * each, 1)
         self.state = replace(self.state, rows=done, left_seconds=left, starts=0)
         self._count(rows)
         if time.monotonic() - self._written > _TOLD_SECONDS:

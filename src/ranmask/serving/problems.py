@@ -191,7 +191,8 @@ def invalid(errors: Sequence[Mapping[str, Any]]) -> Problem:
     kind, about = first["type"], first.get("ctx") or {}
     if kind == "json_invalid":
         at = "".join(f" from character {at} on" for at in first["loc"] if isinstance(at, int))
-        return Problem(400, "invalid_json", f"the body is not valid JSON{at}: check how it is made")
+        said = f"the body is not valid JSON{at}, or nested too deep: check how it is made"
+        return Problem(400, "invalid_json", said)
     parts, wanted = _place(first["loc"])
     if kind == UNKNOWN_FIELD:
         named = _spelt([*parts, about["field"]])

@@ -698,7 +698,7 @@ def test_rates_count_seeds_together():
     section = rates.section([reproduction("rates", *steps)])
     [table] = tables(section.blocks)
     assert [cell.text for cell in table.rows[0]] == ["90 %", "40.0"]
-    assert table.rows[0][1].interval == "30.0 to 50.0"
+    assert table.rows[0][1].interval == "2 seeds: 30.0 to 50.0"
     [picture] = [block for block in section.blocks if isinstance(block, Picture)]
     [point] = picture.charts[0].series[0].points
     assert (point.x, point.y) == (90, 40)

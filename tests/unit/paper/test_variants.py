@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from ranmask.errors import DataError
+from ranmask.errors import DataError, OptionError
 from ranmask.paper.reading import read, read_several, write
 from ranmask.paper.report import markdown
 from ranmask.paper.report.blocks import Bullets, Fold
@@ -241,7 +241,7 @@ def test_what_was_set_is_spelt():
 def test_one_seed_has_an_interval_and_several_have_a_spread():
     assert seeds_cell([(3, 10)]) == share_cell(3, 10)
     shares = [(3, 10), (4, 10), (8, 10)]
-    spread = f"± {statistics.stdev([30, 40, 80]):.1f}; 30.0 to 80.0"
+    spread = f"3 seeds: 30.0 to 80.0, ± {statistics.stdev([30, 40, 80]):.1f}"
     assert seeds_cell(shares, percent) == Cell("50.0", interval=spread)
     assert seeds_cell([(0, 0), (3, 10)]) == share_cell(3, 10)
     assert seeds_cell([]).text == "no texts"
@@ -278,7 +278,7 @@ def test_attack_tables_have_means_of_seeds_and_other_configurations():
     by_name = {row[0].text: row for row in detail.rows}
     row = by_name["RanMASK-90% (vote)"]
     assert row[1] == Cell("100", interval="3 seeds")
-    assert row[3] == Cell("60.0", interval="± 10.0; 50.0 to 70.0")
+    assert row[3] == Cell("60.0", interval="3 seeds: 50.0 to 70.0, ± 10.0")
     assert row[4].text == "+4.9"  # the mean less the paper's 55.1
     assert by_name["Baseline"][3] == share_cell(20, 100, percent)
     said = text(section)
@@ -326,7 +326,7 @@ def test_certified_tables_have_means_of_seeds():
     [proved] = tables(section.blocks, "What the votes prove")
     row = proved.rows[0]
     assert [cell.text for cell in row][2:4] == [".875", "1, 0"]
-    assert row[2].interval == ".750 to 1.000" and row[3].interval == ""
+    assert row[2].interval == "2 seeds: .750 to 1.000" and row[3].interval == ""
     assert row[5].text == ".625"  # CR@1 of 1 and 1/4
     assert proved.notes[0].startswith("2 seeds. Of several seeds: their mean")
     said = text(section)
@@ -367,7 +367,7 @@ def test_rates_of_several_runs_are_averaged():
         for seed, held in enumerate([40, 60])
     ]
     [table] = tables(rates.section(runs).blocks)
-    assert (table.rows[0][1].text, table.rows[0][1].interval) == ("50.0", "40.0 to 60.0")
+    assert (table.rows[0][1].text, table.rows[0][1].interval) == ("50.0", "2 seeds: 40.0 to 60.0")
 
 
 def test_entropies_of_several_seeds_and_settings():
@@ -379,7 +379,7 @@ def test_entropies_of_several_seeds_and_settings():
 
     [table] = tables(entropy.section([one(0.1), one(0.3, seed=1), one(0.5, **MPNET)]).blocks)
     found = {row[0].text: row for row in table.rows}
-    assert (found["SAFER"][2].text, found["SAFER"][2].interval) == (".200", ".100 to .300")
+    assert (found["SAFER"][2].text, found["SAFER"][2].interval) == (".200", "2 seeds: .100 to .300")
     assert found["SAFER"][5] == Cell("2", interval="2 seeds")
     assert found["SAFER, all-mpnet-base-v2"][2].text == ".500"
 
@@ -411,3 +411,13 @@ def test_a_variant_names_only_the_steps_that_it_ran():
     assert "2 of the recipe's 3 steps." in said
     assert "`broken`, failed: why" in said and "left-out" not in said
     assert "left-out" in markdown.render(build([replace(whole, steps=(todo,))]))
+
+
+@pytest.mark.parametrize(
+    ("setting", "value", "said"),
+    [("seed", "x", "a whole number, as 0; not 'x'"), ("seed", True, "not True"),
+     ("masks", 1e3, "a whole number"), ("rates", 0.5, "a list, as")],
+)  # fmt: skip
+def test_settings_of_another_kind_are_refused(setting, value, said):
+    with pytest.raises(OptionError, match=f"the setting {setting} is .*{said}"):
+        load_recipe("sst2-certified", overrides={setting: value})

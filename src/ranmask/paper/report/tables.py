@@ -153,15 +153,16 @@ def spread_cell(values: Sequence[Number], spelt: Callable[[Number], str] = share
     if len(values) < 2:
         return None
     found = [Fraction(value) for value in values]
-    spread = f"{spelt(min(found))} to {spelt(max(found))}"
+    spread = f"{len(found)} seeds: {spelt(min(found))} to {spelt(max(found))}"
     if len(found) > 2:
-        spread = f"± {spelt(statistics.stdev(found))}; {spread}"
+        spread = f"{spread}, ± {spelt(statistics.stdev(found))}"
     return Cell(spelt(statistics.mean(found)), interval=spread)
 
 
 SPREAD = (
-    "Of several seeds: their mean, with the least *to* the largest value, and from three on ± "
-    "their sample standard deviation. Of one seed: its 95 % interval over texts."
+    "Of several seeds: their mean, with the least and the largest value, and from three on ± "
+    "their sample standard deviation, which say nothing of other texts. Of one seed: its 95 % "
+    "interval over texts."
 )
 """What the small figures of `seeds_cell` are."""
 

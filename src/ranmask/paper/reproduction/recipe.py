@@ -131,6 +131,10 @@ def load_recipe(
             raise OptionError(
                 f"the recipe {path.stem} has no setting {key!r}; it has {', '.join(own)}"
             )
+    for key, value in (overrides or {}).items():
+        kinds = {int: "a whole number", list: "a list"}
+        if (kind := type(own[key])) in kinds and type(value) is not kind:
+            raise OptionError(f"the setting {key} is {kinds[kind]}, as {own[key]}; not {value!r}")
     settings = {**own, **(overrides or {})}
     template = Template(settings, path)
     found, used_by = _steps(read.steps, settings, path)

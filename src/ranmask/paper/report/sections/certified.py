@@ -352,7 +352,7 @@ def _counted(seeds: Sequence[Certified], row: CertifiedRow | None) -> list[Cell]
         return [NOT_RUN] * 3 + [NOTHING] * 2
     moved = by = NOTHING
     if row is not None:
-        moved = Cell(_signed(_accuracy(found) - row.accuracy / 100))
+        moved = Cell(_signed(round(_accuracy(found), 3) - row.accuracy / 100))  # as it is shown
         radii = [summary.median_radius for _, summary in found]
         known = [radius for radius in radii if radius is not None]
         if row.mcb is not None and len(known) == len(radii):
@@ -415,8 +415,8 @@ def _notes(*found: ByRate, first: str = "") -> list[str]:
     texts = [len(result.rows) for result in results]
     errors = sum(result.errors for result in results)
     least = "" if min(texts) == max(texts) else f"{min(texts):,} to "
-    masks = max(result.masks for result in results)
-    size = f"{least}{max(texts):,} texts, at most {masks:,} copies of each."
+    masks = " or ".join(f"{most:,}" for most in sorted({result.masks for result in results}))
+    size = f"{least}{max(texts):,} texts, at most {masks} copies of each."
     notes = [first] if first and counts == [1] else []
     if counts != [1]:
         seeds = " or ".join(map(str, counts))
