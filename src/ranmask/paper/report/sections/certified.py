@@ -350,14 +350,15 @@ def _counted(seeds: Sequence[Certified], row: CertifiedRow | None) -> list[Cell]
     found = figures(seeds, "paper-as-printed")
     if not found:
         return [NOT_RUN] * 3 + [NOTHING] * 2
+    right, median = _accuracy_and_median(found)
     moved = by = NOTHING
     if row is not None:
-        moved = Cell(_signed(round(_accuracy(found), 3) - row.accuracy / 100))  # as it is shown
+        moved = Cell(_signed(float(right.text) - row.accuracy / 100))  # of what is shown
         radii = [summary.median_radius for _, summary in found]
         known = [radius for radius in radii if radius is not None]
         if row.mcb is not None and len(known) == len(radii):
             by = Cell(_listed(difference(radius - row.mcb, 0) for radius in known))
-    return [*_accuracy_and_median(found), _rate(found), moved, by]
+    return [right, median, _rate(found), moved, by]
 
 
 def _accuracy_and_median(found: Figures, strong: bool = False) -> list[Cell]:
