@@ -28,7 +28,8 @@ pytestmark = [
 ]
 
 # A frame of its own width, measured from outside: the page itself holds no script.
-FRAME = """<!DOCTYPE html><title>-</title><body style="margin:0">
+# Says its encoding: a guessed one may turn superscripts into longer words, which do overlap.
+FRAME = """<!DOCTYPE html><meta charset="utf-8"><title>-</title><body style="margin:0">
 <iframe id="page" srcdoc="{page}" style="width:{width}px;height:900px;border:0"></iframe>
 <script>
 document.getElementById("page").onload = function () {{
