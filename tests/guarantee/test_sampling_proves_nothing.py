@@ -41,7 +41,7 @@ class TestWhyTheyAreRefused:
     def test_a_radius_read_from_their_votes_would_be_wrong(self, sampling):
         """Taken for a fixed family, the votes prove a word; changing one word flips the label."""
         claims = broken = 0
-        for seed in range(40):
+        for seed in range(100):
             classifier = smoothed(sampling, seed=seed)
             [scored] = classifier.scored([TEXT])
             drawn = scored.texts[0].family

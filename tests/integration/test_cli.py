@@ -79,12 +79,12 @@ class TestTexts:
 
     def test_predict_with_masks_drawn_for_each_text(self):
         fresh = ("predict", "--model", FAKE, "--keep", 2, "--sampling", "fresh")
-        done = ranmask(*fresh, "good film best bad", "good film best worst")
+        done = ranmask(*fresh, "good film best bad", "great film best worst")
         assert done.returncode == 0, done.stderr
         first, second = lines(done.stdout)
         assert (first["family"], first["masks"], sum(first["votes"])) == ("fresh", 100, 100)
         assert first["votes"] != second["votes"] and "guarantee" not in first
-        [alone] = lines(ranmask(*fresh, "--masks", 100, "good film best worst").stdout)
+        [alone] = lines(ranmask(*fresh, "--masks", 100, "great film best worst").stdout)
         assert alone["votes"] == second["votes"]
 
     def test_a_text_without_words_is_reported_and_the_others_done(self):
@@ -425,7 +425,8 @@ class TestLanguageModel:
 
         class MaskedLM:
             @classmethod
-            def from_pretrained(cls, folder, device=None):
+            def from_pretrained(cls, folder, device=None, dtype=None):
+                assert dtype == "float32"  # on a GPU, too: masks follow from its losses
                 loaded.append((folder, device))
                 return cls()
 

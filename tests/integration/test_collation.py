@@ -26,9 +26,9 @@ LABELS = [2, 0, 1, 1, 0, 2]
 TURNS = [Turn(row, 1, 0.5) for row in (1, 5, 0, 2, 3)]
 
 
-def collated(base, turns=TURNS, texts=TEXTS, copies=4, family="auto", on_gpu=False):
+def collated(base, turns=TURNS, texts=TEXTS, copies=4, family="auto", least_rows=1):
     plan = MaskingPlan((Retention(2),), family, copies, 0.0, 0)
-    return plan, Collator(base, texts, LABELS, plan, 3, Defence(), on_gpu=on_gpu)(turns)
+    return plan, Collator(base, texts, LABELS, plan, 3, Defence(), least_rows)(turns)
 
 
 def rows_of(part):
@@ -82,7 +82,7 @@ def test_few_parts_and_little_padding(classifier):
     widest = max(width for _, width in shapes)
     assert sum(rows for rows, _ in shapes) == int(batch["present"].sum())
     assert sum(rows * width for rows, width in shapes) < 0.8 * sum(r for r, _ in shapes) * widest
-    _, on_gpu = collated(base, turns, on_gpu=True)
+    _, on_gpu = collated(base, turns, least_rows=encoder._GPU_ROWS)
     rows = [len(part["input_ids"]) for part in on_gpu["parts"]]
     assert sum(rows) == int(batch["present"].sum())
     assert all(some >= encoder._GPU_ROWS for some in rows[:-1])
@@ -95,6 +95,24 @@ def test_every_step_has_a_seed_of_its_own(classifier):
     again = [int(collated(base, [turn])[1]["seed"]) for turn in TURNS]
     assert seeds == again and len(set(seeds)) == len(seeds)
     assert all(0 <= seed < 2**63 for seed in seeds)
+
+
+@pytest.mark.parametrize("hide", ["drop", "mask"])
+def test_texts_laid_out_together_are_as_they_are_alone(classifier, hide):
+    encode = classifier("bert", hide).encoder
+    plan = MaskingPlan((Retention(2),), "auto", 3, 0.0, 0)
+    texts = [*TEXTS, *documents([("a premise", "good film"), ("a premise", "the plot")])]
+    copies = [
+        MaskedCopies(text, len(text.words), plan.draw(len(text.words), Turn(row, 0, 0.5)).sets)
+        for row, text in enumerate(texts)
+    ]
+    together = encode.rows_of_each(copies)
+    for rows, alone in zip(together, map(encode.rows, copies), strict=True):
+        for name in ("ids", "positions", "lengths"):
+            assert np.array_equal(getattr(rows, name), getattr(alone, name)), name
+        assert rows.first_body_place == alone.first_body_place
+        assert rows.body_type == alone.body_type
+    assert encode.rows_of_each([]) == []
 
 
 def test_company_does_not_matter(classifier):

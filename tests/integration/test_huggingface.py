@@ -15,8 +15,11 @@ from ranmask.certificates.families import all_sets, sampled_sets
 from ranmask.errors import ClassifierError, ModelError, RanmaskError
 from ranmask.models.base import BaseClassifier, MaskedCopies
 from ranmask.models.batching import batches
+from ranmask.models.blend import Blend
 from ranmask.models.encoding import CHARACTERS_PER_WORD, TOKENS_PER_WORD
 from ranmask.models.huggingface import HuggingFaceClassifier
+from ranmask.models.mixed_precision import MixedPrecisionClassifier
+from ranmask.models.numerics import Probes
 from ranmask.words import Document
 
 pytestmark = pytest.mark.usefixtures("one_thread")
@@ -400,6 +403,27 @@ class TestSameBits:
         smoothed = SmoothedClassifier(classifier("bert"), keep=1)
         [certificate] = smoothed.certify(["good film"])
         assert any("the same bits in any batch" in line for line in certificate.assumes)
+
+    def test_where_nothing_is_proved_nothing_is_measured(self, classifier, monkeypatch):
+        base = classifier("bert")
+        copies = self.copies(base, np.random.default_rng(5))[::6]
+        scores = np.concatenate(base.score(copies))
+        for name in ("steady_rows", "tolerance", "same_everywhere"):
+            monkeypatch.setattr(Probes, name, None)
+        other = base.unmeasured()
+        assert np.allclose(np.concatenate(other.score(copies)), scores, atol=1e-5)
+        [certificate] = SmoothedClassifier(other, keep=1).certify(["good film"])
+        assert not certificate.guarantee and not certificate.assumes
+        half = base.unmeasured("float16")
+        assert half.dtype == "float16" and base.dtype == "float32" and half.tolerance == 0
+        assert np.allclose(np.concatenate(half.score(copies)), scores, atol=0.1)  # fewer bits
+        assert base.tolerance == 0 and base.proves  # as it was found before
+        for same in (other.in_dtype("float16"), copy.deepcopy(other), Blend([base, other])):
+            assert not same.proves
+        wrapped = MixedPrecisionClassifier(other, half)
+        monkeypatch.setattr(MixedPrecisionClassifier, "difference", 0.5)
+        [certificate] = SmoothedClassifier(wrapped, keep=1).certify(["good film"])
+        assert not certificate.guarantee and not certificate.certified(0)
 
     def test_a_model_that_moves_with_the_number_of_rows_is_given_one_number(self):
         base = unsteady(lambda logits: 1e-5 * len(logits))

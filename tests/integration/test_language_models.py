@@ -3,6 +3,7 @@
 import copy
 import json
 import shutil
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -232,9 +233,10 @@ class TestTopTokens:
         assert model.top_tokens(TEXTS[-1:], 5, [beyond]) == [every[-1][-1:]]
 
     def test_each_text_once(self):
-        model, tokenizer = bert_lm()
-        rows, hook = count_rows(model)
-        MaskedLM(model, tokenizer).top_tokens(TEXTS, 2)
+        lm = MaskedLM(*bert_lm())
+        lm.top_tokens(["great"], 2)  # sees how its head reads
+        rows, hook = count_rows(lm.model)
+        lm.top_tokens(TEXTS, 2)
         hook.remove()
         assert sum(rows) == len(set(TEXTS)) == len(TEXTS) - 1
 
@@ -261,6 +263,66 @@ class TestTopTokens:
             model.cls.predictions.bias[-5:] = 1000.0
         [places] = MaskedLM(model, tokenizer).top_tokens(["great"], 10**6)
         assert {tuple(sorted(tokens)) for tokens in places} == {tuple(sorted(tokenizer.vocab))}
+
+
+def mpnet_lm():
+    position = {"max_position_embeddings": tiny_models.LONGEST + 2}
+    tokenizer = tiny_models.byte_tokenizer()
+    return build(transformers.MPNetForMaskedLM, transformers.MPNetConfig, tokenizer, **position)
+
+
+def distilbert_lm():
+    sizes = {"n_layers": 2, "dim": 32, "n_heads": 2, "hidden_dim": 64}
+    sizes["max_position_embeddings"] = tiny_models.LONGEST
+    tokenizer = tiny_models.wordpiece_tokenizer()
+    config = transformers.DistilBertConfig
+    return build(transformers.DistilBertForMaskedLM, config, tokenizer, **sizes)
+
+
+def electra_lm():
+    sizes = {"max_position_embeddings": tiny_models.LONGEST, "embedding_size": 16}
+    tokenizer = tiny_models.wordpiece_tokenizer()
+    config = transformers.ElectraConfig
+    return build(transformers.ElectraForMaskedLM, config, tokenizer, **sizes)
+
+
+class TestPlaces:
+    """The head reads the places that are asked for, and no others."""
+
+    @pytest.mark.parametrize(
+        "builder",
+        [*BUILDERS.values(), mpnet_lm, distilbert_lm, electra_lm],
+        ids=lambda b: b.__name__,
+    )
+    def test_logits_are_those_of_the_whole_text(self, builder):
+        lm = MaskedLM(*builder())
+        assert lm._reads_apart
+        [batch] = lm.batches(lm.rows(TEXTS[:4]))
+        row, place = np.array([0, 3, 1, 3]), np.array([1, 5, 0, 2])
+        logits, whole = lm._logits(batch, row, place), lm.output(batch).logits
+        assert logits.shape == (4, whole.shape[2])
+        np.testing.assert_allclose(logits, whole[row, place], rtol=1e-4, atol=1e-4)
+        assert not lm.model.base_model._forward_hooks
+
+    def test_threads_may_share_a_model(self):
+        lm = MaskedLM(*bert_lm())
+        texts = [
+            " ".join(["film", "great", "awful", "plot"][: 1 + n % 4] * (1 + n)) for n in range(8)
+        ]
+        alone = [lm.top_tokens([text], 3) for text in texts]
+        with ThreadPoolExecutor(len(texts)) as threads:
+            found = list(threads.map(lambda text: lm.top_tokens([text], 3), texts * 10))
+        assert found == alone * 10 and not lm.model.base_model._forward_hooks
+
+    def test_a_head_that_reads_others_too_is_shown_all(self):
+        model, tokenizer = bert_lm()
+        head = model.cls.forward
+        model.cls.forward = lambda states: head(states - 3 * states[:, :1])
+        lm = MaskedLM(model, tokenizer)
+        assert not lm._reads_apart
+        [places] = lm.top_tokens(["great"], 3)
+        order = np.argsort(-logits_of(model, tokenizer("great")["input_ids"]), kind="stable")
+        assert places == [tuple(tokenizer.convert_ids_to_tokens(row[:3])) for row in order]
 
 
 class MadeUpModel(torch.nn.Module):
@@ -300,6 +362,13 @@ class TestTies:
             model.top_tokens(["great"], 2)
         with pytest.raises(ModelError, match="not numbers"):
             model.word_losses([Document(("great",))])
+
+    def test_zero_has_no_sign(self):
+        tokenizer = tiny_models.wordpiece_tokenizer()
+        logits = torch.full((len(tokenizer),), -1.0)
+        logits[[9, 20, 30]] = torch.tensor([0.0, -0.0, 0.0])
+        [places] = MaskedLM(MadeUpModel(logits), tokenizer).top_tokens(["great"], 4)
+        assert places[0] == tuple(tokenizer.convert_ids_to_tokens([9, 20, 30, 0]))
 
 
 class TestTokens:
@@ -341,6 +410,14 @@ class TestTokens:
             place = model.mask_place(masked)
             token = tokenizer.convert_ids_to_tokens(tokenizer(TEXTS[3])["input_ids"])[place]
             assert word.startswith(model.plain(token))
+
+    @given(st.lists(st.sampled_from([*"ago.,-'[]# \n", "film", "unable", "[SEP]", "é", "[MASK]"])))
+    @settings(max_examples=200, deadline=None)
+    def test_mask_place_is_the_tokenizers(self, parts):
+        model, text = MaskedLM(*bert_lm()), "".join(parts)
+        ids = model.tokenizer(text, truncation=True, max_length=model.longest)["input_ids"]
+        mask = model.tokenizer.mask_token_id
+        assert model.mask_place(text) == (ids.index(mask) if mask in ids else None)
 
     def test_no_mask_place(self):
         model = MaskedLM(*bert_lm())
@@ -566,6 +643,21 @@ class TestLoadingMaskedLM:
         with pytest.raises(OptionError, match="'abacus'"):
             MaskedLM.from_pretrained(saved, device="abacus")
 
+    def test_dtype(self, saved):
+        single, half = (
+            MaskedLM.from_pretrained(saved, "cpu", dtype) for dtype in ("float32", "bfloat16")
+        )
+        assert MaskedLM.from_pretrained(saved, "cpu").description() == single.description()
+        assert "dtype" not in single.description()  # as before there was a choice
+        assert half.description()["dtype"] == "bfloat16"
+        [places], [others] = (lm.top_tokens(["great"], 1) for lm in (single, half))
+        assert len(places) == len(others)
+
+    def test_losses_are_computed_in_single_precision(self, saved):
+        half = MaskedLM.from_pretrained(saved, "cpu", "bfloat16")
+        with pytest.raises(OptionError, match="in bfloat16: load it with dtype='float32'"):
+            half.word_losses([Document(("great",))])
+
     def test_hints_of_the_library_are_left_as_they_were(self, saved):
         logging = transformers.utils.logging
         before = logging.get_verbosity(), logging.is_progress_bar_enabled()
@@ -603,6 +695,15 @@ class TestSentenceEncoder:
         HuggingFaceSentenceEncoder(model, tokenizer).encode(TEXTS * 3)
         hook.remove()
         assert sum(rows) == len(set(TEXTS))
+
+    def test_not_numbers(self):
+        model, tokenizer = bert_encoder()
+        with torch.no_grad():
+            model.embeddings.word_embeddings.weight[tokenizer.vocab["great"]] = torch.nan
+        encoder = HuggingFaceSentenceEncoder(model.bfloat16(), tokenizer)
+        encoder.encode(["good"])
+        with pytest.raises(ModelError, match="vectors that are not numbers: load it with dtype"):
+            encoder.encode(["good", "great"])
 
     def test_no_sentence(self):
         assert HuggingFaceSentenceEncoder(*bert_encoder()).encode([]).shape == (0, 32)

@@ -217,20 +217,57 @@ class TestLayout:
             )
             for words, keep in ((3, 1), (5, 4), (9, 2), (12, 3), (12, 5))
         ]
-        shared = SharedRows(spell(copies, encoder), range(len(copies)), encoder, CPU)
+        shared = SharedRows(spell(copies, encoder), encoder, CPU)
         expected = encoder.rows_of_all(copies)
         lengths = np.concatenate([rows.lengths for rows in expected])
         assert (shared.lengths == lengths).all()
+        tokens, positions, types = shared.table()
         seen = 0
         for rows, rising in cut(lengths, 400):
             packing = pack(rows, rising, CPU)
             index = shared.index(packing)
-            columns = torch.stack([shared.tokens, shared.positions - 7, shared.types])[:, index]
+            columns = torch.stack([tokens, positions - 7, types])[:, index]
             for start, row in zip(packing.starts.tolist(), rows.tolist(), strict=True):
                 found = columns[:, start : start + lengths[row]].numpy()
                 assert (found == self.row_of(expected, row)).all()
                 seen += 1
         assert seen == len(lengths)
+
+    @pytest.mark.parametrize("hide", HIDING)
+    @pytest.mark.parametrize("name", ["bert", "roberta"])
+    def test_a_text_that_fills_the_model(self, classifiers, name, hide):
+        """No place of the table has a position that the model does not know."""
+        packed, plain = classifiers(name, hide)
+        one, several = (
+            int(packed.encoder.rows(copies_of(packed, ["film", word], 2, 1)).lengths[0])
+            for word in ("film", "unbelievably")
+        )
+        films = ["film"] * (tiny_models.LONGEST - one + 2)
+        for words in (films, [*films[: len(films) - 1 - (several - one)], "unbelievably"]):
+            for keep in (2, len(words) - 1):
+                copies = copies_of(packed, words, keep, 100)
+                spelt = spell([copies], packed.encoder)
+                assert spelt.suit(packed.encoder).all()
+                if keep > 2:
+                    assert spelt.longest == [tiny_models.LONGEST]
+                found, expected = packed.score_copies([copies]), plain.score_copies([copies])
+                np.testing.assert_allclose(found, expected, atol=ROUNDING)
+
+    @pytest.mark.parametrize("hide", HIDING)
+    def test_some_texts_are_as_if_spelt_alone(self, classifiers, hide):
+        packed, _ = classifiers("bert", hide)
+        sizes = ((9, 2), (12, 5), (5, 4), (12, 3))
+        copies = [copies_of(packed, WORDS[:words], keep, 80 + keep) for words, keep in sizes]
+        spelt = spell(copies, packed.encoder)
+        assert spelt.some(range(4)) is spelt
+        for chosen in ([0], [1, 2], [0, 3], [3]):
+            some = spelt.some(chosen)
+            alone = spell([copies[text] for text in chosen], packed.encoder)
+            for name in ("rows", "visible", "shifts", "most_extra", "sizes", "kept", "lengths"):
+                assert getattr(some, name).tolist() == getattr(alone, name).tolist(), name
+            tables = [SharedRows(one, packed.encoder, CPU).table() for one in (some, alone)]
+            for found, expected in zip(*tables, strict=True):
+                assert found.tolist() == expected.tolist()
 
     @staticmethod
     def row_of(texts, row):

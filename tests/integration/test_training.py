@@ -24,7 +24,7 @@ from ranmask import SmoothedClassifier
 from ranmask.certificates.families import all_sets
 from ranmask.certificates.kept import Retention
 from ranmask.certificates.votes import SCALE, count_votes
-from ranmask.errors import DataError, ModelError, OptionError, OutputError
+from ranmask.errors import ClassifierError, DataError, ModelError, OptionError, OutputError
 from ranmask.metrics import CertifiedSummary
 from ranmask.models.base import MaskedCopies
 from ranmask.models.huggingface import HuggingFaceClassifier
@@ -859,6 +859,37 @@ class TestFolder:
         train(tmp_path / "out", options)
         assert sizes == [(5, 5), (12, 12)]
         assert "chosen by the first 5 of them" in (tmp_path / "out" / "README.md").read_text()
+
+    def test_evaluations_check_the_model_once_a_phase_and_measure_nothing(
+        self, train, tmp_path, monkeypatch
+    ):
+        checked, measured = [], []
+        prepare, found = HuggingFaceClassifier._prepare, HuggingFaceClassifier._find_tolerance
+        monkeypatch.setattr(
+            HuggingFaceClassifier, "_prepare", lambda self: (checked.append(self), prepare(self))
+        )
+        monkeypatch.setattr(
+            HuggingFaceClassifier,
+            "_find_tolerance",
+            lambda self: measured.append(self) or found(self),
+        )
+        train(tmp_path / "out", replace(QUICK, evaluate_every=2))
+        log = (tmp_path / "out" / "training.jsonl").read_text()
+        assert log.count('"score"') > 4
+        # Of two phases what learns and what is measured, and in the end what is saved.
+        assert len(checked) == 5
+        assert measured == checked[-1:]
+
+    @pytest.mark.parametrize("error", [ClassifierError("nan"), ModelError("overflow")])
+    def test_what_half_precision_cannot_measure_single_precision_does(self, error):
+        def measure(base):
+            if base == "half":
+                raise error
+            return base
+
+        assert encoder._in_half_if_possible(measure, "half", "single") == "single"
+        assert encoder._in_half_if_possible(measure, None, "single") == "single"
+        assert encoder._in_half_if_possible(lambda base: base, "half", "single") == "half"
 
 
 @pytest.mark.slow

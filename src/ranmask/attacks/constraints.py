@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from ranmask.attacks.resources.tagging import Tagger
 
 _BEFORE, _AFTER = 4, 3  # words around a word that the tagger reads
+_MOST_KNOWN = 1 << 12  # tags
 
 
 class Constraint(Component):
@@ -63,20 +65,37 @@ class SamePartOfSpeech(Constraint):
 
     tagger: Tagger
     verbs_for_nouns: bool = True
+    # Of words that have many candidates.
+    _known: dict[tuple[str, ...], str] = field(
+        default_factory=dict, init=False, repr=False, compare=False
+    )
 
     def permits(self, text: AttackedText, original: AttackedText) -> bool:
         """Compares the tags of the old and the new word between the same neighbours."""
         for position in text.new_words:
             before = original.words[max(position - _BEFORE, 0) : position]
             after = original.words[position + 1 : position + 1 + _AFTER]
-            tags = set()
-            for word in (original.words[position], text.words[position]):
-                context = (*before, word, *after)
-                # TextFooler reads the tag of the word's first occurrence in the window.
-                tags.add(self.tagger.tag(context, context.index(word) + 1)[-1])
+            old, new = original.words[position], text.words[position]
+            tags = {
+                self._known_tag((*before, old, *after), old),
+                _tag(self.tagger, (*before, new, *after), new),
+            }
             if len(tags) > 1 and not (self.verbs_for_nouns and tags <= {"NOUN", "VERB"}):
                 return False
         return True
+
+    def _known_tag(self, context: tuple[str, ...], word: str) -> str:
+        asked = *context, word
+        if asked not in self._known:
+            if len(self._known) >= _MOST_KNOWN:
+                self._known.clear()
+            self._known[asked] = _tag(self.tagger, context, word)
+        return self._known[asked]
+
+
+def _tag(tagger: Tagger, context: tuple[str, ...], word: str) -> str:
+    """TextFooler reads the tag of the word's first occurrence in the window."""
+    return tagger.tag(context, context.index(word) + 1)[-1]
 
 
 @dataclass(frozen=True)
@@ -104,18 +123,18 @@ class SimilarSentence(Constraint):
         if not texts:
             return []
         short = self.window if self.skip_short and self.window is not None else 0
-        passed = {text for text in texts if len(text.words) < short}
+        read = [not short or len(text.words) >= short for text in texts]
         old, new = [], []
-        for text in texts:
-            if text in passed:
-                continue
+        windows: dict[tuple[int, int], str] = {}
+        for text in itertools.compress(texts, read):
             reference = original if self.against == "original" else text.origin or original
             place = next(iter(text.new_words))
-            old.append(reference.window(place, self.window))
+            if (id(reference), place) not in windows:
+                windows[id(reference), place] = reference.window(place, self.window)
+            old.append(windows[id(reference), place])
             new.append(text.window(place, self.window))
-        measured = (yield from self._alike(old, new)) if new else []
-        found = iter(measured)
-        alike = [1.0 if text in passed else next(found) for text in texts]
+        found = iter((yield from self._alike(old, new)) if new else ())
+        alike = [next(found) if one else 1.0 for one in read]
         return [
             text.with_similarity(similarity)
             for text, similarity in zip(texts, alike, strict=True)
@@ -143,7 +162,7 @@ class MostWords(Constraint):
     def permits(self, text: AttackedText, original: AttackedText) -> bool:
         """Counts the attackable words that differ from the original's."""
         most = max(math.ceil(len(original.words) * self.share), self.least)
-        return sum(map(str.__ne__, original.words, text.words)) <= most
+        return text.words_changed(original) <= most
 
 
 @dataclass(frozen=True)

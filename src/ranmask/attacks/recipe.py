@@ -138,7 +138,7 @@ class AttackRecipe:
     ) -> list[AttackedText]:
         """Texts with each of these words at ``position`` that is one word, and another one."""
         usable_words = usable(words, current.words[position], self.tokenization)
-        return [current.replaced({position: word}) for word in usable_words]
+        return current.with_each(position, usable_words)
 
     def allowed(self, attempt: Attempt, texts: Iterable[AttackedText]) -> Steps[list[AttackedText]]:
         """The texts that may be tried, in alphabetical order, so that ties break so."""

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
+import numpy.typing as npt
 
 from ranmask.attacks.api import AnyVictim, attack_loop
 from ranmask.attacks.loop import Asking, AttackLoop, Target
@@ -287,13 +288,14 @@ class _Said(_Beside):
         for start in range(0, len(new), _ASKED_AT_ONCE):
             some = new[start : start + _ASKED_AT_ONCE]
             labels, shares = ask([questions[place] for place in some])
-            rows = zip(some, labels.tolist(), (shares / GRID).tolist(), strict=True)
+            points: npt.NDArray[Any] = shares / GRID
+            if (points == np.rint(points)).all():
+                points = points.astype(np.int64)  # shorter to write
             lines = []
-            for place, label, points in rows:
-                own = [label, *(int(x) if x.is_integer() else x for x in points)]
-                said[place] = own
+            for place, label, own in zip(some, labels.tolist(), points.tolist(), strict=True):
+                said[place] = [label, *own]
                 row, digest = keys[place]
-                lines.append(f'[{row},"{digest}",{",".join(map(repr, own))}]')
+                lines.append(f'[{row},"{digest}",{label},{str(own)[1:]}')
             self._write(lines)
         table = np.array(said, dtype=np.float64)
         return Answers(table[:, 0].astype(np.int64), table[:, 1:] * GRID)

@@ -11,8 +11,7 @@ from __future__ import annotations
 import math
 import re
 from bisect import bisect_right
-from collections.abc import Mapping
-from copy import copy
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
 from typing import Literal, TypeAlias
@@ -121,6 +120,23 @@ class AttackedText:
             return tuple(words)
         return tuple(self.parts[part][start:stop] for part, start, stop in self.spans)
 
+    def words_changed(self, original: AttackedText) -> int:
+        """How many words are not those that stand in the same places of another text."""
+        before, new = self.origin, self.new_words
+        if before is None or len(new) != 1 or not self._words_stay:
+            return sum(map(str.__ne__, original.words, self.words))
+        [(position, word)] = new.items()
+        known = before._known_changes.get((position, original))
+        if known is None:
+            pairs = enumerate(zip(original.words, before.words, strict=False))
+            known = sum(old != other for place, (old, other) in pairs if place != position)
+            before._known_changes[position, original] = known
+        return known + (word != original.words[position] if position < len(original.words) else 0)
+
+    @cached_property
+    def _known_changes(self) -> dict[tuple[int, AttackedText], int]:
+        return {}
+
     @property
     def text(self) -> Text:
         """The text as a classifier takes it."""
@@ -167,6 +183,20 @@ class AttackedText:
         modified = self.modified | words.keys()
         return AttackedText(tuple(parts), self.tokenization, modified, self, words)
 
+    def with_each(self, position: int, words: Iterable[str]) -> list[AttackedText]:
+        """This text with each of some words in the place of one; each must be one word."""
+        part, start, stop = self.spans[position]
+        before, after = self.parts[part][:start], self.parts[part][stop:]
+        first, last = self.parts[:part], self.parts[part + 1 :]
+        modified = self.modified | {position}
+        return [
+            AttackedText(
+                *((*first, before + word + after, *last), self.tokenization, modified),
+                *(self, {position: word}),
+            )
+            for word in words
+        ]
+
     def rewritten(self, position: int, string: str, through: int | None = None) -> AttackedText:
         """This text with any string in place of a word, or of all from it ``through`` another.
 
@@ -198,8 +228,8 @@ class AttackedText:
 
     def with_similarity(self, similarity: float) -> AttackedText:
         """This text, which a constraint found so much alike."""
-        found = copy(self)  # with what is known of its words
-        vars(found)["similarity"] = similarity
+        found = object.__new__(AttackedText)
+        vars(found).update(vars(self), similarity=similarity)  # with what is known of its words
         return found
 
     def without(self, position: int) -> AttackedText:
@@ -216,6 +246,30 @@ class AttackedText:
 
     def window(self, position: int, size: int | None) -> str:
         """The text of ``size`` words around a position, or of all words, from first to last."""
+        if self.origin is not None and len(self.new_words) == 1 and self._words_stay:
+            [(changed, word)] = self.new_words.items()
+            if changed == position:
+                before, after = self.origin._around(position, size)
+                return before + word + after
+        start, stop = self._window(position, size)
+        return self.joined[start:stop]
+
+    def _around(self, position: int, size: int | None) -> tuple[str, str]:
+        """What is before and after a word in its window; candidates for the word share it."""
+        found = self._known_around.get((position, size))
+        if found is None:
+            (first, last), (part, start, stop) = self._window(position, size), self.spans[position]
+            offset = part and len(self.parts[0]) + 1
+            found = self.joined[first : offset + start], self.joined[offset + stop : last]
+            self._known_around[position, size] = found
+        return found
+
+    @cached_property
+    def _known_around(self) -> dict[tuple[int, int | None], tuple[str, str]]:
+        return {}
+
+    def _window(self, position: int, size: int | None) -> tuple[int, int]:
+        """Where a window begins and ends in the joined string."""
         last = len(self.words) - 1
         first = 0
         if size is not None and size <= last:
@@ -223,7 +277,7 @@ class AttackedText:
             last = first + size - 1
         (part, start, _), (last_part, _, stop) = self._span(first), self._span(last)
         offsets = [0, len(self.parts[0]) + 1]  # of the parts in the joined string
-        return self.joined[offsets[part] + start : offsets[last_part] + stop]
+        return offsets[part] + start, offsets[last_part] + stop
 
     def _span(self, position: int) -> Span:
         """One of `spans`; the others need not be found for it."""

@@ -28,11 +28,16 @@ KeptSets: TypeAlias = npt.NDArray[np.int32]
 BLANK = -1
 """In the place of a position: a copy that shows no word."""
 
+FRESH_DRAWS = "splitmix64"
+"""How `fresh_sets` are drawn: a run that drew them otherwise is another one."""
+
 FamilyKind: TypeAlias = Literal["all", "sampled", "windows", "distinct", "fresh", "lm"]
-Stream: TypeAlias = Literal["family", "selection", "fresh", "lm"]
-_STREAMS: dict[Stream, int] = {"family": 0, "selection": 1, "fresh": 2, "lm": 3}
+Stream: TypeAlias = Literal["family", "selection", "lm"]
+_STREAMS: dict[Stream, int] = {"family": 0, "selection": 1, "lm": 3}
 
 _CHUNK = 1 << 22  # random keys drawn at a time: bounds memory for texts of many words
+_MANY_DRAWN = 128  # positions of a set, from which on a table says which are taken
+_STEP = 0x9E3779B97F4A7C15  # of splitmix64, from each of its numbers to the next
 _BEYOND = 64.0  # two logarithms of exponential keys differ by less than 41
 
 
@@ -178,6 +183,74 @@ def sampled_sets(
     values numpy promises to keep.  The first sets of a longer sample are those of a shorter one.
     """
     return _smallest_keys(words, kept, masks, seed, stream, lambda keys: keys)
+
+
+def fresh_sets(words: int, kept: int, masks: int, seeds: Sequence[int]) -> KeptSets:
+    """``masks`` uniform draws for each of the ``seeds``, below 2**256; (seeds, masks, kept).
+
+    They prove nothing (`check_fixed`), and are drawn for many texts at once.  The sets of a seed
+    follow from it, ``words`` and ``kept`` alone; the first of more ``masks`` are those of fewer.
+    """
+    _check_sizes(words, kept, masks)
+    drawn = min(kept, words - kept)  # what is kept or what is hidden, whichever is less
+    keys = _fresh_keys(words, kept, seeds)
+    sets = np.empty((len(seeds) * masks, kept), dtype=np.int32)
+    step = max(1, _CHUNK // words)
+    for start in range(0, len(sets), step):
+        check_cancelled()
+        text, number = np.divmod(np.arange(start, min(start + step, len(sets))), masks)
+        states = keys[text] + number.astype(np.uint64) * np.uint64(drawn * _STEP % 2**64)
+        own, chosen = sets[start : start + len(states)], _floyd(words, drawn, states)
+        if drawn == kept:
+            own[:] = chosen.T
+            own.sort(axis=1)
+        else:
+            shown = np.ones((len(states), words), dtype=bool)
+            shown[np.arange(len(states)), chosen] = False
+            own[:] = np.nonzero(shown)[1].reshape(-1, kept)
+    return _frozen(sets.reshape(len(seeds), masks, kept))
+
+
+def _fresh_keys(words: int, kept: int, seeds: Sequence[int]) -> npt.NDArray[np.uint64]:
+    """Where the numbers of each seed begin among those of splitmix64."""
+    spelt = b"".join(seed.to_bytes(32, "little") for seed in seeds)
+    keys = np.full(len(seeds), words << 32 | kept, dtype=np.uint64)
+    for part in np.frombuffer(spelt, dtype="<u8").astype(np.uint64).reshape(-1, 4).T:
+        keys = _splitmix(keys) ^ part
+    return _splitmix(keys)
+
+
+def _floyd(words: int, drawn: int, states: npt.NDArray[np.uint64]) -> npt.NDArray[np.int32]:
+    """A column of ``drawn`` different positions for each state, by Floyd's method.
+
+    No chance is off by more than 2**-44 of itself where a text has less than 1024 words, nor by
+    more than 2**-30 where it has less than 100,000.
+    """
+    bits = np.uint64(words.bit_length())
+    chosen = np.empty((drawn, len(states)), dtype=np.int32)
+    # To look through all that was chosen takes the square of its number.
+    taken = np.zeros((words, len(states)), dtype=bool) if drawn > _MANY_DRAWN else None
+    everyone = np.arange(len(states))
+    for turn, last in enumerate(range(words - drawn, words)):
+        numbers = _splitmix(states + np.uint64(turn * _STEP % 2**64))
+        position = (numbers >> bits) * np.uint64(last + 1) >> (np.uint64(64) - bits)
+        chosen[turn] = position  # of 0 .. last
+        if taken is None:
+            chosen[turn, (chosen[:turn] == chosen[turn]).any(axis=0)] = last
+        else:
+            chosen[turn, taken[chosen[turn], everyone]] = last
+            taken[chosen[turn], everyone] = True
+    return chosen
+
+
+def _splitmix(states: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:
+    """The number of splitmix64 after each state: integers, the same on every machine."""
+    mixed = states + np.uint64(_STEP)
+    for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):
+        mixed ^= mixed >> np.uint64(shift)
+        mixed *= np.uint64(factor)
+    mixed ^= mixed >> np.uint64(31)
+    return mixed
 
 
 def weighted_sets(weights: npt.ArrayLike, kept: int, masks: int, seed: int) -> KeptSets:

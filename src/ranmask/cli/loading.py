@@ -101,7 +101,8 @@ def _word_losses(given: Given) -> WordLosses | None:
         return None
     from ranmask.attacks.resources.masked_lm import MaskedLM
 
-    return MaskedLM.from_pretrained(lm, device=given.get("device")).word_losses
+    model = MaskedLM.from_pretrained(lm, device=given.get("device"), dtype="float32")
+    return model.word_losses
 
 
 def _synonyms(given: Given) -> SynonymSets | None:

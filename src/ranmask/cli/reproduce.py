@@ -41,6 +41,9 @@ class ReproduceCommand(Checked, group="Reproduction"):
         flag="set",
         repeated=True,
     )
+    seeds: int = option(
+        "So many seeds, from the recipe's own on, each with its own record.", 1, least=1
+    )
     steps: str | None = option(
         "Only steps whose names match, with what they need, as '*-pgd-*'; several by commas.",
         unset="all of a recipe",
@@ -89,14 +92,28 @@ def _recipes(asked: ReproduceCommand) -> list[Recipe]:
             raise OptionError(
                 f"no recipe that was named has a setting {key!r}; there are {settings}"
             )
-    recipes = [
-        load_recipe(name, size, {key: overrides[key] for key in overrides if key in settings})
+    own = {
+        name: {key: overrides[key] for key in overrides if key in settings}
         for name, settings in known.items()
-    ]
+    }
+    recipes = [load_recipe(name, size, own[name]) for name in known]
     for one, other in itertools.combinations(recipes, 2):
         if one.name == other.name:
             raise OptionError(f"two recipes are called {one.name!r}: rename a file")
-    return recipes
+    others = [
+        load_recipe(name, size, own[name] | {"seed": _seed(recipe) + more})
+        for more in range(1, asked.seeds)
+        for name, recipe in zip(known, recipes, strict=True)
+        if "seed" in recipe.settings  # else it draws nothing
+    ]
+    return [*recipes, *others]
+
+
+def _seed(recipe: Recipe) -> int:
+    seed = recipe.settings["seed"]
+    if not isinstance(seed, int):
+        raise OptionError(f"--seeds counts on from a whole number, not from seed={seed!r}")
+    return seed
 
 
 def _overrides(settings: Sequence[str], base: str | None) -> dict[str, Any]:

@@ -186,6 +186,10 @@ class BaseClassifier(ABC):
     says of a copy moves by no more than its `tolerance`.  Others are asked about a few copies
     again (`rechecking`)."""
 
+    proves: bool = True
+    """False says that nobody has looked how far rounding moves what it says: no certificate of it
+    is a guarantee."""
+
     remembered: str | None = None
     """The file that its answers may come from, where there is one."""
 

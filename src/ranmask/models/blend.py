@@ -38,6 +38,7 @@ class Blend(BaseClassifier):
         self.labels = self.parts[0].labels
         self.order_free = all(part.order_free for part in self.parts)
         self.repeatable = all(part.repeatable for part in self.parts)
+        self.proves = all(part.proves for part in self.parts)
         self.blank = all(part.blank for part in self.parts)
         known = [part.pairs for part in self.parts if part.pairs is not None]
         self.pairs = all(known) if known else None

@@ -22,8 +22,8 @@ This module knows tokens but no model, and does not import torch.
 from __future__ import annotations
 
 import itertools
-import operator
-from collections.abc import Iterable, Iterator, Sequence
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
@@ -69,6 +69,13 @@ class TokenRows:
         """Some of the rows."""
         ids, positions = self.ids[rows], self.positions[rows]
         return replace(self, ids=ids, positions=positions, lengths=self.lengths[rows])
+
+    def part(self, start: int, stop: int) -> TokenRows:
+        """The rows from ``start`` up to ``stop``, no wider than the longest of them."""
+        rows, lengths = slice(start, stop), self.lengths[start:stop]
+        width = int(lengths.max())
+        ids, positions = self.ids[rows, :width], self.positions[rows, :width]
+        return TokenRows(ids, positions, lengths, self.first_body_place, self.body_type)
 
 
 @dataclass(frozen=True, eq=False)
@@ -158,6 +165,19 @@ class WordEncoder:
             rows.append(self._place(distinct, shown, kept, counts, frames[start]))
         return rows
 
+    def rows_of_each(self, copies: Sequence[MaskedCopies]) -> list[TokenRows]:
+        """What `rows` gives for each text: those that show as many words are laid out together."""
+        order = sorted(range(len(copies)), key=lambda place: copies[place].kept.shape[1])
+        places, rows = iter(order), {}
+        for block in self.rows_of_all([copies[place] for place in order]):
+            start = 0
+            while start < len(block):
+                place = next(places)
+                stop = start + len(copies[place])
+                rows[place] = block.part(start, stop)
+                start = stop
+        return [rows[place] for place in range(len(copies))]
+
     def rows_of_drawn(self, texts: Sequence[DrawnCopies]) -> list[TokenRows]:
         """The rows that `rows_of_all` lays out for random copies one by one.
 
@@ -179,7 +199,7 @@ class WordEncoder:
         # Each word twice, as it begins a text and as it follows another; and what is left of none.
         words = [word[:CHARACTERS_PER_WORD] for word in (*text.document.words, *shown((), ()))]
         spelt = [*words, *(f" {word}" for word in words)]
-        distinct = _flat(list(map(self._tokens_of(spelt).__getitem__, spelt)))
+        distinct = _flat(self._tokens_of(spelt))
         frame = self._frame(text.document.premise)
         rows, order = [], np.argsort(kept, kind="stable")
         for copies in np.split(order, np.flatnonzero(np.diff(kept[order])) + 1):
@@ -207,18 +227,16 @@ class WordEncoder:
     def numbered(self, copies: Sequence[MaskedCopies]) -> NumberedWords:
         """The words of texts; all that are new are tokenised in one call of the tokenizer."""
         words = [text.document.words[: text.words_read] for text in copies]
+        counts = np.fromiter(map(len, words), np.int64, len(words))
         # All but the first word of a text follow a blank, which byte-level tokenizers read.
-        inner = dict.fromkeys(itertools.chain.from_iterable(words))
-        firsts = dict.fromkeys(map(operator.itemgetter(0), words))
+        inner = defaultdict[str, int](itertools.count().__next__)
+        every = map(inner.__getitem__, itertools.chain.from_iterable(words))
+        numbers = np.fromiter(every, np.int64, int(counts.sum()))
+        firsts = defaultdict[str, int](itertools.count(len(inner)).__next__)
+        numbers[np.cumsum(counts) - counts] = [firsts[own[0]] for own in words]
         spelt = [f" {word[:CHARACTERS_PER_WORD]}" for word in inner]
         spelt += [word[:CHARACTERS_PER_WORD] for word in firsts]
-        sizes, tokens = _flat(list(map(self._tokens_of(spelt).__getitem__, spelt)))
-        counts = np.array([len(own) for own in words], dtype=np.int64)
-        number = dict(zip(inner, itertools.count())).__getitem__
-        every = map(number, itertools.chain.from_iterable(words))
-        numbers = np.fromiter(every, np.int64, int(counts.sum()))
-        number = dict(zip(firsts, itertools.count(len(inner)))).__getitem__
-        numbers[np.cumsum(counts) - counts] = [number(own[0]) for own in words]
+        sizes, tokens = _flat(self._tokens_of(spelt))
         return NumberedWords(numbers, counts, sizes, tokens)
 
     def frames(self, copies: Sequence[MaskedCopies]) -> list[Frame]:
@@ -339,24 +357,25 @@ class WordEncoder:
         if known is None:
             first, words = key
             spelt = [("" if first else " ") + word[:CHARACTERS_PER_WORD] for word in words]
-            known = _flat(list(map(self._tokens_of(spelt).__getitem__, spelt)))
+            known = _flat(self._tokens_of(spelt))
             if len(self._known_sets) >= _CACHED_SETS:
                 self._known_sets.clear()
             self._known_sets[key] = known
         return known
 
-    def _tokens_of(self, spelt: Iterable[str]) -> dict[str, tuple[int, ...]]:
+    def _tokens_of(self, spelt: Sequence[str]) -> list[tuple[int, ...]]:
         """The tokens of words as they are spelt, with the blank before them."""
         # Looked up once and kept at hand: another thread may empty the cache meanwhile.
-        found = {word: self._known.get(word) for word in spelt}
-        known = {word: ids for word, ids in found.items() if ids is not None}
-        new = [word for word in found if word not in known]
+        found = list(map(self._known.get, spelt))
+        unread = zip(spelt, found, strict=True)
+        new: dict[str, tuple[int, ...]] = {word: () for word, ids in unread if ids is None}
         if new:
             if len(self._known) + len(new) > _CACHED_WORDS:
                 self._known.clear()
-            for word, read in zip(new, self._plain_ids(new), strict=True):
-                known[word] = self._known[word] = read[:TOKENS_PER_WORD]
-        return known
+            read = [ids[:TOKENS_PER_WORD] for ids in self._plain_ids(list(new))]
+            new = dict(zip(new, read, strict=True))
+            self._known |= new
+        return [new[word] if ids is None else ids for word, ids in zip(spelt, found, strict=True)]
 
     def _plain_ids(self, texts: list[str]) -> list[tuple[int, ...]]:
         encoded = self.tokenizer(
@@ -371,8 +390,9 @@ class WordEncoder:
 
 def _flat(words: Sequence[tuple[int, ...]]) -> tuple[Ids, Ids]:
     """The number of tokens of each word, and all tokens."""
-    sizes = np.array([len(ids) for ids in words], dtype=np.int64)
-    return sizes, np.array([token for ids in words for token in ids], dtype=np.int64)
+    sizes = np.fromiter(map(len, words), np.int64, len(words))
+    every = itertools.chain.from_iterable(words)
+    return sizes, np.fromiter(every, np.int64, int(sizes.sum()))
 
 
 def _blocks(

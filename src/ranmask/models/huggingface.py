@@ -148,6 +148,17 @@ class HuggingFaceClassifier(BaseClassifier):
         other._forget()
         return other
 
+    def unmeasured(self, dtype: str | None = None) -> HuggingFaceClassifier:
+        """The same where nothing is to be proved, as of checkpoints that are only compared.
+
+        What rounding does to copies is not found out, and taken to be nothing: its certificates
+        are no guarantees.  ``dtype``: another number type, as in `in_dtype`.
+        """
+        other = copy.copy(self) if dtype is None else self.in_dtype(dtype)
+        other._forget()
+        other.proves = False
+        return other
+
     def description(self) -> dict[str, object]:
         return {
             "kind": "huggingface",
@@ -178,6 +189,8 @@ class HuggingFaceClassifier(BaseClassifier):
 
         For this model, dtype, device and number of threads; see `numerics`.
         """
+        if not self.proves:
+            return 0.0
         threads = torch.get_num_threads()
         if self._tolerance is None or self._threads != threads:
             self._threads = threads
@@ -186,7 +199,7 @@ class HuggingFaceClassifier(BaseClassifier):
 
     @property
     def assumes(self) -> tuple[str, ...]:
-        return (_STEADY,) if self.tolerance == 0 else ()
+        return (_STEADY,) if self.proves and self.tolerance == 0 else ()
 
     def _find_tolerance(self) -> float:
         if self._packed is None:

@@ -9,15 +9,16 @@ where a word is the likelier to be hidden the worse a language model predicts it
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import groupby, islice
 from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
 from ranmask.certificates import families
-from ranmask.certificates.families import Family
+from ranmask.certificates.families import Family, FamilyKind, KeptSets
 from ranmask.certificates.kept import kept_count
 from ranmask.errors import ClassifierError, OptionError, RanmaskError
 from ranmask.models.base import BaseClassifier, MaskedCopies
@@ -35,6 +36,7 @@ WordLosses: TypeAlias = Callable[[Sequence[Document]], Sequence[npt.NDArray[Any]
 """A language model's loss on every word of each document: an array of one number a word."""
 
 _MOST_REMEMBERED = 1 << 18  # positions in a family that is kept for the next text: a megabyte
+_MOST_DRAWN = 1 << 20  # positions that are drawn for several texts at once
 _remembered: dict[tuple[SmoothingOptions, type, Sample, int], Family] = {}
 
 
@@ -60,7 +62,7 @@ def check_word_losses(sampling: str, word_losses: WordLosses | None) -> None:
     if sampling == "lm" and word_losses is None:
         raise OptionError(
             "sampling='lm' needs word_losses, a language model's losses: pass "
-            "word_losses=lm.word_losses of a MaskedLM, or use sampling='fresh' "
+            "word_losses=lm.word_losses of a MaskedLM (in float32), or use sampling='fresh' "
             "(on the command line: ranmask predict --sampling lm --lm FOLDER)"
         )
     if sampling != "lm" and word_losses is not None:
@@ -86,19 +88,23 @@ def drawn_copies(
     # What no copy can show has no say in which copies there are either.
     read = [_shown(document, base.words_read(document)) for document in documents]
     losses = None if word_losses is None else _checked_losses(word_losses, read)
-    counts: dict[int, int] = {}
-    for index, (document, shown) in enumerate(zip(documents, read, strict=True)):
-        words = len(shown.words)
-        if words not in counts:
-            counts[words] = kept_count(words, keep=options.keep, mask_rate=options.mask_rate)
-        kept = counts[words]
-        seed = text_seed(options.seed, shown.premise, shown.words)
-        if losses is None:
-            sets = families.sampled_sets(words, kept, masks, seed, stream="fresh")
-        else:
-            sets = families.weighted_sets(losses[index], kept, masks, seed)
-        family = Family("fresh" if losses is None else "lm", words, sets)
-        yield MaskedText(document, words, sets, family)
+    kind: FamilyKind = "fresh" if losses is None else "lm"
+    start = 0
+    for words, some in groupby(read, key=lambda shown: len(shown.words)):
+        kept = kept_count(words, keep=options.keep, mask_rate=options.mask_rate)
+        together = max(1, _MOST_DRAWN // (masks * kept))
+        while alike := list(islice(some, together)):
+            seeds = [text_seed(options.seed, shown.premise, shown.words) for shown in alike]
+            stop = start + len(alike)
+            drawn: Iterable[KeptSets]
+            if losses is None:
+                drawn = families.fresh_sets(words, kept, masks, seeds)
+            else:
+                each = zip(losses[start:stop], seeds, strict=True)
+                drawn = (families.weighted_sets(own, kept, masks, seed) for own, seed in each)
+            for document, sets in zip(documents[start:stop], drawn, strict=True):
+                yield MaskedText(document, words, sets, Family(kind, words, sets))
+            start = stop
 
 
 def _shown(document: Document, words: int) -> Document:

@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from ranmask.certificates.exact import exact_radii
-from ranmask.certificates.families import Family, distinct_family
+from ranmask.certificates.families import FRESH_DRAWS, Family, distinct_family
 from ranmask.certificates.pyramid import pyramid_radii
 from ranmask.certificates.sampled import radius_of, sampled_margin
 from ranmask.certificates.votes import Votes, count_votes
@@ -192,6 +192,8 @@ class SmoothedClassifier(VotingClassifier[SmoothingOptions, MaskedText]):
         described = super().description()
         if self.synonyms is not None and SYNONYMS in self.options.all_threats:
             described["synonyms"] = self.synonyms.description()
+        if self.options.sampling == "fresh":
+            described["draws"] = FRESH_DRAWS
         if self.options.sampling == "lm":
             described["language_model"] = function_description(self._word_losses)
         return described

@@ -298,14 +298,15 @@ class VotingClassifier(ABC, Generic[_Options, _Copies]):
                     pair=pair,
                     **self._covered,
                 )
-                assumes[pair] = own + self.base.assumes if own else ()
+                proves = bool(own) and self.base.proves
+                assumes[pair] = own + self.base.assumes if proves else ()
             yield Certificate(
                 **fields,
                 radius=radius.words,
                 threat=threat,
                 uncertain=near_ties,
                 certificate=kind,
-                guarantee=not kind.startswith("paper"),
+                guarantee=self.base.proves and not kind.startswith("paper"),
                 alpha=alpha,
                 tight=radius.tight,
                 critical_words=radius.worst,

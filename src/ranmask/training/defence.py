@@ -14,6 +14,7 @@ from functools import cached_property
 from typing import Any, TypeAlias
 
 from ranmask.errors import MissingDependencyError
+from ranmask.models.base import BaseClassifier
 from ranmask.smoothing.deletion import DeletionSmoothedClassifier
 from ranmask.smoothing.interface import CertifiedClassifier
 from ranmask.smoothing.smoothed import SmoothedClassifier
@@ -124,7 +125,7 @@ class Defence:
         return step.loss()
 
     def validator(
-        self, base: HuggingFaceClassifier, options: TrainingOptions, *, final: bool = False
+        self, base: BaseClassifier, options: TrainingOptions, *, final: bool = False
     ) -> CertifiedClassifier:
         """What is measured on held-out rows: at every evaluation, and at the end (``final``)."""
         if options.deletes_words:
@@ -135,9 +136,7 @@ class Defence:
         # Near ties are not worth measuring a tolerance for at every evaluation.
         return SmoothedClassifier(base, tolerance=0.0, **options.smoothing())
 
-    def classifier(
-        self, base: HuggingFaceClassifier, options: TrainingOptions
-    ) -> CertifiedClassifier:
+    def classifier(self, base: BaseClassifier, options: TrainingOptions) -> CertifiedClassifier:
         """What is saved."""
         if options.deletes_words:
             return DeletionSmoothedClassifier(base, **options.smoothing())

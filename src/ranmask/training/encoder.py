@@ -8,11 +8,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from ranmask.certificates.kept import FamilyChoice
-from ranmask.errors import DataError, MissingDependencyError, OptionError
+from ranmask.errors import (
+    ClassifierError,
+    DataError,
+    MissingDependencyError,
+    ModelError,
+    OptionError,
+)
 from ranmask.metrics import CertifiedSummary
 from ranmask.smoothing.interface import CertifiedClassifier
 from ranmask.training.class_weights import class_weights
@@ -35,9 +42,10 @@ try:
     from torch.nn import functional
 
     from ranmask.models import hub, pair_head
-    from ranmask.models.base import MaskedCopies
+    from ranmask.models.base import BaseClassifier, MaskedCopies
     from ranmask.models.batching import batches
     from ranmask.models.huggingface import HuggingFaceClassifier
+    from ranmask.models.mixed_precision import MixedPrecisionClassifier
     from ranmask.training import compact, losses, processes
     from ranmask.training.defence import Defence, Step
     from ranmask.training.trainer import Phase, train_phase
@@ -46,6 +54,8 @@ except ImportError as error:
 
 if TYPE_CHECKING:
     from ranmask.data import Corpus
+
+_Measured = TypeVar("_Measured")
 
 _KIND = "AutoModelForSequenceClassification"
 _VOTES = "votes"
@@ -102,25 +112,42 @@ def train_encoder(
         model, tokenizer = _new_model(base, texts, train.label_names, options)
     options = options.settled(model.num_parameters())
 
-    def classifier_of(model: Any) -> HuggingFaceClassifier:
-        instead = None
-        if not options.hides_words and tokenizer.mask_token is None:  # none is hidden: any will do
-            instead = tokenizer.unk_token or tokenizer.pad_token
-        return HuggingFaceClassifier(model, tokenizer, hide=options.hiding, mask_token=instead)
+    device_name = "cuda" if on_gpu else "cpu"
 
-    learner = classifier_of(model)
+    def classifier_of(model: Any, **how: Any) -> HuggingFaceClassifier:
+        if not options.hides_words and tokenizer.mask_token is None:  # none is hidden: any will do
+            how["mask_token"] = tokenizer.unk_token or tokenizer.pad_token
+        return HuggingFaceClassifier(model, tokenizer, hide=options.hiding, **how)
+
+    def learner_of(model: Any) -> HuggingFaceClassifier:
+        # Checked where it learns: many trainings at once would wait for each other's CPU threads.
+        return classifier_of(model.to(device_name), backend="plain")
+
+    learner = learner_of(model)
     learner.words_read(texts[0])
     defence.begin(learner)
     # Whatever can be refused was, so that a corrected run finds the folder free.
     processes.by_the_first(run.begin)
 
     rows = slice(options.validation_rows)
+    # Of one copy a text, the packed engine takes longer to compile than the model to compute.
+    alone = on_gpu and not options.hides_words and options.ensemble == "score"
+    backend = "plain" if alone else "auto"
+    least_rows = _GPU_ROWS if on_gpu else 1
+    checked = lru_cache(maxsize=1)(classifier_of)  # once a phase: see `Objective.measured`
 
     def measure(model: Any) -> CertifiedSummary:
-        classifier = defence.validator(classifier_of(model), options)
-        return certified_summary(classifier, validation.texts[rows], validation.labels[rows])
+        def summary(base: BaseClassifier) -> CertifiedSummary:
+            classifier = defence.validator(base, options)
+            return certified_summary(classifier, validation.texts[rows], validation.labels[rows])
+
+        exact = checked(model, backend=backend)
+        faster = exact.unmeasured("float16") if on_gpu else None
+        return _in_half_if_possible(summary, faster, exact.unmeasured())
 
     for phase in phases(options)[done:]:
+        if learner.model is not model:
+            learner = learner_of(model)
         votes = phase.name == _VOTES
         copies, ramp = (options.vote_copies, 0.0) if votes else (options.copies, options.ramp)
         family: FamilyChoice = "windows" if options.family == "windows" else "auto"
@@ -129,7 +156,7 @@ def train_encoder(
             rates=options.rates,
         )
         collate = Collator(
-            learner, texts, train.labels, plan, options.target_words, defence, on_gpu
+            learner, texts, train.labels, plan, options.target_words, defence, least_rows
         )
         classes = train.label_names
         counts = class_weights(train.labels, len(classes), options.class_weights)
@@ -138,26 +165,32 @@ def train_encoder(
             learner, options, defence, votes, classes, weights, collate, measure
         )
         model = train_phase(
-            phase, learner.model, tokenizer, objective, len(texts), run, options, on_gpu=on_gpu
+            phase, model, tokenizer, objective, len(texts), run, options, on_gpu=on_gpu
         )
-        learner = classifier_of(model)
 
-    model = learner.model.to("cuda" if on_gpu else "cpu")
+    checked.cache_clear()
+    model = model.to(device_name)
     if options.weights == "float16":
         model.half().float()  # what is measured is what is stored
-    trained = classifier_of(model)
+    trained = classifier_of(model, backend=backend)
     classifier = defence.classifier(trained, options)
 
     def finish() -> None:
-        final = defence.validator(trained, options, final=True)
-        measured = measured_figures(
-            final,
-            validation.texts,
-            validation.labels,
-            train.label_names,
-            class_weights=options.class_weights,
-            positive=options.positive,
-        )
+        votes = on_gpu and options.smoothing().get("ensemble") == "vote"
+        faster = MixedPrecisionClassifier(trained) if votes else None
+
+        def figures(base: BaseClassifier) -> dict[str, Any]:
+            return measured_figures(
+                defence.validator(base, options, final=True),
+                validation.texts,
+                validation.labels,
+                train.label_names,
+                class_weights=options.class_weights,
+                positive=options.positive,
+            )
+
+        exact = trained.unmeasured() if alone else trained
+        measured = _in_half_if_possible(figures, faster, exact)
         model.to(torch.float16 if options.weights == "float16" else torch.float32)
         classifier.save_pretrained(str(output))
         model.to(torch.float32)
@@ -166,6 +199,20 @@ def train_encoder(
 
     processes.by_the_first(finish)
     return classifier
+
+
+def _in_half_if_possible(
+    measure: Callable[[BaseClassifier], _Measured],
+    faster: BaseClassifier | None,
+    exact: BaseClassifier,
+) -> _Measured:
+    """What is measured of the ``faster`` classifier, if there is one; of the other, if it fails."""
+    if faster is not None:
+        try:
+            return measure(faster)
+        except (ClassifierError, ModelError):
+            pass  # the model's numbers do not fit into half precision
+    return measure(exact)
 
 
 def phases(options: TrainingOptions) -> list[Phase]:
@@ -185,6 +232,7 @@ class Collator:
     the text itself, and not its premise), and for the rows of all parts in their order ``text``
     and ``copy``; for each text its ``classes`` (not ``labels``: the trainer must not count them),
     ``present``, ``met`` and ``words_per_copy``, as `losses` takes them; and a ``seed``.
+    ``least_rows``: of a part, where there are as many.
     """
 
     base: HuggingFaceClassifier
@@ -193,20 +241,24 @@ class Collator:
     plan: MaskingPlan
     target_words: int
     defence: Defence
-    on_gpu: bool = False
+    least_rows: int = 1
 
     def __call__(self, turns: Sequence[Turn]) -> dict[str, Any]:
         """The batch of these texts' turns."""
-        draws, rows = [], []
+        draws, copies = [], []
+        as_it_is = type(self.defence).reads is Defence.reads
         for turn in turns:
-            document = self.defence.reads(self.documents[turn.row], self.plan.text_seed(turn))
+            document = self.documents[turn.row]
+            if not as_it_is:
+                document = self.defence.reads(document, self.plan.text_seed(turn))
             document = self.plan.shortened(document, turn)
             words = self.base.words_read(document)
             draw = self.plan.draw(words, turn)
             draws.append(draw)
-            rows.append(self.base.encoder.rows(MaskedCopies(document, words, draw.sets)))
+            copies.append(MaskedCopies(document, words, draw.sets))
+        rows = self.base.encoder.rows_of_each(copies)
         sizes = np.array([len(draw.sets) for draw in draws])
-        least_rows = max(_GPU_ROWS if self.on_gpu else 1, -(-int(sizes.sum()) // _PARTS))
+        least_rows = max(self.least_rows, -(-int(sizes.sum()) // _PARTS))
         pad_id = self.base.encoder.pad_id
         plan = list(batches(rows, tokens=_NO_LIMIT, least_rows=least_rows, pad_id=pad_id))
         order = np.concatenate([batch.places for batch in plan])
@@ -225,7 +277,7 @@ class Collator:
             "present": torch.from_numpy(np.arange(sizes.max()) < sizes[:, None]),
             "met": torch.tensor(met),
             "words_per_copy": torch.tensor([draw.words_per_copy for draw in draws]),
-            "seed": torch.tensor(self.plan.step_seed(turns[0])),
+            "seed": self.plan.step_seed(turns[0]),  # no tensor: asking a GPU for it would wait
         }
 
 
@@ -253,7 +305,7 @@ class CertifiedClassification:
         def plain_loss(logits: torch.Tensor) -> torch.Tensor:
             return self._plain_loss(logits, batch)
 
-        parts, bodies, seed = batch["parts"], batch["bodies"], int(batch["seed"])
+        parts, bodies, seed = batch["parts"], batch["bodies"], batch["seed"]
         step = Step(model, self.base, parts, bodies, plain_loss, backward, seed)
         return self.defence.loss(step)
 

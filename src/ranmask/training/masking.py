@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import NamedTuple
 
 import numpy as np
@@ -62,18 +62,26 @@ class Draw:
 
         Where not all sets were drawn, their share of all sets, rounded up.
         """
-        drawn = len(self.sets)
-        if self.family == "windows":
-            most = Fraction(min(changed * self.kept, self.words), self.words)
-        else:
-            total = math.comb(self.words, self.kept)
-            most = Fraction(sets_met(self.words, self.kept, changed), total)
-        return math.ceil(most * drawn)
+        return _met(self.family == "windows", self.words, self.kept, len(self.sets), changed)
 
     @property
     def words_per_copy(self) -> float:
         """Turns a sum over copies into words: of ``words`` copies, one word meets ``kept``."""
         return self.words / (self.kept * len(self.sets))
+
+
+@lru_cache(maxsize=1 << 16)
+def _met(windows: bool, words: int, kept: int, drawn: int, changed: int) -> int:
+    if windows:
+        most = Fraction(min(changed * kept, words), words)
+    else:
+        most = Fraction(sets_met(words, kept, changed), math.comb(words, kept))
+    return math.ceil(most * drawn)
+
+
+@lru_cache(maxsize=1 << 16)
+def _kept(retention: Retention, words: int) -> int:
+    return retention.count(words)
 
 
 @dataclass(frozen=True)
@@ -108,7 +116,7 @@ class MaskingPlan:
         """
         draws = _bits(self.seed, 2 * self.phase + 1, turn.epoch, turn.row)
         retention = self.retentions[int(draws.random_raw()) % len(self.retentions)]
-        kept = retention.count(words)
+        kept = _kept(retention, words)
         if self.ramp > 0:
             hidden_share = min(Fraction(1), Fraction(turn.progress) / Fraction(self.ramp))
             kept = ramped_count(words, kept, hidden_share)
@@ -160,6 +168,10 @@ class TokenMasking:
     seed: int
     held_out: bool = False
 
+    @cached_property
+    def _known(self) -> npt.NDArray[np.intp]:
+        return np.flatnonzero(self.ordinary)
+
     def hide(self, ids: Ids, turn: Turn) -> HiddenTokens:
         """The row of tokens ``ids``, without padding, as it is shown in this turn."""
         candidates = np.flatnonzero(self.ordinary[ids])
@@ -168,8 +180,7 @@ class TokenMasking:
         draws = _bits(self.seed, stream, turn.epoch, turn.row)
         places = np.sort(candidates[_order(draws, len(candidates))[:count]])
         fates = draws.random_raw(count) % _FATES
-        known = np.flatnonzero(self.ordinary)
-        others = known[draws.random_raw(count) % len(known)]
+        others = self._known[draws.random_raw(count) % len(self._known)]
         shown = ids.copy()
         shown[places] = np.select(
             [fates < _MASKED, fates < _MASKED + _RANDOM], [self.mask_id, others], ids[places]

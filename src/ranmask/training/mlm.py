@@ -150,12 +150,13 @@ class HidingCollator:
 
     def __call__(self, turns: Sequence[Turn]) -> dict[str, Any]:
         """The batch of these texts' turns."""
-        rows, hidden = [], []
-        for turn in turns:
-            document = self._documents[turn.row]
-            row = self._encoder.rows(whole_copy(document, self._encoder.words_read(document)))
-            hidden.append(self._masking.hide(row.ids[0], turn))
-            rows.append(replace(row, ids=hidden[-1].shown[None]))
+        texts = [self._documents[turn.row] for turn in turns]
+        whole = [whole_copy(text, self._encoder.words_read(text)) for text in texts]
+        rows = self._encoder.rows_of_each(whole)
+        hidden = [
+            self._masking.hide(row.ids[0], turn) for row, turn in zip(rows, turns, strict=True)
+        ]
+        rows = [replace(row, ids=one.shown[None]) for row, one in zip(rows, hidden, strict=True)]
         least_rows, pad_id = -(-len(rows) // _PARTS), self._encoder.pad_id
         parts = []
         for batch in batches(rows, tokens=_NO_LIMIT, least_rows=least_rows, pad_id=pad_id):

@@ -25,7 +25,8 @@ from ranmask.training.mlm_options import MlmOptions
 from ranmask.training.options import TrainingOptions
 from ranmask.training.records import COMPLETE, RunFolder
 
-_GPU_WORKERS = 8  # at most; fewer where processes share the cores (OMP_NUM_THREADS)
+_GPU_WORKERS = 4  # at most; fewer where processes share the cores (OMP_NUM_THREADS)
+_THREADS_A_WORKER = 4  # a batch takes a fraction of the time of its step
 
 
 @dataclass(frozen=True)
@@ -61,7 +62,10 @@ class Objective(Protocol):
         """The loss of a batch; ``backward`` adds the gradients of another one to the step."""
 
     def measured(self, model: Any) -> dict[str, Any]:
-        """What ``model``, in single precision, does on the held-out rows: plain JSON values."""
+        """What ``model``, in single precision, does on the held-out rows: plain JSON values.
+
+        It is the same object at every evaluation of a phase, with the weights that it has by then.
+        """
 
 
 def train_phase(
@@ -112,6 +116,7 @@ class PhaseTrainer(Trainer):
     """The Trainer with our order of rows, and the loss and the measure of an objective."""
 
     objective: Objective
+    _plain: Any = None  # what is measured, once it was
 
     def __init__(self, objective: Objective, **given: Any) -> None:
         # The objective has held-out rows of its own; the Trainer only asks whether there are any.
@@ -124,7 +129,10 @@ class PhaseTrainer(Trainer):
 
     def compute_loss(self, model: Any, inputs: Any, *_: Any, **__: Any) -> Any:
         """The objective's loss."""
-        return self.objective.loss(model, inputs, self._backward)
+        # Weights that a pass casts to bf16 are kept until the outermost context ends: so all
+        # passes of a step share them, as those of an ascent do.
+        with torch.autocast(self.args.device.type, enabled=False):
+            return self.objective.loss(model, inputs, self._backward)
 
     def _backward(self, loss: torch.Tensor) -> None:
         """What the Trainer does with the loss that it is given in the end."""
@@ -132,12 +140,22 @@ class PhaseTrainer(Trainer):
 
     def evaluate(self, *_: Any, **__: Any) -> dict[str, Any]:
         """What the objective measures, by the first process for all."""
-        found = processes.by_the_first(lambda: self.objective.measured(_plain_copy(self.model)))
+        found = processes.by_the_first(lambda: self.objective.measured(self._plain_copy()))
         metrics = {f"eval_{name}": value for name, value in found.items()}
         self.log(metrics)
         state, control = self.state, self.control
         self.control = self.callback_handler.on_evaluate(self.args, state, control, metrics)
         return metrics
+
+    def _plain_copy(self) -> Any:
+        """The same weights without what the Trainer wraps around a model's forward."""
+        model: Any = self.model
+        if self._plain is None:
+            with torch.random.fork_rng(devices=[]):  # weights are drawn, and must not move dropout
+                plain = type(model)(model.config)
+            self._plain = plain.to(device=model.device, dtype=torch.float32).train(False)
+        self._plain.load_state_dict(model.state_dict())
+        return self._plain
 
 
 class Watcher(TrainerCallback):
@@ -212,7 +230,7 @@ def _arguments(
         max_grad_norm=options.gradient_clip,
         lr_scheduler_type="cosine",
         warmup_steps=int(phase.warmup * turns.steps_per_epoch * phase.epochs),
-        optim="adamw_torch",
+        optim="adamw_torch_fused" if on_gpu else "adamw_torch",
         bf16=on_gpu and torch.cuda.is_bf16_supported(),
         use_cpu=not on_gpu,
         seed=options.seed,
@@ -227,8 +245,11 @@ def _arguments(
         logging_steps=min(every, 100),
         logging_first_step=True,  # how long it will take is known from it
         remove_unused_columns=False,
-        dataloader_num_workers=min(_GPU_WORKERS, torch.get_num_threads()) if on_gpu else 0,
+        dataloader_num_workers=_workers() if on_gpu else 0,
         dataloader_pin_memory=on_gpu,
+        # Neither a batch on its way nor a look at the loss of a step makes the host wait for a GPU.
+        accelerator_config={"non_blocking": on_gpu},
+        logging_nan_inf_filter=not on_gpu,
         # A step runs the model on several parts, and not every process on as many.
         ddp_broadcast_buffers=False,
         ddp_find_unused_parameters=False,
@@ -237,9 +258,5 @@ def _arguments(
     )
 
 
-def _plain_copy(model: Any) -> Any:
-    """The same weights without what the Trainer wraps around a model's forward."""
-    with torch.random.fork_rng(devices=[]):  # weights are drawn, and must not move dropout
-        plain = type(model)(model.config)
-    plain.load_state_dict(model.state_dict())
-    return plain.to(device=model.device, dtype=torch.float32).train(False)
+def _workers() -> int:
+    return max(1, min(_GPU_WORKERS, torch.get_num_threads() // _THREADS_A_WORKER))

@@ -148,6 +148,15 @@ class TestSamePartOfSpeech:
         assert self.permitted(tagger, "nice", "film", "shoot", "kind") == ["kind"]
         assert self.permitted(tagger, "shoot", "nice", "well") == []
 
+    def test_a_tagger_need_not_be_hashable(self, monkeypatch):
+        monkeypatch.setattr(FakeTagger, "__hash__", None)
+        assert self.permitted(by_table(film="NOUN", movie="NOUN"), "film", "movie") == ["movie"]
+
+    def test_the_old_word_is_read_once_for_all_its_candidates(self):
+        tagger = by_table(film="NOUN", movie="NOUN", shoot="VERB")
+        assert self.permitted(tagger, "film", "movie", "shoot", "nice") == ["movie", "shoot"]
+        assert [asked[1] for asked in tagger.asked].count("film") == 1
+
     def test_nouns_and_verbs_are_not_exchanged_where_that_is_asked(self):
         tagger = by_table(film="NOUN", shoot="VERB", movie="NOUN")
         text = text_of("the", "film", "ends")

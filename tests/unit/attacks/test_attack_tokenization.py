@@ -103,6 +103,24 @@ class TestReplacing:
         for before, after in zip(text.parts, changed.parts, strict=True):
             assert len(split(after)) == len(split(before))
 
+    @given(cut_texts(), st.data())
+    def test_each_of_some_words(self, text, data):
+        """Candidates share what is known of their text, and are as if made one by one."""
+        first = data.draw(st.integers(0, len(text.words) - 1))
+        current = text.replaced({first: data.draw(one_word)})
+        assume(current.keeps_positions)
+        position = data.draw(st.integers(0, len(text.words) - 1))
+        size = data.draw(st.none() | st.integers(1, 5))
+        words = data.draw(st.lists(one_word, max_size=3))
+        for word, made in zip(words, current.with_each(position, words), strict=True):
+            alone = fresh(current).replaced({position: word})
+            assert (made, made.new_words) == (alone, alone.new_words)
+            assert made.modified == {first, position} and made.origin is current
+            if made.keeps_positions:
+                assert made.window(position, size) == fresh(made).window(position, size)
+                pairs = zip(text.words, fresh(made).words, strict=True)
+                assert made.words_changed(text) == sum(old != new for old, new in pairs)
+
     @given(cut_texts(least=2), st.data())
     def test_windows_are_those_of_the_text_cut_anew(self, text, data):
         places = st.integers(0, len(text.words) - 1)

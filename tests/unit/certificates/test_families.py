@@ -8,7 +8,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ranmask.certificates import families
-from ranmask.certificates.families import Family, family, sampled_sets, weighted_sets
+from ranmask.certificates.families import (
+    Family,
+    family,
+    fresh_sets,
+    sampled_sets,
+    weighted_sets,
+)
 from ranmask.certificates.kept import Retention, check_fixed, kept_count
 from ranmask.errors import OptionError
 
@@ -113,10 +119,10 @@ class TestSampling:
 
     @pytest.mark.parametrize("seed", [0, 1, 2**32 - 1, 2**32, 5 << 64, 2**255 + 3, np.int64(7)])
     def test_seeds_are_read_as_numpy_reads_them(self, seed):
-        bits = np.random.PCG64(np.random.SeedSequence([seed, 2, 9, 4]))
+        bits = np.random.PCG64(np.random.SeedSequence([seed, 1, 9, 4]))
         keys = bits.random_raw(90).reshape(10, 9)
         expected = np.sort(np.argsort(keys, axis=1)[:, :4], axis=1)
-        assert (sampled_sets(9, 4, 10, seed, stream="fresh") == expected).all()
+        assert (sampled_sets(9, 4, 10, seed, stream="selection") == expected).all()
 
     def test_a_shorter_sample_is_a_prefix(self):
         assert (sampled_sets(30, 3, 500, 1)[:20] == sampled_sets(30, 3, 20, 1)).all()
@@ -139,6 +145,98 @@ class TestSampling:
         assert len(codes) == math.comb(7, 3)
         expected = draws / len(codes)
         assert ((counts - expected) ** 2 / expected).sum() < 77.0
+
+
+def splitmix(state):
+    """The number after a state, as its authors write it: in C, here in whole numbers."""
+    state = (state + 0x9E3779B97F4A7C15) % 2**64
+    mixed = (state ^ (state >> 30)) * 0xBF58476D1CE4E5B9 % 2**64
+    mixed = (mixed ^ (mixed >> 27)) * 0x94D049BB133111EB % 2**64
+    return mixed ^ (mixed >> 31)
+
+
+def drawn_by_hand(words, kept, masks, seed):
+    """The sets of `fresh_sets`, one position after another."""
+    key = words << 32 | kept
+    for part in range(4):
+        key = splitmix(key) ^ (seed >> (64 * part)) % 2**64
+    key, bits, drawn = splitmix(key), words.bit_length(), min(kept, words - kept)
+    sets = []
+    for number in range(masks):
+        chosen = set()
+        for turn in range(drawn):
+            random = splitmix((key + (number * drawn + turn) * 0x9E3779B97F4A7C15) % 2**64)
+            last = words - drawn + turn
+            position = (random >> bits) * (last + 1) >> (64 - bits)
+            chosen.add(last if position in chosen else position)
+        sets.append(sorted(chosen if drawn == kept else set(range(words)) - chosen))
+    return sets
+
+
+seeds_of_texts = st.integers(0, 2**256 - 1)
+
+
+class TestFreshSets:
+    def test_golden(self):
+        """A result names its masks by seed and text alone; splitmix64's own first numbers."""
+        assert splitmix(1234567) == 6457827717110365317
+        assert fresh_sets(43, 4, 3, [0]).tolist() == [GOLDEN_FRESH]
+
+    @given(sizes, st.integers(1, 20), st.lists(seeds_of_texts, max_size=4))
+    def test_by_hand(self, size, masks, seeds):
+        words, kept = size
+        expected = [drawn_by_hand(words, kept, masks, seed) for seed in seeds]
+        found = fresh_sets(words, kept, masks, seeds)
+        assert found.shape == (len(seeds), masks, kept) and found.dtype == np.int32
+        assert found.tolist() == expected
+
+    @pytest.mark.parametrize(("words", "kept"), [(300, 128), (300, 129), (400, 201), (700, 350)])
+    def test_many_positions_by_hand(self, words, kept):
+        """Which are taken is read from a table then, not looked for among all."""
+        expected = [drawn_by_hand(words, kept, 5, seed) for seed in (1, 2**255)]
+        assert fresh_sets(words, kept, 5, [1, 2**255]).tolist() == expected
+
+    def test_a_shorter_sample_is_a_prefix(self):
+        for kept in (3, 27):
+            whole = fresh_sets(30, kept, 500, [7, 8])
+            assert (whole[:, :20] == fresh_sets(30, kept, 20, [7, 8])).all()
+
+    def test_chunks_do_not_change_the_sample(self, monkeypatch):
+        whole = fresh_sets(30, 3, 50, [4, 5, 6])
+        monkeypatch.setattr(families, "_CHUNK", 64)
+        assert (fresh_sets(30, 3, 50, [4, 5, 6]) == whole).all()
+
+    def test_every_bit_of_a_seed_counts(self):
+        seeds = [0, *(1 << bit for bit in range(256))]
+        assert len({sets.tobytes() for sets in fresh_sets(40, 4, 30, seeds)}) == len(seeds)
+
+    def test_sizes_have_draws_of_their_own(self):
+        assert (fresh_sets(40, 4, 50, [0])[..., 0] != fresh_sets(40, 5, 50, [0])[..., 0]).any()
+
+    @pytest.mark.parametrize("kept", [2, 3, 4, 5])
+    @pytest.mark.parametrize("texts", [1, 1000])
+    def test_uniform_over_all_sets(self, kept, texts):
+        """Chi-squared stays below its 99.99 % point, for one text and for many together."""
+        draws = 35_000 // texts
+        sets = fresh_sets(7, kept, draws, [3**100 + text for text in range(texts)])
+        codes, counts = np.unique((1 << sets).sum(axis=2), return_counts=True)
+        assert len(codes) == math.comb(7, kept)
+        expected = draws * texts / len(codes)
+        limit = {21: 52.4, 35: 73.5}[len(codes)]
+        assert ((counts - expected) ** 2 / expected).sum() < limit
+
+    def test_sets_of_one_text_and_of_others_are_independent(self):
+        """Pairs of words: of two sets in a row, and of the same set of two seeds in a row."""
+        sets = fresh_sets(6, 1, 200, range(200))[..., 0]
+        for first, second in ((sets[:, :-1], sets[:, 1:]), (sets[:-1], sets[1:])):
+            counts = np.bincount((6 * first + second).ravel(), minlength=36)
+            expected = first.size / 36
+            assert ((counts - expected) ** 2 / expected).sum() < 74.9  # 99.99 % point, 35 degrees
+
+    def test_bad_sizes(self):
+        for bad in ((3, 4, 5), (3, 0, 5), (3, 1, 0)):
+            with pytest.raises(OptionError):
+                fresh_sets(*bad, [1])
 
 
 def chances(weights, kept):
@@ -281,4 +379,5 @@ class TestCheckFixed:
 GOLDEN = [[25, 33, 37, 38], [9, 22, 30, 40], [12, 14, 24, 40]]
 GOLDEN_WEIGHTED = [[0, 1, 4], [0, 5, 6], [0, 1, 2], [0, 1, 2]]
 GOLDEN_EVEN = [[2, 4], [9, 11], [3, 8]]
+GOLDEN_FRESH = [[1, 2, 7, 11], [6, 10, 32, 35], [4, 9, 34, 40]]
 GOLDEN_SELECTION = [[1, 10], [0, 5], [1, 2]]

@@ -26,6 +26,7 @@ class Odd(BaseClassifier):
     known = KnownWords(["x"])
     pairs = True
     repeatable = True
+    proves = False
     votes_only = True
     remembered = "answers.jsonl"
     tolerance = 0.25

@@ -781,11 +781,13 @@ def test_coverage_counts_the_papers_own_cells():
     assert (found.done, len(found.cells)) == (1, 21)
     assert "FreeLB under TextFooler" in found.open
     text = read(coverage.section([replace(one, steps=(*one.steps, todo))]))
-    assert "| Under attack, AGNEWS | 21 | **1** | 90 | 1 |" in text
+    assert "| Under attack, AGNEWS | 21 | **1** | **90** | 1,000 | 1 |" in text
     assert "Under attack, AGNEWS, 20: Baseline under BERT-Attack; " in text
     assert "No time: 99 s." in text
     assert coverage.section([replace(one, paper="")]) is None
     assert coverage.section([replace(one, size="smoke")]) is None
+    as_many = agnews(("Baseline", "textfooler", attack_run(400, 600)))
+    assert "| **1** | 1,000 | 1,000 | 1 |" in read(coverage.section([as_many]))
 
 
 def test_several_runs_are_held_against_the_whole_paper():

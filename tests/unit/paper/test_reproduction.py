@@ -359,6 +359,18 @@ def test_jobs_run_at_once_and_make_the_same(recipe, tmp_path, notes):
     assert made[0] == made[1]
 
 
+def test_what_the_longest_chains_wait_for_begins_first(recipe, runs, notes):
+    """Also that of a later recipe: else its chain begins when the others are nearly done."""
+    first = recipe("first", GOOD)
+    chain = {"base": ("train", "fine"), "next": ("train", "fine", "base")}
+    second = recipe("second", {**chain, "last": ("attack", "fine", "next")})
+    told = Told()
+    assert reproduce([first, second], runs, pretend, jobs=2, display=told) == {}
+    begun = [said.removesuffix(" begins") for said in told.told if str(said).endswith("begins")]
+    assert begun[:2] == ["base", "model"] and begun.index("next") == 2
+    assert sorted(begun) == sorted([*GOOD, *chain, "last"])
+
+
 def test_a_process_that_dies_is_told(recipe, runs, notes):
     dying = recipe("dying", {"a": ("train", "fine"), "b": ("train", "die", "a")})
     with pytest.raises(OutputError, match=r"ended before its step did.*fewer --jobs than 2"):
@@ -644,6 +656,32 @@ def test_a_variant_leaves_the_record_of_another_alone(recipe, path, runs, notes)
     changed = json.loads((runs / "first-hide-mask" / "reproduction.json").read_text())
     assert (changed["recipe"]["name"], changed["variant"]) == ("first", {"hide": "mask"})
     assert sorted(noted(notes / "calls")) == sorted(2 * ["model", "votes", "attacked"])
+
+
+def test_several_seeds_are_variants_and_share_what_is_alike(recipe, path, runs, notes):
+    made = path(recipe("first", GOOD))
+    seeded = Path(made).read_text().replace("train --do", "train --seed {seed} --do")
+    Path(made).write_text(seeded)
+    command([made], runs=runs, seeds=3)
+    names = {folder.name for folder in runs.iterdir()}
+    assert names == {"steps", "first", "first-seed1", "first-seed2"}
+    assert sorted(noted(notes / "calls")) == sorted(3 * list(GOOD))
+    command([made], runs=runs, seeds=2, settings=["seed=2"])
+    assert {folder.name for folder in runs.iterdir()} == names | {"first-seed3"}
+    assert len(noted(notes / "calls")) == 4 * len(GOOD)  # seed 2 was there
+
+
+def test_a_recipe_that_draws_nothing_is_the_same_with_every_seed(recipe, path, runs, notes):
+    command([path(recipe("first", GOOD))], runs=runs, seeds=3)
+    assert {folder.name for folder in runs.iterdir()} == {"steps", "first"}
+
+
+def test_seeds_count_on_from_a_number(recipe, path, runs):
+    made = path(recipe("first", GOOD))
+    named = Path(made).read_text().replace("texts = 4", 'texts = 4\nseed = "a"')
+    Path(made).write_text(named.replace("train --do", "train --seed {seed} --do"))
+    with pytest.raises(OptionError, match="from a whole number, not from seed='a'"):
+        command([made], runs=runs, seeds=2)
 
 
 @pytest.mark.parametrize(

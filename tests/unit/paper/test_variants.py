@@ -6,6 +6,7 @@ from dataclasses import replace
 import pytest
 
 from ranmask.errors import DataError, OptionError
+from ranmask.paper.published import published
 from ranmask.paper.reading import read, read_several, write
 from ranmask.paper.report import markdown
 from ranmask.paper.report.blocks import Bullets, Fold
@@ -259,6 +260,35 @@ def under_attack(*seeds, variant=(), method="RanMASK-90% (vote)"):
     ]
 
 
+def test_other_settings_are_compared_over_the_same_texts():
+    """The first 10 of 40 texts fall in both; 30 more that only one met would hide that."""
+    first = attacked("RanMASK-90% (vote)", 30, 10)
+    reordered = replace(first.result, rows=tuple(range(10, 40)) + tuple(range(10)))
+    first = replace(first, result=reordered)
+    other = attacked("RanMASK-90% (vote)", 1, 9)
+    runs = [
+        run("empirical", first, paper=AGNEWS),
+        run("empirical", other, paper=AGNEWS, variant={"texts": 10}),
+    ]
+    said = text(empirical.section(runs))
+    assert "higher in 1 and lower in 0 of 1 cell that both have, on average by +10.0 points" in said
+    assert "10.0 instead of 0.0" in said
+    elsewhere = replace(other.result, rows=tuple(range(100, 110)))
+    runs[1] = replace(runs[1], steps=(replace(other, result=elsewhere),))
+    assert "What other settings change" not in text(empirical.section(runs))
+
+
+@pytest.mark.parametrize(("held", "luck"), [(70, False), (41, True)])
+def test_who_is_first_may_be_luck(held, luck):
+    """Told of every method of the paper's table; its own first, a vote, has 40 of 100."""
+    methods = dict.fromkeys(published().empirical[AGNEWS].methods, 20)
+    methods |= {"RanMASK-90% (vote)": 40, "Baseline": held}
+    steps = [attacked(method, count, 100 - count) for method, count in methods.items()]
+    said = " ".join(text(empirical.section([run("empirical", *steps, paper=AGNEWS)])).split())
+    assert f"Baseline is first with {held}.0 %, and RanMASK-90% (vote), the paper's first" in said
+    assert ("40.0, which may be luck: their 95 % intervals overlap." in said) is luck
+
+
 def test_attack_tables_have_means_of_seeds_and_other_configurations():
     other = under_attack(80, variant=MPNET)
     baseline = run("empirical", attacked("Baseline", 20, 80), variant={"seed": 1}, paper=AGNEWS)
@@ -395,7 +425,7 @@ def test_coverage_lists_seeds_and_configurations():
     [found] = coverage.covered(runs)
     assert found.done == 2
     [table] = tables(coverage.section(runs).blocks)
-    assert [cell.text for cell in table.rows[0]][4:6] == [
+    assert [cell.text for cell in table.rows[0]][5:7] == [
         "1 to 3 (3 in 1 cell)",
         "all-MiniLM-L6-v2; all-mpnet-base-v2 (1 cell)",
     ]

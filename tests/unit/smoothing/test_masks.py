@@ -15,9 +15,10 @@ from ranmask import (
     SmoothedClassifier,
     TextError,
 )
-from ranmask.certificates.families import family, sampled_sets, weighted_sets
+from ranmask.certificates.families import family, fresh_sets, sampled_sets, weighted_sets
 from ranmask.models.testing import hashing_classifier, keyword_classifier
 from ranmask.options import SmoothingOptions
+from ranmask.smoothing import masks
 from ranmask.smoothing.masks import copies_of, fixed_family
 from ranmask.words import Document, document, text_seed
 
@@ -96,6 +97,14 @@ class TestDrawnForEachText:
         for one, copies in zip(DOCUMENTS[::-1], classifier.copies(DOCUMENTS[::-1]), strict=True):
             assert copies.kept.tolist() == sets_of(classifier, " ".join(one.words))
 
+    def test_nor_on_how_many_are_drawn_at_once(self, sampling, monkeypatch):
+        whole = [copies.kept.tolist() for copies in smoothed(sampling).copies(DOCUMENTS * 3)]
+        for most in (1, 700):
+            monkeypatch.setattr(masks, "_MOST_DRAWN", most)
+            found = list(smoothed(sampling).copies(DOCUMENTS * 3))
+            assert [copies.kept.tolist() for copies in found] == whole
+            assert [copies.document for copies in found] == DOCUMENTS * 3
+
     def test_results_do_not_depend_on_company(self, sampling):
         classifier = smoothed(sampling)
         together = classifier.predict(TEXTS)
@@ -170,7 +179,7 @@ class TestDrawnForEachText:
 class TestFresh:
     def test_are_uniform_draws_of_the_texts_own(self):
         seed = text_seed(5, None, tuple(LETTERS.split()))
-        expected = sampled_sets(12, 3, 40, seed, stream="fresh")
+        [expected] = fresh_sets(12, 3, 40, [seed])
         assert sets_of(smoothed(masks=40, seed=5), LETTERS) == expected.tolist()
 
     def test_many_texts_see_every_word_as_often(self):

@@ -31,6 +31,7 @@ LONGEST = 512
 
 _CACHED_WORDS = 100_000
 _LEAST_ROWS = (32, 2048)  # of a batch, on a CPU and on a GPU
+_ATTENTION = ("FLASH_ATTENTION", "EFFICIENT_ATTENTION", "MATH")  # cuDNN's plans for every new shape
 
 
 class Checkpoint:
@@ -65,14 +66,17 @@ class Checkpoint:
         self._pad_id = takes.pad_id
         self._reads_types = takes.types
         frame = frame_of(tokenizer)[0] if splits_at_blanks(tokenizer) else None
-        self._frame = frame and (frame.before, frame.after)
+        self._frame = None if frame is None else (frame.before, frame.after)
         self._read: dict[str, Sequence[int]] = {}
 
     @classmethod
-    def from_pretrained(cls, folder_or_id: str | Path, device: str | None = None) -> Self:
-        """A model by its folder or hub id, in single precision; on a GPU if there is one.
+    def from_pretrained(
+        cls, folder_or_id: str | Path, device: str | None = None, dtype: str | None = None
+    ) -> Self:
+        """A model by its folder or hub id; on a GPU if there is one.
 
-        Refused where the file lacks weights that are used: they would be drawn at random.
+        ``dtype``: by default ``float16`` on a GPU, else ``float32``.  Refused where the file lacks
+        weights that are used: they would be drawn at random.
         """
         source = str(folder_or_id)
         if source.startswith("~"):
@@ -80,15 +84,16 @@ class Checkpoint:
         hub.check_folder(source)  # a folder that is not there must not be looked up on the hub
         if isinstance(folder_or_id, Path) and not Path(source).is_dir():
             raise ModelError(f"there is no model folder {source!r}")
-        model, tokenizer, missing = hub.load_pretrained(cls.loader, source)
+        where = hub.usable_device(device)
+        dtype = dtype or ("float16" if where.type == "cuda" else "float32")
+        model, tokenizer, missing = hub.load_pretrained(cls.loader, source, dtype=dtype)
         if missing := list(filter(cls.needs, missing)):
             raise ModelError(
                 f"{source!r} is not {cls.untrained}: it has no weights for "
                 f"{hub.listed(missing)}{cls.advice}"
             )
-        model = model.to(hub.usable_device(device))
         limit = cls.limit(hub.folder_of_package(source) or source)
-        return cls(model, tokenizer, source=source, longest=limit)
+        return cls(model.to(where), tokenizer, source=source, longest=limit)
 
     @classmethod
     def needs(cls, weight: str) -> bool:
@@ -145,17 +150,30 @@ class Checkpoint:
 
     def outputs(self, rows: TokenRows | Sequence[TokenRows]) -> Iterator[tuple[Batch, Any]]:
         """What the model says of rows, in batches, shortest first."""
-        import torch
+        return ((batch, self.output(batch)) for batch in self.batches(rows))
 
+    def batches(self, rows: TokenRows | Sequence[TokenRows]) -> Iterator[Batch]:
+        """Rows in batches, shortest first."""
         if not len(rows):
-            return
+            return iter(())
         rows = [rows] if isinstance(rows, TokenRows) else rows
         gpu = self.model.device.type != "cpu"
         sizes = {"tokens": self.batch_tokens[gpu], "least_rows": _LEAST_ROWS[gpu]}
-        for batch in batches(rows, **sizes, pad_id=self._pad_id):
-            with torch.inference_mode():
-                output = self.model(**batch.inputs(self._reads_types, self.model.device))
-            yield batch, output
+        return batches(rows, **sizes, pad_id=self._pad_id)
+
+    def output(self, batch: Batch) -> Any:
+        """What the model says of a batch."""
+        import torch
+        from torch.nn.attention import SDPBackend, sdpa_kernel
+
+        ways = [getattr(SDPBackend, name) for name in _ATTENTION]
+        with torch.inference_mode(), sdpa_kernel(ways):
+            return self.model(**batch.inputs(self._reads_types, self.model.device))
+
+    @property
+    def dtype(self) -> str:
+        """What the model computes in, as ``float32``."""
+        return str(self.model.get_input_embeddings().weight.dtype).removeprefix("torch.")
 
     def description(self) -> dict[str, Any]:
         """Which model it is; a retrained one is another, whatever its folder."""
@@ -166,7 +184,15 @@ class Checkpoint:
             "sha256": self._digest,
             "longest": self.longest,
             "device": self.model.device.type,
+            **({} if self.dtype == "float32" else {"dtype": self.dtype}),
         }
+
+    def _not_numbers(self, what: str) -> ModelError:
+        """Of which nothing can be read."""
+        advice = "get its weights again"
+        if self.dtype != "float32":
+            advice = f"load it with dtype='float32', or {advice}"
+        return ModelError(f"{self.source!r} gives {what} that are not numbers: {advice}")
 
     @cached_property
     def _digest(self) -> str:

@@ -7,18 +7,21 @@ For BAE's and CLARE's a word is masked (`MaskedLM.fill`).
 from __future__ import annotations
 
 import itertools
+import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from ranmask.attacks.resources.checkpoints import Checkpoint
-from ranmask.errors import ModelError, OptionError
+from ranmask.errors import OptionError
 from ranmask.models.base import MaskedCopies
+from ranmask.models.batching import Batch
 from ranmask.models.encoding import WordEncoder
-from ranmask.models.tokenizing import RowFormat
+from ranmask.models.tokenizing import RowFormat, plain
 from ranmask.words import Document
 
 LOSS_DIGITS = 3
@@ -67,6 +70,11 @@ class MaskedLM(Checkpoint):
             _MARKS, key=lambda mark: sum(token.startswith(mark) for token in self._names)
         )
 
+    @cached_property
+    def _marks_apart(self) -> bool:
+        """Whether the mask token is found inside a word, too; what is before it is read first."""
+        return self.tokenizer.mask_token_id in self.tokenizer(f"a{self.mask_token}a")["input_ids"]
+
     @property
     def mask_token(self) -> str:
         """The token that stands for a hidden word in a text."""
@@ -90,16 +98,14 @@ class MaskedLM(Checkpoint):
             own = range(size) if places is None else places[index]
             asked[distinct[text]] += [(index, place) for place in own if place < size]
         found: list[list[tuple[str, ...]]] = [[] for _ in texts]
-        for batch, output in self.outputs(rows):
+        for batch in self.batches(rows):
             owners = [asked[row] for row in batch.places]
             who = [index for some in owners for index, _ in some]
             if not who:
                 continue
             row = np.repeat(np.arange(len(owners)), [len(some) for some in owners])
-            best = self._likeliest(
-                output.logits[row, [place for some in owners for _, place in some]], count
-            )
-            for index, tokens in zip(who, best, strict=True):
+            logits = self._logits(batch, row, np.array([at for some in owners for _, at in some]))
+            for index, tokens in zip(who, self._likeliest(logits, count), strict=True):
                 found[index].append(tuple(self._names[token] for token in tokens))
         return found
 
@@ -107,14 +113,15 @@ class MaskedLM(Checkpoint):
         """The tokens for each gap, the likeliest first; none where its mask token is cut off."""
         rows = self.rows([gap.text for gap in gaps])
         found: list[list[str]] = [[] for _ in gaps]
-        for batch, output in self.outputs(rows):
-            for place, logits in zip(batch.places, output.logits, strict=True):
-                masked = np.flatnonzero(rows.ids[place] == self.tokenizer.mask_token_id)
-                if not len(masked):
-                    continue
-                shares = logits[int(masked[0])].float().softmax(dim=0)
-                enough = int((shares >= gaps[place].least).sum())
-                [best] = self._likeliest(shares[None], max(1, enough))
+        for batch in self.batches(rows):
+            masked = batch.ids == self.tokenizer.mask_token_id
+            [row] = np.nonzero(masked.any(axis=1))
+            if not len(row):
+                continue
+            shares = self._logits(batch, row, masked[row].argmax(axis=1)).float().softmax(dim=1)
+            for place, own in zip(batch.places[row], shares, strict=True):
+                enough = int((own >= gaps[place].least).sum())
+                [best] = self._likeliest(own[None], max(1, enough))
                 names = filter(gaps[place].counts, (self._names[token] for token in best[:enough]))
                 found[place] = list(itertools.islice(names, gaps[place].count))
         return found
@@ -128,9 +135,16 @@ class MaskedLM(Checkpoint):
 
         Places are those of `top_tokens`.
         """
+        before, found, _ = text.partition(self.mask_token)
+        if self._frame is not None and self._marks_apart and found and plain(before):
+            first, after = self._frame
+            words = before.split()
+            tokens = self._tokens_of(words)
+            place = len(first) + sum(len(tokens[word]) for word in words)
+            return place if place < self.longest - len(after) else None
         [ids] = self.rows([text]).ids
-        found = np.flatnonzero(ids == self.tokenizer.mask_token_id)
-        return int(found[0]) if len(found) else None
+        masked = np.flatnonzero(ids == self.tokenizer.mask_token_id)
+        return int(masked[0]) if len(masked) else None
 
     def continues(self, token: str, first: bool) -> bool:
         """Whether a token continues a word; ``first``: whether it stands at the text's start.
@@ -151,8 +165,14 @@ class MaskedLM(Checkpoint):
         """How unexpected each word of each document is: the mean cross-entropy of its tokens.
 
         The premise of a pair is read but has no losses.  A word that the model does not get to see,
-        for lack of room or of tokens, has the mean loss of the others.
+        for lack of room or of tokens, has the mean loss of the others.  In single precision only:
+        a defence's masks follow from them.
         """
+        if self.dtype != "float32":
+            raise OptionError(
+                f"losses of words are computed in float32, and {self.source!r} was loaded in "
+                f"{self.dtype}: load it with dtype='float32'"
+            )
         distinct = {document: index for index, document in enumerate(dict.fromkeys(documents))}
         copies = []
         for document in distinct:
@@ -171,34 +191,60 @@ class MaskedLM(Checkpoint):
                 owners = np.repeat(np.arange(len(words)), [len(tokens) for tokens in words])[:body]
                 own = row_losses[start : start + len(owners)]
                 if not np.isfinite(own).all():
-                    raise self._not_numbers()
+                    raise self._not_numbers("logits")
                 found[place] = _by_word(own, owners, len(copies[place].document.words))
         return [found[distinct[document]].copy() for document in documents]
 
+    def _logits(self, batch: Batch, row: npt.NDArray[Any], place: npt.NDArray[Any]) -> Any:
+        """The logits in some places of a batch's rows; the head reads no others, where it can."""
+        if not self._reads_apart:
+            return self.output(batch).logits[row, place]
+        return self._logits_of(batch, row, place)
+
+    def _logits_of(self, batch: Batch, row: npt.NDArray[Any], place: npt.NDArray[Any]) -> Any:
+        """The same by showing the head some of the encoder's states, as if they were a text."""
+        mine = threading.get_ident()
+
+        def only(_encoder: Any, _given: Any, output: Any) -> Any:
+            if threading.get_ident() != mine:  # another one computes with the same model
+                return output
+            output.last_hidden_state = output.last_hidden_state[row, place][None]
+            return output
+
+        hook = self.model.base_model.register_forward_hook(only)
+        try:
+            return self.output(batch).logits[0]
+        finally:
+            hook.remove()
+
+    @cached_property
+    def _reads_apart(self) -> bool:
+        """Whether the head reads every place by itself, as all known ones do: seen on a row."""
+        import torch
+
+        [batch] = self.batches(self.rows([self.mask_token]))
+        row, place = np.zeros(1, dtype=np.intp), np.array([batch.ids.shape[1] - 1])
+        whole = self.output(batch).logits[row, place].float()
+        try:
+            apart = self._logits_of(batch, row, place).float()
+        except Exception:  # a model of another build raises anything
+            return False
+        return apart.shape == whole.shape and torch.allclose(apart, whole, rtol=0.01, atol=0.01)
+
     def _likeliest(self, logits: Any, count: int) -> list[list[int]]:
         """Which of `_names` have the largest logits, row by row and in order; ties by lower id."""
+        import torch
+
         if len(self._known) < logits.shape[1]:  # the matrix is often larger than the vocabulary
             logits = logits[:, self._known]
-        count = min(count, logits.shape[1])
-        values, places = logits.topk(count, dim=1)
-        if values.isnan().any():
-            raise self._not_numbers()
-        least = values[:, -1:]
-        places, order = places.sort(dim=1)
-        order = values.gather(1, order).argsort(dim=1, descending=True, stable=True)
-        places = places.gather(1, order)
-        # More tokens as good as the last one: topk took any of them.
-        for row in ((logits >= least).sum(dim=1) > count).nonzero()[:, 0].tolist():
-            tied = (logits[row] >= least[row]).nonzero()[:, 0]
-            order = logits[row, tied].argsort(descending=True, stable=True)
-            places[row] = tied[order[:count]]
-        best: list[list[int]] = places.tolist()
+        if logits.isnan().any():
+            raise self._not_numbers("logits")
+        # As whole numbers, in the order of the floats, and no two alike: topk takes any of equals.
+        bits = (logits.float() + 0.0).view(torch.int32).long()  # -0.0 is 0.0
+        ranks = torch.where(bits < 0, bits ^ 0x7FFFFFFF, bits) << 32
+        ranks -= torch.arange(logits.shape[1], device=logits.device)
+        best: list[list[int]] = ranks.topk(min(count, logits.shape[1]), dim=1).indices.tolist()
         return best
-
-    def _not_numbers(self) -> ModelError:
-        return ModelError(
-            f"{self.source!r} gives logits that are not numbers: get its weights again"
-        )
 
 
 def _cross_entropies(logits: Any, ids: npt.NDArray[np.int64]) -> npt.NDArray[np.float64]:

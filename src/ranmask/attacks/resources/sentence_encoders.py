@@ -81,6 +81,8 @@ class HuggingFaceSentenceEncoder(Checkpoint):
                 visible = torch.from_numpy(batch.visible).to(states.device).unsqueeze(2)
                 mean = (states * visible).sum(dim=1) / visible.sum(dim=1)
             found[batch.places] = torch.nn.functional.normalize(mean, dim=1).cpu().numpy()
+        if not np.isfinite(found).all():
+            raise self._not_numbers("vectors")
         return found[np.array([distinct[sentence] for sentence in sentences], dtype=np.intp)]
 
     def description(self) -> dict[str, Any]:
@@ -157,7 +159,7 @@ def load_sentence_encoder(
 ) -> HuggingFaceSentenceEncoder | UniversalSentenceEncoder:
     """The Universal Sentence Encoder from a folder with a SavedModel; else a Hugging Face encoder.
 
-    ``device`` is for the latter: TensorFlow chooses its own.
+    ``device`` is for the latter, which runs in float16 on a GPU: TensorFlow chooses its own.
     """
     if (Path(source).expanduser() / SAVED_MODEL).is_file():
         return UniversalSentenceEncoder.load(source)

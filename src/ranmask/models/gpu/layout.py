@@ -12,8 +12,9 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import pairwise
 
 import numpy as np
 import numpy.typing as npt
@@ -21,7 +22,7 @@ import torch
 
 from ranmask.models.base import MaskedCopies
 from ranmask.models.encoding import Ids, NumberedWords, WordEncoder
-from ranmask.models.gpu.packing import Packing, numbered, ranges, to_device
+from ranmask.models.gpu.packing import Packing, numbered, ranges, short, to_device
 from ranmask.models.tokenizing import Frame
 
 FEW_COPIES = 64
@@ -49,8 +50,13 @@ class SpeltTexts:
     shifts: Ids
     most_extra: Ids
     sizes: Ids
-    kept: Ids
+    kept: npt.NDArray[np.int32]
     lengths: Ids
+
+    @cached_property
+    def standing(self) -> tuple[Ids, Ids]:
+        """The text of each word, and its place there."""
+        return numbered(self.words.counts)
 
     @cached_property
     def before(self) -> Ids:
@@ -82,19 +88,41 @@ class SpeltTexts:
         return np.asarray(fits & spelt & small)
 
     def batches(self, encoder: WordEncoder, tokens: int) -> Iterator[list[int]]:
-        """Texts that suit and may share a table, in their order, of about so many tokens."""
+        """Texts that suit and may share a table, as large as for so many tokens, in their order."""
         batch: list[int] = []
         left = 0
-        of_rows = self.tokens.tolist()
+        entries = self.table_sizes.tolist()
         for text in np.flatnonzero(self.suit(encoder)).tolist():
-            if batch and (left < of_rows[text] or not self._go_together(batch[0], text)):
+            if batch and (left < entries[text] or not self._go_together(batch[0], text)):
                 yield batch
                 batch = []
-            left = tokens if not batch else left
+            left = left if batch else _MOST_ENTRIES * tokens
             batch.append(text)
-            left -= of_rows[text]
+            left -= entries[text]
         if batch:
             yield batch
+
+    def some(self, texts: Sequence[int]) -> SpeltTexts:
+        """Some of the texts."""
+        if len(texts) == len(self.frames):
+            return self
+        which = np.array(texts)
+        rows = ranges((np.cumsum(self.rows) - self.rows)[which], self.rows[which])
+        words = ranges(self.words.first_words[which], self.words.counts[which])
+        among = np.full(len(self.sizes) + 1, len(words), dtype=np.int32)
+        among[words] = np.arange(len(words))
+        numbers, counts = self.words.numbers[words], self.words.counts[which]
+        return SpeltTexts(
+            words=replace(self.words, numbers=numbers, counts=counts),
+            frames=[self.frames[text] for text in texts],
+            rows=self.rows[which],
+            visible=self.visible[which],
+            shifts=self.shifts[which],
+            most_extra=self.most_extra[which],
+            sizes=self.sizes[words],
+            kept=among[self.kept[: int(self.visible[which].max()), rows]],
+            lengths=self.lengths[rows],
+        )
 
     def _go_together(self, text: int, other: int) -> bool:
         mine, its = self.frames[text], self.frames[other]
@@ -105,25 +133,25 @@ def spell(copies: Sequence[MaskedCopies], encoder: WordEncoder) -> SpeltTexts:
     """Texts by the tokens that an encoder gives their words."""
     words, frames = encoder.numbered(copies), encoder.frames(copies)
     counts, first_words, sizes = words.counts, words.first_words, words.sizes[words.numbers]
-    rows = np.array([len(text) for text in copies])
-    visible = np.array([text.kept.shape[1] for text in copies])
+    rows, visible = np.array([text.kept.shape for text in copies]).T
     # The extra tokens of a text's words, the most first: of all texts, by one sort.
     text, number = numbered(counts)
     most = int(sizes.max())
-    extra = most - 1 - (np.sort(text * (most + 1) + most - sizes) - text * (most + 1))
+    ordered = np.sort(short(text * (most + 1) + most - sizes), kind="stable")
+    extra = most - 1 - (ordered - text * (most + 1))
     most_extra = np.add.reduceat(np.where(number < visible[text], extra, 0), first_words)
     shifts = 1 + most_extra - extra[first_words + visible - 1]
-    kept = np.full((int(visible.max()), int(rows.sum())), len(sizes))
-    first_rows = np.cumsum(rows) - rows
-    for count in np.unique(visible).tolist():
-        alike = np.flatnonzero(visible == count)
-        sets = np.concatenate([copies[place].kept for place in alike.tolist()])
-        first = np.repeat(first_words[alike], rows[alike])
-        kept[:count, ranges(first_rows[alike], rows[alike])] = sets.T + first
+    kept = np.full((int(visible.max()), int(rows.sum())), len(sizes), dtype=np.int32)
+    bounds = [0, *np.cumsum(rows).tolist()]
+    for start, stop in pairwise([0, *(np.flatnonzero(np.diff(visible)) + 1).tolist(), len(rows)]):
+        sets = np.concatenate([own.kept for own in copies[start:stop]])
+        first = np.repeat(first_words[start:stop].astype(np.int32), rows[start:stop])
+        np.add(sets.T, first, out=kept[: sets.shape[1], bounds[start] : bounds[stop]])
     around = np.array([len(frame.before) + len(frame.after) for frame in frames])
     if encoder.hide == "mask":
         around = around + counts - visible
-    lengths = np.append(sizes, 0)[kept].sum(axis=0) + np.repeat(around, rows)
+    shown = np.append(sizes, 0).astype(np.int32).take(kept)
+    lengths = shown.sum(axis=0, dtype=np.int32) + np.repeat(around, rows)
     return SpeltTexts(words, frames, rows, visible, shifts, most_extra, sizes, kept, lengths)
 
 
@@ -133,42 +161,55 @@ class SharedRows:
     ``lengths`` are their tokens; `index` finds those of a batch, on the device.
     """
 
-    def __init__(
-        self, spelt: SpeltTexts, texts: Sequence[int], encoder: WordEncoder, device: torch.device
-    ) -> None:
-        which = np.array(texts)
-        rows = ranges((np.cumsum(spelt.rows) - spelt.rows)[which], spelt.rows[which])
-        words = ranges(spelt.words.first_words[which], spelt.words.counts[which])
-        counts, before, shifts = spelt.words.counts[which], spelt.before[which], spelt.shifts[which]
+    def __init__(self, spelt: SpeltTexts, encoder: WordEncoder, device: torch.device) -> None:
+        frames, (text, standing) = spelt.frames, spelt.standing
         self._masked = encoder.hide == "mask"
-        self._after = len(spelt.frames[texts[0]].after)
-        self._most_tokens = int(spelt.sizes[words].max())
-        self._most_before = int(before.max())
-        self.lengths = spelt.lengths[rows]
-        self._width = 1 + int(spelt.longest[which].max())
+        self._after = len(frames[0].after)
+        self._body_type = frames[0].body_type
+        self._first_position = encoder.first_position
+        self._most_tokens = int(spelt.sizes.max())
+        self._most_before = int(spelt.before.max())
+        self._width = int(spelt.longest.max())
+        self._size = (1 + self._after) * self._width + int(spelt.table_sizes.sum())
+        self.lengths = spelt.lengths
+        ends = np.array((encoder.mask_id, *frames[0].after))
+        begins = np.fromiter(itertools.chain.from_iterable(own.before for own in frames), np.int64)
+        of_begins = np.stack([begins, numbered(spelt.before)[1]])
+        shifts = spelt.shifts[text]
+        entries = spelt.sizes * shifts
+        word_places = len(ends) * self._width + len(begins) + np.cumsum(entries) - entries
         # One more word than there are, without tokens: rows that show fewer words show it too.
-        among = np.full(len(spelt.sizes) + 1, len(words))
-        among[words] = np.arange(len(words))
-        kept = among[spelt.kept[: int(spelt.visible[which].max()), rows]]
-        table, before_places, word_places = _table(
-            spelt, which, words, encoder.mask_id, self._width
-        )
-        table[1] += encoder.first_position
-        standing = numbered(counts)[1]
-        of_words = [np.append(own, 0) for own in (spelt.sizes[words], word_places, standing)]
-        entries, self._words, each, self._text, self._of_text = to_device(
-            [
-                table,
-                kept,
-                np.stack(of_words),
-                np.repeat(np.arange(len(which)), spelt.rows[which]),
-                np.stack([before, before_places, counts, shifts]),
-            ],
-            device,
-        )
-        self.tokens, self.positions, self.types = entries
-        self._sizes, self._places, self._standing = each
+        of_words = [np.append(own, 0) for own in (spelt.sizes, word_places, standing)]
+        before_places = len(ends) * self._width + np.cumsum(spelt.before) - spelt.before
+        sent = [
+            *(ends, of_begins, _tokens(spelt, shifts), spelt.kept, np.stack(of_words), spelt.rows),
+            np.stack([spelt.before, before_places, spelt.words.counts, spelt.shifts]),
+        ]
+        there = to_device(sent, device)
+        self._ends, self._begins, self._tokens, self._words, of_each, rows, self._of_text = there
+        self._text = torch.repeat_interleave(rows, output_size=len(self.lengths))
+        self._sizes, self._places, self._standing = of_each
         self._extra = (self._sizes - 1).clamp(min=0)
+
+    def table(self) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+        """Tokens, positions and types of the table.
+
+        First what stands anywhere: a mask token, and what ends a row.  Then what begins the texts,
+        and then every token of their words at all of its positions.
+        """
+        ends, (begins, first), (tokens, stands, shifts) = self._ends, self._begins, self._tokens
+        everywhere = len(ends) * self._width
+        own = everywhere + len(begins)
+        entry = torch.repeat_interleave(shifts, output_size=self._size - own)
+        shift = _count_to(len(entry), ends) - (shifts.cumsum(0) - shifts)[entry]
+        anywhere = _count_to(self._width, ends)
+        # Not all words have all shifts: no row has what would stand behind the longest one's end.
+        stands = (stands[entry] + shift).clamp(max=self._width - 1)
+        positions = torch.cat([anywhere.repeat(len(ends)), first, stands])
+        types = torch.full_like(positions, self._body_type)
+        types[everywhere:own] = 0
+        found = torch.cat([ends[:, None].expand(-1, self._width).flatten(), begins, tokens[entry]])
+        return found, positions + self._first_position, types
 
     def index(self, packing: Packing) -> torch.Tensor:
         """The places in the table of all tokens of a batch, row after row."""
@@ -204,33 +245,11 @@ def _count_to(number: int, like: torch.Tensor) -> torch.Tensor:
     return torch.arange(number, device=like.device)
 
 
-def _table(
-    spelt: SpeltTexts, texts: Ids, words: Ids, mask_id: int, width: int
-) -> tuple[Ids, Ids, Ids]:
-    """Tokens, positions and types of the table; where texts and where words begin in it.
-
-    First what stands anywhere: a mask token, and what ends a row.  Then what begins the texts, and
-    then every token of their ``words`` at all of its positions.
-    """
-    frames = [spelt.frames[text] for text in texts.tolist()]
-    ends = np.array((mask_id, *frames[0].after), dtype=np.int64)
-    counts, before, shifts = spelt.words.counts[texts], spelt.before[texts], spelt.shifts[texts]
-    begins = np.fromiter(itertools.chain.from_iterable(frame.before for frame in frames), np.int64)
-    text, standing = numbered(counts)
-    sizes, kind = spelt.sizes[words], spelt.words.numbers[words]
+def _tokens(spelt: SpeltTexts, shifts: Ids) -> Ids:
+    """Every token of all words, where it stands without a shift, and how many shifts it has."""
+    text, standing = spelt.standing
     first_tokens = np.cumsum(spelt.words.sizes) - spelt.words.sizes
-    word, piece = numbered(sizes)
-    tokens = spelt.words.tokens[first_tokens[kind[word]] + piece]
-    stands = (before[text] + standing)[word] + piece
-    entry, shift = numbered(shifts[text[word]])
-    everywhere = len(ends) * width
-    columns = [
-        (np.repeat(ends, width), begins, tokens[entry]),
-        (np.tile(np.arange(width), len(ends)), numbered(before)[1], stands[entry] + shift),
-        (np.full(everywhere, frames[0].body_type), np.zeros_like(begins)),
-    ]
-    types = np.full(len(entry), frames[0].body_type)
-    table = np.stack([*map(np.concatenate, columns[:2]), np.concatenate([*columns[2], types])])
-    own = sizes * shifts[text]
-    before_places = everywhere + np.cumsum(before) - before
-    return table, before_places, everywhere + len(begins) + np.cumsum(own) - own
+    word, piece = numbered(spelt.sizes)
+    tokens = spelt.words.tokens[first_tokens[spelt.words.numbers[word]] + piece]
+    stands = (spelt.before[text] + standing)[word] + piece
+    return np.stack([tokens, stands, shifts[word]])

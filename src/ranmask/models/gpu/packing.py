@@ -64,14 +64,16 @@ class Packing:
 
 def pack(rows: npt.NDArray[np.intp], lengths: Ids, device: torch.device) -> Packing:
     """The packing of ``rows`` of a list, whose lengths rise."""
-    first = np.flatnonzero(np.diff(lengths, prepend=0))  # no row is empty
+    first = np.append(0, np.flatnonzero(lengths[1:] != lengths[:-1]) + 1)
     sizes, counts = lengths[first], np.diff(first, append=len(lengths))
     total = int((sizes * counts).sum())
-    columns, grouped = [], []
-    for size, groups in _groups(sizes, counts):
-        columns.append(size)
-        grouped += [groups, _tiles(groups, size)]
-    there = to_device([rows, sizes, counts, *grouped], device)
+    columns, groups = zip(*_groups(sizes, counts), strict=True)
+    # A group is one tile, unless it is a row of more tokens than columns: those have the most.
+    cut_up = [_tiles(groups[-1], columns[-1])] if lengths[-1] > columns[-1] else []
+    there = to_device([rows, sizes, counts, *groups, *cut_up], device)
+    grouped, tiles = there[3 : 3 + len(groups)], there[3 + len(groups) :]
+    whole = grouped[: len(groups) - len(tiles)]
+    tiles = [*(torch.cat([own[:, 2:4], own[:, 2:]], dim=1) for own in whole), *tiles]
     of_rows = torch.repeat_interleave(there[1], there[2], output_size=len(rows))
     everyone = torch.arange(len(rows), dtype=torch.int32, device=device)
     return Packing(
@@ -79,7 +81,7 @@ def pack(rows: npt.NDArray[np.intp], lengths: Ids, device: torch.device) -> Pack
         lengths=of_rows,
         starts=of_rows.cumsum(0) - of_rows,
         owner=torch.repeat_interleave(everyone, of_rows, output_size=total),
-        groups=tuple(map(Groups, columns, there[3::2], there[4::2])),
+        groups=tuple(map(Groups, columns, grouped, tiles)),
         runs=tuple(zip(sizes.tolist(), counts.tolist(), strict=True)),
         tokens=total,
         longest=int(lengths[-1]),
@@ -88,10 +90,7 @@ def pack(rows: npt.NDArray[np.intp], lengths: Ids, device: torch.device) -> Pack
 
 def cut(lengths: Ids, tokens: int) -> Iterator[tuple[npt.NDArray[np.intp], Ids]]:
     """Rows in even batches of at most ``tokens`` tokens, or of one row, with their lengths."""
-    # Numbers of 16 bits are sorted several times as fast.
-    order = np.argsort(
-        lengths.astype(np.uint16 if lengths.max() < 1 << 16 else np.int64), kind="stable"
-    )
+    order = np.argsort(short(lengths), kind="stable")
     rising = lengths[order]
     ends = np.cumsum(rising)
     batches = -(-int(ends[-1]) // tokens)
@@ -107,52 +106,53 @@ def cut(lengths: Ids, tokens: int) -> Iterator[tuple[npt.NDArray[np.intp], Ids]]
 def to_device(
     arrays: Sequence[npt.NDArray[np.integer]], device: torch.device
 ) -> list[torch.Tensor]:
-    """Arrays on the device, in one go; the host does not wait for them to arrive."""
+    """Arrays on the device, in one go; the host does not wait for them to arrive.
+
+    They hold numbers of 32 bits, and travel so.
+    """
     ends = np.cumsum([array.size for array in arrays]).tolist()
-    together = torch.empty(ends[-1], dtype=torch.int64, pin_memory=device.type == "cuda")
+    together = torch.empty(ends[-1], dtype=torch.int32, pin_memory=device.type == "cuda")
     np.concatenate([array.reshape(-1) for array in arrays], out=together.numpy())
-    moved = together.to(device, non_blocking=True)
+    moved = together.to(device, non_blocking=True).long()
     return [
         moved[end - array.size : end].view(array.shape)
         for array, end in zip(arrays, ends, strict=True)
     ]
 
 
-def _groups(sizes: Ids, counts: Ids) -> Iterator[tuple[int, Ids]]:
+def _groups(sizes: Ids, counts: Ids) -> Iterator[tuple[int, npt.NDArray[np.int32]]]:
     """The groups of all rows, ``counts`` rows of each of the rising ``sizes``, by columns."""
     slots = np.array([max(1, (size - 1).bit_length()) for size in sizes.tolist()])
-    first_rows = np.cumsum(counts) - counts
-    first_tokens = np.cumsum(sizes * counts) - sizes * counts
+    end_rows = np.cumsum(counts)
+    offsets = np.cumsum(sizes * counts) - sizes * end_rows  # of the first token of row 0, if it was
     bounds = [0, *np.searchsorted(sizes, _COLUMNS[:-1], side="right").tolist(), len(sizes)]
     for columns, (first, last) in zip(_COLUMNS, pairwise(bounds), strict=True):
         if first == last:
             continue
-        fit = np.maximum(columns >> slots[first:last], 1)
-        run, number = numbered(-(-counts[first:last] // fit))
-        begin = number * fit[run]
-        run += first
-        end = np.minimum(begin + fit[run - first], counts[run])
-        size = sizes[run]
-        yield (
-            columns,
-            np.stack(
-                [
-                    *(first_rows[run] + begin, first_rows[run] + end),
-                    *(first_tokens[run] + begin * size, first_tokens[run] + end * size),
-                    *(size, slots[run]),
-                ],
-                axis=1,
-            ),
-        )
+        runs = np.stack([end_rows - counts, end_rows, offsets, sizes, slots])[:, first:last]
+        fit = np.maximum(columns >> runs[-1], 1)
+        groups = -(-counts[first:last] // fit)
+        runs[0] -= fit * (np.cumsum(groups) - groups)
+        of_groups = np.repeat(np.stack([fit, *runs]).astype(np.int32), groups, axis=1)
+        fits, start, most, offset, size, slot = of_groups
+        begin = start + fits * np.arange(len(fits), dtype=np.int32)
+        end = np.minimum(begin + fits, most)
+        tokens = offset + begin * size, offset + end * size
+        yield columns, np.stack([begin, end, *tokens, size, slot], axis=1)
 
 
-def _tiles(groups: Ids, columns: int) -> Ids:
-    """The tiles of groups."""
+def _tiles(groups: npt.NDArray[np.int32], columns: int) -> npt.NDArray[np.int32]:
+    """The tiles of groups, some of which may have more tokens than columns."""
     begin, end = groups[:, 2], groups[:, 3]
     group, number = numbered(-(-(end - begin) // columns))
     first = begin[group] + number * columns
     stop = np.minimum(first + columns, end[group])
     return np.concatenate([first[:, None], stop[:, None], groups[group, 2:]], axis=1)
+
+
+def short(numbers: Ids) -> npt.NDArray[np.integer]:
+    """The same in 16 bits, where they fit in: sorted several times as fast, if by stable sort."""
+    return numbers.astype(np.uint16) if numbers.max() < 1 << 16 else numbers
 
 
 def numbered(counts: Ids) -> tuple[Ids, Ids]:

@@ -113,11 +113,11 @@ class PackedScorer:
             unsuited = np.flatnonzero(~spelt.suit(self._encoder)).tolist()
             others.extend(some[text] for text in unsuited)
             for texts in spelt.batches(self._encoder, self._tokens):
-                table = SharedRows(spelt, texts, self._encoder, self._model.device)
-                yield [some[text] for text in texts], self._of_shared(table)
+                shared = SharedRows(spelt.some(texts), self._encoder, self._model.device)
+                yield [some[text] for text in texts], self._of_shared(shared)
 
     def _of_shared(self, rows: SharedRows) -> torch.Tensor:
-        start = self._model.start(rows.tokens, rows.positions, rows.types)
+        start = self._model.start(*rows.table())
         return self._all(rows.lengths, self._tokens, lambda packing: (start, rows.index(packing)))
 
     def _of_rows(self, rows: Sequence[TokenRows], tokens: int) -> torch.Tensor:

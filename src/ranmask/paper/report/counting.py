@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import statistics
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from itertools import compress
 from typing import Any
 
 from ranmask.paper.report.experiments import Configuration
@@ -56,10 +57,11 @@ class Attacks:
     errors: int
 
 
-def count_attacks(result: Attacked) -> Attacks:
-    """Counts of one run."""
-    statuses = result.statuses
-    fresh = result.confirmed if _draws_afresh(result.victim) else ()
+def count_attacks(result: Attacked, rows: Collection[int] | None = None) -> Attacks:
+    """Counts of one run; of some ``rows`` only, where they are given."""
+    chosen = [rows is None or row in rows for row in result.rows]
+    statuses = list(compress(result.statuses, chosen))
+    fresh = compress(result.confirmed, chosen) if _draws_afresh(result.victim) else ()
     checked = [held for held in fresh if held is not None]
     succeeded, failed = statuses.count("succeeded"), statuses.count("failed")
     return Attacks(
@@ -77,11 +79,38 @@ def attacks_by_seed(
     configuration: Configuration, *keys: str
 ) -> dict[tuple[str, ...], tuple[Attacks, ...]]:
     """Attacked texts by the entries ``keys`` of their place, for each seed that has texts."""
-    found: dict[tuple[str, ...], dict[str, Attacks]] = {}
+    found = _attacked_by_seed(configuration, *keys)
+    return {place: tuple(map(count_attacks, results)) for place, results in found.items()}
+
+
+def robust_on_the_same_texts(
+    one: Configuration, other: Configuration, *keys: str
+) -> dict[tuple[str, ...], tuple[float, float]]:
+    """Mean robust accuracies of both, in percent, by places that both have.
+
+    Over the texts that all runs of a place have: those of others would compare badly.
+    """
+    sides = [_attacked_by_seed(configuration, *keys) for configuration in (one, other)]
+    found = {}
+    for place in sides[0]:
+        runs = [side.get(place, ()) for side in sides]
+        if all(runs):
+            rows = set.intersection(*(set(run.rows) for some in runs for run in some))
+            counts = [[count_attacks(run, rows) for run in some] for some in runs]
+            if all(count.texts for some in counts for count in some):
+                found[place] = mean_robust(counts[0]), mean_robust(counts[1])
+    return found
+
+
+def _attacked_by_seed(
+    configuration: Configuration, *keys: str
+) -> dict[tuple[str, ...], tuple[Attacked, ...]]:
+    """The run of each seed that has texts, by the entries ``keys`` of its place."""
+    found: dict[tuple[str, ...], dict[str, Attacked]] = {}
     for seed, step, result in configuration.finished(Attacked):
-        if set(keys) <= step.place.keys() and (counts := count_attacks(result)).texts:
+        if set(keys) <= step.place.keys() and count_attacks(result).texts:
             place = tuple(str(step.place[key]) for key in keys)
-            found.setdefault(place, {}).setdefault(seed, counts)
+            found.setdefault(place, {}).setdefault(seed, result)
     return {place: tuple(seeds.values()) for place, seeds in found.items()}
 
 

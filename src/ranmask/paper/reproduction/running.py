@@ -182,14 +182,15 @@ def _serial(
 
 
 def _parallel(
-    todo: Mapping[str, Planned],
+    todo: dict[str, Planned],
     failed: Mapping[str, Performed],
     run_command: RunCommand,
     display: Display,
     jobs: int,
 ) -> Generator[Performed, None, None]:
-    """Several steps at once.  Those that others wait for come first, by their order in recipes."""
-    waiting, over = dict(todo), {key for step in todo.values() for key in step.needs} - set(todo)
+    """Several steps at once; first those for which the longest chains of others wait."""
+    waiting = _most_awaited_first(todo)
+    over = {key for step in todo.values() for key in step.needs} - set(todo)
     running: dict[Future[Performed], Planned] = {}
     context = multiprocessing.get_context("spawn")  # a forked process cannot use a GPU
     with ProcessPoolExecutor(
@@ -220,6 +221,16 @@ def _parallel(
             for process in list(getattr(pool, "_processes", {}).values()):
                 process.terminate()
             raise
+
+
+def _most_awaited_first(todo: dict[str, Planned]) -> dict[str, Planned]:
+    """Steps by how long a chain of others waits for each; of equals, in the order of recipes."""
+    chains = dict.fromkeys(todo, 0)
+    for key, planned in reversed(todo.items()):  # what a step needs stands before it
+        for need in planned.needs:
+            if need in chains:
+                chains[need] = max(chains[need], chains[key] + 1)
+    return dict(sorted(todo.items(), key=lambda item: -chains[item[0]]))
 
 
 def _blocked(planned: Planned, failed: Mapping[str, Performed]) -> Performed | None:

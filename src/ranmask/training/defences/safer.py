@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ranmask.attacks.resources.neighbours import NeighbourTable
-from ranmask.models.huggingface import HuggingFaceClassifier
+from ranmask.models.base import BaseClassifier
 from ranmask.models.synonyms import SynonymSets
 from ranmask.smoothing.synonyms import SynonymSmoothedClassifier
 from ranmask.training.defence import Defence
@@ -43,14 +43,15 @@ class Safer(SaferOptions, Defence):
         return self._sets.one_copy(document, [seed])
 
     def validator(
-        self, base: HuggingFaceClassifier, options: TrainingOptions, *, final: bool = False
+        self, base: BaseClassifier, options: TrainingOptions, *, final: bool = False
     ) -> SynonymSmoothedClassifier:
         # At the end too: thousands of copies of every held-out text would take hours.
+        tolerance = None if base.votes_only else 0.0  # what screens has one of its own
         return SynonymSmoothedClassifier(
-            base, self._sets, seed=options.seed, tolerance=0.0, **_VALIDATION
+            base, self._sets, seed=options.seed, tolerance=tolerance, **_VALIDATION
         )
 
     def classifier(
-        self, base: HuggingFaceClassifier, options: TrainingOptions
+        self, base: BaseClassifier, options: TrainingOptions
     ) -> SynonymSmoothedClassifier:
         return SynonymSmoothedClassifier(base, self._sets, masks=options.masks, seed=options.seed)

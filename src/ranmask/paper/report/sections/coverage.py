@@ -17,6 +17,7 @@ from ranmask.paper.run_data import Reproduction, Step, Trained, model_name
 _INTRODUCTION = """
     The cells that the paper prints, or speaks of, and how many of them are filled here. A cell is
     a method under an attack, a masking rate, or a single figure. **{done} of {cells}** are filled.
+    Bold: fewer cells than the paper has, or fewer texts in some of them.
     """
 _MASKS = {"certified": "masks", "beta": "masks"}  # else as many as where a classifier is attacked
 _NOT_STATED = "not stated"
@@ -28,7 +29,8 @@ class Covered:
 
     ``base``: the paper's.  ``experiments``: ours; none where nothing of it was run.  ``cells``:
     for each its steps in all of them, with the configuration and the seed.  Of what follows from
-    the paper's numbers alone all is done where it was asked for.
+    the paper's numbers alone all is done where it was asked for.  ``texts``: the paper's, of each
+    cell, where it says so.
     """
 
     title: str
@@ -36,6 +38,7 @@ class Covered:
     experiments: Sequence[Experiment]
     cells: Mapping[str, Sequence[tuple[Configuration, str, Step]]]
     computed: bool = False
+    texts: int | None = None
 
     @property
     def done(self) -> int:
@@ -59,7 +62,10 @@ def section(reproductions: Sequence[Reproduction]) -> Section | None:
     blocks.append(
         table(
             "The paper's tables and figures, and what of them is here",
-            ["<of the paper", "cells", "filled", "texts", "seeds", "<base", "<paper's base"],
+            [
+                *("<of the paper", "cells", "filled", "texts", "paper's texts", "seeds"),
+                *("<base", "<paper's base"),
+            ],
             [_row(one) for one in found],
         )
     )
@@ -95,7 +101,7 @@ def unlike(experiment: Experiment, base: str = _NOT_STATED) -> list[Block]:
     masks = published().beta if run.kind == "beta" else stated
     pairs: list[tuple[str, Any, Any]] = [
         ("base", model_name(str(ours.get("base", ""))), base),
-        ("texts", _texts(step for step in run.steps if step.place), stated["texts"]),
+        ("texts", _texts(_sizes(step for step in run.steps if step.place)), stated["texts"]),
         ("masks", ours.get("masks"), masks[_MASKS.get(run.kind, "attacked_masks")]),
         ("hidden words", "left out" if ours.get("hide") == "drop" else None, "masked"),
         ("seeds", *((seeds, published().rates["runs"]) if run.kind == "rates" else (None, None))),
@@ -107,7 +113,7 @@ def unlike(experiment: Experiment, base: str = _NOT_STATED) -> list[Block]:
     for pattern, words in (
         (r"--longest (\d+)", "texts cut at {} tokens"),
         (r"--most-queries (\d+)", "an attack asks at most {} times"),
-        (r"attack .*--dtype (float16|bfloat16)", "votes in {}"),
+        (r"attack .*--dtype (float16|bfloat16)", "victims computed in {}"),
         (r"--defence augment .*?--share ([\d.]+)", "a share of {} attacked for augmentation (.5)"),
     ):
         values = sorted(set(re.findall(pattern, commands)))
@@ -132,9 +138,13 @@ def _n(value: object) -> str:
     return f"{value:,}" if isinstance(value, int) else str(value)
 
 
-def _texts(steps: Iterable[Step]) -> int | str:
+def _sizes(steps: Iterable[Step]) -> set[int]:
+    """Numbers of texts that occur."""
     listed = [getattr(step.result, "rows", getattr(step.result, "lines", ())) for step in steps]
-    sizes = {len(some) for some in listed if some}
+    return {len(some) for some in listed if some}
+
+
+def _texts(sizes: set[int]) -> int | str:
     if len(sizes) < 2:
         return max(sizes, default=0)
     return f"{min(sizes):,} to {max(sizes):,}"
@@ -143,11 +153,16 @@ def _texts(steps: Iterable[Step]) -> int | str:
 def _row(one: Covered) -> list[Cell | str]:
     done = Cell(str(one.done), strong=one.done < len(one.cells))
     if one.computed or not one.experiments:
-        return [one.title, str(len(one.cells)), done, *[quiet("–")] * 3, quiet("–")]
-    steps = [step for found in one.cells.values() for _, _, step in found]
+        return [one.title, str(len(one.cells)), done, *[quiet("–")] * 5]
+    # Of each cell, the run of most texts: other settings may have fewer.
+    most = {max(_sizes(step for *_, step in found), default=0) for found in one.cells.values()} - {
+        0
+    }
+    fewer = one.texts is not None and min(most, default=one.texts) < one.texts
+    texts = Cell(_n(_texts(most)), strong=fewer)
     return [
-        *(one.title, str(len(one.cells)), done, _n(_texts(steps)), _seeds(one)),
-        *(_bases(one), quiet(one.base)),
+        *(one.title, str(len(one.cells)), done, texts, quiet(_n(one.texts or _NOT_STATED))),
+        *(_seeds(one), _bases(one), quiet(one.base)),
     ]
 
 
@@ -204,8 +219,14 @@ def _paper(found: Sequence[Experiment]) -> Iterator[Covered]:
     def of(kind: str, label: str | None = None) -> list[Experiment]:
         return [one for one in found if one.run.kind == kind and label in (None, one.run.paper)]
 
+    stated = int(published().settings["texts"])
+
     def made(
-        title: str, base: str, mine: Sequence[Experiment], cells: Mapping[str, dict[str, Any]]
+        title: str,
+        base: str,
+        mine: Sequence[Experiment],
+        cells: Mapping[str, dict[str, Any]],
+        texts: int | None = stated,
     ) -> Covered:
         done = [
             (configuration, seed, step)
@@ -218,11 +239,12 @@ def _paper(found: Sequence[Experiment]) -> Iterator[Covered]:
             name: [entry for entry in done if place.items() <= entry[2].place.items()]
             for name, place in cells.items()
         }
-        return Covered(title, base, mine, filled)
+        return Covered(title, base, mine, filled, texts=texts)
 
     kinds = {"letters": "deepwordbug", "words": "textfooler"}
     examples = {f"examples with {what} changed": {"attack": by} for what, by in kinds.items()}
-    yield made("Adversarial examples", "BERT", of("adversarial"), examples)
+    sentences = len(published().adversarial)
+    yield made("Adversarial examples", "BERT", of("adversarial"), examples, sentences)
     for printed in published().certified.values():
         rates = {rate_name(row.rate): {"rate": row.rate} for row in printed.rows}
         title = f"Certified robustness, {CORPORA[printed.corpus]}"
@@ -236,7 +258,7 @@ def _paper(found: Sequence[Experiment]) -> Iterator[Covered]:
         title = f"{beside}, {CORPORA[table_.corpus]}"
         yield made(title, table_.base, of("empirical", table_.name), cells)
     bounds = {CORPORA[corpus]: {"corpus": corpus} for corpus in published().beta["below"]}
-    yield made("Beta and p_c (figure)", _NOT_STATED, of("beta", "fig:js-divergence"), bounds)
+    yield made("Beta and p_c (figure)", _NOT_STATED, of("beta", "fig:js-divergence"), bounds, None)
     cells = {
         f"{rate} %, {ensemble}, {ATTACKS[attack]}": {
             "rate": rate / 100,

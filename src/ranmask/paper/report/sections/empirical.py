@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import statistics
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import combinations
@@ -31,6 +31,7 @@ from ranmask.paper.report.counting import (
     attacks_by_seed,
     mean_robust,
     robust_accuracy,
+    robust_on_the_same_texts,
 )
 from ranmask.paper.report.experiments import Configuration, Experiment, experiments
 from ranmask.paper.report.sections.coverage import unlike, verdict
@@ -163,7 +164,7 @@ def _experiment(experiment: Experiment) -> list[Block]:
         _whole_table(every, main, printed),
         *verdict([line for attack, rows in main.items() if (line := _first(attack, rows))]),
         *_order(main),
-        *_moves(experiment, main, others),
+        *_moves(experiment, main),
         Picture(f"{run.name}-methods", charts, caption),
         Fold(
             "Intervals, differences, and successes that vanish",
@@ -257,29 +258,23 @@ def _correlation(both: Sequence[tuple[str, float, float]], methods: int) -> Cell
     return NOTHING if found is None else Cell(share(found, 2), beside=of)
 
 
-def _moves(experiment: Experiment, main: ByAttack, others: Mapping[str, ByAttack]) -> list[Block]:
+def _moves(experiment: Experiment, main: ByAttack) -> list[Block]:
     """What other configurations change: a sentence each."""
     said = [
-        line
-        for other in experiment.others
-        if (line := _moved_by(other.full, main, others[other.label]))
+        line for other in experiment.others if (line := _moved_by(experiment.main, other, main))
     ]
     heading = Heading("What other settings change", 4)
     return [heading, Bullets(said)] if said else []
 
 
-def _moved_by(label: str, main: ByAttack, other: ByAttack) -> Prose:
-    before = {(attack, row.method): row for attack, rows in main.items() for row in rows}
-    cells = [
-        (ATTACKS.get(attack, attack), here, before[attack, here.method])
-        for attack, rows in other.items()
-        for here in rows
-        if here.counts and (attack, here.method) in before
-    ]
+def _moved_by(first: Configuration, other: Configuration, main: ByAttack) -> Prose:
+    printed_of = {
+        (row.method, attack): row.printed for attack, rows in main.items() for row in rows
+    }
+    found = robust_on_the_same_texts(first, other, "method", "attack")
     both = [
-        (attack, here.method, here.robust, there.robust, here.printed)
-        for attack, here, there in cells
-        if here.robust is not None and there.robust is not None
+        (ATTACKS.get(attack, attack), method, here, there, printed_of.get((method, attack)))
+        for (method, attack), (there, here) in found.items()
     ]
     if not both:
         return ()
@@ -290,9 +285,9 @@ def _moved_by(label: str, main: ByAttack, other: ByAttack) -> Prose:
     ]
     return prose(
         """**{label}**: robust accuracy is higher in {more} and lower in {less} of {cells}
-        that both have, on average by {mean} points{nearer}. Furthest: {method} under {attack},
-        {here} instead of {there}.""",
-        label=label,
+        that both have, on average by {mean} points, over the same texts{nearer}. Furthest:
+        {method} under {attack}, {here} instead of {there}.""",
+        label=other.full,
         more=sum(gain > 0 for gain in gains),
         less=sum(gain < 0 for gain in gains),
         cells=f"{len(both)} cell{'s' if len(both) > 1 else ''}",
@@ -314,9 +309,12 @@ def _first(attack: str, rows: Sequence[Measured]) -> str:
     theirs = max(both, key=lambda one: one[2])
     if ours[1] == theirs[1]:
         return ""
+    ranges = {row.method: robust_accuracy(row.counts) for row in rows if row.counts}
+    luck = ranges[theirs[0]][2] >= ranges[ours[0]][1]
     return (
         f"Under {ATTACKS.get(attack, attack)} {ours[0]} is first with {ours[1]:.1f} %, and "
-        f"{theirs[0]}, the paper's first ({theirs[2]:.1f} %), has {theirs[1]:.1f}."
+        f"{theirs[0]}, the paper's first ({theirs[2]:.1f} %), has {theirs[1]:.1f}"
+        f"{', which may be luck: their 95 % intervals overlap' if luck else ''}."
     )
 
 
