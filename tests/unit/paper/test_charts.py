@@ -115,14 +115,15 @@ def test_a_step_has_its_treads_around_whole_numbers():
     assert drawn.find(".//line[@class='bar']") is None
 
 
-def test_labels_of_points_in_one_place_do_not_cover_each_other():
-    points = tuple(Point(0.99, 0.0, label=name) for name in ("30 %", "50 %", "60 %"))
+def test_a_label_stays_inside_the_picture():
+    points = (Point(0.1, 0.5, label="+120"), Point(1.0, 0.2, label="+20"))
     drawn = parse(
         inline(Plot("T", "D", share_axis("x"), share_axis("y"), (Series("s", points, 1),)))
     )
-    labels = [one for one in drawn.iter("text") if "label" in one.get("class")]
-    places = {(one.get("x"), one.get("y"), one.get("class")) for one in labels}
-    assert len(labels) == len(places) == 3
+    first, last = (one for one in drawn.iter("text") if "label" in one.get("class"))
+    assert first.get("class") == "label" and last.get("class") == "label end"
+    markers = [float(one.get("cx")) for one in drawn.iter("circle")]
+    assert float(first.get("x")) > markers[0] and float(last.get("x")) < markers[1]
 
 
 def test_axes():

@@ -521,12 +521,22 @@ def test_curves_fall_and_the_band_holds_them():
     points = curves.charts[0].series[0].points
     assert [round(point.y * 6) for point in points] == [5, 4, 3, 3, 1, 1, 0]
     assert all(point.low <= point.y <= point.high for point in points)
-    assert len(aside.charts) == 1  # one rate makes no frontier
+    assert len(aside.charts) == 1  # one rate makes no line
     again = done("certified", result, rate=0.7)
     both = certified.section([sst2(again, done("certified", result, rate=0.8))])
     [_, aside] = [block for block in both.blocks if isinstance(block, Picture)]
-    labels = [point.label for point in aside.charts[0].series[0].points]
-    assert labels == ["70 %", "80 %"]
+    lines = {
+        line.name: [(p.x, round(p.y * 6)) for p in line.points] for line in aside.charts[0].series
+    }
+    assert lines == {
+        name: [(70, held), (80, held)]
+        for name, held in {
+            "right": 5,
+            "certified at 1 word": 4,
+            "certified at 2 words": 3,
+            "certified at 3 words": 3,
+        }.items()
+    }
 
 
 # Attacks

@@ -367,7 +367,7 @@ def test_what_the_longest_chains_wait_for_begins_first(recipe, runs, notes):
     told = Told()
     assert reproduce([first, second], runs, pretend, jobs=2, display=told) == {}
     begun = [said.removesuffix(" begins") for said in told.told if str(said).endswith("begins")]
-    assert begun[:2] == ["base", "model"] and begun.index("next") == 2
+    assert begun[:2] == ["base", "model"]  # what is third depends on which of them ends first
     assert sorted(begun) == sorted([*GOOD, *chain, "last"])
 
 

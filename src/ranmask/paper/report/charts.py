@@ -20,19 +20,16 @@ _WIDTH, _HEIGHT = 360.0, 270.0
 _LEFT, _RIGHT, _TOP, _BOTTOM = 50.0, 19.0, 34.0, 44.0
 _ROW = 24.0  # height of one row of a dot chart
 _CHARACTER = 6.8  # average width of a character at the key's size
-_R = 5.0  # half the width of a marker, and some room around it
 
 
 @dataclass(frozen=True)
 class Point:
-    """A measured point; its intervals up and down, and to the sides; what is written beside it."""
+    """A measured point; its interval; what is written beside it."""
 
     x: float
     y: float
     low: float | None = None
     high: float | None = None
-    left: float | None = None
-    right: float | None = None
     label: str = ""
 
 
@@ -215,7 +212,6 @@ def _band(chart: Plot, series: Series) -> str:
 
 def _series(chart: Plot, series: Series) -> str:
     parts: list[str] = []
-    taken = [(_x(chart, point.x), _y(chart, point.y), _R) for point in series.points]
     if series.shape != "points":
         track = _track(chart, series, [(point.x, point.y) for point in series.points])
         parts.append(element("polyline", class_="line", points=points(track)))
@@ -223,39 +219,15 @@ def _series(chart: Plot, series: Series) -> str:
         x, y = _x(chart, point.x), _y(chart, point.y)
         if not series.band and point.low is not None and point.high is not None:
             parts.append(line(x, _y(chart, point.low), x, _y(chart, point.high), "bar"))
-        if point.left is not None and point.right is not None:
-            parts.append(line(_x(chart, point.left), y, _x(chart, point.right), y, "bar"))
-        parts += [marker(x, y, series.look), _label(point, x, y, taken)]
+        parts += [marker(x, y, series.look), _label(point, x, y) if point.label else ""]
     return element("g", "".join(parts), class_=_look(series))
 
 
-def _label(point: Point, x: float, y: float, taken: list[tuple[float, float, float]]) -> str:
-    """The label beside its point, where neither a marker nor another label lies, if there is room.
-
-    ``taken``: middles of what lies there, and half its width.
-    """
-    if not point.label:
-        return ""
-    half = len(point.label) * _CHARACTER / 2
-    sides = (-1, 1) if x + 7 + 2 * half > _WIDTH else (1, -1)
-    places = [(side, down) for down in (-6.0, 14.0, -20.0, 28.0, -34.0, 42.0) for side in sides]
-    across, down = next((place for place in places if _free(place, x, y, half, taken)), places[0])
-    taken.append((x + across * (7 + half), y + down - 4, half))
-    return text(point.label, x + 7 * across, y + down, "label" if across > 0 else "label end")
-
-
-def _free(
-    place: tuple[int, float],
-    x: float,
-    y: float,
-    half: float,
-    taken: list[tuple[float, float, float]],
-) -> bool:
-    middle, level = x + place[0] * (7 + half), y + place[1] - 4
-    inside = half < middle < _WIDTH - half and _TOP < level < _HEIGHT - _BOTTOM - 6
-    return inside and all(
-        abs(middle - a) > half + b or abs(level - c) > (12 if b > _R else 10) for a, c, b in taken
-    )
+def _label(point: Point, x: float, y: float) -> str:
+    """The label to the right of its point, or to the left where the picture ends."""
+    if x + 7 + len(point.label) * _CHARACTER > _WIDTH:
+        return text(point.label, x - 7, y - 6, "label end")
+    return text(point.label, x + 7, y - 6, "label")
 
 
 def _track(

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from fractions import Fraction
 
 from ranmask.evaluation.intervals import proportion_interval
-from ranmask.paper.report.axes import Axis, fitted_axis, share_axis, words_axis
+from ranmask.paper.report.axes import Axis, percent_axis, share_axis, words_axis
 from ranmask.paper.report.charts import Plot, Point, Series
 from ranmask.paper.report.counting import certificate_name, rate_name
 from ranmask.paper.report.tables import share
@@ -14,6 +14,7 @@ from ranmask.paper.run_data import Certified
 
 _LOOKS = {"exact": 1, "ablation": 2, "paper": 3, "paper-as-printed": 4}
 _MOST_WORDS = 12  # changed words that a curve shows
+_MOST_DRAWN = 3  # of them, lines over the masking rate
 
 
 def certified_curves(rate: float | None, result: Certified) -> Plot:
@@ -43,23 +44,25 @@ def certified_curves(rate: float | None, result: Certified) -> Plot:
     )
 
 
-def frontier(results: Mapping[float | None, Certified]) -> Plot:
-    """Accuracy against the share certified at one word, one marker a masking rate."""
-    points: list[Point] = []
-    sides: list[float] = []
-    for rate, result in results.items():
-        exact, texts = result.readings[0], len(result.rows)
-        right, proved = sum(exact.correct), exact.certified_at(1)
-        across = proportion_interval(right, texts)
-        ends = *proportion_interval(proved, texts), *across
-        points.append(Point(right / texts, proved / texts, *ends, rate_name(rate)))
-        sides += across
+def by_rate(results: Mapping[float, Certified]) -> Plot:
+    """Share right, and shares certified, against the masking rate."""
+    runs = [(100 * rate, result.readings[0], len(result.rows)) for rate, result in results.items()]
+    right = [_point(rate, sum(of.correct), texts) for rate, of, texts in runs]
+    proved = {
+        changed: [_point(rate, of.certified_at(changed), texts) for rate, of, texts in runs]
+        for changed in range(1, _MOST_DRAWN + 1)
+    }
+    series = [
+        Series(f"certified at {changed} word{'s' if changed > 1 else ''}", points, changed)
+        for changed, points in proved.items()
+        if any(point.y for point in points)
+    ]
     return Plot(
         title="What a masking rate buys",
-        description="Accuracy to the right, share certified at one changed word upwards.",
-        x=fitted_axis("accuracy", sides, within=(0, 1)),
-        y=share_axis("certified at 1 word (CR@1)"),
-        series=[Series("exact", points, 1)],
+        description="Share right, and shares certified, against the masking rate.",
+        x=percent_axis("masking rate, %"),
+        y=share_axis("share of texts"),
+        series=[Series("right", right, 6), *series],
     )
 
 

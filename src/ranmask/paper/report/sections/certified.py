@@ -22,7 +22,7 @@ from ranmask.paper.report.blocks import (
 )
 from ranmask.paper.report.counting import CORPORA, certificate_name, rate_name
 from ranmask.paper.report.experiments import Configuration, Experiment, experiments
-from ranmask.paper.report.figures import by_length, certified_curves, frontier
+from ranmask.paper.report.figures import by_length, by_rate, certified_curves
 from ranmask.paper.report.sections.coverage import unlike, verdict
 from ranmask.paper.report.tables import (
     NOT_RUN,
@@ -215,14 +215,14 @@ def _curves(run: Reproduction, results: ByRate) -> Picture:
 
 
 def _aside(run: Reproduction, results: ByRate) -> Picture:
-    """Lengths at the rate that certifies most; the frontier, where there are several rates."""
+    """Lengths at the rate that certifies most; before it all rates, where there are several."""
     best = best_rate(results)
     drawn, said = _first_seeds(results)
     name, charts, caption = "lengths", [by_length(best, drawn[best])], "By length:"
-    if len(results) > 1:
-        name, charts = "frontier", [frontier(drawn), *charts]
-        caption = """First: each masking rate by its accuracy, and by the share that is certified at
-            one word. Second:"""
+    rates = {rate: result for rate, result in drawn.items() if rate is not None}
+    if len(rates) > 1:
+        name, charts = "rates", [by_rate(rates), *charts]
+        caption = "First: every masking rate. Second:"
     caption += """ shorter and longer texts, about a quarter in each group ({rate}). Bars are 95 %
         intervals."""
     rate = rate_name(best, " masked")
