@@ -606,6 +606,8 @@ def test_the_order_of_methods_is_told():
         "rank correlation .50. Not run: PGD-10, Adv-Hotflip, Data Augmentation, RanMASK-90%" in text
     )
     assert "Furthest from its place: Baseline, 2 of 3 here, 3 in the paper." in text
+    levels = "Ours less the paper's: −2.4 (FreeLB) to +17.5 (Baseline) points."
+    assert levels.replace("−", "\N{MINUS SIGN}") in text
     assert "**DeepWordBug**, 2 methods: 0 of 1 pairs" in text
     assert "Most robust" not in text  # of those that were run is not of all
     assert "BERT-Attack**," not in text
@@ -708,7 +710,7 @@ def test_rates_count_seeds_together():
     section = rates.section([reproduction("rates", *steps)])
     [table] = tables(section.blocks)
     assert [cell.text for cell in table.rows[0]] == ["90 %", "40.0"]
-    assert table.rows[0][1].interval == "2 seeds: 30.0 to 50.0"
+    assert table.rows[0][1].interval == "30.0 to 50.0"
     [picture] = [block for block in section.blocks if isinstance(block, Picture)]
     [point] = picture.charts[0].series[0].points
     assert (point.x, point.y) == (90, 40)
@@ -825,6 +827,11 @@ def test_settings_that_differ_are_said():
     text = read(empirical.section([one]))
     assert "base small (paper: RoBERTa); texts 90 (paper: 1,000); masks 16 (paper: 100)" in text
     assert "hidden words left out" in text
+    command = "ranmask attack --neighbours dne --attack-lm own-mlm --dtype float16 --output x"
+    attacked = replace(one, steps=tuple(replace(step, command=command) for step in one.steps))
+    text = read(empirical.section([attacked]))
+    assert "words from the table dne (50 neighbours by GloVe); BERT-Attack's language" in text
+    assert "language model own-mlm (BERT); victims computed in float16" in text
     same = replace(one, settings={**settings, "masks": 100, "hide": "mask"})
     [said] = coverage.unlike(*experiments([same]), "RoBERTa")
     assert "".join(span.text for span in said.spans).endswith("texts 90 (paper: 1,000).")

@@ -242,10 +242,11 @@ def test_what_was_set_is_spelt():
 def test_one_seed_has_an_interval_and_several_have_a_spread():
     assert seeds_cell([(3, 10)]) == share_cell(3, 10)
     shares = [(3, 10), (4, 10), (8, 10)]
-    spread = f"3 seeds: 30.0 to 80.0, ± {statistics.stdev([30, 40, 80]):.1f}"
+    spread = f"30.0 to 80.0, ± {statistics.stdev([30, 40, 80]):.1f}"
     assert seeds_cell(shares, percent) == Cell("50.0", interval=spread)
     assert seeds_cell([(0, 0), (3, 10)]) == share_cell(3, 10)
     assert seeds_cell([]).text == "no texts"
+    assert seeds_cell([(3, 10)] * 3) == Cell(".300")  # nothing is said where they are alike
 
 
 def under_attack(*seeds, variant=(), method="RanMASK-90% (vote)"):
@@ -308,7 +309,7 @@ def test_attack_tables_have_means_of_seeds_and_other_configurations():
     by_name = {row[0].text: row for row in detail.rows}
     row = by_name["RanMASK-90% (vote)"]
     assert row[1] == Cell("100", interval="3 seeds")
-    assert row[3] == Cell("60.0", interval="3 seeds: 50.0 to 70.0, ± 10.0")
+    assert row[3] == Cell("60.0", interval="50.0 to 70.0, ± 10.0")
     assert row[4].text == "+4.9"  # the mean less the paper's 55.1
     assert by_name["Baseline"][3] == share_cell(20, 100, percent)
     said = text(section)
@@ -356,7 +357,7 @@ def test_certified_tables_have_means_of_seeds():
     [proved] = tables(section.blocks, "What the votes prove")
     row = proved.rows[0]
     assert [cell.text for cell in row][2:4] == [".875", "1, 0"]
-    assert row[2].interval == "2 seeds: .750 to 1.000" and row[3].interval == ""
+    assert row[2].interval == ".750 to 1.000" and row[3].interval == ""
     assert row[5].text == ".625"  # CR@1 of 1 and 1/4
     assert proved.notes[0].startswith("2 seeds. Of several seeds: their mean")
     said = text(section)
@@ -376,6 +377,10 @@ def test_certified_configurations_stand_side_by_side():
     [table] = tables(section.blocks, "beside the settings above")
     assert [group for group, _ in table.groups] == ["", "as above", "all-mpnet-base-v2"]
     assert rows(table) == {"70 %": ["1.000", "1", "1.000", ".667", "2", ".667"]}
+    again = run("certified", votes([1, 1, 1], 0.7, [2] * 3), paper=SST2, variant={"seed": 1})
+    [table] = tables(certified.section([*runs, again]).blocks, "beside the settings above")
+    titles = ["", "as above, 1 or 2 seeds", "all-mpnet-base-v2, 1 seed"]
+    assert [group for group, _ in table.groups] == titles
     [bullets] = [block for block in section.blocks if isinstance(block, Bullets)][1:]
     said = "".join(span.text for span in bullets.items[0])
     assert said == (
@@ -397,7 +402,7 @@ def test_rates_of_several_runs_are_averaged():
         for seed, held in enumerate([40, 60])
     ]
     [table] = tables(rates.section(runs).blocks)
-    assert (table.rows[0][1].text, table.rows[0][1].interval) == ("50.0", "2 seeds: 40.0 to 60.0")
+    assert (table.rows[0][1].text, table.rows[0][1].interval) == ("50.0", "40.0 to 60.0")
 
 
 def test_entropies_of_several_seeds_and_settings():
@@ -409,7 +414,7 @@ def test_entropies_of_several_seeds_and_settings():
 
     [table] = tables(entropy.section([one(0.1), one(0.3, seed=1), one(0.5, **MPNET)]).blocks)
     found = {row[0].text: row for row in table.rows}
-    assert (found["SAFER"][2].text, found["SAFER"][2].interval) == (".200", "2 seeds: .100 to .300")
+    assert (found["SAFER"][2].text, found["SAFER"][2].interval) == (".200", ".100 to .300")
     assert found["SAFER"][5] == Cell("2", interval="2 seeds")
     assert found["SAFER, all-mpnet-base-v2"][2].text == ".500"
 

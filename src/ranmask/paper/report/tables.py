@@ -148,21 +148,23 @@ def seeds_cell(parts: Sequence[tuple[int, int]], spelt: Callable[[Number], str] 
 def spread_cell(values: Sequence[Number], spelt: Callable[[Number], str] = share) -> Cell | None:
     """The mean of seeds and its spread; None below two.
 
-    The spread is the least and largest value, and from three on the sample standard deviation.
+    The spread is the least and largest value, and from three on the sample standard deviation;
+    nothing where all are written alike.
     """
     if len(values) < 2:
         return None
     found = [Fraction(value) for value in values]
-    spread = f"{len(found)} seeds: {spelt(min(found))} to {spelt(max(found))}"
-    if len(found) > 2:
+    least, largest = spelt(min(found)), spelt(max(found))
+    spread = f"{least} to {largest}" if least != largest else ""
+    if spread and len(found) > 2:
         spread = f"{spread}, ± {spelt(statistics.stdev(found))}"
     return Cell(spelt(statistics.mean(found)), interval=spread)
 
 
 SPREAD = (
-    "Of several seeds: their mean, with the least and the largest value, and from three on ± "
-    "their sample standard deviation, which say nothing of other texts. Of one seed: its 95 % "
-    "interval over texts."
+    "Of several seeds: their mean; small, where they differ, the least and the largest value, and "
+    "from three on ± their sample standard deviation, which say nothing of other texts. Of one "
+    "seed: its 95 % interval over texts."
 )
 """What the small figures of `seeds_cell` are."""
 

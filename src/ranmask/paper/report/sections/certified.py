@@ -255,6 +255,9 @@ def _beside(
 
 def _side_by_side(results: ByRate, others: Mapping[str, ByRate]) -> Table:
     by_label = {"as above": results, **others}
+    titles = list(by_label)
+    if any(map(_several, by_label.values())):
+        titles = [f"{label}, {_numbers_of_seeds(found)}" for label, found in by_label.items()]
     rates = {rate for found in others.values() for rate in found}
     rows: list[Sequence[Cell | str]] = []
     for rate in sorted(rates, key=lambda rate: -1 if rate is None else rate):
@@ -265,10 +268,15 @@ def _side_by_side(results: ByRate, others: Mapping[str, ByRate]) -> Table:
         rows.append((rate_name(rate), *cells))
     return table(
         "What the votes prove, beside the settings above",
-        ["masked", *((label, ("accuracy", "MCB", "CR@1")) for label in by_label)],
+        ["masked", *((label, ("accuracy", "MCB", "CR@1")) for label in titles)],
         rows,
         _notes(*by_label.values()),
     )
+
+
+def _numbers_of_seeds(*found: ByRate) -> str:
+    counts = sorted({len(seeds) for one in found for seeds in one.values()})
+    return f"{' or '.join(map(str, counts))} {'seed' if counts == [1] else 'seeds'}"
 
 
 def _change(label: str, printed: CertifiedTable | None, main: ByRate, other: ByRate) -> Prose:
@@ -412,16 +420,16 @@ def _proved(results: ByRate) -> Table:
 def _notes(*found: ByRate, first: str = "") -> list[str]:
     """What the small figures are; how many texts and copies there were, and what was left out."""
     results = [result for one in found for seeds in one.values() for result in seeds]
-    counts = sorted({len(seeds) for one in found for seeds in one.values()})
+    several = any(map(_several, found))
     texts = [len(result.rows) for result in results]
     errors = sum(result.errors for result in results)
     least = "" if min(texts) == max(texts) else f"{min(texts):,} to "
     masks = " or ".join(f"{most:,}" for most in sorted({result.masks for result in results}))
     size = f"{least}{max(texts):,} texts, at most {masks} copies of each."
-    notes = [first] if first and counts == [1] else []
-    if counts != [1]:
-        seeds = " or ".join(map(str, counts))
-        notes.append(f"{seeds} seeds. {SPREAD} Medians are listed where seeds differ.")
+    notes = [first] if first and not several else []
+    if several:
+        spread = f"{_numbers_of_seeds(*found)}. {SPREAD} Medians are listed where seeds differ."
+        notes.append(spread)
     notes.append(f"{size} {errors:,} with errors are left out." if errors else size)
     return [*notes, *sorted({_THREATS.get(result.threat, "") for result in results} - {""})]
 

@@ -109,15 +109,17 @@ def unlike(experiment: Experiment, base: str = _NOT_STATED) -> list[Block]:
     said = [
         f"{name} {_n(mine)} (paper: {_n(its)})" for name, mine, its in pairs if mine and mine != its
     ]
-    commands = " ".join(step.command for step in run.steps)
     for pattern, words in (
         (r"--longest (\d+)", "texts cut at {} tokens"),
         (r"--most-queries (\d+)", "an attack asks at most {} times"),
+        (r"--neighbours (\S+)", "TextFooler's words from the table {} (50 neighbours by GloVe)"),
+        (r"--sentence-encoder (\S+)", "attackers compare texts by {} (TextAttack: USE)"),
+        (r"--attack-lm (\S+)", "BERT-Attack's language model {} (BERT)"),
         (r"attack .*--dtype (float16|bfloat16)", "victims computed in {}"),
         (r"--defence augment .*?--share ([\d.]+)", "a share of {} attacked for augmentation (.5)"),
     ):
-        values = sorted(set(re.findall(pattern, commands)))
-        said += [words.format(" or ".join(values))] if values else []
+        values = {value for step in run.steps for value in re.findall(pattern, step.command)}
+        said += [words.format(" or ".join(sorted(values)))] if values else []
     sets = [step.result.run.get("train") for step, _ in run.finished(Trained) if _is_victim(step)]
     known = [one.get("rows") for one in sets if isinstance(one, Mapping)]
     rows = sorted({one for one in known if isinstance(one, int)})

@@ -336,13 +336,14 @@ def _order_line(attack: str, rows: Sequence[Measured]) -> Prose:
     ties = math.comb(len(both), 2) - compared
     said = f"{same} of {compared} pairs {'is' if same == 1 else 'are'} in the paper's order{rank}"
     return prose(
-        "**{attack}**, {methods} methods: {said}{ties}. {top}{moved}.",
+        "**{attack}**, {methods} methods: {said}{ties}. {top}{moved}. {levels}.",
         attack=ATTACKS.get(attack, attack),
         methods=len(both),
         said=said if compared else "no pair can be compared",
         ties=f"; in {ties} more, the two are equal in one of them" if ties else "",
         top=f"Most robust: {top}" if complete(rows) else f"Not run: {_listed(rows)}",
         moved=_moved(methods, ours, paper),
+        levels=_levels(both),
     )
 
 
@@ -361,6 +362,16 @@ def _moved(methods: Sequence[str], ours: Sequence[float], paper: Sequence[float]
     return (
         f". Furthest from its place: {methods[far]}, {last - here[far]:g} of {len(methods)} here, "
         f"{last - there[far]:g} in the paper"
+    )
+
+
+def _levels(both: Sequence[tuple[str, float, float]]) -> str:
+    """By how much robust accuracies are not the paper's: the two ends."""
+    gains = [(here - there, method) for method, here, there in both]
+    (low, lowest), (high, highest) = min(gains), max(gains)
+    return (
+        f"Ours less the paper's: {difference(low)} ({lowest}) to {difference(high)} ({highest}) "
+        "points"
     )
 
 

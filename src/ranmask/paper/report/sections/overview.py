@@ -156,5 +156,5 @@ def _share_tile(parts: Sequence[tuple[int, int]], label: str) -> Tile:
 def _spread(cell: Cell, seeds: int) -> str:
     """What stands beside a share: its interval, or the spread of its seeds."""
     if seeds > 1:
-        return cell.interval
+        return f"{seeds} seeds: {cell.interval or 'all alike'}"
     return f"95 %: {cell.interval}" if cell.interval else ""
