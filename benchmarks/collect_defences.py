@@ -16,8 +16,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from benchmarks.collect_attacks import run_of, without_folders
 from benchmarks.settings import REPOSITORY
+from ranmask.attacks.outcome import AttackOutcome, summarise
 from ranmask.runs.result_file import read_header
 from ranmask.runs.stored import stored_lines
 from ranmask.runs.summary import RunSummary
@@ -36,12 +36,12 @@ def collect(folder: Path) -> dict[str, Any]:
         record = json.loads(path.read_text())
         if record.get("format") == "ranmask-training":
             kept = {key: record[key] for key in ("run", "validation")}
-            models[path.stem] = without_folders(kept)
+            models[path.stem] = _without_folders(kept)
         elif record.get("format") == "ranmask-cascade-report":
             points = record["roc"]["points"]
             step = max(1, len(points) // _ROC_POINTS)
             record["roc"]["points"] = [*points[::step], points[-1]]
-            cascades[path.stem] = without_folders(record)
+            cascades[path.stem] = _without_folders(record)
     return {
         "format": "ranmask-defences",
         "version": 1,
@@ -51,7 +51,7 @@ def collect(folder: Path) -> dict[str, Any]:
         "runs": _runs(folder, ""),
         "safer_runs": _runs(folder, ".t"),
         "masks": {
-            kind: run_of("agnews", kind, "deepwordbug", [folder / f"check-{kind}.jsonl"])
+            kind: _run_of("agnews", kind, "deepwordbug", [folder / f"check-{kind}.jsonl"])
             for kind in ("fixed", "fresh")
         },
         "certified": _certified(folder),
@@ -70,8 +70,37 @@ def _runs(folder: Path, tag: str) -> list[dict[str, Any]]:
                 )
                 record = read_header(path) or {}
                 if "finished" in record:  # texts that resist take longest: a part would flatter
-                    found.append(run_of(corpus, victim, recipe, [path]))
+                    found.append(_run_of(corpus, victim, recipe, [path]))
     return found
+
+
+def _without_folders(value: Any) -> Any:
+    """Names instead of paths: where a resource lay is nobody's business."""
+    if isinstance(value, dict):
+        return {key: _without_folders(one) for key, one in value.items()}
+    if isinstance(value, list):
+        return [_without_folders(one) for one in value]
+    return Path(value).name if isinstance(value, str) and value.startswith("/") else value
+
+
+def _run_of(corpus: str, victim: str, recipe: str, parts: list[Path]) -> dict[str, Any]:
+    lines = [line for part in parts for line in stored_lines(part)]
+    record = read_header(parts[0]) or {}
+    summary = summarise(AttackOutcome.from_dict(line) for line in lines)
+    paces = [(read_header(part) or {}).get("finished", {}) for part in parts]
+    options = record["classifier"].get("options", {})
+    keep = ("mask_rate", "masks", "ensemble", "sampling", "seed")
+    return {
+        "corpus": corpus,
+        "victim": victim,
+        "recipe": recipe,
+        "name": record["recipe"]["name"],
+        "declared": _without_folders(record["recipe"]),
+        "smoothing": {name: options[name] for name in keep if name in options} or None,
+        "parts": len(parts),
+        "figures": summary.values(),
+        "copies_scored": sum(pace.get("copies_scored", 0) for pace in paces),
+    }
 
 
 def _certified(folder: Path) -> list[dict[str, Any]]:

@@ -62,12 +62,12 @@ def defences_part(record: dict[str, Any]) -> str:
     lines += [
         f"Run on {record['hardware']}. Code of commit `{record['commit']}`. {record['unfinished']}",
         "",
-        *folded_commands(record),
+        *_folded_commands(record),
     ]
     return "\n".join(lines)
 
 
-def folded_commands(record: dict[str, Any]) -> list[str]:
+def _folded_commands(record: dict[str, Any]) -> list[str]:
     """The commands of a record, to be opened by those who want to see them."""
     block = ["```", *record["commands"], "```"]
     return ["<details><summary>Commands</summary>", "", *block, "", "</details>", ""]

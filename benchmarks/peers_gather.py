@@ -73,7 +73,8 @@ def _committed() -> Iterator[tuple[str, PeerRecord]]:
 def _of_paper(corpus: str) -> Iterator[tuple[str, PeerRecord]]:
     path = REPOSITORY / "results" / f"{corpus}-paper-setting.json"
     found = json.loads(path.read_text())
-    options = found["training"]["run"]["options"]
+    run = found["training"]["run"]
+    options, rows = run["options"], run["train"]["rows"]
     for kind, (method, guarantee, setting) in _CERTIFICATES.items():
         certified = found["certificates"][kind]["certified_accuracy"]
         yield (
@@ -88,7 +89,8 @@ def _of_paper(corpus: str) -> Iterator[tuple[str, PeerRecord]]:
                 ours=False,
                 accuracy=round(certified[0], 4),
                 certified=certified_by_size(certified, 6),
-                model=f"{found['training']['run']['base']}, mask rate {options['mask_rate']}",
+                model=f"{run['base']}, mask rate {options['mask_rate']}, hidden words masked",
+                training=f"{options['epochs']} epochs on {rows:,} rows",
                 texts=Texts(
                     found["data"]["rows"], f"the first {found['data']['rows']} test rows here"
                 ),

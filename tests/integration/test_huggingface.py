@@ -12,7 +12,7 @@ import torch
 
 from ranmask import SmoothedClassifier
 from ranmask.certificates.families import all_sets, sampled_sets
-from ranmask.errors import ClassifierError, ModelError, RanmaskError
+from ranmask.errors import ClassifierError, ModelError, OptionError, RanmaskError
 from ranmask.models.base import BaseClassifier, MaskedCopies
 from ranmask.models.batching import batches
 from ranmask.models.blend import Blend
@@ -20,6 +20,7 @@ from ranmask.models.encoding import CHARACTERS_PER_WORD, TOKENS_PER_WORD
 from ranmask.models.huggingface import HuggingFaceClassifier
 from ranmask.models.mixed_precision import MixedPrecisionClassifier
 from ranmask.models.numerics import Probes
+from ranmask.models.readers import ModelReader
 from ranmask.words import Document
 
 pytestmark = pytest.mark.usefixtures("one_thread")
@@ -420,6 +421,8 @@ class TestSameBits:
         assert base.tolerance == 0 and base.proves  # as it was found before
         for same in (other.in_dtype("float16"), copy.deepcopy(other), Blend([base, other])):
             assert not same.proves
+            with pytest.raises(OptionError, match=r"unmeasured.*give the model itself"):
+                ModelReader(same)
         wrapped = MixedPrecisionClassifier(other, half)
         monkeypatch.setattr(MixedPrecisionClassifier, "difference", 0.5)
         [certificate] = SmoothedClassifier(wrapped, keep=1).certify(["good film"])

@@ -196,6 +196,13 @@ def test_screened_votes_are_computed_by_it(classifiers):
 class TestLayout:
     """What the device lays out is, number by number, what `encoding` lays out."""
 
+    def test_a_table_is_no_larger_than_the_device_has_room_for(self, classifiers):
+        packed, _ = classifiers("bert", "drop")
+        spelt = spell([copies_of(packed, WORDS, 3, 100, seed=n) for n in range(9)], packed.encoder)
+        room = int(2.5 * spelt.table_sizes[0])
+        found = list(spelt.batches(packed.encoder, -(-room // 2)))
+        assert found == [[0, 1], [2, 3], [4, 5], [6, 7], [8]]
+
     @pytest.mark.parametrize(
         ("name", "hide", "premise"),
         list(itertools.product(("bert", "roberta"), HIDING, (None, PREMISE))),

@@ -33,9 +33,9 @@ FRESH_DRAWS = "splitmix64"
 
 FamilyKind: TypeAlias = Literal["all", "sampled", "windows", "distinct", "fresh", "lm"]
 Stream: TypeAlias = Literal["family", "selection", "lm"]
-_STREAMS: dict[Stream, int] = {"family": 0, "selection": 1, "lm": 3}
+_STREAMS: dict[Stream, int] = {"family": 0, "selection": 1, "lm": 3}  # 2 was that of "fresh"
 
-_CHUNK = 1 << 22  # random keys drawn at a time: bounds memory for texts of many words
+_CHUNK = 1 << 22  # numbers drawn at a time: bounds memory for texts of many words
 _MANY_DRAWN = 128  # positions of a set, from which on a table says which are taken
 _STEP = 0x9E3779B97F4A7C15  # of splitmix64, from each of its numbers to the next
 _BEYOND = 64.0  # two logarithms of exponential keys differ by less than 41
@@ -223,18 +223,18 @@ def _fresh_keys(words: int, kept: int, seeds: Sequence[int]) -> npt.NDArray[np.u
 def _floyd(words: int, drawn: int, states: npt.NDArray[np.uint64]) -> npt.NDArray[np.int32]:
     """A column of ``drawn`` different positions for each state, by Floyd's method.
 
-    No chance is off by more than 2**-44 of itself where a text has less than 1024 words, nor by
-    more than 2**-30 where it has less than 100,000.
+    No number's chance is off by more than 2**-44 of itself where a text has less than 1024 words,
+    nor by more than 2**-30 where it has less than 100,000; a set's by ``drawn`` times as much.
     """
     bits = np.uint64(words.bit_length())
-    chosen = np.empty((drawn, len(states)), dtype=np.int32)
+    turns = np.arange(drawn, dtype=np.uint64)[:, None]
+    below = turns + np.uint64(words - drawn + 1)
+    numbers = _splitmix(states + turns * np.uint64(_STEP)) >> bits
+    chosen = (numbers * below >> (np.uint64(64) - bits)).astype(np.int32)  # of those below
     # To look through all that was chosen takes the square of its number.
     taken = np.zeros((words, len(states)), dtype=bool) if drawn > _MANY_DRAWN else None
     everyone = np.arange(len(states))
     for turn, last in enumerate(range(words - drawn, words)):
-        numbers = _splitmix(states + np.uint64(turn * _STEP % 2**64))
-        position = (numbers >> bits) * np.uint64(last + 1) >> (np.uint64(64) - bits)
-        chosen[turn] = position  # of 0 .. last
         if taken is None:
             chosen[turn, (chosen[:turn] == chosen[turn]).any(axis=0)] = last
         else:

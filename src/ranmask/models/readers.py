@@ -79,6 +79,11 @@ class ModelReader(Reader):
 
     def __init__(self, base: BaseClassifier) -> None:
         check_gives_scores(base, "a reader")
+        if not base.proves:
+            raise OptionError(
+                "how far rounding moves this model was left unmeasured, so nothing that it reads "
+                "can be proved: give the model itself, not unmeasured()"
+            )
         self.base = base
         self.labels, self.repeatable = base.labels, base.repeatable
 

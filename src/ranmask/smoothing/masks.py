@@ -9,9 +9,9 @@ where a word is the likelier to be hidden the worse a language model predicts it
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import groupby, islice
+from itertools import pairwise
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -88,23 +88,44 @@ def drawn_copies(
     # What no copy can show has no say in which copies there are either.
     read = [_shown(document, base.words_read(document)) for document in documents]
     losses = None if word_losses is None else _checked_losses(word_losses, read)
+    seeds = [text_seed(options.seed, shown.premise, shown.words) for shown in read]
+    counts = [len(shown.words) for shown in read]
+    kept_of = {
+        words: kept_count(words, keep=options.keep, mask_rate=options.mask_rate)
+        for words in set(counts)
+    }
     kind: FamilyKind = "fresh" if losses is None else "lm"
-    start = 0
-    for words, some in groupby(read, key=lambda shown: len(shown.words)):
-        kept = kept_count(words, keep=options.keep, mask_rate=options.mask_rate)
-        together = max(1, _MOST_DRAWN // (masks * kept))
-        while alike := list(islice(some, together)):
-            seeds = [text_seed(options.seed, shown.premise, shown.words) for shown in alike]
-            stop = start + len(alike)
-            drawn: Iterable[KeptSets]
-            if losses is None:
-                drawn = families.fresh_sets(words, kept, masks, seeds)
-            else:
-                each = zip(losses[start:stop], seeds, strict=True)
-                drawn = (families.weighted_sets(own, kept, masks, seed) for own, seed in each)
-            for document, sets in zip(documents[start:stop], drawn, strict=True):
-                yield MaskedText(document, words, sets, Family(kind, words, sets))
-            start = stop
+    drawn: Iterable[KeptSets]
+    if losses is None:
+        drawn = _fresh_sets(counts, kept_of, masks, seeds)
+    else:
+        each = zip(losses, counts, seeds, strict=True)
+        drawn = (
+            families.weighted_sets(own, kept_of[words], masks, seed) for own, words, seed in each
+        )
+    for document, words, sets in zip(documents, counts, drawn, strict=True):
+        yield MaskedText(document, words, sets, Family(kind, words, sets))
+
+
+def _fresh_sets(
+    counts: Sequence[int], kept_of: Mapping[int, int], masks: int, seeds: Sequence[int]
+) -> Iterator[KeptSets]:
+    """Uniform sets for texts of so many words each, in their order.
+
+    Texts of one length are drawn at once, among as many as have `_MOST_DRAWN` positions.
+    """
+    ends = np.cumsum([masks * kept_of[words] for words in counts])
+    cuts = [0, *(np.flatnonzero(np.diff(ends // _MOST_DRAWN)) + 1).tolist(), len(counts)]
+    for start, stop in pairwise(cuts):
+        by_words: dict[int, list[int]] = {}
+        for place in range(start, stop):
+            by_words.setdefault(counts[place], []).append(place)
+        found: dict[int, KeptSets] = {}
+        for words, places in by_words.items():
+            own = [seeds[place] for place in places]
+            sets = families.fresh_sets(words, kept_of[words], masks, own)
+            found.update(zip(places, sets, strict=True))
+        yield from (found[place] for place in range(start, stop))
 
 
 def _shown(document: Document, words: int) -> Document:

@@ -314,6 +314,7 @@ def test_attack_tables_have_means_of_seeds_and_other_configurations():
     assert by_name["Baseline"][3] == share_cell(20, 100, percent)
     said = text(section)
     assert "**all-mpnet-base-v2**: robust accuracy is higher in 1 and lower in 0 of 1 cell" in said
+    assert "over the same texts, of one seed beside the mean of 3; nearer" in said
     assert "80.0 instead of 60.0" in said and "nearer to the paper's in 0 of 1" in said
 
 
@@ -385,8 +386,9 @@ def test_certified_configurations_stand_side_by_side():
     said = "".join(span.text for span in bullets.items[0])
     assert said == (
         "all-mpnet-base-v2: over one masking rate that both have, accuracy differs by −.333 on "
-        "average, and the share certified at one word by −.333. The median radius is larger at 1 "
-        "of them and smaller at 0. Counted as the paper counts, it is the paper's at 0 of 1."
+        "average, and the share certified at one word, where there is any, by −.333. The median "
+        "radius is larger at 1 of them and smaller at 0. Counted as the paper counts, it is the "
+        "paper's at 0 of 1."
     )
     folds = [block.title for block in section.blocks if isinstance(block, Fold)]
     assert "The tables of all-mpnet-base-v2" in folds

@@ -73,6 +73,19 @@ class TestTextSeed:
         assert all(0 <= seed < 2**256 for seed in seeds) and max(seeds) > 2**240
 
 
+def test_texts_of_one_length_are_drawn_at_once(monkeypatch):
+    """A call for each text would take ten times as long."""
+    asked = []
+
+    def counting(words, kept, masks, seeds):
+        asked.append((words, len(seeds)))
+        return fresh_sets(words, kept, masks, seeds)
+
+    monkeypatch.setattr(masks.families, "fresh_sets", counting)
+    list(smoothed("fresh").copies(DOCUMENTS * 4))
+    assert sorted(asked) == [(1, 4), (2, 4), (12, 8), (30, 4)]
+
+
 @pytest.mark.parametrize("sampling", ["fresh", "lm"])
 class TestDrawnForEachText:
     def test_a_hundred_sets_by_default(self, sampling):
@@ -98,12 +111,16 @@ class TestDrawnForEachText:
             assert copies.kept.tolist() == sets_of(classifier, " ".join(one.words))
 
     def test_nor_on_how_many_are_drawn_at_once(self, sampling, monkeypatch):
-        whole = [copies.kept.tolist() for copies in smoothed(sampling).copies(DOCUMENTS * 3)]
-        for most in (1, 700):
+        # Of one length in a row and apart, and no two of them alike.
+        row = [document(LETTERS.replace(letter, letter * 2)) for letter in "aebcd"]
+        documents = [*row, DOCUMENTS[1], *row[::-1], *DOCUMENTS]
+        whole = [sets_of(smoothed(sampling), " ".join(one.words)) for one in documents]
+        for most in (1, 700, masks._MOST_DRAWN):  # 300 positions a text: one, two, all at once
             monkeypatch.setattr(masks, "_MOST_DRAWN", most)
-            found = list(smoothed(sampling).copies(DOCUMENTS * 3))
+            found = list(smoothed(sampling).copies(documents))
             assert [copies.kept.tolist() for copies in found] == whole
-            assert [copies.document for copies in found] == DOCUMENTS * 3
+            assert [copies.document for copies in found] == documents
+        assert list(smoothed(sampling).copies([])) == []
 
     def test_results_do_not_depend_on_company(self, sampling):
         classifier = smoothed(sampling)

@@ -2,8 +2,8 @@
 
 A token of a text stands at few different positions: a kept word moves right by the extra tokens of
 the kept words before it, its *shift*.  All tokens at all positions are one table, in which a row
-is a list of places.  The host makes the table, of many texts at once, and sends kept sets; the
-device finds the places, for as many rows at a time as a batch has.
+is a list of places.  The host sends the words' tokens, of many texts at once, and kept sets; the
+device makes the table, and finds the places, for as many rows at a time as a batch has.
 
 Texts that this does not suit are left to `encoding`: see `SpeltTexts.suit`.
 """
@@ -88,7 +88,10 @@ class SpeltTexts:
         return np.asarray(fits & spelt & small)
 
     def batches(self, encoder: WordEncoder, tokens: int) -> Iterator[list[int]]:
-        """Texts that suit and may share a table, as large as for so many tokens, in their order."""
+        """Texts that suit and may share a table, in their order.
+
+        The table has at most `_MOST_ENTRIES` entries for each of ``tokens``.
+        """
         batch: list[int] = []
         left = 0
         entries = self.table_sizes.tolist()
@@ -181,10 +184,9 @@ class SharedRows:
         # One more word than there are, without tokens: rows that show fewer words show it too.
         of_words = [np.append(own, 0) for own in (spelt.sizes, word_places, standing)]
         before_places = len(ends) * self._width + np.cumsum(spelt.before) - spelt.before
-        sent = [
-            *(ends, of_begins, _tokens(spelt, shifts), spelt.kept, np.stack(of_words), spelt.rows),
-            np.stack([spelt.before, before_places, spelt.words.counts, spelt.shifts]),
-        ]
+        word_tokens, each = _word_tokens(spelt, shifts), np.stack(of_words)
+        of_text = np.stack([spelt.before, before_places, spelt.words.counts, spelt.shifts])
+        sent = [ends, of_begins, word_tokens, spelt.kept, each, spelt.rows, of_text]
         there = to_device(sent, device)
         self._ends, self._begins, self._tokens, self._words, of_each, rows, self._of_text = there
         self._text = torch.repeat_interleave(rows, output_size=len(self.lengths))
@@ -245,7 +247,7 @@ def _count_to(number: int, like: torch.Tensor) -> torch.Tensor:
     return torch.arange(number, device=like.device)
 
 
-def _tokens(spelt: SpeltTexts, shifts: Ids) -> Ids:
+def _word_tokens(spelt: SpeltTexts, shifts: Ids) -> Ids:
     """Every token of all words, where it stands without a shift, and how many shifts it has."""
     text, standing = spelt.standing
     first_tokens = np.cumsum(spelt.words.sizes) - spelt.words.sizes

@@ -121,6 +121,12 @@ def robust_accuracy(seeds: Sequence[Attacks]) -> tuple[float, float, float]:
     return mean_robust(seeds), 100 * low, 100 * high
 
 
+def luck(first: Sequence[Attacks], second: Sequence[Attacks]) -> str:
+    """What is added where the better of two may not be: nothing where their intervals are apart."""
+    apart = robust_accuracy(first)[1] > robust_accuracy(second)[2]
+    return "" if apart else ", which may be luck: their 95 % intervals overlap"
+
+
 def mean_robust(seeds: Sequence[Attacks]) -> float:
     """Mean robust accuracy of seeds, in percent."""
     return 100 * float(statistics.mean(Fraction(one.held, one.texts) for one in seeds))

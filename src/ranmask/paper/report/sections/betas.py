@@ -116,9 +116,10 @@ def _corpus(name: str, corpus: str, rates: dict[float, Betas]) -> list[Block]:
         less p_c when the positions are *chosen*, averaged over the texts. An attacker chooses, so
         a certificate has to reckon with the second."""
     )
-    most = max(value for line in divergences.values() for _, value in line)
+    most, changed = max((value, at) for line in divergences.values() for at, value in line)
     said = (
-        f"Divergences reach {_scientific(most)}; the paper has all below {_scientific(bound, 2)}."
+        f"Divergences reach {_scientific(most)}, at {changed} changed "
+        f"word{'s' if changed > 1 else ''}; the paper has all below {_scientific(bound, 2)}."
     )
     return [
         _table(rates),

@@ -284,14 +284,18 @@ def _change(label: str, printed: CertifiedTable | None, main: ByRate, other: ByR
     pairs = [(figures(other[rate]), figures(main[rate])) for rate in other if rate in main]
     if not pairs:
         return prose("**{label}**: at other masking rates only.", label=label)
-    right, proved = (
-        [one(here) - one(there) for here, there in pairs]
-        for one in (_accuracy, lambda found: _share(found, 1))
-    )
-    said = """**{label}**: over {rates} that both have, accuracy differs by {right} on average, and
-        the share certified at one word by {proved}."""
+    right = [_accuracy(here) - _accuracy(there) for here, there in pairs]
+    certified = [(_share(here, 1), _share(there, 1)) for here, there in pairs]
+    proved = [here - there for here, there in certified if here or there]
+    said = "**{label}**: over {rates} that both have, accuracy differs by {right} on average"
+    if proved:
+        said += """, and the share certified at one word, where there is any, by {proved}"""
     medians = [(_middle(here), _middle(there)) for here, there in pairs]
-    said += " The median radius is larger at {more} of them and smaller at {less}."
+    said += ". The median radius is "
+    if all(here == there for here, there in medians):
+        said += "the same."
+    else:
+        said += "larger at {more} of them and smaller at {less}."
     same = _same_medians(printed, other) if printed is not None else {}
     if same:
         said += " Counted as the paper counts, it is the paper's at {same} of {compared}."
@@ -300,7 +304,7 @@ def _change(label: str, printed: CertifiedTable | None, main: ByRate, other: ByR
         label=label,
         rates="one masking rate" if len(pairs) == 1 else f"{len(pairs)} masking rates",
         right=_signed(statistics.fmean(right)),
-        proved=_signed(statistics.fmean(proved)),
+        proved=_signed(statistics.fmean(proved)) if proved else "",
         more=sum(here > there for here, there in medians),
         less=sum(here < there for here, there in medians),
         same=sum(map(all, same.values())),

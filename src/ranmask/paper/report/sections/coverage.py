@@ -101,13 +101,19 @@ def unlike(experiment: Experiment, base: str = _NOT_STATED) -> list[Block]:
     masks = published().beta if run.kind == "beta" else stated
     pairs: list[tuple[str, Any, Any]] = [
         ("base", model_name(str(ours.get("base", ""))), base),
-        ("texts", _texts(_sizes(step for step in run.steps if step.place)), stated["texts"]),
+        (
+            "texts",
+            _texts(_sizes(step for step in run.steps if step.place)),
+            None if run.kind == "beta" else stated["texts"],
+        ),
         ("masks", ours.get("masks"), masks[_MASKS.get(run.kind, "attacked_masks")]),
         ("hidden words", "left out" if ours.get("hide") == "drop" else None, "masked"),
         ("seeds", *((seeds, published().rates["runs"]) if run.kind == "rates" else (None, None))),
     ]
     said = [
-        f"{name} {_n(mine)} (paper: {_n(its)})" for name, mine, its in pairs if mine and mine != its
+        f"{name} {_n(mine)} (paper: {_n(its or _NOT_STATED)})"
+        for name, mine, its in pairs
+        if mine and mine != its
     ]
     for pattern, words in (
         (r"--longest (\d+)", "texts cut at {} tokens"),
@@ -116,7 +122,10 @@ def unlike(experiment: Experiment, base: str = _NOT_STATED) -> list[Block]:
         (r"--sentence-encoder (\S+)", "attackers compare texts by {} (TextAttack: USE)"),
         (r"--attack-lm (\S+)", "BERT-Attack's language model {} (BERT)"),
         (r"attack .*--dtype (float16|bfloat16)", "victims computed in {}"),
-        (r"--defence augment .*?--share ([\d.]+)", "a share of {} attacked for augmentation (.5)"),
+        (
+            r"--defence augment .*?--share ([\d.]+)",
+            "a share of {} attacked for augmentation (not stated)",
+        ),
     ):
         values = {value for step in run.steps for value in re.findall(pattern, step.command)}
         said += [words.format(" or ".join(sorted(values)))] if values else []

@@ -29,6 +29,7 @@ from ranmask.paper.report.counting import (
     ATTACKS,
     Attacks,
     attacks_by_seed,
+    luck,
     mean_robust,
     robust_accuracy,
     robust_on_the_same_texts,
@@ -278,6 +279,7 @@ def _moved_by(first: Configuration, other: Configuration, main: ByAttack) -> Pro
     ]
     if not both:
         return ()
+    seeds = [len(one.seeds) for one in (other, first)]
     gains = [here - there for *_, here, there, _ in both]
     attack, method, here, there, _ = max(both, key=lambda cell: abs(cell[2] - cell[3]))
     printed = [
@@ -285,19 +287,24 @@ def _moved_by(first: Configuration, other: Configuration, main: ByAttack) -> Pro
     ]
     return prose(
         """**{label}**: robust accuracy is higher in {more} and lower in {less} of {cells}
-        that both have, on average by {mean} points, over the same texts{nearer}. Furthest:
+        that both have, on average by {mean} points, over the same texts{seeds}{nearer}. Furthest:
         {method} under {attack}, {here} instead of {there}.""",
         label=other.full,
         more=sum(gain > 0 for gain in gains),
         less=sum(gain < 0 for gain in gains),
         cells=f"{len(both)} cell{'s' if len(both) > 1 else ''}",
         mean=difference(statistics.fmean(gains)),
+        seeds=f", of {_seeds_of(seeds[0])} beside {_seeds_of(seeds[1])}" if max(seeds) > 1 else "",
         nearer=f"; nearer to the paper's in {sum(printed)} of {len(printed)}" if printed else "",
         method=method,
         attack=attack,
         here=f"{here:.1f}",
         there=f"{there:.1f}",
     )
+
+
+def _seeds_of(count: int) -> str:
+    return "one seed" if count == 1 else f"the mean of {count}"
 
 
 def _first(attack: str, rows: Sequence[Measured]) -> str:
@@ -309,12 +316,11 @@ def _first(attack: str, rows: Sequence[Measured]) -> str:
     theirs = max(both, key=lambda one: one[2])
     if ours[1] == theirs[1]:
         return ""
-    ranges = {row.method: robust_accuracy(row.counts) for row in rows if row.counts}
-    luck = ranges[theirs[0]][2] >= ranges[ours[0]][1]
+    counts = {row.method: row.counts for row in rows}
     return (
         f"Under {ATTACKS.get(attack, attack)} {ours[0]} is first with {ours[1]:.1f} %, and "
         f"{theirs[0]}, the paper's first ({theirs[2]:.1f} %), has {theirs[1]:.1f}"
-        f"{', which may be luck: their 95 % intervals overlap' if luck else ''}."
+        f"{luck(counts[ours[0]], counts[theirs[0]])}."
     )
 
 

@@ -13,6 +13,7 @@ from ranmask.paper.report.counting import (
     ATTACKS,
     Attacks,
     attacks_by_seed,
+    luck,
     mean_robust,
     rate_name,
     robust_accuracy,
@@ -131,6 +132,7 @@ def _faults(found: Lines) -> list[str]:
             faults.append(
                 f"{_ENSEMBLES.get(ensemble, ensemble)}, {ATTACKS.get(attack, attack)}: the paper's "
                 f"peak is at {rate_name(last)} masked, ours at {rate_name(peak)} "
-                f"({robust[peak]:.1f} against {robust[last]:.1f})."
+                f"({robust[peak]:.1f} against {robust[last]:.1f}"
+                f"{luck(line[peak], line[last])})."
             )
     return faults
