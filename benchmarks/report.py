@@ -182,7 +182,8 @@ def _attack_runs(runs: list[dict[str, Any]]) -> str:
         "kernels. "
         f"**{many['processes']} processes, with the second change**, those of the paper's tables "
         f"that are trained and attacked beside each other (NVIDIA's MPS): {many['copies']:,} "
-        f"copies (AG News at 90 % masked, SST2 at 30 %) under attack in {many['seconds']:.0f} s, "
+        "copies of masks drawn afresh (AG News at 90 % masked, SST2 at 30 %) in "
+        f"{many['seconds']:.0f} s, "
         f"{_thousands(many['copies'] / many['seconds'])} a second, beside "
         "trainings and attacks on plain models; the GPU was at 100 % "
         "whenever it was looked at. One process by itself was not measured again.",

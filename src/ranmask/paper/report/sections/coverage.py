@@ -118,8 +118,11 @@ def unlike(experiment: Experiment, base: str = _NOT_STATED) -> list[Block]:
     for pattern, words in (
         (r"--longest (\d+)", "texts cut at {} tokens"),
         (r"--most-queries (\d+)", "an attack asks at most {} times"),
-        (r"--neighbours (\S+)", "TextFooler's words from the table {} (50 neighbours by GloVe)"),
-        (r"--sentence-encoder (\S+)", "attackers compare texts by {} (TextAttack: USE)"),
+        (
+            r"attack .*--neighbours (\S+)",
+            "TextFooler's words from the table {} (50 neighbours by GloVe)",
+        ),
+        (r"(--sentence-encoder) ", "attackers compare texts by another encoder than USE"),
         (r"--attack-lm (\S+)", "BERT-Attack's language model {} (BERT)"),
         (r"attack .*--dtype (float16|bfloat16)", "victims computed in {}"),
         (
