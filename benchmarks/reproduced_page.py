@@ -30,8 +30,8 @@ FINDINGS = REPRODUCED / "findings.md"
 
 _FIRST = """Written by `python -m benchmarks.reproduced_page` from the files in
 `results/reproduced`, which [`ranmask reproduce`](reproduction.md) made. The findings in short, what
-is open, and what it will take: [results.md](results.md#the-papers-tables-and-figures-run-again). The files also hold each step's
-command, as it was typed then, and its time: `ranmask report
+is open, and what it will take: [results.md](results.md#the-papers-tables-and-figures-run-again).
+The files also hold each step's command, as it was typed then, and its time: `ranmask report
 results/reproduced/agnews-certified.json` shows them. Where `certify --compare` sampled by itself,
 today's recipes add `--family sampled`.
 

@@ -286,6 +286,17 @@ def electra_lm():
     return build(transformers.ElectraForMaskedLM, config, tokenizer, **sizes)
 
 
+def attention_that_is_allowed():
+    """Of the whole process; which of them is used depends on the device."""
+    cuda = torch.backends.cuda
+    return (
+        cuda.flash_sdp_enabled(),
+        cuda.mem_efficient_sdp_enabled(),
+        cuda.math_sdp_enabled(),
+        cuda.cudnn_sdp_enabled(),
+    )
+
+
 class TestPlaces:
     """The head reads the places that are asked for, and no others."""
 
@@ -306,6 +317,7 @@ class TestPlaces:
 
     def test_threads_may_share_a_model(self):
         lm = MaskedLM(*bert_lm())
+        before = attention_that_is_allowed()
         texts = [
             " ".join(["film", "great", "awful", "plot"][: 1 + n % 4] * (1 + n)) for n in range(8)
         ]
@@ -313,6 +325,7 @@ class TestPlaces:
         with ThreadPoolExecutor(len(texts)) as threads:
             found = list(threads.map(lambda text: lm.top_tokens([text], 3), texts * 10))
         assert found == alone * 10 and not lm.model.base_model._forward_hooks
+        assert attention_that_is_allowed() == before  # of other models in this process, too
 
     def test_a_head_that_reads_others_too_is_shown_all(self):
         model, tokenizer = bert_lm()

@@ -880,6 +880,15 @@ class TestFolder:
         assert len(checked) == 5
         assert measured == checked[-1:]
 
+    def test_a_loss_that_is_no_number_is_null_in_the_log(self):
+        lines = []
+        run = SimpleNamespace(log=lines.append)
+        watcher = trainer.Watcher(trainer.Phase("masked", 1, 1e-3), 4, run)
+        state = SimpleNamespace(global_step=2, max_steps=4, is_world_process_zero=True)
+        watcher.on_log(None, state, None, logs={"loss": float("nan"), "grad_norm": float("inf")})
+        assert (lines[0]["loss"], lines[0]["grad_norm"], lines[0]["step"]) == (None, None, 2)
+        json.dumps(lines, allow_nan=False)
+
     @pytest.mark.parametrize("error", [ClassifierError("nan"), ModelError("overflow")])
     def test_what_half_precision_cannot_measure_single_precision_does(self, error):
         def measure(base):
@@ -887,7 +896,8 @@ class TestFolder:
                 raise error
             return base
 
-        assert encoder._in_half_if_possible(measure, "half", "single") == "single"
+        with pytest.warns(RuntimeWarning, match=f"single precision.*in half, {error}"):
+            assert encoder._in_half_if_possible(measure, "half", "single") == "single"
         assert encoder._in_half_if_possible(measure, None, "single") == "single"
         assert encoder._in_half_if_possible(lambda base: base, "half", "single") == "half"
 

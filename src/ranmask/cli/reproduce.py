@@ -111,8 +111,10 @@ def _recipes(asked: ReproduceCommand) -> list[Recipe]:
 
 def _seed(recipe: Recipe) -> int:
     seed = recipe.settings["seed"]
-    if not isinstance(seed, int):
-        raise OptionError(f"--seeds counts on from a whole number, not from seed={seed!r}")
+    if type(seed) is not int or seed < 0:
+        raise OptionError(
+            f"--seeds counts on from a whole number of at least 0, not from seed={seed!r}"
+        )
     return seed
 
 
@@ -189,7 +191,7 @@ def _print_plan(recipes: list[Recipe], asked: ReproduceCommand) -> None:
     wanted = chosen([step for steps in plans for step in steps], asked.steps)
     seen: set[str] = set()
     for recipe, steps in zip(recipes, plans, strict=True):
-        print(f"# {recipe.name} ({recipe.size}): {recipe.title}")
+        print(f"# {recipe.folder_name} ({recipe.size}): {recipe.title}")
         for planned in steps:
             if planned.key not in wanted:
                 continue

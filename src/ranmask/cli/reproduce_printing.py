@@ -65,10 +65,10 @@ class ReproductionDisplay:
     def started(self, planned: Planned) -> None:
         """A step begins."""
         total = planned.texts if planned.step.measures != "training" else None
-        task = self._bar.add_task(planned.step.name, total=total, detail="")
+        task = self._bar.add_task(planned.title, total=total, detail="")
         self._watched[planned.key] = task, _Watched(planned)
         if not self._lively:
-            self._say(f"{planned.step.name}: begins")
+            self._say(f"{planned.title}: begins")
 
     def ended(self, planned: Planned, performed: Performed) -> None:
         """A step is done, or has failed."""
@@ -77,7 +77,7 @@ class ReproductionDisplay:
             self._bar.remove_task(begun[0])
         self._done += 1
         self._bar.advance(self._all)
-        place = f"[{self._done}/{self._total}] {planned.step.name}"
+        place = f"[{self._done}/{self._total}] {planned.title}"
         if performed.error is None:
             self._say(f"{place}: done in {performed.seconds:.0f} s")
         elif performed.blocked:

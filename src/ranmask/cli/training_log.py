@@ -49,7 +49,8 @@ class TrainingLog:
             say(f"{line['phase']}: {line['epoch']} of {line['epochs']} tables are trained")
         else:
             place = f", step {line['step']} of {line['steps']}" if "step" in line else ""
-            told = f"{line['phase']} epoch {line['epoch']:g}{place}: loss {line['loss']:.4f}"
+            loss = "is no number" if line["loss"] is None else f"{line['loss']:.4f}"
+            told = f"{line['phase']} epoch {line['epoch']:g}{place}: loss {loss}"
             say(told + _time_left(line))
 
     def _say_classes(self, line: dict[str, Any]) -> None:

@@ -6,6 +6,7 @@ what is minimised (`losses`), and what "best" means: certified accuracy on valid
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -146,6 +147,7 @@ def train_encoder(
         return _in_half_if_possible(summary, faster, exact.unmeasured())
 
     for phase in phases(options)[done:]:
+        checked.cache_clear()  # it held what measured the phase before
         if learner.model is not model:
             learner = learner_of(model)
         votes = phase.name == _VOTES
@@ -210,8 +212,9 @@ def _in_half_if_possible(
     if faster is not None:
         try:
             return measure(faster)
-        except (ClassifierError, ModelError):
-            pass  # the model's numbers do not fit into half precision
+        except (ClassifierError, ModelError) as error:
+            said = f"measured in single precision, which takes longer: in half, {error}"
+            warnings.warn(said, RuntimeWarning, stacklevel=2)
     return measure(exact)
 
 

@@ -7,6 +7,7 @@ does.  Whether to stop early is read from the history, which the Trainer restore
 
 from __future__ import annotations
 
+import math
 import os
 import time
 import warnings
@@ -26,7 +27,7 @@ from ranmask.training.options import TrainingOptions
 from ranmask.training.records import COMPLETE, RunFolder
 
 _GPU_WORKERS = 4  # at most; fewer where processes share the cores (OMP_NUM_THREADS)
-_THREADS_A_WORKER = 4  # a batch takes a fraction of the time of its step
+_CORES_A_WORKER = 4  # a batch takes a fraction of the time of its step
 
 
 @dataclass(frozen=True)
@@ -183,7 +184,11 @@ class Watcher(TrainerCallback):
             step = {"step": state.global_step, "steps": state.max_steps}
             epoch = round(state.global_step / self._steps_per_epoch, 3)
             times = {"epoch": epoch, "seconds": round(time.monotonic() - self._started, 1)}
-            self._run.log({"phase": self._phase.name, **step, **times, **kept})
+            finite = {
+                key: None if isinstance(value, float) and not math.isfinite(value) else value
+                for key, value in kept.items()
+            }  # JSON has no other word for the loss of weights that are no numbers any more
+            self._run.log({"phase": self._phase.name, **step, **times, **finite})
 
     def on_evaluate(self, args: Any, state: Any, control: Any, **_: Any) -> None:
         """Stop where nothing was gained for long enough."""
@@ -259,4 +264,4 @@ def _arguments(
 
 
 def _workers() -> int:
-    return max(1, min(_GPU_WORKERS, torch.get_num_threads() // _THREADS_A_WORKER))
+    return max(1, min(_GPU_WORKERS, torch.get_num_threads() // _CORES_A_WORKER))

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from ranmask import MissingDependencyError
+from ranmask.attacks import constraints
 from ranmask.attacks.constraints import (
     EditDistance,
     MostWords,
@@ -157,6 +158,29 @@ class TestSamePartOfSpeech:
         assert self.permitted(tagger, "film", "movie", "shoot", "nice") == ["movie", "shoot"]
         assert [asked[1] for asked in tagger.asked].count("film") == 1
 
+    def test_a_word_has_a_tag_of_its_own_in_every_context(self):
+        def after_to(word, place, words):
+            return "VERB" if place and words[place - 1] == "to" else "NOUN"
+
+        text = text_of("to", "run", "a", "run")
+        made = [proposal(text, a1="walk"), proposal(text, a3="walk")]
+        tagger = FakeTagger(after_to)
+        constraint = SamePartOfSpeech(tagger, verbs_for_nouns=False)
+        assert allowed(constraint, made[:1], text)[0] == made[:1]
+        other = text_of("a", "run", "to", "walk")
+        changed = [proposal(other, a1="walk")]  # a noun, where "run" was a verb before
+        assert allowed(constraint, changed, other)[0] == changed
+
+    def test_so_many_tags_are_kept_and_no_more(self, monkeypatch):
+        monkeypatch.setattr(constraints, "_MOST_KNOWN", 2)
+        tagger = by_table(film="NOUN", movie="NOUN", play="NOUN", nice="ADJ")
+        text = text_of("the", "film", "ends")
+        constraint = SamePartOfSpeech(tagger)
+        for _ in range(3):
+            made = [proposal(text, a1=word) for word in ("movie", "nice", "play")]
+            assert words_at(allowed(constraint, made, text)[0], 1) == ["movie", "play"]
+            assert len(constraint._known) <= 2
+
     def test_nouns_and_verbs_are_not_exchanged_where_that_is_asked(self):
         tagger = by_table(film="NOUN", shoot="VERB", movie="NOUN")
         text = text_of("the", "film", "ends")
@@ -269,6 +293,13 @@ class TestSimilarSentence:
         kept, asked = allowed(constraint, made, self.text, encode)
         assert asked == [(old, "changed x c")]
         assert len(kept) == (1 if against == "current" else 0)
+
+    def test_each_against_the_text_that_it_came_from(self):
+        made = [proposal(self.text.replaced({0: word}), a1="x") for word in ("one", "two")]
+        read = ("one b c", "two b c", "one x c", "two x c")
+        encode = {text: at_angle(10 * place) for place, text in enumerate(read)}
+        constraint = SimilarSentence(-1, against="current")
+        assert allowed(constraint, made, self.text, encode)[1] == [read]
 
     def test_window_around_the_first_replaced_word(self):
         text = text_of(*"abcdefghi")

@@ -130,6 +130,19 @@ class TestReplacing:
             assert changed.window(place, size) == fresh(changed).window(place, size)
             text = changed
 
+    def test_windows_of_several_sizes_around_one_word(self):
+        text = tokenize("a b c d e", "words")
+        [one, other] = text.with_each(2, ["x", "y"])
+        assert [one.window(2, size) for size in (1, 3, None)] == ["x", "b x d", "a b x d e"]
+        assert [other.window(2, size) for size in (3, 1)] == ["b y d", "y"]
+
+    def test_changes_are_counted_against_the_text_that_is_named(self):
+        text = tokenize("a b c", "words")
+        [changed] = text.replaced({0: "x"}).with_each(1, ["y"])
+        longer, shorter = tokenize("x b c d", "words"), tokenize("a", "words")
+        found = [changed.words_changed(one) for one in (text, longer, shorter, text)]
+        assert found == [2, 1, 1, 2]
+
     def test_similarity(self):
         text = tokenize("a b c", "words").replaced({1: "x"})
         assert text.words == ("a", "x", "c")

@@ -21,3 +21,8 @@ def test_how_long_it_takes_is_said_where_it_takes_long(seconds, told, capsys):
 def test_a_step_that_is_not_counted_tells_no_time(capsys):
     TrainingLog(Path("out"))({"phase": "words", "epoch": 2, "loss": 0.5, "seconds": 90.0})
     assert capsys.readouterr().err == "words epoch 2: loss 0.5000\n"
+
+
+def test_a_loss_that_is_no_number_is_told(capsys):
+    TrainingLog(Path("out"))({**LINE, "loss": None, "seconds": 1.0})
+    assert capsys.readouterr().err == "mlm epoch 0.25, step 100 of 400: loss is no number\n"

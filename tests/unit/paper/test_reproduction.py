@@ -676,11 +676,27 @@ def test_a_recipe_that_draws_nothing_is_the_same_with_every_seed(recipe, path, r
     assert {folder.name for folder in runs.iterdir()} == {"steps", "first"}
 
 
+def test_seeds_are_told_apart(recipe, path, runs, notes, capsys, monkeypatch):
+    made = path(recipe("first", GOOD))
+    named = Path(made).read_text().replace("texts = 4", "texts = 4\nseed = 0")
+    Path(made).write_text(named.replace("train --do", "train --seed {seed} --do"))
+    command([made], runs=runs, seeds=2, dry_run=True)
+    planned = capsys.readouterr().out.splitlines()
+    heads = [line.partition(" (")[0] for line in planned if line.startswith("#")]
+    assert heads == ["# first", "# first-seed1"]
+    stream = io.StringIO()
+    recipes = [load_recipe(made), load_recipe(made, overrides={"seed": 1})]
+    with shown(monkeypatch, stream) as display:
+        reproduce(recipes, runs, pretend, steps="model", display=display)
+    told = stream.getvalue()
+    assert "[1/2] model: done" in told and "[2/2] model, seed 1: done" in told
+
+
 def test_seeds_count_on_from_a_number(recipe, path, runs):
     made = path(recipe("first", GOOD))
     named = Path(made).read_text().replace("texts = 4", 'texts = 4\nseed = "a"')
     Path(made).write_text(named.replace("train --do", "train --seed {seed} --do"))
-    with pytest.raises(OptionError, match="from a whole number, not from seed='a'"):
+    with pytest.raises(OptionError, match="whole number of at least 0, not from seed='a'"):
         command([made], runs=runs, seeds=2)
 
 

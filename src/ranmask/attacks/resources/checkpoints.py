@@ -7,6 +7,7 @@ id goes through the ordinary ``from_pretrained``, which may download; a folder n
 from __future__ import annotations
 
 import itertools
+import threading
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
@@ -32,6 +33,7 @@ LONGEST = 512
 _CACHED_WORDS = 100_000
 _LEAST_ROWS = (32, 2048)  # of a batch, on a CPU and on a GPU
 _ATTENTION = ("FLASH_ATTENTION", "EFFICIENT_ATTENTION", "MATH")  # cuDNN's plans for every new shape
+_choosing = threading.Lock()  # of attention: the choice is the whole process's
 
 
 class Checkpoint:
@@ -166,9 +168,13 @@ class Checkpoint:
         import torch
         from torch.nn.attention import SDPBackend, sdpa_kernel
 
-        ways = [getattr(SDPBackend, name) for name in _ATTENTION]
-        with torch.inference_mode(), sdpa_kernel(ways):
-            return self.model(**batch.inputs(self._reads_types, self.model.device))
+        inputs = batch.inputs(self._reads_types, self.model.device)
+        with torch.inference_mode():
+            if self.model.device.type != "cuda":
+                return self.model(**inputs)
+            # Of two threads that chose at once, the later would leave its choice for good.
+            with _choosing, sdpa_kernel([getattr(SDPBackend, name) for name in _ATTENTION]):
+                return self.model(**inputs)
 
     @property
     def dtype(self) -> str:
@@ -191,7 +197,7 @@ class Checkpoint:
         """Of which nothing can be read."""
         advice = "get its weights again"
         if self.dtype != "float32":
-            advice = f"load it with dtype='float32', or {advice}"
+            advice = f"load it with dtype='float32' (a command: use --device cpu), or {advice}"
         return ModelError(f"{self.source!r} gives {what} that are not numbers: {advice}")
 
     @cached_property

@@ -72,7 +72,7 @@ class MaskedLM(Checkpoint):
 
     @cached_property
     def _marks_apart(self) -> bool:
-        """Whether the mask token is found inside a word, too; what is before it is read first."""
+        """Whether a mask token inside a word is still one: then what is before it is read alone."""
         return self.tokenizer.mask_token_id in self.tokenizer(f"a{self.mask_token}a")["input_ids"]
 
     @property
@@ -240,8 +240,10 @@ class MaskedLM(Checkpoint):
         if logits.isnan().any():
             raise self._not_numbers("logits")
         # As whole numbers, in the order of the floats, and no two alike: topk takes any of equals.
-        bits = (logits.float() + 0.0).view(torch.int32).long()  # -0.0 is 0.0
-        ranks = torch.where(bits < 0, bits ^ 0x7FFFFFFF, bits) << 32
+        bits = (logits.float() + 0.0).view(torch.int32)  # -0.0 is 0.0
+        bits ^= (bits >> 31) & 0x7FFFFFFF
+        ranks = bits.long()  # in place, as of all tokens of a vocabulary there are many
+        ranks <<= 32
         ranks -= torch.arange(logits.shape[1], device=logits.device)
         best: list[list[int]] = ranks.topk(min(count, logits.shape[1]), dim=1).indices.tolist()
         return best

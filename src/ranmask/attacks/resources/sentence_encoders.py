@@ -155,12 +155,13 @@ class UniversalSentenceEncoder:
 
 
 def load_sentence_encoder(
-    source: str | Path, device: str | None = None
+    source: str | Path, device: str | None = None, dtype: str | None = None
 ) -> HuggingFaceSentenceEncoder | UniversalSentenceEncoder:
     """The Universal Sentence Encoder from a folder with a SavedModel; else a Hugging Face encoder.
 
-    ``device`` is for the latter, which runs in float16 on a GPU: TensorFlow chooses its own.
+    ``device`` and ``dtype`` are for the latter, which runs in float16 on a GPU where nothing else
+    is said: TensorFlow chooses its own.
     """
     if (Path(source).expanduser() / SAVED_MODEL).is_file():
         return UniversalSentenceEncoder.load(source)
-    return HuggingFaceSentenceEncoder.from_pretrained(source, device)
+    return HuggingFaceSentenceEncoder.from_pretrained(source, device, dtype)

@@ -95,11 +95,17 @@ def robust_on_the_same_texts(
     for place in sides[0]:
         runs = [side.get(place, ()) for side in sides]
         if all(runs):
-            rows = set.intersection(*(set(run.rows) for some in runs for run in some))
+            rows = set.intersection(*(_answered(run) for some in runs for run in some))
             counts = [[count_attacks(run, rows) for run in some] for some in runs]
             if all(count.texts for some in counts for count in some):
                 found[place] = mean_robust(counts[0]), mean_robust(counts[1])
     return found
+
+
+def _answered(run: Attacked) -> set[int]:
+    """Rows without an error."""
+    pairs = zip(run.rows, run.statuses, strict=True)
+    return {row for row, status in pairs if status != "error"}
 
 
 def _attacked_by_seed(

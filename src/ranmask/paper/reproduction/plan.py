@@ -44,8 +44,17 @@ class Planned:
     @property
     def texts(self) -> int | None:
         """How many texts it goes through, where its command says so."""
+        return self._number("--rows")
+
+    @property
+    def title(self) -> str:
+        """What people are told of it: its name, and its seed where that is not 0."""
+        seed = self._number("--seed")
+        return f"{self.step.name}, seed {seed}" if seed else self.step.name
+
+    def _number(self, option: str) -> int | None:
         for flag, value in itertools.pairwise(self.words):
-            if flag == "--rows" and value.isdecimal():
+            if flag == option and value.isdecimal():
                 return int(value)
         return None
 
