@@ -84,7 +84,7 @@ def test_results_say_what_was_run_on_what(path):
     assert record["commands"]
     assert record["hardware"]
     assert record["data"]["split"] == "test"
-    if record["format"] in ("ranmask-attacks", "ranmask-defences", "ranmask-searches"):
+    if record["format"] in ("ranmask-defences", "ranmask-searches"):
         for model in record["models"].values():
             assert model["run"]["train"]["rows"] > 1000
         for run in [*record["runs"], *record.get("safer_runs", [])]:
@@ -228,6 +228,12 @@ def test_all_pages_have_the_same_figures_of_the_paper_run_again():
         next(row for row in rows if row.method == "RanMASK-90% (vote)")
         for rows in empirical.measured(named["agnews-empirical"]).values()
     ]
+    robust = [row.robust for row in rows]
+    kept = f"keeps {robust[2]:.0f} % under DeepWordBug (1,000 texts, [three seeds]"
+    assert kept in readme and all(one.texts == 1000 for one in rows[2].counts)
+    assert "({:.1f} ± .7, {:.1f} ± 1.6 and {:.1f} ± 1.9 %".format(*robust) in results
+    said = f"{robust[2]:.1f} against DeepWordBug and {robust[0]:.1f} against TextFooler"
+    assert said in results
     shares = [[one.vanished / one.rechecked for one in row.counts] for row in rows]
     gone = [f"{100 * statistics.fmean(seeds):.0f}" for seeds in shares]
     assert "{}, {} and {} % of the successes against a vote".format(*gone) in results
