@@ -899,13 +899,16 @@ def test_sharper_in_the_paper_and_not_here():
 
 def test_adversarial_examples_stand_beside_the_papers():
     lines = (
-        {"text": "good", "status": "succeeded", "adversarial": "goood"},
+        {"text": "a good film", "status": "succeeded", "adversarial": "a goood flim"},
         {"text": "bad", "status": "failed", "adversarial": "baad"},
     )
     one = reproduction("adversarial", done("adversarial", Adversarial(lines), attack="deepwordbug"))
     text = read(adversarial.section([one]))
     assert "fo0tba1l" in text
-    assert "| ours | good | goood | not run |" in text
+    changed = next(tables(adversarial.section([one]).blocks)).rows
+    assert changed[-2][2] == Cell("a goood flim", beside="good → goood, film → flim")
+    assert changed[0][3].beside == "intact → untouched" and changed[0][3].quiet
+    assert "| ours | a good film | a goood flim" in text
     assert "| ours | bad | no example found | not run |" in text
 
 

@@ -24,13 +24,19 @@ def section(reproductions: Sequence[Reproduction]) -> Section | None:
         for step, result in run.finished(Adversarial):
             for line in result.lines:
                 fell = line["status"] == "succeeded"
-                cell = Cell(str(line["adversarial"])) if fell else quiet("no example found")
-                found.setdefault(line["text"], {})[str(step.place.get("attack"))] = cell
+                sentence, adversarial = str(line["text"]), str(line["adversarial"])
+                cell = _changed(sentence, adversarial) if fell else quiet("no example found")
+                found.setdefault(sentence, {})[str(step.place.get("attack"))] = cell
     if not found:
         return None
     rows: list[Sequence[Cell | str]] = [
-        ("paper", entry["text"], quiet(entry["characters"]), quiet(entry["words"]))
+        (
+            "paper",
+            sentence,
+            *(_changed(sentence, entry[how], True) for how in ("characters", "words")),
+        )
         for entry in published().adversarial
+        for sentence in [entry["text"]]
     ]
     for sentence, cells in found.items():
         changed = [cells.get(attack, quiet("not run")) for attack in (_LETTERS, _WORDS)]
@@ -38,3 +44,11 @@ def section(reproductions: Sequence[Reproduction]) -> Section | None:
     titles = ["<whose", "<sentence", "<letters changed", "<words changed"]
     shown = table("Sentences, and what makes their label another", titles, rows)
     return Section("Adversarial examples", "adversarial", [*text(_INTRODUCTION), shown])
+
+
+def _changed(sentence: str, adversarial: str, quiet: bool = False) -> Cell:
+    """What a sentence became; below it, word for word, what was changed."""
+    words, others = sentence.split(), adversarial.split()
+    pairs = zip(words, others, strict=True) if len(words) == len(others) else ()
+    changes = ", ".join(f"{old} → {new}" for old, new in pairs if old != new)
+    return Cell(adversarial, beside=changes, quiet=quiet)
