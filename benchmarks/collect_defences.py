@@ -51,7 +51,7 @@ def collect(folder: Path) -> dict[str, Any]:
         "runs": _runs(folder, ""),
         "safer_runs": _runs(folder, ".t"),
         "masks": {
-            kind: _run_of("agnews", kind, "deepwordbug", [folder / f"check-{kind}.jsonl"])
+            kind: _run_of("agnews", kind, "deepwordbug", folder / f"check-{kind}.jsonl")
             for kind in ("fixed", "fresh")
         },
         "certified": _certified(folder),
@@ -70,7 +70,7 @@ def _runs(folder: Path, tag: str) -> list[dict[str, Any]]:
                 )
                 record = read_header(path) or {}
                 if "finished" in record:  # texts that resist take longest: a part would flatter
-                    found.append(_run_of(corpus, victim, recipe, [path]))
+                    found.append(_run_of(corpus, victim, recipe, path))
     return found
 
 
@@ -83,11 +83,9 @@ def _without_folders(value: Any) -> Any:
     return Path(value).name if isinstance(value, str) and value.startswith("/") else value
 
 
-def _run_of(corpus: str, victim: str, recipe: str, parts: list[Path]) -> dict[str, Any]:
-    lines = [line for part in parts for line in stored_lines(part)]
-    record = read_header(parts[0]) or {}
-    summary = summarise(AttackOutcome.from_dict(line) for line in lines)
-    paces = [(read_header(part) or {}).get("finished", {}) for part in parts]
+def _run_of(corpus: str, victim: str, recipe: str, path: Path) -> dict[str, Any]:
+    record = read_header(path) or {}
+    summary = summarise(map(AttackOutcome.from_dict, stored_lines(path)))
     options = record["classifier"].get("options", {})
     keep = ("mask_rate", "masks", "ensemble", "sampling", "seed")
     return {
@@ -97,9 +95,8 @@ def _run_of(corpus: str, victim: str, recipe: str, parts: list[Path]) -> dict[st
         "name": record["recipe"]["name"],
         "declared": _without_folders(record["recipe"]),
         "smoothing": {name: options[name] for name in keep if name in options} or None,
-        "parts": len(parts),
         "figures": summary.values(),
-        "copies_scored": sum(pace.get("copies_scored", 0) for pace in paces),
+        "copies_scored": record.get("finished", {}).get("copies_scored", 0),
     }
 
 

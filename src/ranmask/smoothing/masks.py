@@ -88,27 +88,33 @@ def drawn_copies(
     # What no copy can show has no say in which copies there are either.
     read = [_shown(document, base.words_read(document)) for document in documents]
     losses = None if word_losses is None else _checked_losses(word_losses, read)
-    seeds = [text_seed(options.seed, shown.premise, shown.words) for shown in read]
     counts = [len(shown.words) for shown in read]
     kept_of = {
         words: kept_count(words, keep=options.keep, mask_rate=options.mask_rate)
         for words in set(counts)
     }
+
+    def seed_of(place: int) -> int:
+        return text_seed(options.seed, read[place].premise, read[place].words)
+
     kind: FamilyKind = "fresh" if losses is None else "lm"
     drawn: Iterable[KeptSets]
     if losses is None:
-        drawn = _fresh_sets(counts, kept_of, masks, seeds)
+        drawn = _fresh_sets(counts, kept_of, masks, seed_of)
     else:
-        each = zip(losses, counts, seeds, strict=True)
         drawn = (
-            families.weighted_sets(own, kept_of[words], masks, seed) for own, words, seed in each
+            families.weighted_sets(own, kept_of[words], masks, seed_of(place))
+            for place, (own, words) in enumerate(zip(losses, counts, strict=True))
         )
     for document, words, sets in zip(documents, counts, drawn, strict=True):
         yield MaskedText(document, words, sets, Family(kind, words, sets))
 
 
 def _fresh_sets(
-    counts: Sequence[int], kept_of: Mapping[int, int], masks: int, seeds: Sequence[int]
+    counts: Sequence[int],
+    kept_of: Mapping[int, int],
+    masks: int,
+    seed_of: Callable[[int], int],
 ) -> Iterator[KeptSets]:
     """Uniform sets for texts of so many words each, in their order.
 
@@ -122,8 +128,8 @@ def _fresh_sets(
             by_words.setdefault(counts[place], []).append(place)
         found: dict[int, KeptSets] = {}
         for words, places in by_words.items():
-            own = [seeds[place] for place in places]
-            sets = families.fresh_sets(words, kept_of[words], masks, own)
+            seeds = list(map(seed_of, places))
+            sets = families.fresh_sets(words, kept_of[words], masks, seeds)
             found.update(zip(places, sets, strict=True))
         yield from (found[place] for place in range(start, stop))
 

@@ -279,7 +279,8 @@ def _moved_by(first: Configuration, other: Configuration, main: ByAttack) -> Pro
     ]
     if not both:
         return ()
-    seeds = [len(one.seeds) for one in (other, first)]
+    counted = [attacks_by_seed(side, "method", "attack") for side in (other, first)]
+    seeds = [sorted({len(side[place]) for place in found}) for side in counted]
     gains = [here - there for *_, here, there, _ in both]
     attack, method, here, there, _ = max(both, key=lambda cell: abs(cell[2] - cell[3]))
     printed = [
@@ -294,7 +295,9 @@ def _moved_by(first: Configuration, other: Configuration, main: ByAttack) -> Pro
         less=sum(gain < 0 for gain in gains),
         cells=f"{len(both)} cell{'s' if len(both) > 1 else ''}",
         mean=difference(statistics.fmean(gains)),
-        seeds=f", of {_seeds_of(seeds[0])} beside {_seeds_of(seeds[1])}" if max(seeds) > 1 else "",
+        seeds=""
+        if seeds == [[1], [1]]
+        else f", of {_seeds_of(seeds[0])} beside {_seeds_of(seeds[1])}",
         nearer=f"; nearer to the paper's in {sum(printed)} of {len(printed)}" if printed else "",
         method=method,
         attack=attack,
@@ -303,8 +306,9 @@ def _moved_by(first: Configuration, other: Configuration, main: ByAttack) -> Pro
     )
 
 
-def _seeds_of(count: int) -> str:
-    return "one seed" if count == 1 else f"the mean of {count}"
+def _seeds_of(counts: Sequence[int]) -> str:
+    several = f"the mean of {' or '.join(map(str, counts))}"
+    return "one seed" if list(counts) == [1] else several
 
 
 def _first(attack: str, rows: Sequence[Measured]) -> str:
