@@ -2,6 +2,7 @@
 
     python -m benchmarks.attack_speed --host [--hide mask]           # a CPU: models cost nothing
     python -m benchmarks.attack_speed --device cuda --dtype float16  # a GPU: against the engine
+    python -m benchmarks.attack_speed ... --workers 4                # of so many processes
 
 ``--host`` replaces every forward pass by made-up answers, and leaves out what a device would find
 out by itself: what is left is the work of the host, with searches, tokens, masks, batches, votes
@@ -16,6 +17,7 @@ random BERTs, to see that all parts run.
 from __future__ import annotations
 
 import argparse
+import functools
 import gc
 import json
 import tempfile
@@ -33,19 +35,24 @@ import transformers
 from benchmarks.encoder import minilm, minilm_folder
 from benchmarks.settings import machine
 from ranmask import HuggingFaceClassifier, SmoothedClassifier
+from ranmask.attacks.api import attack_loop
+from ranmask.attacks.loop import AttackLoop
 from ranmask.attacks.recipes import AttackResources
 from ranmask.attacks.resources.masked_lm import MaskedLM
 from ranmask.attacks.resources.sentence_encoders import HuggingFaceSentenceEncoder
-from ranmask.attacks.runs import attack_file
+from ranmask.attacks.runs import attack_rows, read_outcomes
 from ranmask.attacks.victims import SmoothedVictim
 from ranmask.data import load_corpus
 from ranmask.data.rows import Row, RowSource
 from ranmask.models.gpu import scoring
+from ranmask.runs.shards.run import Sharding
+from ranmask.runs.task import RunEvents
 from ranmask.words import documents
 
 RATE = 0.9
 CLASSES = 4
 GPU_TOKENS = 1 << 17  # of a batch, as on a GPU
+PARTS = 4  # shards of each process
 HIDDEN = 8  # numbers of a made-up sentence vector
 
 
@@ -62,45 +69,83 @@ def main() -> None:
     parser.add_argument("--masks", type=int, default=100)
     parser.add_argument("--together", type=int, default=None, help="the library's own, if not said")
     parser.add_argument("--most-queries", type=int, default=None)
+    parser.add_argument("--workers", type=int, help="processes, each with its own models")
     options = parser.parse_args()
     print(json.dumps(run(options)), flush=True)
 
 
 def run(options: argparse.Namespace) -> dict[str, Any]:
     """One run of the attack; its pace, and on a device the engine's."""
-    smoothed, resources = _host_only(options) if options.host else _on_device(options)
-    gc.freeze()  # as the command does
-    victim = SmoothedVictim(smoothed)
     texts = load_corpus("agnews", "test").texts
     texts = [texts[row * len(texts) // options.texts] for row in range(options.texts)]
+    smoothed, resources = _made(options)
     labels = [result.label for result in smoothed.predict(texts)]
     rows = list(map(Row, range(1, 1 + len(texts)), texts, labels))
-    settings = {} if options.together is None else {"together": options.together}
+    engine: Any = functools.partial(_in_worker, options)
+    sharding = None
+    if options.workers:
+        sharding = Sharding(-(-len(rows) // (PARTS * options.workers)), workers=options.workers)
+    else:
+        gc.freeze()  # as the command does
+        engine = _loop(smoothed, resources, options)
+    loaded = 0.0, 0.0
+
+    def started(total: int, done: int) -> None:
+        nonlocal loaded
+        loaded = time.perf_counter(), time.process_time()
+
     with tempfile.TemporaryDirectory() as folder:
-        wall, own = time.perf_counter(), time.process_time()
-        attack_file(
-            victim,
+        attack_rows(
+            engine,
             RowSource(rows, len(rows)),
-            Path(folder) / "outcomes.jsonl",
-            "bert-attack",
-            resources=resources,
-            most_queries=options.most_queries,
-            **settings,
+            output := Path(folder) / "outcomes",
+            sharding=sharding,
+            events=RunEvents(started=started),
         )
-        wall, own = time.perf_counter() - wall, time.process_time() - own
-    copies = victim.copies_scored
+        wall, own = time.perf_counter() - loaded[0], time.process_time() - loaded[1]
+        copies = sum(outcome.queries for outcome in read_outcomes(output)) * options.masks
     return {
         "machine": machine(),
         "device": "none" if options.host else _device_name(options.device),
+        "processes": options.workers or 1,
         **{
             name: getattr(options, name) for name in ("hide", "texts", "masks", "together", "dtype")
         },
         "copies": copies,
         "seconds": round(wall, 2),
-        "processor_seconds": round(own, 2),
         "copies_a_second": round(copies / wall),
-        "copies_a_processor_second": round(copies / own),
+        **({} if options.workers else _own(copies, own)),
         **({} if options.host else _engine(smoothed, texts, copies / wall)),
+    }
+
+
+def _made(options: argparse.Namespace) -> tuple[SmoothedClassifier, AttackResources]:
+    return _host_only(options) if options.host else _on_device(options)
+
+
+def _in_worker(options: argparse.Namespace) -> AttackLoop:
+    smoothed, resources = _made(options)
+    gc.freeze()
+    return _loop(smoothed, resources, options)
+
+
+def _loop(
+    smoothed: SmoothedClassifier, resources: AttackResources, options: argparse.Namespace
+) -> AttackLoop:
+    settings = {} if options.together is None else {"together": options.together}
+    return attack_loop(
+        SmoothedVictim(smoothed),
+        "bert-attack",
+        resources=resources,
+        most_queries=options.most_queries,
+        **settings,
+    )
+
+
+def _own(copies: int, seconds: float) -> dict[str, Any]:
+    return {
+        "processor_seconds": round(seconds, 2),
+        "copies_a_processor_second": round(copies / seconds),
     }
 
 
