@@ -150,8 +150,9 @@ def _attacks(figures: dict[str, Any]) -> str:
 def _attack_runs(runs: list[dict[str, Any]]) -> str:
     """What `benchmarks.attack_speed` printed, with what ran: ``code``, and of which ``change``."""
     host = [run for run in runs if run["device"] == "none"]
+    device = [run for run in runs if run["device"] != "none"]
     alone, many = (
-        next(run for run in runs if run.get("processes") == processes) for processes in (1, 18)
+        next(run for run in device if run.get("processes") == processes) for processes in (1, 18)
     )
     first, second = (
         {

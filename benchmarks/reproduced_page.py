@@ -10,11 +10,12 @@ into a file of its own; without arguments the page alone is written again, with 
 
 from __future__ import annotations
 
-import sys
+import argparse
 from dataclasses import replace
 from pathlib import Path, PurePath
 
 from benchmarks.settings import REPOSITORY
+from ranmask.errors import RanmaskError
 from ranmask.paper.reading import read, read_several, write
 from ranmask.paper.report.blocks import Fold, Section
 from ranmask.paper.report.markdown import picture_files, render
@@ -39,7 +40,7 @@ today's recipes add `--family sampled`.
 
 
 def reproductions() -> list[Reproduction]:
-    return list(read_several(sorted(REPRODUCED.glob("*.json"))))
+    return list(read_several([REPRODUCED]))
 
 
 def paper_page(runs: list[Reproduction]) -> tuple[str, dict[str, str]]:
@@ -93,13 +94,21 @@ def write_page() -> None:
 
 
 def main() -> None:
-    REPRODUCED.mkdir(exist_ok=True)
-    fill = sys.argv[1:2] == ["--fill"]
-    for folder in sys.argv[1 + fill :]:
-        run = read(Path(folder))
-        path = REPRODUCED / f"{run.folder_name}.json"
-        write(filled(read(path), run) if fill and path.exists() else run, path)
-    write_page()
+    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
+    parser.add_argument("runs", nargs="*", type=Path, metavar="RUN", help="folders or files")
+    parser.add_argument("--fill", action="store_true", help="take only steps that are open here")
+    options = parser.parse_args()
+    if options.fill and not options.runs:
+        parser.error("--fill takes steps from a RUN: name one")
+    try:
+        runs = read_several(options.runs)
+        REPRODUCED.mkdir(exist_ok=True)
+        for run in runs:
+            path = REPRODUCED / f"{run.folder_name}.json"
+            write(filled(read(path), run) if options.fill and path.exists() else run, path)
+        write_page()
+    except RanmaskError as error:
+        parser.exit(1, f"{error}\n")
 
 
 if __name__ == "__main__":

@@ -273,3 +273,24 @@ def test_a_variant_is_condensed_into_a_file_of_its_own(tmp_path, monkeypatch):
     assert not condense("--fill", **seed)["sst2-certified-seed1.json"].missing
     assert found["sst2-certified.json"] == run
     assert "2 seeds. Of several seeds" in (tmp_path / "PAGE").read_text()
+
+
+def test_the_page_stays_where_its_runs_cannot_be_read(tmp_path, monkeypatch, capsys):
+    for name in ("REPRODUCED", "PAGE", "FIGURES"):
+        monkeypatch.setattr(reproduced_page, name, tmp_path / name)
+    (tmp_path / "PAGE").write_text("as it was")
+    (tmp_path / "REPRODUCED").mkdir()
+    good = ROOT / "results" / "reproduced" / "sst2-beta.json"
+    (tmp_path / "cut.json").write_text(good.read_text()[:100])
+    for given, said in (
+        ([], "REPRODUCED has no reproduction"),
+        (["--fill"], "name one"),
+        ([str(good), str(tmp_path / "cut.json")], "cut.json"),
+        ([str(tmp_path / "none")], "there is no file or folder"),
+    ):
+        monkeypatch.setattr(sys, "argv", ["reproduced_page", *given])
+        with pytest.raises(SystemExit) as stopped:
+            reproduced_page.main()
+        assert stopped.value.code and said in capsys.readouterr().err
+        assert (tmp_path / "PAGE").read_text() == "as it was"
+        assert not list((tmp_path / "REPRODUCED").iterdir())

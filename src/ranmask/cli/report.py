@@ -40,10 +40,6 @@ def report(
 
     It reads files only: no model, no network, nothing to install to look at it.
     """
-    if condensed is not None and len(runs) != 1:
-        raise OptionError(
-            f"--condensed holds one run, and {len(runs)} were given: condense them one by one"
-        )
     from ranmask.paper.reading import read_several, sources, write
     from ranmask.paper.report.html import render as html
     from ranmask.paper.report.markdown import picture_files
@@ -55,6 +51,11 @@ def report(
         {path for run in runs for path in sources(run)},
     )
     reproductions = read_several(runs)
+    if condensed is not None and len(reproductions) != 1:
+        raise OptionError(
+            f"--condensed holds one run, and {len(reproductions)} were given: condense them one by "
+            "one"
+        )
     made = build(reproductions, title)
     files = {output: html(made)}
     if figures is not None:

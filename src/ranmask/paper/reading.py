@@ -20,6 +20,7 @@ from ranmask.paper.run_data import RESULTS, Kind, Measures, Reproduction, Step, 
 from ranmask.paper.typed_json import (
     JsonObject,
     from_json,
+    read_json,
     read_lines,
     read_object,
     to_json,
@@ -97,11 +98,9 @@ def _inside(path: Path) -> list[Path]:
 
 
 def _is_result(path: Path) -> bool:
-    if path.suffix == ".json":
-        try:
-            return read_object(path).get("format") == FORMAT
-        except DataError:
-            return False  # of something else
+    if path.suffix == ".json" and path.is_file():
+        found = read_json(path)  # one that is cut off is refused: it may have been a result
+        return isinstance(found, Mapping) and found.get("format") == FORMAT
     return path.suffix == ".jsonl" or (path / INDEX).is_file()
 
 
@@ -163,9 +162,11 @@ def _from_content(found: JsonObject, read_step: Callable[[Step, JsonObject], Ste
 
 def _with_stored(step: Step, entry: JsonObject) -> Step:
     """The step with the result that a condensed file holds."""
-    if entry["result"] is None:
-        return step
     where = f"{entry.where}: result of {step.name}"
+    if entry["result"] is None:
+        if step.state == "done":
+            raise DataError(f"{where}: none, although it is done: the file was changed")
+        return step
     return replace(step, result=from_json(RESULTS[step.measures], entry["result"], where))
 
 
@@ -283,7 +284,8 @@ def _read_record(path: Path) -> JsonObject:
     record = read_header(path)
     if record is None:
         raise DataError(
-            f"{path} was not written by a run of ranmask: its first line is not the record of one"
+            f"{path} was not written by a run of ranmask: its first line is not the record of one; "
+            f"{_READABLE}"
         )
     found = JsonObject(record, f"{path}, line 1")
     if not isinstance(found["command"], str):

@@ -50,17 +50,23 @@ class Packed:
 
 def read_object(path: Path, format: str = "", version: int = 0) -> JsonObject:
     """The JSON object that a file holds; refused where it has another format or version."""
-    found = _parsed(_text(path), str(path))
+    found = JsonObject(read_json(path), str(path))
     if format:
         check_format(found, format, version, str(path))
     return found
+
+
+def read_json(path: Path) -> object:
+    """What a JSON file holds, whatever it is."""
+    return _parsed(_text(path), str(path))
 
 
 def read_lines(path: Path) -> list[JsonObject]:
     """The JSON objects that a file holds, one a line."""
     # Not splitlines(): texts may hold other characters that it takes for ends of lines.
     lines = _text(path).removesuffix("\n").split("\n")
-    return [_parsed(line, f"{path}, line {number}") for number, line in enumerate(lines, 1)]
+    places = ((line, f"{path}, line {number}") for number, line in enumerate(lines, 1))
+    return [JsonObject(_parsed(line, where), where) for line, where in places]
 
 
 def from_json(kind: type[_Record], values: object, where: str, *, by_hand: bool = False) -> _Record:
@@ -186,9 +192,9 @@ def _text(path: Path) -> str:
         raise DataError(f"cannot read {path}: it is not UTF-8 ({error.reason})") from error
 
 
-def _parsed(text: str, where: str) -> JsonObject:
+def _parsed(text: str, where: str) -> object:
     try:
-        return JsonObject(json.loads(text), where)
+        return json.loads(text)
     except json.JSONDecodeError as error:
         place = f"{where}, line {error.lineno}" if error.lineno > 1 else where
         raise DataError(f"{place}: not valid JSON: {error.msg}") from error

@@ -460,9 +460,13 @@ class TestRefusals:
         inner = index(around / "other", size="paper")
         write(read(folder), around / "small.json")
         (around / "foreign.json").write_text('{"format": "ranmask-tune"}')
+        (around / "list.json").write_text("[1]")
         (around / "note.txt").write_text("nothing of ours")
         assert [one.size for one in read_several([around])] == ["paper", "smoke"]
         assert sources(around) == sources(inner) | {(around / "small.json").resolve()}
+        (around / "cut.json").write_text('{"format": "ranm')
+        with pytest.raises(DataError, match=r"cut\.json: not valid JSON"):
+            read_several([around])
 
     def test_a_folder_of_result_files(self, folder):
         found = read_several([folder / "results"])
@@ -500,6 +504,13 @@ class TestCondensedFile:
         assert before in written.read_text()
         written.write_text(written.read_text().replace(before, after))
         with pytest.raises(DataError, match=message):
+            read(written)
+
+    def test_done_without_a_result(self, written):
+        found = json.loads(written.read_text())
+        found["steps"][0]["result"] = None
+        written.write_text(json.dumps(found))
+        with pytest.raises(DataError, match=r"result of votes: none, although it is done"):
             read(written)
 
     def test_where_it_cannot_be_written(self, folder, tmp_path):
@@ -601,7 +612,7 @@ def steps(draw):
         seconds=draw(st.none() | SHARES),
         error=draw(st.none() | NAMES),
         data=draw(st.none() | MAPPINGS),
-        result=draw(st.sampled_from([None, result])),
+        result=result if state == "done" else draw(st.sampled_from([None, result])),
     )
 
 
