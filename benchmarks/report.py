@@ -187,7 +187,8 @@ def _attack_runs(runs: list[dict[str, Any]]) -> str:
         f"{many['seconds']:.0f} s, "
         f"{_thousands(many['copies'] / many['seconds'])} a second, beside "
         "trainings and attacks on plain models; the GPU was at 100 % "
-        "whenever it was looked at. One process by itself was not measured again.",
+        "whenever it was looked at. These are other copies than that engine's, so the two paces do "
+        "not compare; one process by itself was not measured again (`--workers` measures several).",
         "",
         "Measured on a CPU is the host's part alone (`python -m benchmarks.attack_speed --host`): "
         "searches, tokens, masks, batches, votes and files as they are; forward passes, and what a "

@@ -129,6 +129,8 @@ def content(run: Reproduction, steps: list[dict[str, Any]]) -> dict[str, Any]:
 def write(run: Reproduction, path: Path) -> None:
     """Write the condensed file of a reproduction, whole or not at all."""
     values = content(run, [to_json(step) for step in run.steps])
+    if run.remarks:
+        values["remarks"] = list(run.remarks)
     text = _text({"format": FORMAT, "version": VERSION, **values}, _SPREAD)
     write_file(path, text + "\n")
 
@@ -157,6 +159,7 @@ def _from_content(found: JsonObject, read_step: Callable[[Step, JsonObject], Ste
         recipe[key]  # says what is missing there, and not in the whole
     values = {**{key: found[key] for key in ("size", "settings", "machine")}, **recipe}
     values["variant"] = found.get("variant", {})  # older files have none
+    values["remarks"] = found.get("remarks", [])
     return from_json(Reproduction, {**values, "steps": tuple(steps)}, f"{found.where}: recipe")
 
 

@@ -359,7 +359,8 @@ class Reproduction:
 
     ``kind`` says how a report shows it.  ``settings``: those it was run with.  ``machine``:
     versions and hardware of the step that was done last.  ``variant``: the settings that are not
-    the recipe's own in this size, in the recipe's order.
+    the recipe's own in this size, in the recipe's order.  ``remarks``: what its reader has to know
+    and no record says, written into the condensed file by hand.
     """
 
     name: str
@@ -372,6 +373,7 @@ class Reproduction:
     machine: Mapping[str, Any]
     steps: tuple[Step, ...]
     variant: Mapping[str, Any] = field(default_factory=dict)
+    remarks: tuple[str, ...] = ()
 
     @property
     def folder_name(self) -> str:

@@ -478,7 +478,9 @@ def test_command_refuses(run, tmp_path):
     assert found.exit_code == 1 and "no folder" in found.stderr
     found = run(*FILES[:2], "--condensed", tmp_path / "c.json", "--output", tmp_path / "r.html")
     assert found.exit_code == 2 and "one by one" in found.stderr
-    found = run(FILES[0].parent, "--condensed", tmp_path / "c.json", "--output", tmp_path / "r.html")
+    found = run(
+        FILES[0].parent, "--condensed", tmp_path / "c.json", "--output", tmp_path / "r.html"
+    )
     assert found.exit_code == 2 and f"{len(FILES)} were given" in found.stderr
     assert not list(tmp_path.iterdir())
     found = run(FILES[0], "--output", "/dev/null")

@@ -14,6 +14,7 @@ from ranmask.paper.divergence import jensen_shannon
 from ranmask.paper.published import published
 from ranmask.paper.reading import read_several
 from ranmask.paper.report import markdown
+from ranmask.paper.report.beside import unlike
 from ranmask.paper.report.blocks import (
     Bullets,
     Example,
@@ -66,6 +67,7 @@ from ranmask.paper.run_data import (
     Reading,
     Reproduction,
     Step,
+    Trained,
 )
 
 FILES = sorted((Path(__file__).parents[2] / "data" / "report").glob("*.json"))
@@ -95,6 +97,10 @@ def read(section):
     report = build([])
     text = markdown.render(replace(report, sections=(section,)))
     return text.replace("\\", "")
+
+
+def plain(paragraph):
+    return "".join(span.text for span in paragraph.spans)
 
 
 def tables(blocks):
@@ -793,24 +799,25 @@ def test_coverage_counts_the_papers_own_cells():
     assert (found.done, len(found.cells)) == (1, 21)
     assert "FreeLB under TextFooler" in found.open
     text = read(coverage.section([replace(one, steps=(*one.steps, todo))]))
-    assert "| Under attack, AGNEWS | 21 | **1** | **90** | 1,000 | 1 |" in text
+    assert "| Under attack, AGNEWS | **1 of 21** | **90** (paper: 1,000) | 1 |" in text
     assert "Under attack, AGNEWS, 20: Baseline under BERT-Attack; " in text
     assert "No time: 99 s." in text
     assert coverage.section([replace(one, paper="")]) is None
     assert coverage.section([replace(one, size="smoke")]) is None
     as_many = agnews(("Baseline", "textfooler", attack_run(400, 600)))
-    assert "| **1** | 1,000 | 1,000 | 1 |" in read(coverage.section([as_many]))
+    assert "| **1 of 21** | 1,000 (paper: 1,000) | 1 |" in read(coverage.section([as_many]))
 
 
 def test_several_runs_are_held_against_the_whole_paper():
     rate = reproduction("rates", paper="fig:rate_ablation")
     sharp = reproduction("entropy", paper="footnote", name="y")
     whole = coverage.covered([rate, sharp])
-    assert coverage.total(whole) == {"done": 0, "cells": 179}
+    assert coverage.total(whole) == {"done": 0, "cells": 179, "measured": 0, "computed": 0}
     names = [one.title for one in whole]
     assert len(names) == len(set(names)) == 13
     averages = reproduction("arithmetic", paper="averages", name="headline-averages")
-    assert coverage.total(coverage.covered([rate, averages]))["done"] == 15
+    done = coverage.total(coverage.covered([rate, averages]))
+    assert done == {"done": 15, "cells": 179, "measured": 0, "computed": 15}
 
 
 def test_only_a_finished_cell_is_done():
@@ -830,11 +837,41 @@ def test_settings_that_differ_are_said():
     command = "ranmask attack --neighbours dne --attack-lm own-mlm --dtype float16 --output x"
     attacked = replace(one, steps=tuple(replace(step, command=command) for step in one.steps))
     text = read(empirical.section([attacked]))
-    assert "words from the table dne (50 neighbours by GloVe); BERT-Attack's language" in text
-    assert "language model own-mlm (BERT); victims computed in float16" in text
-    same = replace(one, settings={**settings, "masks": 100, "hide": "mask"})
-    [said] = coverage.unlike(*experiments([same]), "RoBERTa")
-    assert "".join(span.text for span in said.spans).endswith("texts 90 (paper: 1,000).")
+    assert "words from the table dne (paper: 50 neighbours by GloVe); BERT-Attack's" in text
+    assert "language model own-mlm (paper: BERT); victims computed in float16." in text
+    some = replace(attacked, steps=(*attacked.steps, *one.steps))
+    assert "victims computed in float16 in 1 of 2 attacks." in read(empirical.section([some]))
+    same = replace(one, settings={**settings, "masks": 100, "hide": "mask"}, remarks=("By hand.",))
+    [said, remark] = unlike(*experiments([same]), "RoBERTa")
+    assert plain(said) == "Unlike the paper: base small (paper: RoBERTa); texts 90 (paper: 1,000)."
+    assert plain(remark) == "By hand."
+    [said, _] = unlike(*experiments([same]))
+    assert plain(said).endswith("texts 90 (paper: 1,000). Of what it does not say: base small.")
+
+
+def test_trainings_that_differ_are_said():
+    def trained(name, options, rows, note):
+        train = {"name": name, "rows": rows, "note": note}
+        step = done("training", Trained({"train": train}, {}))
+        return replace(step, name=name, command=f"ranmask train {options} --output {name}")
+
+    same = "--epochs 2 --batch-size 32 --learning-rate 5e-05"
+    steps = [
+        trained("none", same, 30, "60 of 90 training rows (partial); the first 30 of 60 rows"),
+        trained("free", same, 30, "60 of 90 training rows (partial); the first 30 of 60 rows"),
+        trained("pgd", same.replace("epochs 2", "epochs 1"), 30, None),
+        trained("x+attacked", same, 45, "of 90 training rows (partial); 15 of 20 texts attacked"),
+        trained("lm", f"--kind mlm {same} --learning-rate 1", 7, "of 90 training rows (partial)"),
+    ]
+    one = replace(agnews(("Baseline", "textfooler", attack_run(500, 500))), settings={"seed": 0})
+    [said] = unlike(*experiments([replace(one, steps=(*one.steps, *steps))]))
+    assert plain(said) == (
+        "Unlike the paper: epochs 2, pgd: 1 (paper: at most 20); trained on 30 of 90 rows. "
+        "Of what it does not say: 20 training texts attacked for augmentation."
+    )
+    faster = [replace(step, command=step.command.replace("5e-05", "1e-4")) for step in steps]
+    [said] = unlike(*experiments([replace(one, steps=(*one.steps, *faster))]))
+    assert "learning rate 1e-4 (paper: 5e-5)" in plain(said)
 
 
 def test_who_is_first_here_and_not_in_the_paper():
@@ -870,8 +907,65 @@ def test_a_peak_elsewhere_contradicts_the_paper():
 
     assert "Contradicts" not in curve(60, 30, 50, 70)
     peaks = "the paper's peak is at 90 % masked, ours at 5 %"
-    assert f"{peaks} (80.0 against 50.0)." in curve(80, 30, 20, 50)
-    assert f"{peaks} (80.0 against 70.0, which may be luck: their" in curve(80, 30, 50, 70)
+    end = "at the end ours rises, from 20.0 at 70 % to 50.0."
+    assert (
+        f"Contradicts the paper.** Majority vote, TextFooler: {peaks} (80.0 against 50.0); {end}"
+        in (curve(80, 30, 20, 50))
+    )
+    close = curve(55, 30, 60, 50)
+    assert (
+        "Contradicts" in close and "ours at 70 % (60.0 against 50.0); at the end ours fa" in close
+    )
+    close = curve(55, 30, 20, 50)  # 5 texts of 100 are right at the one only: p = 1/16
+    assert "Contradicts" not in close and "Differs from the paper, perhaps by luck.**" in close
+    assert f"{peaks} (55.0 against 50.0, which may be luck of the texts (p = .062))" in close
+
+
+def test_the_results_in_short_of_several():
+    """Ranked are the paper's methods alone, and none where one was not run."""
+    methods = published().empirical["tb-agnews-emperical"].methods
+    cells = [(name, "textfooler", attack_run(10 + place, 80)) for place, name in enumerate(methods)]
+    cells.append(("Ours", "textfooler", attack_run(89, 1)))
+    cells += [(name, "deepwordbug", attack_run(30, 60)) for name in methods[1:]]
+    cells[0] = ("Baseline", "textfooler", attack_run(60, 30))
+    votes_ = done("certified", votes([0, 1, 2, None]), rate=0.7)
+    runs = [agnews(*cells), reproduction("certified", votes_, name="y", paper="tb-sst2-certified")]
+    overview_ = next(one for one in build(runs).sections if one.anchor == "overview")
+    [table] = tables(overview_.blocks)
+    found = {row[1].text: [cell.text for cell in row[2:]] for row in table.rows}
+    assert [row[0].text for row in table.rows] == ["Title", "", "Title", ""]
+    assert found["largest median that is proved"] == [
+        "0 (70 % masked)", "none is", "its radii are one too high",
+    ]  # fmt: skip
+    assert found["texts right and proved at 1 word, most"][0] == ".500 (70 % masked)"
+    ours, paper, verdict = found["most robust under TextFooler"]
+    assert ours.startswith("Baseline, 66.7 [") and paper == "RanMASK-90% (vote), 55.1"
+    assert verdict.startswith("another is first; rank correlation ")
+    assert found["most robust under DeepWordBug"][0] == (
+        "not all run: Baseline, so none is called the best"
+    )
+    whole = next(tables(empirical.section(runs).blocks))
+    bold = {row[0].text for row in whole.rows if row[2].strong}
+    assert bold == {"Baseline"}
+
+
+def test_single_runs_in_short_have_no_paper_beside_them():
+    runs = [
+        reproduction("certified", done("certified", votes([1]), rate=0.7), name="a"),
+        reproduction("certified", done("certified", votes([2], guarantee=False)), name="b"),
+    ]
+    [table] = tables(overview.section(runs).blocks)
+    assert [column.title for column in table.columns] == ["of", "what", "ours"]
+    assert table.rows[2][1].text == "largest median that is claimed, no guarantee"
+
+
+def test_boa_over_the_texts_that_all_met():
+    first, second = attack_run(10, 10), attack_run(4, 1)  # rows 1 to 20, and 1 to 5
+    one = agnews(("Baseline", "textfooler", first), ("PGD-10", "textfooler", second))
+    _, details = tables(empirical.section([one]).blocks)
+    assert details.columns[-1].title == "Boa, the 5 texts of all"
+    shown = {row[0].text: row[-1].text for row in details.rows}
+    assert (shown["Baseline"], shown["PGD-10"], shown["FreeLB"]) == ("100.0", "80.0", "not run")
 
 
 def test_a_median_that_is_not_the_papers():

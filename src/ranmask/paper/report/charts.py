@@ -242,7 +242,7 @@ def _track(
 
 def _dots(chart: Dots) -> tuple[str, float]:
     longest = max((len(dot.label) for dot in chart.rows), default=0)
-    left = min(190.0, longest * _CHARACTER + 12)
+    left = min(215.0, longest * _CHARACTER + 12)
     right, top = _WIDTH - _RIGHT, 30.0
     bottom = top + _ROW * len(chart.rows)
     fitting = int((left - 8) / _CHARACTER) + 1

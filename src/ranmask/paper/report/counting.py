@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import statistics
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from itertools import compress
 from typing import Any
 
+from ranmask.evaluation.intervals import sign_test
+from ranmask.paper.paired_figures import LEVEL
 from ranmask.paper.report.experiments import Configuration
-from ranmask.paper.report.tables import interval
+from ranmask.paper.report.tables import interval, share
 from ranmask.paper.run_data import Attacked, Reading
 
 CERTIFICATES = {
@@ -44,31 +45,39 @@ def rate_name(rate: float | None, word: str = "") -> str:
 class Attacks:
     """Counts of attacked texts, those with errors left out.
 
-    ``rechecked``: successes that were tried again on fresh masks; ``vanished``: those of them
-    that are none there.  ``held``: texts that are right after the attack.
+    ``right``: by row, whether the text is right after the attack.  ``rechecked``: successes that
+    were tried again on fresh masks; ``vanished``: those of them that are none there.
     """
 
-    texts: int
+    right: Mapping[int, bool]
     attempted: int
     succeeded: int
-    held: int
     rechecked: int
     vanished: int
     errors: int
 
+    @property
+    def texts(self) -> int:
+        """How many have no error."""
+        return len(self.right)
 
-def count_attacks(result: Attacked, rows: Collection[int] | None = None) -> Attacks:
-    """Counts of one run; of some ``rows`` only, where they are given."""
-    chosen = [rows is None or row in rows for row in result.rows]
-    statuses = list(compress(result.statuses, chosen))
-    fresh = compress(result.confirmed, chosen) if _draws_afresh(result.victim) else ()
+    @property
+    def held(self) -> int:
+        """How many of them are right after the attack."""
+        return sum(self.right.values())
+
+
+def count_attacks(result: Attacked) -> Attacks:
+    """Counts of one run."""
+    statuses = result.statuses
+    fresh = result.confirmed if _draws_afresh(result.victim) else ()
     checked = [held for held in fresh if held is not None]
     succeeded, failed = statuses.count("succeeded"), statuses.count("failed")
+    pairs = zip(result.rows, statuses, strict=True)
     return Attacks(
-        texts=succeeded + failed + statuses.count("skipped"),
+        right={row: status == "failed" for row, status in pairs if status != "error"},
         attempted=succeeded + failed,
         succeeded=succeeded,
-        held=failed,
         rechecked=len(checked),
         vanished=checked.count(False),
         errors=statuses.count("error"),
@@ -79,8 +88,12 @@ def attacks_by_seed(
     configuration: Configuration, *keys: str
 ) -> dict[tuple[str, ...], tuple[Attacks, ...]]:
     """Attacked texts by the entries ``keys`` of their place, for each seed that has texts."""
-    found = _attacked_by_seed(configuration, *keys)
-    return {place: tuple(map(count_attacks, results)) for place, results in found.items()}
+    found: dict[tuple[str, ...], dict[str, Attacks]] = {}
+    for seed, step, result in configuration.finished(Attacked):
+        if set(keys) <= step.place.keys() and (counted := count_attacks(result)).texts:
+            place = tuple(str(step.place[key]) for key in keys)
+            found.setdefault(place, {}).setdefault(seed, counted)
+    return {place: tuple(seeds.values()) for place, seeds in found.items()}
 
 
 def robust_on_the_same_texts(
@@ -90,34 +103,17 @@ def robust_on_the_same_texts(
 
     Over the texts that all runs of a place have: those of others would compare badly.
     """
-    sides = [_attacked_by_seed(configuration, *keys) for configuration in (one, other)]
+    first, second = (attacks_by_seed(configuration, *keys) for configuration in (one, other))
     found = {}
-    for place in sides[0]:
-        runs = [side.get(place, ()) for side in sides]
-        if all(runs):
-            rows = set.intersection(*(_answered(run) for some in runs for run in some))
-            counts = [[count_attacks(run, rows) for run in some] for some in runs]
-            if all(count.texts for some in counts for count in some):
-                found[place] = mean_robust(counts[0]), mean_robust(counts[1])
+    for place in (place for place in first if place in second):
+        if rows := shared_texts([*first[place], *second[place]]):
+            found[place] = mean_robust(first[place], rows), mean_robust(second[place], rows)
     return found
 
 
-def _answered(run: Attacked) -> set[int]:
-    """Rows without an error."""
-    pairs = zip(run.rows, run.statuses, strict=True)
-    return {row for row, status in pairs if status != "error"}
-
-
-def _attacked_by_seed(
-    configuration: Configuration, *keys: str
-) -> dict[tuple[str, ...], tuple[Attacked, ...]]:
-    """The run of each seed that has texts, by the entries ``keys`` of its place."""
-    found: dict[tuple[str, ...], dict[str, Attacked]] = {}
-    for seed, step, result in configuration.finished(Attacked):
-        if set(keys) <= step.place.keys() and count_attacks(result).texts:
-            place = tuple(str(step.place[key]) for key in keys)
-            found.setdefault(place, {}).setdefault(seed, result)
-    return {place: tuple(seeds.values()) for place, seeds in found.items()}
+def shared_texts(runs: Sequence[Attacks]) -> list[int]:
+    """Rows that all have."""
+    return sorted(set.intersection(*(set(one.right) for one in runs))) if runs else []
 
 
 def robust_accuracy(seeds: Sequence[Attacks]) -> tuple[float, float, float]:
@@ -128,14 +124,26 @@ def robust_accuracy(seeds: Sequence[Attacks]) -> tuple[float, float, float]:
 
 
 def luck(first: Sequence[Attacks], second: Sequence[Attacks]) -> str:
-    """What is added where the better of two may not be: nothing where their intervals are apart."""
-    apart = robust_accuracy(first)[1] > robust_accuracy(second)[2]
-    return "" if apart else ", which may be luck: their 95 % intervals overlap"
+    """What is added where the better of two may not be: nothing where a sign test tells them apart.
+
+    Over the texts that all runs have, by each text's mean over the seeds; of one seed this is
+    McNemar's test.
+    """
+    rows = shared_texts([*first, *second])
+    if not rows:
+        return ", over other texts"
+    means = [
+        [statistics.fmean(one.right[row] for one in side) for row in rows]
+        for side in (first, second)
+    ]
+    chance = sign_test(*means).p_value
+    return "" if chance <= LEVEL else f", which may be luck of the texts (p = {share(chance)})"
 
 
-def mean_robust(seeds: Sequence[Attacks]) -> float:
-    """Mean robust accuracy of seeds, in percent."""
-    return 100 * float(statistics.mean(Fraction(one.held, one.texts) for one in seeds))
+def mean_robust(seeds: Sequence[Attacks], rows: Sequence[int] | None = None) -> float:
+    """Mean robust accuracy of seeds, in percent; of some texts only, where ``rows`` are given."""
+    chosen = [[one.right[row] for row in (one.right if rows is None else rows)] for one in seeds]
+    return 100 * float(statistics.mean(Fraction(sum(right), len(right)) for right in chosen))
 
 
 def _draws_afresh(victim: Mapping[str, Any] | None) -> bool:

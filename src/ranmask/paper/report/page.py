@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import get_args
 
+from ranmask.paper.published import published
 from ranmask.paper.report.blocks import Report, Section
 from ranmask.paper.report.experiments import experiments
 from ranmask.paper.report.sections import (
@@ -24,7 +25,7 @@ from ranmask.paper.report.sections import (
 from ranmask.paper.run_data import Kind, Reproduction
 
 _TITLE = "The RanMASK paper, run again"
-_ORDER = get_args(Kind)
+_KINDS = get_args(Kind)
 _SECTIONS: tuple[Callable[[Sequence[Reproduction]], Section | None], ...] = (
     coverage.section,
     explainer.section,
@@ -41,6 +42,13 @@ _SECTIONS: tuple[Callable[[Sequence[Reproduction]], Section | None], ...] = (
 )
 
 
+def _place(run: Reproduction) -> tuple[int, int]:
+    """Where a run stands: by its kind, and among runs of one kind as the paper's tables do."""
+    tables = [*published().certified, *published().empirical]
+    table = tables.index(run.paper) if run.paper in tables else len(tables)
+    return _KINDS.index(run.kind), table
+
+
 def build(reproductions: Sequence[Reproduction], title: str | None = None) -> Report:
     """The report of some reproductions: a section for whatever they have something for.
 
@@ -52,7 +60,7 @@ def build(reproductions: Sequence[Reproduction], title: str | None = None) -> Re
         sizes.setdefault(run.title, set()).add(run.size)
     reproductions = [  # whatever is there in two sizes has its size in the title
         replace(run, title=f"{run.title} ({run.size})") if len(sizes[run.title]) > 1 else run
-        for run in sorted(reproductions, key=lambda run: _ORDER.index(run.kind))
+        for run in sorted(reproductions, key=_place)
     ]
     if title is None:
         several = "Runs of ranmask" if overview.only_runs(reproductions) else _TITLE

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ranmask.paper.published import published
+from ranmask.paper.report.beside import SAME, Finding
 from ranmask.paper.report.blocks import Section, text
+from ranmask.paper.report.experiments import Experiment
 from ranmask.paper.report.tables import Cell, quiet, table
 from ranmask.paper.run_data import Adversarial, Reproduction
 
@@ -44,6 +46,18 @@ def section(reproductions: Sequence[Reproduction]) -> Section | None:
     titles = ["<whose", "<sentence", "<letters changed", "<words changed"]
     shown = table("Sentences, and what makes their label another", titles, rows)
     return Section("Adversarial examples", "adversarial", [*text(_INTRODUCTION), shown])
+
+
+def in_short(experiment: Experiment) -> list[Finding]:
+    """Of how many sentences an example was found."""
+    found = []
+    for _, step, result in experiment.main.finished(Adversarial):
+        fell = sum(line["status"] == "succeeded" for line in result.lines)
+        what = {_LETTERS: "letters", _WORDS: "words"}.get(str(step.place.get("attack")), "")
+        ours = f"{fell} of {len(result.lines)} sentences of our own"
+        paper = f"{len(published().adversarial)} sentences shown"
+        found.append(Finding(f"another label by changed {what}", ours, paper, SAME if fell else ""))
+    return found
 
 
 def _changed(sentence: str, adversarial: str, quiet: bool = False) -> Cell:

@@ -7,8 +7,10 @@ from dataclasses import astuple
 
 from ranmask.paper.headlines import recomputed
 from ranmask.paper.published import inconsistent_cells
+from ranmask.paper.report.beside import SAME, Finding
 from ranmask.paper.report.blocks import Block, Bullets, Fold, Heading, Section, Span, text
 from ranmask.paper.report.counting import ATTACKS, CORPORA, rate_name
+from ranmask.paper.report.experiments import Experiment
 from ranmask.paper.report.tables import Cell, Table, difference, quiet, share, table
 from ranmask.paper.risk import EXPLANATION, RiskTable, risk_table
 from ranmask.paper.run_data import Reproduction
@@ -71,6 +73,27 @@ def headline_section(reproductions: Sequence[Reproduction]) -> Section | None:
         blocks.append(Fold(title, [Bullets(items)]))
     blocks.append(Fold("Cells of the paper that contradict themselves", [_cells_table()]))
     return Section("The headline averages", "headlines", blocks)
+
+
+def in_short(experiment: Experiment) -> list[Finding]:
+    """How many averages agree; what the risk probability is at one and at two words."""
+    if experiment.run.name == "headline-averages":
+        figures = recomputed()
+        agreeing = sum(figure.agrees for figure in figures)
+        said = SAME if agreeing == len(figures) else f"not all: {len(figures) - agreeing} differs"
+        ours = f"{agreeing} of {len(figures)} come out again"
+        return [Finding("averages in the text, from its own tables", ours, "", said)]
+    if experiment.run.name == "risk-probability":
+        return [
+            Finding(
+                f"{CORPORA[risks.corpus]}: chance that a copy shows every changed word",
+                ", ".join(f"{share(row.every, 2)}" for row in risks.rows[1:3]) + " (1, 2 words)",
+                risks.statement.text,
+                "depends on how many are changed",
+            )
+            for risks in risk_table()
+        ]
+    return []
 
 
 def _risk_table(risks: RiskTable) -> Table:

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Iterable, Sequence
 from typing import TypeAlias
 
 from ranmask.paper.divergence import jensen_shannon
 from ranmask.paper.published import published
 from ranmask.paper.report.axes import Axis, fitted_axis, log_axis, power_of_ten, words_axis
+from ranmask.paper.report.beside import SAME, Finding, unlike, verdict
 from ranmask.paper.report.blocks import Block, Heading, Picture, Section, prose, text
 from ranmask.paper.report.charts import Plot, Point, Series, lines
 from ranmask.paper.report.counting import CORPORA, rate_name
-from ranmask.paper.report.experiments import experiments, variant_label
-from ranmask.paper.report.sections.coverage import unlike, verdict
+from ranmask.paper.report.experiments import Experiment, experiments, variant_label
 from ranmask.paper.report.tables import Table, share, table
 from ranmask.paper.run_data import Betas, Reproduction
 
@@ -32,14 +33,15 @@ def section(reproductions: Sequence[Reproduction]) -> Section | None:
     chosen = experiments(run for run in reproductions if run.kind == "beta")
     blocks = text(_INTRODUCTION)
     for experiment in chosen:
-        blocks += unlike(experiment)
         for run in experiment.runs:
             by_corpus = results(run)
             if not by_corpus:
                 blocks += text("No estimate is finished, so there is nothing to show.")
-            beside = "" if run is experiment.run else f", {variant_label(run)}"
+            first = run is experiment.run
+            beside = "" if first else f", {variant_label(run)}"
             for corpus, rates in by_corpus.items():
                 blocks.append(Heading(f"{CORPORA.get(corpus, corpus)}{beside}"))
+                blocks += unlike(experiment) if first else []
                 blocks += _corpus(run.folder_name, corpus, rates)
     return Section("Is beta close to p_c?", "beta", blocks) if chosen else None
 
@@ -52,6 +54,35 @@ def results(run: Reproduction) -> dict[str, dict[float, Betas]]:
             rates = found.setdefault(str(step.place["corpus"]), {})
             rates[float(step.place["rate"])] = result
     return {corpus: dict(sorted(rates.items())) for corpus, rates in found.items()}
+
+
+def in_short(experiment: Experiment) -> list[Finding]:
+    """The largest divergence, and the largest gap that it hides."""
+    found = []
+    for corpus, rates in results(experiment.run).items():
+        name = CORPORA.get(corpus, corpus)
+        gap = max(map(largest_gap, rates.values()))
+        bound = published().beta["below"].get(corpus)
+        lines = [line for result in rates.values() if (line := divergence_line(result))]
+        if bound is not None and lines:
+            most, changed = _most(lines)
+            said = SAME if most < bound else f"above it, at {_words(changed)}"
+            paper = f"below {_scientific(bound, 2)}"
+            what = f"{name}: largest divergence of β and p_c, nats"
+            found.append(Finding(what, _scientific(most), paper, said))
+        what = f"{name}: largest β − p_c, positions chosen"
+        hidden = "what a divergence over texts hides" if bound is not None else ""
+        found.append(Finding(what, share(gap), "taken for 0" if hidden else "", hidden))
+    return found
+
+
+def _most(lines: Iterable[Line]) -> tuple[float, int]:
+    """The largest divergence, and at how many changed words."""
+    return max((value, at) for line in lines for at, value in line)
+
+
+def _words(changed: int) -> str:
+    return f"{changed} changed word{'s' if changed > 1 else ''}"
 
 
 def divergence_line(result: Betas) -> Line:
@@ -96,11 +127,11 @@ def _corpus(name: str, corpus: str, rates: dict[float, Betas]) -> list[Block]:
         return [_table(rates)]
     values = [value for line in divergences.values() for _, value in line]
     shown = Plot(
-        title=f"{CORPORA[corpus]}: what the paper shows",
+        title=f"{CORPORA[corpus]}: what the paper looks at",
         description=f"All divergences lie between {min(values):.1e} and {max(values):.1e}.",
         x=_changed_words(divergences),
         y=log_axis("Jensen–Shannon, nats", [*values, bound]),
-        series=_series(divergences),
+        series=_series({rate: [at for at in line if at[1]] for rate, line in divergences.items()}),
         rules=[(bound, "the paper's bound")],
     )
     values = [value for line in gaps.values() for _, value in line]
@@ -111,15 +142,25 @@ def _corpus(name: str, corpus: str, rates: dict[float, Betas]) -> list[Block]:
         y=fitted_axis("chosen β less p_c", [0, *values], within=(-1, 1)),
         series=_series(gaps),
     )
-    caption = prose(
-        """First: divergence against changed words, one line a masking rate; logarithmic. Second: β
-        less p_c when the positions are *chosen*, averaged over the texts. An attacker chooses, so
-        a certificate has to reckon with the second."""
-    )
-    most, changed = max((value, at) for line in divergences.values() for at, value in line)
+    most, changed = _most(divergences.values())
     said = (
-        f"Divergences reach {_scientific(most)}, at {changed} changed "
-        f"word{'s' if changed > 1 else ''}; the paper has all below {_scientific(bound, 2)}."
+        f"Divergences reach {_scientific(most)}, at {_words(changed)}; by its figure all are below "
+        f'{_scientific(bound, 2)} (its text adds "when the number of perturbed words is large '
+        'enough").'
+    )
+    bits = most / math.log(2)
+    base = ""
+    if most < bound <= bits:
+        base = (
+            f" In bits the largest is {_scientific(bits)}, above its bound of "
+            f"{_scientific(bound, 2)}."
+        )
+    caption = prose(
+        """First: divergence against changed words, one line a masking rate; logarithmic, and in
+        nats: the paper does not say the base of its logarithm.{bits} Zeros are left out. Second: β
+        less p_c when the positions are *chosen*, averaged over the texts. An attacker chooses, so
+        a certificate has to reckon with the second.""",
+        bits=base,
     )
     return [
         _table(rates),

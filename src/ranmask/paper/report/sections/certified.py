@@ -9,6 +9,7 @@ from typing import TypeAlias
 
 from ranmask.metrics import CertifiedSummary
 from ranmask.paper.published import CertifiedRow, CertifiedTable, published
+from ranmask.paper.report.beside import Finding, unlike, verdict
 from ranmask.paper.report.blocks import (
     Block,
     Bullets,
@@ -23,7 +24,6 @@ from ranmask.paper.report.blocks import (
 from ranmask.paper.report.counting import CORPORA, certificate_name, rate_name
 from ranmask.paper.report.experiments import Configuration, Experiment, experiments
 from ranmask.paper.report.figures import by_length, by_rate, certified_curves
-from ranmask.paper.report.sections.coverage import unlike, verdict
 from ranmask.paper.report.tables import (
     NOT_RUN,
     NOTHING,
@@ -47,6 +47,7 @@ Figures: TypeAlias = list[tuple[Reading, CertifiedSummary]]
 """What one certificate makes of the votes, for each seed."""
 
 _LARGEST = 5
+_PRINTED = "paper-as-printed"
 _EMPTY = [NOTHING] * 3
 _COMPARED = {
     "paper-as-printed": Column("as printed", "no guarantee: MCB"),
@@ -113,6 +114,40 @@ def best_rate(results: ByRate) -> float | None:
     return max(results, key=worth)
 
 
+def in_short(experiment: Experiment) -> list[Finding]:
+    """Medians as the paper counts and as they are proved, and what is proved at one word."""
+    results = results_by_rate(experiment.main)
+    printed = published().certified.get(experiment.run.paper)
+    found = []
+    counted = {rate: some for rate in results if (some := figures(results[rate], _PRINTED))}
+    if printed is not None and counted:
+        same = _same_medians(printed, results)
+        agree = sum(all(seeds) for seeds in same.values())
+        its = max(printed.rows, key=lambda row: -1 if row.mcb is None else row.mcb)
+        rate = max(counted, key=lambda rate: (_middle(counted[rate]), -(rate or 0.0)))
+        ours = f"{medians(counted[rate])} ({rate_name(rate)} masked)"
+        said = f"medians the same at {agree} of {len(same)} rates"
+        what = "largest median as the paper counts, no guarantee"
+        found.append(Finding(what, ours, f"{whole(its.mcb)} ({rate_name(its.rate)} masked)", said))
+    if results:
+        rate = best_rate(results)
+        exact = figures(results[rate])
+        first = results[rate][0].readings[0]
+        sure = "proved" if first.guarantee and first.certificate == "exact" else "certified"
+        sure = sure if first.guarantee else "claimed, no guarantee"
+        masked = "" if rate is None else f" ({rate_name(rate)} masked)"
+        what, ours = f"largest median that is {sure}", f"{medians(exact)}{masked}"
+        beside = ("none is", "its radii are one too high") if printed and sure == "proved" else ()
+        found.append(Finding(what, ours, *beside))
+        share_of = {rate: _share(figures(results[rate]), 1) for rate in results}
+        rate = max(share_of, key=lambda rate: share_of[rate])
+        masked = "" if rate is None else f" ({rate_name(rate)} masked)"
+        found.append(
+            Finding(f"texts right and {sure} at 1 word, most", share(share_of[rate]) + masked)
+        )
+    return found
+
+
 def _share(found: Figures, changed: int) -> float:
     """The mean share of texts that are certified at so many changed words."""
     return statistics.fmean(of.certified_at(changed) / summary.texts for of, summary in found)
@@ -143,7 +178,7 @@ def _faults(printed: CertifiedTable, results: ByRate) -> list[str]:
     """Medians that are the paper's in no seed, counted as it counts."""
     faults = []
     for row in printed.rows:
-        found = figures(results.get(row.rate, ()), "paper-as-printed")
+        found = figures(results.get(row.rate, ()), _PRINTED)
         if found and all(summary.median_radius != row.mcb for _, summary in found):
             faults.append(
                 f"At {rate_name(row.rate)} masked its median (MCB) is {whole(row.mcb)} with an "
@@ -158,7 +193,7 @@ def _same_medians(printed: CertifiedTable, results: ByRate) -> dict[float, list[
     return {
         row.rate: [summary.median_radius == row.mcb for _, summary in found]
         for row in printed.rows
-        if (found := figures(results.get(row.rate, ()), "paper-as-printed"))
+        if (found := figures(results.get(row.rate, ()), _PRINTED))
     }
 
 
@@ -359,7 +394,7 @@ def _printed(row: CertifiedRow | None) -> list[Cell]:
 
 
 def _counted(seeds: Sequence[Certified], row: CertifiedRow | None) -> list[Cell]:
-    found = figures(seeds, "paper-as-printed")
+    found = figures(seeds, _PRINTED)
     if not found:
         return [NOT_RUN] * 3 + [NOTHING] * 2
     right, median = _accuracy_and_median(found)

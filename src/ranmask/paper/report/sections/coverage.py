@@ -2,35 +2,34 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from ranmask.paper.published import published
+from ranmask.paper.report.beside import count, from_to, sizes
 from ranmask.paper.report.blocks import Block, Bullets, Paragraph, Section, Span, prose, text
 from ranmask.paper.report.counting import ATTACKS, CORPORA, rate_name
 from ranmask.paper.report.experiments import Configuration, Experiment, experiments
 from ranmask.paper.report.tables import Cell, quiet, table
-from ranmask.paper.run_data import Reproduction, Step, Trained, model_name
+from ranmask.paper.run_data import Reproduction, Step, model_name
 
 _INTRODUCTION = """
     The cells that the paper prints, or speaks of, and how many of them are filled here. A cell is
-    a method under an attack, a masking rate, or a single figure. **{done} of {cells}** are filled.
-    Bold: fewer cells than the paper has, or fewer texts in some of them.
+    a method under an attack, a masking rate, or a single figure. **{done} of {cells}** are filled:
+    {measured} measured, {computed} computed again from the paper's own numbers. Bold: fewer cells
+    than the paper has, or fewer texts in some of them.
     """
-_MASKS = {"certified": "masks", "beta": "masks"}  # else as many as where a classifier is attacked
-_NOT_STATED = "not stated"
 
 
 @dataclass(frozen=True)
 class Covered:
     """A table or figure of the paper: its cells, and our finished steps of each.
 
-    ``base``: the paper's.  ``experiments``: ours; none where nothing of it was run.  ``cells``:
-    for each its steps in all of them, with the configuration and the seed.  Of what follows from
-    the paper's numbers alone all is done where it was asked for.  ``texts``: the paper's, of each
-    cell, where it says so.
+    ``base``, ``texts``: the paper's, of each cell, where it says so.  ``experiments``: ours; none
+    where nothing of it was run.  ``cells``: for each its steps in all of them, with the
+    configuration and the seed.  Of what follows from the paper's numbers alone all is done where
+    it was asked for.
     """
 
     title: str
@@ -62,10 +61,7 @@ def section(reproductions: Sequence[Reproduction]) -> Section | None:
     blocks.append(
         table(
             "The paper's tables and figures, and what of them is here",
-            [
-                *("<of the paper", "cells", "filled", "texts", "paper's texts", "seeds"),
-                *("<base", "<paper's base"),
-            ],
+            ["<of the paper", "filled", "texts", "seeds", "<base, and other settings"],
             [_row(one) for one in found],
         )
     )
@@ -77,9 +73,14 @@ def section(reproductions: Sequence[Reproduction]) -> Section | None:
 
 
 def total(found: Iterable[Covered]) -> dict[str, int]:
-    """Cells in all, and those that are filled."""
-    pairs = [(one.done, len(one.cells)) for one in found]
-    return {"done": sum(done for done, _ in pairs), "cells": sum(cells for _, cells in pairs)}
+    """Cells in all, and those that are filled: measured, or computed from the paper's numbers."""
+    done = {True: 0, False: 0}
+    cells = 0
+    for one in found:
+        done[one.computed] += one.done
+        cells += len(one.cells)
+    sums = {"measured": done[False], "computed": done[True]}
+    return {"done": sum(done.values()), "cells": cells, **sums}
 
 
 def covered(reproductions: Sequence[Reproduction]) -> list[Covered]:
@@ -89,95 +90,20 @@ def covered(reproductions: Sequence[Reproduction]) -> list[Covered]:
     return whole if ours else []
 
 
-def unlike(experiment: Experiment, base: str = _NOT_STATED) -> list[Block]:
-    """One line beside a table: in what the settings of its first configuration are not the paper's.
-
-    Other configurations say themselves in what they differ from it.
-    """
-    run, seeds = experiment.run, len(experiment.main.seeds)
-    if not run.paper or not run.settings:
-        return []
-    stated, ours = published().settings, run.settings
-    masks = published().beta if run.kind == "beta" else stated
-    pairs: list[tuple[str, Any, Any]] = [
-        ("base", model_name(str(ours.get("base", ""))), base),
-        (
-            "texts",
-            _texts(_sizes(step for step in run.steps if step.place)),
-            None if run.kind == "beta" else stated["texts"],
-        ),
-        ("masks", ours.get("masks"), masks[_MASKS.get(run.kind, "attacked_masks")]),
-        ("hidden words", "left out" if ours.get("hide") == "drop" else None, "masked"),
-        ("seeds", *((seeds, published().rates["runs"]) if run.kind == "rates" else (None, None))),
-    ]
-    said = [
-        f"{name} {_n(mine)} (paper: {_n(its or _NOT_STATED)})"
-        for name, mine, its in pairs
-        if mine and mine != its
-    ]
-    for pattern, words in (
-        (r"--longest (\d+)", "texts cut at {} tokens"),
-        (r"--most-queries (\d+)", "an attack asks at most {} times"),
-        (
-            r"attack .*--neighbours (\S+)",
-            "TextFooler's words from the table {} (50 neighbours by GloVe)",
-        ),
-        (r"(--sentence-encoder) ", "attackers compare texts by another encoder than USE"),
-        (r"--attack-lm (\S+)", "BERT-Attack's language model {} (BERT)"),
-        (r"attack .*--dtype (float16|bfloat16)", "victims computed in {}"),
-        (
-            r"--defence augment .*?--share ([\d.]+)",
-            "a share of {} attacked for augmentation (not stated)",
-        ),
-    ):
-        values = {value for step in run.steps for value in re.findall(pattern, step.command)}
-        said += [words.format(" or ".join(sorted(values)))] if values else []
-    sets = [step.result.run.get("train") for step, _ in run.finished(Trained) if _is_victim(step)]
-    known = [one.get("rows") for one in sets if isinstance(one, Mapping)]
-    rows = sorted({one for one in known if isinstance(one, int)})
-    said += [f"trained on {' or '.join(map(_n, rows))} rows"] if rows else []
-    return [Paragraph(prose("*Unlike the paper:* {said}.", said="; ".join(said)), "quiet")]
-
-
-def verdict(faults: Sequence[str]) -> list[Block]:
-    """What ours contradicts, set off; nothing where it contradicts nothing."""
-    return text("> **Contradicts the paper.** {said}", said=" ".join(faults)) if faults else []
-
-
-def _is_victim(step: Step) -> bool:
-    return "--kind mlm" not in step.command  # that is the attacker's
-
-
-def _n(value: object) -> str:
-    return f"{value:,}" if isinstance(value, int) else str(value)
-
-
-def _sizes(steps: Iterable[Step]) -> set[int]:
-    """Numbers of texts that occur."""
-    listed = [getattr(step.result, "rows", getattr(step.result, "lines", ())) for step in steps]
-    return {len(some) for some in listed if some}
-
-
-def _texts(sizes: set[int]) -> int | str:
-    if len(sizes) < 2:
-        return max(sizes, default=0)
-    return f"{min(sizes):,} to {max(sizes):,}"
-
-
 def _row(one: Covered) -> list[Cell | str]:
-    done = Cell(str(one.done), strong=one.done < len(one.cells))
+    done = Cell(f"{one.done} of {len(one.cells)}", strong=one.done < len(one.cells))
     if one.computed or not one.experiments:
-        return [one.title, str(len(one.cells)), done, *[quiet("–")] * 5]
+        return [one.title, done, *[quiet("–")] * 3]
     # Of each cell, the run of most texts: other settings may have fewer.
-    most = {max(_sizes(step for *_, step in found), default=0) for found in one.cells.values()} - {
-        0
-    }
+    by_cell = [max(sizes(step for *_, step in found), default=0) for found in one.cells.values()]
+    most = set(by_cell) - {0}
     fewer = one.texts is not None and min(most, default=one.texts) < one.texts
-    texts = Cell(_n(_texts(most)), strong=fewer)
-    return [
-        *(one.title, str(len(one.cells)), done, texts, quiet(_n(one.texts or _NOT_STATED))),
-        *(_seeds(one), _bases(one), quiet(one.base)),
-    ]
+    texts = Cell(count(from_to(most)), beside=_paper_has(one.texts), strong=fewer)
+    return [one.title, done, texts, _seeds(one), Cell(_bases(one), beside=_paper_has(one.base))]
+
+
+def _paper_has(value: object) -> str:
+    return f"paper: {count(value or 'not stated')}"
 
 
 def _seeds(one: Covered) -> str:
@@ -201,7 +127,7 @@ def _cells(count: int) -> str:
 def _bases(one: Covered) -> str:
     """The base, and the other configurations with how many cells each has."""
     bases = dict.fromkeys(
-        model_name(str(experiment.run.settings.get("base", _NOT_STATED)))
+        model_name(str(experiment.run.settings.get("base", "not stated")))
         for experiment in one.experiments
     )
     others = dict.fromkeys(
@@ -272,7 +198,7 @@ def _paper(found: Sequence[Experiment]) -> Iterator[Covered]:
         title = f"{beside}, {CORPORA[table_.corpus]}"
         yield made(title, table_.base, of("empirical", table_.name), cells)
     bounds = {CORPORA[corpus]: {"corpus": corpus} for corpus in published().beta["below"]}
-    yield made("Beta and p_c (figure)", _NOT_STATED, of("beta", "fig:js-divergence"), bounds, None)
+    yield made("Beta and p_c (figure)", "", of("beta", "fig:js-divergence"), bounds, None)
     cells = {
         f"{rate} %, {ensemble}, {ATTACKS[attack]}": {
             "rate": rate / 100,
@@ -283,9 +209,9 @@ def _paper(found: Sequence[Experiment]) -> Iterator[Covered]:
         for ensemble in ("logit", "vote")
         for attack in ATTACKS
     }
-    yield made("The masking rate (figure)", _NOT_STATED, of("rates", "fig:rate_ablation"), cells)
+    yield made("The masking rate (figure)", "", of("rates", "fig:rate_ablation"), cells)
     entropies = {method: {"method": method} for method in published().entropy["mean"]}
-    yield made("Entropies (footnote)", _NOT_STATED, of("entropy"), entropies)
+    yield made("Entropies (footnote)", "", of("entropy"), entropies)
     for title, name, claims in (
         ("Averages in the text", "headline-averages", published().claims),
         ("Risk probability", "risk-probability", published().risk),

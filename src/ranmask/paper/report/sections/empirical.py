@@ -13,6 +13,7 @@ from typing import TypeAlias
 from ranmask.paper.published import Cell as Printed
 from ranmask.paper.published import EmpiricalTable, published
 from ranmask.paper.report.axes import percent_axis
+from ranmask.paper.report.beside import SAME, Finding, unlike, verdict
 from ranmask.paper.report.blocks import (
     Block,
     Bullets,
@@ -33,9 +34,9 @@ from ranmask.paper.report.counting import (
     mean_robust,
     robust_accuracy,
     robust_on_the_same_texts,
+    shared_texts,
 )
 from ranmask.paper.report.experiments import Configuration, Experiment, experiments
-from ranmask.paper.report.sections.coverage import unlike, verdict
 from ranmask.paper.report.tables import (
     NOT_RUN,
     NOTHING,
@@ -55,12 +56,15 @@ _GLOSSARY = """
       of all texts.
     - **Succ**: successful attacks, of the texts that were right before, for only those are
       attacked.
+    - **Fixed masks** are the same for every text of a length: what a certificate needs, and what we
+      deploy. The other rows of RanMASK draw masks afresh for every query, as the paper does.
     - **Gone**: successes that are none when other copies are drawn. Against a vote over random
       copies an attacker asks hundreds of times and stops at the first lucky draw. A dash: nothing
       is drawn, so there is nothing to draw again.
 
     ~ A robust accuracy says what one search found. It is no bound on what another could find; that
-    is what certificates are for. All figures in percent.
+    is what certificates are for. All figures in percent. p: a sign test over the texts that both
+    met, of one seed McNemar's; it knows of other texts, not of other seeds.
     """
 
 
@@ -142,6 +146,49 @@ def complete(rows: Sequence[Measured]) -> bool:
     return all(row.robust is not None for row in rows if row.printed is not None)
 
 
+def ranked(rows: Sequence[Measured]) -> list[Measured]:
+    """The methods that one of is called the best: the paper's, or all where it has no table."""
+    printed = [row for row in rows if row.printed is not None]
+    return [row for row in printed or rows if row.counts]
+
+
+def in_short(experiment: Experiment) -> list[Finding]:
+    """Which method is the most robust under each attack, here and in the paper."""
+    found = []
+    for attack, rows in measured(experiment).items():
+        chosen, printed = ranked(rows), [row for row in rows if row.printed is not None]
+        if not chosen:
+            continue
+        what = f"most robust under {ATTACKS.get(attack, attack)}"
+        best = max(chosen, key=lambda row: row.robust or 0.0)
+        its = max(printed, key=lambda row: row.printed.boa if row.printed else 0, default=None)
+        if its is None or its.printed is None:
+            found.append(Finding(what, f"{best.method}, {_with_spread(best)}"))
+            continue
+        paper = f"{its.method}, {its.printed.boa:.1f}"
+        if not complete(rows):
+            found.append(Finding(what, f"not all run: {_listed(rows)}", paper))
+            continue
+        said = "another is first"
+        if best.robust == its.robust:
+            said = SAME
+        elif luck(best.counts, its.counts):
+            said += ", perhaps by luck"
+        correlation = _correlation_of(_both(rows))
+        rank = "" if correlation is None else f"; rank correlation {share(correlation, 2)}"
+        found.append(Finding(what, f"{best.method}, {_with_spread(best)}", paper, said + rank))
+    return found
+
+
+def _with_spread(row: Measured) -> str:
+    """Boa, and the spread of its seeds or its interval."""
+    mean, low, high = robust_accuracy(row.counts)
+    seeds = [mean_robust([one]) for one in row.counts]
+    if len(seeds) > 1:
+        return f"{mean:.1f} ± {statistics.stdev(seeds):.1f}"
+    return f"{mean:.1f} [{low:.1f}–{high:.1f}]"
+
+
 def _experiment(experiment: Experiment) -> list[Block]:
     run = experiment.run
     main = measured(experiment)
@@ -156,14 +203,14 @@ def _experiment(experiment: Experiment) -> list[Block]:
         return text("No attack is finished, so there is nothing to show.")
     caption = prose(
         "Robust accuracy of each method. Filled: {ours}, with its 95 % interval{paper}.",
-        ours="the mean of all seeds" if _several(every) else "this run",
+        ours="ours, the mean of the seeds that there are" if _several(every) else "this run",
         paper="; hollow: the paper" if printed else "",
     )
     charts = [_dots(attack, rows) for attack, rows in ran.items()]
     return [
         *unlike(experiment, *([printed.base] if printed else [])),
         _whole_table(every, main, printed),
-        *verdict([line for attack, rows in main.items() if (line := _first(attack, rows))]),
+        *_verdict(main),
         *_order(main),
         *_moves(experiment, main),
         Picture(f"{run.name}-methods", charts, caption),
@@ -175,6 +222,12 @@ def _experiment(experiment: Experiment) -> list[Block]:
             ],
         ),
     ]
+
+
+def _verdict(main: ByAttack) -> list[Block]:
+    faults = [found for attack, rows in main.items() if (found := _first(attack, rows))]
+    sure, perhaps = ([line for line, luck in faults if bool(luck) is one] for one in (False, True))
+    return verdict(sure, perhaps)
 
 
 def _by_method(rows: Sequence[Measured]) -> list[Measured]:
@@ -189,7 +242,6 @@ def _several(by_attack: ByAttack) -> bool:
 
 def _dots(attack: str, rows: Sequence[Measured]) -> Dots:
     """Robust accuracy of each method: ours with its interval, and the paper's."""
-    several = any(len(row.counts) > 1 for row in rows)
     dots = []
     before = ""
     for row in (row for row in rows if row.counts or not row.configuration):
@@ -204,7 +256,7 @@ def _dots(attack: str, rows: Sequence[Measured]) -> Dots:
         description="Robust accuracy of each method, in percent; the table has the figures.",
         x=percent_axis("robust accuracy (Boa), %"),
         rows=dots,
-        names=(f"{'mean of seeds' if several else 'this run'}, 95 % interval", "paper"),
+        names=("ours, 95 % interval", "paper"),
     )
 
 
@@ -216,8 +268,8 @@ def _order(by_attack: dict[str, list[Measured]]) -> list[Block]:
     said = [line for attack, rows in by_attack.items() if (line := _order_line(attack, rows))]
     if not said:
         return []
-    quiet = """~ Where intervals overlap, an order may be luck: `ranmask compare` tests two methods
-        on the same texts."""
+    quiet = """~ Neighbours may stand in their order by luck: `ranmask compare` tests two methods on
+        the same texts."""
     heading = Heading("Is the order of the methods the paper's?", 4)
     return [heading, Bullets(said), *text(quiet)]
 
@@ -253,8 +305,12 @@ def _correlations(found: Sequence[Experiment]) -> list[Block]:
     return [table(caption, titles, rows)] if len(rows) > 1 else []
 
 
+def _correlation_of(both: Sequence[tuple[str, float, float]]) -> float | None:
+    return rank_correlation([one for _, one, _ in both], [one for *_, one in both])
+
+
 def _correlation(both: Sequence[tuple[str, float, float]], methods: int) -> Cell:
-    found = rank_correlation([one for _, one, _ in both], [one for *_, one in both])
+    found = _correlation_of(both)
     of = f"{len(both)} of {methods} methods"
     return NOTHING if found is None else Cell(share(found, 2), beside=of)
 
@@ -311,21 +367,25 @@ def _seeds_of(counts: Sequence[int]) -> str:
     return "one seed" if list(counts) == [1] else several
 
 
-def _first(attack: str, rows: Sequence[Measured]) -> str:
-    """Who is first here and not in the paper; nothing where that agrees, or a method is missing."""
+def _first(attack: str, rows: Sequence[Measured]) -> tuple[str, str] | None:
+    """Who is first here and not in the paper, and whether that may be luck.
+
+    None where that agrees, or a method is missing.
+    """
     both = _both(rows)
     if len(both) < 2 or not complete(rows):
-        return ""
+        return None
     ours = max(both, key=lambda one: one[1])
     theirs = max(both, key=lambda one: one[2])
     if ours[1] == theirs[1]:
-        return ""
+        return None
     counts = {row.method: row.counts for row in rows}
-    return (
+    perhaps = luck(counts[ours[0]], counts[theirs[0]])
+    said = (
         f"Under {ATTACKS.get(attack, attack)} {ours[0]} is first with {ours[1]:.1f} %, and "
-        f"{theirs[0]}, the paper's first ({theirs[2]:.1f} %), has {theirs[1]:.1f}"
-        f"{luck(counts[ours[0]], counts[theirs[0]])}."
+        f"{theirs[0]}, the paper's first ({theirs[2]:.1f} %), has {theirs[1]:.1f}{perhaps}."
     )
+    return said, perhaps
 
 
 def _order_line(attack: str, rows: Sequence[Measured]) -> Prose:
@@ -435,27 +495,33 @@ def _mean(parts: _Parts) -> float:
 
 def _whole_table(by_attack: ByAttack, main: ByAttack, printed: EmpiricalTable | None) -> Table:
     best = {attack: _best(rows) for attack, rows in main.items()}
+    places = {attack: ranked(rows) for attack, rows in main.items()}
     rows = [
         (
             under[0].name,
             *(
                 cell
                 for attack, row in zip(by_attack, under, strict=True)
-                for cell in _three(row, best[attack])
+                for cell in _three(row, best[attack], any(row is one for one in places[attack]))
             ),
         )
         for under in zip(*by_attack.values(), strict=True)
     ]
     beside = f"Small: the paper's figure ({printed.base}). " if printed else ""
     bold = (
-        "Bold: the best, under attacks that all methods of the paper met. "
+        "Bold: the best of the paper's methods, under attacks that all of them met. "
+        if printed
+        else "Bold: the best. "
         if max(best.values()) > (0,)
         else ""
     )
     texts = [one.texts for some in by_attack.values() for row in some for one in row.counts]
     size = f"{min(texts):,} texts each. "
     if min(texts) != max(texts):
-        size = f"{min(texts):,} to {max(texts):,} texts: figures over other texts compare badly. "
+        size = (
+            f"{min(texts):,} to {max(texts):,} texts; the folded tables have Boa over the texts "
+            "that all methods met. "
+        )
     return table(
         "Cln, Boa and Succ, in percent",
         ["<method", *((ATTACKS.get(name, name), ("Cln", "Boa", "Succ")) for name in by_attack)],
@@ -470,14 +536,14 @@ def _seeds(by_attack: ByAttack) -> str:
     if not counts:
         return ""
     return (
-        f"Boa with ±: all three are means of {' or '.join(map(str, counts))} seeds, and ± is the "
-        "sample standard deviation; without: one seed. "
+        f"Rows with ±: means of {' or '.join(map(str, counts))} seeds, and ± the sample standard "
+        "deviation of Boa; without: one seed. "
     )
 
 
 def _best(rows: Sequence[Measured]) -> tuple[float, ...]:
     """The best Cln, Boa and Succ that were run; one alone is not the best of anything."""
-    counted = [_shares(row.counts) for row in rows if row.counts]
+    counted = [_shares(row.counts) for row in ranked(rows)]
     if len(counted) < 2 or not complete(rows):
         return -1.0, -1.0, -1.0
     clean, robust, success = (
@@ -486,7 +552,7 @@ def _best(rows: Sequence[Measured]) -> tuple[float, ...]:
     return max(clean), max(robust), min(success, default=-1.0)
 
 
-def _three(row: Measured, best: tuple[float, ...]) -> list[Cell]:
+def _three(row: Measured, best: tuple[float, ...], ranked: bool) -> list[Cell]:
     paper = ["", "", ""]
     if row.printed is not None:
         paper = [f"{value:.1f}" for value in (row.printed.cln, row.printed.boa, row.printed.succ)]
@@ -500,24 +566,28 @@ def _three(row: Measured, best: tuple[float, ...]) -> list[Cell]:
         Cell(
             percent(_mean(parts)) + (spread if place == 1 else "") if parts else "–",
             beside=paper[place],
-            strong=bool(parts) and not row.configuration and _mean(parts) == best[place],
+            strong=ranked and bool(parts) and _mean(parts) == best[place],
         )
         for place, parts in enumerate(shares)
     ]
 
 
 def _details(attack: str, rows: Sequence[Measured]) -> Table:
+    met = shared_texts([one for row in rows for one in row.counts])
+    differ = bool(met) and any(one.texts > len(met) for row in rows for one in row.counts)
     titles = ["<method", "texts", "Cln", "Boa", "Boa less paper's", "Succ", "gone"]
-    shown: list[Sequence[Cell | str]] = [
-        (row.name, *_detail(row)) for row in rows if row.counts or not row.configuration
-    ]
+    titles += [f"Boa, the {len(met)} texts of all"] if differ else []
+    shown: list[Sequence[Cell | str]] = []
+    for row in (row for row in rows if row.counts or not row.configuration):
+        cells = _detail(row) if row.counts else [NOT_RUN] * 6
+        if differ:
+            cells.append(Cell(f"{mean_robust(row.counts, met):.1f}") if row.counts else NOT_RUN)
+        shown.append((row.name, *cells))
     return table(ATTACKS.get(attack, attack), titles, shown)
 
 
 def _detail(row: Measured) -> list[Cell]:
     seeds = row.counts
-    if not seeds:
-        return [NOT_RUN] * 6
     moved = gone = NOTHING
     if row.printed is not None and row.robust is not None:
         moved = Cell(difference(row.robust - row.printed.boa))

@@ -8,9 +8,9 @@ from collections.abc import Mapping, Sequence
 from itertools import pairwise
 
 from ranmask.paper.published import published
+from ranmask.paper.report.beside import SAME, Finding, unlike, verdict
 from ranmask.paper.report.blocks import Section, text
 from ranmask.paper.report.experiments import Configuration, Experiment, experiments
-from ranmask.paper.report.sections.coverage import unlike, verdict
 from ranmask.paper.report.tables import (
     NOT_RUN,
     SPREAD,
@@ -42,14 +42,31 @@ def section(reproductions: Sequence[Reproduction]) -> Section | None:
     return Section("How sharp the votes are", "entropy", blocks) if chosen else None
 
 
+def in_short(experiment: Experiment) -> list[Finding]:
+    """The entropies of the votes, in the paper's order."""
+    ours, paper = _results(experiment.main), published().entropy["mean"]
+    shown = [method for method in sorted(paper, key=lambda method: paper[method]) if method in ours]
+    if not shown:
+        return []
+    faults = _faults(ours)
+    return [
+        Finding(
+            f"entropy of votes: {', '.join(shown)}",
+            ", ".join(share(_mean_entropy(ours[method]), 2) for method in shown),
+            ", ".join(share(paper[method], 2) for method in shown),
+            f"{len(faults)} of {len(shown) - 1} neighbours the other way round" if faults else SAME,
+        )
+    ]
+
+
+def _mean_entropy(seeds: Sequence[Predicted]) -> float:
+    return statistics.fmean(statistics.fmean(one.vote_entropy) for one in seeds)
+
+
 def _faults(ours: Mapping[str, Sequence[Predicted]]) -> list[str]:
     """Neighbours in the paper's order that ours has the other way round."""
     paper = published().entropy["mean"]
-    means = {
-        method: statistics.fmean(statistics.fmean(one.vote_entropy) for one in ours[method])
-        for method in paper
-        if method in ours
-    }
+    means = {method: _mean_entropy(ours[method]) for method in paper if method in ours}
     order = sorted(means, key=lambda method: paper[method])
     return [
         f"The votes of {sharper} are less sharp than those of {duller} "

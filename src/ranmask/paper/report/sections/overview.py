@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
+from ranmask.paper.report.beside import Finding
 from ranmask.paper.report.blocks import (
     Block,
-    Heading,
     Paragraph,
     Prose,
     Section,
@@ -18,10 +18,33 @@ from ranmask.paper.report.blocks import (
 )
 from ranmask.paper.report.counting import ATTACKS, CORPORA, rate_name
 from ranmask.paper.report.experiments import Experiment, experiments
-from ranmask.paper.report.sections import betas, certified, coverage, empirical
-from ranmask.paper.report.tables import Cell, percent, seeds_cell, share, whole
-from ranmask.paper.run_data import Certified, Reproduction
+from ranmask.paper.report.sections import (
+    adversarial,
+    arithmetic,
+    betas,
+    certified,
+    coverage,
+    empirical,
+    entropy,
+    rates,
+)
+from ranmask.paper.report.tables import Cell, percent, seeds_cell, share, table, whole
+from ranmask.paper.run_data import Certified, Kind, Reproduction
 
+_IN_SHORT: dict[Kind, Callable[[Experiment], list[Finding]]] = {
+    "certified": certified.in_short,
+    "empirical": empirical.in_short,
+    "beta": betas.in_short,
+    "rates": rates.in_short,
+    "entropy": entropy.in_short,
+    "arithmetic": arithmetic.in_short,
+    "adversarial": adversarial.in_short,
+}
+_SHORT = (
+    "Robust accuracies in percent: of several seeds the mean ± their sample standard deviation, of "
+    "one its 95 % interval over texts. Only methods of the paper are ranked. Settings, texts and "
+    "seeds are those of the table above, and stand beside each table below."
+)
 _SMOKE = """
     > This is a **smoke** run: a few texts and a small model, to see that everything works. Its
     figures say little; look at the intervals.
@@ -29,19 +52,38 @@ _SMOKE = """
 
 
 def section(reproductions: Sequence[Reproduction]) -> Section:
-    """Each reproduction in a few lines."""
-    blocks: list[Block] = []
+    """The main figures of all: of one in a strip, of several in a table beside the paper's."""
     found = experiments(reproductions)
-    for experiment in found:
-        run = experiment.run
-        if len(found) > 1:
-            blocks.append(Heading(run.title))
-        if run.about:
-            blocks.append(Paragraph((Span(run.about),)))
-        tiles = _tiles(experiment)
-        blocks += [Strip(tiles)] if tiles else []
-        blocks += text(_SMOKE) if run.size == "smoke" else []
+    blocks = (
+        _table(found)
+        if len(found) > 1
+        else [block for experiment in found for block in _strip(experiment)]
+    )
+    blocks += text(_SMOKE) if any(one.run.size == "smoke" for one in found) else []
     return Section("The results in short", "overview", blocks)
+
+
+def _strip(experiment: Experiment) -> list[Block]:
+    about, tiles = experiment.run.about, _tiles(experiment)
+    return [
+        *([Paragraph((Span(about),))] if about else []),
+        *([Strip(tiles)] if tiles else []),
+    ]
+
+
+def _table(found: Sequence[Experiment]) -> list[Block]:
+    """A row for each main figure; nothing of the paper where no run is of it."""
+    whole = any(one.run.paper or one.run.kind == "arithmetic" for one in found)
+    rows: list[Sequence[str]] = []
+    for experiment in found:
+        title = experiment.run.title
+        for finding in _IN_SHORT[experiment.run.kind](experiment):
+            beside = (finding.paper, finding.verdict) if whole else ()
+            rows.append((title, finding.what, finding.ours, *beside))
+            title = ""  # once
+    titles = ["<of", "<what", "<ours", *(["<the paper", "<verdict"] if whole else [])]
+    said = [_SHORT] if whole else []
+    return [table("Main figures", titles, rows, said)] if rows else []
 
 
 def one_sentence(reproductions: Sequence[Reproduction]) -> Prose:
@@ -133,7 +175,7 @@ def _worth(result: Certified) -> str:
 def _empirical_tiles(experiment: Experiment) -> list[Tile]:
     tiles = []
     for attack, rows in empirical.measured(experiment).items():
-        ran = [row for row in rows if row.robust is not None]
+        ran = empirical.ranked(rows)
         if not empirical.complete(rows):
             continue  # the best of some is not the best
         best = max(ran, key=lambda row: row.robust or 0.0, default=None)

@@ -51,8 +51,6 @@ def _reproduction(run: Reproduction, before: Reproduction | None = None) -> list
     blocks += [Bullets([(Span(note),) for note in notes])] if notes else []
     asked = [step for step in run.steps if not before or step.state != "todo" or step.error]
     left = [step for step in asked if step.state != "done"]
-    if len(asked) < len(run.steps):
-        blocks += text("{asked} of the recipe's {all} steps.", asked=len(asked), all=len(run.steps))
     if left:
         blocks += text("**Not run.** What follows from these steps is missing above:")
         nothing = {"failed": "no reason recorded", "todo": "not started"}
