@@ -20,6 +20,7 @@ import argparse
 import functools
 import gc
 import json
+import os
 import tempfile
 import time
 from collections.abc import Callable
@@ -53,6 +54,7 @@ RATE = 0.9
 CLASSES = 4
 GPU_TOKENS = 1 << 17  # of a batch, as on a GPU
 PARTS = 4  # shards of each process
+_LOADING = 300  # seconds that a worker waits for the others
 HIDDEN = 8  # numbers of a made-up sentence vector
 
 
@@ -81,7 +83,7 @@ def run(options: argparse.Namespace) -> dict[str, Any]:
     smoothed, resources = _made(options)
     labels = [result.label for result in smoothed.predict(texts)]
     rows = list(map(Row, range(1, 1 + len(texts)), texts, labels))
-    engine: Any = functools.partial(_in_worker, options)
+    engine: Any = None
     sharding = None
     if options.workers:
         sharding = Sharding(-(-len(rows) // (PARTS * options.workers)), workers=options.workers)
@@ -94,9 +96,9 @@ def run(options: argparse.Namespace) -> dict[str, Any]:
         nonlocal loaded
         loaded = time.perf_counter(), time.process_time()
 
-    with tempfile.TemporaryDirectory() as folder:
+    with tempfile.TemporaryDirectory() as folder, tempfile.TemporaryDirectory() as ready:
         attack_rows(
-            engine,
+            engine or functools.partial(_in_worker, options, Path(ready)),
             RowSource(rows, len(rows)),
             output := Path(folder) / "outcomes",
             sharding=sharding,
@@ -123,9 +125,14 @@ def _made(options: argparse.Namespace) -> tuple[SmoothedClassifier, AttackResour
     return _host_only(options) if options.host else _on_device(options)
 
 
-def _in_worker(options: argparse.Namespace) -> AttackLoop:
+def _in_worker(options: argparse.Namespace, ready: Path) -> AttackLoop:
+    """What a worker runs; it begins when all have loaded, so that no loading is in the time."""
     smoothed, resources = _made(options)
     gc.freeze()
+    (ready / str(os.getpid())).touch()
+    last = time.monotonic() + _LOADING
+    while len(list(ready.iterdir())) < options.workers and time.monotonic() < last:
+        time.sleep(0.05)
     return _loop(smoothed, resources, options)
 
 

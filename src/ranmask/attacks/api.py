@@ -36,7 +36,9 @@ def attack(
     """Try to make a victim say another label than the true one, by changing words.
 
     The outcome of a text depends on the text, its place in ``texts``, the victim, the recipe and
-    the seed, not on the other texts nor on ``together``.
+    the seed, not on the other texts nor on ``together``; but a language model or sentence encoder
+    of the attacker's in float16, the default on a GPU, may rank candidates that it finds nearly
+    alike by what it read beside them.
 
     Args:
         victim: A `SmoothedClassifier` or a `SynonymSmoothedClassifier`, a `BaseClassifier` or any

@@ -86,11 +86,12 @@ class SamePartOfSpeech(Constraint):
 
     def _known_tag(self, context: tuple[str, ...], word: str) -> str:
         asked = *context, word
-        if asked not in self._known:
+        tag = self._known.get(asked)
+        if tag is None:
             if len(self._known) >= _MOST_KNOWN:
                 self._known.clear()
-            self._known[asked] = _tag(self.tagger, context, word)
-        return self._known[asked]
+            tag = self._known[asked] = _tag(self.tagger, context, word)
+        return tag
 
 
 def _tag(tagger: Tagger, context: tuple[str, ...], word: str) -> str:

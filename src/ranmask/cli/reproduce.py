@@ -101,21 +101,12 @@ def _recipes(asked: ReproduceCommand) -> list[Recipe]:
         if one.name == other.name:
             raise OptionError(f"two recipes are called {one.name!r}: rename a file")
     others = [
-        load_recipe(name, size, own[name] | {"seed": _seed(recipe) + more})
+        load_recipe(name, size, own[name] | {"seed": recipe.settings["seed"] + more})
         for more in range(1, asked.seeds)
         for name, recipe in zip(known, recipes, strict=True)
         if "seed" in recipe.settings  # else it draws nothing
     ]
     return [*recipes, *others]
-
-
-def _seed(recipe: Recipe) -> int:
-    seed = recipe.settings["seed"]
-    if type(seed) is not int or seed < 0:
-        raise OptionError(
-            f"--seeds counts on from a whole number of at least 0, not from seed={seed!r}"
-        )
-    return seed
 
 
 def _overrides(settings: Sequence[str], base: str | None) -> dict[str, Any]:

@@ -254,7 +254,7 @@ def _arguments(
         dataloader_pin_memory=on_gpu,
         # Neither a batch on its way nor a look at the loss of a step makes the host wait for a GPU.
         accelerator_config={"non_blocking": on_gpu},
-        logging_nan_inf_filter=not on_gpu,
+        logging_nan_inf_filter=False,  # a loss that is no number would be logged as 0
         # A step runs the model on several parts, and not every process on as many.
         ddp_broadcast_buffers=False,
         ddp_find_unused_parameters=False,

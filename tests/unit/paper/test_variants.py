@@ -472,7 +472,8 @@ def test_a_variant_names_only_the_steps_that_it_ran():
 @pytest.mark.parametrize(
     ("setting", "value", "said"),
     [("seed", "x", "a whole number, as 0; not 'x'"), ("seed", True, "not True"),
-     ("masks", 1e3, "a whole number"), ("rates", 0.5, "a list, as")],
+     ("seed", -1, "at least 0, not -1"), ("masks", 1e3, "a whole number"),
+     ("rates", 0.5, "a list, as")],
 )  # fmt: skip
 def test_settings_of_another_kind_are_refused(setting, value, said):
     with pytest.raises(OptionError, match=f"the setting {setting} is .*{said}"):

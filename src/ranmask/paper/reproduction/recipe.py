@@ -135,6 +135,8 @@ def load_recipe(
         kinds = {int: "a whole number", list: "a list"}
         if (kind := type(own[key])) in kinds and type(value) is not kind:
             raise OptionError(f"the setting {key} is {kinds[kind]}, as {own[key]}; not {value!r}")
+        if kind is int and value < 0:
+            raise OptionError(f"the setting {key} is at least 0, not {value}")
     settings = {**own, **(overrides or {})}
     template = Template(settings, path)
     found, used_by = _steps(read.steps, settings, path)
